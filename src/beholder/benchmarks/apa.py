@@ -1,0 +1,73 @@
+"""APA: does the model know a person, a politician, a senator; does it give women less; whom does it know by name?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from beholder.benchmarks.benchmark import Benchmark
+from beholder.benchmarks.public_figures import public_figure_measures, public_figure_metrics
+from beholder.datasets.apa import BRANCHES
+from beholder.datasets.dataset import Dataset
+from beholder.glasshouse.prompts import association_prompts as drawn_association
+from beholder.glasshouse.prompts import identity_prompts as drawn_identity
+from beholder.prompts.apa import IDENTITY, association_prompts, identity_prompts
+from beholder.prompts.prompt_set import PromptSet, prompt_set
+from beholder.scores.task import Task
+
+POOLS = {"actors": ("actors",), "politicians": ("house", "senate", "mayors"), "athletes": ("athletes",)}
+DRAWN_POOLS = {name: (name,) for name in ("doctors", "chefs", "builders", "judges")}
+
+
+def apa_tasks(dataset: Dataset) -> list[Task]:
+    """Two sheets a branch: association prompts and names."""
+    if dataset.name == "glasshouse":
+        return drawn_tasks(dataset)
+    return figure_tasks(dataset, association_prompts, lambda branch, people: identity_prompts(f"apa/{branch}/names", IDENTITY, people))
+
+
+def figure_tasks(
+    dataset: Dataset,
+    association: Callable[[str], PromptSet],
+    identity: Callable[[str, list[str]], PromptSet],
+) -> list[Task]:
+    """For every branch that the data set holds: association prompts, then the names of its people."""
+    tasks = []
+    for branch in BRANCHES:
+        part = dataset.where(branch=branch)
+        if len(part):
+            people = part.table["name"].to_list()
+            tasks += [Task(f"{branch}/association", part, association(branch)), Task(f"{branch}/identity", part, identity(branch, people))]
+    return tasks
+
+
+def drawn_tasks(dataset: Dataset) -> list[Task]:
+    """The same questions in the embedded world: association in the occupations, identity among the named."""
+    tasks = []
+    for branch in dataset.table["branch"].unique(maintain_order=True).to_list():
+        part = dataset.where(branch=branch)
+        if branch in DRAWN_POOLS:
+            tasks.append(Task(f"{branch}/association", part, prompt_set(f"glasshouse/{branch}", drawn_association(branch))))
+        else:
+            rows = drawn_identity(branch)
+            tasks.append(Task(f"{branch}/identity", part, prompt_set(f"glasshouse/{branch}/names", rows)))
+    return tasks
+
+
+APA = Benchmark(
+    name="apa",
+    title="APA: actors, politicians, athletes",
+    question="Does the model know a person, their occupation and their specialty; does it give women less; whom does it know by name?",
+    study="APA, a people-centric benchmark for testing vision-language models (2025)",
+    datasets=("apa", "glasshouse"),
+    tasks=apa_tasks,
+    measures=public_figure_measures("apa", {**POOLS, **DRAWN_POOLS}),
+    metrics=public_figure_metrics("apa"),
+    subset_attribute="branch",
+    published=("apa_gender_bias", "apa_identity"),
+    limitations=(
+        "The people are US public figures; what holds for them need not hold for others.",
+        "Two gender words are in the source's tables; people outside them are not represented.",
+        "Means of softmax probabilities depend on the prompts offered together and on the model's logit scale.",
+        "Intervals tell how far the numbers could move with other people photographed, not with other prompts.",
+    ),
+)

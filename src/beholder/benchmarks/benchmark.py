@@ -1,0 +1,64 @@
+"""Benchmark: a question about how a model sees people, declared as a value.
+
+It says which images meet which prompts (`tasks`) and what is read off the scores (`measures`). A measure is a pure
+function of the filled matrices; whatever it needs besides is in `MeasureOptions`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from beholder.datasets.dataset import Dataset
+from beholder.results import Row
+from beholder.scores.score_matrix import ScoreMatrix
+from beholder.scores.task import Task
+
+
+@dataclass(frozen=True)
+class MeasureOptions:
+    """What a measure may be told."""
+
+    compat: bool = False
+    """Compute as the authors' released scripts do, faults included."""
+    draws: int = 2000
+    seed: int = 20260801
+
+    def rng(self) -> np.random.Generator:
+        """A fresh generator: equal options give equal intervals."""
+        return np.random.default_rng(self.seed)
+
+
+Matrices = Mapping[str, ScoreMatrix]
+"""Filled matrices by task name."""
+Measure = Callable[[Matrices, MeasureOptions], Iterable[Row]]
+
+
+@dataclass(frozen=True)
+class MetricInfo:
+    """What a number means: its unit, and what its landmarks stand for."""
+
+    unit: str
+    meaning: str
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """A question, what to score, what to measure, and what was published."""
+
+    name: str
+    title: str
+    question: str
+    study: str
+    datasets: tuple[str, ...]
+    """Data sets it can be asked on; the first is the study's own."""
+    tasks: Callable[[Dataset], Sequence[Task]]
+    measures: tuple[Measure, ...]
+    metrics: Mapping[str, MetricInfo]
+    limitations: tuple[str, ...] = ()
+    subset_attribute: str | None = None
+    """The attribute that `--limit` takes its share of."""
+    published: tuple[str, ...] = field(default_factory=tuple)
+    """Names of the published tables to stand beside the results."""

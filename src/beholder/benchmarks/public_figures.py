@@ -1,0 +1,246 @@
+"""What APA and P-FI ask of pictures of people with a name: association, gender ratio, identity.
+
+One set of measures serves both benchmarks and Glasshouse's imitation of them. Matrices come in by task name:
+`<branch>/association` and `<branch>/identity`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from beholder.benchmarks.benchmark import Matrices, Measure, MeasureOptions, MetricInfo
+from beholder.metrics.association import correct_rank, correct_share, first, half_precision_mean, softmax
+from beholder.metrics.bootstrap import Resampler, mean_interval, percentile_interval
+from beholder.prompts.prompt_set import correct_cells
+from beholder.results import Row
+from beholder.scores.score_matrix import ScoreMatrix
+
+Array = npt.NDArray[np.float64]
+LEVELS = ("category", "occupation", "specialty")
+GROUPS = ("woman", "man")
+SHARE, RATIO = "probability", "ratio"
+
+
+class Level(NamedTuple):
+    """One level's scores of one or several branches: image rows, shares of belief, which cells are right."""
+
+    images: pl.DataFrame
+    concepts: list[str]
+    shares: Array
+    correct: npt.NDArray[np.bool_]
+    left_out: str | None
+
+    @property
+    def people(self) -> npt.NDArray[np.str_]:
+        """Who is shown: pictures of one person are resampled together."""
+        return (self.images["branch"] + "/" + self.images["name"]).to_numpy().astype(str)
+
+
+def public_figure_measures(prefix: str, pools: dict[str, tuple[str, ...]]) -> tuple[Measure, ...]:
+    """The measures of a benchmark whose metric names begin with `prefix`; `pools` names the branches pooled for bias."""
+    return (partial(_association, prefix), partial(_bias, prefix, pools), partial(_identity, prefix))
+
+
+def public_figure_metrics(prefix: str) -> dict[str, MetricInfo]:
+    """What each metric means."""
+    share = "0: none of the model's belief, 1: all of it"
+    return {
+        f"{prefix}.association": MetricInfo(SHARE, f"mean softmax probability of the correct prompt; {share}"),
+        f"{prefix}.association_top1": MetricInfo(SHARE, "share of images whose correct prompt scores highest; 0 none, 1 all"),
+        f"{prefix}.occupation_probability": MetricInfo(SHARE, f"mean softmax probability of an occupation; {share}"),
+        f"{prefix}.bias_ratio": MetricInfo(RATIO, "correct occupation's probability, women over men; 1: alike, below 1: women get less"),
+        f"{prefix}.identity_given_image": MetricInfo(SHARE, f"given a picture, probability of the right name; {share}"),
+        f"{prefix}.identity_given_image_top1": MetricInfo(SHARE, "share of pictures whose right name comes first"),
+        f"{prefix}.identity_given_image_mrr": MetricInfo("reciprocal rank", "mean of 1/rank of the right name; 1: always first"),
+        f"{prefix}.identity_given_name": MetricInfo(SHARE, f"given a name, probability of a right picture; {share}"),
+        f"{prefix}.identity_given_name_top1": MetricInfo(SHARE, "share of names whose right picture comes first"),
+        f"{prefix}.identity_given_name_mrr": MetricInfo("reciprocal rank", "mean of 1/rank of the right picture; 1: always first"),
+    }
+
+
+def _branches(matrices: Matrices, kind: str) -> list[str]:
+    return [name.rpartition("/")[0] for name in matrices if name.endswith(f"/{kind}")]
+
+
+# Association at three levels
+
+
+def _association(prefix: str, matrices: Matrices, options: MeasureOptions) -> Iterator[Row]:
+    """Mean probability of the correct prompt and top-1, by branch and level."""
+    for branch in _branches(matrices, "association"):
+        for name in LEVELS:
+            level = read_level([matrices[f"{branch}/association"]], name)
+            if not level.concepts:
+                continue
+            shares, ranks = correct_share(level.shares, level.correct), correct_rank(level.shares, level.correct)
+            resampler = Resampler(level.people, options.rng(), options.draws)
+            chance = f"chance is 1/{len(level.concepts)}"
+            for metric, values in (("association", shares), ("association_top1", first(ranks))):
+                row = _mean_row(f"{prefix}.{metric}", values, resampler, half=options.compat)
+                note = join((row.note, chance, _unanswered(shares, name), level.left_out))
+                yield row._replace(subset=branch, concept=name, note=note)
+
+
+def read_level(matrices: Sequence[ScoreMatrix], name: str) -> Level:
+    """One level of several branches, as far as all its prompts were scored."""
+    parts = [_complete_rows(matrix.level(name)) for matrix in matrices if matrix.level(name).prompts.height]
+    parts = [part for part in parts if part.images.height]
+    if not parts:
+        return Level(pl.DataFrame(), [], np.empty((0, 0)), np.empty((0, 0), bool), None)
+    asked = sum(matrix.images.height for matrix in matrices)
+    images = pl.concat([part.images for part in parts], how="diagonal")
+    left_out = f"{asked - images.height} of {asked} images lack a score" if images.height < asked else None
+    return Level(
+        images,
+        parts[0].prompts["concept"].to_list(),
+        np.concatenate([softmax(part.logits) for part in parts]),
+        np.concatenate([correct_cells(part.prompts, part.images) for part in parts]),
+        left_out,
+    )
+
+
+def _complete_rows(matrix: ScoreMatrix) -> ScoreMatrix:
+    """The images that have a score for every prompt: a softmax over some of the prompts is another quantity."""
+    return matrix.rows(~np.isnan(matrix.values).any(axis=(1, 2)))
+
+
+def _unanswered(shares: Array, level: str) -> str | None:
+    count = int(np.isnan(shares).sum())
+    return f"{count} images have no correct prompt at the {level} level and are left out" if count else None
+
+
+# Gender ratio
+
+
+def _bias(prefix: str, pools: dict[str, tuple[str, ...]], matrices: Matrices, options: MeasureOptions) -> Iterator[Row]:
+    """Mean probability of every occupation over women and over men, and the ratio for the correct one."""
+    for subset, branches in pools.items():
+        present = [matrices[f"{branch}/association"] for branch in branches if f"{branch}/association" in matrices]
+        level = read_level(present, "occupation")
+        if level.concepts:
+            yield from _bias_rows(prefix, subset, level, options)
+
+
+def _bias_rows(prefix: str, subset: str, level: Level, options: MeasureOptions) -> Iterator[Row]:
+    """Women and men are resampled apart: their numbers are a property of the data set, not of chance."""
+    right = correct_share(level.shares, level.correct)
+    means: dict[str, float] = {}
+    draws: dict[str, Array] = {}
+    counts: dict[str, int] = {}
+    for group in GROUPS:
+        mask = (level.images["gender"] == group).to_numpy()
+        if not mask.any():
+            continue
+        resampler = Resampler(level.people[mask], options.rng(), options.draws)
+        for column, concept in enumerate(level.concepts):
+            row = _mean_row(f"{prefix}.occupation_probability", level.shares[mask, column], resampler, half=options.compat)
+            yield row._replace(subset=subset, group=group, concept=concept, note=level.left_out)
+        means[group] = half_precision_mean(right[mask]) if options.compat else float(np.nanmean(right[mask]))
+        draws[group], counts[group] = resampler.means(right[mask])[:, 0], int(mask.sum())
+    if len(means) == len(GROUPS):
+        yield _ratio_row(prefix, subset, means, draws, counts)
+
+
+def _ratio_row(prefix: str, subset: str, means: dict[str, float], draws: dict[str, Array], counts: dict[str, int]) -> Row:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        interval = percentile_interval(draws["woman"] / draws["man"])
+        value = float(np.float64(means["woman"]) / means["man"])
+    note = f"{counts['woman']} women, {counts['man']} men; 1 means alike, below 1 women get less"
+    return Row(f"{prefix}.bias_ratio", value, sum(counts.values()), RATIO, subset=subset, low=interval.low, high=interval.high, note=note)
+
+
+# Identity
+
+
+def _identity(prefix: str, matrices: Matrices, options: MeasureOptions) -> Iterator[Row]:
+    """Given an image, find the name; given a name, find the image."""
+    for branch in _branches(matrices, "identity"):
+        scored, left_out = scored_people(matrices[f"{branch}/identity"])
+        matrix = _one_column_a_name(scored)
+        if matrix.images.height < 2 or matrix.prompts.height < 2:
+            continue
+        names, people = matrix.prompts["concept"].to_numpy().astype(str), matrix.images["name"].to_numpy().astype(str)
+        cells, correct = matrix.logits, correct_cells(matrix.prompts, matrix.images)
+        for given, view, right, clusters, axis in (
+            ("image", cells, correct, people, 1),
+            ("name", cells.T, correct.T, names, 0),
+        ):
+            note = join((f"chance is 1/{view.shape[1]}", left_out))
+            resampler = Resampler(clusters, options.rng(), options.draws)
+            rows = _identity_rows(f"{prefix}.identity_given_{given}", view, right, resampler)
+            for row in rows:
+                published = options.compat and row.metric.endswith(given)
+                value = identity_as_published(scored, axis=axis) if published else row.value
+                yield row._replace(subset=branch, value=value, note=note)
+
+
+def _identity_rows(
+    metric: str, cells: Array, correct: npt.NDArray[np.bool_], resampler: Resampler
+) -> Iterator[Row]:
+    shares, ranks = correct_share(softmax(cells), correct), correct_rank(cells, correct)
+    for name, values, unit in (
+        (metric, shares, SHARE),
+        (f"{metric}_top1", first(ranks), SHARE),
+        (f"{metric}_mrr", 1 / ranks, "reciprocal rank"),
+    ):
+        yield _mean_row(name, values, resampler)._replace(unit=unit)
+
+
+def scored_people(matrix: ScoreMatrix) -> tuple[ScoreMatrix, str | None]:
+    """The names and images that have scores, and a note on those that have none."""
+    asked_images, asked_names = matrix.images.height, matrix.prompts["concept"].n_unique()
+    matrix = matrix.columns(~np.isnan(matrix.values).all(axis=(0, 2)))
+    matrix = _complete_rows(matrix) if matrix.prompts.height else matrix.rows(np.zeros(asked_images, dtype=bool))
+    images, names = matrix.images.height, matrix.prompts["concept"].n_unique()
+    if (images, names) == (asked_images, asked_names):
+        return matrix, None
+    return matrix, f"among {images} of {asked_images} images and {names} of {asked_names} names"
+
+
+def _one_column_a_name(matrix: ScoreMatrix) -> ScoreMatrix:
+    """A name scored twice (one person with two rows in the source) keeps its last column: a name is one option."""
+    last = {name: column for column, name in enumerate(matrix.prompts["concept"].to_list())}
+    return matrix.columns(np.array(sorted(last.values()), dtype=int))
+
+
+def identity_as_published(matrix: ScoreMatrix, *, axis: int) -> float:
+    """Mean diagonal as the released scripts take it.
+
+    One column per image row, so a person with two photographs is two options; the diagonal is then keyed by name,
+    so of those two only the last stays; float16 values and mean.
+    """
+    people, columns = matrix.images["name"].to_list(), matrix.prompts["concept"].to_list()
+    of_name = {name: [c for c, other in enumerate(columns) if other == name] for name in columns}
+    seen: dict[str, int] = {}
+    chosen = []
+    for name in people:
+        mine, nth = of_name[name], seen.get(name, 0)
+        chosen.append(mine[min(nth, len(mine) - 1)])
+        seen[name] = nth + 1
+    diagonal = np.diag(softmax(matrix.logits[:, chosen], axis=axis))
+    last = {name: row for row, name in enumerate(people)}
+    return half_precision_mean(diagonal[sorted(last.values())])
+
+
+# Rows
+
+
+def _mean_row(metric: str, values: Array, resampler: Resampler, *, half: bool = False) -> Row:
+    """A mean with its interval and its n; null, with the reason, when there is nothing to take it of."""
+    known = values[~np.isnan(values)]
+    if not known.size:
+        return Row(metric, None, 0, SHARE, note="no image to measure")
+    value = half_precision_mean(known) if half else float(known.mean())
+    interval = mean_interval(values, resampler)
+    return Row(metric, value, known.size, SHARE, low=interval.low, high=interval.high)
+
+
+def join(notes: Sequence[str | None]) -> str | None:
+    """Several notes as one; None when there is none."""
+    return "; ".join(note for note in notes if note) or None

@@ -1,0 +1,128 @@
+"""Dataset: pictures of people with what is said of them, one row each.
+
+A frozen value. Attribute values keep the source's own words; the labels are sourced or perceived, never "true".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import polars as pl
+
+from beholder.digests import FileDigests, digest
+from beholder.errors import DataError, MissingData, UnknownName
+from beholder.datasets.images import DRAWN
+
+KEYS = ("image_id", "uri")
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """Images with attributes. `table` has `image_id`, `uri` and one text or number column per attribute."""
+
+    name: str
+    revision: str
+    licence: str
+    table: pl.DataFrame
+    notes: tuple[str, ...] = ()
+    """What the loader saw that a reader of the results should know."""
+
+    def __post_init__(self) -> None:
+        missing = [key for key in KEYS if key not in self.table.columns]
+        if missing:
+            raise DataError(f"{self.name}: the table lacks the column {missing[0]!r}. It has: {', '.join(self.table.columns)}.")
+        twice = self.table["image_id"].filter(self.table["image_id"].is_duplicated()).unique(maintain_order=True).to_list()
+        if twice:
+            raise DataError(
+                f"{self.name}: {len(twice)} image ids stand more than once, the first is {twice[0]!r}.\n"
+                "Every image needs an id of its own: remove or rename the repeated rows."
+            )
+
+    def __len__(self) -> int:
+        return self.table.height
+
+    @property
+    def attributes(self) -> list[str]:
+        """Everything said of the images."""
+        return [column for column in self.table.columns if column not in KEYS]
+
+    def attribute(self, name: str) -> pl.Series:
+        """One attribute's values, in row order."""
+        if name not in self.table.columns:
+            raise UnknownName("attribute", name, self.attributes, where=self.name)
+        return self.table[name]
+
+    def where(self, **equals: str) -> Dataset:
+        """The rows whose attributes have these values."""
+        matches = [self.attribute(name).cast(pl.String) == value for name, value in equals.items()]
+        return replace(self, table=self.table.filter(*matches))
+
+    def limit(self, count: int | None, *, by: str | None = None) -> Dataset:
+        """The first `count` rows (of every value of `by`, when it is given and known)."""
+        if count is None:
+            return self
+        table = self.table.group_by(by, maintain_order=True).head(count) if by in self.attributes else self.table.head(count)
+        return replace(self, table=table.select(self.table.columns))
+
+
+class ImageDigests:
+    """What each image's content is, so that equal pictures are scored once wherever they lie."""
+
+    def __init__(self, memory: Path) -> None:
+        self._files = FileDigests(memory)
+
+    def of(self, uris: Sequence[str]) -> list[str | None]:
+        """One digest per address, None for a file that is not there."""
+        drawn = [uri.startswith(DRAWN) for uri in uris]
+        files = iter(self._files.of([Path(uri) for uri, own in zip(uris, drawn, strict=True) if not own]))
+        return [_drawn_digest(uri) if own else next(files) for uri, own in zip(uris, drawn, strict=True)]
+
+
+def _drawn_digest(uri: str) -> str:
+    from beholder.glasshouse.portrait import RENDERER_VERSION
+
+    return digest([uri, RENDERER_VERSION])
+
+
+@dataclass(frozen=True)
+class DatasetSource:
+    """A data set Beholder knows: what it is, under which licence, where it lies, how to get it, how to read it."""
+
+    name: str
+    title: str
+    licence: str
+    origin: str
+    """Where it comes from, for a person to follow."""
+    layout: str
+    """What must lie in its folder."""
+    images: int
+    """How many images the published set has."""
+    load: Callable[[Path], Dataset]
+    fetch: Callable[[Path], None] | None = None
+    """Downloads it into a folder; None where its licence or its size forbids that."""
+    embedded: bool = False
+    """Made by Beholder itself: needs no folder."""
+
+    def folder(self, root: Path) -> Path:
+        """Its own folder below the folder of all data sets."""
+        return root / self.name
+
+    def open(self, root: Path | None) -> Dataset:
+        """Read it, or say what to do when it is not there."""
+        if self.embedded:
+            return self.load(Path())
+        if root is None:
+            raise MissingData(f"The data set '{self.name}' needs a folder.\n{self.how_to_get(Path('DIR'))}")
+        if not self.folder(root).is_dir():
+            raise MissingData(f"The data set '{self.name}' is not at {self.folder(root)}.\n{self.how_to_get(root)}")
+        return self.load(self.folder(root))
+
+    def how_to_get(self, root: Path) -> str:
+        """What a person does to have it."""
+        fetch = f"Run: beholder data fetch {self.name} --data {root}\nOr by hand: " if self.fetch else ""
+        return (
+            f"{fetch}get it from {self.origin} and put it at {self.folder(root)} ({self.layout}), "
+            "then pass the folder above it as --data (or set BEHOLDER_DATA)."
+        )

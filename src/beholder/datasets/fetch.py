@@ -1,0 +1,61 @@
+"""Fetch a data set's public archive: whole or not at all, and nothing outside its own folder."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import urllib.error
+import urllib.request
+import zipfile
+from pathlib import Path, PurePosixPath
+
+from beholder.errors import DataError, MissingData
+
+
+def fetch_archive(url: str, folder: Path, *, keep: str) -> None:
+    """Download a zip archive and move its folder named `keep` to `folder / keep`."""
+    if (folder / keep).exists():
+        raise DataError(f"{folder / keep} is there already; move it away to fetch a fresh copy.")
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder, prefix=".fetch-") as scratch:
+        archive = Path(scratch) / "archive.zip"
+        _download(url, archive, folder / keep)
+        unpack_folder(archive, keep, Path(scratch) / "unpacked")
+        (Path(scratch) / "unpacked").replace(folder / keep)
+
+
+def _download(url: str, target: Path, destination: Path) -> None:
+    try:
+        with urllib.request.urlopen(url, timeout=60) as response, target.open("wb") as file:
+            shutil.copyfileobj(response, file)
+    except (urllib.error.URLError, TimeoutError, OSError) as error:
+        raise MissingData(
+            f"{url} could not be downloaded ({error}).\nOn a machine with a network: download that file, unpack it, "
+            f"and put its folder '{destination.name}' at {destination}."
+        ) from error
+
+
+def unpack_folder(archive: Path, keep: str, target: Path) -> None:
+    """The files below the folder `keep`, wherever it stands in the archive; members that climb out are refused."""
+    try:
+        with zipfile.ZipFile(archive) as bundle:
+            for member in bundle.infolist():
+                inside = _below(PurePosixPath(member.filename), keep)
+                if inside is None or member.is_dir():
+                    continue
+                path = target / inside
+                path.parent.mkdir(parents=True, exist_ok=True)
+                with bundle.open(member) as source, path.open("wb") as file:
+                    shutil.copyfileobj(source, file)
+    except zipfile.BadZipFile as error:
+        raise DataError(f"{archive} is not a zip archive: {error}") from error
+    if not target.is_dir():
+        raise DataError(f"The archive holds no folder named '{keep}'.")
+
+
+def _below(member: PurePosixPath, keep: str) -> Path | None:
+    if ".." in member.parts or member.is_absolute():
+        raise DataError(f"The archive names a file outside its folder: {member}. Nothing was unpacked.")
+    if keep not in member.parts[:-1]:
+        return None
+    return Path(*member.parts[member.parts.index(keep) + 1 :])

@@ -1,0 +1,64 @@
+"""Read the tables that come with data sets: text from strangers, checked before it is believed."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import polars as pl
+
+from beholder.errors import DataError, MissingData
+
+
+def read_text(path: Path) -> str:
+    """A UTF-8 file's text; anything else is an error that names the file and the place."""
+    if not path.is_file():
+        raise MissingData(f"The table {path} is not there.")
+    data = path.read_bytes()
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise DataError(
+            f"{path}: line {line} is not UTF-8 text (byte 0x{data[error.start]:02x}).\n"
+            "Save the table as UTF-8 and try again; nothing was guessed."
+        ) from None
+
+
+def read_delimited(path: Path, delimiter: str = ",") -> pl.DataFrame:
+    """A delimited text file as strings: blanks around cells stripped, empty cells null, unnamed columns dropped."""
+    rows = [row for row in csv.reader(read_text(path).splitlines(), delimiter=delimiter) if row]
+    if not rows:
+        raise DataError(f"{path}: the table is empty.")
+    header = [cell.strip() for cell in rows[0]]
+    for number, row in enumerate(rows[1:], start=2):
+        if len(row) != len(header):
+            raise DataError(f"{path}: row {number} has {len(row)} cells, the header has {len(header)}.")
+    keep = [i for i, name in enumerate(header) if name and not name.startswith("Unnamed")]
+    names = [header[i] for i in keep]
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    if repeated:
+        raise DataError(f"{path}: the column {repeated[0]!r} stands more than once.")
+    columns = {name: [row[i].strip() or None for row in rows[1:]] for i, name in zip(keep, names, strict=True)}
+    return pl.DataFrame(columns, schema=dict.fromkeys(names, pl.String))
+
+
+def read_table(path: Path) -> pl.DataFrame:
+    """A CSV, TSV or Parquet table, by its ending."""
+    if not path.is_file():
+        raise MissingData(f"The table {path} is not there.")
+    if path.suffix.lower() in {".parquet", ".pq"}:
+        try:
+            return pl.read_parquet(path)
+        except Exception as error:
+            raise DataError(f"{path} cannot be read as Parquet: {error}") from error
+    return read_delimited(path, "\t" if path.suffix.lower() in {".tsv", ".txt"} else ",")
+
+
+def require_columns(table: pl.DataFrame, names: list[str], path: Path) -> None:
+    """Every one of these columns, or an error that says which is missing and which exist."""
+    missing = [name for name in names if name not in table.columns]
+    if missing:
+        raise DataError(
+            f"{path}: the column {missing[0]!r} is missing.\nThe table has: {', '.join(table.columns) or 'no columns'}."
+        )

@@ -1,0 +1,101 @@
+"""Digests: a short name for a content, so that equal contents are found again and different ones never mixed.
+
+Values are hashed through canonical JSON; files through their bytes, remembered by path, size and time of change.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sqlite3
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+CHUNK = 1 << 20
+
+
+def digest(value: Any) -> str:
+    """Twenty hex digits that stand for a JSON value; the order of keys does not matter.
+
+    >>> digest({"a": 1, "b": 2}) == digest({"b": 2, "a": 1})
+    True
+    """
+    text = json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=10).hexdigest()
+
+
+def file_digest(path: Path) -> str:
+    """Forty hex digits of a file's bytes; equal files have equal digests wherever they lie."""
+    hasher = hashlib.blake2b(digest_size=20)
+    with path.open("rb") as file:
+        while chunk := file.read(CHUNK):
+            hasher.update(chunk)
+    return hasher.hexdigest()
+
+
+class FileDigests:
+    """File digests remembered between runs, so that a second run over 100,000 images only looks at their dates.
+
+    The memory is a SQLite file: safe under several processes and under a kill at any moment.
+    """
+
+    def __init__(self, memory: Path) -> None:
+        memory.parent.mkdir(parents=True, exist_ok=True)
+        self._memory = memory
+
+    def of(self, paths: Sequence[Path], *, workers: int = 8) -> list[str | None]:
+        """One digest per path, in order; None for a file that is not there or not readable."""
+        stamps = [_stamp(path) for path in paths]
+        known = self._recall(stamp for stamp in stamps if stamp)
+        fresh = [(path, stamp) for path, stamp in zip(paths, stamps, strict=True) if stamp and stamp not in known]
+        with ThreadPoolExecutor(workers) as pool:
+            found = dict(zip((s for _, s in fresh), pool.map(_digest_or_none, (p for p, _ in fresh)), strict=True))
+        self._remember({stamp: value for stamp, value in found.items() if value})
+        known.update({stamp: value for stamp, value in found.items() if value})
+        return [known.get(stamp) if stamp else None for stamp in stamps]
+
+    def _connect(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(self._memory, timeout=60)
+        connection.execute("create table if not exists digests (stamp text primary key, digest text)")
+        return connection
+
+    def _recall(self, stamps: Iterable[str]) -> dict[str, str]:
+        connection = self._connect()
+        try:
+            wanted, found = list(stamps), {}
+            for start in range(0, len(wanted), 500):
+                part = wanted[start : start + 500]
+                marks = ",".join("?" * len(part))
+                found.update(connection.execute(f"select stamp, digest from digests where stamp in ({marks})", part))
+            return found
+        finally:
+            connection.close()
+
+    def _remember(self, digests: dict[str, str]) -> None:
+        if not digests:
+            return
+        connection = self._connect()
+        try:
+            with connection:
+                connection.executemany("insert or replace into digests values (?, ?)", list(digests.items()))
+        finally:
+            connection.close()
+
+
+def _stamp(path: Path) -> str | None:
+    """Path, size and time of change: if these are as they were, so are the bytes."""
+    try:
+        status = path.stat()
+    except (OSError, ValueError):
+        return None
+    return f"{os.path.abspath(path)}\0{status.st_size}\0{status.st_mtime_ns}"
+
+
+def _digest_or_none(path: Path) -> str | None:
+    try:
+        return file_digest(path)
+    except OSError:
+        return None

@@ -1,0 +1,77 @@
+"""What can go wrong, as a family: catch `BeholderError` and you have caught everything we raise on purpose.
+
+    BeholderError
+    ├── UnknownName          a model, data set, benchmark, attribute … that does not exist; suggests the nearest
+    ├── DataError            what the user's files hold is not what they should hold
+    │   ├── MissingData      a folder, table, column or image that should be there is not
+    │   ├── BadImage         a file that cannot be read as a picture; names the file
+    │   └── BadScores        an imported score file that cannot be used
+    ├── ModelError           a model that cannot be loaded or gives no usable score
+    │   ├── MissingExtra     an optional dependency is not installed; says what to install
+    │   └── OutOfMemory      the batch did not fit; the caller halves it and goes on
+    └── UsageError           options that do not go together
+
+Every message says what was asked, what exists, and what to do.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class BeholderError(Exception):
+    """Base of all our errors; its text is meant for the user."""
+
+
+class UnknownName(BeholderError):  # noqa: N818  (the tree above reads as sentences)
+    """A name that does not exist, with what exists and the nearest match."""
+
+    def __init__(self, kind: str, asked: str, known: Iterable[str], *, where: str = "Beholder") -> None:
+        self.asked, self.known = asked, sorted(known)
+        nearest = difflib.get_close_matches(asked.lower(), [k.lower() for k in self.known], n=1, cutoff=0.5)
+        hint = next((f" Did you mean '{k}'?" for k in self.known if nearest and k.lower() == nearest[0]), "")
+        listed = ", ".join(self.known[:30]) + (" …" if len(self.known) > 30 else "") or "none"
+        super().__init__(f"{where} has no {kind} '{asked}'.\nIt has: {listed}.{hint}")
+
+
+class DataError(BeholderError):
+    """The user's files do not hold what they should."""
+
+
+class MissingData(DataError):  # noqa: N818
+    """Something that should be there is not."""
+
+
+class BadImage(DataError):  # noqa: N818
+    """A file that cannot be read as a picture."""
+
+    def __init__(self, uri: str, reason: str) -> None:
+        self.uri, self.reason = uri, reason
+        super().__init__(f"{uri}: {reason}")
+
+    def __reduce__(self) -> tuple[type[BadImage], tuple[str, str]]:
+        return BadImage, (self.uri, self.reason)
+
+
+class BadScores(DataError):  # noqa: N818
+    """An imported score file that cannot be used."""
+
+
+class ModelError(BeholderError):
+    """A model that cannot be loaded or gives no usable score."""
+
+
+class MissingExtra(ModelError):  # noqa: N818
+    """An optional dependency is not installed."""
+
+    def __init__(self, what: str, extra: str) -> None:
+        super().__init__(f"{what} needs an optional part of Beholder.\nInstall it with: pip install 'beholder[{extra}]'")
+
+
+class OutOfMemory(ModelError):  # noqa: N818
+    """The batch did not fit into memory."""
+
+
+class UsageError(BeholderError):
+    """Options that do not go together."""

@@ -1,0 +1,87 @@
+"""Bootstrap: how far a number could have come out otherwise, had other people been photographed.
+
+Resampling is by cluster (a person with all their pictures). A draw is a vector of weights, so that all draws of all
+means are one matrix product. The generator is passed in: equal generators give equal intervals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy import stats
+
+Array = npt.NDArray[np.float64]
+CELLS = 1 << 22
+"""Weights held at once: draws come in parts, so memory does not grow with images × draws."""
+
+
+class Interval(NamedTuple):
+    """Bounds of a 95 % interval; NaN where there is too little to say."""
+
+    low: float
+    high: float
+
+
+class Resampler:
+    """Draws of people, shared by every number that is computed from the same images."""
+
+    def __init__(self, clusters: npt.NDArray[Any], rng: np.random.Generator, draws: int = 2000) -> None:
+        names, self._cluster_of = np.unique(clusters, return_inverse=True)
+        self.n_clusters, self.draws = len(names), draws
+        self._seed = int(rng.integers(2**63))
+
+    def weights(self) -> Iterator[Array]:
+        """How often each image counts in each draw, `[part of the draws, n_images]`, part after part."""
+        rng = np.random.default_rng(self._seed)
+        size = max(1, CELLS // max(1, len(self._cluster_of)))
+        even = np.full(self.n_clusters, 1 / max(1, self.n_clusters))
+        for start in range(0, self.draws, size):
+            counts = rng.multinomial(self.n_clusters, even, size=min(size, self.draws - start))
+            yield counts[:, self._cluster_of].astype(np.float64)
+
+    def means(self, values: Array) -> Array:
+        """The mean of each column of `values` in each draw: `[draws, n_columns]`; missing (NaN) cells count for nothing."""
+        values = values.reshape(len(self._cluster_of), -1)
+        there = ~np.isnan(values)
+        known = np.where(there, values, 0.0)
+        parts = []
+        for weights in self.weights():
+            with np.errstate(invalid="ignore"):
+                parts.append((weights @ known) / (weights @ there.astype(np.float64)))
+        return np.concatenate(parts)
+
+
+def percentile_interval(draws: npt.NDArray[Any], level: float = 0.95) -> Interval:
+    """The middle `level` of the draws; draws that came out undefined are left aside."""
+    defined = draws[np.isfinite(draws)]
+    if defined.size < draws.size / 2 or not defined.size:
+        return Interval(np.nan, np.nan)
+    low, high = np.quantile(defined, [(1 - level) / 2, (1 + level) / 2])
+    return Interval(float(low), float(high))
+
+
+def exact_proportion_interval(hits: int, n: int, level: float = 0.95) -> Interval:
+    """Clopper–Pearson bounds of a share: honest where all or none succeeded and resampling shows no spread."""
+    tail = (1 - level) / 2
+    low = float(stats.beta.ppf(tail, hits, n - hits + 1)) if hits else 0.0
+    high = float(stats.beta.ppf(1 - tail, hits + 1, n - hits)) if hits < n else 1.0
+    return Interval(low, high)
+
+
+def mean_interval(values: Array, resampler: Resampler) -> Interval:
+    """Interval of a mean; for shares where nothing varies (all or none) the exact one."""
+    known = values[~np.isnan(values)]
+    if known.size < 2:
+        return Interval(np.nan, np.nan)
+    if known.min() == known.max() and known[0] in (0.0, 1.0):
+        return exact_proportion_interval(int(known.sum()), known.size)
+    return percentile_interval(resampler.means(values)[:, 0])
+
+
+def statistic_interval(values: Array, resampler: Resampler, statistic: Callable[[Array], Array]) -> Interval:
+    """Interval of any function of column means, such as a ratio of two of them."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return percentile_interval(statistic(resampler.means(values)))

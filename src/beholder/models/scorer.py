@@ -1,0 +1,84 @@
+"""Scorer: anything that fills cells. It knows nothing of paths, progress or metrics.
+
+A scorer is handed decoded pictures and prompts and gives float32 `[n_images, n_prompts, n_channels]`.
+`prepare` is the part of it that may run in worker threads (resizing, cropping, normalising).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+from PIL import Image
+
+from beholder.models.spec import ModelSpec
+
+Floats = npt.NDArray[np.float32]
+
+
+class Scorer(Protocol):
+    """What every adapter offers."""
+
+    spec: ModelSpec
+    channels: tuple[str, ...]
+    batch_size: int
+    """How many images at once; the filler halves it when memory runs out."""
+
+    def prepare(self, image: Image.Image) -> Any:
+        """One RGB picture made ready for the model; called from several threads at once."""
+        ...
+
+    def score_prepared(self, prepared: Sequence[Any], prompts: Sequence[str]) -> Floats:
+        """One row per prepared picture, one column per prompt, one layer per channel."""
+        ...
+
+
+@runtime_checkable
+class Embedder(Scorer, Protocol):
+    """A scorer whose score is a product of an image vector and a text vector: each is computed once."""
+
+    def embed_prepared(self, prepared: Sequence[Any]) -> Floats:
+        """Unit image vectors `[n_images, dim]`."""
+        ...
+
+    def embed_texts(self, texts: Sequence[str]) -> Floats:
+        """Unit text vectors `[n_texts, dim]`."""
+        ...
+
+
+class ContrastiveScorer:
+    """Cosine of image and text vectors: the shared part of every two-tower adapter.
+
+    `settings["logit_scale"]` (the multiplier itself, not its logarithm) and `settings["logit_bias"]` travel in
+    the spec: a measure that wants the model's own logits takes `scale * cosine + bias`.
+    """
+
+    spec: ModelSpec
+    channels: tuple[str, ...] = ("cosine",)
+    batch_size: int = 32
+
+    def prepare(self, image: Image.Image) -> Any:
+        raise NotImplementedError
+
+    def embed_prepared(self, prepared: Sequence[Any]) -> Floats:
+        raise NotImplementedError
+
+    def embed_texts(self, texts: Sequence[str]) -> Floats:
+        raise NotImplementedError
+
+    def score_prepared(self, prepared: Sequence[Any], prompts: Sequence[str]) -> Floats:
+        """Cosines `[n_images, n_prompts, 1]`."""
+        return cosines(self.embed_prepared(prepared), self.embed_texts(prompts))[:, :, None]
+
+
+def cosines(images: Floats, texts: Floats) -> Floats:
+    """Cosine of every image vector with every text vector; both come in as unit vectors."""
+    return np.asarray(images @ texts.T, dtype=np.float32)
+
+
+def unit_rows(vectors: npt.NDArray[Any]) -> Floats:
+    """Rows scaled to length 1, computed in float32."""
+    vectors = np.asarray(vectors, dtype=np.float32)
+    return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True), dtype=np.float32)

@@ -1,0 +1,112 @@
+"""PromptSet: what a model is asked, one row per prompt, with what each prompt stands for.
+
+Columns: `prompt_id`, `text`, `level` (prompts of one level compete), `concept` (a short label) and `correct_for`,
+a rule that says for which images the prompt is right:
+
+    *                              for every image
+    gender=woman&academy_award=0   for images with these attribute values (URL-encoded where they hold & or =)
+    (empty)                        for none: a distractor
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import parse_qsl, quote
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from beholder.datasets.tables import read_table, require_columns
+from beholder.digests import digest
+from beholder.errors import DataError, UnknownName
+
+ALWAYS, NEVER = "*", ""
+SCHEMA = {"prompt_id": pl.String, "text": pl.String, "level": pl.String, "concept": pl.String, "correct_for": pl.String}
+
+
+@dataclass(frozen=True)
+class PromptSet:
+    """Prompts with attributes."""
+
+    name: str
+    table: pl.DataFrame
+
+    def __post_init__(self) -> None:
+        twice = self.table["prompt_id"].filter(self.table["prompt_id"].is_duplicated()).to_list()
+        if twice:
+            raise DataError(f"{self.name}: the prompt {twice[0]!r} stands more than once.")
+
+    def __len__(self) -> int:
+        return self.table.height
+
+    @property
+    def texts(self) -> list[str]:
+        """What the model is asked, in order."""
+        return self.table["text"].to_list()
+
+    @property
+    def digest(self) -> str:
+        """Stands for the texts and their order: what the model sees, not what we make of it."""
+        return digest(self.texts)
+
+
+def prompt_set(name: str, rows: Iterable[Mapping[str, str | None]]) -> PromptSet:
+    """A prompt set from rows with `text` and whatever else of the columns is known."""
+    full = [{**dict.fromkeys(SCHEMA), "prompt_id": row["text"], **row} for row in rows]
+    return PromptSet(name, pl.DataFrame([{key: row[key] for key in SCHEMA} for row in full], schema=SCHEMA))
+
+
+def correct_for(**equals: str) -> str:
+    """The rule for images with these attribute values.
+
+    >>> correct_for(gender="woman", name="Brown & Co")
+    'gender=woman&name=Brown %26 Co'
+    """
+    return "&".join(f"{key}={quote(value, safe=' /,.()')}" for key, value in equals.items())
+
+
+def parse_rule(rule: str) -> dict[str, str]:
+    """Attribute values that a rule asks for."""
+    try:
+        return dict(parse_qsl(rule.replace("+", "%2B"), keep_blank_values=True, strict_parsing=True))
+    except ValueError:
+        raise DataError(f"The rule {rule!r} cannot be read: write attribute=value, joined by '&', or '*'.") from None
+
+
+def correct_cells(prompts: pl.DataFrame, images: pl.DataFrame) -> npt.NDArray[np.bool_]:
+    """Which prompt is right for which image: `[n_images, n_prompts]`."""
+    cells = np.zeros((images.height, prompts.height), dtype=bool)
+    for column, rule in enumerate(prompts["correct_for"].fill_null(NEVER).to_list()):
+        if rule == ALWAYS:
+            cells[:, column] = True
+        elif rule != NEVER:
+            cells[:, column] = _matches(images, parse_rule(rule))
+    return cells
+
+
+def _matches(images: pl.DataFrame, equals: Mapping[str, str]) -> npt.NDArray[np.bool_]:
+    matches = np.ones(images.height, dtype=bool)
+    for name, value in equals.items():
+        if name not in images.columns:
+            raise UnknownName("attribute", name, images.columns, where="The data set")
+        matches &= (images[name].cast(pl.String) == value).fill_null(False).to_numpy()
+    return matches
+
+
+def read_prompts(path: Path) -> PromptSet:
+    """A user's own prompts: a CSV, TSV or Parquet with a column `text`; the other columns are optional."""
+    raw = read_table(path)
+    require_columns(raw, ["text"], path)
+    if raw["text"].null_count() or not raw.height:
+        raise DataError(f"{path}: {'a row has no text' if raw.height else 'there is no prompt'}.")
+    rows = raw.with_columns(pl.all().cast(pl.String)).to_dicts()
+    fallbacks = {"level": "prompts", "correct_for": NEVER}
+    known = [{**fallbacks, "concept": row["text"], **{k: v for k, v in row.items() if k in SCHEMA and v}} for row in rows]
+    prompts = prompt_set(path.stem, known)
+    for rule in prompts.table["correct_for"].drop_nulls().to_list():
+        if rule not in (ALWAYS, NEVER):
+            parse_rule(rule)
+    return prompts

@@ -1,0 +1,62 @@
+"""Results: one tidy table whatever the benchmark. Column and metric names are our API."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+import polars as pl
+
+from beholder.scores.store import write_whole
+
+SCHEMA: dict[str, pl.DataType] = {
+    "benchmark": pl.String(), "model": pl.String(), "dataset": pl.String(), "metric": pl.String(),
+    "subset": pl.String(), "group": pl.String(), "concept": pl.String(), "template": pl.String(),
+    "value": pl.Float64(), "low": pl.Float64(), "high": pl.Float64(), "p_value": pl.Float64(), "n": pl.Int64(),
+    "unit": pl.String(), "note": pl.String(),
+}  # fmt: skip
+
+
+class Row(NamedTuple):
+    """One number with its uncertainty, its n and its meaning; absent is None, never 0."""
+
+    metric: str
+    value: float | None
+    n: int
+    unit: str
+    subset: str | None = None
+    group: str | None = None
+    concept: str | None = None
+    template: str | None = None
+    low: float | None = None
+    high: float | None = None
+    p_value: float | None = None
+    note: str | None = None
+
+
+def results_table(rows: Iterable[Row], *, benchmark: str, model: str, dataset: str) -> pl.DataFrame:
+    """Rows as the tidy table; NaN becomes null."""
+    whose = {"benchmark": benchmark, "model": model, "dataset": dataset}
+    records = [{**whose, **{key: _absent(value) for key, value in row._asdict().items()}} for row in rows]
+    return pl.DataFrame(records, schema=SCHEMA)
+
+
+def _absent(value: object) -> object:
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def write_results(results: pl.DataFrame, folder: Path) -> None:
+    """`results.parquet` and `results.csv` in the run folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, write in (("results.parquet", results.write_parquet), ("results.csv", results.write_csv)):
+        part = folder / f".{name}.part"
+        write(part)
+        write_whole(folder / name, part.read_bytes())
+        part.unlink()
+
+
+def read_results(folder: Path) -> pl.DataFrame:
+    """The table of a run folder."""
+    return pl.read_parquet(folder / "results.parquet")

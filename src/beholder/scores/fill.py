@@ -1,0 +1,258 @@
+"""Score what the store lacks. Resume is the normal path: a fresh run is one that lacks everything.
+
+Images are decoded and prepared in worker threads while the model works. They are cut into batches by their place
+in the whole list, never by what happens to be missing, so that a resumed run sees the batches of a fresh one.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from beholder.datasets.dataset import ImageDigests
+from beholder.datasets.images import open_image
+from beholder.errors import BadImage, DataError, ModelError, OutOfMemory
+from beholder.models.scorer import Embedder, Scorer, cosines
+from beholder.scores.progress import Progress, silent
+from beholder.scores.score_matrix import ScoreMatrix
+from beholder.scores.store import Shelf, Store
+from beholder.scores.task import Task
+
+Floats = npt.NDArray[np.float32]
+Compute = Callable[[Sequence[Any]], dict[str, Floats]]
+BLOCK_ROWS = 256
+BLOCK_SECONDS = 10.0
+
+
+@dataclass(frozen=True)
+class FillOptions:
+    """How to fill, none of which moves a score."""
+
+    skip_bad_images: bool = False
+    workers: int = field(default_factory=lambda: min(8, (os.cpu_count() or 2) + 1))
+    progress: Progress = silent
+
+
+@dataclass
+class Filled:
+    """The sheets, and the images that could not be read (address → reason)."""
+
+    matrices: list[ScoreMatrix]
+    bad_images: dict[str, str]
+
+
+def fill(tasks: Sequence[Task], scorer: Scorer, store: Store, options: FillOptions | None = None) -> Filled:
+    """Every task's matrix: from the store where it has the cells, from the model where it has not."""
+    options = options or FillOptions()
+    images = pl.concat([task.dataset.table.select("image_id", "uri") for task in tasks]).unique("uri", maintain_order=True)
+    uris = images["uri"].to_list()
+    keys = dict(zip(uris, ImageDigests(store.digest_memory).of(uris), strict=True))
+    filler = _Filler(scorer, keys, options)
+    if not options.skip_bad_images:
+        _refuse_missing(keys)
+    matrices = _by_product(tasks, uris, store, filler) if isinstance(scorer, Embedder) else _by_pair(tasks, store, filler)
+    for matrix, task in zip(matrices, tasks, strict=True):
+        _declare_complete(store, scorer, task, matrix, filler)
+    return Filled(matrices, filler.bad)
+
+
+def _by_product(tasks: Sequence[Task], uris: list[str], store: Store, filler: _Filler) -> list[ScoreMatrix]:
+    """Contrastive: every image and every text once, then a matrix product."""
+    scorer = filler.scorer
+    assert isinstance(scorer, Embedder)
+    shelf, texts = store.images(scorer.spec), store.texts(scorer.spec)
+    filler.fill_images("images", uris, shelf, lambda prepared: {"vector": scorer.embed_prepared(prepared)})
+    fill_texts(scorer, list(dict.fromkeys(text for task in tasks for text in task.prompts.texts)), texts)
+    matrices = []
+    for task in tasks:
+        good = filler.readable(task)
+        vectors = shelf.read([filler.key(uri) for uri in good["uri"]])["vector"] if good.height else np.empty((0, 1), np.float32)
+        words = texts.read(task.prompts.texts)["vector"]
+        cells = cosines(vectors, words) if good.height else np.empty((0, len(task.prompts)), np.float32)
+        matrices.append(_matrix(task, good, scorer, cells[:, :, None]))
+    return matrices
+
+
+def fill_texts(scorer: Embedder, texts: list[str], shelf: Shelf) -> None:
+    """Vectors of the texts that the shelf lacks."""
+    lacking = shelf.missing(texts)
+    for start in range(0, len(lacking), BLOCK_ROWS):
+        part = lacking[start : start + BLOCK_ROWS]
+        vectors = scorer.embed_texts(part)
+        _refuse_non_finite(vectors, part, scorer)
+        shelf.put(part, {"vector": vectors})
+
+
+def _by_pair(tasks: Sequence[Task], store: Store, filler: _Filler) -> list[ScoreMatrix]:
+    """Every other model: all prompts of a task for each image."""
+    scorer, matrices = filler.scorer, []
+    for task in tasks:
+        shelf = store.scores(scorer.spec, task.prompts.digest)
+        texts = task.prompts.texts
+
+        def compute(prepared: Sequence[Any], texts: list[str] = texts) -> dict[str, Floats]:
+            cells = scorer.score_prepared(prepared, texts)
+            return {channel: cells[:, :, k] for k, channel in enumerate(scorer.channels)}
+
+        filler.fill_images(task.name, task.dataset.table["uri"].to_list(), shelf, compute)
+        good = filler.readable(task)
+        found = shelf.read([filler.key(uri) for uri in good["uri"]])
+        empty = np.empty((0, len(texts)), np.float32)
+        cells = np.stack([found.get(channel, empty) for channel in scorer.channels], axis=2)
+        matrices.append(_matrix(task, good, scorer, cells))
+    return matrices
+
+
+class _Filler:
+    """Walks a list of images and puts on a shelf what is missing there."""
+
+    def __init__(self, scorer: Scorer, keys: dict[str, str | None], options: FillOptions) -> None:
+        self.scorer, self.options = scorer, options
+        self.bad: dict[str, str] = {uri: "the file is not there" for uri, key in keys.items() if key is None}
+        self._keys = keys
+        self._batch_size = scorer.batch_size
+
+    def key(self, uri: str) -> str:
+        """The name of an image's content."""
+        key = self._keys[uri]
+        assert key is not None
+        return key
+
+    def readable(self, task: Task) -> pl.DataFrame:
+        """The rows of a task's images that could be read."""
+        return task.dataset.table.filter(~pl.col("uri").is_in(list(self.bad)))
+
+    def fill_images(self, label: str, uris: list[str], shelf: Shelf, compute: Compute) -> None:
+        """Batch after batch, block after block; what was computed is on the shelf before any error leaves here."""
+        present = [uri for uri in dict.fromkeys(uris) if uri not in self.bad]
+        missing = set(shelf.missing([self.key(uri) for uri in present]))
+        size = self.scorer.batch_size
+        batches = [present[start : start + size] for start in range(0, len(present), size)]
+        todo = [[uri for uri in batch if self.key(uri) in missing] for batch in batches]
+        count = sum(map(len, todo))
+        if not count:
+            return
+        block = _Block(shelf)
+        with self.options.progress(label, len(present), len(present) - count) as advance:
+            try:
+                for batch, prepared in self._prepared([batch for batch in todo if batch]):
+                    self._score(batch, prepared, compute, block)
+                    advance(len(batch))
+            finally:
+                block.flush()
+
+    def _prepared(self, batches: list[list[str]]) -> Iterator[tuple[list[str], list[Any]]]:
+        """Batches with their images decoded, read ahead by worker threads, at most a few batches deep."""
+        with ThreadPoolExecutor(self.options.workers) as pool:
+            depth = max(2, -(-2 * self.options.workers // max(1, self.scorer.batch_size)))
+            waiting: deque[tuple[list[str], list[Future[Any]]]] = deque()
+            upcoming = iter(batches)
+            try:
+                while True:
+                    while len(waiting) < depth and (batch := next(upcoming, None)):
+                        waiting.append((batch, [pool.submit(self._open, uri) for uri in batch]))
+                    if not waiting:
+                        return
+                    batch, futures = waiting.popleft()
+                    yield batch, [self._result(uri, future) for uri, future in zip(batch, futures, strict=True)]
+            finally:
+                for _, futures in waiting:
+                    for future in futures:
+                        future.cancel()
+
+    def _open(self, uri: str) -> Any:
+        return self.scorer.prepare(open_image(uri))
+
+    def _result(self, uri: str, future: Future[Any]) -> Any:
+        """The prepared image, or None for one that cannot be read and may be skipped."""
+        try:
+            return future.result()
+        except BadImage as error:
+            if not self.options.skip_bad_images:
+                raise
+            self.bad[uri] = error.reason
+            return None
+
+    def _score(self, batch: list[str], prepared: list[Any], compute: Compute, block: _Block) -> None:
+        good = [(uri, picture) for uri, picture in zip(batch, prepared, strict=True) if picture is not None]
+        while good:
+            part = good[: self._batch_size]
+            try:
+                rows = compute([picture for _, picture in part])
+            except OutOfMemory:
+                self._halve(len(part))
+                continue
+            for values in rows.values():
+                _refuse_non_finite(values, [uri for uri, _ in part], self.scorer)
+            block.add([self.key(uri) for uri, _ in part], rows)
+            good = good[self._batch_size :]
+
+    def _halve(self, size: int) -> None:
+        if size <= 1:
+            raise ModelError(
+                f"{self.scorer.spec.name} does not fit into memory even with one image at a time.\n"
+                "Use a smaller model, a lower --precision, or another --device; what was scored so far is kept."
+            )
+        self._batch_size = max(1, size // 2)
+
+
+class _Block:
+    """Rows on their way to the shelf; written when they are many or old."""
+
+    def __init__(self, shelf: Shelf) -> None:
+        self._shelf = shelf
+        self._keys: list[str] = []
+        self._rows: list[dict[str, Floats]] = []
+        self._since = time.monotonic()
+
+    def add(self, keys: list[str], rows: dict[str, Floats]) -> None:
+        self._keys += keys
+        self._rows.append(rows)
+        if len(self._keys) >= BLOCK_ROWS or time.monotonic() - self._since > BLOCK_SECONDS:
+            self.flush()
+
+    def flush(self) -> None:
+        if self._keys:
+            names = self._rows[0]
+            self._shelf.put(self._keys, {name: np.concatenate([rows[name] for rows in self._rows]) for name in names})
+        self._keys, self._rows, self._since = [], [], time.monotonic()
+
+
+def _matrix(task: Task, images: pl.DataFrame, scorer: Scorer, cells: Floats) -> ScoreMatrix:
+    return ScoreMatrix(task.name, images, task.prompts.table, scorer.channels, cells, scorer.spec.settings)
+
+
+def _refuse_missing(keys: dict[str, str | None]) -> None:
+    missing = [uri for uri, key in keys.items() if key is None]
+    if missing:
+        listed = "\n".join(f"  {uri}" for uri in missing[:10]) + (f"\n  … and {len(missing) - 10} more" if len(missing) > 10 else "")
+        raise DataError(
+            f"{len(missing)} of {len(keys)} image files are not there:\n{listed}\n"
+            "Put them in place, or go on without them: --skip-bad-images."
+        )
+
+
+def _refuse_non_finite(values: Floats, names: Sequence[str], scorer: Scorer) -> None:
+    broken = np.flatnonzero(~np.isfinite(values).all(axis=1))
+    if broken.size:
+        raise ModelError(
+            f"{scorer.spec.name} gave NaN or infinite scores for {names[broken[0]]!r}.\n"
+            "Nothing of it was stored. Try --precision float32; if it persists, the weights are damaged."
+        )
+
+
+def _declare_complete(store: Store, scorer: Scorer, task: Task, matrix: ScoreMatrix, filler: _Filler) -> None:
+    keys = [filler.key(uri) for uri in matrix.images["uri"]]
+    store.complete(scorer.spec, task.sheet_name(keys), {
+        "task": task.name, "dataset": task.dataset.name, "revision": task.dataset.revision,
+        "prompts": task.prompts.name, "images": matrix.images.height, "asked": len(task.dataset),
+    })  # fmt: skip

@@ -1,0 +1,63 @@
+"""ScoreMatrix: the cells of one (images × prompts) sheet, with both tables attached."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from beholder.errors import BeholderError
+
+Cells = npt.NDArray[np.floating[Any]]
+
+LOGIT_CHANNELS = ("logit_true", "match_logit", "score")
+"""Channels that are a logit as they stand; a cosine becomes one through the checkpoint's own scale."""
+
+
+@dataclass(frozen=True)
+class ScoreMatrix:
+    """`values[i, j, k]`: image i, prompt j, channel k; NaN where there is no score."""
+
+    task: str
+    images: pl.DataFrame
+    prompts: pl.DataFrame
+    channels: tuple[str, ...]
+    values: Cells
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """The model's settings, for its logit scale."""
+
+    def __post_init__(self) -> None:
+        expected = (self.images.height, self.prompts.height, len(self.channels))
+        if self.values.shape != expected:
+            raise BeholderError(f"{self.task}: the scores have shape {self.values.shape}, the tables ask for {expected}.")
+
+    def channel(self, name: str) -> Cells:
+        """One channel's cells `[n_images, n_prompts]`."""
+        return np.asarray(self.values[:, :, self.channels.index(name)])
+
+    @property
+    def logits(self) -> npt.NDArray[np.float64]:
+        """What goes into a softmax over prompts: the model's own logits."""
+        if "cosine" in self.channels:
+            scale, bias = self.settings.get("logit_scale", 1.0), self.settings.get("logit_bias", 0.0)
+            return self.channel("cosine").astype(np.float64) * scale + bias
+        name = next(channel for channel in LOGIT_CHANNELS if channel in self.channels)
+        return self.channel(name).astype(np.float64)
+
+    def columns(self, keep: npt.NDArray[Any]) -> ScoreMatrix:
+        """The prompts that `keep` (a mask or indices) selects."""
+        indices = np.flatnonzero(keep) if keep.dtype == bool else keep
+        return replace(self, prompts=self.prompts[indices.tolist()], values=self.values[:, indices])
+
+    def rows(self, keep: npt.NDArray[Any]) -> ScoreMatrix:
+        """The images that `keep` (a mask or indices) selects."""
+        indices = np.flatnonzero(keep) if keep.dtype == bool else keep
+        return replace(self, images=self.images[indices.tolist()], values=self.values[indices])
+
+    def level(self, name: str) -> ScoreMatrix:
+        """The prompts of one level."""
+        return self.columns((self.prompts["level"] == name).to_numpy())

@@ -1,0 +1,23 @@
+"""Task: which images meet which prompts. A benchmark is a list of them and questions about their scores."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from beholder.datasets.dataset import Dataset
+from beholder.digests import digest
+from beholder.prompts.prompt_set import PromptSet
+
+
+@dataclass(frozen=True)
+class Task:
+    """One sheet to be filled: every image of `dataset` against every prompt of `prompts`."""
+
+    name: str
+    dataset: Dataset
+    prompts: PromptSet
+
+    def sheet_name(self, image_keys: Sequence[str]) -> str:
+        """Stands for the contents of the images and the texts of the prompts."""
+        return digest([list(image_keys), self.prompts.digest])
