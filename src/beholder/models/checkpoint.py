@@ -1,0 +1,188 @@
+"""A transformers checkpoint, loaded strictly: what the library only warns of, and what moves a score, is an error.
+
+Weights that are missing, left over or of another shape, unknown architectures, code of the folder's own: each is
+refused with a message that names it. torch and transformers are imported here and in `contrastive`, nowhere else.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from beholder.errors import MissingExtra, ModelError, OutOfMemory
+from beholder.models.checkpoint_files import CheckpointFiles
+from beholder.models.folder import read_config
+
+try:
+    import torch
+    import transformers
+except ImportError as error:
+    raise MissingExtra("A transformers model", "torch") from error
+
+SCORE_MOVING = re.compile(r"to instantiate a model of type|newly initialized|not used when initializing")
+CHATTER = re.compile(r"requires torchvision")  # the PIL image processors are asked for by name
+HARMLESS_KEYS = re.compile(r"(^|\.)position_ids$")  # a counter 0, 1, 2 …; old checkpoints stored it as a weight
+
+
+class Checkpoint(NamedTuple):
+    """A model with the preprocessing that travels with its weights."""
+
+    model: Any
+    image_processor: Any
+    tokenizer: Any
+    notes: list[str]
+    """What the loader had to say and what moves no score."""
+
+
+def load_checkpoint(
+    files: CheckpointFiles, *, device: str, precision: str, trust_remote_code: bool = False
+) -> Checkpoint:
+    """Model, image processor and tokenizer of one folder."""
+    folder = files.folder
+    _refuse_unknown_code(folder, trust_remote_code)
+    common = {"local_files_only": True, "trust_remote_code": trust_remote_code}
+    with _told_as_model_error(folder), _listening() as heard:
+        model = _strict_model(files, dtype=getattr(torch, precision), **common)
+        # The PIL backend by name: with torchvision installed the library would pick another, with other pixels.
+        image_processor = transformers.AutoImageProcessor.from_pretrained(folder, backend="pil", **common)
+        tokenizer = transformers.AutoTokenizer.from_pretrained(folder, **common)
+        with memory_errors():
+            model = model.to(device).eval().requires_grad_(False)
+    return Checkpoint(model, image_processor, tokenizer, _judged(folder, heard))
+
+
+def resolve_device(asked: str) -> str:
+    """`auto` is CUDA where there is one, else the CPU; anything else must exist here."""
+    if asked == "auto":
+        # mps only for the asking: its kernels have changed scores between versions of torch.
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    if asked not in (known := _devices()):
+        raise ModelError(f"This machine has no device '{asked}'.\nIt has: auto, {', '.join(known)}.")
+    return asked
+
+
+def _devices() -> list[str]:
+    cuda = [f"cuda:{index}" for index in range(torch.cuda.device_count())]
+    mps = ["mps"] if torch.backends.mps.is_available() else []
+    return ["cpu", *(["cuda"] if cuda else []), *cuda, *mps]
+
+
+@contextmanager
+def memory_errors() -> Iterator[None]:
+    """Whatever torch says when memory runs out becomes `OutOfMemory`."""
+    try:
+        yield
+    except (torch.OutOfMemoryError, RuntimeError, MemoryError) as error:
+        if not isinstance(error, MemoryError) and not re.search("out of memory|t allocate memory", str(error)):
+            raise
+        if torch.cuda.is_available():
+            torch.cuda.empty_cache()
+        raise OutOfMemory(f"The model ran out of memory: {str(error).splitlines()[0]}") from error
+
+
+def _refuse_unknown_code(folder: Path, trust_remote_code: bool) -> None:
+    config = read_config(folder)
+    model_type = config.get("model_type")
+    if trust_remote_code or model_type in transformers.CONFIG_MAPPING:
+        return
+    if "auto_map" in config:
+        raise ModelError(
+            f"{folder} (model type '{model_type}') runs code of its own, which Beholder does not run unasked.\n"
+            "If you trust its source, allow it with --trust-remote-code (LoadOptions.trust_remote_code)."
+        )
+    raise ModelError(
+        f"transformers {transformers.__version__} knows no model type '{model_type}', which {folder}/config.json "
+        "names.\nA newer transformers may: pip install --upgrade transformers."
+    )
+
+
+def _strict_model(files: CheckpointFiles, **options: Any) -> Any:
+    model, info = transformers.AutoModel.from_pretrained(
+        files.folder,
+        use_safetensors=not files.pickled,
+        output_loading_info=True,
+        ignore_mismatched_sizes=True,  # so that they are reported by name; `_refuse_other_weights` refuses them
+        **options,
+    )
+    _refuse_other_weights(files.folder, info)
+    return model
+
+
+def _refuse_other_weights(folder: Path, info: Mapping[str, Any]) -> None:
+    faults = [
+        f"{what}: {_listed(keys)}"
+        for what, found in (
+            ("missing", info["missing_keys"]),
+            ("unexpected", info["unexpected_keys"]),
+            ("of another shape", [key[0] if isinstance(key, tuple) else key for key in info["mismatched_keys"]]),
+            ("unreadable", info["error_msgs"]),
+        )
+        if (keys := [key for key in found if not HARMLESS_KEYS.search(key)])
+    ]
+    if faults:
+        raise ModelError(
+            f"The weights in {folder} are not those of the model that its config.json describes.\n"
+            + "\n".join(faults)
+            + "\nScores of a partly random model mean nothing: get the checkpoint again, or mend its config.json."
+        )
+
+
+def _listed(keys: list[str]) -> str:
+    return ", ".join(sorted(keys)[:12]) + (f" … ({len(keys)} in all)" if len(keys) > 12 else "")
+
+
+@contextmanager
+def _told_as_model_error(folder: Path) -> Iterator[None]:
+    """The libraries' own errors while loading, told with the folder's name."""
+    try:
+        yield
+    except (OSError, ValueError, KeyError, ImportError, RuntimeError, AttributeError, TypeError) as error:
+        reason = " ".join(str(error).split())[:600] or type(error).__name__
+        raise ModelError(f"{folder} cannot be loaded by transformers {transformers.__version__}: {reason}") from error
+    except Exception as error:
+        if type(error).__module__.split(".")[0] not in ("safetensors", "safetensors_rust", "huggingface_hub"):
+            raise
+        raise ModelError(f"{folder} cannot be read: {error}") from error
+
+
+class _Listener(logging.Handler):
+    def __init__(self, heard: list[str]) -> None:
+        super().__init__(logging.WARNING)
+        self._heard = heard
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._heard.append(record.getMessage())
+
+
+@contextmanager
+def _listening() -> Iterator[list[str]]:
+    """transformers without its progress bars and log lines; its warnings as a list."""
+    heard: list[str] = []
+    logger = logging.getLogger("transformers")
+    handlers, level, bars = logger.handlers, logger.level, transformers.utils.logging.is_progress_bar_enabled()
+    logger.handlers = [_Listener(heard)]
+    logger.setLevel(logging.WARNING)
+    transformers.utils.logging.disable_progress_bar()
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            yield heard
+        heard.extend(str(warning.message) for warning in caught)
+    finally:
+        logger.handlers = handlers
+        logger.setLevel(level)
+        if bars:
+            transformers.utils.logging.enable_progress_bar()
+
+
+def _judged(folder: Path, heard: list[str]) -> list[str]:
+    """Warnings that move a score are errors, chatter is dropped, the rest is kept as notes."""
+    for message in heard:
+        if SCORE_MOVING.search(message):
+            raise ModelError(f"{folder}: transformers warns of what would change every score: {message}")
+    return [message for message in dict.fromkeys(heard) if not CHATTER.search(message)]

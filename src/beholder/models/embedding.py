@@ -1,0 +1,78 @@
+"""Embedding: what every two-tower adapter does around its model: batches, checked unit rows, notes on cut texts.
+
+Nothing here knows torch or onnxruntime.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from beholder.errors import ModelError
+from beholder.models.scorer import Floats, unit_rows
+
+Item = TypeVar("Item")
+
+
+class UnusableVector(ModelError):  # noqa: N818  (the family of errors reads as sentences)
+    """A vector that holds NaN or infinity, or is all zero. `positions` count from 0 in the list that was asked for."""
+
+    def __init__(self, kind: str, positions: Sequence[int]) -> None:
+        self.kind, self.positions = kind, tuple(positions)
+        listed = ", ".join(map(str, self.positions[:10])) + (" …" if len(self.positions) > 10 else "")
+        super().__init__(
+            f"The model gives no usable vector for {len(self.positions)} {kind}(s), at position {listed} of those "
+            "asked for: NaN, infinite or all zero.\nThe weights may be damaged, or the precision too low for them: "
+            "try --precision float32."
+        )
+
+    def __reduce__(self) -> tuple[type[UnusableVector], tuple[str, tuple[int, ...]]]:
+        return UnusableVector, (self.kind, self.positions)
+
+
+class CutTexts:
+    """The texts that were longer than the model reads, each noted once."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.notes: list[str] = []
+        self._seen: set[str] = set()
+
+    def record(self, texts: Sequence[str], lengths: Sequence[int]) -> None:
+        """Note every text of more than `limit` tokens."""
+        for text, length in zip(texts, lengths, strict=True):
+            if length > self.limit and text not in self._seen:
+                self._seen.add(text)
+                self.notes.append(f"text of {length} tokens cut to the model's {self.limit}: {text!r}")
+
+
+def batches(items: Sequence[Item], size: int) -> Iterator[Sequence[Item]]:
+    """Consecutive parts of at most `size`, in order.
+
+    >>> list(batches([1, 2, 3], 2))
+    [[1, 2], [3]]
+    """
+    for start in range(0, len(items), max(size, 1)):
+        yield items[start : start + max(size, 1)]
+
+
+def embed_in_batches(
+    items: Sequence[Item], size: int, embed: Callable[[Sequence[Item]], npt.NDArray[Any]], *, kind: str
+) -> Floats:
+    """Unit rows for all items, `size` at a time; a row that cannot be used is an error that says which."""
+    parts = [np.asarray(embed(part), dtype=np.float32) for part in batches(items, size)]
+    if not parts:
+        return np.zeros((0, 0), dtype=np.float32)
+    return checked_unit_rows(np.concatenate(parts), kind=kind)
+
+
+def checked_unit_rows(vectors: npt.NDArray[Any], *, kind: str) -> Floats:
+    """Rows of length 1; raises `UnusableVector` where there is no such row."""
+    lengths = np.linalg.norm(np.asarray(vectors, dtype=np.float32), axis=1)
+    bad = np.flatnonzero(~np.isfinite(lengths) | (lengths == 0))
+    if len(bad):
+        raise UnusableVector(kind, bad.tolist())
+    return unit_rows(vectors)

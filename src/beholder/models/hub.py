@@ -1,0 +1,77 @@
+"""The Hugging Face hub: a model's name becomes a folder on this machine and the commit it stands for.
+
+Only what the adapter reads is fetched: configurations, tokenizer, safetensors weights. What was fetched once is
+found again without a network.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from beholder.errors import MissingExtra, ModelError
+from beholder.models.checkpoint_files import CODE, PICKLED_WEIGHTS, SAFE_WEIGHTS, SETTINGS, Origin
+from beholder.models.load import LoadOptions
+
+
+class Snapshot(NamedTuple):
+    """A hub model as it lies on this machine."""
+
+    folder: Path
+    origin: Origin
+
+
+def fetch(name: str, options: LoadOptions) -> Snapshot:
+    """The files of `OWNER/NAME[@REVISION]`, fetched if they are not here yet."""
+    repository, _, revision = name.partition("@")
+    revision = revision or options.revision or "main"
+    folder = Path(_download(repository, revision, _wanted(options)))
+    # The hub's cache names the folder of a snapshot after its commit.
+    return Snapshot(folder, Origin(weights=repository, revision=folder.name))
+
+
+def _wanted(options: LoadOptions) -> list[str]:
+    pickled = PICKLED_WEIGHTS if options.allow_pickle else ()
+    code = CODE if options.trust_remote_code else ()
+    return [*SETTINGS, *SAFE_WEIGHTS, *pickled, *code]
+
+
+def _download(repository: str, revision: str, patterns: list[str]) -> str:
+    try:
+        import huggingface_hub
+    except ImportError as error:
+        raise MissingExtra(f"The hub model {repository}", "torch") from error
+    try:
+        return str(
+            huggingface_hub.snapshot_download(
+                repository, revision=revision, allow_patterns=patterns, ignore_patterns=["*/*"]
+            )
+        )
+    except (OSError, ValueError, RuntimeError) as error:
+        raise ModelError(_explain(repository, revision, error, huggingface_hub.errors)) from error
+    except Exception as error:
+        # The hub client's own and its HTTP library's errors share no base; anything else is ours to see.
+        if type(error).__module__.split(".")[0] not in ("huggingface_hub", "httpx", "httpcore", "requests"):
+            raise
+        raise ModelError(_explain(repository, revision, error, huggingface_hub.errors)) from error
+
+
+def _explain(repository: str, revision: str, error: Exception, errors: Any) -> str:
+    asked = f"{repository} (revision {revision})"
+    if isinstance(error, errors.GatedRepoError):
+        return f"{asked} is gated: ask for access on its page at the hub, then log in with `hf auth login`."
+    if isinstance(error, errors.RevisionNotFoundError):
+        return f"The hub has {repository}, but no revision '{revision}' of it."
+    if isinstance(error, errors.RepositoryNotFoundError):
+        return f"The hub has no model {repository}, or it is private: then log in with `hf auth login`."
+    return (
+        f"{asked} is not on this machine and the hub cannot be reached ({_first_line(error)}).\n"
+        f"Without a network: on a machine that has one, run\n"
+        f"    hf download {repository} --local-dir {repository.replace('/', '--')}\n"
+        "copy that folder here and name it in place of the hub's name, "
+        f"as in: beholder audit ./{repository.replace('/', '--')}"
+    )
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]

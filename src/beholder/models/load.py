@@ -1,0 +1,129 @@
+"""Load a model by its name: the one place that knows which name belongs to which adapter.
+
+    null, null:SEED          noise, the baseline of every audit
+    glasshouse/NAME          a reference model that comes with Beholder
+    onnx:DIR                 a folder with an ONNX image tower and a text tower or a table of texts
+    DIR                      a transformers folder: config.json, weights, tokenizer
+    OWNER/NAME[@REVISION]    a model of the Hugging Face hub
+
+An adapter's libraries are imported when a name asks for them, so `import beholder.models.load` costs nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from beholder.errors import ModelError, UnknownName, UsageError
+from beholder.models.scorer import Scorer
+
+REFERENCE_MODELS = Path(__file__).parents[1] / "glasshouse" / "models"
+FORMS = ("null", "null:SEED", "glasshouse/NAME", "onnx:DIR", "DIR", "OWNER/NAME[@REVISION]")
+PRECISIONS = {"float32": "float32", "bfloat16": "bfloat16", "float16": "float16"}
+PRECISIONS |= {"auto": "float32", "fp32": "float32", "bf16": "bfloat16", "fp16": "float16"}
+# auto is float32 on every device: scores before speed. Half precision is there for the asking, and is in the spec.
+
+
+@dataclass(frozen=True)
+class LoadOptions:
+    """How to load, as far as the user has a say in it."""
+
+    device: str = "auto"
+    """`auto` (CUDA where there is one, else the CPU), `cpu`, `cuda`, `cuda:1`, `mps`. Not part of the spec: a model
+    is the same model on another machine, and float32 scores agree to rounding."""
+    precision: str = "auto"
+    batch_size: int | None = None
+    revision: str | None = None
+    trust_remote_code: bool = False
+    allow_pickle: bool = False
+
+    def __post_init__(self) -> None:
+        if self.precision not in PRECISIONS:
+            raise UnknownName("precision", self.precision, PRECISIONS)
+        if self.batch_size is not None and self.batch_size < 1:
+            raise UsageError(f"A batch of {self.batch_size} images was asked for; it takes at least 1.")
+
+    @property
+    def resolved_precision(self) -> str:
+        """The precision's full name; `auto` is float32."""
+        return PRECISIONS[self.precision]
+
+
+def load_model(name: str, options: LoadOptions = LoadOptions()) -> Scorer:  # noqa: B008  (frozen)
+    """The scorer that `name` stands for, ready to score."""
+    scheme, colon, rest = name.partition(":")
+    if name == "null" or (scheme == "null" and colon):
+        return _null(name, rest)
+    if colon and scheme in SCHEMES:
+        return SCHEMES[scheme](rest, options)
+    if name.startswith("glasshouse/"):
+        return _folder(_reference_folder(name), name, options)
+    if _is_folder_name(name):
+        return _folder(Path(name).expanduser(), name.rstrip("/"), options)
+    if _is_hub_name(name):
+        return _hub(name, options)
+    raise UnknownName("model", name, [*FORMS, *reference_models()])
+
+
+def reference_models() -> list[str]:
+    """The models that come with Beholder, by name."""
+    found = sorted(REFERENCE_MODELS.glob("*/config.json")) if REFERENCE_MODELS.is_dir() else []
+    return [f"glasshouse/{path.parent.name}" for path in found]
+
+
+def _null(name: str, seed: str) -> Scorer:
+    from beholder.models.null import NullScorer
+
+    if seed and not seed.isdecimal():
+        raise ModelError(f"'{name}': the seed of a null model is a whole number, as in null:7, not '{seed}'.")
+    return NullScorer(int(seed or 0))
+
+
+def _onnx(directory: str, options: LoadOptions) -> Scorer:
+    from beholder.models.onnx import OnnxContrastive
+
+    return OnnxContrastive.from_folder(
+        Path(directory).expanduser(),
+        name=f"onnx:{directory.rstrip('/')}",
+        device=options.device,
+        batch_size=options.batch_size,
+    )
+
+
+def _folder(folder: Path, name: str, options: LoadOptions) -> Scorer:
+    from beholder.models.folder import read_config
+
+    read_config(folder)  # before torch is imported: a wrong folder is told at once
+    from beholder.models.contrastive import TransformersContrastive
+
+    return TransformersContrastive.from_folder(folder, name, options)
+
+
+def _hub(name: str, options: LoadOptions) -> Scorer:
+    from beholder.models.hub import fetch
+
+    snapshot = fetch(name, options)
+    from beholder.models.contrastive import TransformersContrastive
+
+    return TransformersContrastive.from_folder(snapshot.folder, name, options, origin=snapshot.origin)
+
+
+SCHEMES: dict[str, Callable[[str, LoadOptions], Scorer]] = {"onnx": _onnx}
+
+
+def _reference_folder(name: str) -> Path:
+    if name not in reference_models():
+        raise UnknownName("reference model", name, reference_models())
+    return REFERENCE_MODELS / name.removeprefix("glasshouse/")
+
+
+def _is_folder_name(name: str) -> bool:
+    """A folder that is there, or a name that could only be one."""
+    could_only_be = name.startswith(("/", "./", "../", "~")) or name.count("/") > 1 or name in (".", "..")
+    return bool(name) and (could_only_be or Path(name).is_dir())
+
+
+def _is_hub_name(name: str) -> bool:
+    owner, slash, model = name.partition("@")[0].partition("/")
+    return bool(owner and slash and model) and ":" not in name
