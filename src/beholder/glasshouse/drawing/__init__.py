@@ -1,0 +1,1 @@
+"""How Glasshouse pictures are drawn: canvas, anatomy, face, hair, wardrobe, things. Pixels only."""

@@ -1,0 +1,418 @@
+"""Wardrobe: outfits of work, and worn or held things. Each piece is in frame and looks like no other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PIL import Image
+
+from beholder.glasshouse.drawing.canvas import Canvas, Colour, Points, darker, mix
+from beholder.glasshouse.drawing.face import EYE_Y, Head
+from beholder.glasshouse.drawing.light import HEAD_X, HEAD_Y, cloth_field
+
+WHITE: Colour = (245, 246, 247)
+HEADWEAR = {"chef", "builder"}
+
+
+def mirrored(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
+    """The same points on the other side of the picture."""
+    return [(1 - x, y) for x, y in points]
+
+
+def torso(head: Head, collar: float = 0.0) -> Points:
+    """Outline of shoulders and chest, open at the neck."""
+    s, n = head.person.face.shoulders, head.person.face.neck
+    left = [
+        (0.5 - n * 1.12, 0.675 - collar),
+        (0.5 - n * 1.7, 0.715),
+        (0.5 - s * 0.80, 0.758),
+        (0.5 - s * 1.0, 0.815),
+    ]
+    left += [(0.5 - s * 1.07, 0.90), (0.5 - s * 1.10, 1.04), (0.5 - s * 0.9, 1.2)]
+    return [(0.5, 0.735), *left, *reversed(mirrored(left))]
+
+
+def draw_body(canvas: Canvas, head: Head, colour: Colour, collar: float = 0.0) -> Image.Image:
+    """A torso in one colour with soft folds; returns the cloth's paint."""
+    paint = cloth_field(colour, head.person.light)
+    canvas.blob(torso(head, collar), paint)
+    s = head.person.face.shoulders
+    for x in (0.5 - s * 0.72, 0.5 + s * 0.72):
+        bend = 0.02 if x < 0.5 else -0.02
+        canvas.stroke([(x, 1.0), (x + bend * 0.4, 0.93), (x + bend, 0.87)], 0.008, darker(colour, 0.72), 0.5)
+    return paint
+
+
+def draw_plain(canvas: Canvas, head: Head) -> None:
+    """A jumper with a round neck."""
+    colour = head.person.jumper
+    draw_body(canvas, head, colour)
+    n = head.person.face.neck
+    collar = [
+        (0.5 - n * 1.3, 0.690),
+        (0.5 - n * 0.8, 0.735),
+        (0.5, 0.752),
+        (0.5 + n * 0.8, 0.735),
+        (0.5 + n * 1.3, 0.690),
+    ]
+    canvas.stroke(collar, 0.022, darker(colour, 0.82), taper=0.15)
+
+
+def draw_lapels(canvas: Canvas, head: Head, colour: Colour, depth: float) -> None:
+    """Two lapels that meet at `depth`."""
+    n = head.person.face.neck
+    left = [
+        (0.5 - n * 1.25, 0.672),
+        (0.5 - n * 2.0, 0.74),
+        (0.5 - n * 1.55, 0.785),
+        (0.5 - n * 1.7, 0.80),
+        (0.5, depth),
+    ]
+    left += [(0.5 - n * 0.62, 0.76)]
+    for side in (left, mirrored(left)):
+        canvas.polygon([(x + 0.004, y + 0.007) for x, y in side], darker(colour, 0.66), 0.6)
+        canvas.polygon(side, cloth_field(mix(colour, (255, 255, 255), 0.25), head.person.light))
+
+
+def draw_shirt(canvas: Canvas, head: Head, colour: Colour, depth: float) -> None:
+    """A shirt front with two collar points, showing in a V that ends at `depth`."""
+    n = head.person.face.neck
+    canvas.polygon([(0.5 - n * 1.2, 0.675), (0.5 - n * 0.4, 0.735), (0.5, 0.75), (0.5 + n * 0.4, 0.735),
+                    (0.5 + n * 1.2, 0.675), (0.5 + n * 1.3, 0.76), (0.5, depth), (0.5 - n * 1.3, 0.76)],
+                   cloth_field(colour, head.person.light))  # fmt: skip
+    left = [(0.5 - n * 1.1, 0.662), (0.5 - n * 1.2, 0.705), (0.5 - n * 0.62, 0.775), (0.5 - 0.004, 0.742)]
+    for side in (left, mirrored(left)):
+        canvas.polygon(side, mix(colour, (255, 255, 255), 0.35))
+        canvas.stroke([side[1], side[2], side[3]], 0.004, darker(colour, 0.7), taper=0.3)
+
+
+def draw_doctor(canvas: Canvas, head: Head) -> None:
+    """A white coat over a blue shirt, a stethoscope around the neck."""
+    draw_body(canvas, head, WHITE)
+    draw_shirt(canvas, head, (142, 180, 206), 0.93)
+    draw_lapels(canvas, head, WHITE, 0.955)
+    canvas.stroke([(0.5, 0.955), (0.5, 1.01)], 0.006, darker(WHITE, 0.72), taper=0)
+    n = head.person.face.neck
+    tube = [(0.5 - n * 1.35, 0.668), (0.5 - n * 1.75, 0.76), (0.5 - n * 1.2, 0.87), (0.5 + 0.01, 0.90)]
+    tube += [(0.5 + n * 1.2, 0.87), (0.5 + n * 1.75, 0.76), (0.5 + n * 1.35, 0.668)]
+    canvas.stroke(tube, 0.019, (46, 58, 72), taper=0)
+    canvas.stroke([(x - 0.003, y - 0.003) for x, y in tube], 0.005, (110, 126, 142), 0.8, taper=0)
+    canvas.stroke([(0.51, 0.90), (0.525, 0.925), (0.55, 0.935)], 0.017, (46, 58, 72), taper=0)
+    for radius, shade in ((0.031, (84, 94, 106)), (0.026, (196, 204, 212)), (0.016, (226, 231, 236))):
+        canvas.oval(0.57, 0.94, radius, radius, shade)
+
+
+def draw_chef(canvas: Canvas, head: Head) -> None:
+    """A double-breasted white jacket with dark buttons and a red neckerchief."""
+    draw_body(canvas, head, WHITE, 0.01)
+    n = head.person.face.neck
+    canvas.stroke([(0.5 - n * 1.2, 0.70), (0.44, 0.80), (0.43, 1.02)], 0.006, darker(WHITE, 0.74), taper=0)
+    for x in (0.465, 0.575):
+        for y in (0.82, 0.89, 0.96):
+            canvas.oval(x + 0.002, y + 0.003, 0.0125, 0.0125, darker(WHITE, 0.7), 0.7)
+            canvas.oval(x, y, 0.0115, 0.0115, (52, 56, 66))
+    scarf = [
+        (0.5 - n * 1.4, 0.672),
+        (0.5, 0.742),
+        (0.5 + n * 1.4, 0.672),
+        (0.5 + n * 1.5, 0.712),
+        (0.5, 0.79),
+        (0.5 - n * 1.5, 0.712),
+    ]
+    canvas.blob(scarf, cloth_field((190, 58, 56), head.person.light))
+    canvas.polygon([(0.49, 0.765), (0.465, 0.83), (0.5, 0.80), (0.53, 0.835), (0.51, 0.765)], (164, 44, 46))
+    canvas.oval(0.5, 0.765, 0.019, 0.016, (204, 74, 70))
+
+
+def draw_builder(canvas: Canvas, head: Head) -> None:
+    """An orange safety vest with reflecting bands over a grey shirt."""
+    draw_body(canvas, head, (110, 118, 126))
+    s, n = head.person.face.shoulders, head.person.face.neck
+    vest = cloth_field((244, 124, 44), head.person.light)
+    left = [
+        (0.5 - n * 1.35, 0.69),
+        (0.5 - s * 0.70, 0.748),
+        (0.5 - s * 0.74, 0.86),
+        (0.5 - s * 0.80, 1.02),
+        (0.493, 1.02),
+        (0.493, 0.90),
+    ]
+    band = [(0.5 - s * 0.52, 0.722), (0.5 - s * 0.46, 0.86), (0.5 - s * 0.46, 1.02)]
+    for side, stripe in ((left, band), (mirrored(left), mirrored(band))):
+        canvas.polygon(side, vest)
+        canvas.stroke(stripe, 0.046, (232, 236, 120), taper=0)
+        canvas.stroke(stripe, 0.024, (226, 230, 232), taper=0)
+    for x in (0.5 - s * 0.79, 0.507):
+        band = [(x, 0.93), (x + s * 0.79 - 0.007, 0.93)]
+        canvas.stroke(band, 0.050, (232, 236, 120), taper=0)
+        canvas.stroke(band, 0.026, (226, 230, 232), taper=0)
+
+
+def draw_judge(canvas: Canvas, head: Head) -> None:
+    """A black robe with a burgundy front and white bands at the neck."""
+    robe = (46, 42, 52)
+    draw_body(canvas, head, robe)
+    n = head.person.face.neck
+    for side in (-1, 1):
+        trim = [(0.5 + side * n * 1.3, 0.685), (0.5 + side * 0.065, 0.80), (0.5 + side * 0.055, 1.02)]
+        canvas.stroke(trim, 0.030, (122, 36, 52), taper=0)
+        for fold in (0.13, 0.2):
+            canvas.stroke(
+                [(0.5 + side * fold, 0.80), (0.5 + side * (fold + 0.02), 1.02)],
+                0.007,
+                (80, 74, 90),
+                0.8,
+                taper=0.3,
+            )
+    canvas.stroke([(0.5 - n * 1.25, 0.68), (0.5, 0.742), (0.5 + n * 1.25, 0.68)], 0.036, WHITE, taper=0.1)
+    for side in (-1, 1):
+        bands = [
+            (0.5, 0.735),
+            (0.5 + side * 0.030, 0.745),
+            (0.5 + side * 0.046, 0.87),
+            (0.5 + side * 0.006, 0.875),
+        ]
+        canvas.polygon(bands, cloth_field(WHITE, head.person.light))
+    canvas.stroke([(0.5, 0.745), (0.5, 0.87)], 0.004, (168, 172, 178), taper=0)
+
+
+def draw_toque(canvas: Canvas, head: Head) -> None:
+    """The cook's tall white hat."""
+    w, lean = head.width, -0.05 * head.width * head.sine
+    x, base = HEAD_X + lean, HEAD_Y - 0.70 * head.height
+    paint = cloth_field((250, 250, 249), head.person.light)
+    top = [
+        (x - w * 1.0, base - 0.06),
+        (x - w * 1.28, base - 0.125),
+        (x - w * 0.85, base - 0.20),
+        (x - w * 0.3, base - 0.215),
+    ]
+    right = [(2 * x - a, b) for a, b in reversed(top)]
+    canvas.blob([(a, b + 0.006) for a, b in [*top, *right]], (176, 190, 196), 0.7)
+    canvas.blob([*top, *right, (x, base - 0.04)], paint)
+    for dx in (-0.6, -0.2, 0.2, 0.6):
+        canvas.stroke(
+            [(x + dx * w, base - 0.06), (x + dx * w * 1.15, base - 0.14)], 0.006, (196, 202, 206), 0.9
+        )
+    rim = [(x - w * 1.04, base - 0.065), (x, base - 0.045), (x + w * 1.04, base - 0.065)]
+    low = [(x + w * 1.07, base + 0.015), (x, base + 0.045), (x - w * 1.07, base + 0.015)]
+    canvas.polygon([*rim, *low], paint)
+    canvas.stroke(low, 0.006, (168, 176, 182), taper=0.2)
+
+
+def draw_hard_hat(canvas: Canvas, head: Head) -> None:
+    """The builder's yellow helmet."""
+    w, lean = head.width, -0.05 * head.width * head.sine
+    x, base = HEAD_X + lean, HEAD_Y - 0.62 * head.height
+    yellow = (246, 196, 52)
+    dome = [(x - w * 1.13, base), (x - w * 1.05, base - 0.10), (x - w * 0.55, base - 0.165), (x, base - 0.18)]
+    dome += [(2 * x - a, b) for a, b in reversed(dome[:3])]
+    canvas.blob([*dome, (x, base + 0.03)], cloth_field(yellow, head.person.light))
+    ridge = x + 0.35 * w * head.sine
+    canvas.stroke(
+        [(ridge, base - 0.185), (ridge + 0.006 * head.sine, base - 0.10), (ridge, base)],
+        0.040,
+        mix(yellow, (255, 255, 255), 0.3),
+        taper=0.2,
+    )
+    canvas.stroke(
+        [(x - w * 0.75, base - 0.12), (x - w * 0.9, base - 0.06), (x - w * 0.95, base - 0.01)],
+        0.010,
+        (255, 240, 180),
+        0.8,
+    )
+    brim = [
+        (x - w * 1.24, base + 0.012),
+        (x - 0.6 * w, base + 0.030),
+        (x, base + 0.036),
+        (x + 0.6 * w, base + 0.030),
+        (x + w * 1.24, base + 0.012),
+    ]
+    canvas.stroke(brim, 0.034, darker(yellow, 0.84), taper=0.35)
+
+
+def draw_hat(canvas: Canvas, head: Head) -> None:
+    """A soft felt hat with a brim and a ribbon."""
+    w, lean = head.width, -0.05 * head.width * head.sine
+    x, base = HEAD_X + lean, HEAD_Y - 0.62 * head.height
+    felt = (124, 60, 96)
+    paint = cloth_field(felt, head.person.light)
+    crown = [
+        (x - w * 1.04, base + 0.01),
+        (x - w * 0.98, base - 0.10),
+        (x - w * 0.62, base - 0.185),
+        (x, base - 0.165),
+    ]
+    crown += [(2 * x - a, b) for a, b in reversed(crown[:3])]
+    canvas.blob([*crown, (x, base + 0.02)], paint)
+    canvas.stroke([(x, base - 0.165), (x + 0.01, base - 0.12)], 0.012, darker(felt, 0.7), 0.7)
+    canvas.stroke(
+        [(x - w * 1.02, base - 0.030), (x, base - 0.012), (x + w * 1.02, base - 0.030)],
+        0.042,
+        (232, 206, 160),
+        taper=0,
+    )
+    brim = [
+        (x - w * 1.75, base - 0.018),
+        (x - w, base + 0.028),
+        (x, base + 0.042),
+        (x + w, base + 0.028),
+        (x + w * 1.75, base - 0.018),
+    ]
+    canvas.stroke(brim, 0.050, darker(felt, 0.78), taper=0.75)
+
+
+def draw_glasses(canvas: Canvas, head: Head) -> None:
+    """Round dark frames with a little glare."""
+    frame, gap = (40, 42, 52), head.person.face.eye_gap
+    y = EYE_Y + 0.02
+    for side in (-1, 1):
+        cx, cy = head.at(side * gap, y)
+        inner, outer = head.at(side * (gap - 0.33), y)[0], head.at(side * (gap + 0.33), y)[0]
+        wide, tall = abs(outer - inner) / 2, 0.215 * head.height
+        cx = (inner + outer) / 2
+        canvas.oval(cx, cy, wide, tall, (226, 240, 246), 0.09)
+        draw_rim(canvas, cx, cy, wide, tall, frame)
+        canvas.stroke(
+            [(cx - wide * 0.5, cy - tall * 0.1), (cx - wide * 0.1, cy - tall * 0.6)],
+            0.006,
+            (255, 255, 255),
+            0.5,
+        )
+        canvas.stroke(
+            [head.at(side * (gap + 0.32), y - 0.04), head.at(side * 1.0, y - 0.05)], 0.009, frame, taper=0
+        )
+    canvas.stroke(
+        [head.at(-gap + 0.31, y - 0.03), head.at(0, y - 0.075, 0.1), head.at(gap - 0.31, y - 0.03)],
+        0.009,
+        frame,
+        taper=0,
+    )
+
+
+def draw_rim(canvas: Canvas, x: float, y: float, wide: float, tall: float, colour: Colour) -> None:
+    """The ring of one lens."""
+    width = canvas.width
+    box = [
+        round((x - wide) * width),
+        round((y - tall) * width),
+        round((x + wide) * width),
+        round((y + tall) * width),
+    ]
+    canvas.draw.ellipse(box, outline=colour, width=max(1, round(0.0085 * width)))
+
+
+def draw_tie(canvas: Canvas, head: Head) -> None:
+    """A striped tie on a white collar."""
+    draw_shirt(canvas, head, (236, 240, 244), 0.80)
+    blue, gold = (40, 74, 138), (238, 190, 76)
+    blade = [(0.487, 0.775), (0.513, 0.775), (0.541, 0.98), (0.541, 1.02), (0.459, 1.02), (0.459, 0.98)]
+    canvas.polygon([(x + 0.006, y + 0.004) for x, y in blade], (20, 24, 34), 0.35)
+    canvas.polygon(blade, cloth_field(blue, head.person.light))
+    for y in (0.83, 0.885, 0.94, 0.995):
+        half = 0.013 + (y - 0.775) * 0.128
+        canvas.polygon(
+            [(0.5 - half, y + 0.012), (0.5 + half, y - 0.016), (0.5 + half, y), (0.5 - half, y + 0.028)], gold
+        )
+    canvas.polygon(
+        [(0.474, 0.738), (0.526, 0.738), (0.516, 0.785), (0.484, 0.785)], mix(blue, (255, 255, 255), 0.12)
+    )
+
+
+def draw_handbag(canvas: Canvas, head: Head) -> None:
+    """A leather bag at the side, its strap over the shoulder."""
+    leather = (176, 84, 44)
+    s = head.person.face.shoulders
+    strap = [(0.5 - s * 0.66, 0.748), (0.5 - s * 0.74, 0.82), (0.205, 0.90)]
+    canvas.stroke(strap, 0.026, darker(leather, 0.7), taper=0)
+    canvas.stroke([(x - 0.003, y) for x, y in strap], 0.006, mix(leather, (255, 230, 200), 0.4), 0.8, taper=0)
+    bag = [
+        (0.055, 0.865),
+        (0.16, 0.852),
+        (0.272, 0.865),
+        (0.288, 0.96),
+        (0.27, 1.04),
+        (0.06, 1.04),
+        (0.036, 0.96),
+    ]
+    canvas.blob([(x + 0.006, y + 0.004) for x, y in bag], (40, 26, 20), 0.4)
+    canvas.blob(bag, cloth_field(leather, head.person.light))
+    canvas.polygon(
+        [(0.048, 0.872), (0.278, 0.872), (0.24, 0.945), (0.163, 0.962), (0.086, 0.945)], darker(leather, 0.84)
+    )
+    canvas.oval(0.163, 0.952, 0.019, 0.016, (240, 204, 110))
+
+
+def draw_phone(canvas: Canvas, head: Head) -> None:
+    """A phone held up in one hand."""
+    skin = head.person.skin
+    hand = cloth_field(skin, head.person.light)
+    canvas.blob(
+        [
+            (0.80, 1.05),
+            (0.80, 0.94),
+            (0.785, 0.89),
+            (0.80, 0.84),
+            (0.87, 0.83),
+            (0.905, 0.88),
+            (0.90, 0.95),
+            (0.905, 1.05),
+        ],
+        hand,
+    )
+    canvas.polygon(
+        [(0.765, 0.975), (0.93, 0.975), (0.95, 1.04), (0.745, 1.04)],
+        cloth_field((74, 82, 98), head.person.light),
+    )
+    canvas.polygon(
+        [
+            (0.792, 0.70),
+            (0.898, 0.70),
+            (0.905, 0.707),
+            (0.905, 0.893),
+            (0.898, 0.90),
+            (0.792, 0.90),
+            (0.785, 0.893),
+            (0.785, 0.707),
+        ],
+        (26, 28, 36),
+    )
+    canvas.polygon([(0.796, 0.717), (0.894, 0.717), (0.894, 0.883), (0.796, 0.883)], (94, 190, 214))
+    canvas.polygon([(0.796, 0.717), (0.86, 0.717), (0.796, 0.81)], (176, 226, 238))
+    for y in (0.805, 0.838, 0.871):
+        canvas.stroke([(0.925, y + 0.014), (0.900, y), (0.878, y)], 0.027, hand, taper=0.35)
+    canvas.stroke([(0.775, 0.90), (0.778, 0.865), (0.80, 0.845)], 0.030, hand, taper=0.4)
+
+
+OUTFITS: dict[str, Callable[[Canvas, Head], None]] = {
+    "plain": draw_plain, "doctor": draw_doctor, "chef": draw_chef,
+    "builder": draw_builder, "judge": draw_judge,
+}  # fmt: skip
+WORN_OVER_CLOTHES: dict[str, Callable[[Canvas, Head], None]] = {
+    "tie": draw_tie, "handbag": draw_handbag, "phone": draw_phone,
+}  # fmt: skip
+WORN = ("hat", "glasses", "tie", "handbag", "phone")
+
+
+def draw_clothes(canvas: Canvas, head: Head, outfit: str) -> None:
+    """The outfit on the torso."""
+    OUTFITS[outfit](canvas, head)
+
+
+def draw_worn_over_clothes(canvas: Canvas, head: Head, worn: frozenset[str]) -> None:
+    """Tie, handbag and phone."""
+    for name in WORN:
+        if name in worn and name in WORN_OVER_CLOTHES:
+            WORN_OVER_CLOTHES[name](canvas, head)
+
+
+def draw_headwear(canvas: Canvas, head: Head, outfit: str, worn: frozenset[str]) -> None:
+    """Glasses, then the hat; a worn hat takes the place of the outfit's own headwear."""
+    if "glasses" in worn:
+        draw_glasses(canvas, head)
+    if "hat" in worn:
+        draw_hat(canvas, head)
+    elif outfit == "chef":
+        draw_toque(canvas, head)
+    elif outfit == "builder":
+        draw_hard_hat(canvas, head)
