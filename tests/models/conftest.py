@@ -21,7 +21,7 @@ SIDE = 32
 
 @pytest.fixture(scope="session")
 def pictures() -> list[Image.Image]:
-    """Seven noisy pictures of odd sizes, one of them grey, one with transparency, one smaller than a patch."""
+    """Seven noisy pictures of odd sizes; one is grey, one has transparency, one is smaller than a patch."""
     rng = np.random.default_rng(7)
     sizes = [(40, 60), (33, 32), (32, 32), (71, 35), (5, 9)]
     rgb = [Image.fromarray(rng.integers(0, 256, (h, w, 3), dtype=np.uint8)) for h, w in sizes]
@@ -42,9 +42,16 @@ def word_tokenizer(**settings: Any) -> Any:
     tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="<unk>"))
     tokenizer.normalizer = normalizers.Lowercase()
     tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
-    tokenizer.post_processor = processors.TemplateProcessing("<s> $A </s>", special_tokens=[("<s>", 0), ("</s>", 2)])
+    tokenizer.post_processor = processors.TemplateProcessing(
+        "<s> $A </s>", special_tokens=[("<s>", 0), ("</s>", 2)]
+    )
     return PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer, bos_token="<s>", pad_token="<pad>", eos_token="</s>", unk_token="<unk>", **settings
+        tokenizer_object=tokenizer,
+        bos_token="<s>",
+        pad_token="<pad>",
+        eos_token="</s>",
+        unk_token="<unk>",
+        **settings,
     )
 
 
@@ -77,7 +84,13 @@ def _siglip(folder: Path) -> None:
     from transformers import SiglipConfig, SiglipImageProcessorPil, SiglipModel
 
     tokenizer = word_tokenizer(model_input_names=["input_ids"])
-    text = {**TOWER, "vocab_size": len(tokenizer), "max_position_embeddings": 12, "projection_size": 32, **TOKENS}
+    text = {
+        **TOWER,
+        "vocab_size": len(tokenizer),
+        "max_position_embeddings": 12,
+        "projection_size": 32,
+        **TOKENS,
+    }
     model = SiglipModel(SiglipConfig(text_config=text, vision_config=VISION))
     _save(folder, model, SiglipImageProcessorPil(size={"height": SIDE, "width": SIDE}), tokenizer)
 
@@ -105,7 +118,7 @@ def _align(folder: Path) -> None:
         "kernel_sizes": [3, 3], "in_channels": [8, 8], "out_channels": [8, 16], "strides": [1, 2],
         "num_block_repeats": [1, 1], "expand_ratios": [1, 2], "depthwise_padding": [],
     }  # fmt: skip
-    model = AlignModel(AlignConfig(text_config=text, vision_config=vision, projection_dim=16))
+    model = AlignModel(AlignConfig(text_config=text, vision_config=vision, projection_dim=8))
     _save(folder, model, EfficientNetImageProcessorPil(size={"height": SIDE, "width": SIDE}), tokenizer)
 
 

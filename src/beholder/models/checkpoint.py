@@ -1,7 +1,7 @@
-"""A transformers checkpoint, loaded strictly: what the library only warns of, and what moves a score, is an error.
+"""A transformers checkpoint, loaded strictly: what the library warns of and what moves a score is an error.
 
-Weights that are missing, left over or of another shape, unknown architectures, code of the folder's own: each is
-refused with a message that names it. torch and transformers are imported here and in `contrastive`, nowhere else.
+Weights that are missing, left over or of another shape, unknown architectures, code of the folder's own: each
+is refused with a message that names it. Of our two-tower adapters only these modules import torch.
 """
 
 from __future__ import annotations
@@ -19,14 +19,15 @@ from beholder.models.checkpoint_files import CheckpointFiles
 from beholder.models.folder import read_config
 
 try:
-    import torch
+    import torch as torch  # for `contrastive` too
     import transformers
 except ImportError as error:
     raise MissingExtra("A transformers model", "torch") from error
 
 SCORE_MOVING = re.compile(r"to instantiate a model of type|newly initialized|not used when initializing")
+NO_MEMORY = re.compile("out of memory|can.t allocate memory")
 CHATTER = re.compile(r"requires torchvision")  # the PIL image processors are asked for by name
-HARMLESS_KEYS = re.compile(r"(^|\.)position_ids$")  # a counter 0, 1, 2 …; old checkpoints stored it as a weight
+HARMLESS_KEYS = re.compile(r"(^|\.)position_ids$")  # a counter, which old checkpoints stored as a weight
 
 
 class Checkpoint(NamedTuple):
@@ -46,9 +47,9 @@ def load_checkpoint(
     folder = files.folder
     _refuse_unknown_code(folder, trust_remote_code)
     common = {"local_files_only": True, "trust_remote_code": trust_remote_code}
-    with _told_as_model_error(folder), _listening() as heard:
+    with told_as_model_error(folder), _listening() as heard:
         model = _strict_model(files, dtype=getattr(torch, precision), **common)
-        # The PIL backend by name: with torchvision installed the library would pick another, with other pixels.
+        # The PIL backend by name: with torchvision installed the library would pick another, and its pixels.
         image_processor = transformers.AutoImageProcessor.from_pretrained(folder, backend="pil", **common)
         tokenizer = transformers.AutoTokenizer.from_pretrained(folder, **common)
         with memory_errors():
@@ -78,7 +79,7 @@ def memory_errors() -> Iterator[None]:
     try:
         yield
     except (torch.OutOfMemoryError, RuntimeError, MemoryError) as error:
-        if not isinstance(error, MemoryError) and not re.search("out of memory|t allocate memory", str(error)):
+        if not isinstance(error, MemoryError) and not NO_MEMORY.search(str(error)):
             raise
         if torch.cuda.is_available():
             torch.cuda.empty_cache()
@@ -92,12 +93,12 @@ def _refuse_unknown_code(folder: Path, trust_remote_code: bool) -> None:
         return
     if "auto_map" in config:
         raise ModelError(
-            f"{folder} (model type '{model_type}') runs code of its own, which Beholder does not run unasked.\n"
+            f"{folder} (model type '{model_type}') brings code of its own, which is not run unasked.\n"
             "If you trust its source, allow it with --trust-remote-code (LoadOptions.trust_remote_code)."
         )
     raise ModelError(
-        f"transformers {transformers.__version__} knows no model type '{model_type}', which {folder}/config.json "
-        "names.\nA newer transformers may: pip install --upgrade transformers."
+        f"transformers {transformers.__version__} knows no model type '{model_type}', "
+        f"which {folder}/config.json names.\nA newer transformers may: pip install --upgrade transformers."
     )
 
 
@@ -106,7 +107,7 @@ def _strict_model(files: CheckpointFiles, **options: Any) -> Any:
         files.folder,
         use_safetensors=not files.pickled,
         output_loading_info=True,
-        ignore_mismatched_sizes=True,  # so that they are reported by name; `_refuse_other_weights` refuses them
+        ignore_mismatched_sizes=True,  # reported by name, and then refused
         **options,
     )
     _refuse_other_weights(files.folder, info)
@@ -114,21 +115,19 @@ def _strict_model(files: CheckpointFiles, **options: Any) -> Any:
 
 
 def _refuse_other_weights(folder: Path, info: Mapping[str, Any]) -> None:
-    faults = [
-        f"{what}: {_listed(keys)}"
-        for what, found in (
-            ("missing", info["missing_keys"]),
-            ("unexpected", info["unexpected_keys"]),
-            ("of another shape", [key[0] if isinstance(key, tuple) else key for key in info["mismatched_keys"]]),
-            ("unreadable", info["error_msgs"]),
-        )
-        if (keys := [key for key in found if not HARMLESS_KEYS.search(key)])
-    ]
+    found = {
+        "missing": info["missing_keys"],
+        "unexpected": info["unexpected_keys"],
+        "of another shape": [key for key, *_ in info["mismatched_keys"]],
+        "unreadable": info["error_msgs"],
+    }
+    wrong = {what: [key for key in keys if not HARMLESS_KEYS.search(key)] for what, keys in found.items()}
+    faults = [f"{what}: {_listed(keys)}" for what, keys in wrong.items() if keys]
     if faults:
         raise ModelError(
             f"The weights in {folder} are not those of the model that its config.json describes.\n"
             + "\n".join(faults)
-            + "\nScores of a partly random model mean nothing: get the checkpoint again, or mend its config.json."
+            + "\nScores of a partly random model mean nothing: get the checkpoint again or mend config.json."
         )
 
 
@@ -137,13 +136,14 @@ def _listed(keys: list[str]) -> str:
 
 
 @contextmanager
-def _told_as_model_error(folder: Path) -> Iterator[None]:
+def told_as_model_error(folder: Path) -> Iterator[None]:
     """The libraries' own errors while loading, told with the folder's name."""
     try:
         yield
     except (OSError, ValueError, KeyError, ImportError, RuntimeError, AttributeError, TypeError) as error:
         reason = " ".join(str(error).split())[:600] or type(error).__name__
-        raise ModelError(f"{folder} cannot be loaded by transformers {transformers.__version__}: {reason}") from error
+        library = f"transformers {transformers.__version__}"
+        raise ModelError(f"{folder} cannot be loaded by {library}: {reason}") from error
     except Exception as error:
         if type(error).__module__.split(".")[0] not in ("safetensors", "safetensors_rust", "huggingface_hub"):
             raise
@@ -164,7 +164,8 @@ def _listening() -> Iterator[list[str]]:
     """transformers without its progress bars and log lines; its warnings as a list."""
     heard: list[str] = []
     logger = logging.getLogger("transformers")
-    handlers, level, bars = logger.handlers, logger.level, transformers.utils.logging.is_progress_bar_enabled()
+    handlers, level = logger.handlers, logger.level
+    bars = transformers.utils.logging.is_progress_bar_enabled()
     logger.handlers = [_Listener(heard)]
     logger.setLevel(logging.WARNING)
     transformers.utils.logging.disable_progress_bar()

@@ -65,7 +65,8 @@ def find_files(folder: Path, *, allow_pickle: bool) -> CheckpointFiles:
 def _no_weights(folder: Path, pickled: list[str]) -> str:
     if pickled:
         return (
-            f"{folder} holds its weights only as {', '.join(pickled)}: pickled files, which can run code when read.\n"
+            f"{folder} holds its weights only as {', '.join(pickled)}: "
+            "pickled files, which can run code when they are read.\n"
             "If you trust their source, allow them with --allow-pickle (LoadOptions.allow_pickle); "
             "better is a copy with model.safetensors."
         )

@@ -1,15 +1,16 @@
-"""Two-tower models of transformers: CLIP, MetaCLIP, SigLIP, SigLIP 2, ALIGN, AltCLIP, Chinese-CLIP and their kin.
+"""Two-tower models of transformers: CLIP, MetaCLIP, SigLIP, SigLIP 2, ALIGN, AltCLIP, Chinese-CLIP …
 
-The score is the cosine of the image's and the text's vector, with the checkpoint's own preprocessing and tokenizer
-settings. When a model is loaded, one picture and one text are scored both ways: `scale * cosine + bias` must equal
-the logit of the model's own forward pass, or the model is refused.
+The score is the cosine of the image's and the text's vector, with the checkpoint's own preprocessing and
+tokenizer settings. When a model is loaded, one picture and one text are scored both ways: `scale * cosine +
+bias` must equal the logit of the model's own forward pass, or the model is refused.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,21 +18,29 @@ import numpy as np
 from PIL import Image
 
 from beholder.errors import ModelError
-from beholder.models.checkpoint import Checkpoint, load_checkpoint, memory_errors, resolve_device, torch
+from beholder.models.checkpoint import (
+    Checkpoint,
+    load_checkpoint,
+    memory_errors,
+    resolve_device,
+    told_as_model_error,
+    torch,
+)
 from beholder.models.checkpoint_files import Origin, find_files
-from beholder.models.embedding import CutTexts, checked_unit_rows, embed_in_batches
+from beholder.models.embedding import CutTexts, embed_in_batches
 from beholder.models.load import LoadOptions
 from beholder.models.scorer import ContrastiveScorer, Floats
 from beholder.models.spec import ModelSpec
 
 BATCH_SIZES = {"cpu": 16, "cuda": 256, "mps": 32}
 
-# What the models were trained with and their processors do by default; the other families pad to the longest text.
+# As they were trained and as their processors do by default; other families pad to the longest text.
 PADDED_TO_MAX = {"siglip", "siglip2", "align"}
 MAX_LENGTHS = {"align": 64}  # its processor's own; its text tower could read 512
 # Position numbers start after the padding token's (the RoBERTa family), so that many fewer tokens fit.
 OFFSET_POSITIONS = {"altclip", "roberta", "xlm-roberta", "camembert"}
-TOLERANCE = {"float32": 1e-4, "bfloat16": 3e-2, "float16": 3e-3}  # of a cosine, between our way and the model's own
+# Of a cosine, between our way and the model's own.
+TOLERANCE = {"float32": 1e-4, "bfloat16": 3e-2, "float16": 3e-3}
 
 
 class TextSettings(NamedTuple):
@@ -45,7 +54,9 @@ class TextSettings(NamedTuple):
 class TransformersContrastive(ContrastiveScorer):
     """Cosine similarity by `get_image_features` and `get_text_features`."""
 
-    def __init__(self, checkpoint: Checkpoint, spec: ModelSpec, *, device: str, batch_size: int | None = None) -> None:
+    def __init__(
+        self, checkpoint: Checkpoint, spec: ModelSpec, *, device: str, batch_size: int | None = None
+    ) -> None:
         self.spec = spec
         self.batch_size = batch_size or BATCH_SIZES.get(device.partition(":")[0], 16)
         self._model, self._image_processor, self._tokenizer, self._loader_notes = checkpoint
@@ -64,10 +75,12 @@ class TransformersContrastive(ContrastiveScorer):
         checkpoint = load_checkpoint(files, device=device, precision=precision, trust_remote_code=trust)
         require_two_towers(checkpoint.model, folder)
         origin = origin or files.origin
-        spec = ModelSpec(name, "transformers", origin.weights, origin.revision, precision, settings_of(checkpoint))
+        settings = settings_of(checkpoint)
+        spec = ModelSpec(name, "transformers", origin.weights, origin.revision, precision, settings)
         kind = PatchContrastive if "spatial_shapes" in checkpoint.image_processor.model_input_names else cls
         scorer = kind(checkpoint, spec, device=device, batch_size=options.batch_size)
-        scorer.verify()
+        with told_as_model_error(folder):
+            scorer.verify()
         return scorer
 
     @property
@@ -90,31 +103,28 @@ class TransformersContrastive(ContrastiveScorer):
     def verify(self) -> None:
         """Raise unless our cosine, scaled, is the logit of the model's own forward pass."""
         prepared, text = [self.prepare(_test_picture())], ["a photo of a person"]
-        inputs = self._image_inputs(prepared) | self._text_inputs(text)
-        with self._running():
-            output = self._model(**inputs)
-        scale, bias = self.spec.settings["logit_scale"], self.spec.settings["logit_bias"]
-        if not hasattr(output, "logits_per_image"):
-            raise ModelError(f"{self.spec.name} ({type(self._model).__name__}) gives no logit per image and text.")
-        theirs = (float(output.logits_per_image[0, 0]) - bias) / scale
         ours = float(self.score_prepared(prepared, text)[0, 0, 0])
-        if not abs(theirs - ours) <= TOLERANCE[self.spec.precision]:
+        with _running():
+            output = self._model(**self._image_inputs(prepared), **self._text_inputs(text))
+        scale, bias = self.spec.settings["logit_scale"], self.spec.settings["logit_bias"]
+        theirs = (float(output.logits_per_image[0, 0]) - bias) / scale
+        if abs(theirs - ours) > TOLERANCE[self.spec.precision]:
             raise ModelError(
-                f"{self.spec.name} ({type(self._model).__name__}) is not scored rightly by Beholder: its own forward "
-                f"pass gives a cosine of {theirs:.6f} where its two towers give {ours:.6f}."
+                f"{self.spec.name} ({type(self._model).__name__}) is not scored rightly by Beholder: its own "
+                f"forward pass gives a cosine of {theirs:.6f} where its two towers give {ours:.6f}."
             )
 
     def _embed_images(self, prepared: Sequence[Any]) -> Any:
-        with self._running():
+        with _running():
             return _rows(self._model.get_image_features(**self._image_inputs(prepared)))
 
     def _embed_texts(self, texts: Sequence[str]) -> Any:
         inputs = self._text_inputs(texts)
-        with self._running():
+        with _running():
             return _rows(self._model.get_text_features(**inputs))
 
     def _preprocessed(self, image: Image.Image) -> dict[str, Any]:
-        """All the processor's arrays for one picture; the processor only reads its own settings: safe in threads."""
+        """All arrays of one picture; the processor only reads its own settings, so threads may share it."""
         batch = self._image_processor(images=image.convert("RGB"), return_tensors="np")
         return {name: _narrow(np.asarray(values)[0]) for name, values in batch.items()}
 
@@ -137,9 +147,6 @@ class TransformersContrastive(ContrastiveScorer):
         )
         return {name: values.to(self._device) for name, values in tokens.items()}
 
-    def _running(self) -> Any:
-        return _Running()
-
 
 class PatchContrastive(TransformersContrastive):
     """SigLIP 2 NaFlex: pictures keep their shape and come as padded rows of patches."""
@@ -156,22 +163,17 @@ class PatchContrastive(TransformersContrastive):
         }
 
     def _integers(self, prepared: Sequence[Any], name: str) -> Any:
-        return torch.from_numpy(np.stack([picture[name] for picture in prepared]).astype(np.int64)).to(self._device)
+        numbers = np.stack([picture[name] for picture in prepared]).astype(np.int64)
+        return torch.from_numpy(numbers).to(self._device)
 
 
-class _Running:
+@contextmanager
+def _running() -> Iterator[None]:
     """Inference: no gradients, float32 that is float32, memory errors as ours."""
-
-    def __enter__(self) -> None:
-        # Convolutions (the patch embedding) would otherwise round float32 to 10 bits on recent GPUs.
-        torch.backends.cudnn.allow_tf32 = False
-        self._memory, self._inference = memory_errors(), torch.inference_mode()
-        self._memory.__enter__()
-        self._inference.__enter__()
-
-    def __exit__(self, *error: Any) -> bool | None:
-        self._inference.__exit__(*error)
-        return self._memory.__exit__(*error)
+    # Convolutions (the patch embedding) would otherwise round float32 to 10 bits on recent GPUs.
+    torch.backends.cudnn.allow_tf32 = False
+    with memory_errors(), torch.inference_mode():
+        yield
 
 
 def require_two_towers(model: Any, folder: Path) -> None:
@@ -179,7 +181,8 @@ def require_two_towers(model: Any, folder: Path) -> None:
     towers = hasattr(model, "get_image_features") and hasattr(model, "get_text_features")
     if not towers or not (hasattr(model, "logit_scale") or hasattr(model, "temperature")):
         raise ModelError(
-            f"{folder} is a {type(model).__name__} (model type '{model.config.model_type}'), not a two-tower model.\n"
+            f"{folder} is a {type(model).__name__} (model type '{model.config.model_type}'), "
+            "not a two-tower model.\n"
             "This adapter reads models with get_image_features, get_text_features and a logit scale: "
             "CLIP, MetaCLIP, SigLIP, SigLIP 2, ALIGN, AltCLIP, Chinese-CLIP and their kin."
         )
@@ -249,6 +252,6 @@ def _narrow(array: Any) -> Any:
 
 def _test_picture() -> Image.Image:
     """A smooth gradient in three colours, wider than high."""
-    ramp = np.linspace(0, 255, 48)
-    planes = [np.tile(ramp, (32, 1)), np.tile(ramp[::-1], (32, 1)), np.tile(np.linspace(0, 255, 32)[:, None], 48)]
+    down, across = np.mgrid[0:32, 0:48]
+    planes = [across * 5, 240 - across * 5, down * 8]
     return Image.fromarray(np.stack(planes, axis=-1).astype(np.uint8))

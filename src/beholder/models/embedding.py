@@ -1,4 +1,4 @@
-"""Embedding: what every two-tower adapter does around its model: batches, checked unit rows, notes on cut texts.
+"""Embedding: what two-tower adapters share around a model: batches, checked unit rows, notes on cut texts.
 
 Nothing here knows torch or onnxruntime.
 """
@@ -18,15 +18,15 @@ Item = TypeVar("Item")
 
 
 class UnusableVector(ModelError):  # noqa: N818  (the family of errors reads as sentences)
-    """A vector that holds NaN or infinity, or is all zero. `positions` count from 0 in the list that was asked for."""
+    """A vector with NaN or infinity in it, or all zero; `positions` count from 0 in the list asked for."""
 
     def __init__(self, kind: str, positions: Sequence[int]) -> None:
         self.kind, self.positions = kind, tuple(positions)
         listed = ", ".join(map(str, self.positions[:10])) + (" …" if len(self.positions) > 10 else "")
         super().__init__(
-            f"The model gives no usable vector for {len(self.positions)} {kind}(s), at position {listed} of those "
-            "asked for: NaN, infinite or all zero.\nThe weights may be damaged, or the precision too low for them: "
-            "try --precision float32."
+            f"The model gives no usable vector for {len(self.positions)} {kind}(s), at position {listed} "
+            "of those asked for: NaN, infinite or all zero.\n"
+            "The weights may be damaged, or the precision too low for them: try --precision float32."
         )
 
     def __reduce__(self) -> tuple[type[UnusableVector], tuple[str, tuple[int, ...]]]:

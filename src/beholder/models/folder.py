@@ -20,7 +20,8 @@ def content_digest(files: Iterable[Path]) -> str:
     """Stands for the names and bytes of these files, wherever their folder lies and whatever it is called."""
     ordered = sorted(files, key=lambda path: path.name)
     with ThreadPoolExecutor(4) as pool:  # hashing releases the interpreter's lock
-        return digest([[path.name, value] for path, value in zip(ordered, pool.map(file_digest, ordered), strict=True)])
+        digests = pool.map(file_digest, ordered)
+        return digest([[path.name, value] for path, value in zip(ordered, digests, strict=True)])
 
 
 def matching(folder: Path, patterns: Sequence[str]) -> list[Path]:
@@ -49,7 +50,9 @@ def read_json(path: Path) -> Any:
 def read_config(folder: Path) -> dict[str, Any]:
     """The `config.json` of a model folder, an object."""
     if not folder.is_dir():
-        raise ModelError(f"There is no model folder {folder}.\nName a folder that holds a config.json and the weights.")
+        raise ModelError(
+            f"There is no model folder {folder}.\nName a folder that holds a config.json and the weights."
+        )
     path = require_file(folder, "config.json", why="which every model folder has")
     value = read_json(path)
     if not isinstance(value, dict):

@@ -22,7 +22,7 @@ REFERENCE_MODELS = Path(__file__).parents[1] / "glasshouse" / "models"
 FORMS = ("null", "null:SEED", "glasshouse/NAME", "onnx:DIR", "DIR", "OWNER/NAME[@REVISION]")
 PRECISIONS = {"float32": "float32", "bfloat16": "bfloat16", "float16": "float16"}
 PRECISIONS |= {"auto": "float32", "fp32": "float32", "bf16": "bfloat16", "fp16": "float16"}
-# auto is float32 on every device: scores before speed. Half precision is there for the asking, and is in the spec.
+# auto is float32 on every device: scores before speed. Half precision is for the asking, and in the spec.
 
 
 @dataclass(frozen=True)
@@ -30,8 +30,8 @@ class LoadOptions:
     """How to load, as far as the user has a say in it."""
 
     device: str = "auto"
-    """`auto` (CUDA where there is one, else the CPU), `cpu`, `cuda`, `cuda:1`, `mps`. Not part of the spec: a model
-    is the same model on another machine, and float32 scores agree to rounding."""
+    """`auto` (CUDA where there is one, else the CPU), `cpu`, `cuda`, `cuda:1`, `mps`. Not part of the spec:
+    it is the same model on another machine, and float32 scores agree to rounding."""
     precision: str = "auto"
     batch_size: int | None = None
     revision: str | None = None

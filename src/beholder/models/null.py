@@ -19,12 +19,13 @@ from beholder.models.spec import ModelSpec
 class NullScorer:
     """Uniform noise in [-1, 1), seeded by picture, prompt and seed."""
 
-    channels = ("cosine",)
+    channels: tuple[str, ...] = ("cosine",)
     batch_size = 64
 
     def __init__(self, seed: int = 0) -> None:
         name = f"null:{seed}" if seed else "null"
-        self.spec = ModelSpec(name, "null", "none", str(seed), settings={"logit_scale": 1.0, "logit_bias": 0.0})
+        settings = {"logit_scale": 1.0, "logit_bias": 0.0}
+        self.spec = ModelSpec(name, "null", "none", str(seed), settings=settings)
         self._seed = str(seed).encode()
 
     def prepare(self, image: Image.Image) -> bytes:

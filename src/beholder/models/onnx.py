@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -16,7 +17,7 @@ from PIL import Image
 
 from beholder.errors import MissingExtra, ModelError, OutOfMemory
 from beholder.models.embedding import CutTexts, embed_in_batches
-from beholder.models.folder import content_digest, require_file
+from beholder.models.folder import content_digest, matching, require_file
 from beholder.models.onnx_config import ImageConfig, OnnxConfig, TextConfig, read_onnx_config
 from beholder.models.scorer import ContrastiveScorer, Floats
 from beholder.models.spec import ModelSpec
@@ -42,7 +43,9 @@ TEXT_BATCH = 64
 class OnnxContrastive(ContrastiveScorer):
     """Cosine similarity of two ONNX towers."""
 
-    def __init__(self, spec: ModelSpec, image: ImageTower, text: TextTower | TextTable, *, batch_size: int) -> None:
+    def __init__(
+        self, spec: ModelSpec, image: ImageTower, text: TextTower | TextTable, *, batch_size: int
+    ) -> None:
         self.spec, self.batch_size = spec, batch_size
         self._image, self._text = image, text
 
@@ -137,7 +140,7 @@ class TextTower:
 def resized(image: Image.Image, config: ImageConfig) -> Image.Image:
     """The picture at the size the tower reads.
 
-    The longer edge is rounded down and the crop's corner too, as in the preprocessing of CLIP in transformers.
+    The longer edge is rounded down, and so is the crop's corner, as in transformers' preprocessing of CLIP.
     """
     resample, size = RESAMPLES[config.resample], config.size
     if config.resize == "stretch":
@@ -168,20 +171,18 @@ def _files(folder: Path, config: OnnxConfig) -> list[Path]:
     text = config.text
     named = [config.image.file, text.file, text.tokenizer if isinstance(text, TextConfig) else text.names]
     found = [require_file(folder, name, why="which config.json names") for name in named]
-    beside = sorted(folder.glob("*.onnx.data")) + sorted(folder.glob("*.onnx_data"))  # weights beside a large graph
+    beside = matching(folder, ["*.onnx.data", "*.onnx_data"])  # the weights of a large graph
     return [folder / "config.json", *found, *beside]
 
 
 def _settings(config: OnnxConfig) -> dict[str, Any]:
     """Everything beside the graphs that can move a score, as JSON values."""
-    image = {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(config.image).items()}
-    text = {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(config.text).items()}
-    scales = {"logit_scale": config.logit_scale, "logit_bias": config.logit_bias}
-    return {"image": image, "text": text, **scales}
+    plain: dict[str, Any] = json.loads(json.dumps(asdict(config)))
+    return plain
 
 
 def _providers(device: str) -> list[str]:
-    """CUDA when it is asked for; `auto` stays on the CPU, where quantised graphs give the scores they were made for."""
+    """CUDA when it is asked for; `auto` is the CPU, where quantised graphs give the scores they are made for."""
     available = onnxruntime.get_available_providers()
     if device in ("auto", "cpu"):
         return ["CPUExecutionProvider"]
@@ -237,7 +238,7 @@ def _tokenizer(path: Path, max_length: int) -> Any:
 def _full_length(encoding: Any) -> int:
     """Tokens before cutting."""
     kept = sum(encoding.attention_mask)
-    return kept + sum(len(part.ids) - sum(part.special_tokens_mask) for part in encoding.overflowing)
+    return int(kept) + sum(len(part.ids) - sum(part.special_tokens_mask) for part in encoding.overflowing)
 
 
 def _first_line(error: Exception) -> str:

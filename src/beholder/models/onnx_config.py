@@ -7,8 +7,8 @@
      "text_table": {"file": "text_table.npy", "names": "text_table.json", "template": "a photo of a {}"},
      "embedding_dim": 512, "logit_scale": 100.0, "logit_bias": 0.0}
 
-`text` or the files of `text_table` must be there; file names, `max_batch`, `embedding_dim` and `logit_bias` may
-be left out.
+`text` or the files of `text_table` must be there; file names, `max_batch`, `embedding_dim` and `logit_bias`
+may be left out.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """A closed vocabulary: texts whose vectors were computed elsewhere, in place of a text tower.
 
-The vectors are a `.npy` of one row per text; the texts a `.json`: `{"texts": [...]}` or a bare list of whole texts,
-or `{"classes": [...], "template": "a photo of a {}"}`. A text that is not in the table is an error, never a guess.
+The vectors are a `.npy` of one row per text; the texts a `.json`: `{"texts": [...]}` or a bare list of whole
+texts, or `{"classes": [...], "template": "a photo of a {}"}`. A text that is not in the table is an error,
+never a guess.
 """
 
 from __future__ import annotations
@@ -54,7 +55,9 @@ def read_text_table(folder: Path, config: TableConfig) -> TextTable:
     texts = _texts(read_json(names_path), config.template, names_path)
     vectors = _vectors(require_file(folder, config.file, why=WHY))
     if len(texts) != len(vectors):
-        raise ModelError(f"{names_path} has {len(texts)} texts and {folder / config.file} {len(vectors)} rows.")
+        raise ModelError(
+            f"{names_path} has {len(texts)} texts and {folder / config.file} {len(vectors)} rows."
+        )
     return TextTable(texts, vectors, where=str(folder))
 
 
