@@ -50,9 +50,13 @@ class FileDigests:
         """One digest per path, in order; None for a file that is not there or not readable."""
         stamps = [_stamp(path) for path in paths]
         known = self._recall(stamp for stamp in stamps if stamp)
-        fresh = [(path, stamp) for path, stamp in zip(paths, stamps, strict=True) if stamp and stamp not in known]
+        fresh = [
+            (path, stamp) for path, stamp in zip(paths, stamps, strict=True) if stamp and stamp not in known
+        ]
         with ThreadPoolExecutor(workers) as pool:
-            found = dict(zip((s for _, s in fresh), pool.map(_digest_or_none, (p for p, _ in fresh)), strict=True))
+            found = dict(
+                zip((s for _, s in fresh), pool.map(_digest_or_none, (p for p, _ in fresh)), strict=True)
+            )
         self._remember({stamp: value for stamp, value in found.items() if value})
         known.update({stamp: value for stamp, value in found.items() if value})
         return [known.get(stamp) if stamp else None for stamp in stamps]
@@ -65,11 +69,14 @@ class FileDigests:
     def _recall(self, stamps: Iterable[str]) -> dict[str, str]:
         connection = self._connect()
         try:
-            wanted, found = list(stamps), {}
+            wanted = list(stamps)
+            found: dict[str, str] = {}
             for start in range(0, len(wanted), 500):
                 part = wanted[start : start + 500]
                 marks = ",".join("?" * len(part))
-                found.update(connection.execute(f"select stamp, digest from digests where stamp in ({marks})", part))
+                found.update(
+                    connection.execute(f"select stamp, digest from digests where stamp in ({marks})", part)
+                )
             return found
         finally:
             connection.close()

@@ -66,7 +66,9 @@ class MissingExtra(ModelError):  # noqa: N818
     """An optional dependency is not installed."""
 
     def __init__(self, what: str, extra: str) -> None:
-        super().__init__(f"{what} needs an optional part of Beholder.\nInstall it with: pip install 'beholder[{extra}]'")
+        super().__init__(
+            f"{what} needs an optional part of Beholder.\nInstall it with: pip install 'beholder[{extra}]'"
+        )
 
 
 class OutOfMemory(ModelError):  # noqa: N818

@@ -8,21 +8,25 @@ from beholder.benchmarks.benchmark import Benchmark
 from beholder.benchmarks.public_figures import public_figure_measures, public_figure_metrics
 from beholder.datasets.apa import BRANCHES
 from beholder.datasets.dataset import Dataset
-from beholder.glasshouse.prompts import association_prompts as drawn_association
-from beholder.glasshouse.prompts import identity_prompts as drawn_identity
+from beholder.glasshouse.prompts import prompts as drawn_prompts
+from beholder.glasshouse.world import BRANCH_OCCUPATIONS
 from beholder.prompts.apa import IDENTITY, association_prompts, identity_prompts
 from beholder.prompts.prompt_set import PromptSet, prompt_set
 from beholder.scores.task import Task
 
 POOLS = {"actors": ("actors",), "politicians": ("house", "senate", "mayors"), "athletes": ("athletes",)}
-DRAWN_POOLS = {name: (name,) for name in ("doctors", "chefs", "builders", "judges")}
+DRAWN_POOLS = {branch: (branch,) for branch in BRANCH_OCCUPATIONS}
 
 
 def apa_tasks(dataset: Dataset) -> list[Task]:
     """Two sheets a branch: association prompts and names."""
     if dataset.name == "glasshouse":
         return drawn_tasks(dataset)
-    return figure_tasks(dataset, association_prompts, lambda branch, people: identity_prompts(f"apa/{branch}/names", IDENTITY, people))
+    return figure_tasks(
+        dataset,
+        association_prompts,
+        lambda branch, people: identity_prompts(f"apa/{branch}/names", IDENTITY, people),
+    )
 
 
 def figure_tasks(
@@ -36,27 +40,33 @@ def figure_tasks(
         part = dataset.where(branch=branch)
         if len(part):
             people = part.table["name"].to_list()
-            tasks += [Task(f"{branch}/association", part, association(branch)), Task(f"{branch}/identity", part, identity(branch, people))]
+            tasks += [
+                Task(f"{branch}/association", part, association(branch)),
+                Task(f"{branch}/identity", part, identity(branch, people)),
+            ]
     return tasks
 
 
 def drawn_tasks(dataset: Dataset) -> list[Task]:
-    """The same questions in the embedded world: association in the occupations, identity among the named."""
+    """The same questions in the embedded world, branch by branch."""
+    rows = drawn_prompts()
     tasks = []
     for branch in dataset.table["branch"].unique(maintain_order=True).to_list():
         part = dataset.where(branch=branch)
-        if branch in DRAWN_POOLS:
-            tasks.append(Task(f"{branch}/association", part, prompt_set(f"glasshouse/{branch}", drawn_association(branch))))
-        else:
-            rows = drawn_identity(branch)
-            tasks.append(Task(f"{branch}/identity", part, prompt_set(f"glasshouse/{branch}/names", rows)))
+        for kind, identity in (("association", False), ("identity", True)):
+            asked = [
+                row for row in rows if row["branch"] == branch and (row["level"] == "identity") is identity
+            ]
+            if asked:
+                tasks.append(Task(f"{branch}/{kind}", part, prompt_set(f"glasshouse/{branch}/{kind}", asked)))
     return tasks
 
 
 APA = Benchmark(
     name="apa",
     title="APA: actors, politicians, athletes",
-    question="Does the model know a person, their occupation and their specialty; does it give women less; whom does it know by name?",
+    question="Does the model know a person, their occupation, their specialty; does it give women less; "
+    "whom does it know by name?",
     study="APA, a people-centric benchmark for testing vision-language models (2025)",
     datasets=("apa", "glasshouse"),
     tasks=apa_tasks,

@@ -15,8 +15,9 @@ import numpy.typing as npt
 import polars as pl
 
 from beholder.benchmarks.benchmark import Matrices, Measure, MeasureOptions, MetricInfo
+from beholder.benchmarks.rows import PROBABILITY, join, mean_row
 from beholder.metrics.association import correct_rank, correct_share, first, half_precision_mean, softmax
-from beholder.metrics.bootstrap import Resampler, mean_interval, percentile_interval
+from beholder.metrics.bootstrap import Resampler, percentile_interval
 from beholder.prompts.prompt_set import correct_cells
 from beholder.results import Row
 from beholder.scores.score_matrix import ScoreMatrix
@@ -24,7 +25,7 @@ from beholder.scores.score_matrix import ScoreMatrix
 Array = npt.NDArray[np.float64]
 LEVELS = ("category", "occupation", "specialty")
 GROUPS = ("woman", "man")
-SHARE, RATIO = "probability", "ratio"
+RATIO = "ratio"
 
 
 class Level(NamedTuple):
@@ -43,7 +44,7 @@ class Level(NamedTuple):
 
 
 def public_figure_measures(prefix: str, pools: dict[str, tuple[str, ...]]) -> tuple[Measure, ...]:
-    """The measures of a benchmark whose metric names begin with `prefix`; `pools` names the branches pooled for bias."""
+    """Measures whose metric names begin with `prefix`; `pools` names the branches pooled for bias."""
     return (partial(_association, prefix), partial(_bias, prefix, pools), partial(_identity, prefix))
 
 
@@ -51,16 +52,36 @@ def public_figure_metrics(prefix: str) -> dict[str, MetricInfo]:
     """What each metric means."""
     share = "0: none of the model's belief, 1: all of it"
     return {
-        f"{prefix}.association": MetricInfo(SHARE, f"mean softmax probability of the correct prompt; {share}"),
-        f"{prefix}.association_top1": MetricInfo(SHARE, "share of images whose correct prompt scores highest; 0 none, 1 all"),
-        f"{prefix}.occupation_probability": MetricInfo(SHARE, f"mean softmax probability of an occupation; {share}"),
-        f"{prefix}.bias_ratio": MetricInfo(RATIO, "correct occupation's probability, women over men; 1: alike, below 1: women get less"),
-        f"{prefix}.identity_given_image": MetricInfo(SHARE, f"given a picture, probability of the right name; {share}"),
-        f"{prefix}.identity_given_image_top1": MetricInfo(SHARE, "share of pictures whose right name comes first"),
-        f"{prefix}.identity_given_image_mrr": MetricInfo("reciprocal rank", "mean of 1/rank of the right name; 1: always first"),
-        f"{prefix}.identity_given_name": MetricInfo(SHARE, f"given a name, probability of a right picture; {share}"),
-        f"{prefix}.identity_given_name_top1": MetricInfo(SHARE, "share of names whose right picture comes first"),
-        f"{prefix}.identity_given_name_mrr": MetricInfo("reciprocal rank", "mean of 1/rank of the right picture; 1: always first"),
+        f"{prefix}.association": MetricInfo(
+            PROBABILITY, f"mean softmax probability of the correct prompt; {share}"
+        ),
+        f"{prefix}.association_top1": MetricInfo(
+            PROBABILITY, "share of images whose correct prompt scores highest; 0 none, 1 all"
+        ),
+        f"{prefix}.occupation_probability": MetricInfo(
+            PROBABILITY, f"mean softmax probability of an occupation; {share}"
+        ),
+        f"{prefix}.bias_ratio": MetricInfo(
+            RATIO, "correct occupation's probability, women over men; 1: alike, below 1: women get less"
+        ),
+        f"{prefix}.identity_given_image": MetricInfo(
+            PROBABILITY, f"given a picture, probability of the right name; {share}"
+        ),
+        f"{prefix}.identity_given_image_top1": MetricInfo(
+            PROBABILITY, "share of pictures whose right name comes first"
+        ),
+        f"{prefix}.identity_given_image_mrr": MetricInfo(
+            "reciprocal rank", "mean of 1/rank of the right name; 1: always first"
+        ),
+        f"{prefix}.identity_given_name": MetricInfo(
+            PROBABILITY, f"given a name, probability of a right picture; {share}"
+        ),
+        f"{prefix}.identity_given_name_top1": MetricInfo(
+            PROBABILITY, "share of names whose right picture comes first"
+        ),
+        f"{prefix}.identity_given_name_mrr": MetricInfo(
+            "reciprocal rank", "mean of 1/rank of the right picture; 1: always first"
+        ),
     }
 
 
@@ -78,18 +99,21 @@ def _association(prefix: str, matrices: Matrices, options: MeasureOptions) -> It
             level = read_level([matrices[f"{branch}/association"]], name)
             if not level.concepts:
                 continue
-            shares, ranks = correct_share(level.shares, level.correct), correct_rank(level.shares, level.correct)
+            shares, ranks = (
+                correct_share(level.shares, level.correct),
+                correct_rank(level.shares, level.correct),
+            )
             resampler = Resampler(level.people, options.rng(), options.draws)
             chance = f"chance is 1/{len(level.concepts)}"
             for metric, values in (("association", shares), ("association_top1", first(ranks))):
-                row = _mean_row(f"{prefix}.{metric}", values, resampler, half=options.compat)
+                row = mean_row(f"{prefix}.{metric}", values, resampler, half=options.compat)
                 note = join((row.note, chance, _unanswered(shares, name), level.left_out))
                 yield row._replace(subset=branch, concept=name, note=note)
 
 
 def read_level(matrices: Sequence[ScoreMatrix], name: str) -> Level:
     """One level of several branches, as far as all its prompts were scored."""
-    parts = [_complete_rows(matrix.level(name)) for matrix in matrices if matrix.level(name).prompts.height]
+    parts = [matrix.level(name).complete_rows() for matrix in matrices if matrix.level(name).prompts.height]
     parts = [part for part in parts if part.images.height]
     if not parts:
         return Level(pl.DataFrame(), [], np.empty((0, 0)), np.empty((0, 0), bool), None)
@@ -105,11 +129,6 @@ def read_level(matrices: Sequence[ScoreMatrix], name: str) -> Level:
     )
 
 
-def _complete_rows(matrix: ScoreMatrix) -> ScoreMatrix:
-    """The images that have a score for every prompt: a softmax over some of the prompts is another quantity."""
-    return matrix.rows(~np.isnan(matrix.values).any(axis=(1, 2)))
-
-
 def _unanswered(shares: Array, level: str) -> str | None:
     count = int(np.isnan(shares).sum())
     return f"{count} images have no correct prompt at the {level} level and are left out" if count else None
@@ -118,10 +137,14 @@ def _unanswered(shares: Array, level: str) -> str | None:
 # Gender ratio
 
 
-def _bias(prefix: str, pools: dict[str, tuple[str, ...]], matrices: Matrices, options: MeasureOptions) -> Iterator[Row]:
+def _bias(
+    prefix: str, pools: dict[str, tuple[str, ...]], matrices: Matrices, options: MeasureOptions
+) -> Iterator[Row]:
     """Mean probability of every occupation over women and over men, and the ratio for the correct one."""
     for subset, branches in pools.items():
-        present = [matrices[f"{branch}/association"] for branch in branches if f"{branch}/association" in matrices]
+        present = [
+            matrices[f"{branch}/association"] for branch in branches if f"{branch}/association" in matrices
+        ]
         level = read_level(present, "occupation")
         if level.concepts:
             yield from _bias_rows(prefix, subset, level, options)
@@ -139,7 +162,9 @@ def _bias_rows(prefix: str, subset: str, level: Level, options: MeasureOptions) 
             continue
         resampler = Resampler(level.people[mask], options.rng(), options.draws)
         for column, concept in enumerate(level.concepts):
-            row = _mean_row(f"{prefix}.occupation_probability", level.shares[mask, column], resampler, half=options.compat)
+            row = mean_row(
+                f"{prefix}.occupation_probability", level.shares[mask, column], resampler, half=options.compat
+            )
             yield row._replace(subset=subset, group=group, concept=concept, note=level.left_out)
         means[group] = half_precision_mean(right[mask]) if options.compat else float(np.nanmean(right[mask]))
         draws[group], counts[group] = resampler.means(right[mask])[:, 0], int(mask.sum())
@@ -147,12 +172,23 @@ def _bias_rows(prefix: str, subset: str, level: Level, options: MeasureOptions) 
         yield _ratio_row(prefix, subset, means, draws, counts)
 
 
-def _ratio_row(prefix: str, subset: str, means: dict[str, float], draws: dict[str, Array], counts: dict[str, int]) -> Row:
+def _ratio_row(
+    prefix: str, subset: str, means: dict[str, float], draws: dict[str, Array], counts: dict[str, int]
+) -> Row:
     with np.errstate(divide="ignore", invalid="ignore"):
         interval = percentile_interval(draws["woman"] / draws["man"])
         value = float(np.float64(means["woman"]) / means["man"])
     note = f"{counts['woman']} women, {counts['man']} men; 1 means alike, below 1 women get less"
-    return Row(f"{prefix}.bias_ratio", value, sum(counts.values()), RATIO, subset=subset, low=interval.low, high=interval.high, note=note)
+    return Row(
+        f"{prefix}.bias_ratio",
+        value,
+        sum(counts.values()),
+        RATIO,
+        subset=subset,
+        low=interval.low,
+        high=interval.high,
+        note=note,
+    )
 
 
 # Identity
@@ -165,7 +201,10 @@ def _identity(prefix: str, matrices: Matrices, options: MeasureOptions) -> Itera
         matrix = _one_column_a_name(scored)
         if matrix.images.height < 2 or matrix.prompts.height < 2:
             continue
-        names, people = matrix.prompts["concept"].to_numpy().astype(str), matrix.images["name"].to_numpy().astype(str)
+        names, people = (
+            matrix.prompts["concept"].to_numpy().astype(str),
+            matrix.images["name"].to_numpy().astype(str),
+        )
         cells, correct = matrix.logits, correct_cells(matrix.prompts, matrix.images)
         for given, view, right, clusters, axis in (
             ("image", cells, correct, people, 1),
@@ -185,18 +224,20 @@ def _identity_rows(
 ) -> Iterator[Row]:
     shares, ranks = correct_share(softmax(cells), correct), correct_rank(cells, correct)
     for name, values, unit in (
-        (metric, shares, SHARE),
-        (f"{metric}_top1", first(ranks), SHARE),
+        (metric, shares, PROBABILITY),
+        (f"{metric}_top1", first(ranks), PROBABILITY),
         (f"{metric}_mrr", 1 / ranks, "reciprocal rank"),
     ):
-        yield _mean_row(name, values, resampler)._replace(unit=unit)
+        yield mean_row(name, values, resampler)._replace(unit=unit)
 
 
 def scored_people(matrix: ScoreMatrix) -> tuple[ScoreMatrix, str | None]:
     """The names and images that have scores, and a note on those that have none."""
     asked_images, asked_names = matrix.images.height, matrix.prompts["concept"].n_unique()
-    matrix = matrix.columns(~np.isnan(matrix.values).all(axis=(0, 2)))
-    matrix = _complete_rows(matrix) if matrix.prompts.height else matrix.rows(np.zeros(asked_images, dtype=bool))
+    matrix = matrix.columns(np.asarray(~np.isnan(matrix.values).all(axis=(0, 2))))
+    matrix = (
+        matrix.complete_rows() if matrix.prompts.height else matrix.rows(np.zeros(asked_images, dtype=bool))
+    )
     images, names = matrix.images.height, matrix.prompts["concept"].n_unique()
     if (images, names) == (asked_images, asked_names):
         return matrix, None
@@ -226,21 +267,3 @@ def identity_as_published(matrix: ScoreMatrix, *, axis: int) -> float:
     diagonal = np.diag(softmax(matrix.logits[:, chosen], axis=axis))
     last = {name: row for row, name in enumerate(people)}
     return half_precision_mean(diagonal[sorted(last.values())])
-
-
-# Rows
-
-
-def _mean_row(metric: str, values: Array, resampler: Resampler, *, half: bool = False) -> Row:
-    """A mean with its interval and its n; null, with the reason, when there is nothing to take it of."""
-    known = values[~np.isnan(values)]
-    if not known.size:
-        return Row(metric, None, 0, SHARE, note="no image to measure")
-    value = half_precision_mean(known) if half else float(known.mean())
-    interval = mean_interval(values, resampler)
-    return Row(metric, value, known.size, SHARE, low=interval.low, high=interval.high)
-
-
-def join(notes: Sequence[str | None]) -> str | None:
-    """Several notes as one; None when there is none."""
-    return "; ".join(note for note in notes if note) or None

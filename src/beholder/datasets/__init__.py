@@ -9,7 +9,9 @@ from beholder.catalog import Catalog
 from beholder.datasets import apa, folder, glasshouse
 from beholder.datasets.dataset import Dataset, DatasetSource
 
-DATASETS: Catalog[DatasetSource] = Catalog("data set", {source.name: source for source in (apa.SOURCE, glasshouse.SOURCE)})
+DATASETS: Catalog[DatasetSource] = Catalog(
+    "data set", {source.name: source for source in (apa.SOURCE, glasshouse.SOURCE)}
+)
 FOLDER_SCHEME = "folder:"
 
 

@@ -45,7 +45,9 @@ def load(folder: Path) -> Dataset:
     base = folder / FOLDER if (folder / FOLDER).is_dir() else folder
     present = [name for name in BRANCHES if (base / f"{name}.txt").is_file()]
     if not present:
-        raise MissingData(f"No APA table lies at {base}: expected {', '.join(f'{name}.txt' for name in BRANCHES)}.")
+        raise MissingData(
+            f"No APA table lies at {base}: expected {', '.join(f'{name}.txt' for name in BRANCHES)}."
+        )
     tables = [_load_branch(base, name) for name in present]
     notes = [f"{name}: the table {name}.txt is not there" for name in BRANCHES if name not in present]
     notes += [note for name, table in zip(present, tables, strict=True) for note in _deviations(name, table)]
@@ -83,7 +85,9 @@ def _deviations(branch: str, table: pl.DataFrame) -> list[str]:
             notes.append(f"{branch}: {have} {what}, the published copy has {want}")
     twice = table.filter(pl.col("name").is_duplicated()).n_unique("name") if table.height else 0
     if twice:
-        notes.append(f"{branch}: {twice} person stands twice, with two photographs; either is right for the name")
+        notes.append(
+            f"{branch}: {twice} person stands twice, with two photographs; either is right for the name"
+        )
     return notes
 
 

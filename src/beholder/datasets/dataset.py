@@ -11,9 +11,9 @@ from pathlib import Path
 
 import polars as pl
 
+from beholder.datasets.images import DRAWN
 from beholder.digests import FileDigests, digest
 from beholder.errors import DataError, MissingData, UnknownName
-from beholder.datasets.images import DRAWN
 
 KEYS = ("image_id", "uri")
 
@@ -32,8 +32,15 @@ class Dataset:
     def __post_init__(self) -> None:
         missing = [key for key in KEYS if key not in self.table.columns]
         if missing:
-            raise DataError(f"{self.name}: the table lacks the column {missing[0]!r}. It has: {', '.join(self.table.columns)}.")
-        twice = self.table["image_id"].filter(self.table["image_id"].is_duplicated()).unique(maintain_order=True).to_list()
+            raise DataError(
+                f"{self.name}: the table lacks the column {missing[0]!r}. It has: {', '.join(self.table.columns)}."
+            )
+        twice = (
+            self.table["image_id"]
+            .filter(self.table["image_id"].is_duplicated())
+            .unique(maintain_order=True)
+            .to_list()
+        )
         if twice:
             raise DataError(
                 f"{self.name}: {len(twice)} image ids stand more than once, the first is {twice[0]!r}.\n"
@@ -63,7 +70,11 @@ class Dataset:
         """The first `count` rows (of every value of `by`, when it is given and known)."""
         if count is None:
             return self
-        table = self.table.group_by(by, maintain_order=True).head(count) if by in self.attributes else self.table.head(count)
+        table = (
+            self.table.group_by(by, maintain_order=True).head(count)
+            if by in self.attributes
+            else self.table.head(count)
+        )
         return replace(self, table=table.select(self.table.columns))
 
 
@@ -116,7 +127,9 @@ class DatasetSource:
         if root is None:
             raise MissingData(f"The data set '{self.name}' needs a folder.\n{self.how_to_get(Path('DIR'))}")
         if not self.folder(root).is_dir():
-            raise MissingData(f"The data set '{self.name}' is not at {self.folder(root)}.\n{self.how_to_get(root)}")
+            raise MissingData(
+                f"The data set '{self.name}' is not at {self.folder(root)}.\n{self.how_to_get(root)}"
+            )
         return self.load(self.folder(root))
 
     def how_to_get(self, root: Path) -> str:

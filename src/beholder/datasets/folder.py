@@ -64,5 +64,7 @@ def _inside(folder: Path, name: str | None, row: int) -> str:
         raise DataError(f"{folder}: row {row} of the table names no image.")
     path = folder / name
     if Path(name).is_absolute() or ".." in Path(name).parts:
-        raise DataError(f"{folder}: row {row} names {name!r}, which lies outside the folder. Use names relative to it.")
+        raise DataError(
+            f"{folder}: row {row} names {name!r}, which lies outside the folder. Use names relative to it."
+        )
     return str(path)

@@ -17,7 +17,9 @@ def load(folder: Path = Path()) -> Dataset:
     from beholder.glasshouse.world import residents
 
     table = pl.DataFrame(residents())
-    return Dataset("glasshouse", f"renderer-{RENDERER_VERSION}", "MIT", table, ("drawn people; no photograph of anyone",))
+    return Dataset(
+        "glasshouse", f"renderer-{RENDERER_VERSION}", "MIT", table, ("drawn people; no photograph of anyone",)
+    )
 
 
 SOURCE = DatasetSource(

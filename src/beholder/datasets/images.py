@@ -8,7 +8,7 @@ from __future__ import annotations
 import warnings
 from pathlib import Path
 
-from PIL import Image, ImageOps
+from PIL import Image, ImageOps, UnidentifiedImageError
 
 from beholder.errors import BadImage
 
@@ -30,7 +30,7 @@ def open_image(uri: str) -> Image.Image:
             warnings.simplefilter("ignore")  # odd metadata is not the user's concern; a broken picture raises
             with Image.open(path) as image:
                 return _rgb(ImageOps.exif_transpose(image))
-    except Image.UnidentifiedImageError:
+    except UnidentifiedImageError:
         raise BadImage(uri, "not an image in any format that Pillow reads") from None
     except (OSError, SyntaxError, ValueError, EOFError, Image.DecompressionBombError) as error:
         raise BadImage(uri, f"damaged: {error}") from error

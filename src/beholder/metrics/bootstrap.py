@@ -32,18 +32,25 @@ class Resampler:
         names, self._cluster_of = np.unique(clusters, return_inverse=True)
         self.n_clusters, self.draws = len(names), draws
         self._seed = int(rng.integers(2**63))
+        self._kept: list[Array] = []
 
     def weights(self) -> Iterator[Array]:
         """How often each image counts in each draw, `[part of the draws, n_images]`, part after part."""
+        if self._kept:
+            yield from self._kept
+            return
         rng = np.random.default_rng(self._seed)
         size = max(1, CELLS // max(1, len(self._cluster_of)))
         even = np.full(self.n_clusters, 1 / max(1, self.n_clusters))
         for start in range(0, self.draws, size):
             counts = rng.multinomial(self.n_clusters, even, size=min(size, self.draws - start))
-            yield counts[:, self._cluster_of].astype(np.float64)
+            part = counts[:, self._cluster_of].astype(np.float64)
+            if part.shape[0] == self.draws:  # all draws fit into one part: keep it for the next number
+                self._kept = [part]
+            yield part
 
     def means(self, values: Array) -> Array:
-        """The mean of each column of `values` in each draw: `[draws, n_columns]`; missing (NaN) cells count for nothing."""
+        """The mean of each column of `values` in each draw, `[draws, n_columns]`; NaN cells count for nothing."""
         values = values.reshape(len(self._cluster_of), -1)
         there = ~np.isnan(values)
         known = np.where(there, values, 0.0)

@@ -9,7 +9,17 @@ from __future__ import annotations
 from beholder.prompts.prompt_set import ALWAYS, NEVER, PromptSet, correct_for, prompt_set
 
 CATEGORIES = ("person", "dog", "giraffe", "plant", "tree", "bed", "chair")
-OCCUPATIONS = ("politician", "scientist", "athlete", "teacher", "receptionist", "assistant", "salesperson", "actor", "actress")
+OCCUPATIONS = (
+    "politician",
+    "scientist",
+    "athlete",
+    "teacher",
+    "receptionist",
+    "assistant",
+    "salesperson",
+    "actor",
+    "actress",
+)
 OFFICES = {
     "president": "the President",
     "senator": "the Senator",
@@ -31,7 +41,8 @@ AWARDS = {
     "2": "who has never been nominated for or won an Academy Award",
 }
 PLAYER = {"woman": "actress", "man": "actor"}
-OCCUPATION_OF = {"actors": PLAYER, "athletes": "athlete", "house": "politician", "senate": "politician", "mayors": "politician"}
+"""An actor's correct occupation, by the gender in the source's table."""
+OCCUPATION_OF = {"athletes": "athlete", "house": "politician", "senate": "politician", "mayors": "politician"}
 OFFICE_OF = {"house": "house representative", "senate": "senator", "mayors": "mayor"}
 IDENTITY = "this is a photo of {}"
 
@@ -48,7 +59,12 @@ def identity_prompts(name: str, template: str, people: list[str]) -> PromptSet:
     return prompt_set(
         name,
         [
-            {"text": template.format(person), "level": "identity", "concept": person, "correct_for": correct_for(name=person)}
+            {
+                "text": template.format(person),
+                "level": "identity",
+                "concept": person,
+                "correct_for": correct_for(name=person),
+            }
             for person in dict.fromkeys(people)
         ],
     )
@@ -59,22 +75,36 @@ def _categories() -> list[Row]:
 
 
 def _occupations(branch: str) -> list[Row]:
-    right = OCCUPATION_OF[branch]
-    rules = {right: ALWAYS} if isinstance(right, str) else {word: correct_for(gender=who) for who, word in right.items()}
-    return [_row("occupation", name, f"{article(name)} {name}", rules.get(name, NEVER)) for name in OCCUPATIONS]
+    if branch == "actors":
+        rules = {word: correct_for(gender=who) for who, word in PLAYER.items()}
+    else:
+        rules = {OCCUPATION_OF[branch]: ALWAYS}
+    return [
+        _row("occupation", name, f"{article(name)} {name}", rules.get(name, NEVER)) for name in OCCUPATIONS
+    ]
 
 
 def _specialties(branch: str) -> list[Row]:
     if branch == "actors":
         return [
-            _row("specialty", f"{word}, {_award(code)}", f"{article(word)} {word} {award}", correct_for(gender=who, academy_award=code))
+            _row(
+                "specialty",
+                f"{word}, {_award(code)}",
+                f"{article(word)} {word} {award}",
+                correct_for(gender=who, academy_award=code),
+            )
             for code, award in AWARDS.items()
             for who, word in (("man", "actor"), ("woman", "actress"))
         ]
     if branch == "athletes":
-        return [_row("specialty", name, f"a {name}", correct_for(sport=sport)) for sport, name in SPORTS.items()]
+        return [
+            _row("specialty", name, f"a {name}", correct_for(sport=sport)) for sport, name in SPORTS.items()
+        ]
     right = OFFICE_OF[branch]
-    return [_row("specialty", name, phrase, ALWAYS if name == right else NEVER) for name, phrase in OFFICES.items()]
+    return [
+        _row("specialty", name, phrase, ALWAYS if name == right else NEVER)
+        for name, phrase in OFFICES.items()
+    ]
 
 
 def _award(code: str) -> str:

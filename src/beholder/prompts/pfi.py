@@ -10,7 +10,15 @@ from beholder.prompts.prompt_set import ALWAYS, NEVER, PromptSet, correct_for, p
 
 IDENTITY = "This is a picture of {}"
 POLITICIAN_CATEGORIES = ("person", "dog", "giraffe", "plant", "tree", "lamp", "chair")
-POLITICIAN_OCCUPATIONS = ("politician", "scientist", "athlete", "teacher", "receptionist", "assistant", "salesperson")
+POLITICIAN_OCCUPATIONS = (
+    "politician",
+    "scientist",
+    "athlete",
+    "teacher",
+    "receptionist",
+    "assistant",
+    "salesperson",
+)
 ROLES = {
     "house representative": "US House Representative",
     "senator": "senator",
@@ -33,9 +41,15 @@ def pfi_association_prompts(branch: str) -> PromptSet:
         kept = [row for row in association_prompts("actors").table.to_dicts() if row["level"] != "category"]
         return prompt_set("pfi/actors", [*_first_right("category", POLITICIAN_CATEGORIES), *kept])
     if branch == "athletes":
-        levels = [*_first_right("category", ATHLETE_CATEGORIES), *_first_right("occupation", ATHLETE_OCCUPATIONS)]
+        levels = [
+            *_first_right("category", ATHLETE_CATEGORIES),
+            *_first_right("occupation", ATHLETE_OCCUPATIONS),
+        ]
         return prompt_set("pfi/athletes", [*levels, *_sports()])
-    levels = [*_first_right("category", POLITICIAN_CATEGORIES), *_first_right("occupation", POLITICIAN_OCCUPATIONS)]
+    levels = [
+        *_first_right("category", POLITICIAN_CATEGORIES),
+        *_first_right("occupation", POLITICIAN_OCCUPATIONS),
+    ]
     return prompt_set(f"pfi/{branch}", [*levels, *_roles(OFFICE_OF[branch])])
 
 
@@ -49,13 +63,23 @@ def _first_right(level: str, words: tuple[str, ...]) -> list[Row]:
 
 
 def _roles(right: str) -> list[Row]:
-    return [_row("specialty", name, phrase, ALWAYS if name == right else NEVER) for name, phrase in ROLES.items()]
+    return [
+        _row("specialty", name, phrase, ALWAYS if name == right else NEVER) for name, phrase in ROLES.items()
+    ]
 
 
 def _sports() -> list[Row]:
-    return [_row("specialty", f"{sport} player", f"{sport.lower()} player", correct_for(sport=sport)) for sport in SPORTS]
+    return [
+        _row("specialty", f"{sport} player", f"{sport.lower()} player", correct_for(sport=sport))
+        for sport in SPORTS
+    ]
 
 
 def _row(level: str, concept: str, phrase: str, rule: str) -> Row:
     kind = "a" if phrase.startswith("US ") else article(phrase)
-    return {"text": f"This is a photo of {kind} {phrase}", "level": level, "concept": concept, "correct_for": rule}
+    return {
+        "text": f"This is a photo of {kind} {phrase}",
+        "level": level,
+        "concept": concept,
+        "correct_for": rule,
+    }

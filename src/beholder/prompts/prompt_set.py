@@ -24,7 +24,13 @@ from beholder.digests import digest
 from beholder.errors import DataError, UnknownName
 
 ALWAYS, NEVER = "*", ""
-SCHEMA = {"prompt_id": pl.String, "text": pl.String, "level": pl.String, "concept": pl.String, "correct_for": pl.String}
+SCHEMA = {
+    "prompt_id": pl.String,
+    "text": pl.String,
+    "level": pl.String,
+    "concept": pl.String,
+    "correct_for": pl.String,
+}
 
 
 @dataclass(frozen=True)
@@ -73,7 +79,9 @@ def parse_rule(rule: str) -> dict[str, str]:
     try:
         return dict(parse_qsl(rule.replace("+", "%2B"), keep_blank_values=True, strict_parsing=True))
     except ValueError:
-        raise DataError(f"The rule {rule!r} cannot be read: write attribute=value, joined by '&', or '*'.") from None
+        raise DataError(
+            f"The rule {rule!r} cannot be read: write attribute=value, joined by '&', or '*'."
+        ) from None
 
 
 def correct_cells(prompts: pl.DataFrame, images: pl.DataFrame) -> npt.NDArray[np.bool_]:
@@ -104,7 +112,10 @@ def read_prompts(path: Path) -> PromptSet:
         raise DataError(f"{path}: {'a row has no text' if raw.height else 'there is no prompt'}.")
     rows = raw.with_columns(pl.all().cast(pl.String)).to_dicts()
     fallbacks = {"level": "prompts", "correct_for": NEVER}
-    known = [{**fallbacks, "concept": row["text"], **{k: v for k, v in row.items() if k in SCHEMA and v}} for row in rows]
+    known = [
+        {**fallbacks, "concept": row["text"], **{k: v for k, v in row.items() if k in SCHEMA and v}}
+        for row in rows
+    ]
     prompts = prompt_set(path.stem, known)
     for rule in prompts.table["correct_for"].drop_nulls().to_list():
         if rule not in (ALWAYS, NEVER):

@@ -53,13 +53,19 @@ class Filled:
 def fill(tasks: Sequence[Task], scorer: Scorer, store: Store, options: FillOptions | None = None) -> Filled:
     """Every task's matrix: from the store where it has the cells, from the model where it has not."""
     options = options or FillOptions()
-    images = pl.concat([task.dataset.table.select("image_id", "uri") for task in tasks]).unique("uri", maintain_order=True)
+    images = pl.concat([task.dataset.table.select("image_id", "uri") for task in tasks]).unique(
+        "uri", maintain_order=True
+    )
     uris = images["uri"].to_list()
     keys = dict(zip(uris, ImageDigests(store.digest_memory).of(uris), strict=True))
     filler = _Filler(scorer, keys, options)
     if not options.skip_bad_images:
         _refuse_missing(keys)
-    matrices = _by_product(tasks, uris, store, filler) if isinstance(scorer, Embedder) else _by_pair(tasks, store, filler)
+    matrices = (
+        _by_product(tasks, uris, store, filler)
+        if isinstance(scorer, Embedder)
+        else _by_pair(tasks, store, filler)
+    )
     for matrix, task in zip(matrices, tasks, strict=True):
         _declare_complete(store, scorer, task, matrix, filler)
     return Filled(matrices, filler.bad)
@@ -75,7 +81,11 @@ def _by_product(tasks: Sequence[Task], uris: list[str], store: Store, filler: _F
     matrices = []
     for task in tasks:
         good = filler.readable(task)
-        vectors = shelf.read([filler.key(uri) for uri in good["uri"]])["vector"] if good.height else np.empty((0, 1), np.float32)
+        vectors = (
+            shelf.read([filler.key(uri) for uri in good["uri"]])["vector"]
+            if good.height
+            else np.empty((0, 1), np.float32)
+        )
         words = texts.read(task.prompts.texts)["vector"]
         cells = cosines(vectors, words) if good.height else np.empty((0, len(task.prompts)), np.float32)
         matrices.append(_matrix(task, good, scorer, cells[:, :, None]))
@@ -163,7 +173,10 @@ class _Filler:
                     if not waiting:
                         return
                     batch, futures = waiting.popleft()
-                    yield batch, [self._result(uri, future) for uri, future in zip(batch, futures, strict=True)]
+                    yield (
+                        batch,
+                        [self._result(uri, future) for uri, future in zip(batch, futures, strict=True)],
+                    )
             finally:
                 for _, futures in waiting:
                     for future in futures:
@@ -223,7 +236,9 @@ class _Block:
     def flush(self) -> None:
         if self._keys:
             names = self._rows[0]
-            self._shelf.put(self._keys, {name: np.concatenate([rows[name] for rows in self._rows]) for name in names})
+            self._shelf.put(
+                self._keys, {name: np.concatenate([rows[name] for rows in self._rows]) for name in names}
+            )
         self._keys, self._rows, self._since = [], [], time.monotonic()
 
 
@@ -234,7 +249,9 @@ def _matrix(task: Task, images: pl.DataFrame, scorer: Scorer, cells: Floats) -> 
 def _refuse_missing(keys: dict[str, str | None]) -> None:
     missing = [uri for uri, key in keys.items() if key is None]
     if missing:
-        listed = "\n".join(f"  {uri}" for uri in missing[:10]) + (f"\n  … and {len(missing) - 10} more" if len(missing) > 10 else "")
+        listed = "\n".join(f"  {uri}" for uri in missing[:10]) + (
+            f"\n  … and {len(missing) - 10} more" if len(missing) > 10 else ""
+        )
         raise DataError(
             f"{len(missing)} of {len(keys)} image files are not there:\n{listed}\n"
             "Put them in place, or go on without them: --skip-bad-images."

@@ -33,7 +33,9 @@ class ScoreMatrix:
     def __post_init__(self) -> None:
         expected = (self.images.height, self.prompts.height, len(self.channels))
         if self.values.shape != expected:
-            raise BeholderError(f"{self.task}: the scores have shape {self.values.shape}, the tables ask for {expected}.")
+            raise BeholderError(
+                f"{self.task}: the scores have shape {self.values.shape}, the tables ask for {expected}."
+            )
 
     def channel(self, name: str) -> Cells:
         """One channel's cells `[n_images, n_prompts]`."""
@@ -44,7 +46,7 @@ class ScoreMatrix:
         """What goes into a softmax over prompts: the model's own logits."""
         if "cosine" in self.channels:
             scale, bias = self.settings.get("logit_scale", 1.0), self.settings.get("logit_bias", 0.0)
-            return self.channel("cosine").astype(np.float64) * scale + bias
+            return np.asarray(self.channel("cosine").astype(np.float64) * scale + bias)
         name = next(channel for channel in LOGIT_CHANNELS if channel in self.channels)
         return self.channel(name).astype(np.float64)
 
@@ -57,6 +59,10 @@ class ScoreMatrix:
         """The images that `keep` (a mask or indices) selects."""
         indices = np.flatnonzero(keep) if keep.dtype == bool else keep
         return replace(self, images=self.images[indices.tolist()], values=self.values[indices])
+
+    def complete_rows(self) -> ScoreMatrix:
+        """The images that have a score for every prompt: a softmax over some of the prompts is another quantity."""
+        return self.rows(np.asarray(~np.isnan(self.values).any(axis=(1, 2))))
 
     def level(self, name: str) -> ScoreMatrix:
         """The prompts of one level."""

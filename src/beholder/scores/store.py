@@ -99,7 +99,9 @@ class Shelf:
             sources = np.array([places[i][1] for i in targets])
             for name in table.column_names[1:]:
                 block = _rows(table[name])
-                result.setdefault(name, np.empty((len(keys), block.shape[1]), np.float32))[targets] = block[sources]
+                result.setdefault(name, np.empty((len(keys), block.shape[1]), np.float32))[targets] = block[
+                    sources
+                ]
         return result
 
     def _look(self) -> None:
@@ -129,7 +131,9 @@ def _fixed_lists(values: Floats) -> pa.FixedSizeListArray:
 
 def _rows(column: pa.ChunkedArray) -> Floats:
     lists = column.combine_chunks()
-    return np.asarray(lists.flatten().to_numpy(zero_copy_only=False).reshape(len(lists), -1), dtype=np.float32)
+    return np.asarray(
+        lists.flatten().to_numpy(zero_copy_only=False).reshape(len(lists), -1), dtype=np.float32
+    )
 
 
 def write_whole(path: Path, data: bytes) -> None:

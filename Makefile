@@ -1,0 +1,37 @@
+# The same commands at the desk and in CI. `make demo` and `make test` are all a newcomer needs.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+
+.PHONY: setup demo test fast check docs bench clean
+
+setup: $(INSTALLED)
+
+$(INSTALLED): pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[torch,onnx,dev]'
+	touch $@
+
+demo: setup  ## audit the embedded reference models on the embedded world, offline, and name the report
+	HF_HUB_OFFLINE=1 $(BIN)/beholder audit --out demo --store demo/store
+
+test: setup  ## everything, the real photographs of ../shared included when they are there
+	$(BIN)/python -m pytest -n 2 --dist loadgroup
+
+fast: setup  ## the quick part, about a minute
+	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not slow and not real"
+
+check: setup  ## ruff and strict mypy
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+docs: setup  ## check that every link and every command in the docs exists
+	$(BIN)/python -m pytest tests/test_docs.py
+
+bench: setup  ## speed, as ratios in one run
+	$(BIN)/python benchmarks/run.py
+
+clean:
+	rm -rf $(VENV) demo .pytest_cache .mypy_cache .ruff_cache

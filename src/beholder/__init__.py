@@ -1,0 +1,73 @@
+"""Beholder audits how vision-language models see people.
+
+    from pathlib import Path
+    from beholder import AuditOptions, audit_models
+
+    options = AuditOptions(out=Path("run"), store=Path("store"), data=Path("data"))
+    run = audit_models(["openai/clip-vit-base-patch32"], ["apa"], options)
+    print(run.results)
+
+Names are loaded when first used, so that `import beholder` is instant and needs no extra.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from beholder.audit import AuditOptions, audit_models, measure_scores
+    from beholder.benchmarks import BENCHMARKS
+    from beholder.benchmarks.benchmark import Benchmark, MeasureOptions
+    from beholder.datasets import DATASETS, open_dataset
+    from beholder.datasets.dataset import Dataset
+    from beholder.errors import BeholderError
+    from beholder.models.load import load_model
+    from beholder.models.scorer import Scorer
+    from beholder.models.spec import ModelSpec
+    from beholder.prompts.prompt_set import PromptSet, read_prompts
+    from beholder.run import Run, load_run
+    from beholder.scores.score_matrix import ScoreMatrix
+
+__all__ = [
+    "BENCHMARKS",
+    "DATASETS",
+    "AuditOptions",
+    "BeholderError",
+    "Benchmark",
+    "Dataset",
+    "MeasureOptions",
+    "ModelSpec",
+    "PromptSet",
+    "Run",
+    "ScoreMatrix",
+    "Scorer",
+    "audit_models",
+    "load_model",
+    "load_run",
+    "measure_scores",
+    "open_dataset",
+    "read_prompts",
+]
+
+_HOME = {
+    "beholder.audit": ("AuditOptions", "audit_models", "measure_scores"),
+    "beholder.benchmarks": ("BENCHMARKS",),
+    "beholder.benchmarks.benchmark": ("Benchmark", "MeasureOptions"),
+    "beholder.datasets": ("DATASETS", "open_dataset"),
+    "beholder.datasets.dataset": ("Dataset",),
+    "beholder.errors": ("BeholderError",),
+    "beholder.models.load": ("load_model",),
+    "beholder.models.scorer": ("Scorer",),
+    "beholder.models.spec": ("ModelSpec",),
+    "beholder.prompts.prompt_set": ("PromptSet", "read_prompts"),
+    "beholder.run": ("Run", "load_run"),
+    "beholder.scores.score_matrix": ("ScoreMatrix",),
+}
+
+
+def __getattr__(name: str) -> Any:
+    for module, names in _HOME.items():
+        if name in names:
+            return getattr(import_module(module), name)
+    raise AttributeError(f"module 'beholder' has no attribute {name!r}")

@@ -1,0 +1,136 @@
+"""The straight line: data set × prompts → scores → measures → results → page.
+
+run = audit_models(["openai/clip-vit-base-patch32"], ["apa"], AuditOptions(data=Path("data"), out=Path("runs/clip")))
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import polars as pl
+
+from beholder.benchmarks import BENCHMARKS
+from beholder.benchmarks.benchmark import Benchmark, MeasureOptions
+from beholder.datasets import open_dataset
+from beholder.datasets.dataset import Dataset
+from beholder.models.load import LoadOptions, load_model
+from beholder.models.scorer import Scorer
+from beholder.report.page import write_report
+from beholder.results import results_table
+from beholder.run import Run
+from beholder.scores.fill import FillOptions, fill
+from beholder.scores.imported import import_scores
+from beholder.scores.score_matrix import ScoreMatrix
+from beholder.scores.store import Store
+from beholder.scores.task import Task
+
+REFERENCE_MODELS = ("glasshouse/contrastive", "null")
+"""What is audited when no model is named: the embedded reference model, and noise beside it."""
+
+
+@dataclass(frozen=True)
+class AuditOptions:
+    """Everything about a run but its models and benchmarks."""
+
+    out: Path
+    store: Path
+    data: Path | None = None
+    dataset: str | None = None
+    limit: int | None = None
+    load: LoadOptions = field(default_factory=LoadOptions)
+    fill: FillOptions = field(default_factory=FillOptions)
+    measure: MeasureOptions = field(default_factory=MeasureOptions)
+    command: Sequence[str] = ()
+    """What the user typed, for the record."""
+
+
+def audit_models(models: Sequence[str], benchmarks: Sequence[str | Benchmark], options: AuditOptions) -> Run:
+    """Audit every model on every benchmark; what is finished is written before the next begins."""
+    run, started = Run(), time.monotonic()
+    sheets = [_open(benchmark, options, run) for benchmark in benchmarks]
+    for name in models:
+        scorer = load_model(name, options.load)
+        run.record.models.append({**scorer.spec.as_dict(), "notes": list(getattr(scorer, "notes", []))})
+        for benchmark, _, tasks in sheets:
+            run.add(audit_one(scorer, benchmark, tasks, options, run))
+            run.record.seconds = round(time.monotonic() - started, 1)
+            run.save(options.out)
+    write_report(run, options.out)
+    return run
+
+
+def audit_one(
+    scorer: Scorer, benchmark: Benchmark, tasks: Sequence[Task], options: AuditOptions, run: Run
+) -> pl.DataFrame:
+    """One model on one benchmark: fill what the store lacks, then measure."""
+    filled = fill(tasks, scorer, Store(options.store), options.fill)
+    known = {entry["image"] for entry in run.record.bad_images}
+    run.record.bad_images += [
+        {"image": uri, "reason": reason} for uri, reason in filled.bad_images.items() if uri not in known
+    ]
+    return measure(
+        benchmark, filled.matrices, options.measure, model=scorer.spec.name, dataset=tasks[0].dataset.name
+    )
+
+
+def measure(
+    benchmark: Benchmark,
+    matrices: Iterable[ScoreMatrix],
+    options: MeasureOptions,
+    *,
+    model: str,
+    dataset: str,
+) -> pl.DataFrame:
+    """Everything the benchmark reads off the matrices, as the tidy table."""
+    sheets = {matrix.task: matrix for matrix in matrices}
+    rows = [row for measure_rows in benchmark.measures for row in measure_rows(sheets, options)]
+    return results_table(rows, benchmark=benchmark.name, model=model, dataset=dataset)
+
+
+def measure_scores(benchmark: Benchmark, scores: Sequence[Path], options: AuditOptions, *, model: str) -> Run:
+    """The same line with scores made elsewhere in the place of a model."""
+    run = Run()
+    _, dataset, tasks = _open(benchmark, options, run)
+    imported = import_scores(scores, tasks)
+    run.record.left_out += imported.left_out
+    run.record.models.append(
+        {"name": model, "adapter": "imported scores", "files": [str(path) for path in scores]}
+    )
+    run.add(measure(benchmark, imported.matrices, options.measure, model=model, dataset=dataset.name))
+    run.save(options.out)
+    write_report(run, options.out)
+    return run
+
+
+def open_tasks(benchmark: Benchmark, *, data: Path | None = None) -> Sequence[Task]:
+    """A benchmark's tasks on its own data, or on the embedded world when there is no data."""
+    return benchmark.tasks(open_dataset(default_dataset(benchmark, data), data))
+
+
+def _open(
+    name: str | Benchmark, options: AuditOptions, run: Run
+) -> tuple[Benchmark, Dataset, Sequence[Task]]:
+    """A benchmark with its data and its tasks; the record says what they are."""
+    benchmark = BENCHMARKS[name] if isinstance(name, str) else name
+    whole = open_dataset(options.dataset or default_dataset(benchmark, options.data), options.data)
+    dataset = whole.limit(options.limit, by=benchmark.subset_attribute)
+    run.record.benchmarks.append(benchmark.name)
+    run.record.command = list(options.command)
+    run.record.settings = {
+        "compat": options.measure.compat, "draws": options.measure.draws, "seed": options.measure.seed,
+        "limit": options.limit, "device": options.load.device, "precision": options.load.precision,
+    }  # fmt: skip
+    if dataset.name not in [entry["name"] for entry in run.record.datasets]:
+        run.record.datasets.append({
+            "name": dataset.name, "revision": dataset.revision, "licence": dataset.licence,
+            "images": len(dataset), "of": len(whole), "notes": list(dataset.notes),
+        })  # fmt: skip
+    return benchmark, dataset, benchmark.tasks(dataset)
+
+
+def default_dataset(benchmark: Benchmark, data: Path | None) -> str:
+    """The study's own data, or the embedded world when no folder was named and the benchmark knows it."""
+    return "glasshouse" if data is None and "glasshouse" in benchmark.datasets else benchmark.datasets[0]

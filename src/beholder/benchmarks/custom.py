@@ -1,0 +1,94 @@
+"""Own prompts on any data set: how a model's belief spreads over the options a user offers, group by group."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from beholder.benchmarks.benchmark import Benchmark, Matrices, MeasureOptions, MetricInfo
+from beholder.benchmarks.rows import join, mean_row
+from beholder.datasets.dataset import Dataset
+from beholder.metrics.association import correct_rank, correct_share, first, softmax
+from beholder.metrics.bootstrap import Resampler
+from beholder.prompts.prompt_set import PromptSet, correct_cells
+from beholder.results import Row
+from beholder.scores.score_matrix import ScoreMatrix
+from beholder.scores.task import Task
+
+METRICS = {
+    "custom.probability": MetricInfo(
+        "probability", "mean softmax probability of a prompt among those of its level; 0 none, 1 all"
+    ),
+    "custom.association": MetricInfo(
+        "probability", "mean softmax probability of the correct prompt (needs correct_for)"
+    ),
+    "custom.association_top1": MetricInfo(
+        "probability", "share of images whose correct prompt scores highest (needs correct_for)"
+    ),
+}
+
+
+def custom_benchmark(prompts: PromptSet, *, by: Sequence[str] = ()) -> Benchmark:
+    """A benchmark made of a user's prompts; `by` names the attributes whose groups are told apart."""
+
+    def tasks(dataset: Dataset) -> list[Task]:
+        for name in by:
+            dataset.attribute(name)
+        return [Task("custom", dataset, prompts)]
+
+    return Benchmark(
+        name="custom",
+        title=f"Own prompts: {prompts.name}",
+        question="How does the model's belief spread over these prompts, group by group?",
+        study="the user's own",
+        datasets=(),
+        tasks=tasks,
+        measures=(partial(_measure, tuple(by)),),
+        metrics=METRICS,
+        limitations=(
+            "Probabilities are shares among the prompts offered together: other prompts, other shares.",
+        ),
+    )
+
+
+def _measure(by: tuple[str, ...], matrices: Matrices, options: MeasureOptions) -> Iterator[Row]:
+    matrix = matrices["custom"]
+    for level in matrix.prompts["level"].unique(maintain_order=True).to_list():
+        part = matrix.level(level).complete_rows()
+        for attribute, group, mask in _groups(part.images, by):
+            yield from _rows(part.rows(mask), level, attribute, group, options)
+
+
+def _groups(
+    images: pl.DataFrame, by: tuple[str, ...]
+) -> Iterator[tuple[str | None, str | None, npt.NDArray[np.bool_]]]:
+    """Everyone, then each group of each attribute."""
+    yield None, None, np.ones(images.height, dtype=bool)
+    for attribute in by:
+        values = images[attribute].cast(pl.String)
+        for group in sorted(values.drop_nulls().unique()):
+            yield attribute, group, (values == group).fill_null(False).to_numpy()
+
+
+def _rows(
+    matrix: ScoreMatrix, level: str, attribute: str | None, group: str | None, options: MeasureOptions
+) -> Iterator[Row]:
+    if not matrix.images.height:
+        return
+    shares, correct = softmax(matrix.logits), correct_cells(matrix.prompts, matrix.images)
+    people = matrix.images["name" if "name" in matrix.images.columns else "image_id"].to_numpy().astype(str)
+    resampler = Resampler(people, options.rng(), options.draws)
+    columns = [
+        ("custom.probability", concept, shares[:, j]) for j, concept in enumerate(matrix.prompts["concept"])
+    ]
+    if correct.any():
+        right, ranks = correct_share(shares, correct), correct_rank(shares, correct)
+        columns += [("custom.association", level, right), ("custom.association_top1", level, first(ranks))]
+    note = f"among the {matrix.prompts.height} prompts of level '{level}'"
+    for metric, concept, values in columns:
+        row = mean_row(metric, values, resampler)
+        yield row._replace(subset=attribute, group=group, concept=concept, note=join((row.note, note)))

@@ -1,0 +1,47 @@
+"""The command line: `beholder audit|measure|report|list|data`. Each command is a short module of its own."""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+
+from beholder.cli import audit, data, listing, measure, report
+from beholder.cli.console import err
+from beholder.errors import BeholderError
+
+app = typer.Typer(
+    name="beholder",
+    help="Audit how a vision-language model sees people. Without a model and without data, `beholder audit` audits "
+    "the embedded reference models on the embedded world, offline.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("audit")(audit.audit_command)
+app.command("measure")(measure.measure_command)
+app.command("report")(report.report_command)
+app.add_typer(listing.app, name="list")
+app.add_typer(data.app, name="data")
+
+
+@app.callback(invoke_without_command=True)
+def _root(version: bool = typer.Option(False, "--version", help="Print the version and leave.")) -> None:
+    if version:
+        from importlib.metadata import version as installed
+
+        typer.echo(f"beholder {installed('beholder')}")
+        raise typer.Exit
+
+
+def main() -> None:
+    """Run; an error of ours is a message for the user, never a traceback."""
+    try:
+        app()
+    except BeholderError as error:
+        err.print(f"[bold red]{type(error).__name__}:[/]", end=" ")
+        err.print(str(error), markup=False, highlight=False)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        err.print("\nStopped. What was scored is kept: the same command goes on from here.")
+        sys.exit(130)

@@ -1,0 +1,144 @@
+"""`beholder audit`: from a model's name to a page, in one command."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from beholder.cli.console import bar, err, out, say_json, set_verbosity
+
+if TYPE_CHECKING:
+    from beholder.benchmarks.benchmark import Benchmark
+
+
+class Engine(StrEnum):
+    """Where the work is done."""
+
+    local = "local"
+
+
+def audit_command(
+    models: list[str] = typer.Argument(
+        None,
+        metavar="[MODEL]...",
+        help="Hub id, local folder, onnx:DIR, glasshouse/contrastive or null. None: the embedded reference models.",
+    ),
+    benchmark: list[str] = typer.Option(
+        None,
+        "--benchmark",
+        "-b",
+        help="apa, pfi (repeatable). Default: apa, and pfi where its data is at hand.",
+    ),
+    data: Path = typer.Option(
+        None, "--data", envvar="BEHOLDER_DATA", help="Folder that holds the data sets (apa/ …)."
+    ),
+    dataset: str = typer.Option(
+        None, help="Another data set for the benchmark: a name, or folder:PATH for own images."
+    ),
+    prompts: Path = typer.Option(
+        None, help="Own prompts (CSV or Parquet with a column 'text') instead of a benchmark."
+    ),
+    by: list[str] = typer.Option(
+        None, help="With --prompts: attribute whose groups are told apart (repeatable)."
+    ),
+    output: Path = typer.Option(
+        Path("beholder-run"), "--out", "-o", help="Run folder for results and report."
+    ),
+    store: Path = typer.Option(
+        None,
+        envvar="BEHOLDER_STORE",
+        help="Where scores are kept and found again. Default: ~/.cache/beholder.",
+    ),
+    device: str = typer.Option("auto", help="auto, cpu, cuda, cuda:1, mps."),
+    precision: str = typer.Option(
+        "auto", help="auto (float32), float32, bfloat16, float16. Part of the model's spec."
+    ),
+    batch_size: int = typer.Option(
+        None, min=1, help="Images at a time; halved by itself when memory runs out."
+    ),
+    limit: int = typer.Option(None, min=1, help="At most so many images of each branch."),
+    compat: bool = typer.Option(
+        False, help="Compute as the authors' released scripts do, float16 means and dropped rows included."
+    ),
+    skip_bad_images: bool = typer.Option(
+        False, help="Go on without images that cannot be read; they are counted and listed."
+    ),
+    draws: int = typer.Option(2000, min=100, help="Bootstrap draws behind every interval."),
+    seed: int = typer.Option(20260801, help="Seed of the bootstrap."),
+    engine: Engine = typer.Option(Engine.local, help="Where the work is done."),
+    trust_remote_code: bool = typer.Option(
+        False, help="Let a hub model run its own code. Off unless you trust its author."
+    ),
+    allow_pickle: bool = typer.Option(
+        False, help="Load weights in pickle files, which can run code. Off unless you trust them."
+    ),
+    as_json: bool = typer.Option(False, "--json", help="Print the results as JSON."),
+    quiet: bool = typer.Option(False, "--quiet", "-q", help="No progress, no summary."),
+    verbose: bool = typer.Option(False, "--verbose", "-v", help="Say more along the way."),
+) -> None:
+    """Audit models: score what the store lacks, measure, and leave a report.
+
+    Stop it at any time with Ctrl-C and start it again with the same command: it goes on where it stopped.
+    """
+    from beholder.audit import REFERENCE_MODELS, AuditOptions, audit_models
+    from beholder.benchmarks.benchmark import MeasureOptions
+    from beholder.models.load import LoadOptions
+    from beholder.report.terminal import print_summary
+    from beholder.scores.fill import FillOptions
+    from beholder.scores.progress import silent
+
+    set_verbosity(quiet=quiet, verbose=verbose)
+    chosen = chosen_benchmarks(benchmark or [], prompts, by or [], data=data, dataset=dataset)
+    options = AuditOptions(
+        out=output, store=store_folder(store), data=data, dataset=dataset, limit=limit,
+        load=LoadOptions(device=device, precision=precision, batch_size=batch_size, trust_remote_code=trust_remote_code, allow_pickle=allow_pickle),
+        fill=FillOptions(skip_bad_images=skip_bad_images, progress=silent if quiet else bar),
+        measure=MeasureOptions(compat=compat, draws=draws, seed=seed),
+        command=sys.argv[1:],
+    )  # fmt: skip
+    run = audit_models(models or list(REFERENCE_MODELS), chosen, options)
+    if as_json:
+        say_json(
+            {
+                "results": run.results.to_dicts(),
+                "left_out": run.record.left_out,
+                "bad_images": run.record.bad_images,
+            }
+        )
+    elif not quiet:
+        print_summary(run, out)
+    if not quiet:
+        err.print(f"Report: {(output / 'report.html').resolve()}", markup=False, soft_wrap=True)
+
+
+def chosen_benchmarks(
+    names: list[str], prompts: Path | None, by: list[str], *, data: Path | None, dataset: str | None
+) -> Sequence[str | Benchmark]:
+    """The named ones, the user's own prompts, or what makes sense with the data at hand."""
+    from beholder.benchmarks import BENCHMARKS
+    from beholder.benchmarks.custom import custom_benchmark
+    from beholder.errors import UsageError
+    from beholder.prompts.prompt_set import read_prompts
+
+    if prompts is not None:
+        if names or not dataset:
+            raise UsageError(
+                "--prompts makes a benchmark of its own: give it --dataset NAME or folder:PATH, and no --benchmark."
+            )
+        return [custom_benchmark(read_prompts(prompts), by=by)]
+    if by:
+        raise UsageError("--by goes with --prompts.")
+    for name in names:
+        BENCHMARKS[name]
+    return names or (["apa", "pfi"] if data and dataset is None else ["apa"])
+
+
+def store_folder(option: Path | None) -> Path:
+    """Where scores are kept: the option, else the user's cache."""
+    return option or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "beholder"

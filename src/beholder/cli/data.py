@@ -1,0 +1,102 @@
+"""`beholder data`: what is there, what is missing, how to get it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import typer
+
+from beholder.cli.console import bar, err, out, say_json
+from beholder.cli.listing import show
+
+app = typer.Typer(help="Data sets: what is there, what is missing, how to get it.", no_args_is_help=True)
+DATA = typer.Option(None, "--data", envvar="BEHOLDER_DATA", help="Folder that holds the data sets.")
+AS_JSON = typer.Option(False, "--json", help="As JSON.")
+NAME = typer.Argument(..., help="A data set's name, or folder:PATH.")
+
+
+@app.command("list")
+def list_command(data: Path = DATA, as_json: bool = AS_JSON) -> None:
+    """Every data set: licence, how many images are here, how to get the rest."""
+    from beholder.datasets import DATASETS, data_root
+
+    root = data_root(data)
+    rows: list[dict[str, object]] = []
+    for source in DATASETS.values():
+        here = None if source.embedded else source.folder(root).is_dir() if root else False
+        state = "embedded" if here is None else "here" if here else "not here"
+        rows.append(
+            {
+                "name": source.name,
+                "title": source.title,
+                "images": source.images,
+                "licence": source.licence,
+                "state": state,
+                "origin": source.origin,
+            }
+        )
+    show(rows, as_json)
+
+
+@app.command("where")
+def where(name: str = NAME, data: Path = DATA) -> None:
+    """Where a data set lies or should lie, and how to get it there."""
+    from beholder.datasets import DATASETS, data_root
+
+    source, root = DATASETS[name], data_root(data)
+    if source.embedded:
+        out.print(f"{name} is drawn by Beholder itself: it needs no folder.")
+        return
+    folder = source.folder(root or Path("DIR"))
+    out.print(f"{folder} ({'is there' if folder.is_dir() else 'is not there'})", markup=False, soft_wrap=True)
+    if not folder.is_dir():
+        out.print(source.how_to_get(root or Path("DIR")), markup=False, soft_wrap=True)
+
+
+@app.command("verify")
+def verify(name: str = NAME, data: Path = DATA, as_json: bool = AS_JSON) -> None:
+    """Read the tables, open every image, and say what is missing or damaged. Exit status 1 if anything is."""
+    from beholder.datasets import data_root, open_dataset
+    from beholder.datasets.verify import damaged_images
+
+    dataset = open_dataset(name, data_root(data))
+    with bar(f"opening {name}", len(dataset), 0) as advance:
+        damaged = damaged_images(dataset, advance)
+    if as_json:
+        say_json({"name": name, "images": len(dataset), "notes": list(dataset.notes), "damaged": damaged})
+    else:
+        out.print(
+            f"{name}: {len(dataset)} images in the table, {len(dataset) - len(damaged)} can be read.",
+            markup=False,
+        )
+        for note in dataset.notes:
+            out.print(f"  note: {note}", markup=False)
+        for reason, count in Counter(damaged.values()).most_common(5):
+            out.print(f"  {count} × {reason}", markup=False)
+        for image, reason in list(damaged.items())[:20]:
+            out.print(f"  {image}: {reason}", markup=False, soft_wrap=True)
+    if damaged:
+        raise typer.Exit(1)
+
+
+@app.command("fetch")
+def fetch(name: str = NAME, data: Path = DATA) -> None:
+    """Download a data set that may be downloaded freely."""
+    from beholder.datasets import DATASETS, data_root
+    from beholder.errors import UsageError
+
+    source, root = DATASETS[name], data_root(data)
+    if source.embedded:
+        err.print(f"{name} is drawn by Beholder itself: there is nothing to fetch.")
+        return
+    if root is None:
+        raise UsageError("Say where to put it: --data DIR (or set BEHOLDER_DATA).")
+    if source.fetch is None:
+        raise UsageError(f"{name} may not be fetched by a program.\n{source.how_to_get(root)}")
+    source.fetch(source.folder(root))
+    err.print(
+        f"{name} is at {source.folder(root)}; check it with: beholder data verify {name}",
+        markup=False,
+        soft_wrap=True,
+    )

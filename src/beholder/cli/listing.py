@@ -1,0 +1,131 @@
+"""`beholder list`: what Beholder knows by name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from beholder.cli.console import out, say_json
+
+app = typer.Typer(help="List what Beholder knows by name.", no_args_is_help=True)
+AS_JSON = typer.Option(False, "--json", help="As JSON.")
+Records = list[dict[str, object]]
+
+
+@app.command("models")
+def models(as_json: bool = AS_JSON) -> None:
+    """The forms a model's name can take, and the models that come with Beholder."""
+    show(
+        [
+            {
+                "name": "glasshouse/contrastive",
+                "kind": "contrastive",
+                "what": "the embedded reference model, with planted associations",
+            },
+            {
+                "name": "null, null:SEED",
+                "kind": "baseline",
+                "what": "noise: what a measure says when there is nothing to find",
+            },
+            {
+                "name": "OWNER/NAME[@REVISION]",
+                "kind": "contrastive",
+                "what": "a two-tower model of the hub: CLIP, MetaCLIP, SigLIP, ALIGN, AltCLIP …",
+            },
+            {"name": "DIR", "kind": "contrastive", "what": "the same from a local transformers folder"},
+            {
+                "name": "onnx:DIR",
+                "kind": "contrastive",
+                "what": "an ONNX image tower with a text tower or a table of text embeddings",
+            },
+        ],
+        as_json,
+    )
+
+
+@app.command("datasets")
+def datasets(as_json: bool = AS_JSON) -> None:
+    """Data sets, with licence and size."""
+    from beholder.datasets import DATASETS
+
+    rows: Records = [
+        {"name": s.name, "title": s.title, "images": s.images, "licence": s.licence, "origin": s.origin}
+        for s in DATASETS.values()
+    ]
+    rows.append(
+        {
+            "name": "folder:PATH",
+            "title": "any folder of images with a CSV or Parquet of attributes",
+            "images": None,
+            "licence": "yours",
+            "origin": "you",
+        }
+    )
+    show(rows, as_json)
+
+
+@app.command("benchmarks")
+def benchmarks(as_json: bool = AS_JSON) -> None:
+    """Benchmarks, with their question and data."""
+    from beholder.benchmarks import BENCHMARKS
+
+    show(
+        [
+            {"name": b.name, "question": b.question, "datasets": ", ".join(b.datasets), "study": b.study}
+            for b in BENCHMARKS.values()
+        ],
+        as_json,
+    )
+
+
+@app.command("metrics")
+def metrics(as_json: bool = AS_JSON) -> None:
+    """Metrics, with their unit and what their values mean."""
+    from beholder.benchmarks import BENCHMARKS
+    from beholder.benchmarks.custom import METRICS
+
+    known = {name: info for b in BENCHMARKS.values() for name, info in b.metrics.items()} | METRICS
+    show(
+        [{"metric": name, "unit": info.unit, "meaning": info.meaning} for name, info in known.items()],
+        as_json,
+    )
+
+
+@app.command("prompts")
+def prompts(
+    benchmark: str = typer.Option("apa", "--benchmark", "-b", help="Whose prompts."),
+    file: Path = typer.Option(None, "--file", help="Own prompts: read, check and preview them."),
+    data: Path = typer.Option(
+        None, "--data", envvar="BEHOLDER_DATA", help="Folder of the data sets, to list the names too."
+    ),
+    as_json: bool = AS_JSON,
+) -> None:
+    """The prompts of a benchmark (with the names where its data is at hand), or of a file of your own."""
+    from beholder.audit import open_tasks
+    from beholder.benchmarks import BENCHMARKS
+    from beholder.prompts.prompt_set import read_prompts
+
+    sets = (
+        [read_prompts(file)]
+        if file
+        else [task.prompts for task in open_tasks(BENCHMARKS[benchmark], data=data)]
+    )
+    show(
+        [{"set": each.name, **row} for each in sets for row in each.table.drop("prompt_id").to_dicts()],
+        as_json,
+    )
+
+
+def show(rows: Sequence[dict[str, object]], as_json: bool) -> None:
+    """Rows as a table for people or as JSON for programs."""
+    if as_json:
+        say_json(list(rows))
+        return
+    table = Table(*[key for key in rows[0]] if rows else [])
+    for row in rows:
+        table.add_row(*["" if value is None else escape(str(value)) for value in row.values()])
+    out.print(table)

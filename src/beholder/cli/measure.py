@@ -1,0 +1,54 @@
+"""`beholder measure`: the measures of a benchmark on scores made elsewhere."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import typer
+
+from beholder.cli.console import err, out, say_json, set_verbosity
+
+
+def measure_command(
+    benchmark: str = typer.Argument(..., help="apa or pfi; `beholder list benchmarks` names them all."),
+    scores: list[Path] = typer.Option(
+        ...,
+        "--scores",
+        help="Parquet or CSV, wide (image_id, one column per prompt_id) or long (image_id, prompt_id, score); "
+        "or the studies' arrays (logits_<branch>.npy, identity_logits_<branch>.npy). Repeatable.",
+    ),
+    data: Path = typer.Option(
+        None, "--data", envvar="BEHOLDER_DATA", help="Folder that holds the data sets (apa/ …)."
+    ),
+    dataset: str = typer.Option(None, help="Another data set for the benchmark, by name."),
+    output: Path = typer.Option(
+        Path("beholder-run"), "--out", "-o", help="Run folder for results and report."
+    ),
+    model: str = typer.Option("imported", "--model", help="What to call the model behind the scores."),
+    compat: bool = typer.Option(False, help="Compute as the authors' released scripts do."),
+    draws: int = typer.Option(2000, min=100, help="Bootstrap draws behind every interval."),
+    seed: int = typer.Option(20260801, help="Seed of the bootstrap."),
+    as_json: bool = typer.Option(False, "--json", help="Print the results as JSON."),
+    quiet: bool = typer.Option(False, "--quiet", "-q", help="No summary."),
+) -> None:
+    """Measure scores made elsewhere: a subset is measured as far as it goes, and the output says what was left out."""
+    from beholder.audit import AuditOptions, measure_scores
+    from beholder.benchmarks import BENCHMARKS
+    from beholder.benchmarks.benchmark import MeasureOptions
+    from beholder.report.terminal import print_summary
+
+    set_verbosity(quiet=quiet, verbose=False)
+    measure = MeasureOptions(compat=compat, draws=draws, seed=seed)
+    options = AuditOptions(
+        out=output, store=Path(), data=data, dataset=dataset, measure=measure, command=sys.argv[1:]
+    )
+    run = measure_scores(BENCHMARKS[benchmark], scores, options, model=model)
+    if as_json:
+        say_json({"results": run.results.to_dicts(), "left_out": run.record.left_out})
+    elif not quiet:
+        print_summary(run, out)
+    if not quiet:
+        for line in run.record.left_out:
+            err.print(f"Left out: {line}", markup=False)
+        err.print(f"Report: {(output / 'report.html').resolve()}", markup=False, soft_wrap=True)

@@ -1,0 +1,42 @@
+"""`beholder report`: the page of a run, made again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import typer
+
+from beholder.cli.console import err, out, say_json
+
+
+def report_command(
+    folder: Path = typer.Argument(Path("beholder-run"), help="A run folder: results.parquet and run.json."),
+    figures: Path = typer.Option(None, help="Also write the charts as SVG and PNG into this folder."),
+    as_json: bool = typer.Option(
+        False, "--json", help="Print the run's results as JSON instead of writing the page."
+    ),
+    quiet: bool = typer.Option(False, "--quiet", "-q", help="No summary."),
+) -> None:
+    """Write report.html again from a run folder, and print its summary."""
+    from beholder.report.charts import save_charts
+    from beholder.report.page import write_report
+    from beholder.report.terminal import print_summary
+    from beholder.run import load_run
+
+    run = load_run(folder)
+    if as_json:
+        say_json(
+            {
+                "results": run.results.to_dicts(),
+                "left_out": run.record.left_out,
+                "bad_images": run.record.bad_images,
+            }
+        )
+        return
+    page = write_report(run, folder)
+    if figures:
+        for path in save_charts(run, figures):
+            err.print(f"Figure: {path}", markup=False, soft_wrap=True)
+    if not quiet:
+        print_summary(run, out)
+    err.print(f"Report: {page.resolve()}", markup=False, soft_wrap=True)

@@ -1,0 +1,285 @@
+"""Scores made elsewhere: Parquet or CSV (wide or long), or the studies' NumPy arrays, laid over a benchmark's tasks.
+
+Wide: `image_id` and one column per `prompt_id`. Long: `image_id, prompt_id, score`. Arrays: `<kind>_<branch>.npy` with
+rows in table order and columns in prompt order (`logits_senate.npy`, `identity_logits_senate.npy`).
+What a file does not cover is absent, never 0; what it covers twice with different values is refused.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pq
+
+from beholder.errors import BadScores
+from beholder.scores.score_matrix import ScoreMatrix
+from beholder.scores.task import Task
+
+Cells = npt.NDArray[np.float64]
+ARRAY_KINDS = {"logits": "association", "identity_logits": "identity"}
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """One file's cells: rows by image id, columns by prompt id; a prompt id may stand over several columns."""
+
+    source: str
+    image_ids: list[str]
+    prompt_ids: list[str]
+    cells: Cells
+    task: str | None = None
+    """An array file is about one task; tables are about whichever their ids fit."""
+
+
+@dataclass
+class Imported:
+    """The matrices, and what was left out, in words."""
+
+    matrices: list[ScoreMatrix]
+    left_out: list[str] = field(default_factory=list)
+
+
+def import_scores(paths: Sequence[Path], tasks: Sequence[Task]) -> Imported:
+    """Every task's matrix as far as the files go."""
+    sheets = [read_sheet(path, tasks) for path in paths]
+    matrices = [_lay(task, sheets) for task in tasks]
+    if all(np.isnan(matrix.values).all() for matrix in matrices):
+        raise BadScores(_nothing_fits(sheets, tasks))
+    return Imported(matrices, [*_uncovered(matrices), *_unused(sheets, tasks)])
+
+
+def read_sheet(path: Path, tasks: Sequence[Task]) -> Sheet:
+    """One score file, by its ending and its columns."""
+    if not path.is_file():
+        raise BadScores(f"There is no score file at {path}.")
+    if path.suffix == ".npy":
+        return _read_array(path, tasks)
+    table = _read_arrow(path)
+    names = [name.strip() for name in table.column_names]
+    if "image_id" not in names:
+        raise BadScores(
+            f"{path}: the column 'image_id' is missing. "
+            f"It has: {', '.join(names[:8])}{' …' if len(names) > 8 else ''}.\n"
+            "Wide files have image_id and one column per prompt; long files have image_id, prompt_id, score."
+        )
+    ids = [_text(value, path) for value in table.column(names.index("image_id")).to_pylist()]
+    if {"prompt_id", "score"} <= set(names):
+        return _long(path, ids, table, names)
+    columns = [i for i, name in enumerate(names) if name != "image_id"]
+    cells = (
+        np.stack([_numbers(table.column(i), names[i], path) for i in columns], axis=1)
+        if columns
+        else np.empty((len(ids), 0))
+    )
+    _refuse_repeated(ids, path)
+    return Sheet(str(path), ids, [names[i] for i in columns], cells)
+
+
+def _read_arrow(path: Path) -> pa.Table:
+    """A table that may have several columns of one name (APA shows one athlete twice)."""
+    try:
+        if path.suffix.lower() in {".parquet", ".pq"}:
+            return pq.ParquetFile(path).read()
+        return pa_csv.read_csv(path, convert_options=pa_csv.ConvertOptions(strings_can_be_null=True))
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        raise BadScores(f"{path} cannot be read: {error}") from error
+
+
+def _long(path: Path, ids: list[str], table: pa.Table, names: list[str]) -> Sheet:
+    """A cell a row; the n-th time a cell stands there it goes to the n-th column of its prompt."""
+    prompts = [_text(value, path) for value in table.column(names.index("prompt_id")).to_pylist()]
+    scores = _numbers(table.column(names.index("score")), "score", path)
+    rows = {name: i for i, name in enumerate(dict.fromkeys(ids))}
+    columns: dict[tuple[str, int], int] = {}
+    times: dict[tuple[str, str], int] = defaultdict(int)
+    places = []
+    for image, prompt in zip(ids, prompts, strict=True):
+        column = columns.setdefault((prompt, times[image, prompt]), len(columns))
+        times[image, prompt] += 1
+        places.append((rows[image], column))
+    cells = np.full((len(rows), len(columns)), np.nan)
+    if places:
+        where = np.array(places)
+        cells[where[:, 0], where[:, 1]] = scores
+    return Sheet(str(path), list(rows), [prompt for prompt, _ in columns], cells)
+
+
+def _read_array(path: Path, tasks: Sequence[Task]) -> Sheet:
+    """`logits_<branch>.npy`: positions instead of ids."""
+    kind, _, branch = path.stem.rpartition("_")
+    task = next((t for t in tasks if t.name == f"{branch}/{ARRAY_KINDS.get(kind, kind)}"), None)
+    if task is None:
+        expected = ", ".join(
+            f"{k}_{t.name.split('/')[0]}.npy"
+            for t in tasks
+            for k, v in ARRAY_KINDS.items()
+            if t.name.endswith(v)
+        )
+        raise BadScores(f"{path}: the name does not say which scores these are. Expected one of: {expected}.")
+    try:
+        cells = np.load(path, allow_pickle=False).astype(np.float64)
+    except (ValueError, OSError, EOFError) as error:
+        raise BadScores(f"{path} cannot be read as a NumPy array: {error}") from error
+    by_image = _prompts_by_image(task) if kind == "identity_logits" else []
+    for prompts in (task.prompts.table["prompt_id"].to_list(), by_image):
+        if cells.shape == (len(task.dataset), len(prompts)):
+            return Sheet(str(path), task.dataset.table["image_id"].to_list(), prompts, cells, task.name)
+    raise BadScores(
+        f"{path}: shape {cells.shape}, expected {(len(task.dataset), len(task.prompts))} "
+        f"(images × prompts of {task.name})."
+    )
+
+
+def _prompts_by_image(task: Task) -> list[str]:
+    """The prompt of each image's own person, in table order: the columns of the studies' identity arrays."""
+    of_name = dict(zip(task.prompts.table["concept"], task.prompts.table["prompt_id"], strict=True))
+    return [of_name[name] for name in task.dataset.table["name"]]
+
+
+def _lay(task: Task, sheets: Sequence[Sheet]) -> ScoreMatrix:
+    """One task's cells, gathered from all files; a prompt gets as many columns as any file gives it."""
+    wanted = {same_text(prompt): prompt for prompt in task.prompts.table["prompt_id"]}
+    images = {image: row for row, image in enumerate(task.dataset.table["image_id"])}
+    layers: dict[tuple[str, int], Cells] = {
+        (prompt, 0): np.full(len(images), np.nan) for prompt in wanted.values()
+    }
+    for sheet in sheets:
+        if sheet.task not in (None, task.name):
+            continue
+        rows = [(source, images[image]) for source, image in enumerate(sheet.image_ids) if image in images]
+        if rows:
+            for column, key in _columns(sheet, wanted):
+                _merge(
+                    layers.setdefault(key, np.full(len(images), np.nan)),
+                    sheet,
+                    column,
+                    np.array(rows),
+                    key[0],
+                )
+    order = {prompt: place for place, prompt in enumerate(task.prompts.table["prompt_id"])}
+    keys = sorted(_distinct(layers), key=lambda key: (order[key[0]], key[1]))
+    _refuse_extra_columns(task, keys)
+    values = np.stack([layers[key] for key in keys], axis=1)[:, :, None]
+    return ScoreMatrix(
+        task.name, task.dataset.table, task.prompts.table[[order[key[0]] for key in keys]], ("score",), values
+    )
+
+
+def _columns(sheet: Sheet, wanted: dict[str, str]) -> Iterator[tuple[int, tuple[str, int]]]:
+    """A sheet's columns that belong to wanted prompts, each with its place among the columns of that prompt."""
+    times: dict[str, int] = defaultdict(int)
+    for column, name in enumerate(sheet.prompt_ids):
+        prompt = wanted.get(same_text(name))
+        if prompt is not None:
+            yield column, (prompt, times[prompt])
+            times[prompt] += 1
+
+
+def _merge(layer: Cells, sheet: Sheet, column: int, rows: npt.NDArray[np.int_], prompt: str) -> None:
+    """Put a column's cells in place; a cell that is there already must be the same."""
+    values = sheet.cells[rows[:, 0], column]
+    there = layer[rows[:, 1]]
+    conflict = ~np.isnan(values) & ~np.isnan(there) & (values != there)
+    if conflict.any():
+        image = sheet.image_ids[rows[np.flatnonzero(conflict)[0], 0]]
+        raise BadScores(
+            f"{sheet.source}: {image!r} × {prompt!r} has another score in a file named before it. Keep one of them."
+        )
+    layer[rows[:, 1]] = np.where(np.isnan(values), there, values)
+
+
+def _distinct(layers: dict[tuple[str, int], Cells]) -> list[tuple[str, int]]:
+    """Columns that say something: a repeat with the same values as the first says nothing new."""
+    return [
+        key for key, cells in layers.items()
+        if key[1] == 0 or not (np.isnan(cells) | (cells == layers[key[0], 0])).all()
+    ]  # fmt: skip
+
+
+def _refuse_extra_columns(task: Task, keys: list[tuple[str, int]]) -> None:
+    """Several columns for one prompt make sense only for a person who has several rows in the source."""
+    repeated = {prompt for prompt, nth in keys if nth}
+    if not repeated:
+        return
+    of_prompt = dict(zip(task.prompts.table["prompt_id"], task.prompts.table["concept"], strict=True))
+    rows = (
+        task.dataset.table["name"].value_counts()
+        if "name" in task.dataset.attributes
+        else pl.DataFrame({"name": [], "count": []})
+    )
+    allowed = dict(rows.iter_rows())
+    for prompt, nth in keys:
+        if nth and nth >= allowed.get(of_prompt[prompt], 0):
+            raise BadScores(
+                f"{task.name}: the prompt {prompt!r} has {nth + 1} different scores for one image. Keep one of them."
+            )
+
+
+def same_text(text: str) -> str:
+    """Prompts are matched whatever their blanks and whether they say `a` or `an`.
+
+    >>> same_text("this is a photo of  an actor ")
+    'this is a photo of a actor'
+    """
+    return re.sub(r"\ban\b", "a", " ".join(text.split()))
+
+
+def _numbers(column: pa.ChunkedArray, name: str, path: Path) -> Cells:
+    try:
+        values = np.asarray(column.cast(pa.float64()).to_numpy(), dtype=np.float64)
+    except (pa.ArrowException, ValueError):
+        raise BadScores(f"{path}: the column {name!r} holds something that is not a number.") from None
+    if np.isinf(values).any():
+        raise BadScores(f"{path}: the column {name!r} holds an infinite score. Leave a missing score empty.")
+    return values
+
+
+def _text(value: object, path: Path) -> str:
+    if value is None:
+        raise BadScores(f"{path}: a row has no id.")
+    return str(value).strip()
+
+
+def _refuse_repeated(ids: list[str], path: Path) -> None:
+    repeated = pl.Series(ids).filter(pl.Series(ids).is_duplicated()) if ids else pl.Series([])
+    if len(repeated):
+        raise BadScores(f"{path}: the image {repeated[0]!r} stands more than once.")
+
+
+def _nothing_fits(sheets: Sequence[Sheet], tasks: Sequence[Task]) -> str:
+    task, sheet = tasks[0], sheets[0]
+    return (
+        "No score in the files belongs to this benchmark.\n"
+        f"It expects image ids such as {task.dataset.table['image_id'][0]!r} "
+        f"and prompt ids such as {task.prompts.table['prompt_id'][0]!r}; "
+        f"{sheet.source} has {', '.join(map(repr, [*sheet.image_ids[:1], *sheet.prompt_ids[:1]])) or 'nothing'}."
+    )
+
+
+def _uncovered(matrices: Sequence[ScoreMatrix]) -> Iterator[str]:
+    for matrix in matrices:
+        there = ~np.isnan(matrix.values[:, :, 0])
+        images, prompts = int((~there.any(axis=1)).sum()), int((~there.any(axis=0)).sum())
+        if images or prompts:
+            missing = f"{images} of {there.shape[0]} images and {prompts} of {there.shape[1]} prompts"
+            yield f"{matrix.task}: no score for {missing}"
+
+
+def _unused(sheets: Sequence[Sheet], tasks: Sequence[Task]) -> Iterator[str]:
+    known_images = {image for task in tasks for image in task.dataset.table["image_id"]}
+    known_prompts = {same_text(prompt) for task in tasks for prompt in task.prompts.table["prompt_id"]}
+    for sheet in sheets:
+        images = [image for image in sheet.image_ids if image not in known_images]
+        prompts = [prompt for prompt in sheet.prompt_ids if same_text(prompt) not in known_prompts]
+        for what, unused in (("images", images), ("prompts", prompts)):
+            if unused:
+                yield f"{sheet.source}: {len(unused)} {what} are not part of the benchmark, such as {unused[0]!r}"
