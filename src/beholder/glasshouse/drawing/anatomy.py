@@ -143,7 +143,7 @@ def face_of(draws: Draws, *, woman: bool, age: int) -> Face:
         nose_length=draws.around("nose_length", 0.345 - 0.015 * w, 0.06),
         lip_fullness=draws.around("lip_fullness", 0.062 + 0.026 * w, 0.024) - 0.014 * years,
         mouth_width=draws.around("mouth_width", 0.36 - 0.015 * w, 0.055),
-        lip_tint=draws.around("lip_tint", 0.14 + 0.42 * w, 0.16),
+        lip_tint=draws.around("lip_tint", 0.14 + 0.32 * w, 0.16),
         lashes=max(0.0, draws.around("lashes", 0.15 + 0.7 * w, 0.3)),
         ear_size=draws.around("ear_size", 1.0, 0.2),
         neck=draws.around("neck", 0.098 - 0.020 * w, 0.010),

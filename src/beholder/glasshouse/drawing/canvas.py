@@ -53,9 +53,7 @@ def field(base: Colour, *layers: tuple[Colour, Floats]) -> Image.Image:
 def blot(x: float, y: float, width: float, height: float) -> Floats:
     """Weights of a soft round blot on the field grid: 1 in its middle, fading out."""
     grid_x, grid_y = field_grid()
-    distance: Floats = ((grid_x - x) / width) ** 2 + ((grid_y - y) / height) ** 2
-    weights: Floats = np.exp(-distance)
-    return weights
+    return np.exp(-(((grid_x - x) / width) ** 2) - ((grid_y - y) / height) ** 2)
 
 
 @lru_cache(maxsize=4)
@@ -71,7 +69,8 @@ def closed_curve(points: Points) -> Floats:
     """A smooth closed curve through the points."""
     p = np.asarray(points, dtype=float)
     neighbours = np.stack([np.roll(p, 1, 0), p, np.roll(p, -1, 0), np.roll(p, -2, 0)])
-    return np.einsum("sk,knd->nsd", spline_basis(STEPS), neighbours).reshape(-1, 2)
+    curve: Floats = np.einsum("sk,knd->nsd", spline_basis(STEPS), neighbours).reshape(-1, 2)
+    return curve
 
 
 def open_curve(points: Points) -> Floats:

@@ -1,6 +1,6 @@
 """The face: head, ears, eyes, brows, nose, mouth, lines of age, beard.
 
-Points are given on the face itself (x across, y down, 0 in its middle, ±1 at its edge) and turn with the head.
+Points lie on the face itself (x across, y down, 0 in its middle, ±1 at its edge) and turn with the head.
 """
 
 from __future__ import annotations
@@ -17,13 +17,14 @@ from beholder.glasshouse.drawing.light import (
     HEAD_X,
     HEAD_Y,
     blush,
+    depth_of,
     neck_field,
     skin_field,
     skin_glow,
     skin_shadow,
 )
 
-TURN = 0.40  # radians at the largest pose
+TURN = 0.54  # radians at the largest pose
 EYE_Y, BROW_Y, NOSE_Y, MOUTH_Y = -0.02, -0.19, 0.36, 0.615
 
 
@@ -64,11 +65,6 @@ class Head:
 def line_colour(skin: Colour) -> Colour:
     """The colour of drawn lines on skin: darker, or on the deepest tones a little lighter than black."""
     return mix(skin_shadow(skin), (70, 30, 24), 0.38) if sum(skin) > 230 else darker(skin_shadow(skin), 0.62)
-
-
-def depth_of(skin: Colour) -> float:
-    """How deep a skin tone is: 0 for white paper, 1 for black."""
-    return 1 - sum(skin) / 765
 
 
 def draw_neck(canvas: Canvas, head: Head) -> None:
@@ -324,11 +320,11 @@ def draw_moustache(canvas: Canvas, head: Head) -> None:
         return
     wide, rise = head.person.face.mouth_width * 1.1, 0.05 * head.person.smile
     right = [
-        (wide * 0.45, 0.495),
-        (wide * 0.85, 0.55 - rise),
+        (wide * 0.45, 0.478),
+        (wide * 0.85, 0.535 - rise),
         (wide, 0.615 - rise * 1.4),
         (wide * 0.5, 0.575 - 0.2 * rise),
     ]
     left = [(-x, y) for x, y in reversed(right)]
     colour = mix(darker(head.person.hair.colour, 0.88), head.person.skin, 0.12)
-    canvas.blob(head.path([(0.0, 0.515), *right, (0.0, 0.57), *left]), colour, 0.95)
+    canvas.blob(head.path([(0.0, 0.495), *right, (0.0, 0.57), *left]), colour, 0.95)
