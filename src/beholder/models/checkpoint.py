@@ -57,6 +57,14 @@ def load_checkpoint(
     return Checkpoint(model, image_processor, tokenizer, _judged(folder, heard))
 
 
+def model_class(model_type: str | None) -> Any | None:
+    """The class that transformers has for a model type, if it has one."""
+    if model_type not in transformers.CONFIG_MAPPING:
+        return None
+    classes = transformers.MODEL_MAPPING.get(transformers.CONFIG_MAPPING[model_type])
+    return classes[0] if isinstance(classes, tuple) else classes
+
+
 def resolve_device(asked: str) -> str:
     """`auto` is CUDA where there is one, else the CPU; anything else must exist here."""
     if asked == "auto":

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from beholder.errors import ModelError
-from beholder.models.folder import content_digest, matching
+from beholder.models.folder import content_digest, held, matching
 
 SETTINGS = (
     "config.json",
@@ -30,6 +30,8 @@ SETTINGS = (
 SAFE_WEIGHTS = ("model.safetensors", "model-*.safetensors")
 PICKLED_WEIGHTS = ("pytorch_model.bin", "pytorch_model-*.bin", "pytorch_model.bin.index.json")
 CODE = ("*.py",)
+TOKENIZERS = ("tokenizer.json", "vocab.json", "vocab.txt", "*.model")
+IMAGE_PROCESSORS = ("preprocessor_config.json", "processor_config.json")
 
 
 class Origin(NamedTuple):
@@ -54,12 +56,21 @@ class CheckpointFiles(NamedTuple):
 
 def find_files(folder: Path, *, allow_pickle: bool) -> CheckpointFiles:
     """Safetensors if there are any; pickled weights, which can run code, only when they are allowed."""
+    # transformers makes up an empty tokenizer where there is none, and the scores would mean nothing.
+    _require_one(folder, TOKENIZERS, "tokenizer")
+    _require_one(folder, IMAGE_PROCESSORS, "image processor")
     safe, pickled = matching(folder, SAFE_WEIGHTS), matching(folder, PICKLED_WEIGHTS)
     if safe:
         return CheckpointFiles(folder, tuple(safe), pickled=False)
     if pickled and allow_pickle:
         return CheckpointFiles(folder, tuple(pickled), pickled=True)
     raise ModelError(_no_weights(folder, [path.name for path in pickled]))
+
+
+def _require_one(folder: Path, patterns: tuple[str, ...], what: str) -> None:
+    if not matching(folder, patterns):
+        looked = f"{', '.join(patterns)} were looked for"
+        raise ModelError(f"{folder} has no {what}: {looked}.\nIt holds: {held(folder)}.")
 
 
 def _no_weights(folder: Path, pickled: list[str]) -> str:
@@ -70,8 +81,7 @@ def _no_weights(folder: Path, pickled: list[str]) -> str:
             "If you trust their source, allow them with --allow-pickle (LoadOptions.allow_pickle); "
             "better is a copy with model.safetensors."
         )
-    held = ", ".join(sorted(path.name for path in folder.iterdir())[:20]) or "nothing"
     return (
-        f"{folder} has no weights: {' or '.join(SAFE_WEIGHTS)} was looked for.\nIt holds: {held}.\n"
+        f"{folder} has no weights: {' or '.join(SAFE_WEIGHTS)} was looked for.\nIt holds: {held(folder)}.\n"
         "A hub model that has pickled weights only is fetched with --allow-pickle, if you trust its source."
     )

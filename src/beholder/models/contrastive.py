@@ -22,12 +22,14 @@ from beholder.models.checkpoint import (
     Checkpoint,
     load_checkpoint,
     memory_errors,
+    model_class,
     resolve_device,
     told_as_model_error,
     torch,
 )
 from beholder.models.checkpoint_files import Origin, find_files
 from beholder.models.embedding import CutTexts, embed_in_batches
+from beholder.models.folder import read_config
 from beholder.models.load import LoadOptions
 from beholder.models.scorer import ContrastiveScorer, Floats
 from beholder.models.spec import ModelSpec
@@ -72,8 +74,8 @@ class TransformersContrastive(ContrastiveScorer):
         device, precision = resolve_device(options.device), options.resolved_precision
         files = find_files(folder, allow_pickle=options.allow_pickle)
         trust = options.trust_remote_code
+        require_two_towers(folder)
         checkpoint = load_checkpoint(files, device=device, precision=precision, trust_remote_code=trust)
-        require_two_towers(checkpoint.model, folder)
         origin = origin or files.origin
         settings = settings_of(checkpoint)
         spec = ModelSpec(name, "transformers", origin.weights, origin.revision, precision, settings)
@@ -176,13 +178,13 @@ def _running() -> Iterator[None]:
         yield
 
 
-def require_two_towers(model: Any, folder: Path) -> None:
-    """Raise unless the model has an image tower and a text tower that meet in one space."""
-    towers = hasattr(model, "get_image_features") and hasattr(model, "get_text_features")
-    if not towers or not (hasattr(model, "logit_scale") or hasattr(model, "temperature")):
+def require_two_towers(folder: Path) -> None:
+    """Raise, before any weights are read, if the folder's model type has not an image and a text tower."""
+    model_type = read_config(folder).get("model_type")
+    model = model_class(model_type)
+    if model and not (hasattr(model, "get_image_features") and hasattr(model, "get_text_features")):
         raise ModelError(
-            f"{folder} is a {type(model).__name__} (model type '{model.config.model_type}'), "
-            "not a two-tower model.\n"
+            f"{folder} is a {model.__name__} (model type '{model_type}'), not a two-tower model.\n"
             "This adapter reads models with get_image_features, get_text_features and a logit scale: "
             "CLIP, MetaCLIP, SigLIP, SigLIP 2, ALIGN, AltCLIP, Chinese-CLIP and their kin."
         )
@@ -224,8 +226,12 @@ def _positions(config: Any) -> float:
 
 def logit_scale(model: Any) -> float:
     """What the model multiplies a cosine by."""
-    if not hasattr(model, "logit_scale"):
+    if hasattr(model, "temperature"):
         return 1.0 / float(model.temperature)  # ALIGN divides
+    if not hasattr(model, "logit_scale"):
+        raise ModelError(
+            f"A {type(model).__name__} has no logit scale: its two towers do not meet in a cosine."
+        )
     logarithm = float(model.logit_scale)
     if hasattr(model, "max_log_logit_scale"):  # AIMv2 caps it
         logarithm = min(max(logarithm, 0.0), model.max_log_logit_scale)

@@ -46,7 +46,8 @@ class CutTexts:
         for text, length in zip(texts, lengths, strict=True):
             if length > self.limit and text not in self._seen:
                 self._seen.add(text)
-                self.notes.append(f"text of {length} tokens cut to the model's {self.limit}: {text!r}")
+                shown = text if len(text) <= 100 else f"{text[:99]}…"
+                self.notes.append(f"text of {length} tokens cut to the model's {self.limit}: {shown!r}")
 
 
 def batches(items: Sequence[Item], size: int) -> Iterator[Sequence[Item]]:

@@ -30,12 +30,16 @@ def matching(folder: Path, patterns: Sequence[str]) -> list[Path]:
     return sorted(path for path in files if any(fnmatch(path.name, pattern) for pattern in patterns))
 
 
+def held(folder: Path) -> str:
+    """What the folder holds, for a message."""
+    return ", ".join(sorted(child.name for child in folder.iterdir())[:20]) or "nothing"
+
+
 def require_file(folder: Path, name: str, *, why: str) -> Path:
     """The file, or an error that lists what the folder holds."""
     path = folder / name
     if not path.is_file():
-        held = ", ".join(sorted(child.name for child in folder.iterdir())[:20]) or "nothing"
-        raise ModelError(f"{folder} has no {name}, {why}.\nIt holds: {held}.")
+        raise ModelError(f"{folder} has no {name}, {why}.\nIt holds: {held(folder)}.")
     return path
 
 

@@ -63,9 +63,13 @@ def _explain(repository: str, revision: str, error: Exception, errors: Any) -> s
     if isinstance(error, errors.RevisionNotFoundError):
         return f"The hub has {repository}, but no revision '{revision}' of it."
     if isinstance(error, errors.RepositoryNotFoundError):
-        return f"The hub has no model {repository}, or it is private: then log in with `hf auth login`."
+        return (
+            f"The hub has no model {repository}, and there is no folder of that name here.\n"
+            "If the model is private or gated, log in with `hf auth login`."
+        )
     return (
-        f"{asked} is not on this machine and the hub cannot be reached ({_first_line(error)}).\n"
+        f"{asked} is not on this machine, neither as a folder nor fetched before, "
+        f"and the hub cannot be reached ({_first_line(error)}).\n"
         f"Without a network: on a machine that has one, run\n"
         f"    hf download {repository} --local-dir {repository.replace('/', '--')}\n"
         "copy that folder here and name it in place of the hub's name, "

@@ -182,7 +182,7 @@ def _settings(config: OnnxConfig) -> dict[str, Any]:
 
 
 def _providers(device: str) -> list[str]:
-    """CUDA when it is asked for; `auto` is the CPU, where quantised graphs give the scores they are made for."""
+    """CUDA when it is asked for; `auto` is the CPU, where quantised graphs give the scores they should."""
     available = onnxruntime.get_available_providers()
     if device in ("auto", "cpu"):
         return ["CPUExecutionProvider"]
@@ -237,8 +237,8 @@ def _tokenizer(path: Path, max_length: int) -> Any:
 
 def _full_length(encoding: Any) -> int:
     """Tokens before cutting."""
-    kept = sum(encoding.attention_mask)
-    return int(kept) + sum(len(part.ids) - sum(part.special_tokens_mask) for part in encoding.overflowing)
+    kept: int = sum(encoding.attention_mask)
+    return kept + sum(len(part.ids) - sum(part.special_tokens_mask) for part in encoding.overflowing)
 
 
 def _first_line(error: Exception) -> str:
