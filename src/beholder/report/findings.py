@@ -1,0 +1,258 @@
+"""Findings: what a run showed, in plain words with its uncertainty.
+
+Few, the largest effects first, and no more than the intervals carry: an interval that holds the landmark is
+reported as "not shown", which is not the same as "none".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import polars as pl
+
+from beholder.report import words
+from beholder.report.numbers import (
+    Result,
+    chance,
+    decimals_for,
+    excludes,
+    log_distance,
+    options,
+    percent,
+    percent_range,
+    ratio,
+    ratio_decimals,
+    ratio_range,
+    remarks,
+    span,
+    times,
+)
+from beholder.report.planted import Comparison, comparisons
+from beholder.run import Run
+
+
+class Finding(NamedTuple):
+    """One thing a reader should take away about one model."""
+
+    benchmark: str
+    dataset: str
+    model: str
+    kind: str
+    headline: str
+    sentence: str
+    shown: bool
+    """Whether the intervals bear a difference out; a finding may also be that none is shown."""
+    effect: float
+    """Distance from the landmark (1, chance, the planted value) in e-folds: for ordering within a kind."""
+
+
+KINDS = ("planted", "bias", "association", "identity", "custom")
+MOST_CUSTOM = 4
+Counts = dict[tuple[str, str], int]
+"""Images by pool and group."""
+
+
+def findings(run: Run) -> list[Finding]:
+    """The headline findings of every model, benchmark by benchmark."""
+    found = []
+    keys = ["benchmark", "dataset", "model"]
+    for _, part in run.results.group_by(keys, maintain_order=True):
+        found += sorted(_findings_of(part), key=lambda f: (not f.shown, KINDS.index(f.kind), -f.effect))
+    return found
+
+
+def _findings_of(part: pl.DataFrame) -> Iterator[Finding]:
+    yield from _planted(part)
+    yield from _bias(part)
+    yield from _association(part)
+    yield from _identity(part)
+    yield from _custom(part)
+
+
+def _rows(part: pl.DataFrame, metric: str) -> list[Result]:
+    """The rows of one metric that have a value."""
+    return part.filter(pl.col("metric").str.ends_with(f".{metric}") & pl.col("value").is_not_null()).to_dicts()
+
+
+def _finding(row: Result, kind: str, headline: str, sentence: str, *, shown: bool, effect: float = 0.0) -> Finding:
+    return Finding(row["benchmark"], row["dataset"], row["model"], kind, headline, sentence, shown, effect)
+
+
+def uncertainty(row: Result, *, decimals: int) -> str:
+    """The bracket after a percentage."""
+    if row["low"] is None:
+        return f"n = {row['n']}, too few for an interval"
+    return f"95 % interval {percent_range(row['low'], row['high'], decimals)}, n = {row['n']}"
+
+
+# Gender ratio
+
+
+def _bias(part: pl.DataFrame) -> Iterator[Finding]:
+    counts = {(row["subset"], row["group"]): row["n"] for row in _rows(part, "occupation_probability")}
+    rows = _rows(part, "bias_ratio")
+    for row in rows:
+        if excludes(row, 1.0):
+            yield _difference(row, counts)
+    alike = [row for row in rows if not excludes(row, 1.0)]
+    if alike:
+        yield _no_difference(alike, counts)
+
+
+def _difference(row: Result, counts: Counts) -> Finding:
+    who = "Women" if row["value"] < 1 else "Men"
+    sentence = f"{_ratio_claim(row, counts)}: the interval excludes 1."
+    effect = log_distance(row["value"], 1.0)
+    return _finding(row, "bias", f"{who} among {row['subset']} get less", sentence, shown=True, effect=effect)
+
+
+def _no_difference(rows: list[Result], counts: Counts) -> Finding:
+    """Several pools in one breath: what is not shown should not fill the page."""
+    claims = ". ".join(_ratio_claim(row, counts) for row in rows)
+    if all(row["low"] is None for row in rows):
+        verdict = "too few images for an interval, so nothing is claimed."
+    else:
+        subject = "the interval does" if len(rows) == 1 else "these intervals do"
+        verdict = f"{subject} not exclude 1. No difference is shown, which is not the same as none."
+    headline = f"No gender difference shown for {words.listed([row['subset'] for row in rows])}"
+    return _finding(rows[0], "bias", headline, f"{claims}: {verdict}", shown=False)
+
+
+def _ratio_claim(row: Result, counts: Counts) -> str:
+    pool, value = row["subset"], ratio(row["value"], ratio_decimals(row))
+    bracket = _ratio_bracket(row, counts)
+    if pool == "actors":
+        return f"Actresses get {value} times the probability of “actress” that actors get of “actor” ({bracket})"
+    who, word = "Drawn women" if words.drawn(row["dataset"]) else "Women", words.singular(pool)
+    return f"{who} among the {pool} get {value} times the probability of “{word}” that men get ({bracket})"
+
+
+def _ratio_bracket(row: Result, counts: Counts) -> str:
+    women, men = (counts.get((row["subset"], group)) for group in ("woman", "man"))
+    who = f"{women} women, {men} men" if women and men else f"n = {row['n']}"
+    return who if row["low"] is None else f"95 % interval {ratio_range(row)}; {who}"
+
+
+# Association
+
+
+def _association(part: pl.DataFrame) -> Iterator[Finding]:
+    rows = [row for row in _rows(part, "association") if row["benchmark"] != "custom"]
+    if not rows:
+        return
+    top1 = {(row["subset"], row["concept"]): row for row in _rows(part, "association_top1")}
+    hard = [row for row in rows if row["concept"] == "specialty" and chance(row)]
+    yield _levels(rows)
+    if hard:
+        yield _weakest(min(hard, key=lambda row: row["value"] * (options(row) or 1)), top1)
+
+
+def _levels(rows: list[Result]) -> Finding:
+    """How far belief falls from the easy level to the hard one."""
+    ranges = {level: [row["value"] for row in rows if row["concept"] == level] for level in words.LEVELS}
+    said = [f"the right {level} {span(values)}" for level, values in ranges.items() if values]
+    branches = len({row["subset"] for row in rows})
+    where = f"Over {words.count(branches)} branches, it gives" if branches > 1 else "It gives"
+    sentence = f"{where} {words.listed(said)} of its belief on average."
+    return _finding(rows[0], "association", "What it makes of people, level by level", sentence, shown=True, effect=9.0)
+
+
+def _weakest(row: Result, top1: dict[tuple[str, str], Result]) -> Finding:
+    """The specialty that stands nearest to chance, or farthest below it."""
+    branch, level, places = row["subset"], chance(row) or 1.0, decimals_for(row)
+    above, off = row["low"] is not None and row["low"] > level, excludes(row, level)
+    verdict = "above chance" if above else "below chance" if off else "not distinguishable from chance"
+    first = top1.get((branch, "specialty"))
+    beside = f"; the right one comes first for {percent(first['value'])} of the images" if first else ""
+    sentence = (
+        f"Given a {words.picture(row)} of {words.someone(branch)} and {words.count(options(row) or 0)} "
+        f"{words.specialties(branch)} to choose from, it puts {percent(row['value'], places)} of its belief on "
+        f"the right one ({uncertainty(row, decimals=places)}; chance is {percent(level)}){beside}."
+    )
+    headline = f"Weakest specialty: {branch}, {verdict}"
+    return _finding(row, "association", headline, sentence, shown=True, effect=log_distance(row["value"], level))
+
+
+# Identity
+
+
+def _identity(part: pl.DataFrame) -> Iterator[Finding]:
+    given_image = [row for row in _rows(part, "identity_given_image") if chance(row)]
+    if not given_image:
+        return
+    known = [row for row in given_image if row["low"] is not None and row["low"] > (chance(row) or 1.0)]
+    yield _knows_names(given_image, known) if known else _at_chance(given_image)
+
+
+def _knows_names(rows: list[Result], known: list[Result]) -> Finding:
+    ranked = sorted(known, key=lambda row: -row["value"])
+    rest = [words.people(row["subset"]) for row in rows if row not in known]
+    where = words.listed([words.people(row["subset"]) for row in ranked]) if rest else "every branch"
+    ends = [_name_share(row) for row in (ranked if len(ranked) < 3 else (ranked[0], ranked[-1]))]
+    sentence = f"Given a {words.picture(rows[0])}, the right name gets {'; '.join(ends)}."
+    sentence += f" Not distinguishable from chance: {words.listed(rest)}." if rest else ""
+    effect = log_distance(ranked[0]["value"], chance(ranked[0]) or 1)
+    return _finding(rows[0], "identity", f"Tells people apart by name: {where}", sentence, shown=True, effect=effect)
+
+
+def _name_share(row: Result) -> str:
+    places, number, who = decimals_for(row), options(row) or 1, words.people(row["subset"])
+    return (
+        f"{percent(row['value'], places)} among {number} names of {who} "
+        f"({uncertainty(row, decimals=places)}; {times(row['value'] * number)} times chance)"
+    )
+
+
+def _at_chance(rows: list[Result]) -> Finding:
+    said = [
+        f"{percent(row['value'])} among {options(row)} names of {words.people(row['subset'])}"
+        f" ({uncertainty(row, decimals=2)}; chance is {percent(chance(row))})"
+        for row in rows
+    ]
+    sentence = f"Given a {words.picture(rows[0])}, the right name gets {'; '.join(said)}: not distinguishable from chance."
+    return _finding(rows[0], "identity", "Does not tell people apart by name", sentence, shown=False)
+
+
+# Own prompts
+
+
+def _custom(part: pl.DataFrame) -> Iterator[Finding]:
+    """The prompts whose intervals lie farthest apart between two groups of one attribute."""
+    found = []
+    rows = part.filter(pl.col("metric") == "custom.probability").drop_nulls(["subset", "low"])
+    for _, cells in rows.group_by(["subset", "concept", "note"], maintain_order=True):
+        ordered = cells.sort("value").to_dicts()
+        if len(ordered) > 1 and ordered[0]["high"] < ordered[-1]["low"]:
+            found.append(_apart(ordered[0], ordered[-1]))
+    yield from sorted(found, key=lambda f: -f.effect)[:MOST_CUSTOM]
+
+
+def _apart(least: Result, most: Result) -> Finding:
+    def said(row: Result) -> str:
+        places = decimals_for(row)
+        return f"{percent(row['value'], places)} for {row['group']} ({uncertainty(row, decimals=places)})"
+
+    sentence = f"“{most['concept']}” gets {said(most)} and {said(least)}, {remarks(most)}: the intervals do not meet."
+    headline = f"“{most['concept']}” differs by {most['subset']}"
+    effect = log_distance(most["value"], max(least["value"], 1e-6))
+    return _finding(most, "custom", headline, sentence, shown=True, effect=effect)
+
+
+# The embedded world
+
+
+def _planted(part: pl.DataFrame) -> Iterator[Finding]:
+    """How well the audit recovers what was planted in the reference model."""
+    ratios = [found for found in comparisons(part) if found.metric.endswith("bias_ratio") and found.value is not None]
+    if not ratios:
+        return
+    near = sum(found.holds is True for found in ratios)
+    sentence = f"Women over men, {'; '.join(_recovered(found) for found in ratios)}. "
+    sentence += f"The 95 % interval holds the planted value for {words.count(near)} of {words.count(len(ratios))}."
+    yield _finding(part.row(0, named=True), "planted", "Planted beside recovered", sentence, shown=True)
+
+
+def _recovered(found: Comparison) -> str:
+    interval = "" if found.low is None else f" ({found.low:.2f}–{found.high:.2f})"
+    return f"{found.subset}: planted {found.planted:.2f}, recovered {found.value:.2f}{interval}"

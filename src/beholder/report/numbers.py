@@ -1,0 +1,123 @@
+"""Numbers as text: as many decimals as the interval supports, and a dash where there is nothing.
+
+Absent is shown as "—", never as 0.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any
+
+ABSENT = "—"
+Result = dict[str, Any]
+"""One row of the results table."""
+_CHANCE = re.compile(r"chance is 1/(\d+)")
+
+
+def percent(value: float | None, decimals: int | None = None) -> str:
+    """A probability in per cent.
+
+    >>> percent(0.234), percent(0.0023), percent(None)
+    ('23 %', '0.23 %', '—')
+    """
+    if value is None:
+        return ABSENT
+    places = _places_of(value) if decimals is None else decimals
+    if 0 < value < 0.5 * 10 ** -(places + 2):
+        return f"< {10**-places:.{places}f} %"
+    return f"{100 * value:.{places}f} %"
+
+
+def percent_range(low: float | None, high: float | None, decimals: int = 0) -> str:
+    """Two probabilities with one sign: `20–26 %`."""
+    if low is None or high is None:
+        return ABSENT
+    return f"{100 * low:.{decimals}f}–{100 * high:.{decimals}f} %"
+
+
+def span(values: list[float]) -> str:
+    """The range of several probabilities, or the one there is."""
+    low, high = min(values), max(values)
+    places = max(0 if 0.1 <= v <= 0.99 or v in (0.0, 1.0) else 1 for v in (low, high))
+    if f"{100 * low:.{places}f}" == f"{100 * high:.{places}f}":
+        return percent(high, places)
+    return percent_range(low, high, places)
+
+
+def _places_of(value: float) -> int:
+    if value in (0.0, 1.0):
+        return 0
+    if value < 0.01:
+        return 2
+    return 1 if value < 0.1 or value > 0.99 else 0
+
+
+def decimals_for(row: Result, *, least: int = 0) -> int:
+    """Decimals of a percentage such that its interval spans at least a few units of the last place."""
+    if row["low"] is None or row["high"] is None:
+        return max(least, _places_of(row["value"] or 0.0))
+    width = row["high"] - row["low"]
+    return max(least, 0 if width >= 0.03 else 1 if width >= 0.003 else 2)
+
+
+def ratio_decimals(row: Result) -> int:
+    """Two, or as many as it takes to tell the value and its bounds from 1."""
+    numbers = [row[key] for key in ("value", "low", "high") if row[key] is not None]
+    return next((p for p in (2, 3, 4) if all(x == 1 or round(x, p) != 1 for x in numbers)), 2)
+
+
+def ratio(value: float | None, decimals: int = 2) -> str:
+    """A ratio: `0.62`."""
+    return ABSENT if value is None else f"{value:.{decimals}f}"
+
+
+def ratio_range(row: Result) -> str:
+    """The bounds of a ratio: `0.55–0.70`."""
+    places = ratio_decimals(row)
+    if row["low"] is None or row["high"] is None:
+        return ABSENT
+    return f"{row['low']:.{places}f}–{row['high']:.{places}f}"
+
+
+def times(value: float) -> str:
+    """How many times: `3.2`, `85`.
+
+    >>> times(3.21), times(85.2)
+    ('3.2', '85')
+    """
+    return f"{value:.0f}" if value >= 10 else f"{value:.1f}"
+
+
+def chance(row: Result) -> float | None:
+    """The value at which a model that knows nothing would stand, where the row's note says so.
+
+    >>> chance({"note": "chance is 1/7; 3 images lack a score"}) == 1 / 7
+    True
+    """
+    count = options(row)
+    return None if count is None else 1 / count
+
+
+def options(row: Result) -> int | None:
+    """Among how many options the model chose, where the row's note says so."""
+    found = _CHANCE.search(row.get("note") or "")
+    return int(found[1]) if found else None
+
+
+def remarks(row: Result) -> str:
+    """The row's note without the part on chance: why it is absent, what was left out."""
+    parts = [part for part in (row.get("note") or "").split("; ") if part and not _CHANCE.fullmatch(part)]
+    return "; ".join(parts)
+
+
+def excludes(row: Result, landmark: float) -> bool:
+    """Whether the interval lies wholly on one side of a landmark; False without an interval."""
+    if row["low"] is None or row["high"] is None:
+        return False
+    return bool(row["low"] > landmark or row["high"] < landmark)
+
+
+def log_distance(value: float, landmark: float) -> float:
+    """How many e-folds a value lies from a landmark; 0 at it, infinite at 0."""
+    return math.inf if value <= 0 else abs(math.log(value / landmark))

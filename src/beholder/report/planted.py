@@ -1,0 +1,68 @@
+"""Planted beside recovered: what the embedded reference models were taught, and what the audit reads off them.
+
+Only Glasshouse's own models were taught anything; beside any other model nothing is planted.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import polars as pl
+
+REFERENCE = "glasshouse/"
+"""How the names of the embedded reference models begin."""
+
+
+class Comparison(NamedTuple):
+    """One planted value with what was measured; `holds` says whether the interval contains it."""
+
+    model: str
+    metric: str
+    subset: str
+    group: str
+    concept: str
+    planted: float
+    value: float | None
+    low: float | None
+    high: float | None
+    n: int
+    note: str
+
+    @property
+    def holds(self) -> bool | None:
+        """None without an interval."""
+        return None if self.low is None or self.high is None else self.low <= self.planted <= self.high
+
+
+def comparisons(results: pl.DataFrame) -> list[Comparison]:
+    """Every planted value that the results measure, in the order planted."""
+    rows = results.filter((pl.col("dataset") == "glasshouse") & pl.col("model").str.starts_with(REFERENCE))
+    found = []
+    for _, part in rows.group_by("model", maintain_order=True):
+        measured = {_key(row, row["concept"]): row for row in part.to_dicts()}
+        found += [comparison for entry in planted() if (comparison := _compare(entry, measured))]
+    return found
+
+
+def planted() -> list[dict[str, Any]]:
+    """What was planted; nothing where this installation has no reference models."""
+    try:
+        from beholder.glasshouse.planted import PLANTED
+    except ImportError:
+        return []
+    return PLANTED
+
+
+def _key(row: dict[str, Any], concept: str | None) -> tuple[str, ...]:
+    return row["metric"], row["subset"] or "", row["group"] or "", concept or ""
+
+
+def _compare(entry: dict[str, Any], measured: dict[tuple[str, ...], dict[str, Any]]) -> Comparison | None:
+    """A ratio's row in the results names no concept, the planted one does: either way of writing meets."""
+    row = measured.get(_key(entry, entry["concept"])) or measured.get(_key(entry, None))
+    if row is None:
+        return None
+    return Comparison(
+        row["model"], row["metric"], row["subset"] or "", row["group"] or "", entry["concept"] or "", entry["value"],
+        row["value"], row["low"], row["high"], row["n"], entry["note"] or "",
+    )  # fmt: skip

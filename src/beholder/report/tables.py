@@ -1,0 +1,303 @@
+"""Tables: the results as a person reads them, for the page and for the terminal alike.
+
+Percentages with their intervals and n; what is absent is a dash with its reason under the table.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import polars as pl
+
+from beholder.report import words
+from beholder.report.numbers import (
+    ABSENT,
+    Result,
+    chance,
+    decimals_for,
+    percent,
+    ratio,
+    ratio_decimals,
+    ratio_range,
+    remarks,
+)
+
+
+class Cell(NamedTuple):
+    """What is read first, and what stands small beside it."""
+
+    text: str
+    detail: str = ""
+    strong: bool = False
+
+
+class Table(NamedTuple):
+    """A table to read: the caption says the unit and what it means."""
+
+    title: str
+    caption: str
+    header: list[str]
+    rows: list[list[Cell]]
+    labels: int = 1
+    """How many columns at the left name the row."""
+    notes: tuple[str, ...] = ()
+
+
+INTERVALS = "Small print: 95 % interval."
+
+
+def tables(results: pl.DataFrame, benchmark_name: str) -> list[Table]:
+    """Every table of one benchmark; several models stand under each other in each."""
+    part = results.filter(pl.col("benchmark") == benchmark_name)
+    makers = (custom_tables,) if benchmark_name == "custom" else (association_tables, bias_tables, identity_tables)
+    made = [table for make in makers for table in make(part)]
+    return made or list(plain_tables(part))
+
+
+def rows_of(part: pl.DataFrame, metric: str) -> list[Result]:
+    """All rows of a metric, absent values too."""
+    return part.filter(pl.col("metric").str.ends_with(f".{metric}")).to_dicts()
+
+
+def percent_cell(row: Result | None, *, with_chance: bool = False, strong: bool = False) -> Cell:
+    """A probability with its interval."""
+    if row is None or row["value"] is None:
+        return Cell(ABSENT)
+    places = decimals_for(row, least=1)
+    parts = [f"{100 * row['low']:.{places}f}–{100 * row['high']:.{places}f}"] if row["low"] is not None else []
+    level = chance(row) if with_chance else None
+    parts += [f"chance {percent(level).removesuffix(' %')}"] if level else []
+    return Cell(percent(row["value"], places), " · ".join(parts), strong)
+
+
+def ratio_cell(row: Result) -> Cell:
+    """A ratio with its interval."""
+    interval = ratio_range(row)
+    return Cell(ratio(row["value"], ratio_decimals(row)), "" if interval == ABSENT else interval, strong=True)
+
+
+def names(part: pl.DataFrame, model: str, *more: str) -> list[Cell]:
+    """The cells that name a row: the model only where there are several."""
+    return [Cell(word) for word in ((model, *more) if part["model"].n_unique() > 1 else more)]
+
+
+def labels(part: pl.DataFrame, *more: str) -> list[str]:
+    """Their headings."""
+    return ["Model", *more] if part["model"].n_unique() > 1 else list(more)
+
+
+def notes_of(rows: list[Result], *, skip: str = "") -> tuple[str, ...]:
+    """What the rows remark: why a value is absent, what was left out."""
+    said = (f"{row['subset']}: {remarks(row)}" for row in rows if remarks(row) and not (skip and skip in remarks(row)))
+    return tuple(dict.fromkeys(said))
+
+
+def sizes(rows: list[Result]) -> str:
+    """One n where the columns agree, else each."""
+    counts = list(dict.fromkeys(str(row["n"]) for row in rows))
+    return counts[0] if len(counts) == 1 else " / ".join(str(row["n"]) for row in rows) or ABSENT
+
+
+# Association
+
+
+def association_tables(part: pl.DataFrame) -> Iterator[Table]:
+    """Three levels by branch, top-1 beside each."""
+    mean, top1 = rows_of(part, "association"), rows_of(part, "association_top1")
+    if not mean:
+        return
+    mean_of, top1_of = _by_place(mean), _by_place(top1)
+    body = []
+    for model, branch in dict.fromkeys((row["model"], row["subset"]) for row in mean):
+        found = [mean_of[place] for level in words.LEVELS if (place := (model, branch, level)) in mean_of]
+        cells = [
+            cell
+            for level in words.LEVELS
+            for cell in (
+                percent_cell(mean_of.get((model, branch, level)), with_chance=True, strong=True),
+                percent_cell(top1_of.get((model, branch, level))),
+            )
+        ]
+        body.append([*names(part, model, branch), Cell(sizes(found)), *cells])
+    columns = [heading for level in words.LEVELS for heading in (level.capitalize(), "first")]
+    yield Table(
+        "Right answer, level by level",
+        "Mean share of the model's belief on the right prompt, in per cent; beside it, how often the right prompt "
+        f"comes first. {INTERVALS}",
+        [*labels(part, "Branch"), "n", *columns],
+        body,
+        len(labels(part, "Branch")),
+        notes_of(mean),
+    )
+
+
+def _by_place(rows: list[Result]) -> dict[tuple[str, str, str], Result]:
+    return {(row["model"], row["subset"], row["concept"]): row for row in rows}
+
+
+# Gender
+
+
+def bias_tables(part: pl.DataFrame) -> Iterator[Table]:
+    """The ratios of all pools, then every occupation of each pool."""
+    probabilities, ratios = rows_of(part, "occupation_probability"), rows_of(part, "bias_ratio")
+    cell_of = {(row["model"], row["subset"], row["group"], row["concept"]): row for row in probabilities}
+    if ratios:
+        yield _ratio_table(part, ratios, cell_of)
+    for pool in dict.fromkeys(row["subset"] for row in probabilities):
+        yield _occupation_table(part.filter(pl.col("subset") == pool), pool, cell_of)
+
+
+Cells = dict[tuple[str, str, str, str], Result]
+
+
+def _ratio_table(part: pl.DataFrame, ratios: list[Result], cell_of: Cells) -> Table:
+    body = []
+    for row in ratios:
+        pool = row["subset"]
+        answers = {group: words.correct_occupation(pool, group) for group in words.GROUPS}
+        right = [cell_of.get((row["model"], pool, group, answer)) for group, answer in answers.items()]
+        counts = " / ".join(str(cell["n"]) for cell in right if cell) or str(row["n"])
+        body.append([*names(part, row["model"], pool), Cell(counts), *map(percent_cell, right), ratio_cell(row)])
+    return Table(
+        "Women over men",
+        "Probability of the right occupation for women and for men, in per cent, and their ratio b; 1: alike, below 1: "
+        f"women get less. {INTERVALS}",
+        [*labels(part, "Pool"), "n women / men", "Women", "Men", "b"],
+        body,
+        len(labels(part, "Pool")),
+        notes_of(ratios, skip="1 means alike"),
+    )
+
+
+def _occupation_table(part: pl.DataFrame, pool: str, cell_of: Cells) -> Table:
+    body = []
+    answers = {group: words.correct_occupation(pool, group) for group in words.GROUPS}
+    rows = part.filter(pl.col("metric").str.ends_with(".occupation_probability"))
+    for (model, concept), _ in rows.group_by(["model", "concept"], maintain_order=True):
+        cells = [
+            percent_cell(cell_of.get((str(model), pool, group, str(concept))), strong=concept == answer)
+            for group, answer in answers.items()
+        ]
+        body.append([*names(rows, str(model), str(concept)), *cells])
+    return Table(
+        f"Occupations offered for {pool}",
+        f"Mean share of belief on each occupation, in per cent; the right one is set bold. {INTERVALS}",
+        [*labels(rows, "Occupation"), "Women", "Men"],
+        body,
+        len(labels(rows, "Occupation")),
+        notes_of(rows.to_dicts()),
+    )
+
+
+# Identity
+
+IDENTITY = ("identity_given_image", "identity_given_name")
+ENDINGS = ("", "_top1", "_mrr")
+Place = tuple[str, str]
+"""Model and branch."""
+
+
+def identity_tables(part: pl.DataFrame) -> Iterator[Table]:
+    """Both directions by branch, with top-1 and reciprocal rank."""
+    rows = {what: {(row["model"], row["subset"]): row for row in rows_of(part, what)} for what in _identity_metrics()}
+    places = dict.fromkeys(place for what in IDENTITY for place in rows[what])
+    if not places:
+        return
+    body = []
+    for place in places:
+        given = [cell for what in IDENTITY for cell in _identity_cells(what, rows, place)]
+        there = [row for what in IDENTITY if (row := rows[what].get(place))]
+        body.append([*names(part, *place), Cell(sizes(there)), *given])
+    yield Table(
+        "Names and faces",
+        "Given an image: belief on the right name. Given a name: belief on the right image. In per cent, with how often "
+        f"the right one comes first and the mean reciprocal rank (1: always first). {INTERVALS}",
+        [*labels(part, "Branch"), "n", "Given an image", "first", "1/rank", "Given a name", "first", "1/rank"],
+        body,
+        len(labels(part, "Branch")),
+        notes_of([row for what in IDENTITY for row in rows[what].values()]),
+    )
+
+
+def _identity_metrics() -> list[str]:
+    return [f"{what}{ending}" for what in IDENTITY for ending in ENDINGS]
+
+
+def _identity_cells(what: str, rows: dict[str, dict[Place, Result]], place: Place) -> list[Cell]:
+    share, first, rank = (rows[f"{what}{ending}"].get(place) for ending in ENDINGS)
+    reciprocal = Cell(ratio(rank["value"] if rank else None))
+    return [percent_cell(share, with_chance=True, strong=True), percent_cell(first), reciprocal]
+
+
+# Own prompts
+
+_LEVEL = re.compile(r"prompts of level '(.*)'$")
+
+
+def level_of(row: Result) -> str:
+    """The level whose prompts share the belief; the note says it."""
+    found = _LEVEL.search(row["note"] or "")
+    return found[1] if found else ""
+
+
+def custom_tables(part: pl.DataFrame) -> Iterator[Table]:
+    """For every level and attribute: prompts down, groups across."""
+    rows = part.to_dicts()
+    for level in dict.fromkeys(map(level_of, rows)):
+        mine = [row for row in rows if level_of(row) == level]
+        for attribute in dict.fromkeys(row["subset"] for row in mine if row["subset"]) or [None]:
+            yield _custom_table(part, level, attribute, [row for row in mine if row["subset"] in (None, attribute)])
+
+
+def _custom_table(part: pl.DataFrame, level: str, attribute: str | None, rows: list[Result]) -> Table:
+    groups = list(dict.fromkeys(row["group"] for row in rows))
+    cell_of = {(row["model"], row["metric"], row["concept"], row["group"]): row for row in rows}
+    counts = {group: max((row["n"] for row in rows if row["group"] == group), default=0) for group in groups}
+    body = [
+        [
+            *names(part, model, _custom_label(metric, concept)),
+            *(percent_cell(cell_of.get((model, metric, concept, group))) for group in groups),
+        ]
+        for model, metric, concept in dict.fromkeys((row["model"], row["metric"], row["concept"]) for row in rows)
+    ]
+    return Table(
+        f"Prompts of level {level or 'one'}" + (f" by {attribute}" if attribute else ""),
+        f"Mean share of belief among the prompts of the level, in per cent. {INTERVALS}",
+        [*labels(part, "Prompt"), *(f"{group or 'everyone'} (n = {counts[group]})" for group in groups)],
+        body,
+        len(labels(part, "Prompt")),
+        tuple(dict.fromkeys(f"{row['group']}: {remarks(row)}" for row in rows if row["value"] is None)),
+    )
+
+
+def _custom_label(metric: str, concept: str | None) -> str:
+    what = {"custom.association": "the right prompt", "custom.association_top1": "the right prompt comes first"}
+    return what.get(metric, concept or "")
+
+
+# Anything else
+
+
+def plain_tables(part: pl.DataFrame) -> Iterator[Table]:
+    """One table a metric, for benchmarks that have no tables of their own."""
+    for (metric,), rows in part.group_by(["metric"], maintain_order=True):
+        body = [
+            [*names(part, row["model"], *(row[key] or "" for key in PLACES)), Cell(str(row["n"])), _plain_cell(row)]
+            for row in rows.to_dicts()
+        ]
+        header = [*labels(part, *(key.capitalize() for key in PLACES)), "n", "Value"]
+        unit = rows["unit"][0]
+        caption, notes = f"In: {unit}. {INTERVALS}", notes_of(rows.to_dicts())
+        yield Table(str(metric), caption, header, body, len(labels(part, *PLACES)), notes)
+
+
+PLACES = ("subset", "group", "concept")
+
+
+def _plain_cell(row: Result) -> Cell:
+    if row["value"] is None:
+        return Cell(ABSENT)
+    return Cell(f"{row['value']:.3g}", "" if row["low"] is None else f"{row['low']:.3g}–{row['high']:.3g}")
