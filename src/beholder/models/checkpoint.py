@@ -61,7 +61,7 @@ def model_class(model_type: str | None) -> Any | None:
     """The class that transformers has for a model type, if it has one."""
     if model_type not in transformers.CONFIG_MAPPING:
         return None
-    classes = transformers.MODEL_MAPPING.get(transformers.CONFIG_MAPPING[model_type])
+    classes = transformers.MODEL_MAPPING.get(transformers.CONFIG_MAPPING[model_type], None)
     return classes[0] if isinstance(classes, tuple) else classes
 
 

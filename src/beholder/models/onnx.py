@@ -237,8 +237,8 @@ def _tokenizer(path: Path, max_length: int) -> Any:
 
 def _full_length(encoding: Any) -> int:
     """Tokens before cutting."""
-    kept: int = sum(encoding.attention_mask)
-    return kept + sum(len(part.ids) - sum(part.special_tokens_mask) for part in encoding.overflowing)
+    cut = sum(part.special_tokens_mask.count(0) for part in encoding.overflowing)
+    return int(sum(encoding.attention_mask) + cut)
 
 
 def _first_line(error: Exception) -> str:
