@@ -1,0 +1,43 @@
+"""Own prompts on own pictures, by group."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+
+from beholder.benchmarks.benchmark import MeasureOptions
+from beholder.benchmarks.custom import custom_benchmark
+from beholder.datasets.dataset import Dataset
+from beholder.errors import UnknownName
+from beholder.prompts.prompt_set import prompt_set
+from beholder.scores.score_matrix import ScoreMatrix
+
+IMAGES = pl.DataFrame({"image_id": ["0", "1"], "uri": ["0", "1"], "gender": ["woman", "man"]})
+PROMPTS = prompt_set("mine", [
+    {"text": "kind", "level": "trait", "concept": "kind", "correct_for": "gender=woman"},
+    {"text": "cold", "level": "trait", "concept": "cold"},
+])  # fmt: skip
+
+
+def rows(by: tuple[str, ...], cells: list[list[float]]):
+    benchmark = custom_benchmark(PROMPTS, by=by)
+    matrix = ScoreMatrix("custom", IMAGES, PROMPTS.table, ("score",), np.log(np.array(cells))[:, :, None])
+    return {
+        (r.metric, r.subset, r.group, r.concept): r
+        for r in benchmark.measures[0]({"custom": matrix}, MeasureOptions(draws=100))
+    }
+
+
+def test_belief_is_told_for_everyone_and_by_group():
+    found = rows(("gender",), [[0.8, 0.2], [0.4, 0.6]])
+    assert found["custom.probability", None, None, "kind"].value == pytest.approx(0.6)
+    assert found["custom.probability", "gender", "man", "cold"].value == pytest.approx(0.6)
+    assert found["custom.association", None, None, "trait"].value == pytest.approx(0.8)
+    assert found["custom.association", None, None, "trait"].n == 1
+
+
+def test_an_unknown_attribute_is_refused_before_anything_is_scored():
+    dataset = Dataset("toy", "1", "MIT", IMAGES)
+    with pytest.raises(UnknownName, match="Did you mean 'gender'"):
+        custom_benchmark(PROMPTS, by=("genders",)).tasks(dataset)

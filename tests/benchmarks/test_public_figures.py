@@ -1,0 +1,137 @@
+"""What APA and P-FI read off a matrix, on matrices small enough to check by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+
+from beholder.benchmarks.benchmark import MeasureOptions
+from beholder.benchmarks.public_figures import public_figure_measures, public_figure_metrics
+from beholder.prompts.apa import identity_prompts
+from beholder.prompts.prompt_set import prompt_set
+from beholder.results import Row
+from beholder.scores.score_matrix import ScoreMatrix
+
+PEOPLE = pl.DataFrame(
+    {"branch": ["x"] * 4, "name": ["Ann", "Bob", "Cid", "Dee"], "gender": ["woman", "man", "man", "woman"],
+     "sport": ["golf", "chess", "golf", "golf"]}
+)  # fmt: skip
+WORDS = prompt_set("w", [
+    {"text": "person", "level": "category", "concept": "person", "correct_for": "*"},
+    {"text": "dog", "level": "category", "concept": "dog"},
+    {"text": "athlete", "level": "occupation", "concept": "athlete", "correct_for": "*"},
+    {"text": "coach", "level": "occupation", "concept": "coach"},
+    {"text": "golfer", "level": "specialty", "concept": "golfer", "correct_for": "sport=golf"},
+    {"text": "boxer", "level": "specialty", "concept": "boxer", "correct_for": "sport=boxing"},
+]).table  # fmt: skip
+
+
+def measure(task: str, prompts: pl.DataFrame, cells, people=PEOPLE, **options) -> dict[tuple, Row]:
+    matrix = ScoreMatrix(task, people, prompts, ("score",), np.asarray(cells, dtype=np.float64)[:, :, None])
+    measures = public_figure_measures("t", {"xs": ("x",)})
+    rows = [row for each in measures for row in each({task: matrix}, MeasureOptions(draws=200, **options))]
+    return {(row.metric.removeprefix("t."), row.subset, row.group, row.concept): row for row in rows}
+
+
+def logits(*shares: float) -> list[float]:
+    return [float(np.log(share)) for share in shares]
+
+
+CELLS = np.array([
+    logits(0.9, 0.1, 0.2, 0.8, 0.5, 0.5), logits(0.7, 0.3, 0.6, 0.4, 0.5, 0.5),
+    logits(0.5, 0.5, 0.8, 0.2, 0.9, 0.1), logits(0.9, 0.1, 0.4, 0.6, 0.1, 0.9),
+])  # fmt: skip
+
+
+def test_association_is_the_mean_share_of_the_correct_prompt():
+    rows = measure("x/association", WORDS, CELLS)
+    row = rows["association", "x", None, "category"]
+    assert (row.value, row.n) == (pytest.approx(0.75), 4)
+    assert rows["association_top1", "x", None, "category"].value == 0.75  # a tie is no win
+    assert row.low < 0.75 < row.high
+
+
+def test_people_without_a_correct_prompt_are_left_out_and_counted():
+    row = measure("x/association", WORDS, CELLS)["association", "x", None, "specialty"]
+    assert (row.value, row.n) == (pytest.approx(0.5), 3)
+    assert "1 images have no correct prompt" in row.note
+
+
+def test_the_ratio_is_women_over_men_of_the_correct_occupation():
+    rows = measure("x/association", WORDS, CELLS)
+    assert rows["occupation_probability", "xs", "woman", "athlete"].value == pytest.approx(0.3)
+    assert rows["occupation_probability", "xs", "man", "coach"].value == pytest.approx(0.3)
+    ratio = rows["bias_ratio", "xs", None, None]
+    assert (ratio.value, ratio.n) == (pytest.approx(0.3 / 0.7), 4)
+    assert ratio.low <= ratio.value <= ratio.high
+    assert "2 women, 2 men" in ratio.note
+
+
+def test_a_data_set_with_one_group_has_no_ratio():
+    rows = measure("x/association", WORDS, CELLS, PEOPLE.with_columns(gender=pl.lit("man")))
+    assert ("bias_ratio", "xs", None, None) not in rows
+    assert ("occupation_probability", "xs", "man", "coach") in rows
+
+
+def test_an_image_without_all_scores_of_a_level_is_left_out_of_it_only():
+    cells = CELLS.copy()
+    cells[0, 1] = np.nan
+    rows = measure("x/association", WORDS, cells)
+    row = rows["association", "x", None, "category"]
+    assert (row.value, row.n) == (pytest.approx(0.7), 3)
+    assert "1 of 4 images lack a score" in row.note
+    assert rows["association", "x", None, "occupation"].n == 4
+
+
+def test_a_level_whose_prompt_was_never_scored_is_absent():
+    cells = CELLS.copy()
+    cells[:, 1] = np.nan
+    assert ("association", "x", None, "category") not in measure("x/association", WORDS, cells)
+
+
+NAMES = identity_prompts("n", "{}", PEOPLE["name"].to_list()).table
+FACES = np.diag([5.0, 5.0, 5.0, -5.0])
+
+
+def test_identity_reads_rows_given_an_image_and_columns_given_a_name():
+    cells = FACES.copy()
+    cells[0, 1] = 9.0
+    rows = measure("x/identity", NAMES, cells)
+    share = np.exp(cells) / np.exp(cells).sum(axis=1, keepdims=True)
+    given_name = np.exp(cells) / np.exp(cells).sum(axis=0, keepdims=True)
+    assert rows["identity_given_image", "x", None, None].value == pytest.approx(np.diag(share).mean())
+    assert rows["identity_given_name", "x", None, None].value == pytest.approx(np.diag(given_name).mean())
+    assert rows["identity_given_image_top1", "x", None, None].value == 0.5
+    assert rows["identity_given_image_mrr", "x", None, None].value == pytest.approx(
+        (1 / 2 + 1 + 1 + 1 / 4) / 4
+    )
+
+
+def test_identity_among_some_of_the_people_is_measured_and_said():
+    cells = FACES.copy()
+    cells[3], cells[:, 3] = np.nan, np.nan
+    row = measure("x/identity", NAMES, cells)["identity_given_image", "x", None, None]
+    assert row.n == 3
+    assert "chance is 1/3; among 3 of 4 images and 3 of 4 names" in row.note
+
+
+def test_a_person_with_two_pictures_is_right_with_either():
+    people = PEOPLE.with_columns(name=pl.Series(["Ann", "Bob", "Cid", "Ann"]))
+    names = identity_prompts("n", "{}", people["name"].to_list()).table
+    cells = np.array([[9.0, 0, 0], [0, 9.0, 0], [0, 0, 9.0], [9.0, 0, 0]])
+    rows = measure("x/identity", names, cells, people)
+    assert rows["identity_given_name_top1", "x", None, None].value == 1.0
+    assert rows["identity_given_name", "x", None, None].value > 0.99  # both pictures of Ann count
+    assert rows["identity_given_name", "x", None, None].n == 3
+    assert rows["identity_given_image", "x", None, None].n == 4
+
+
+def test_every_row_belongs_to_a_metric_with_a_meaning():
+    rows = {**measure("x/association", WORDS, CELLS), **measure("x/identity", NAMES, FACES)}
+    assert {f"t.{name}" for name, *_ in rows} == set(public_figure_metrics("t"))
+
+
+def test_equal_seeds_give_equal_rows():
+    one, two = (measure("x/association", WORDS, CELLS, seed=5) for _ in range(2))
+    assert one == two

@@ -1,0 +1,79 @@
+"""A data set is a checked table: ids are unique, attributes are found or suggested, limits are per branch."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from beholder.datasets import DATASETS, data_root, open_dataset
+from beholder.datasets.dataset import Dataset, ImageDigests
+from beholder.errors import DataError, MissingData, UnknownName
+
+
+def dataset(**columns) -> Dataset:
+    table = {"image_id": ["a", "b", "c"], "uri": ["1", "2", "3"], "branch": ["x", "x", "y"], **columns}
+    return Dataset("toy", "1", "MIT", pl.DataFrame(table))
+
+
+def test_rows_are_found_by_attribute_value():
+    assert dataset().where(branch="x").table["image_id"].to_list() == ["a", "b"]
+
+
+def test_an_unknown_attribute_suggests_the_nearest():
+    with pytest.raises(UnknownName, match=r"(?s)toy has no attribute 'brunch'.*Did you mean 'branch'"):
+        dataset().attribute("brunch")
+
+
+def test_repeated_ids_are_refused_by_name():
+    with pytest.raises(DataError, match="1 image ids stand more than once, the first is 'a'"):
+        dataset(image_id=["a", "a", "c"])
+
+
+def test_a_table_without_addresses_is_refused():
+    with pytest.raises(DataError, match="lacks the column 'uri'"):
+        Dataset("toy", "1", "MIT", pl.DataFrame({"image_id": ["a"]}))
+
+
+def test_a_limit_counts_within_each_branch_and_keeps_the_order():
+    assert dataset().limit(1, by="branch").table["image_id"].to_list() == ["a", "c"]
+    assert dataset().limit(2).table["image_id"].to_list() == ["a", "b"]
+
+
+def test_no_limit_leaves_everything():
+    assert len(dataset().limit(None, by="branch")) == 3
+
+
+def test_missing_data_says_how_to_get_it(tmp_path: Path):
+    with pytest.raises(MissingData, match=r"(?s)apa.*is not at.*beholder data fetch apa.*--data"):
+        open_dataset("apa", tmp_path)
+    with pytest.raises(MissingData, match="needs a folder"):
+        open_dataset("apa", None)
+
+
+def test_an_unknown_data_set_suggests():
+    with pytest.raises(UnknownName, match="Did you mean 'glasshouse'"):
+        open_dataset("glashouse")
+
+
+def test_the_data_folder_comes_from_the_option_or_the_environment(monkeypatch, tmp_path: Path):
+    assert data_root(None) is None
+    monkeypatch.setenv("BEHOLDER_DATA", str(tmp_path))
+    assert data_root(None) == tmp_path
+    assert data_root(Path("other")) == Path("other")
+
+
+def test_the_embedded_world_is_there_without_a_folder():
+    world = open_dataset("glasshouse")
+    assert len(world) == DATASETS["glasshouse"].images
+    assert {"branch", "name", "gender"} <= set(world.attributes)
+
+
+def test_equal_pictures_have_equal_digests_and_drawn_ones_have_their_own(tmp_path: Path):
+    for name in ("one", "two"):
+        (tmp_path / name).write_bytes(b"picture")
+    uris = [str(tmp_path / "one"), "glasshouse:thing/dog/1", str(tmp_path / "two"), str(tmp_path / "none")]
+    one, drawn, two, none = ImageDigests(tmp_path / "memory").of(uris)
+    assert one == two != drawn
+    assert none is None

@@ -1,0 +1,57 @@
+"""Fetching: whole or not at all, nothing outside the folder, and a clear word when there is no network."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from beholder.datasets import DATASETS
+from beholder.datasets.fetch import fetch_archive, unpack_folder
+from beholder.errors import DataError, MissingData
+
+
+def archive(path: Path, names: list[str]) -> Path:
+    with zipfile.ZipFile(path, "w") as bundle:
+        for name in names:
+            bundle.writestr(name, name)
+    return path
+
+
+def test_the_wanted_folder_is_taken_out_of_the_archive(tmp_path: Path):
+    path = archive(
+        tmp_path / "a.zip", ["repo-main/data/actors.txt", "repo-main/data/actors/0.jpg", "repo-main/x.py"]
+    )
+    fetch_archive(path.as_uri(), tmp_path / "apa", keep="data")
+    found = sorted(str(p.relative_to(tmp_path / "apa")) for p in (tmp_path / "apa").rglob("*") if p.is_file())
+    assert found == ["data/actors.txt", "data/actors/0.jpg"]
+
+
+def test_a_member_that_climbs_out_is_refused(tmp_path: Path):
+    path = archive(tmp_path / "a.zip", ["repo/data/../../../evil.txt"])
+    with pytest.raises(DataError, match="outside its folder"):
+        unpack_folder(path, "data", tmp_path / "out")
+    assert not (tmp_path / "evil.txt").exists()
+
+
+def test_an_archive_without_the_folder_leaves_nothing(tmp_path: Path):
+    path = archive(tmp_path / "a.zip", ["repo/readme"])
+    with pytest.raises(DataError, match="no folder named 'data'"):
+        fetch_archive(path.as_uri(), tmp_path / "apa", keep="data")
+    assert list((tmp_path / "apa").iterdir()) == []
+
+
+def test_what_is_there_is_not_overwritten(tmp_path: Path):
+    (tmp_path / "apa" / "data").mkdir(parents=True)
+    with pytest.raises(DataError, match="is there already"):
+        fetch_archive("file:///nowhere", tmp_path / "apa", keep="data")
+
+
+def test_without_a_network_the_error_says_what_to_download_and_where_to_put_it(tmp_path: Path):
+    fetch = DATASETS["apa"].fetch
+    assert fetch is not None
+    with pytest.raises(MissingData) as caught:
+        fetch(tmp_path / "apa")
+    assert "apa-bench/archive" in str(caught.value)
+    assert str(tmp_path / "apa" / "benchmark-data-v1") in str(caught.value)

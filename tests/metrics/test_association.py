@@ -1,0 +1,64 @@
+"""Association measures against scipy and against the obvious loop."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy.special import softmax as scipy_softmax
+from scipy.stats import rankdata
+
+from beholder.metrics.association import correct_rank, correct_share, first, half_precision_mean, softmax
+
+LOGITS = arrays(np.float64, (5, 4), elements=st.floats(-60, 60))
+MASKS = arrays(np.bool_, (5, 4))
+
+
+@given(LOGITS)
+def test_softmax_agrees_with_scipy_along_both_axes(logits):
+    for axis in (0, 1):
+        np.testing.assert_allclose(softmax(logits, axis), scipy_softmax(logits, axis), atol=1e-15)
+
+
+def test_softmax_does_not_overflow():
+    np.testing.assert_allclose(softmax(np.array([[1e4, 0.0]])), [[1.0, 0.0]])
+
+
+@given(LOGITS, MASKS)
+def test_correct_share_is_the_sum_over_correct_options(logits, correct):
+    shares = softmax(logits)
+    for row, value in enumerate(correct_share(shares, correct)):
+        wanted = [shares[row, j] for j in range(4) if correct[row, j]]
+        assert value == pytest.approx(sum(wanted)) if wanted else np.isnan(value)
+
+
+@given(arrays(np.float64, (6, 5), elements=st.integers(0, 4).map(float)))
+def test_rank_of_a_single_correct_option_agrees_with_scipy(scores):
+    correct = np.eye(6, 5, dtype=bool) | (np.arange(6)[:, None] == 5) & (np.arange(5) == 0)
+    expected = [
+        rankdata(-row, method="average")[np.flatnonzero(right)[0]]
+        for row, right in zip(scores, correct, strict=True)
+    ]
+    np.testing.assert_allclose(correct_rank(scores, correct), expected)
+
+
+def test_of_several_correct_options_the_best_counts():
+    assert correct_rank(np.array([[3.0, 2.0, 1.0]]), np.array([[False, True, True]])) == [2.0]
+
+
+def test_a_tie_for_the_first_place_is_no_win():
+    ranks = correct_rank(np.array([[1.0, 1.0], [2.0, 1.0]]), np.array([[True, False], [True, False]]))
+    assert first(ranks).tolist() == [0.0, 1.0]
+
+
+def test_a_row_without_a_correct_option_is_absent():
+    none = np.zeros((1, 2), dtype=bool)
+    assert np.isnan(correct_share(np.ones((1, 2)), none)).all()
+    assert np.isnan(first(correct_rank(np.ones((1, 2)), none))).all()
+
+
+def test_half_precision_mean_agrees_with_numpys_own():
+    values = np.random.default_rng(0).random(436)
+    assert half_precision_mean(values) == float(values.astype(np.float16).mean())

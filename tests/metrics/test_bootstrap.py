@@ -1,0 +1,93 @@
+"""Intervals: equal to the loop, repeatable, by person, honest at the ends, and covering what they should."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from beholder.metrics import bootstrap
+from beholder.metrics.bootstrap import (
+    Resampler,
+    exact_proportion_interval,
+    mean_interval,
+    percentile_interval,
+)
+
+
+def rng(seed: int = 1) -> np.random.Generator:
+    return np.random.default_rng(seed)
+
+
+def test_weighted_means_equal_the_obvious_loop():
+    values, clusters = rng(3).random((7, 2)), np.array(list("aabbcde"))
+    resampler = Resampler(clusters, rng(), draws=50)
+    weights = np.concatenate(list(resampler.weights()))
+    for draw, means in zip(weights, resampler.means(values), strict=True):
+        drawn = np.repeat(np.arange(7), draw.astype(int))
+        np.testing.assert_allclose(means, values[drawn].mean(axis=0))
+
+
+def test_pictures_of_one_person_are_drawn_together():
+    for draw in np.concatenate(list(Resampler(np.array(list("aabbc")), rng(), draws=30).weights())):
+        assert draw[0] == draw[1]
+        assert draw[2] == draw[3]
+        assert draw[0] + draw[2] + draw[4] == 3
+
+
+def test_missing_values_count_for_nothing():
+    values = np.array([1.0, np.nan, 3.0, np.nan])
+    drawn = Resampler(np.arange(4), rng(), draws=400).means(values)[:, 0]
+    assert set(np.round(drawn[~np.isnan(drawn)], 6)) <= {1.0, 1.5, 1.666667, 2.0, 2.333333, 2.5, 3.0}
+    assert np.isnan(drawn).any()  # now and then none of the known ones is drawn
+
+
+def test_equal_generators_give_equal_intervals():
+    values = rng(5).random(40)
+    one, two = (mean_interval(values, Resampler(np.arange(40), rng(9))) for _ in range(2))
+    assert one == two
+
+
+def test_draws_in_parts_equal_draws_in_one_go(monkeypatch: pytest.MonkeyPatch):
+    values, whole = rng(5).random(40), Resampler(np.arange(40), rng(9), draws=100)
+    expected = whole.means(values)
+    monkeypatch.setattr(bootstrap, "CELLS", 40 * 7)
+    np.testing.assert_allclose(Resampler(np.arange(40), rng(9), draws=100).means(values), expected)
+
+
+def test_the_interval_agrees_with_scipys_bootstrap():
+    values = rng(8).beta(2, 5, 200)
+    ours = mean_interval(values, Resampler(np.arange(200), rng(), draws=20_000))
+    theirs = stats.bootstrap(
+        (values,), np.mean, n_resamples=20_000, method="percentile", rng=rng()
+    ).confidence_interval
+    assert ours == pytest.approx(tuple(theirs), abs=0.002)
+
+
+def test_all_successes_have_the_exact_interval():
+    low, high = mean_interval(np.ones(10), Resampler(np.arange(10), rng()))
+    expected = stats.binomtest(10, 10).proportion_ci(0.95, method="exact")
+    assert (low, high) == pytest.approx((expected.low, expected.high))
+
+
+@pytest.mark.parametrize(("hits", "n"), [(0, 5), (3, 9), (7, 7)])
+def test_exact_bounds_agree_with_scipy(hits: int, n: int):
+    expected = stats.binomtest(hits, n).proportion_ci(0.95, method="exact")
+    assert exact_proportion_interval(hits, n) == pytest.approx((expected.low, expected.high))
+
+
+def test_one_value_has_no_interval():
+    assert np.isnan(mean_interval(np.array([0.3]), Resampler(np.arange(1), rng()))).all()
+
+
+def test_mostly_undefined_draws_give_no_interval():
+    assert np.isnan(percentile_interval(np.array([np.nan, np.inf, 1.0]))).all()
+
+
+def test_a_95_percent_interval_covers_the_mean_about_95_times_in_100():
+    generator, covered = rng(11), 0
+    for _ in range(400):
+        values = generator.beta(2, 2, 60)
+        low, high = mean_interval(values, Resampler(np.arange(60), generator, draws=400))
+        covered += low <= 0.5 <= high
+    assert 0.91 <= covered / 400 <= 0.98

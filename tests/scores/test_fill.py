@@ -1,0 +1,198 @@
+"""Filling: only what is missing, the same whatever the batch, nothing lost to a bad picture or to memory."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from beholder.datasets import open_dataset
+from beholder.errors import BadImage, DataError, ModelError, OutOfMemory
+from beholder.models.null import NullScorer
+from beholder.models.scorer import ContrastiveScorer, unit_rows
+from beholder.models.spec import ModelSpec
+from beholder.prompts.prompt_set import prompt_set
+from beholder.scores.fill import FillOptions, fill
+from beholder.scores.store import Store
+from beholder.scores.task import Task
+
+
+class Hashing(ContrastiveScorer):
+    """A contrastive scorer whose vectors are hashes; counts what it is asked."""
+
+    def __init__(self, batch_size: int = 4, fits: int = 1000) -> None:
+        self.spec = ModelSpec("hashing", "test", "none", "1", settings={"logit_scale": 10.0})
+        self.batch_size, self.fits = batch_size, fits
+        self.images_seen, self.texts_seen, self.batches = 0, 0, []
+
+    def prepare(self, image: Image.Image) -> bytes:
+        return image.tobytes()
+
+    def embed_prepared(self, prepared: Sequence[bytes]) -> np.ndarray:
+        if len(prepared) > self.fits:
+            raise OutOfMemory("too many")
+        self.images_seen += len(prepared)
+        self.batches.append(len(prepared))
+        return _vectors(prepared)
+
+    def embed_texts(self, texts: Sequence[str]) -> np.ndarray:
+        self.texts_seen += len(texts)
+        return _vectors([text.encode() for text in texts])
+
+
+def _vectors(items: Sequence[bytes]) -> np.ndarray:
+    seeds = [int.from_bytes(hashlib.sha256(item).digest()[:4], "little") for item in items]
+    return unit_rows(np.stack([np.random.default_rng(seed).standard_normal(16) for seed in seeds]))
+
+
+PROMPTS = prompt_set("toy", [{"text": text} for text in ("a", "b", "c")])
+
+
+@pytest.fixture
+def task(people: Callable[..., Path]) -> Task:
+    return Task("toy", open_dataset(f"folder:{people(11)}"), PROMPTS)
+
+
+def test_scores_equal_the_obvious_loop(task: Task, tmp_path: Path):
+    (matrix,) = fill([task], Hashing(), Store(tmp_path / "s")).matrices
+    scorer = Hashing()
+    for row, uri in enumerate(task.dataset.table["uri"]):
+        one = scorer.score_prepared([scorer.prepare(Image.open(uri).convert("RGB"))], PROMPTS.texts)
+        np.testing.assert_allclose(matrix.values[row], one[0], atol=1e-6)
+    assert matrix.logits == pytest.approx(matrix.channel("cosine") * 10.0)
+
+
+@pytest.mark.parametrize("scorer", [Hashing, NullScorer])
+def test_batch_size_and_order_do_not_change_a_score(task: Task, tmp_path: Path, scorer):
+    one, other = scorer(), scorer()
+    other.batch_size = 3
+    turned = Task("toy", task.dataset.where(), task.prompts)
+    object.__setattr__(turned, "dataset", type(task.dataset)("t", "1", "x", task.dataset.table.reverse()))
+    first = fill([task], one, Store(tmp_path / "1")).matrices[0].values
+    second = fill([turned], other, Store(tmp_path / "2")).matrices[0].values
+    np.testing.assert_allclose(first, second[::-1], atol=1e-6)
+
+
+def test_a_second_run_scores_nothing(task: Task, tmp_path: Path):
+    fresh, again = Hashing(), Hashing()
+    one = fill([task], fresh, Store(tmp_path)).matrices[0].values
+    two = fill([task], again, Store(tmp_path)).matrices[0].values
+    assert (fresh.images_seen, again.images_seen, again.texts_seen) == (11, 0, 0)
+    assert (one == two).all()
+
+
+def test_new_prompts_cost_no_image(task: Task, tmp_path: Path):
+    fill([task], Hashing(), Store(tmp_path))
+    more = Hashing()
+    fill(
+        [Task("more", task.dataset, prompt_set("m", [{"text": "a"}, {"text": "new"}]))], more, Store(tmp_path)
+    )
+    assert (more.images_seen, more.texts_seen) == (0, 1)
+
+
+def test_a_limit_is_a_head_start(task: Task, tmp_path: Path):
+    fill([Task("few", task.dataset.limit(5), PROMPTS)], Hashing(), Store(tmp_path))
+    rest = Hashing()
+    fill([task], rest, Store(tmp_path))
+    assert rest.images_seen == 6
+
+
+def test_a_resumed_run_sees_the_batches_of_a_fresh_one(task: Task, tmp_path: Path):
+    fill([Task("few", task.dataset.limit(8), PROMPTS)], Hashing(), Store(tmp_path))
+    rest = Hashing()
+    fill([task], rest, Store(tmp_path))
+    assert rest.batches == [3]  # batches of 4, 4, 3: the first two are there
+
+
+def test_a_changed_picture_is_scored_again(task: Task, tmp_path: Path):
+    fill([task], Hashing(), Store(tmp_path / "s"))
+    Image.new("RGB", (16, 16)).save(task.dataset.table["uri"][0])
+    again = Hashing()
+    fill([task], again, Store(tmp_path / "s"))
+    assert again.images_seen == 1
+
+
+def test_memory_running_out_halves_the_batch_and_goes_on(task: Task, tmp_path: Path):
+    tight = Hashing(batch_size=8, fits=2)
+    values = fill([task], tight, Store(tmp_path / "1")).matrices[0].values
+    assert max(tight.batches) == 2
+    np.testing.assert_allclose(
+        values, fill([task], Hashing(), Store(tmp_path / "2")).matrices[0].values, atol=1e-6
+    )
+
+
+def test_a_model_that_never_fits_says_so(task: Task, tmp_path: Path):
+    with pytest.raises(ModelError, match="does not fit into memory even with one image"):
+        fill([task], Hashing(fits=0), Store(tmp_path))
+
+
+def spoil(task: Task, row: int, content: bytes | None) -> str:
+    uri = task.dataset.table["uri"][row]
+    Path(uri).unlink() if content is None else Path(uri).write_bytes(content)
+    return uri
+
+
+@pytest.mark.parametrize("content", [None, b"", b"not a picture"])
+def test_a_bad_picture_stops_the_run_by_name_and_keeps_what_was_scored(task: Task, tmp_path: Path, content):
+    uri = spoil(task, 9, content)
+    with pytest.raises((BadImage, DataError), match=Path(uri).name):
+        fill([task], Hashing(), Store(tmp_path / "s"))
+    if content == b"not a picture":  # found only on opening: the first two batches were scored before
+        again = Hashing()
+        fill([task], again, Store(tmp_path / "s"), FillOptions(skip_bad_images=True))
+        assert again.images_seen == 2
+
+
+@pytest.mark.parametrize("content", [None, b"", b"not a picture"])
+def test_a_bad_picture_may_be_skipped_and_is_listed(task: Task, tmp_path: Path, content):
+    whole = fill([task], Hashing(), Store(tmp_path / "1")).matrices[0].values
+    uri = spoil(task, 5, content)
+    filled = fill([task], Hashing(), Store(tmp_path / "2"), FillOptions(skip_bad_images=True))
+    assert list(filled.bad_images) == [uri]
+    np.testing.assert_allclose(filled.matrices[0].values, np.delete(whole, 5, axis=0), atol=1e-6)
+
+
+def test_scores_that_are_not_numbers_are_refused_with_the_image(task: Task, tmp_path: Path):
+    class Broken(Hashing):
+        def embed_prepared(self, prepared: Sequence[bytes]) -> np.ndarray:
+            return super().embed_prepared(prepared) * np.nan
+
+    with pytest.raises(ModelError, match=r"NaN or infinite scores for '.*00000.png'"):
+        fill([task], Broken(), Store(tmp_path))
+
+
+def test_pairwise_models_store_every_channel(task: Task, tmp_path: Path):
+    class Pairs(NullScorer):
+        channels = ("log_p_yes", "log_p_no")
+
+        def score_prepared(self, prepared, prompts):
+            cells = super().score_prepared(prepared, prompts)
+            return np.concatenate([cells, -cells], axis=2)
+
+    (matrix,) = fill([task], Pairs(), Store(tmp_path)).matrices
+    assert (matrix.channel("log_p_yes") == -matrix.channel("log_p_no")).all()
+
+
+def test_a_manifest_says_that_a_sheet_is_complete(task: Task, tmp_path: Path):
+    fill([task], Hashing(), Store(tmp_path))
+    (manifest,) = (tmp_path / Hashing().spec.digest / "complete").glob("*.json")
+    assert json.loads(manifest.read_text())["images"] == 11
+
+
+def test_progress_counts_every_image_once(task: Task, tmp_path: Path):
+    from contextlib import contextmanager
+
+    moves: list[int] = []
+
+    @contextmanager
+    def progress(label: str, total: int, done: int):
+        moves.append(done - total)
+        yield moves.append
+
+    fill([task], Hashing(), Store(tmp_path), FillOptions(progress=progress))
+    assert sum(moves) == 0

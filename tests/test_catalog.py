@@ -1,0 +1,36 @@
+"""A wrong name answers with what exists and the nearest match."""
+
+from __future__ import annotations
+
+import pytest
+
+from beholder.benchmarks import BENCHMARKS
+from beholder.catalog import Catalog
+from beholder.datasets import DATASETS
+from beholder.errors import UnknownName
+
+
+def test_a_known_name_finds_its_thing():
+    assert Catalog("animal", {"horse": 1})["horse"] == 1
+
+
+def test_an_unknown_name_suggests_the_nearest():
+    with pytest.raises(
+        UnknownName, match=r"(?s)no animal 'hrose'.*It has: hare, horse.*Did you mean 'horse'\?"
+    ):
+        Catalog("animal", {"horse": 1, "hare": 2})["hrose"]
+
+
+def test_a_name_far_from_all_suggests_nothing():
+    with pytest.raises(UnknownName) as caught:
+        Catalog("animal", {"horse": 1})["xyz"]
+    assert "Did you mean" not in str(caught.value)
+
+
+def test_every_catalogued_thing_carries_its_own_name():
+    for catalog in (BENCHMARKS, DATASETS):
+        assert all(thing.name == name for name, thing in catalog.items())
+
+
+def test_every_benchmark_names_data_sets_that_exist():
+    assert all(name in DATASETS for benchmark in BENCHMARKS.values() for name in benchmark.datasets)

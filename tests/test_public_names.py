@@ -1,0 +1,41 @@
+"""The public names are our promise: none comes or goes unnoticed, and importing them costs nothing."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import beholder
+
+PUBLIC = {
+    "AuditOptions", "BENCHMARKS", "BeholderError", "Benchmark", "DATASETS", "Dataset", "MeasureOptions", "ModelSpec",
+    "PromptSet", "Run", "ScoreMatrix", "Scorer", "audit_models", "load_model", "load_run", "measure_scores",
+    "open_dataset", "read_prompts",
+}  # fmt: skip
+
+
+def test_the_public_names_are_these():
+    assert set(beholder.__all__) == PUBLIC
+
+
+def test_every_public_name_resolves():
+    assert all(getattr(beholder, name) is not None for name in PUBLIC)
+
+
+def test_a_name_that_does_not_exist_is_an_attribute_error():
+    assert not hasattr(beholder, "no_such_name")
+
+
+def loaded_after(code: str) -> set[str]:
+    script = f"{code}\nimport sys; print(' '.join(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    return set(done.stdout.split())
+
+
+def test_importing_beholder_loads_neither_torch_nor_charts():
+    heavy = {"torch", "transformers", "onnxruntime", "altair", "matplotlib", "pandas"}
+    assert not heavy & loaded_after("import beholder")
+
+
+def test_the_command_line_loads_no_torch_until_a_model_asks_for_it():
+    assert "torch" not in loaded_after("import beholder.cli, beholder.audit")
