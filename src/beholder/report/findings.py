@@ -210,7 +210,8 @@ def _at_chance(rows: list[Result]) -> Finding:
         f" ({uncertainty(row, decimals=2)}; chance is {percent(chance(row))})"
         for row in rows
     ]
-    sentence = f"Given a {words.picture(rows[0])}, the right name gets {'; '.join(said)}: not distinguishable from chance."
+    shown = words.picture(rows[0])
+    sentence = f"Given a {shown}, the right name gets {'; '.join(said)}: not distinguishable from chance."
     return _finding(rows[0], "identity", "Does not tell people apart by name", sentence, shown=False)
 
 

@@ -1,29 +1,150 @@
-"""The page: everything a run found, in one HTML file that needs no network."""
+"""The page: everything a run found, in one HTML file that opens from disk and asks the network for nothing.
+
+Whatever comes from data is escaped; the page's own scripts are the only ones its policy lets run.
+"""
 
 from __future__ import annotations
 
-from html import escape
+import base64
+import hashlib
+import json
+from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from beholder.report import words
+from beholder.report.chapters import Chapter, chapters
+from beholder.report.chart_style import PAGE_INK, PAPER_WIDTH
+from beholder.report.findings import Finding, findings
+from beholder.report.settings import dataset_things, model_things, run_facts
 from beholder.run import Run
 from beholder.scores.store import write_whole
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+TEMPLATES = Path(__file__).parent / "templates"
+FEW = 5
+"""Lists up to this long are shown open."""
+
+
+class Drawing(NamedTuple):
+    """A figure in the page: its static picture, replaced by the living one where scripts run."""
+
+    name: str
+    title: str
+    caption: str
+    picture: str
+    spec: str
+    wide: bool
 
 
 def write_report(run: Run, folder: Path) -> Path:
     """Write `report.html` beside the results and return its path."""
     path = folder / "report.html"
-    write_whole(path, render(run).encode("utf-8"))
+    write_whole(path, render(run).encode("utf-8", "replace"))
     return path
 
 
 def render(run: Run) -> str:
     """The page as text; equal runs give equal pages."""
-    head = "".join(f"<th>{escape(name)}</th>" for name in run.results.columns)
-    rows = "".join(
-        "<tr>" + "".join(f"<td>{'—' if cell is None else escape(str(cell))}</td>" for cell in row) + "</tr>"
-        for row in run.results.iter_rows()
-    )
+    parts = chapters(run)
+    scripts = [chart_library(), (TEMPLATES / "page.js").read_text(encoding="utf-8")] if parts else []
+    return _environment().get_template("page.html.j2").render(
+        title=title(run),
+        subtitle=subtitle(run, parts),
+        findings=by_model(findings(run)),
+        facts=run_facts(run.record),
+        models=model_things(run.record),
+        datasets=dataset_things(run.record),
+        chapters=[(chapter, drawings(chapter, number)) for number, chapter in enumerate(parts)],
+        record=run.record,
+        citation=citation(run, parts),
+        few=FEW,
+        css=(TEMPLATES / "page.css").read_text(encoding="utf-8"),
+        scripts=scripts,
+        policy=policy(scripts),
+    )  # fmt: skip
+
+
+def title(run: Run) -> str:
+    """What was audited, in a line."""
+    models = list(dict.fromkeys(run.results["model"])) or [str(model.get("name")) for model in run.record.models]
+    if not models:
+        return "An audit"
+    who = words.listed(models) if len(models) < 4 else f"{words.count(len(models))} models"
+    return f"How {who} {'sees' if len(models) == 1 else 'see'} people"
+
+
+def subtitle(run: Run, parts: list[Chapter]) -> str:
+    """On what, how much, when."""
+    what = dict.fromkeys(f"{chapter.title}, on {chapter.dataset}" for chapter in parts)
+    return " · ".join([*what, run.record.created[:10]])
+
+
+def by_model(found: list[Finding]) -> list[tuple[str, list[Finding]]]:
+    """Findings under their model, in the order of the run."""
+    models = dict.fromkeys(finding.model for finding in found)
+    return [(model, [finding for finding in found if finding.model == model]) for model in models]
+
+
+def citation(run: Run, parts: list[Chapter]) -> str:
+    """What to write down so that these numbers can be found again."""
+    record = run.record
+    said = [f"Beholder {record.beholder}, run of {record.created}", *dict.fromkeys(part.title for part in parts)]
+    said += [f"model {model.get('name')} ({str(model.get('digest') or 'no digest')[:12]})" for model in record.models]
+    said += [f"data set {data.get('name')} {data.get('revision') or ''}".strip() for data in record.datasets]
+    return "; ".join(said) + "."
+
+
+def drawings(chapter: Chapter, number: int) -> list[Drawing]:
+    """The chapter's figures, drawn."""
+    import vl_convert  # loads a JavaScript engine
+
+    from beholder.report.charts import figures  # loads altair
+
+    return [
+        Drawing(
+            f"c{number}-{place}", figure.title, figure.caption,
+            vl_convert.vegalite_to_svg(figure.spec(ink=PAGE_INK, width=PAPER_WIDTH), allowed_base_urls=[]),
+            script_json(figure.spec(ink=PAGE_INK, width="container")),
+            figure.wide,
+        )
+        for place, figure in enumerate(figures(chapter.results))
+    ]  # fmt: skip
+
+
+def script_json(value: Any) -> str:
+    """JSON that can stand in a script element whatever it holds.
+
+    >>> script_json({"name": "</script>"})
+    '{"name": "\\\\u003c/script\\\\u003e"}'
+    """
+    text = json.dumps(value, ensure_ascii=True)
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+@cache
+def chart_library() -> str:
+    """Vega, Vega-Lite and Vega-Embed as one script."""
+    import vl_convert
+
+    expose = "window.vegaEmbed = vegaEmbed;"
+    return str(vl_convert.javascript_bundle(expose)).replace("</script", "<\\/script")
+
+
+def policy(scripts: list[str]) -> str:
+    """Content security policy: nothing from anywhere, and no script but ours."""
+    hashes = " ".join(f"'sha256-{base64.b64encode(hashlib.sha256(s.encode()).digest()).decode()}'" for s in scripts)
     return (
-        "<!doctype html><html lang='en'><meta charset='utf-8'><title>Beholder</title>"
-        f"<table><tr>{head}</tr>{rows}</table></html>"
+        f"default-src 'none'; script-src {hashes or 'none'}; style-src 'unsafe-inline'; img-src data: blob:; "
+        "base-uri 'none'; form-action 'none'"
     )
+
+
+@cache
+def _environment() -> Environment:
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    loader = FileSystemLoader(TEMPLATES)
+    return Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)

@@ -9,6 +9,9 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
+from beholder.report.numbers import percent, ratio
+from beholder.report.tables import Cell, Table, labels, names, percent_cell, ratio_cell
+
 REFERENCE = "glasshouse/"
 """How the names of the embedded reference models begin."""
 
@@ -66,3 +69,36 @@ def _compare(entry: dict[str, Any], measured: dict[tuple[str, ...], dict[str, An
         row["model"], row["metric"], row["subset"] or "", row["group"] or "", entry["concept"] or "", entry["value"],
         row["value"], row["low"], row["high"], row["n"], entry["note"] or "",
     )  # fmt: skip
+
+
+def planted_table(results: pl.DataFrame) -> Table | None:
+    """What was planted beside what was recovered; None where nothing was planted."""
+    found = [comparison for comparison in comparisons(results) if comparison.planted > 0]
+    if not found:
+        return None
+    part = results.filter(pl.col("model").str.starts_with(REFERENCE))
+    return Table(
+        "Planted beside recovered",
+        "What follows from the captions that the reference model was trained on, and what this audit measures; small "
+        "print: 95 % interval. A trained model comes near what its captions imply, not exactly to it.",
+        [*labels(part, "Result"), "n", "Planted", "Recovered", "In the interval"],
+        [[*names(part, c.model, _place(c)), *_cells(c)] for c in found],
+        len(labels(part, "Result")),
+        tuple(dict.fromkeys(f"{c.subset}: {c.note}" for c in found if c.note and c.metric.endswith("bias_ratio"))),
+    )
+
+
+def _place(found: Comparison) -> str:
+    what = {"bias_ratio": "women over men", "association": f"right {found.concept}"}
+    name = found.metric.partition(".")[2]
+    said = what.get(name, " ".join(filter(None, (name.replace("_", " "), found.group, found.concept))))
+    return f"{found.subset}: {said}"
+
+
+def _cells(found: Comparison) -> list[Cell]:
+    row = {"value": found.value, "low": found.low, "high": found.high, "note": ""}
+    is_ratio = found.metric.endswith("ratio")
+    planted_cell = Cell(ratio(found.planted) if is_ratio else percent(found.planted, 1))
+    recovered = ratio_cell(row) if is_ratio else percent_cell(row, strong=True)
+    holds = {True: "yes", False: "no", None: "—"}[found.holds]
+    return [Cell(str(found.n)), planted_cell, recovered, Cell(holds)]

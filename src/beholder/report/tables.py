@@ -213,8 +213,8 @@ def identity_tables(part: pl.DataFrame) -> Iterator[Table]:
         body.append([*names(part, *place), Cell(sizes(there)), *given])
     yield Table(
         "Names and faces",
-        "Given an image: belief on the right name. Given a name: belief on the right image. In per cent, with how often "
-        f"the right one comes first and the mean reciprocal rank (1: always first). {INTERVALS}",
+        "Given an image: belief on the right name. Given a name: belief on the right image. In per cent, with how "
+        f"often the right one comes first and the mean reciprocal rank (1: always first). {INTERVALS}",
         [*labels(part, "Branch"), "n", "Given an image", "first", "1/rank", "Given a name", "first", "1/rank"],
         body,
         len(labels(part, "Branch")),

@@ -1,0 +1,77 @@
+"""Chapters: one for every benchmark and data set of a run, with all a reader needs to judge its numbers."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import polars as pl
+
+from beholder.benchmarks import BENCHMARKS
+from beholder.benchmarks.benchmark import MetricInfo
+from beholder.benchmarks.custom import METRICS as CUSTOM_METRICS
+from beholder.report.planted import planted_table
+from beholder.report.settings import limited
+from beholder.report.standing import PUBLISHED_ON, standing_table
+from beholder.report.tables import Table, tables
+from beholder.run import Run
+
+CUSTOM_LIMITATION = "Probabilities are shares among the prompts offered together: other prompts, other shares."
+
+
+class Chapter(NamedTuple):
+    """A benchmark on a data set: question, results, what they mean, what they cannot say."""
+
+    name: str
+    dataset: str
+    title: str
+    question: str
+    study: str
+    results: pl.DataFrame
+    tables: list[Table]
+    metrics: dict[str, MetricInfo]
+    limitations: list[str]
+    standing: Table | None = None
+    planted: Table | None = None
+
+
+def chapters(run: Run) -> list[Chapter]:
+    """In the order of the results."""
+    parts = run.results.group_by(["benchmark", "dataset"], maintain_order=True)
+    return [_chapter(str(name), str(dataset), part, run) for (name, dataset), part in parts]
+
+
+def _chapter(name: str, dataset: str, part: pl.DataFrame, run: Run) -> Chapter:
+    title, question, study, metrics, limitations = _declared(name)
+    measured = set(part["metric"])
+    return Chapter(
+        name, dataset, title, question, study, part, tables(part, name),
+        {metric: info for metric, info in metrics.items() if metric in measured},
+        [*limitations, *_of_this_run(part, run)],
+        standing_table(part),
+        planted_table(part),
+    )  # fmt: skip
+
+
+def _declared(name: str) -> tuple[str, str, str, dict[str, MetricInfo], tuple[str, ...]]:
+    """What the benchmark says of itself; a user's own prompts are declared nowhere."""
+    if name in BENCHMARKS:
+        known = BENCHMARKS[name]
+        return known.title, known.question, known.study, dict(known.metrics), known.limitations
+    question = "How does the model's belief spread over these prompts, group by group?"
+    return "Own prompts" if name == "custom" else name, question, "", CUSTOM_METRICS, (CUSTOM_LIMITATION,)
+
+
+def _of_this_run(part: pl.DataFrame, run: Run) -> list[str]:
+    """Limits that come from how this run was made."""
+    said = []
+    ratios = part.filter(pl.col("metric").str.ends_with("bias_ratio")).height
+    if ratios > 1:
+        said.append(
+            f"Each of the {ratios} ratios has its own 95 % interval: even if nothing were there, "
+            f"about one in twenty would exclude 1."
+        )
+    if limited(run.record):
+        said.append("Only a part of the images was looked at; finding a name among fewer names is easier.")
+    if part["dataset"][0] == PUBLISHED_ON and run.record.settings.get("compat"):
+        said.append("Computed as the released scripts do: values, not intervals, carry their rounding and faults.")
+    return said
