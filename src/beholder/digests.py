@@ -9,12 +9,14 @@ import hashlib
 import json
 import os
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 CHUNK = 1 << 20
+PART = 500
+"""Files looked at together: SQLite takes so many values in one question, and memory stays small."""
 
 
 def digest(value: Any) -> str:
@@ -48,17 +50,18 @@ class FileDigests:
 
     def of(self, paths: Sequence[Path], *, workers: int = 8) -> list[str | None]:
         """One digest per path, in order; None for a file that is not there or not readable."""
-        stamps = [_stamp(path) for path in paths]
-        known = self._recall(stamp for stamp in stamps if stamp)
-        fresh = [
-            (path, stamp) for path, stamp in zip(paths, stamps, strict=True) if stamp and stamp not in known
-        ]
         with ThreadPoolExecutor(workers) as pool:
-            found = dict(
-                zip((s for _, s in fresh), pool.map(_digest_or_none, (p for p, _ in fresh)), strict=True)
-            )
-        self._remember({stamp: value for stamp, value in found.items() if value})
-        known.update({stamp: value for stamp, value in found.items() if value})
+            parts = [self._part(paths[i : i + PART], pool) for i in range(0, len(paths), PART)]
+        return [value for part in parts for value in part]
+
+    def _part(self, paths: Sequence[Path], pool: ThreadPoolExecutor) -> list[str | None]:
+        stamps = [_stamp(path) for path in paths]
+        known = self._recall([stamp for stamp in stamps if stamp])
+        fresh = {stamp: path for path, stamp in zip(paths, stamps, strict=True) if stamp and stamp not in known}
+        digests = zip(fresh, pool.map(_digest_or_none, fresh.values()), strict=True)
+        found = {stamp: value for stamp, value in digests if value}
+        self._remember(found)
+        known.update(found)
         return [known.get(stamp) if stamp else None for stamp in stamps]
 
     def _connect(self) -> sqlite3.Connection:
@@ -66,18 +69,11 @@ class FileDigests:
         connection.execute("create table if not exists digests (stamp text primary key, digest text)")
         return connection
 
-    def _recall(self, stamps: Iterable[str]) -> dict[str, str]:
+    def _recall(self, stamps: Sequence[str]) -> dict[str, str]:
         connection = self._connect()
         try:
-            wanted = list(stamps)
-            found: dict[str, str] = {}
-            for start in range(0, len(wanted), 500):
-                part = wanted[start : start + 500]
-                marks = ",".join("?" * len(part))
-                found.update(
-                    connection.execute(f"select stamp, digest from digests where stamp in ({marks})", part)
-                )
-            return found
+            marks = ",".join("?" * len(stamps))
+            return dict(connection.execute(f"select stamp, digest from digests where stamp in ({marks})", stamps))
         finally:
             connection.close()
 

@@ -1,0 +1,105 @@
+"""The straight line, end to end, on small pictures and the null model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from beholder.audit import AuditOptions, audit_models, measure_scores
+from beholder.benchmarks import BENCHMARKS
+from beholder.benchmarks.benchmark import MeasureOptions
+from beholder.benchmarks.custom import custom_benchmark
+from beholder.errors import DataError, UnknownName
+from beholder.prompts.prompt_set import prompt_set
+from beholder.results import SCHEMA
+from beholder.run import load_run
+from beholder.scores.fill import FillOptions
+
+WORDS = prompt_set("words", [{"text": w, "level": "words", "concept": w} for w in ("kind", "cold")])
+
+
+@pytest.fixture
+def options(tmp_path: Path, people: Callable[..., Path]) -> AuditOptions:
+    folder = people(10)
+    measure = MeasureOptions(draws=100)
+    return AuditOptions(out=tmp_path / "run", store=tmp_path / "store", dataset=f"folder:{folder}", measure=measure)
+
+
+def test_a_run_leaves_results_a_record_and_a_page(options: AuditOptions):
+    run = audit_models(["null"], [custom_benchmark(WORDS, by=("gender",))], options)
+    names = {path.name for path in options.out.iterdir()}
+    assert names == {"results.parquet", "results.csv", "run.json", "report.html"}
+    assert run.results.schema == pl.Schema(SCHEMA)
+    assert run.results.equals(pl.read_parquet(options.out / "results.parquet"))
+    assert pl.read_csv(options.out / "results.csv").height == run.results.height
+
+
+def test_a_run_can_be_read_again(options: AuditOptions):
+    run = audit_models(["null"], [custom_benchmark(WORDS)], options)
+    again = load_run(options.out)
+    assert again.record == run.record
+    assert again.results.equals(run.results)
+
+
+def test_the_record_says_what_was_audited_and_how(options: AuditOptions):
+    record = audit_models(["null", "null:3"], [custom_benchmark(WORDS)], options).record
+    assert [model["name"] for model in record.models] == ["null", "null:3"]
+    assert record.models[0]["digest"] != record.models[1]["digest"]
+    assert record.datasets[0]["images"] == 10
+    assert record.settings["draws"] == 100
+
+
+def test_a_second_run_with_the_same_command_gives_the_same_results(options: AuditOptions):
+    one = audit_models(["null"], [custom_benchmark(WORDS)], options).results
+    assert audit_models(["null"], [custom_benchmark(WORDS)], options).results.equals(one)
+
+
+def test_bad_pictures_are_listed_in_the_record(options: AuditOptions):
+    folder = Path(options.dataset.removeprefix("folder:"))
+    (folder / "00003.png").write_bytes(b"")
+    with pytest.raises(DataError, match=r"00003\.png"):
+        audit_models(["null"], [custom_benchmark(WORDS)], options)
+    lenient = AuditOptions(**{**vars(options), "fill": FillOptions(skip_bad_images=True)})
+    run = audit_models(["null"], [custom_benchmark(WORDS)], lenient)
+    (bad,) = run.record.bad_images
+    assert bad["image"].endswith("00003.png")
+    assert "0 bytes" in bad["reason"]
+    assert run.results["n"].max() == 9
+
+
+def test_finished_models_are_kept_when_a_later_one_fails(options: AuditOptions):
+    with pytest.raises(UnknownName):
+        audit_models(["null", "no such model!"], [custom_benchmark(WORDS)], options)
+    assert load_run(options.out).results["model"].unique().to_list() == ["null"]
+
+
+def test_the_embedded_world_is_audited_without_data(tmp_path: Path):
+    options = AuditOptions(out=tmp_path / "run", store=tmp_path / "s", limit=4, measure=MeasureOptions(draws=100))
+    results = audit_models(["null"], ["apa"], options).results
+    assert set(results["dataset"]) == {"glasshouse"}
+    assert {"doctors", "judges"} <= set(results.filter(metric="apa.bias_ratio")["subset"])
+    assert {"known", "strangers"} == set(results.filter(metric="apa.identity_given_image")["subset"])
+
+
+@pytest.mark.real
+def test_a_limit_and_the_null_model_on_real_photographs_give_chance(tmp_path: Path, data: Path):
+    options = AuditOptions(
+        out=tmp_path / "run", store=tmp_path / "s", data=data, limit=5, measure=MeasureOptions(draws=100)
+    )
+    results = audit_models(["null"], ["apa", "pfi"], options).results
+    category = results.filter(metric="apa.association", concept="category")
+    assert category["n"].to_list() == [5] * 5
+    assert category["value"].mean() == pytest.approx(1 / 7, abs=0.05)
+    assert set(results["benchmark"]) == {"apa", "pfi"}
+
+
+@pytest.mark.real
+def test_some_scores_are_measured_as_far_as_they_go(tmp_path: Path, data: Path, golden: Path):
+    options = AuditOptions(out=tmp_path / "run", store=tmp_path, data=data, measure=MeasureOptions(draws=100))
+    run = measure_scores(BENCHMARKS["apa"], [golden / "logits_senate.npy"], options, model="some")
+    assert set(run.results.filter(metric="apa.association")["subset"]) == {"senate"}
+    assert run.results.filter(metric="apa.bias_ratio")["n"].to_list() == [100]
+    assert any("actors/association" in line for line in run.record.left_out)
