@@ -230,9 +230,9 @@ def lip_colours(head: Head) -> tuple[Colour, Colour]:
 def draw_mouth(canvas: Canvas, head: Head) -> None:
     """The mouth from a neutral line to an open smile."""
     face, smile = head.person.face, head.person.smile
-    wide, full = face.mouth_width * (1 + 0.32 * smile), face.lip_fullness
-    corner = MOUTH_Y - 0.004 - 0.080 * smile
-    sag = 0.014 + 0.035 * smile
+    wide, full = face.mouth_width * (1 + 0.36 * smile), face.lip_fullness
+    corner = MOUTH_Y + 0.004 - 0.125 * smile
+    sag = 0.012 + 0.045 * smile
     open_by = 0.105 * max(0.0, smile - 0.45) / 0.55
     upper, lower = lip_colours(head)
     left, right = (-wide, corner), (wide, corner)

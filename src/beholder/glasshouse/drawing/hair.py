@@ -43,7 +43,7 @@ def draw_back_hair(canvas: Canvas, head: Head, paint: Image.Image, *, covered: b
         )
     elif style == "balding":
         canvas.oval(
-            HEAD_X + shift * 0.4, HEAD_Y - 0.06 * head.height, head.width * 1.06, head.height * 0.46, paint
+            HEAD_X + shift * 0.4, HEAD_Y - 0.06 * head.height, head.width * 1.03, head.height * 0.34, paint
         )
     elif style == "bun" and not covered:
         canvas.oval(
@@ -159,13 +159,19 @@ def draw_side_locks(canvas: Canvas, head: Head, paint: Image.Image, wide: float)
 
 
 def draw_side_hair(canvas: Canvas, head: Head, paint: Image.Image) -> None:
-    """Short hair at the temples of a bald head."""
+    """Short hair at the temples of a bald head; we see less of it on the side turned away."""
     for side in (-1, 1):
-        temple = head.path([(side * 0.93, -0.42), (side * 0.84, -0.26), (side * 0.88, 0.04)])
-        x = HEAD_X + side * head.width * 1.02 + 0.05 * head.width * head.sine
-        canvas.blob(
-            [*temple, (x, HEAD_Y - 0.02 * head.height), (x, HEAD_Y - 0.28 * head.height)], paint, 0.85
-        )
+        edge = HEAD_X + side * head.width * 1.01 + 0.05 * head.width * head.sine
+        inner = edge - side * head.width * (0.12 - 0.16 * max(0.0, side * head.sine))
+        high, middle, low = (HEAD_Y + head.height * y for y in (-0.40, -0.24, -0.02))
+        shape = [
+            (edge - side * 0.008, high),
+            (inner, middle),
+            (inner + side * 0.006, low),
+            (edge, low),
+            (edge, middle),
+        ]
+        canvas.blob(shape, paint, 0.85)
 
 
 def draw_strands(
