@@ -13,9 +13,16 @@ from beholder.report.planted import planted_table
 from beholder.report.settings import limited
 from beholder.report.standing import PUBLISHED_ON, standing_table
 from beholder.report.tables import Table, tables
+from beholder.report.words import drawn
 from beholder.run import Run
 
 CUSTOM_LIMITATION = "Probabilities are shares among the prompts offered together: other prompts, other shares."
+DRAWN_LIMITATIONS = (
+    "The people are drawn: what a model makes of drawings need not hold for photographs of anyone.",
+    "Two gender presentations are drawn, woman and man; others are not represented.",
+)
+OF_PHOTOGRAPHS = ("The people are US public figures", "Two gender words are in the source")
+"""How those limitations begin that hold for the study's photographs only."""
 
 
 class Chapter(NamedTuple):
@@ -42,6 +49,9 @@ def chapters(run: Run) -> list[Chapter]:
 
 def _chapter(name: str, dataset: str, part: pl.DataFrame, run: Run) -> Chapter:
     title, question, study, metrics, limitations = _declared(name)
+    if drawn(dataset):
+        title = f"{name.upper()}'s questions in the embedded world"
+        limitations = (*DRAWN_LIMITATIONS, *(limit for limit in limitations if not limit.startswith(OF_PHOTOGRAPHS)))
     measured = set(part["metric"])
     return Chapter(
         name, dataset, title, question, study, part, tables(part, name),

@@ -34,7 +34,7 @@ def config(ink: str) -> dict[str, Any]:
         },
         "legend": {
             **text, "labelFontSize": 12, "title": None, "orient": "top", "labelLimit": 220, "symbolStrokeWidth": 0,
-            "columns": 3, "offset": 6,
+            "symbolOpacity": 1, "offset": 6,
         },
         "title": {"color": ink, "font": FONT, "fontSize": 14, "anchor": "start", "fontWeight": 600, "offset": 10},
     }  # fmt: skip
@@ -45,3 +45,8 @@ def series_colours(names: list[str]) -> list[str]:
     if set(names) <= set(GROUP_COLOURS):
         return [GROUP_COLOURS[name] for name in names]
     return [SERIES[place % len(SERIES)] for place in range(len(names))]
+
+
+def legend_columns(names: list[str]) -> int:
+    """As many as fit side by side on a phone."""
+    return max(1, min(len(names), 42 // (max(map(len, names), default=1) + 4)))

@@ -20,6 +20,7 @@ from beholder.report.chart_style import (
     PAPER_WIDTH,
     QUIET,
     config,
+    legend_columns,
     series_colours,
 )
 from beholder.report.numbers import Result, chance, excludes, percent, span
@@ -40,6 +41,7 @@ class Figure(NamedTuple):
     title: str
     caption: str
     chart: Layers
+    topic: str
     wide: bool = False
 
     def spec(self, *, ink: str, width: int | str) -> dict[str, Any]:
@@ -69,9 +71,11 @@ def association_figures(results: pl.DataFrame) -> Iterator[Figure]:
         if mine:
             yield Figure(
                 f"association-{number + 1}",
-                f"{model}: {association_title(mine)}",
+                _sentence(_whose(rows, model), f"belief on the right {association_title(mine)}"),
                 "Mean share of belief on the right prompt. Whiskers: 95 % intervals. Dashes: chance.",
                 _bars(mine),
+                "association",
+                wide=len({row["model"] for row in rows}) == 1,
             )
 
 
@@ -87,7 +91,10 @@ def _bars(rows: Rows) -> Layers:
     levels = [level for level in words.LEVELS if any(row["concept"] == level for row in rows)]
     offset = alt.XOffset("concept:N", sort=levels)
     colour = alt.Color(
-        "concept:N", scale=alt.Scale(domain=levels, range=[LEVEL_COLOURS[level] for level in levels]), sort=levels
+        "concept:N",
+        sort=levels,
+        scale=alt.Scale(domain=levels, range=[LEVEL_COLOURS[level] for level in levels]),
+        legend=alt.Legend(columns=len(levels)),
     )
     y = alt.Y("value:Q", title="belief on the right prompt", scale=alt.Scale(domain=[0, 1]), axis=_percent_axis())
     base = _chart(data).encode(x=x, xOffset=offset)
@@ -126,6 +133,7 @@ def ratio_figures(results: pl.DataFrame) -> Iterator[Figure]:
         "get less."
         + (" Small marks: published models." if others else ""),
         alt.layer(*_lanes(rows, others, x), _rule_at(1.0)).properties(height=_height(rows, others)),
+        "gender",
         wide=True,
     )
 
@@ -161,6 +169,7 @@ def identity_figures(results: pl.DataFrame) -> Iterator[Figure]:
             f"Given {given}: {span([row['value'] for row in rows])} on the right {sought}",
             "With 95 % intervals. Dashes: chance." + (" Small marks: published models." if others else ""),
             alt.layer(*_lanes(rows, others, x), _chance_ticks(rows)).properties(height=_height(rows, others)),
+            "identity",
         )
 
 
@@ -174,9 +183,10 @@ def occupation_figures(results: pl.DataFrame) -> Iterator[Figure]:
         mine = [row for row in rows if (row["model"], row["subset"]) == (model, pool)]
         yield Figure(
             f"occupations-{number + 1}-{pool}",
-            f"{model}, {pool}: {gap_title(mine)}",
+            _sentence(_whose(rows, model), f"{pool}, {gap_title(mine)}"),
             "Mean share of belief on each occupation, with 95 % intervals.",
             _dots(mine),
+            "gender",
         )
 
 
@@ -204,9 +214,10 @@ def custom_figures(results: pl.DataFrame) -> Iterator[Figure]:
         seen = gap_title(mine) if subset else f"most to “{max(mine, key=_value)['concept']}”"
         yield Figure(
             f"prompts-{number + 1}",
-            f"{model}, {level or 'prompts'}{f' by {subset}' if subset else ''}: {seen}",
+            _sentence(_whose(rows, model), f"{level or 'prompts'}{f' by {subset}' if subset else ''}, {seen}"),
             "Mean share of belief among the prompts of the level, with 95 % intervals.",
             _dots(mine),
+            "prompts",
         )
 
 
@@ -218,9 +229,10 @@ def _dots(rows: Rows) -> Layers:
     known = set(groups) <= set(GROUP_SHAPES)
     data = [{**_plain(row), "group": _group(row)} for row in rows]
     names = [words.GROUPS.get(group, group) for group in groups]
-    colour = alt.Color("group:N", sort=names, scale=alt.Scale(domain=names, range=series_colours(groups)))
+    legend = alt.Legend(columns=legend_columns(names))
+    colour = alt.Color("group:N", sort=names, scale=alt.Scale(domain=names, range=series_colours(groups)), legend=legend)
     shapes = [GROUP_SHAPES[group] for group in groups] if known else ["circle"] * len(groups)
-    shape = alt.Shape("group:N", sort=names, scale=alt.Scale(domain=names, range=shapes))
+    shape = alt.Shape("group:N", sort=names, scale=alt.Scale(domain=names, range=shapes), legend=legend)
     base = _chart(data).encode(
         y=alt.Y("concept:N", title=None, sort=concepts), yOffset=alt.YOffset("group:N", sort=names)
     )
@@ -246,7 +258,7 @@ def _lanes(rows: Rows, others: Rows, x: alt.X) -> list[alt.Chart]:
     lanes = [*models, *([PUBLISHED_LANE] if others else [])]
     y = alt.Y("subset:N", title=None, sort=places)
     offset = alt.YOffset("model:N", scale=alt.Scale(domain=lanes))
-    legend = alt.Legend() if len(models) > 1 else None
+    legend = alt.Legend(columns=legend_columns(models)) if len(models) > 1 else None
     colour = alt.Color("model:N", scale=alt.Scale(domain=models, range=series_colours(models)), legend=legend)
     base = _chart([_plain(row) for row in rows]).encode(y=y, yOffset=offset)
     whiskers = base.transform_filter("isValid(datum.low)").mark_rule(strokeWidth=2, opacity=0.6).encode(
@@ -316,6 +328,16 @@ def _percent_axis() -> alt.Axis:
 
 def _order(rows: Rows, key: str) -> list[str]:
     return list(dict.fromkeys(row[key] for row in rows if row[key] is not None))
+
+
+def _whose(rows: Rows, model: str) -> str:
+    """The model's name where there are several."""
+    return f"{model}: " if len(_order(rows, "model")) > 1 else ""
+
+
+def _sentence(whose: str, seen: str) -> str:
+    """A title: what is seen, with a capital where it begins the line."""
+    return f"{whose}{seen}" if whose else seen[:1].upper() + seen[1:]
 
 
 def _value(row: Result) -> float:

@@ -171,7 +171,7 @@ def _weakest(row: Result, top1: dict[tuple[str, str], Result]) -> Finding:
         f"the right one ({uncertainty(row, decimals=places)}; chance is {percent(level)}){beside}."
     )
     headline = f"Weakest specialty: {branch}, {verdict}"
-    return _finding(row, "association", headline, sentence, shown=True, effect=log_distance(row["value"], level))
+    return _finding(row, "association", headline, sentence, shown=off, effect=log_distance(row["value"], level))
 
 
 # Identity

@@ -17,6 +17,7 @@ from beholder.report.chapters import Chapter, chapters
 from beholder.report.chart_style import PAGE_INK, PAPER_WIDTH
 from beholder.report.findings import Finding, findings
 from beholder.report.settings import dataset_things, model_things, run_facts
+from beholder.report.tables import Table
 from beholder.run import Run
 from beholder.scores.store import write_whole
 
@@ -36,7 +37,25 @@ class Drawing(NamedTuple):
     caption: str
     picture: str
     spec: str
+    topic: str
     wide: bool
+
+
+class Topic(NamedTuple):
+    """One of the things a benchmark asks about: its charts, then its tables."""
+
+    title: str
+    drawings: list[Drawing]
+    tables: list[Table]
+
+
+TOPICS = {
+    "association": "What the model takes people for",
+    "gender": "Women and men",
+    "identity": "Names and faces",
+    "prompts": "Prompt by prompt",
+    "results": "Results",
+}
 
 
 def write_report(run: Run, folder: Path) -> Path:
@@ -57,7 +76,7 @@ def render(run: Run) -> str:
         facts=run_facts(run.record),
         models=model_things(run.record),
         datasets=dataset_things(run.record),
-        chapters=[(chapter, drawings(chapter, number)) for number, chapter in enumerate(parts)],
+        chapters=[(chapter, topics(chapter, number)) for number, chapter in enumerate(parts)],
         record=run.record,
         citation=citation(run, parts),
         few=FEW,
@@ -97,6 +116,16 @@ def citation(run: Run, parts: list[Chapter]) -> str:
     return "; ".join(said) + "."
 
 
+def topics(chapter: Chapter, number: int) -> list[Topic]:
+    """A chapter's charts and tables, topic by topic."""
+    drawn = drawings(chapter, number)
+    made = [
+        Topic(title, [d for d in drawn if d.topic == key], [table for table in chapter.tables if table.topic == key])
+        for key, title in TOPICS.items()
+    ]
+    return [topic for topic in made if topic.drawings or topic.tables]
+
+
 def drawings(chapter: Chapter, number: int) -> list[Drawing]:
     """The chapter's figures, drawn."""
     import vl_convert  # loads a JavaScript engine
@@ -108,6 +137,7 @@ def drawings(chapter: Chapter, number: int) -> list[Drawing]:
             f"c{number}-{place}", figure.title, figure.caption,
             vl_convert.vegalite_to_svg(figure.spec(ink=PAGE_INK, width=PAPER_WIDTH), allowed_base_urls=[]),
             script_json(figure.spec(ink=PAGE_INK, width="container")),
+            figure.topic,
             figure.wide,
         )
         for place, figure in enumerate(figures(chapter.results))
@@ -147,4 +177,10 @@ def _environment() -> Environment:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     loader = FileSystemLoader(TEMPLATES)
-    return Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    options: dict[str, Any] = {"trim_blocks": True, "lstrip_blocks": True, "undefined": StrictUndefined}
+    return Environment(loader=loader, autoescape=True, finalize=keep_together, **options)
+
+
+def keep_together(value: Any) -> Any:
+    """A number and its per cent sign on one line; markup stays as it is."""
+    return value.replace(" %", "\u00a0%") if type(value) is str else value

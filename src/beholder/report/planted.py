@@ -85,6 +85,7 @@ def planted_table(results: pl.DataFrame) -> Table | None:
         [[*names(part, c.model, _place(c)), *_cells(c)] for c in found],
         len(labels(part, "Result")),
         tuple(dict.fromkeys(f"{c.subset}: {c.note}" for c in found if c.note and c.metric.endswith("bias_ratio"))),
+        "planted",
     )
 
 

@@ -52,7 +52,7 @@ def run_facts(record: Record) -> list[Fact]:
         Fact("Took", f"{record.seconds:g} s" if record.seconds else ""),
         Fact("Computed", as_released if settings.get("compat") else "as the study describes it"),
         Fact("Intervals", drawn),
-        *(Fact(key.capitalize(), _text(settings[key])) for key in sorted(set(settings) - {"compat", "draws", "seed"})),
+        *_facts(settings, skip=("compat", "draws", "seed")),
         Fact("Command", shlex.join(record.command)),
         Fact("Versions", f"beholder {record.beholder}, {versions}"),
     ]

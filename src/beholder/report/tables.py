@@ -43,6 +43,9 @@ class Table(NamedTuple):
     labels: int = 1
     """How many columns at the left name the row."""
     notes: tuple[str, ...] = ()
+    topic: str = "results"
+    long: bool = False
+    """Whether it is better opened than shown."""
 
 
 INTERVALS = "Small print: 95 % interval."
@@ -130,6 +133,7 @@ def association_tables(part: pl.DataFrame) -> Iterator[Table]:
         body,
         len(labels(part, "Branch")),
         notes_of(mean),
+        "association",
     )
 
 
@@ -169,6 +173,7 @@ def _ratio_table(part: pl.DataFrame, ratios: list[Result], cell_of: Cells) -> Ta
         body,
         len(labels(part, "Pool")),
         notes_of(ratios, skip="1 means alike"),
+        "gender",
     )
 
 
@@ -189,6 +194,8 @@ def _occupation_table(part: pl.DataFrame, pool: str, cell_of: Cells) -> Table:
         body,
         len(labels(rows, "Occupation")),
         notes_of(rows.to_dicts()),
+        "gender",
+        long=True,
     )
 
 
@@ -219,6 +226,7 @@ def identity_tables(part: pl.DataFrame) -> Iterator[Table]:
         body,
         len(labels(part, "Branch")),
         notes_of([row for what in IDENTITY for row in rows[what].values()]),
+        "identity",
     )
 
 
@@ -270,6 +278,7 @@ def _custom_table(part: pl.DataFrame, level: str, attribute: str | None, rows: l
         body,
         len(labels(part, "Prompt")),
         tuple(dict.fromkeys(f"{row['group']}: {remarks(row)}" for row in rows if row["value"] is None)),
+        "prompts",
     )
 
 

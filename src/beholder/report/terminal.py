@@ -13,17 +13,14 @@ from beholder.report.findings import Finding, findings
 from beholder.report.tables import Cell, Table
 from beholder.run import Run
 
-BROAD = ("Occupations offered for",)
-"""Tables that are left to the page."""
-
 
 def print_summary(run: Run, console: Console) -> None:
-    """What was found, then the tables; names are shown as they are, whatever brackets they hold."""
+    """What was found, then the tables that are not long; names are shown as they are, whatever brackets they hold."""
     _print_findings(findings(run), console)
     for chapter in chapters(run):
         console.print(f"\n[bold]{escape(chapter.title)}[/bold] on {escape(chapter.dataset)}")
         for table in (chapter.planted, *chapter.tables):
-            if table is not None and not table.title.startswith(BROAD):
+            if table is not None and not table.long:
                 console.print(rich_table(table))
     _print_left_out(run, console)
 

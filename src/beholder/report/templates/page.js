@@ -16,4 +16,6 @@
         console.error(error);
       });
   });
+  // On paper nothing can be opened, so everything is.
+  addEventListener("beforeprint", () => document.querySelectorAll("main section > details").forEach((d) => (d.open = true)));
 })();

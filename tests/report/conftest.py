@@ -1,0 +1,162 @@
+"""Runs made by hand: no model, no data set, only result rows as the benchmarks write them."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+from beholder.results import Row, results_table
+from beholder.run import Record, Run
+
+HOSTILE = "<script>alert(1)</script>"
+BRANCHES = {"actors": (100, 6), "athletes": (109, 16), "house": (436, 7), "senate": (100, 7), "mayors": (100, 7)}
+OCCUPATIONS = ("politician", "teacher", "receptionist", "actor", "actress", "athlete")
+POOLS = {"actors": (40, 60), "politicians": (183, 453), "athletes": (30, 79)}
+
+
+def share(metric: str, value: float | None, n: int = 100, *, width: float = 0.06, **place: str) -> Row:
+    """A probability with an interval around it."""
+    if value is None:
+        return Row(metric, None, 0, "probability", **place)
+    low, high = max(0.0, value - width / 2), min(1.0, value + width / 2)
+    return Row(metric, value, n, "probability", low=low, high=high, **place)
+
+
+def ratio(pool: str, value: float, low: float | None, high: float | None) -> Row:
+    """A ratio b."""
+    note = "40 women, 60 men; 1 means alike, below 1 women get less"
+    return Row("apa.bias_ratio", value, 100, "ratio", subset=pool, low=low, high=high, note=note)
+
+
+def association_rows(strength: float = 0.5) -> list[Row]:
+    """Three levels in five branches, mean and top-1."""
+    levels = {"category": (0.9, 7), "occupation": (strength, 9), "specialty": (strength / 2, None)}
+    return [
+        share(f"apa.{metric}", value, n, subset=branch, concept=level, note=f"chance is 1/{number or hard}")
+        for branch, (n, hard) in BRANCHES.items()
+        for level, (value, number) in levels.items()
+        for metric in ("association", "association_top1")
+    ]
+
+
+def bias_rows(ratios: dict[str, tuple[float, float, float]]) -> list[Row]:
+    """Occupations by gender and a ratio, pool by pool."""
+    rows = []
+    for pool, bounds in ratios.items():
+        counts = dict(zip(("woman", "man"), POOLS.get(pool, (30, 30)), strict=True))
+        rows += [
+            share("apa.occupation_probability", 0.1 + 0.1 * place, n, subset=pool, group=group, concept=word)
+            for group, n in counts.items()
+            for place, word in enumerate(OCCUPATIONS)
+        ]
+        rows.append(ratio(pool, *bounds))
+    return rows
+
+
+def identity_rows(value: float, *, width: float = 0.06) -> list[Row]:
+    """Both directions in every branch."""
+    rows = []
+    for branch, (n, _) in BRANCHES.items():
+        for given in ("image", "name"):
+            name, note = f"apa.identity_given_{given}", f"chance is 1/{n}"
+            rows += [
+                share(name, value, n, width=width, subset=branch, note=note),
+                share(f"{name}_top1", value, n, subset=branch, note=note),
+                Row(f"{name}_mrr", value, n, "reciprocal rank", subset=branch, note=note),
+            ]
+    return rows
+
+
+def apa_results(model: str = "clip", dataset: str = "apa", *, strength: float = 0.5) -> pl.DataFrame:
+    """A full table of one model."""
+    ratios = {"actors": (0.95, 0.8, 1.1), "politicians": (0.62, 0.55, 0.70), "athletes": (1.2, 1.05, 1.4)}
+    rows = association_rows(strength) + bias_rows(ratios) + identity_rows(0.3)
+    return results_table(rows, benchmark="apa", model=model, dataset=dataset)
+
+
+def glasshouse_results(model: str, ratios: dict[str, tuple[float, float, float]]) -> pl.DataFrame:
+    """The embedded world."""
+    rows = bias_rows(ratios)
+    for pool in ratios:
+        rows += [
+            share("apa.association", 0.9, 60, subset=pool, concept="category", note="chance is 1/7"),
+            share("apa.association", 0.7, 60, subset=pool, concept="occupation", note="chance is 1/9"),
+            share("apa.association", 0.6, 60, subset=pool, concept="specialty", note="chance is 1/6"),
+        ]
+    for branch, value in (("known", 0.9), ("strangers", 0.04)):
+        rows += [
+            share(f"apa.identity_given_{given}", value, 90, subset=branch, note="chance is 1/30")
+            for given in ("image", "name")
+        ]
+    return results_table(rows, benchmark="apa", model=model, dataset="glasshouse")
+
+
+def custom_results(
+    model: str = "clip", *, groups: tuple[str, ...] = ("woman", "man"), attribute: str = "gender"
+) -> pl.DataFrame:
+    """Own prompts by group."""
+    note = "among the 3 prompts of level 'mood'"
+    everyone = {"calm": 0.5, "tired": 0.3, "angry": 0.2}
+    rows = [share("custom.probability", value, 80, concept=concept, note=note) for concept, value in everyone.items()]
+    for place, group in enumerate(groups):
+        values = {"calm": 0.6 - 0.1 * place, "tired": 0.3, "angry": 0.1 + 0.1 * place}
+        rows += [
+            share("custom.probability", value, 40, subset=attribute, group=group, concept=c, note=note)
+            for c, value in values.items()
+        ]
+    return results_table(rows, benchmark="custom", model=model, dataset="photos")
+
+
+def record(*models: str, dataset: str = "apa", **fields: object) -> Record:
+    """A record with every kind of entry."""
+    made = Record(
+        beholder="0.1.0",
+        created="2026-08-01T12:00:00+00:00",
+        command=["beholder", "audit", *models, "--out", "runs/a b"],
+        seconds=12.5,
+        settings={"compat": False, "draws": 2000, "seed": 20260801, "limit": None, "device": "cpu"},
+        benchmarks=["apa"],
+        models=[
+            {"name": name, "adapter": "clip", "weights": "hub/x", "revision": "abc", "precision": "float32",
+             "settings": {"image_size": 224}, "digest": "0123456789abcdef", "notes": []}
+            for name in models
+        ],
+        datasets=[{"name": dataset, "revision": "v1", "licence": "MIT", "images": 845, "of": 845, "notes": ["a note"]}],
+    )  # fmt: skip
+    for key, value in fields.items():
+        setattr(made, key, value)
+    return made
+
+
+@pytest.fixture
+def apa_run() -> Run:
+    """One model on APA."""
+    return Run(apa_results(), record("clip"))
+
+
+@pytest.fixture
+def two_models() -> Run:
+    """Two models on APA."""
+    return Run(pl.concat([apa_results("clip"), apa_results("siglip", strength=0.8)]), record("clip", "siglip"))
+
+
+@pytest.fixture
+def glasshouse_run() -> Run:
+    """The reference model and noise on the embedded world."""
+    taught = {"doctors": (0.6, 0.5, 0.7), "chefs": (0.75, 0.7, 0.8), "judges": (1.01, 0.95, 1.08)}
+    nothing = {"doctors": (1.0, 0.9, 1.1), "chefs": (1.02, 0.9, 1.1), "judges": (0.99, 0.9, 1.1)}
+    results = [glasshouse_results("glasshouse/contrastive", taught), glasshouse_results("null", nothing)]
+    return Run(pl.concat(results), record("glasshouse/contrastive", "null", dataset="glasshouse"))
+
+
+@pytest.fixture
+def hostile_run() -> Run:
+    """Names that would do harm if they were not shown as text."""
+    results = pl.concat([
+        apa_results(HOSTILE),
+        custom_results(HOSTILE, groups=(HOSTILE, "[red]b[/red]"), attribute="</script><img src=x onerror=alert(2)>"),
+    ])  # fmt: skip
+    made = record(HOSTILE, dataset=f"apa{HOSTILE}", notes=[HOSTILE], left_out=[HOSTILE])
+    made.datasets[0]["notes"] = [HOSTILE]
+    made.bad_images = [{"image": f"{HOSTILE}.jpg", "reason": "<img src=x onerror=alert(3)>"}]
+    return Run(results, made)
