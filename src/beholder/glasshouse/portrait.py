@@ -34,7 +34,7 @@ from beholder.glasshouse.drawing.wardrobe import (
     draw_worn_over_clothes,
 )
 
-RENDERER_VERSION = "1"
+RENDERER_VERSION = "2"
 PRESENTATIONS = ("woman", "man")
 RANGES = {"age": (20, 80), "skin_tone": (1, 10), "smiling": (0, 4), "lighting": (-2, 2), "pose": (-2, 2)}
 IDENTITIES = 2**31
