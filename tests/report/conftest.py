@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import polars as pl
 import pytest
 
@@ -99,7 +101,7 @@ def custom_results(
     everyone = {"calm": 0.5, "tired": 0.3, "angry": 0.2}
     rows = [share("custom.probability", value, 80, concept=concept, note=note) for concept, value in everyone.items()]
     for place, group in enumerate(groups):
-        values = {"calm": 0.6 - 0.1 * place, "tired": 0.3, "angry": 0.1 + 0.1 * place}
+        values = {"calm": 0.6 - 0.15 * place, "tired": 0.3 + 0.05 * place, "angry": 0.1 + 0.1 * place}
         rows += [
             share("custom.probability", value, 40, subset=attribute, group=group, concept=c, note=note)
             for c, value in values.items()
@@ -160,3 +162,23 @@ def hostile_run() -> Run:
     made.datasets[0]["notes"] = [HOSTILE]
     made.bad_images = [{"image": f"{HOSTILE}.jpg", "reason": "<img src=x onerror=alert(3)>"}]
     return Run(results, made)
+
+
+@pytest.fixture
+def custom_run() -> Run:
+    """Own prompts by gender."""
+    return Run(custom_results(), record("clip", dataset="photos"))
+
+
+@pytest.fixture
+def make() -> SimpleNamespace:
+    """What tests build single rows with."""
+    return SimpleNamespace(
+        share=share, ratio=ratio, association=association_rows, bias=bias_rows, identity=identity_rows,
+        apa=apa_results, record=record, run=run_of, hostile=HOSTILE,
+    )  # fmt: skip
+
+
+def run_of(*rows: Row, dataset: str = "apa", model: str = "clip") -> Run:
+    """A run that holds these rows."""
+    return Run(results_table(rows, benchmark="apa", model=model, dataset=dataset), record(model, dataset=dataset))

@@ -230,7 +230,8 @@ def _dots(rows: Rows) -> Layers:
     data = [{**_plain(row), "group": _group(row)} for row in rows]
     names = [words.GROUPS.get(group, group) for group in groups]
     legend = alt.Legend(columns=legend_columns(names))
-    colour = alt.Color("group:N", sort=names, scale=alt.Scale(domain=names, range=series_colours(groups)), legend=legend)
+    colours = alt.Scale(domain=names, range=series_colours(groups))
+    colour = alt.Color("group:N", sort=names, scale=colours, legend=legend)
     shapes = [GROUP_SHAPES[group] for group in groups] if known else ["circle"] * len(groups)
     shape = alt.Shape("group:N", sort=names, scale=alt.Scale(domain=names, range=shapes), legend=legend)
     base = _chart(data).encode(

@@ -80,8 +80,9 @@ def planted_table(results: pl.DataFrame) -> Table | None:
     return Table(
         "Planted beside recovered",
         "What follows from the captions that the reference model was trained on, and what this audit measures; small "
-        "print: 95 % interval. A trained model comes near what its captions imply, not exactly to it.",
-        [*labels(part, "Result"), "n", "Planted", "Recovered", "In the interval"],
+        "print: 95 % interval. A trained model comes near what its captions imply, not exactly to it; "
+        "100 % is a limit that no softmax reaches.",
+        [*labels(part, "Result"), "n", "Planted", "Recovered", "Inside the interval"],
         [[*names(part, c.model, _place(c)), *_cells(c)] for c in found],
         len(labels(part, "Result")),
         tuple(dict.fromkeys(f"{c.subset}: {c.note}" for c in found if c.note and c.metric.endswith("bias_ratio"))),
@@ -101,5 +102,6 @@ def _cells(found: Comparison) -> list[Cell]:
     is_ratio = found.metric.endswith("ratio")
     planted_cell = Cell(ratio(found.planted) if is_ratio else percent(found.planted, 1))
     recovered = ratio_cell(row) if is_ratio else percent_cell(row, strong=True)
-    holds = {True: "yes", False: "no", None: "—"}[found.holds]
+    limit = not is_ratio and found.planted >= 1
+    holds = "limit" if limit else {True: "yes", False: "no", None: "—"}[found.holds]
     return [Cell(str(found.n)), planted_cell, recovered, Cell(holds)]

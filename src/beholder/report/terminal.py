@@ -61,8 +61,8 @@ def _print_left_out(run: Run, console: Console) -> None:
     for line in record.left_out:
         console.print(f"[dim]Left out: {escape(line)}[/dim]")
     if record.bad_images:
-        first = record.bad_images[0]
+        first, number = record.bad_images[0], len(record.bad_images)
         console.print(
-            f"[yellow]{len(record.bad_images)} images could not be read[/yellow], such as "
+            f"[yellow]{number} image{'s' if number > 1 else ''} could not be read[/yellow], such as "
             f"{escape(first['image'])}: {escape(first['reason'])}"
         )

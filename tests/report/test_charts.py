@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from beholder.report.charts import figures, gap_title, ratio_title
+from beholder.report.files import save_charts
+from beholder.run import Run
+
+
+def test_every_kind_of_result_has_a_figure(apa_run: Run) -> None:
+    names = [figure.name for figure in figures(apa_run.results)]
+    assert names == [
+        "association-1", "women-over-men",
+        "occupations-1-actors", "occupations-2-politicians", "occupations-3-athletes",
+        "identity-given-image", "identity-given-name",
+    ]  # fmt: skip
+
+
+def test_published_neighbours_are_drawn_on_apa_only(apa_run: Run, glasshouse_run: Run) -> None:
+    for run, there in ((apa_run, True), (glasshouse_run, False)):
+        text = json.dumps([figure.spec(ink="black", width=300) for figure in figures(run.results)])
+        assert ("SigLIP-p16-224" in text) is there
+
+
+def test_titles_say_what_is_seen(apa_run: Run, custom_run: Run) -> None:
+    ratios = apa_run.results.filter(metric="apa.bias_ratio").to_dicts()
+    assert ratio_title(ratios) == "Women over men: the interval excludes 1 for politicians and athletes"
+    groups = custom_run.results.filter(subset="gender").to_dicts()
+    assert gap_title(groups) == "widest gap at “calm”, women 60 % and men 45 %"
+
+
+def test_a_gap_is_not_claimed_where_intervals_meet(apa_run: Run) -> None:
+    rows = apa_run.results.filter(metric="apa.occupation_probability", subset="actors").to_dicts()
+    assert gap_title(rows) == "the intervals overlap everywhere"
+
+
+def test_charts_are_saved_as_svg_and_png(custom_run: Run, tmp_path: Path) -> None:
+    paths = save_charts(custom_run, tmp_path)
+    assert [path.name for path in paths] == ["custom-photos-prompts-1.svg", "custom-photos-prompts-1.png"]
+    assert paths[0].read_bytes().startswith(b"<svg")
+    assert paths[1].read_bytes().startswith(b"\x89PNG")
+
+
+def test_results_without_values_have_no_figure() -> None:
+    assert figures(Run().results) == []

@@ -1,0 +1,138 @@
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from beholder.report.page import render, script_json, write_report
+from beholder.run import Run
+
+CHROMIUM = Path("/usr/bin/chromium")
+
+
+def test_everything_from_data_is_escaped(hostile_run: Run) -> None:
+    page = render(hostile_run)
+    assert "<script>alert" not in page
+    assert "<img src=x" not in page
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
+
+
+def test_json_in_scripts_cannot_end_them() -> None:
+    assert script_json(["</script>", "a&b"]) == '["\\u003c/script\\u003e", "a\\u0026b"]'
+
+
+def test_the_page_shows_settings_and_traces(apa_run: Run) -> None:
+    page = render(apa_run)
+    for text in ("0123456789abcdef", "seed 20260801", "2000 draws", "runs/a b", 'href="results.csv"', "MIT", "a note"):
+        assert text in page
+
+
+def test_nothing_on_the_page_points_to_the_network(apa_run: Run) -> None:
+    without_scripts = re.sub(r"<script.*?</script>", "", render(apa_run), flags=re.DOTALL)
+    assert not re.search(r"""(src|href)=["']?https?:""", without_scripts)
+
+
+def test_an_empty_run_still_has_a_page(tmp_path: Path) -> None:
+    path = write_report(Run(), tmp_path)
+    assert "Nothing could be measured" in path.read_text(encoding="utf-8")
+
+
+def test_long_lists_of_bad_images_are_closed(apa_run: Run) -> None:
+    apa_run.record.bad_images = [{"image": f"{i}.jpg", "reason": "cut short"} for i in range(9)]
+    page = render(apa_run)
+    assert re.search(r"<details>\s*<summary>Images that could not be read \(9\)", page)
+
+
+def test_importing_the_page_loads_neither_altair_nor_the_chart_engine() -> None:
+    code = "import sys, beholder.report.page; print([m for m in ('altair', 'vl_convert') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+# In a browser
+
+
+class Visit:
+    """A page that was opened, and what it did."""
+
+    def __init__(self, page: Any) -> None:
+        self.page = page
+        self.messages: list[str] = []
+        self.requests: list[str] = []
+        self.dialogs: list[str] = []
+        page.on("console", lambda message: self.messages.append(message.text))
+        page.on("pageerror", lambda error: self.messages.append(str(error)))
+        page.on("request", lambda request: self.requests.append(request.url))
+        page.on("dialog", self._dismiss)
+
+    def _dismiss(self, dialog: Any) -> None:
+        self.dialogs.append(dialog.message)
+        dialog.dismiss()
+
+    def open(self, path: Path) -> None:
+        self.page.goto(path.as_uri())
+        self.page.wait_for_function(
+            "document.querySelectorAll('.view.drawn').length === document.querySelectorAll('.view').length"
+        )
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    if not CHROMIUM.exists():
+        if os.environ.get("CI"):
+            pytest.fail(f"{CHROMIUM} is missing, and CI must see the page in a browser")
+        pytest.skip(f"{CHROMIUM} is missing")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=str(CHROMIUM), args=["--no-sandbox"])
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture
+def visit(browser: Any) -> Iterator[Visit]:
+    page = browser.new_page(viewport={"width": 390, "height": 800})
+    yield Visit(page)
+    page.close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["two_models", "glasshouse_run", "custom_run", "hostile_run"])
+def test_the_page_opens_from_disk_and_draws(
+    name: str, visit: Visit, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    path = write_report(request.getfixturevalue(name), tmp_path)
+    visit.open(path)
+    assert visit.messages == []
+    assert [url for url in visit.requests if url != path.as_uri() and not url.startswith(("data:", "blob:"))] == []
+    marks = visit.page.eval_on_selector_all(
+        ".view", "views => views.map(v => v.querySelectorAll('svg .mark-rect path, svg .mark-symbol path').length)"
+    )
+    assert marks
+    assert all(marks)
+    assert visit.page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+@pytest.mark.slow
+def test_hostile_names_show_as_text(hostile_run: Run, visit: Visit, tmp_path: Path) -> None:
+    visit.open(write_report(hostile_run, tmp_path))
+    assert visit.dialogs == []
+    assert "<script>alert(1)</script>" in visit.page.inner_text("h1")
+    assert "<img src=x onerror=alert(3)>" in visit.page.inner_text("#left-out")
+    assert visit.page.query_selector("img") is None
+
+
+@pytest.mark.slow
+def test_without_scripts_the_still_pictures_stay(apa_run: Run, browser: Any, tmp_path: Path) -> None:
+    context = browser.new_context(java_script_enabled=False, viewport={"width": 390, "height": 800})
+    page = context.new_page()
+    page.goto(write_report(apa_run, tmp_path).as_uri())
+    assert page.locator(".view svg").count() == page.locator(".view").count() > 0
+    context.close()

@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+import io
+
+from rich.console import Console
+
+from beholder.report.terminal import print_summary
+from beholder.run import Run
+
+
+def summary(run: Run, width: int = 120) -> str:
+    console = Console(file=io.StringIO(), width=width, color_system=None)
+    print_summary(run, console)
+    return console.file.getvalue()  # type: ignore[attr-defined]
+
+
+def test_the_summary_says_what_was_found(apa_run: Run) -> None:
+    text = summary(apa_run)
+    assert "Women among politicians get less." in text
+    assert "Names and faces" in text
+    assert "Occupations offered for" not in text
+
+
+def test_names_with_brackets_are_shown_as_they_are(hostile_run: Run) -> None:
+    text = summary(hostile_run, 200)
+    assert "<script>alert(1)</script>" in text
+    assert "[red]b[/red]" in text
+
+
+def test_bad_images_are_counted_and_one_is_named(hostile_run: Run) -> None:
+    assert "1 image could not be read, such as <script>" in summary(hostile_run, 200)
+
+
+def test_an_empty_run_says_so() -> None:
+    assert "Nothing could be measured." in summary(Run())
