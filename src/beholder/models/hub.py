@@ -47,13 +47,18 @@ def _download(repository: str, revision: str, patterns: list[str]) -> str:
                 repository, revision=revision, allow_patterns=patterns, ignore_patterns=["*/*"]
             )
         )
-    except (OSError, ValueError, RuntimeError) as error:
-        raise ModelError(_explain(repository, revision, error, huggingface_hub.errors)) from error
     except Exception as error:
-        # The hub client's own and its HTTP library's errors share no base; anything else is ours to see.
-        if type(error).__module__.split(".")[0] not in ("huggingface_hub", "httpx", "httpcore", "requests"):
+        if not _is_the_hubs(error, huggingface_hub.errors):
             raise
         raise ModelError(_explain(repository, revision, error, huggingface_hub.errors)) from error
+
+
+def _is_the_hubs(error: Exception, errors: Any) -> bool:
+    """Whether the hub, the network or the disk is at fault; the client's errors have no base of their own."""
+    http_error = errors.HfHubHTTPError.__mro__[
+        1
+    ]  # of the HTTP library, which changes with the client's version
+    return isinstance(error, http_error | OSError) or type(error).__module__.startswith("huggingface_hub")
 
 
 def _explain(repository: str, revision: str, error: Exception, errors: Any) -> str:
@@ -67,9 +72,11 @@ def _explain(repository: str, revision: str, error: Exception, errors: Any) -> s
             f"The hub has no model {repository}, and there is no folder of that name here.\n"
             "If the model is private or gated, log in with `hf auth login`."
         )
+    if isinstance(error, errors.HFValidationError):
+        return f"'{repository}' is no name that a hub model can have ({_first_line(error)})."
     return (
         f"{asked} is not on this machine, neither as a folder nor fetched before, "
-        f"and the hub cannot be reached ({_first_line(error)}).\n"
+        f"and cannot be fetched from the hub ({_first_line(error)}).\n"
         f"Without a network: on a machine that has one, run\n"
         f"    hf download {repository} --local-dir {repository.replace('/', '--')}\n"
         "copy that folder here and name it in place of the hub's name, "
