@@ -3,8 +3,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from beholder.report.charts import figures, gap_title, ratio_title
-from beholder.report.files import save_charts
+from beholder.report.charts import figures, gap_title, ratio_title, save_charts
 from beholder.run import Run
 
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import io
 
+import pytest
 from rich.console import Console
 
 from beholder.report.terminal import print_summary
@@ -33,3 +34,16 @@ def test_bad_images_are_counted_and_one_is_named(hostile_run: Run) -> None:
 
 def test_an_empty_run_says_so() -> None:
     assert "Nothing could be measured." in summary(Run())
+
+
+@pytest.mark.parametrize("columns", [60, 80, 100, 200])
+def test_no_value_is_broken_in_a_narrow_terminal(two_models: Run, columns: int) -> None:
+    lines = summary(two_models, columns).splitlines()
+    assert max(map(len, lines)) <= columns
+    assert any(line.startswith("athletes ") and "90.0 %" in line for line in lines)
+
+
+def test_several_models_get_a_table_each(two_models: Run) -> None:
+    text = summary(two_models)
+    assert "Right answer, level by level: clip" in text
+    assert "Right answer, level by level: siglip" in text

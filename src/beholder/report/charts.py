@@ -6,32 +6,35 @@ landmarks (chance, 1) and published neighbours stand beside the values, never in
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import altair as alt
 import polars as pl
 
 from beholder.report import words
-from beholder.report.chart_style import (
-    GROUP_SHAPES,
-    LEVEL_COLOURS,
-    PAPER_INK,
-    PAPER_WIDTH,
-    QUIET,
-    config,
-    legend_columns,
-    series_colours,
+from beholder.report.chart_style import PAPER_INK, PAPER_WIDTH, config
+from beholder.report.marks import (
+    Layers,
+    Rows,
+    bars,
+    chance_ticks,
+    dots,
+    group_name,
+    height,
+    lanes,
+    order,
+    percent_axis,
+    rule_at,
+    value_of,
 )
-from beholder.report.numbers import Result, chance, excludes, percent, span
+from beholder.report.numbers import excludes, percent, span
 from beholder.report.standing import standings
 from beholder.report.tables import IDENTITY, level_of, rows_of
-
-Rows = list[Result]
-Layers = alt.LayerChart | alt.FacetChart
-"""What altair says layers may become; ours are never facetted."""
-LANE = 15
-"""Height of one lane in pixels."""
+from beholder.run import Run
+from beholder.scores.store import write_whole
 
 
 class Figure(NamedTuple):
@@ -60,6 +63,23 @@ def figures(results: pl.DataFrame) -> list[Figure]:
     return [figure for make in makers for figure in make(results)]
 
 
+def save_charts(run: Run, folder: Path) -> list[Path]:
+    """Every chart as `<benchmark>-<dataset>-<name>.svg` and `.png`, for a paper; returns the paths."""
+    import vl_convert
+
+    paths = []
+    for (benchmark, dataset), part in run.results.group_by(["benchmark", "dataset"], maintain_order=True):
+        for figure in figures(part):
+            stem, spec = re.sub(r"[^\w.-]+", "-", f"{benchmark}-{dataset}-{figure.name}"), figure.paper()
+            for ending, data in (
+                ("svg", vl_convert.vegalite_to_svg(spec, allowed_base_urls=[]).encode()),
+                ("png", vl_convert.vegalite_to_png(spec, scale=3, allowed_base_urls=[])),
+            ):
+                paths.append(folder / f"{stem}.{ending}")
+                write_whole(paths[-1], data)
+    return paths
+
+
 # Association
 
 
@@ -73,7 +93,7 @@ def association_figures(results: pl.DataFrame) -> Iterator[Figure]:
                 f"association-{number + 1}",
                 _sentence(_whose(rows, model), f"belief on the right {association_title(mine)}"),
                 "Mean share of belief on the right prompt. Whiskers: 95 % intervals. Dashes: chance.",
-                _bars(mine),
+                bars(mine),
                 "association",
                 wide=len({row["model"] for row in rows}) == 1,
             )
@@ -83,30 +103,6 @@ def association_title(rows: Rows) -> str:
     """What the bars show."""
     ranges = {level: [row["value"] for row in rows if row["concept"] == level] for level in words.LEVELS}
     return ", ".join(f"{level} {span(values)}" for level, values in ranges.items() if values)
-
-
-def _bars(rows: Rows) -> Layers:
-    data = [{**_plain(row), "chance": chance(row)} for row in rows]
-    x = alt.X("subset:N", title=None, sort=_order(rows, "subset"), axis=alt.Axis(labelAngle=0))
-    levels = [level for level in words.LEVELS if any(row["concept"] == level for row in rows)]
-    offset = alt.XOffset("concept:N", sort=levels)
-    colour = alt.Color(
-        "concept:N",
-        sort=levels,
-        scale=alt.Scale(domain=levels, range=[LEVEL_COLOURS[level] for level in levels]),
-        legend=alt.Legend(columns=len(levels)),
-    )
-    y = alt.Y("value:Q", title="belief on the right prompt", scale=alt.Scale(domain=[0, 1]), axis=_percent_axis())
-    base = _chart(data).encode(x=x, xOffset=offset)
-    return alt.layer(
-        base.mark_bar(cornerRadiusEnd=2).encode(y=y, color=colour, tooltip=_tooltip("subset", "concept")),
-        base.transform_filter("isValid(datum.low)").mark_rule(strokeWidth=1.5, color="currentColor").encode(
-            y="low:Q", y2="high:Q"
-        ),
-        base.transform_filter("isValid(datum.chance)").mark_tick(thickness=2, color=QUIET, bandSize=14).encode(
-            y="chance:Q"
-        ),
-    ).properties(height=240)  # fmt: skip
 
 
 # Gender ratio
@@ -132,7 +128,7 @@ def ratio_figures(results: pl.DataFrame) -> Iterator[Figure]:
         "Probability of the right occupation, women over men, with 95 % intervals. Line: 1, alike; left of it women "
         "get less."
         + (" Small marks: published models." if others else ""),
-        alt.layer(*_lanes(rows, others, x), _rule_at(1.0)).properties(height=_height(rows, others)),
+        alt.layer(*lanes(rows, others, x), rule_at(1.0)).properties(height=height(rows, others)),
         "gender",
         wide=True,
     )
@@ -162,18 +158,18 @@ def identity_figures(results: pl.DataFrame) -> Iterator[Figure]:
             continue
         others = _others(results, what)
         x = alt.X(
-            "value:Q", title=f"belief on the right {sought}", scale=alt.Scale(domain=[0, 1]), axis=_percent_axis()
+            "value:Q", title=f"belief on the right {sought}", scale=alt.Scale(domain=[0, 1]), axis=percent_axis()
         )
         yield Figure(
             what.replace("_", "-"),
             f"Given {given}: {span([row['value'] for row in rows])} on the right {sought}",
             "With 95 % intervals. Dashes: chance." + (" Small marks: published models." if others else ""),
-            alt.layer(*_lanes(rows, others, x), _chance_ticks(rows)).properties(height=_height(rows, others)),
+            alt.layer(*lanes(rows, others, x), chance_ticks(rows)).properties(height=height(rows, others)),
             "identity",
         )
 
 
-# Occupations, and own prompts: dots of several groups
+# Occupations, and own prompts
 
 
 def occupation_figures(results: pl.DataFrame) -> Iterator[Figure]:
@@ -185,22 +181,20 @@ def occupation_figures(results: pl.DataFrame) -> Iterator[Figure]:
             f"occupations-{number + 1}-{pool}",
             _sentence(_whose(rows, model), f"{pool}, {gap_title(mine)}"),
             "Mean share of belief on each occupation, with 95 % intervals.",
-            _dots(mine),
+            dots(mine),
             "gender",
         )
 
 
 def gap_title(rows: Rows) -> str:
     """Where two groups lie farthest apart, of the places where their intervals do not meet."""
-    by_concept = {row["concept"]: [r for r in rows if r["concept"] == row["concept"]] for row in rows}
-    gaps = {
-        concept: (min(mine, key=_value), max(mine, key=_value)) for concept, mine in by_concept.items() if len(mine) > 1
-    }
+    by_concept = {row["concept"]: sorted((r for r in rows if r["concept"] == row["concept"]), key=value_of) for row in rows}
+    gaps = {concept: (mine[0], mine[-1]) for concept, mine in by_concept.items() if len(mine) > 1}
     apart = {c: pair for c, pair in gaps.items() if (pair[0]["high"] or 1) < (pair[1]["low"] or 0)}
     if not apart:
         return "the intervals overlap everywhere" if gaps else "one group only"
     concept, (least, most) = max(apart.items(), key=lambda item: item[1][1]["value"] - item[1][0]["value"])
-    said = " and ".join(f"{_group(row)} {percent(row['value'])}" for row in (most, least))
+    said = " and ".join(f"{group_name(row)} {percent(row['value'])}" for row in (most, least))
     return f"widest gap at “{concept}”, {said}"
 
 
@@ -211,77 +205,17 @@ def custom_figures(results: pl.DataFrame) -> Iterator[Figure]:
     attributes = {subset for _, _, subset in keys if subset}
     for number, (model, level, subset) in enumerate(key for key in keys if key[2] or not attributes):
         mine = [row for row in rows if (row["model"], level_of(row), row["subset"]) == (model, level, subset)]
-        seen = gap_title(mine) if subset else f"most to “{max(mine, key=_value)['concept']}”"
+        seen = gap_title(mine) if subset else f"most to “{max(mine, key=value_of)['concept']}”"
         yield Figure(
             f"prompts-{number + 1}",
             _sentence(_whose(rows, model), f"{level or 'prompts'}{f' by {subset}' if subset else ''}, {seen}"),
             "Mean share of belief among the prompts of the level, with 95 % intervals.",
-            _dots(mine),
+            dots(mine),
             "prompts",
         )
 
 
-def _dots(rows: Rows) -> Layers:
-    """Concepts down, groups as coloured shapes with their intervals."""
-    best = {row["concept"]: max(r["value"] for r in rows if r["concept"] == row["concept"]) for row in rows}
-    concepts = sorted(best, key=lambda concept: -best[concept])
-    groups = _order(rows, "group")
-    known = set(groups) <= set(GROUP_SHAPES)
-    data = [{**_plain(row), "group": _group(row)} for row in rows]
-    names = [words.GROUPS.get(group, group) for group in groups]
-    legend = alt.Legend(columns=legend_columns(names))
-    colours = alt.Scale(domain=names, range=series_colours(groups))
-    colour = alt.Color("group:N", sort=names, scale=colours, legend=legend)
-    shapes = [GROUP_SHAPES[group] for group in groups] if known else ["circle"] * len(groups)
-    shape = alt.Shape("group:N", sort=names, scale=alt.Scale(domain=names, range=shapes), legend=legend)
-    base = _chart(data).encode(
-        y=alt.Y("concept:N", title=None, sort=concepts), yOffset=alt.YOffset("group:N", sort=names)
-    )
-    x = alt.X("value:Q", title="share of belief", scale=alt.Scale(domainMin=0), axis=_percent_axis())
-    return alt.layer(
-        base.transform_filter("isValid(datum.low)").mark_rule(strokeWidth=2, opacity=0.55).encode(
-            x="low:Q", x2="high:Q", color=colour
-        ),
-        base.mark_point(filled=True, size=55, opacity=1).encode(
-            x=x, color=colour, shape=shape, tooltip=_tooltip("concept", "group")
-        ),
-    ).properties(height=LANE * len(concepts) * max(1.6, len(groups) + 0.4))  # fmt: skip
-
-
-# Lanes: places down, in each a lane a model and one for the published
-
-PUBLISHED_LANE = "published"
-
-
-def _lanes(rows: Rows, others: Rows, x: alt.X) -> list[alt.Chart]:
-    """Values with intervals, and neighbours as small marks."""
-    models, places = _order(rows, "model"), _order(rows, "subset")
-    lanes = [*models, *([PUBLISHED_LANE] if others else [])]
-    y = alt.Y("subset:N", title=None, sort=places)
-    offset = alt.YOffset("model:N", scale=alt.Scale(domain=lanes))
-    legend = alt.Legend(columns=legend_columns(models)) if len(models) > 1 else None
-    colour = alt.Color("model:N", scale=alt.Scale(domain=models, range=series_colours(models)), legend=legend)
-    base = _chart([_plain(row) for row in rows]).encode(y=y, yOffset=offset)
-    whiskers = base.transform_filter("isValid(datum.low)").mark_rule(strokeWidth=2, opacity=0.6).encode(
-        x="low:Q", x2="high:Q", color=colour
-    )  # fmt: skip
-    dots = base.mark_point(filled=True, size=70, opacity=1).encode(
-        x=x, color=colour, tooltip=_tooltip("model", "subset")
-    )
-    if not others:
-        return [whiskers, dots]
-    small = _chart([{**other, "lane": PUBLISHED_LANE} for other in others]).mark_tick(
-        color=QUIET, thickness=1.5, height=9, opacity=0.8
-    )
-    neighbours = small.encode(
-        x="value:Q", y=y, yOffset=alt.YOffset("lane:N", scale=alt.Scale(domain=lanes)), tooltip=["model:N", "value:Q"]
-    )
-    return [neighbours, whiskers, dots]
-
-
-def _height(rows: Rows, others: Rows) -> float:
-    """Room for every lane and a gap between places; at least enough to read."""
-    return LANE * len(_order(rows, "subset")) * max(1.8, len(_order(rows, "model")) + bool(others) + 0.5)
+# Small things
 
 
 def _others(results: pl.DataFrame, what: str) -> Rows:
@@ -294,56 +228,11 @@ def _others(results: pl.DataFrame, what: str) -> Rows:
     ]
 
 
-def _chance_ticks(rows: Rows) -> Any:
-    values = [{"subset": row["subset"], "model": row["model"], "chance": chance(row)} for row in rows if chance(row)]
-    ticks = _chart(values).mark_tick(color=QUIET, thickness=2)
-    return ticks.encode(x="chance:Q", y=alt.Y("subset:N", sort=_order(rows, "subset")))
-
-
-def _rule_at(value: float) -> Any:
-    rule = _chart([{"landmark": value}]).mark_rule(color=QUIET, strokeWidth=1.5)
-    return rule.encode(x="landmark:Q")
-
-
-# Small things
-
-
-def _chart(values: list[dict[str, Any]]) -> alt.Chart:
-    data = alt.Data(values=values)  # type: ignore[no-untyped-call]  # altair leaves this class untyped
-    return alt.Chart(data)
-
-
-def _plain(row: Result) -> dict[str, Any]:
-    """What a mark needs of a row."""
-    return {key: row[key] for key in ("model", "subset", "group", "concept", "value", "low", "high", "n")}
-
-
-def _tooltip(*fields: str) -> list[alt.Tooltip]:
-    numbers = [alt.Tooltip(f"{field}:Q", format=".4f") for field in ("value", "low", "high")]
-    return [*(alt.Tooltip(f"{field}:N") for field in fields), *numbers, alt.Tooltip("n:Q")]
-
-
-def _percent_axis() -> alt.Axis:
-    return alt.Axis(labelExpr="format(datum.value * 100, '~r') + ' %'", tickCount=5)
-
-
-def _order(rows: Rows, key: str) -> list[str]:
-    return list(dict.fromkeys(row[key] for row in rows if row[key] is not None))
-
-
 def _whose(rows: Rows, model: str) -> str:
     """The model's name where there are several."""
-    return f"{model}: " if len(_order(rows, "model")) > 1 else ""
+    return f"{model}: " if len(order(rows, "model")) > 1 else ""
 
 
 def _sentence(whose: str, seen: str) -> str:
     """A title: what is seen, with a capital where it begins the line."""
     return f"{whose}{seen}" if whose else seen[:1].upper() + seen[1:]
-
-
-def _value(row: Result) -> float:
-    return float(row["value"])
-
-
-def _group(row: Result) -> str:
-    return words.GROUPS.get(row["group"] or "", row["group"] or "everyone")

@@ -182,5 +182,5 @@ def _environment() -> Environment:
 
 
 def keep_together(value: Any) -> Any:
-    """A number and its per cent sign on one line; markup stays as it is."""
-    return value.replace(" %", "\u00a0%") if type(value) is str else value
+    """A number and its per cent sign on one line, and `n = 100`; markup stays as it is."""
+    return value.replace(" %", "\u00a0%").replace("n = ", "n\u00a0=\u00a0") if type(value) is str else value

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Literal
+
 from rich.console import Console
 from rich.markup import escape
 from rich.padding import Padding
@@ -13,6 +16,9 @@ from beholder.report.findings import Finding, findings
 from beholder.report.tables import Cell, Table
 from beholder.run import Run
 
+EXTRAS = ("first", "1/rank")
+"""Columns that a narrow terminal leaves to the page."""
+GAP = 2
 
 def print_summary(run: Run, console: Console) -> None:
     """What was found, then the tables that are not long; names are shown as they are, whatever brackets they hold."""
@@ -21,8 +27,17 @@ def print_summary(run: Run, console: Console) -> None:
         console.print(f"\n[bold]{escape(chapter.title)}[/bold] on {escape(chapter.dataset)}")
         for table in (chapter.planted, *chapter.tables):
             if table is not None and not table.long:
-                console.print(rich_table(table))
+                _print_table(table, console)
     _print_left_out(run, console)
+
+
+def _print_table(table: Table, console: Console) -> None:
+    """Model after model, each as full as the terminal is wide."""
+    for part in by_model(table):
+        for view in (part, without_extras(part), without_extras(without_details(part))):
+            if width(view) <= console.width:
+                break
+        console.print("", rich_table(view), sep="\n")
 
 
 def _print_findings(found: list[Finding], console: Console) -> None:
@@ -38,12 +53,50 @@ def _print_findings(found: list[Finding], console: Console) -> None:
         console.print(Padding(text, (0, 0, 0, 2)))
 
 
+def by_model(table: Table) -> Iterator[Table]:
+    """A table of several models as one table for each."""
+    if table.header[0] != "Model":
+        yield table
+        return
+    for model in dict.fromkeys(row[0].text for row in table.rows):
+        rows = [row[1:] for row in table.rows if row[0].text == model]
+        title, labels = f"{table.title}: {model}", table.labels - 1
+        yield table._replace(title=title, header=table.header[1:], rows=rows, labels=labels)
+
+
+def without_extras(table: Table) -> Table:
+    """Without the numbers that stand beside others."""
+    kept = [place for place, name in enumerate(table.header) if name not in EXTRAS]
+    rows = [[row[place] for place in kept] for row in table.rows]
+    return table._replace(header=[table.header[place] for place in kept], rows=rows)
+
+
+def without_details(table: Table) -> Table:
+    """Without the small print."""
+    return table._replace(rows=[[cell._replace(detail="") for cell in row] for row in table.rows])
+
+
+def width(table: Table) -> int:
+    """Columns that a table takes in the terminal."""
+    widths = [
+        max(len(name), *(len(part) for row in table.rows for part in (row[place].text, interval(row[place]))))
+        for place, name in enumerate(table.header)
+    ]
+    return sum(widths) + GAP * len(widths)
+
+
+def interval(cell: Cell) -> str:
+    """The first of the details; chance is left to the page."""
+    return cell.detail.partition(" · ")[0]
+
+
 def rich_table(table: Table) -> RichTable:
-    """A table for the terminal: details behind the values."""
-    made = RichTable(title=escape(table.title), title_justify="left", box=None, pad_edge=False, header_style="dim")
+    """A table for the terminal: intervals under the values."""
+    made = RichTable(box=None, pad_edge=False, header_style="dim")
+    made.title, made.title_justify, made.title_style = escape(table.title), "left", "bold"
     for place, name in enumerate(table.header):
-        label = place < table.labels
-        made.add_column(escape(name), justify="left" if label else "right", overflow="fold", no_wrap=not label)
+        justify: Literal["left", "right"] = "left" if place < table.labels else "right"
+        made.add_column(escape(name), justify=justify, overflow="fold", min_width=6 if justify == "left" else 3)
     for row in table.rows:
         made.add_row(*map(_cell, row))
     if table.notes:
@@ -53,7 +106,7 @@ def rich_table(table: Table) -> RichTable:
 
 def _cell(cell: Cell) -> Text:
     text = Text(cell.text, style="bold" if cell.strong else "")
-    return text.append(f"\n{cell.detail}", style="dim") if cell.detail else text
+    return text.append(f"\n{interval(cell)}", style="dim") if cell.detail else text
 
 
 def _print_left_out(run: Run, console: Console) -> None:
