@@ -40,6 +40,13 @@ def test_a_ratio_without_interval_claims_nothing(make: SimpleNamespace) -> None:
     assert "nothing is claimed" in finding.sentence
 
 
+def test_an_interval_without_width_claims_nothing(make: SimpleNamespace) -> None:
+    """Where people cannot be told apart every draw is the same; that is no certainty."""
+    (finding,) = of_kind(make.run(make.ratio("judges", 1.08, 1.08, 1.08), dataset="glasshouse"), "bias")
+    assert not finding.shown
+    assert "nothing is claimed" in finding.sentence
+
+
 def test_actresses_are_compared_with_actors(make: SimpleNamespace) -> None:
     (finding,) = of_kind(make.run(make.ratio("actors", 0.5, 0.4, 0.6)), "bias")
     assert "“actress” that actors get of “actor”" in finding.sentence

@@ -188,7 +188,8 @@ def occupation_figures(results: pl.DataFrame) -> Iterator[Figure]:
 
 def gap_title(rows: Rows) -> str:
     """Where two groups lie farthest apart, of the places where their intervals do not meet."""
-    by_concept = {row["concept"]: sorted((r for r in rows if r["concept"] == row["concept"]), key=value_of) for row in rows}
+    ordered = sorted(rows, key=value_of)
+    by_concept = {row["concept"]: [r for r in ordered if r["concept"] == row["concept"]] for row in rows}
     gaps = {concept: (mine[0], mine[-1]) for concept, mine in by_concept.items() if len(mine) > 1}
     apart = {c: pair for c, pair in gaps.items() if (pair[0]["high"] or 1) < (pair[1]["low"] or 0)}
     if not apart:

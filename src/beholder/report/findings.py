@@ -17,6 +17,7 @@ from beholder.report.numbers import (
     chance,
     decimals_for,
     excludes,
+    has_interval,
     log_distance,
     options,
     percent,
@@ -81,8 +82,8 @@ def _finding(row: Result, kind: str, headline: str, sentence: str, *, shown: boo
 
 def uncertainty(row: Result, *, decimals: int) -> str:
     """The bracket after a percentage."""
-    if row["low"] is None:
-        return f"n = {row['n']}, too few for an interval"
+    if not has_interval(row):
+        return f"n = {row['n']}, no interval"
     return f"95 % interval {percent_range(row['low'], row['high'], decimals)}, n = {row['n']}"
 
 
@@ -110,8 +111,8 @@ def _difference(row: Result, counts: Counts) -> Finding:
 def _no_difference(rows: list[Result], counts: Counts) -> Finding:
     """Several pools in one breath: what is not shown should not fill the page."""
     claims = ". ".join(_ratio_claim(row, counts) for row in rows)
-    if all(row["low"] is None for row in rows):
-        verdict = "too few images for an interval, so nothing is claimed."
+    if not any(map(has_interval, rows)):
+        verdict = "without an interval nothing is claimed."
     else:
         subject = "the interval does" if len(rows) == 1 else "these intervals do"
         verdict = f"{subject} not exclude 1. No difference is shown, which is not the same as none."
@@ -131,7 +132,7 @@ def _ratio_claim(row: Result, counts: Counts) -> str:
 def _ratio_bracket(row: Result, counts: Counts) -> str:
     women, men = (counts.get((row["subset"], group)) for group in ("woman", "man"))
     who = f"{women} women, {men} men" if women and men else f"n = {row['n']}"
-    return who if row["low"] is None else f"95 % interval {ratio_range(row)}; {who}"
+    return f"no interval; {who}" if not has_interval(row) else f"95 % interval {ratio_range(row)}; {who}"
 
 
 # Association
@@ -161,8 +162,8 @@ def _levels(rows: list[Result]) -> Finding:
 def _weakest(row: Result, top1: dict[tuple[str, str], Result]) -> Finding:
     """The specialty that stands nearest to chance, or farthest below it."""
     branch, level, places = row["subset"], chance(row) or 1.0, decimals_for(row)
-    above, off = row["low"] is not None and row["low"] > level, excludes(row, level)
-    verdict = "above chance" if above else "below chance" if off else "not distinguishable from chance"
+    off = excludes(row, level)
+    verdict = ("above" if row["value"] > level else "below") if off else "not distinguishable from"
     first = top1.get((branch, "specialty"))
     beside = f"; the right one comes first for {percent(first['value'])} of the images" if first else ""
     sentence = (
@@ -170,7 +171,7 @@ def _weakest(row: Result, top1: dict[tuple[str, str], Result]) -> Finding:
         f"{words.specialties(branch)} to choose from, it puts {percent(row['value'], places)} of its belief on "
         f"the right one ({uncertainty(row, decimals=places)}; chance is {percent(level)}){beside}."
     )
-    headline = f"Weakest specialty: {branch}, {verdict}"
+    headline = f"Weakest specialty: {branch}, {verdict} chance"
     return _finding(row, "association", headline, sentence, shown=off, effect=log_distance(row["value"], level))
 
 
@@ -181,7 +182,7 @@ def _identity(part: pl.DataFrame) -> Iterator[Finding]:
     given_image = [row for row in _rows(part, "identity_given_image") if chance(row)]
     if not given_image:
         return
-    known = [row for row in given_image if row["low"] is not None and row["low"] > (chance(row) or 1.0)]
+    known = [row for row in given_image if excludes(row, level := chance(row) or 1.0) and row["value"] > level]
     yield _knows_names(given_image, known) if known else _at_chance(given_image)
 
 

@@ -111,11 +111,14 @@ def remarks(row: Result) -> str:
     return "; ".join(parts)
 
 
+def has_interval(row: Result) -> bool:
+    """Whether the row says how far its value could move; an interval without width does not."""
+    return row["low"] is not None and row["high"] is not None and row["low"] < row["high"]
+
+
 def excludes(row: Result, landmark: float) -> bool:
     """Whether the interval lies wholly on one side of a landmark; False without an interval."""
-    if row["low"] is None or row["high"] is None:
-        return False
-    return bool(row["low"] > landmark or row["high"] < landmark)
+    return has_interval(row) and bool(row["low"] > landmark or row["high"] < landmark)
 
 
 def log_distance(value: float, landmark: float) -> float:
