@@ -17,7 +17,7 @@ from beholder.benchmarks.benchmark import Benchmark, MeasureOptions
 from beholder.datasets import open_dataset
 from beholder.datasets.dataset import Dataset
 from beholder.models.load import LoadOptions, load_model
-from beholder.models.scorer import Scorer
+from beholder.models.scorer import Answerer, Scorer
 from beholder.report.page import write_report
 from beholder.results import results_table
 from beholder.run import Run
@@ -66,6 +66,8 @@ def audit_one(
     scorer: Scorer, benchmark: Benchmark, tasks: Sequence[Task], options: AuditOptions, run: Run
 ) -> pl.DataFrame:
     """One model on one benchmark: fill what the store lacks, then measure."""
+    if isinstance(scorer, Answerer):
+        scorer = scorer.instructed(benchmark.instruction)
     filled = fill(tasks, scorer, Store(options.store), options.fill)
     known = {entry["image"] for entry in run.record.bad_images}
     run.record.bad_images += [

@@ -57,7 +57,9 @@ class FileDigests:
     def _part(self, paths: Sequence[Path], pool: ThreadPoolExecutor) -> list[str | None]:
         stamps = [_stamp(path) for path in paths]
         known = self._recall([stamp for stamp in stamps if stamp])
-        fresh = {stamp: path for path, stamp in zip(paths, stamps, strict=True) if stamp and stamp not in known}
+        fresh = {
+            stamp: path for path, stamp in zip(paths, stamps, strict=True) if stamp and stamp not in known
+        }
         digests = zip(fresh, pool.map(_digest_or_none, fresh.values()), strict=True)
         found = {stamp: value for stamp, value in digests if value}
         self._remember(found)
@@ -73,7 +75,9 @@ class FileDigests:
         connection = self._connect()
         try:
             marks = ",".join("?" * len(stamps))
-            return dict(connection.execute(f"select stamp, digest from digests where stamp in ({marks})", stamps))
+            return dict(
+                connection.execute(f"select stamp, digest from digests where stamp in ({marks})", stamps)
+            )
         finally:
             connection.close()
 

@@ -8,7 +8,8 @@
     │   └── BadScores        an imported score file that cannot be used
     ├── ModelError           a model that cannot be loaded or gives no usable score
     │   ├── MissingExtra     an optional dependency is not installed; says what to install
-    │   └── OutOfMemory      the batch did not fit; the caller halves it and goes on
+    │   ├── OutOfMemory      the batch did not fit; the caller halves it and goes on
+    │   └── UnusableScore    NaN, infinite or all-zero scores; the caller names the image
     └── UsageError           options that do not go together
 
 Every message says what was asked, what exists, and what to do.
@@ -17,7 +18,7 @@ Every message says what was asked, what exists, and what to do.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 
 class BeholderError(Exception):
@@ -73,6 +74,22 @@ class MissingExtra(ModelError):  # noqa: N818
 
 class OutOfMemory(ModelError):  # noqa: N818
     """The batch did not fit into memory."""
+
+
+class UnusableScore(ModelError):  # noqa: N818
+    """Vectors or scores with NaN or infinity in them, or all zero; `positions` count from 0 in the list asked for."""
+
+    def __init__(self, kind: str, positions: Sequence[int]) -> None:
+        self.kind, self.positions = kind, tuple(positions)
+        listed = ", ".join(map(str, self.positions[:10])) + (" …" if len(self.positions) > 10 else "")
+        super().__init__(
+            f"The model gives no usable score for {len(self.positions)} {kind}(s), at position {listed} "
+            "of those asked for: NaN, infinite or all zero.\n"
+            "The weights may be damaged, or the precision too low for them: try --precision float32."
+        )
+
+    def __reduce__(self) -> tuple[type[UnusableScore], tuple[str, tuple[int, ...]]]:
+        return UnusableScore, (self.kind, self.positions)
 
 
 class UsageError(BeholderError):

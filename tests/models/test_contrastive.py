@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from beholder.models.embedding import UnusableVector
+from beholder.errors import UnusableScore
 from beholder.models.load import LoadOptions, load_model
 from beholder.models.scorer import Embedder
 
@@ -155,7 +155,7 @@ def test_the_spec_holds_what_moves_a_score(tiny_model: Folders) -> None:
 
 def test_weights_that_give_nan_are_told(clip_copy: Path) -> None:
     spoil(clip_copy, "visual_projection.weight", torch.nan)
-    with pytest.raises(UnusableVector, match=r"no usable vector for 1 image\(s\), at position 0"):
+    with pytest.raises(UnusableScore, match=r"no usable score for 1 image\(s\), at position 0"):
         load_model(str(clip_copy))
 
 
@@ -163,7 +163,7 @@ def test_a_picture_that_gives_nan_is_told_by_its_position(clip: Any, pictures: l
     prepared = [clip.prepare(picture) for picture in pictures]
     prepared[4] = np.full_like(prepared[4], np.nan)
     clip.batch_size = 2
-    with pytest.raises(UnusableVector) as raised:
+    with pytest.raises(UnusableScore) as raised:
         clip.embed_prepared(prepared)
     assert (raised.value.kind, raised.value.positions) == ("image", (4,))
 

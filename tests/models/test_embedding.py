@@ -8,7 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from beholder.models.embedding import CutTexts, UnusableVector, checked_unit_rows, embed_in_batches
+from beholder.errors import UnusableScore
+from beholder.models.embedding import CutTexts, checked_unit_rows, embed_in_batches
 
 
 def doubled(part: Sequence[int]) -> np.ndarray:
@@ -29,7 +30,7 @@ def test_nothing_asked_gives_no_rows() -> None:
 def test_an_unusable_row_is_told_by_its_position(bad: float) -> None:
     vectors = np.ones((5, 3))
     vectors[[1, 3]] = bad
-    with pytest.raises(UnusableVector, match=r"2 text.*position 1, 3") as raised:
+    with pytest.raises(UnusableScore, match=r"2 text.*position 1, 3") as raised:
         checked_unit_rows(vectors, kind="text")
     assert raised.value.positions == (1, 3)
     assert pickle.loads(pickle.dumps(raised.value)).positions == (1, 3)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from beholder.datasets.dataset import Dataset
+from beholder.models.scorer import Instruction
 from beholder.results import Row
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.scores.task import Task
@@ -44,6 +45,14 @@ class MetricInfo:
     meaning: str
 
 
+TRUE_OR_FALSE = Instruction(
+    "Indicate if the following statement is true or false, and please only output 'true' or 'false': {}",
+    yes="true",
+    no="false",
+)
+"""APA's wording; what a prompt that is a statement needs."""
+
+
 @dataclass(frozen=True)
 class Benchmark:
     """A question, what to score, what to measure, and what was published."""
@@ -57,6 +66,8 @@ class Benchmark:
     tasks: Callable[[Dataset], Sequence[Task]]
     measures: tuple[Measure, ...]
     metrics: Mapping[str, MetricInfo]
+    instruction: Instruction = TRUE_OR_FALSE
+    """How a model that answers in words is asked."""
     limitations: tuple[str, ...] = ()
     subset_attribute: str | None = None
     """The attribute that `--limit` takes its share of."""

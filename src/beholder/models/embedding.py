@@ -11,26 +11,10 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from beholder.errors import ModelError
+from beholder.errors import UnusableScore
 from beholder.models.scorer import Floats, unit_rows
 
 Item = TypeVar("Item")
-
-
-class UnusableVector(ModelError):  # noqa: N818  (the family of errors reads as sentences)
-    """A vector with NaN or infinity in it, or all zero; `positions` count from 0 in the list asked for."""
-
-    def __init__(self, kind: str, positions: Sequence[int]) -> None:
-        self.kind, self.positions = kind, tuple(positions)
-        listed = ", ".join(map(str, self.positions[:10])) + (" …" if len(self.positions) > 10 else "")
-        super().__init__(
-            f"The model gives no usable vector for {len(self.positions)} {kind}(s), at position {listed} "
-            "of those asked for: NaN, infinite or all zero.\n"
-            "The weights may be damaged, or the precision too low for them: try --precision float32."
-        )
-
-    def __reduce__(self) -> tuple[type[UnusableVector], tuple[str, tuple[int, ...]]]:
-        return UnusableVector, (self.kind, self.positions)
 
 
 class CutTexts:
@@ -71,9 +55,9 @@ def embed_in_batches(
 
 
 def checked_unit_rows(vectors: npt.NDArray[Any], *, kind: str) -> Floats:
-    """Rows of length 1; raises `UnusableVector` where there is no such row."""
+    """Rows of length 1; raises `UnusableScore` where there is no such row."""
     lengths = np.linalg.norm(np.asarray(vectors, dtype=np.float32), axis=1)
     bad = np.flatnonzero(~np.isfinite(lengths) | (lengths == 0))
     if len(bad):
-        raise UnusableVector(kind, bad.tolist())
+        raise UnusableScore(kind, bad.tolist())
     return unit_rows(vectors)

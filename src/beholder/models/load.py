@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from beholder.errors import ModelError, UnknownName, UsageError
+from beholder.models.families import adapter_of
 from beholder.models.scorer import Scorer
 
 REFERENCE_MODELS = Path(__file__).parents[1] / "glasshouse" / "models"
@@ -92,21 +93,14 @@ def _onnx(directory: str, options: LoadOptions) -> Scorer:
 
 
 def _folder(folder: Path, name: str, options: LoadOptions) -> Scorer:
-    from beholder.models.folder import read_config
-
-    read_config(folder)  # before torch is imported: a wrong folder is told at once
-    from beholder.models.contrastive import TransformersContrastive
-
-    return TransformersContrastive.from_folder(folder, name, options)
+    return adapter_of(folder)(folder, name, options)
 
 
 def _hub(name: str, options: LoadOptions) -> Scorer:
     from beholder.models.hub import fetch
 
     snapshot = fetch(name, options)
-    from beholder.models.contrastive import TransformersContrastive
-
-    return TransformersContrastive.from_folder(snapshot.folder, name, options, origin=snapshot.origin)
+    return adapter_of(snapshot.folder)(snapshot.folder, name, options, origin=snapshot.origin)
 
 
 SCHEMES: dict[str, Callable[[str, LoadOptions], Scorer]] = {"onnx": _onnx}

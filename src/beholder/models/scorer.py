@@ -7,6 +7,7 @@ A scorer is handed decoded pictures and prompts and gives float32 `[n_images, n_
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -45,6 +46,30 @@ class Embedder(Scorer, Protocol):
 
     def embed_texts(self, texts: Sequence[str]) -> Floats:
         """Unit text vectors `[n_texts, dim]`."""
+        ...
+
+
+@dataclass(frozen=True)
+class Instruction:
+    """How a benchmark puts its prompts to a model that answers in words."""
+
+    template: str
+    """What the model reads beside the picture; `{}` stands for the prompt."""
+    yes: str
+    """The answer that agrees; its raw logit is the channel `logit_true`."""
+    no: str
+
+    def ask(self, prompt: str) -> str:
+        """The words of one question; braces in the prompt are only braces."""
+        return self.template.replace("{}", prompt)
+
+
+@runtime_checkable
+class Answerer(Scorer, Protocol):
+    """A scorer that answers in words: what it is told beside the prompt moves its scores, so it is in its spec."""
+
+    def instructed(self, instruction: Instruction) -> Scorer:
+        """The same model, asked this way."""
         ...
 
 

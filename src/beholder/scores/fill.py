@@ -20,7 +20,7 @@ import polars as pl
 
 from beholder.datasets.dataset import ImageDigests
 from beholder.datasets.images import open_image
-from beholder.errors import BadImage, DataError, ModelError, OutOfMemory
+from beholder.errors import BadImage, DataError, ModelError, OutOfMemory, UnusableScore
 from beholder.models.scorer import Embedder, Scorer, cosines
 from beholder.scores.progress import Progress, silent
 from beholder.scores.score_matrix import ScoreMatrix
@@ -204,6 +204,8 @@ class _Filler:
             except OutOfMemory:
                 self._halve(len(part))
                 continue
+            except UnusableScore as error:
+                raise _unusable(part[error.positions[0]][0], self.scorer) from error
             for values in rows.values():
                 _refuse_non_finite(values, [uri for uri, _ in part], self.scorer)
             block.add([self.key(uri) for uri, _ in part], rows)
@@ -261,10 +263,14 @@ def _refuse_missing(keys: dict[str, str | None]) -> None:
 def _refuse_non_finite(values: Floats, names: Sequence[str], scorer: Scorer) -> None:
     broken = np.flatnonzero(~np.isfinite(values).all(axis=1))
     if broken.size:
-        raise ModelError(
-            f"{scorer.spec.name} gave NaN or infinite scores for {names[broken[0]]!r}.\n"
-            "Nothing of it was stored. Try --precision float32; if it persists, the weights are damaged."
-        )
+        raise _unusable(names[broken[0]], scorer)
+
+
+def _unusable(name: str, scorer: Scorer) -> ModelError:
+    return ModelError(
+        f"{scorer.spec.name} gave NaN or infinite scores for {name!r}.\n"
+        "Nothing of it was stored. Try --precision float32; if it persists, the weights are damaged."
+    )
 
 
 def _declare_complete(store: Store, scorer: Scorer, task: Task, matrix: ScoreMatrix, filler: _Filler) -> None:

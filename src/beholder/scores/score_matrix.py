@@ -47,8 +47,13 @@ class ScoreMatrix:
         if "cosine" in self.channels:
             scale, bias = self.settings.get("logit_scale", 1.0), self.settings.get("logit_bias", 0.0)
             return np.asarray(self.channel("cosine").astype(np.float64) * scale + bias)
-        name = next(channel for channel in LOGIT_CHANNELS if channel in self.channels)
-        return self.channel(name).astype(np.float64)
+        for name in LOGIT_CHANNELS:
+            if name in self.channels:
+                return self.channel(name).astype(np.float64)
+        raise BeholderError(
+            f"{self.task} needs a logit, and the model gives only {', '.join(self.channels)}.\n"
+            f"A benchmark of this kind takes models with one of: cosine, {', '.join(LOGIT_CHANNELS)}."
+        )
 
     def columns(self, keep: npt.NDArray[Any]) -> ScoreMatrix:
         """The prompts that `keep` (a mask or indices) selects."""
