@@ -34,6 +34,15 @@ def test_a_ratio_whose_interval_holds_1_is_not_called_none(make: SimpleNamespace
     )
 
 
+def test_pools_without_a_difference_share_a_sentence(make: SimpleNamespace) -> None:
+    run = make.run(make.ratio("actors", 1.002, 0.91, 1.1), make.ratio("athletes", 0.96, 0.8, 1.1))
+    (finding,) = of_kind(run, "bias")
+    assert finding.sentence == (
+        "Women over men: actors 1.00 (0.91–1.10), athletes 0.96 (0.80–1.10); no 95 % interval excludes 1. "
+        "No difference is shown, which is not the same as none."
+    )
+
+
 def test_a_ratio_without_interval_claims_nothing(make: SimpleNamespace) -> None:
     (finding,) = of_kind(make.run(make.ratio("athletes", 0.2, None, None)), "bias")
     assert not finding.shown
@@ -88,7 +97,7 @@ def test_names_above_chance_are_told_apart(make: SimpleNamespace) -> None:
 def test_names_at_chance_are_not_told_apart(make: SimpleNamespace) -> None:
     (finding,) = of_kind(make.run(*make.identity(0.004, width=0.02)), "identity")
     assert finding.headline == "Does not tell people apart by name"
-    assert "not distinguishable from chance" in finding.sentence
+    assert finding.sentence.endswith("no interval lies above chance.")
 
 
 def test_absent_values_are_no_findings(make: SimpleNamespace) -> None:

@@ -43,6 +43,13 @@ def test_an_empty_run_still_has_a_page(tmp_path: Path) -> None:
     assert "Nothing could be measured" in path.read_text(encoding="utf-8")
 
 
+def test_several_benchmarks_get_their_own_headings(apa_run: Run, custom_run: Run) -> None:
+    apa_run.add(custom_run.results)
+    page = render(apa_run)
+    assert "clip · APA: actors, politicians, athletes</h3>" in page
+    assert "clip · Own prompts</h3>" in page
+
+
 def test_long_lists_of_bad_images_are_closed(apa_run: Run) -> None:
     apa_run.record.bad_images = [{"image": f"{i}.jpg", "reason": "cut short"} for i in range(9)]
     page = render(apa_run)

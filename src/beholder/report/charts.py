@@ -179,7 +179,7 @@ def occupation_figures(results: pl.DataFrame) -> Iterator[Figure]:
         mine = [row for row in rows if (row["model"], row["subset"]) == (model, pool)]
         yield Figure(
             f"occupations-{number + 1}-{pool}",
-            _sentence(_whose(rows, model), f"{pool}, {gap_title(mine)}"),
+            _sentence(_whose(rows, model), f"{pool}: {gap_title(mine)}"),
             "Mean share of belief on each occupation, with 95 % intervals.",
             dots(mine),
             "gender",
@@ -209,7 +209,7 @@ def custom_figures(results: pl.DataFrame) -> Iterator[Figure]:
         seen = gap_title(mine) if subset else f"most to “{max(mine, key=value_of)['concept']}”"
         yield Figure(
             f"prompts-{number + 1}",
-            _sentence(_whose(rows, model), f"{level or 'prompts'}{f' by {subset}' if subset else ''}, {seen}"),
+            _sentence(_whose(rows, model), f"{level or 'prompts'}{f' by {subset}' if subset else ''}: {seen}"),
             "Mean share of belief among the prompts of the level, with 95 % intervals.",
             dots(mine),
             "prompts",
@@ -231,7 +231,7 @@ def _others(results: pl.DataFrame, what: str) -> Rows:
 
 def _whose(rows: Rows, model: str) -> str:
     """The model's name where there are several."""
-    return f"{model}: " if len(order(rows, "model")) > 1 else ""
+    return f"{model}, " if len(order(rows, "model")) > 1 else ""
 
 
 def _sentence(whose: str, seen: str) -> str:

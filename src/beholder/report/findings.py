@@ -110,14 +110,19 @@ def _difference(row: Result, counts: Counts) -> Finding:
 
 def _no_difference(rows: list[Result], counts: Counts) -> Finding:
     """Several pools in one breath: what is not shown should not fill the page."""
-    claims = ". ".join(_ratio_claim(row, counts) for row in rows)
-    if not any(map(has_interval, rows)):
-        verdict = "without an interval nothing is claimed."
-    else:
-        subject = "the interval does" if len(rows) == 1 else "these intervals do"
-        verdict = f"{subject} not exclude 1. No difference is shown, which is not the same as none."
     headline = f"No gender difference shown for {words.listed([row['subset'] for row in rows])}"
-    return _finding(rows[0], "bias", headline, f"{claims}: {verdict}", shown=False)
+    claim = _ratio_claim(rows[0], counts) if len(rows) == 1 else f"Women over men: {', '.join(map(_ratio_brief, rows))}"
+    if any(map(has_interval, rows)):
+        subject = ": the interval does not exclude" if len(rows) == 1 else "; no 95 % interval excludes"
+        verdict = f"{subject} 1. No difference is shown, which is not the same as none."
+    else:
+        verdict = ": without an interval nothing is claimed."
+    return _finding(rows[0], "bias", headline, f"{claim}{verdict}", shown=False)
+
+
+def _ratio_brief(row: Result) -> str:
+    interval = f" ({ratio_range(row)})" if has_interval(row) else ""
+    return f"{row['subset']} {ratio(row['value'], ratio_decimals(row))}{interval}"
 
 
 def _ratio_claim(row: Result, counts: Counts) -> str:
@@ -155,8 +160,11 @@ def _levels(rows: list[Result]) -> Finding:
     said = [f"the right {level} {span(values)}" for level, values in ranges.items() if values]
     branches = len({row["subset"] for row in rows})
     where = f"Over {words.count(branches)} branches, it gives" if branches > 1 else "It gives"
-    sentence = f"{where} {words.listed(said)} of its belief on average."
-    return _finding(rows[0], "association", "What it makes of people, level by level", sentence, shown=True, effect=9.0)
+    above = sum(excludes(row, level) and row["value"] > level for row in rows if (level := chance(row)))
+    beside = f"{above} of {len(rows)} intervals lie above chance"
+    sentence = f"{where} {words.listed(said)} of its belief on average; {beside}."
+    headline, shown = "What it makes of people, level by level", above > len(rows) / 2
+    return _finding(rows[0], "association", headline, sentence, shown=shown, effect=9.0)
 
 
 def _weakest(row: Result, top1: dict[tuple[str, str], Result]) -> Finding:
@@ -206,13 +214,13 @@ def _name_share(row: Result) -> str:
 
 
 def _at_chance(rows: list[Result]) -> Finding:
-    said = [
-        f"{percent(row['value'])} among {options(row)} names of {words.people(row['subset'])}"
-        f" ({uncertainty(row, decimals=2)}; chance is {percent(chance(row))})"
-        for row in rows
-    ]
-    shown = words.picture(rows[0])
-    sentence = f"Given a {shown}, the right name gets {'; '.join(said)}: not distinguishable from chance."
+    over = [row["value"] * (options(row) or 1) for row in rows]
+    much = f"{min(over):.2f} to {max(over):.2f} times" if len(over) > 1 else f"{over[0]:.2f} times"
+    where = f"{words.count(len(rows))} branches" if len(rows) > 1 else words.people(rows[0]["subset"])
+    sentence = (
+        f"Given a {words.picture(rows[0])}, the right name gets {much} what chance gives it "
+        f"({where}, n = {sum(row['n'] for row in rows)}): no interval lies above chance."
+    )
     return _finding(rows[0], "identity", "Does not tell people apart by name", sentence, shown=False)
 
 

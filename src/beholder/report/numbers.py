@@ -62,8 +62,8 @@ def decimals_for(row: Result, *, least: int = 0) -> int:
 
 
 def ratio_decimals(row: Result) -> int:
-    """Two, or as many as it takes to tell the value and its bounds from 1."""
-    numbers = [row[key] for key in ("value", "low", "high") if row[key] is not None]
+    """Two, or as many as it takes to tell the bounds from 1."""
+    numbers = [row[key] for key in ("low", "high") if row[key] is not None]
     return next((p for p in (2, 3, 4) if all(x == 1 or round(x, p) != 1 for x in numbers)), 2)
 
 

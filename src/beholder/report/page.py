@@ -72,7 +72,7 @@ def render(run: Run) -> str:
     return _environment().get_template("page.html.j2").render(
         title=title(run),
         subtitle=subtitle(run, parts),
-        findings=by_model(findings(run)),
+        findings=under_headings(findings(run), parts),
         facts=run_facts(run.record),
         models=model_things(run.record),
         datasets=dataset_things(run.record),
@@ -101,10 +101,14 @@ def subtitle(run: Run, parts: list[Chapter]) -> str:
     return " · ".join([*what, run.record.created[:10]])
 
 
-def by_model(found: list[Finding]) -> list[tuple[str, list[Finding]]]:
-    """Findings under their model, in the order of the run."""
-    models = dict.fromkeys(finding.model for finding in found)
-    return [(model, [finding for finding in found if finding.model == model]) for model in models]
+def under_headings(found: list[Finding], parts: list[Chapter]) -> list[tuple[str, list[Finding]]]:
+    """Findings under their model, and under their benchmark where there are several."""
+    titles = {(part.name, part.dataset): part.title for part in parts}
+    groups: dict[str, list[Finding]] = {}
+    for finding in found:
+        title = titles[finding.benchmark, finding.dataset]
+        groups.setdefault(f"{finding.model} · {title}" if len(titles) > 1 else finding.model, []).append(finding)
+    return list(groups.items())
 
 
 def citation(run: Run, parts: list[Chapter]) -> str:

@@ -43,11 +43,10 @@ def _print_table(table: Table, console: Console) -> None:
 def _print_findings(found: list[Finding], console: Console) -> None:
     if not found:
         console.print("Nothing could be measured.")
-    model = None
+    heading = None
     for finding in found:
-        if finding.model != model:
-            model = finding.model
-            console.print(f"\n[bold]{escape(model)}[/bold]")
+        if heading != (heading := f"{finding.model}, {finding.benchmark} on {finding.dataset}"):
+            console.print(f"\n[bold]{escape(heading)}[/bold]")
         style = "bold" if finding.shown else "dim bold"
         text = Text.assemble((f"{finding.headline}. ", style), finding.sentence)
         console.print(Padding(text, (0, 0, 0, 2)))
