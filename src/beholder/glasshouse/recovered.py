@@ -60,14 +60,16 @@ class TwoTowers:
 
 def unit(vectors: npt.NDArray[Any]) -> Floats:
     """Each row divided by its length."""
-    rows = vectors.astype(np.float64)
-    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    rows: Floats = vectors.astype(np.float64)
+    lengths: Floats = np.sqrt((rows**2).sum(axis=1, keepdims=True))
+    return rows / lengths
 
 
 def softmax(logits: Floats, axis: int) -> Floats:
     """Shares that add up to 1 along the axis."""
     powers: Floats = np.exp(logits - logits.max(axis=axis, keepdims=True))
-    return powers / powers.sum(axis=axis, keepdims=True)
+    totals: Floats = powers.sum(axis=axis, keepdims=True)
+    return powers / totals
 
 
 def recovered(towers: TwoTowers) -> dict[tuple[str, str, str, str], float]:

@@ -110,10 +110,14 @@ def make_model(tokenizer: CLIPTokenizer) -> CLIPModel:
         "eos_token_id": tokenizer.convert_tokens_to_ids(END),
         "pad_token_id": tokenizer.convert_tokens_to_ids(END),
     }
-    text = {"vocab_size": len(tokenizer), "hidden_size": 128, "intermediate_size": 512, "num_hidden_layers": 3,
-            "num_attention_heads": 4, "max_position_embeddings": TEXT_LENGTH, "projection_dim": 128, **ends}  # fmt: skip
-    vision = {"hidden_size": 192, "intermediate_size": 768, "num_hidden_layers": 5, "num_attention_heads": 6,
-              "image_size": IMAGE_SIZE, "patch_size": PATCH_SIZE, "projection_dim": 128}  # fmt: skip
+    text = {
+        "vocab_size": len(tokenizer), "hidden_size": 128, "intermediate_size": 512, "num_hidden_layers": 3,
+        "num_attention_heads": 4, "max_position_embeddings": TEXT_LENGTH, "projection_dim": 128, **ends,
+    }  # fmt: skip
+    vision = {
+        "hidden_size": 192, "intermediate_size": 768, "num_hidden_layers": 5, "num_attention_heads": 6,
+        "image_size": IMAGE_SIZE, "patch_size": PATCH_SIZE, "projection_dim": 128,
+    }  # fmt: skip
     return CLIPModel(CLIPConfig(text_config=text, vision_config=vision, projection_dim=128, **ends))
 
 
