@@ -41,14 +41,19 @@ class Checkpoint(NamedTuple):
 
 
 def load_checkpoint(
-    files: CheckpointFiles, *, device: str, precision: str, trust_remote_code: bool = False
+    files: CheckpointFiles,
+    *,
+    device: str,
+    precision: str,
+    trust_remote_code: bool = False,
+    auto: str = "AutoModel",
 ) -> Checkpoint:
-    """Model, image processor and tokenizer of one folder."""
+    """Model, image processor and tokenizer of one folder; `auto` names the class of transformers that loads it."""
     folder = files.folder
     _refuse_unknown_code(folder, trust_remote_code)
     common = {"local_files_only": True, "trust_remote_code": trust_remote_code}
     with told_as_model_error(folder), _listening() as heard:
-        model = _strict_model(files, dtype=getattr(torch, precision), **common)
+        model = _strict_model(files, auto, dtype=getattr(torch, precision), **common)
         # The PIL backend by name: with torchvision installed the library would pick another, and its pixels.
         image_processor = transformers.AutoImageProcessor.from_pretrained(folder, backend="pil", **common)
         tokenizer = transformers.AutoTokenizer.from_pretrained(folder, **common)
@@ -110,8 +115,8 @@ def _refuse_unknown_code(folder: Path, trust_remote_code: bool) -> None:
     )
 
 
-def _strict_model(files: CheckpointFiles, **options: Any) -> Any:
-    model, info = transformers.AutoModel.from_pretrained(
+def _strict_model(files: CheckpointFiles, auto: str, **options: Any) -> Any:
+    model, info = getattr(transformers, auto).from_pretrained(
         files.folder,
         use_safetensors=not files.pickled,
         output_loading_info=True,
