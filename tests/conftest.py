@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
+import json
 import os
+import shutil
 import socket
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -48,6 +53,48 @@ def shared() -> Path:
 @pytest.fixture(scope="session")
 def data(shared: Path) -> Path:
     return shared / "data"
+
+
+@pytest.fixture(scope="session")
+def assembled(shared: Path) -> Callable[[str, str], Path]:
+    """Puts a real model together with a tool of ../shared, once, and keeps it in `.cache` for all processes."""
+
+    def assemble(tool: str, folder: str) -> Path:
+        cache = ROOT / ".cache"
+        cache.mkdir(exist_ok=True)
+        with (cache / f"{folder}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not (cache / folder / "config.json").is_file():  # every tool writes it last
+                environment = {**os.environ, "PYTHON": sys.executable}
+                subprocess.run(
+                    [shared / "tools" / tool, cache / folder],
+                    check=True,
+                    capture_output=True,
+                    env=environment,
+                )
+        return cache / folder
+
+    return assemble
+
+
+@pytest.fixture(scope="session")
+def bridge(assembled: Callable[[str, str], Path]) -> Path:
+    """The real open-vocabulary model: a CLIP image tower with a text tower of our own."""
+    return assembled("get-bridge-model", "bridge")
+
+
+@pytest.fixture(scope="session")
+def closed_vocabulary(bridge: Path, data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The real CLIP ViT-B/16 with the 171 texts whose vectors are known."""
+    folder = tmp_path_factory.mktemp("closed")
+    (folder / "image.onnx").symlink_to((bridge / "image.onnx").resolve())
+    for suffix in ("npy", "json"):
+        source = data / "clip_vit_b16_text" / f"coco_stuff_171.{suffix}"
+        shutil.copy(source, folder / f"text_table.{suffix}")
+    config = json.loads((bridge / "config.json").read_text())
+    del config["text"]
+    (folder / "config.json").write_text(json.dumps(config | {"logit_scale": 100.0}))
+    return folder
 
 
 @pytest.fixture(scope="session")

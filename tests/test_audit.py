@@ -25,7 +25,9 @@ WORDS = prompt_set("words", [{"text": w, "level": "words", "concept": w} for w i
 def options(tmp_path: Path, people: Callable[..., Path]) -> AuditOptions:
     folder = people(10)
     measure = MeasureOptions(draws=100)
-    return AuditOptions(out=tmp_path / "run", store=tmp_path / "store", dataset=f"folder:{folder}", measure=measure)
+    return AuditOptions(
+        out=tmp_path / "run", store=tmp_path / "store", dataset=f"folder:{folder}", measure=measure
+    )
 
 
 def test_a_run_leaves_results_a_record_and_a_page(options: AuditOptions):
@@ -77,7 +79,9 @@ def test_finished_models_are_kept_when_a_later_one_fails(options: AuditOptions):
 
 
 def test_the_embedded_world_is_audited_without_data(tmp_path: Path):
-    options = AuditOptions(out=tmp_path / "run", store=tmp_path / "s", limit=4, measure=MeasureOptions(draws=100))
+    options = AuditOptions(
+        out=tmp_path / "run", store=tmp_path / "s", limit=4, measure=MeasureOptions(draws=100)
+    )
     results = audit_models(["null"], ["apa"], options).results
     assert set(results["dataset"]) == {"glasshouse"}
     assert {"doctors", "judges"} <= set(results.filter(metric="apa.bias_ratio")["subset"])

@@ -24,7 +24,11 @@ def test_every_link_leads_somewhere(page: Path):
 
 
 def commands(page: Path) -> list[list[str]]:
-    lines = [line.split(" #")[0] for block in BLOCK.findall(page.read_text()) for line in block.replace("\\\n", " ").splitlines()]
+    lines = [
+        line.split(" #")[0]
+        for block in BLOCK.findall(page.read_text())
+        for line in block.replace("\\\n", " ").splitlines()
+    ]
     return [shlex.split(line)[1:] for line in lines if line.startswith("beholder ")]
 
 
@@ -34,7 +38,7 @@ def test_every_command_and_option_exists(page: Path):
         command, context = typer.main.get_command(app), None
         while hasattr(command, "commands"):
             context = command.make_context("beholder", words, parent=context, resilient_parsing=True)
-            name, command, words = command.resolve_command(context, words)
+            _, command, words = command.resolve_command(context, words)
         known = {option for parameter in command.params for option in getattr(parameter, "opts", [])}
         assert {word for word in words if word.startswith("-")} <= known | {"--help"}, words
 
@@ -42,5 +46,9 @@ def test_every_command_and_option_exists(page: Path):
 def test_every_make_target_in_the_docs_exists():
     targets = set(re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     for page in PAGES:
-        used = {name for block in BLOCK.findall(page.read_text()) for name in re.findall(r"^make (\w+)", block, re.MULTILINE)}
+        used = {
+            name
+            for block in BLOCK.findall(page.read_text())
+            for name in re.findall(r"^make (\w+)", block, re.MULTILINE)
+        }
         assert used <= targets, page

@@ -135,3 +135,16 @@ def test_every_row_belongs_to_a_metric_with_a_meaning():
 def test_equal_seeds_give_equal_rows():
     one, two = (measure("x/association", WORDS, CELLS, seed=5) for _ in range(2))
     assert one == two
+
+
+def test_people_without_a_name_are_each_someone_of_their_own():
+    nameless = PEOPLE.with_columns(name=pl.lit(""))
+    row = measure("x/association", WORDS, CELLS, nameless)["association", "x", None, "category"]
+    assert row.low < row.value < row.high
+
+
+def test_one_person_has_no_interval():
+    row = measure("x/association", WORDS, CELLS, PEOPLE.with_columns(name=pl.lit("Ann")))[
+        "association", "x", None, "category"
+    ]
+    assert np.isnan([row.low, row.high]).all()

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import os
 import shutil
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -188,42 +185,3 @@ def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path
 def clip_copy(tiny_model: Callable[[str], Path], tmp_path: Path) -> Path:
     """A tiny CLIP that a test may damage."""
     return Path(shutil.copytree(tiny_model("clip"), tmp_path / "clip"))
-
-
-@pytest.fixture(scope="session")
-def shared_data() -> Path:
-    """The real photographs."""
-    data = Path(os.environ.get("BEHOLDER_DATA", ROOT.parent / "shared" / "data"))
-    return _present(data / "apa" / "benchmark-data-v1").parents[1]
-
-
-@pytest.fixture(scope="session")
-def bridge() -> Path:
-    """The real open-vocabulary model, put together once and kept in `.cache`."""
-    folder = Path(os.environ.get("BEHOLDER_BRIDGE", ROOT / ".cache" / "bridge"))
-    if not (folder / "image.onnx").is_file() or not (folder / "text.onnx").is_file():
-        tool = _present(ROOT.parent / "shared" / "tools" / "get-bridge-model")
-        subprocess.run([tool, folder], check=True, capture_output=True)
-    return folder
-
-
-@pytest.fixture(scope="session")
-def closed_vocabulary(bridge: Path, shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The real CLIP ViT-B/16 with the 171 texts whose vectors are known."""
-    folder = tmp_path_factory.mktemp("closed")
-    (folder / "image.onnx").symlink_to((bridge / "image.onnx").resolve())
-    for suffix in ("npy", "json"):
-        source = shared_data / "clip_vit_b16_text" / f"coco_stuff_171.{suffix}"
-        shutil.copy(source, folder / f"text_table.{suffix}")
-    config = json.loads((bridge / "config.json").read_text())
-    del config["text"]
-    (folder / "config.json").write_text(json.dumps(config | {"logit_scale": 100.0}))
-    return folder
-
-
-def _present(path: Path) -> Path:
-    """The path; where it is missing the test is skipped, but in CI it fails."""
-    if not path.exists():
-        reason = f"{path} is not here; set BEHOLDER_DATA or put the shared folder beside the project"
-        (pytest.fail if os.environ.get("CI") else pytest.skip)(reason)
-    return path

@@ -104,8 +104,8 @@ def test_preprocessing_is_that_of_clip_in_transformers(size: tuple[int, int], tm
 
 
 @pytest.fixture(scope="session")
-def senators(shared_data: Path) -> list[Image.Image]:
-    files = sorted((shared_data / "apa/benchmark-data-v1/senate").glob("*.jpg"))[:6]
+def senators(data: Path) -> list[Image.Image]:
+    files = sorted((data / "apa/benchmark-data-v1/senate").glob("*.jpg"))[:6]
     return [Image.open(file).convert("RGB") for file in files]
 
 

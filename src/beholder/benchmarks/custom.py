@@ -10,7 +10,7 @@ import numpy.typing as npt
 import polars as pl
 
 from beholder.benchmarks.benchmark import Benchmark, Matrices, MeasureOptions, MetricInfo
-from beholder.benchmarks.rows import join, mean_row
+from beholder.benchmarks.rows import join, mean_row, people_shown
 from beholder.datasets.dataset import Dataset
 from beholder.metrics.association import correct_rank, correct_share, first, softmax
 from beholder.metrics.bootstrap import Resampler
@@ -80,8 +80,7 @@ def _rows(
     if not matrix.images.height:
         return
     shares, correct = softmax(matrix.logits), correct_cells(matrix.prompts, matrix.images)
-    people = matrix.images["name" if "name" in matrix.images.columns else "image_id"].to_numpy().astype(str)
-    resampler = Resampler(people, options.rng(), options.draws)
+    resampler = Resampler(people_shown(matrix.images), options.rng(), options.draws)
     columns = [
         ("custom.probability", concept, shares[:, j]) for j, concept in enumerate(matrix.prompts["concept"])
     ]

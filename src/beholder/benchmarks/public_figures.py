@@ -15,7 +15,7 @@ import numpy.typing as npt
 import polars as pl
 
 from beholder.benchmarks.benchmark import Matrices, Measure, MeasureOptions, MetricInfo
-from beholder.benchmarks.rows import PROBABILITY, join, mean_row
+from beholder.benchmarks.rows import PROBABILITY, join, mean_row, people_shown
 from beholder.metrics.association import correct_rank, correct_share, first, half_precision_mean, softmax
 from beholder.metrics.bootstrap import Resampler, percentile_interval
 from beholder.prompts.prompt_set import correct_cells
@@ -36,11 +36,6 @@ class Level(NamedTuple):
     shares: Array
     correct: npt.NDArray[np.bool_]
     left_out: str | None
-
-    @property
-    def people(self) -> npt.NDArray[np.str_]:
-        """Who is shown: pictures of one person are resampled together."""
-        return (self.images["branch"] + "/" + self.images["name"]).to_numpy().astype(str)
 
 
 def public_figure_measures(prefix: str, pools: dict[str, tuple[str, ...]]) -> tuple[Measure, ...]:
@@ -103,7 +98,7 @@ def _association(prefix: str, matrices: Matrices, options: MeasureOptions) -> It
                 correct_share(level.shares, level.correct),
                 correct_rank(level.shares, level.correct),
             )
-            resampler = Resampler(level.people, options.rng(), options.draws)
+            resampler = Resampler(people_shown(level.images), options.rng(), options.draws)
             chance = f"chance is 1/{len(level.concepts)}"
             for metric, values in (("association", shares), ("association_top1", first(ranks))):
                 row = mean_row(f"{prefix}.{metric}", values, resampler, half=options.compat)
@@ -160,7 +155,7 @@ def _bias_rows(prefix: str, subset: str, level: Level, options: MeasureOptions) 
         mask = (level.images["gender"] == group).to_numpy()
         if not mask.any():
             continue
-        resampler = Resampler(level.people[mask], options.rng(), options.draws)
+        resampler = Resampler(people_shown(level.images.filter(mask)), options.rng(), options.draws)
         for column, concept in enumerate(level.concepts):
             row = mean_row(
                 f"{prefix}.occupation_probability", level.shares[mask, column], resampler, half=options.compat

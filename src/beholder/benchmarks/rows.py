@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 
 from beholder.metrics.association import half_precision_mean
 from beholder.metrics.bootstrap import Resampler, mean_interval
@@ -27,6 +28,22 @@ def mean_row(
     value = half_precision_mean(known) if half else float(known.mean())
     low, high = mean_interval(values, resampler)
     return Row(metric, value, known.size, PROBABILITY, low=low, high=high)
+
+
+def people_shown(images: pl.DataFrame) -> npt.NDArray[np.str_]:
+    """Who is shown, as far as the data says: a name within a branch, else each image is someone of their own.
+
+    Pictures of one person are resampled together.
+    """
+    own = pl.format("image {}", pl.int_range(pl.len()))
+    name = pl.col("name").cast(pl.String) if "name" in images.columns else pl.lit(None, pl.String)
+    branch = pl.col("branch") if "branch" in images.columns else pl.lit("")
+    named = pl.format("{}/{}", branch, name)
+    return (
+        images.select(pl.when(name.str.len_chars() > 0).then(named).otherwise(own).alias("who"))["who"]
+        .to_numpy()
+        .astype(str)
+    )
 
 
 def join(notes: Sequence[str | None]) -> str | None:

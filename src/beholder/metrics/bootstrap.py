@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
+from scipy.special import betaincinv
 
 Array = npt.NDArray[np.float64]
 CELLS = 1 << 22
@@ -73,15 +73,15 @@ def percentile_interval(draws: npt.NDArray[Any], level: float = 0.95) -> Interva
 def exact_proportion_interval(hits: int, n: int, level: float = 0.95) -> Interval:
     """Clopper–Pearson bounds of a share: honest where all or none succeeded and resampling shows no spread."""
     tail = (1 - level) / 2
-    low = float(stats.beta.ppf(tail, hits, n - hits + 1)) if hits else 0.0
-    high = float(stats.beta.ppf(1 - tail, hits + 1, n - hits)) if hits < n else 1.0
+    low = float(betaincinv(hits, n - hits + 1, tail)) if hits else 0.0
+    high = float(betaincinv(hits + 1, n - hits, 1 - tail)) if hits < n else 1.0
     return Interval(low, high)
 
 
 def mean_interval(values: Array, resampler: Resampler) -> Interval:
     """Interval of a mean; for shares where nothing varies (all or none) the exact one."""
     known = values[~np.isnan(values)]
-    if known.size < 2:
+    if known.size < 2 or resampler.n_clusters < 2:
         return Interval(np.nan, np.nan)
     if known.min() == known.max() and known[0] in (0.0, 1.0):
         return exact_proportion_interval(int(known.sum()), known.size)
