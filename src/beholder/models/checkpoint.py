@@ -52,7 +52,7 @@ def load_checkpoint(
     folder = files.folder
     _refuse_unknown_code(folder, trust_remote_code)
     common = {"local_files_only": True, "trust_remote_code": trust_remote_code}
-    with told_as_model_error(folder), _listening() as heard:
+    with told_as_model_error(folder), listening() as heard:
         model = _strict_model(files, auto, dtype=getattr(torch, precision), **common)
         # The PIL backend by name: with torchvision installed the library would pick another, and its pixels.
         image_processor = transformers.AutoImageProcessor.from_pretrained(folder, backend="pil", **common)
@@ -149,13 +149,14 @@ def _listed(keys: list[str]) -> str:
 
 
 @contextmanager
-def told_as_model_error(folder: Path) -> Iterator[None]:
+def told_as_model_error(
+    folder: Path, library: str = f"transformers {transformers.__version__}"
+) -> Iterator[None]:
     """The libraries' own errors while loading, told with the folder's name."""
     try:
         yield
     except (OSError, ValueError, KeyError, ImportError, RuntimeError, AttributeError, TypeError) as error:
         reason = " ".join(str(error).split())[:600] or type(error).__name__
-        library = f"transformers {transformers.__version__}"
         raise ModelError(f"{folder} cannot be loaded by {library}: {reason}") from error
     except Exception as error:
         if type(error).__module__.split(".")[0] not in ("safetensors", "safetensors_rust", "huggingface_hub"):
@@ -164,8 +165,8 @@ def told_as_model_error(folder: Path) -> Iterator[None]:
 
 
 class _Listener(logging.Handler):
-    def __init__(self, heard: list[str]) -> None:
-        super().__init__(logging.WARNING)
+    def __init__(self, heard: list[str], level: int) -> None:
+        super().__init__(level)
         self._heard = heard
 
     def emit(self, record: logging.LogRecord) -> None:
@@ -173,14 +174,14 @@ class _Listener(logging.Handler):
 
 
 @contextmanager
-def _listening() -> Iterator[list[str]]:
-    """transformers without its progress bars and log lines; its warnings as a list."""
+def listening(library: str = "transformers", level: int = logging.WARNING) -> Iterator[list[str]]:
+    """A library without its progress bars and log lines; its warnings as a list. `""` listens to the root."""
     heard: list[str] = []
-    logger = logging.getLogger("transformers")
-    handlers, level = logger.handlers, logger.level
+    logger = logging.getLogger(library)
+    handlers, level_before = logger.handlers, logger.level
     bars = transformers.utils.logging.is_progress_bar_enabled()
-    logger.handlers = [_Listener(heard)]
-    logger.setLevel(logging.WARNING)
+    logger.handlers = [_Listener(heard, level)]
+    logger.setLevel(level)
     transformers.utils.logging.disable_progress_bar()
     try:
         with warnings.catch_warnings(record=True) as caught:
@@ -189,7 +190,7 @@ def _listening() -> Iterator[list[str]]:
         heard.extend(str(warning.message) for warning in caught)
     finally:
         logger.handlers = handlers
-        logger.setLevel(level)
+        logger.setLevel(level_before)
         if bars:
             transformers.utils.logging.enable_progress_bar()
 

@@ -104,26 +104,22 @@ class TransformersContrastive(ContrastiveScorer):
 
     def verify(self) -> None:
         """Raise unless our cosine, scaled, is the logit of the model's own forward pass."""
-        prepared, text = [self.prepare(_test_picture())], ["a photo of a person"]
+        prepared, text = [self.prepare(sample_picture())], ["a photo of a person"]
         ours = float(self.score_prepared(prepared, text)[0, 0, 0])
-        with _running():
+        with running():
             output = self._model(**self._image_inputs(prepared), **self._text_inputs(text))
         scale, bias = self.spec.settings["logit_scale"], self.spec.settings["logit_bias"]
         theirs = (float(output.logits_per_image[0, 0]) - bias) / scale
-        if abs(theirs - ours) > TOLERANCE[self.spec.precision]:
-            raise ModelError(
-                f"{self.spec.name} ({type(self._model).__name__}) is not scored rightly by Beholder: its own "
-                f"forward pass gives a cosine of {theirs:.6f} where its two towers give {ours:.6f}."
-            )
+        require_agreement(self.spec, type(self._model).__name__, ours=ours, theirs=theirs)
 
     def _embed_images(self, prepared: Sequence[Any]) -> Any:
-        with _running():
-            return _rows(self._model.get_image_features(**self._image_inputs(prepared)))
+        with running():
+            return rows_of(self._model.get_image_features(**self._image_inputs(prepared)))
 
     def _embed_texts(self, texts: Sequence[str]) -> Any:
         inputs = self._text_inputs(texts)
-        with _running():
-            return _rows(self._model.get_text_features(**inputs))
+        with running():
+            return rows_of(self._model.get_text_features(**inputs))
 
     def _preprocessed(self, image: Image.Image) -> dict[str, Any]:
         """All arrays of one picture; the processor only reads its own settings, so threads may share it."""
@@ -170,12 +166,21 @@ class PatchContrastive(TransformersContrastive):
 
 
 @contextmanager
-def _running() -> Iterator[None]:
+def running() -> Iterator[None]:
     """Inference: no gradients, float32 that is float32, memory errors as ours."""
     # Convolutions (the patch embedding) would otherwise round float32 to 10 bits on recent GPUs.
     torch.backends.cudnn.allow_tf32 = False
     with memory_errors(), torch.inference_mode():
         yield
+
+
+def require_agreement(spec: ModelSpec, kind: str, *, ours: float, theirs: float) -> None:
+    """Raise unless our cosine is that of the model's own forward pass, to the precision's tolerance."""
+    if not abs(theirs - ours) <= TOLERANCE[spec.precision]:
+        raise ModelError(
+            f"{spec.name} ({kind}) is not scored rightly by Beholder: its own "
+            f"forward pass gives a cosine of {theirs:.6f} where its two towers give {ours:.6f}."
+        )
 
 
 def require_two_towers(folder: Path) -> None:
@@ -197,7 +202,7 @@ def settings_of(checkpoint: Checkpoint) -> dict[str, Any]:
         "model_type": config.model_type,
         "architecture": type(checkpoint.model).__name__,
         "attention": getattr(config, "_attn_implementation", None),
-        "image_processor": _image_settings(checkpoint.image_processor),
+        "image_processor": image_settings(checkpoint.image_processor),
         "text": text_settings(checkpoint)._asdict()
         | {"tokenizer": type(tokenizer).__name__, "inputs": list(tokenizer.model_input_names)},
         "logit_scale": logit_scale(checkpoint.model),
@@ -238,7 +243,7 @@ def logit_scale(model: Any) -> float:
     return math.exp(logarithm)
 
 
-def _image_settings(processor: Any) -> dict[str, Any]:
+def image_settings(processor: Any) -> dict[str, Any]:
     """The processor's settings as plain JSON, with the class that carries them out."""
     moot = {"processor_class", "_processor_class", "auto_map", "_commit_hash", "name_or_path"}
     kept: Mapping[str, Any] = {key: value for key, value in processor.to_dict().items() if key not in moot}
@@ -246,7 +251,7 @@ def _image_settings(processor: Any) -> dict[str, Any]:
     return plain | {"class": type(processor).__name__}
 
 
-def _rows(features: Any) -> Floats:
+def rows_of(features: Any) -> Floats:
     """The vectors, whether the library gives them bare or as the pooled part of an output."""
     vectors = getattr(features, "pooler_output", features)
     return np.asarray(vectors.float().cpu().numpy())
@@ -256,7 +261,7 @@ def _narrow(array: Any) -> Any:
     return np.ascontiguousarray(array, dtype=np.float32) if array.dtype.kind == "f" else array
 
 
-def _test_picture() -> Image.Image:
+def sample_picture() -> Image.Image:
     """A smooth gradient in three colours, wider than high."""
     down, across = np.mgrid[0:32, 0:48]
     planes = [across * 5, 240 - across * 5, down * 8]

@@ -24,8 +24,12 @@ class Snapshot(NamedTuple):
 def fetch(name: str, options: LoadOptions) -> Snapshot:
     """The files of `OWNER/NAME[@REVISION]`, fetched if they are not here yet."""
     repository, _, revision = name.partition("@")
-    revision = revision or options.revision or "main"
-    folder = Path(_download(repository, revision, _wanted(options)))
+    return fetch_files(repository, revision or options.revision or "main", _wanted(options))
+
+
+def fetch_files(repository: str, revision: str, patterns: list[str]) -> Snapshot:
+    """The files of a repository that fit one of the patterns, and the commit they are of."""
+    folder = Path(_download(repository, revision, patterns))
     # The hub's cache names the folder of a snapshot after its commit.
     return Snapshot(folder, Origin(weights=repository, revision=folder.name))
 
