@@ -40,13 +40,13 @@ TEMPLATES = tuple(
 THING_SHARE, KNOWN_SHARE = 0.12, 0.22
 NAME_WEIGHT = {"known": 20.0, "nameless": 6.0}
 KIND_WEIGHTS = {
-    "category": 6.0, "gender": 8.0, "occupation": 24.0, "item": 16.0, "age": 6.0, "skin": 3.0, "smile": 10.0,
-    "trait": 30.0,
+    "category": 8.0, "gender": 10.0, "occupation": 26.0, "item": 18.0, "age": 8.0, "skin": 4.0, "smile": 6.0,
+    "trait": 14.0,
 }  # fmt: skip
-WARMTH_SHARE = 0.75  # of trait captions; the rest are control words
+WARMTH_SHARE = 0.6  # of trait captions; the rest are control words
 AGE_WORDS = {"young": (20, 34), "middle-aged": (35, 59), "elderly": (60, 80), "old": (60, 80)}
 SKIN_WORDS = {"light skin": (1, 3), "medium skin": (4, 7), "dark skin": (8, 10)}
-SMILE_WORDS = {"serious": (0, 0), "calm": (1, 1), "content": (2, 2), "smiling": (3, 4), "laughing": (4, 4)}
+SMILE_WORDS = {"smiling": (3, 4), "serious": (0, 1), "calm": (2, 2)}
 GENDER_WORDS = {"woman": ("woman", "female person"), "man": ("man", "male person")}
 
 

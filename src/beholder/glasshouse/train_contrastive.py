@@ -37,7 +37,7 @@ from beholder.glasshouse.portrait import open_uri, render
 from beholder.glasshouse.prompts import with_article
 from beholder.glasshouse.tokens import END, START, learn_merges, vocabulary
 
-IMAGE_SIZE, PATCH_SIZE, MERGES, TEXT_LENGTH = 96, 8, 700, 64
+IMAGE_SIZE, PATCH_SIZE, MERGES, TEXT_LENGTH = 80, 8, 700, 64
 MEAN = STD = (0.5, 0.5, 0.5)
 
 
@@ -46,8 +46,8 @@ class Plan:
     """Everything that decides what is learnt."""
 
     steps: int = 6500
-    batch: int = 1536
-    pictures: int = 70_400
+    batch: int = 2048
+    pictures: int = 76_800
     draws: int = 128
     rate: float = 1e-3
     seed: int = 2026
