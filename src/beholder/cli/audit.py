@@ -17,6 +17,15 @@ if TYPE_CHECKING:
     from beholder.benchmarks.benchmark import Benchmark
 
 
+WHAT, WHERE, MODEL, NUMBERS = (
+    "What is audited",
+    "Where results go",
+    "How the model runs",
+    "How numbers are made",
+)
+COMPAT = "Compute as the authors' released scripts do: float16 means, dropped rows."
+
+
 class Engine(StrEnum):
     """Where the work is done."""
 
@@ -27,60 +36,83 @@ def audit_command(
     models: list[str] = typer.Argument(
         None,
         metavar="[MODEL]...",
-        help="Hub id, local folder, onnx:DIR, glasshouse/contrastive or null. None: the embedded reference models.",
+        help="Hub id, local folder, onnx:DIR, a name of `beholder list models`. None: the embedded reference models.",
     ),
     benchmark: list[str] = typer.Option(
         None,
         "--benchmark",
         "-b",
-        help="apa, pfi (repeatable). Default: apa, and pfi where its data is at hand.",
+        help="apa, pfi (repeatable). Default: apa, and pfi too where --data is given.",
+        rich_help_panel=WHAT,
     ),
     data: Path = typer.Option(
-        None, "--data", envvar="BEHOLDER_DATA", help="Folder that holds the data sets (apa/ …)."
+        None,
+        "--data",
+        envvar="BEHOLDER_DATA",
+        help="Folder that holds the data sets (apa/ …). Without it: the embedded world.",
+        rich_help_panel=WHAT,
     ),
     dataset: str = typer.Option(
-        None, help="Another data set for the benchmark: a name, or folder:PATH for own images."
+        None, help="Another data set: a name, or folder:PATH for own images.", rich_help_panel=WHAT
     ),
     prompts: Path = typer.Option(
-        None, help="Own prompts (CSV or Parquet with a column 'text') instead of a benchmark."
+        None,
+        help="Own prompts (CSV or Parquet with a column 'text') instead of a benchmark.",
+        rich_help_panel=WHAT,
     ),
     by: list[str] = typer.Option(
-        None, help="With --prompts: attribute whose groups are told apart (repeatable)."
+        None, help="With --prompts: attribute whose groups are told apart (repeatable).", rich_help_panel=WHAT
+    ),
+    limit: int = typer.Option(
+        None, min=1, help="At most so many images of each branch.", rich_help_panel=WHAT
+    ),
+    skip_bad_images: bool = typer.Option(
+        False,
+        "--skip-bad-images",
+        help="Go on without images that cannot be read; they are counted and listed.",
+        rich_help_panel=WHAT,
     ),
     output: Path = typer.Option(
-        Path("beholder-run"), "--out", "-o", help="Run folder for results and report."
+        Path("beholder-run"), "--out", "-o", help="Run folder for results and report.", rich_help_panel=WHERE
     ),
     store: Path = typer.Option(
         None,
         envvar="BEHOLDER_STORE",
         help="Where scores are kept and found again. Default: ~/.cache/beholder.",
+        rich_help_panel=WHERE,
     ),
-    device: str = typer.Option("auto", help="auto, cpu, cuda, cuda:1, mps."),
+    as_json: bool = typer.Option(False, "--json", help="Print the results as JSON.", rich_help_panel=WHERE),
+    quiet: bool = typer.Option(
+        False, "--quiet", "-q", help="No progress, no summary.", rich_help_panel=WHERE
+    ),
+    verbose: bool = typer.Option(
+        False, "--verbose", "-v", help="Say more along the way.", rich_help_panel=WHERE
+    ),
+    device: str = typer.Option("auto", help="auto, cpu, cuda, cuda:1, mps.", rich_help_panel=MODEL),
     precision: str = typer.Option(
-        "auto", help="auto (float32), float32, bfloat16, float16. Part of the model's spec."
+        "auto", help="auto, float32, bfloat16, float16. Part of the model's spec.", rich_help_panel=MODEL
     ),
     batch_size: int = typer.Option(
-        None, min=1, help="Images at a time; halved by itself when memory runs out."
+        None, min=1, help="Images at a time; halved by itself when memory runs out.", rich_help_panel=MODEL
     ),
-    limit: int = typer.Option(None, min=1, help="At most so many images of each branch."),
-    compat: bool = typer.Option(
-        False, help="Compute as the authors' released scripts do, float16 means and dropped rows included."
-    ),
-    skip_bad_images: bool = typer.Option(
-        False, help="Go on without images that cannot be read; they are counted and listed."
-    ),
-    draws: int = typer.Option(2000, min=100, help="Bootstrap draws behind every interval."),
-    seed: int = typer.Option(20260801, help="Seed of the bootstrap."),
-    engine: Engine = typer.Option(Engine.local, help="Where the work is done."),
+    engine: Engine = typer.Option(Engine.local, help="Where the work is done.", rich_help_panel=MODEL),
     trust_remote_code: bool = typer.Option(
-        False, help="Let a hub model run its own code. Off unless you trust its author."
+        False,
+        "--trust-remote-code",
+        help="Let a hub model run its own code. Off unless you trust its author.",
+        rich_help_panel=MODEL,
     ),
     allow_pickle: bool = typer.Option(
-        False, help="Load weights in pickle files, which can run code. Off unless you trust them."
+        False,
+        "--allow-pickle",
+        help="Load weights in pickle files, which can run code. Off unless you trust them.",
+        rich_help_panel=MODEL,
     ),
-    as_json: bool = typer.Option(False, "--json", help="Print the results as JSON."),
-    quiet: bool = typer.Option(False, "--quiet", "-q", help="No progress, no summary."),
-    verbose: bool = typer.Option(False, "--verbose", "-v", help="Say more along the way."),
+    compat: bool = typer.Option(False, "--compat", help=COMPAT, rich_help_panel=NUMBERS),
+    draws: int = typer.Option(
+        2000, min=100, help="Bootstrap draws behind every interval.", rich_help_panel=NUMBERS
+    ),
+    seed: int = typer.Option(20260801, help="Seed of the bootstrap.", rich_help_panel=NUMBERS),
 ) -> None:
     """Audit models: score what the store lacks, measure, and leave a report.
 
@@ -97,7 +129,10 @@ def audit_command(
     chosen = chosen_benchmarks(benchmark or [], prompts, by or [], data=data, dataset=dataset)
     options = AuditOptions(
         out=output, store=store_folder(store), data=data, dataset=dataset, limit=limit,
-        load=LoadOptions(device=device, precision=precision, batch_size=batch_size, trust_remote_code=trust_remote_code, allow_pickle=allow_pickle),
+        load=LoadOptions(
+            device=device, precision=precision, batch_size=batch_size,
+            trust_remote_code=trust_remote_code, allow_pickle=allow_pickle,
+        ),
         fill=FillOptions(skip_bad_images=skip_bad_images, progress=silent if quiet else bar),
         measure=MeasureOptions(compat=compat, draws=draws, seed=seed),
         command=sys.argv[1:],

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
 from beholder.cli.console import bar, err, out, say_json
 from beholder.cli.listing import show
+
+if TYPE_CHECKING:
+    from beholder.datasets.dataset import DatasetSource
 
 app = typer.Typer(help="Data sets: what is there, what is missing, how to get it.", no_args_is_help=True)
 DATA = typer.Option(None, "--data", envvar="BEHOLDER_DATA", help="Folder that holds the data sets.")
@@ -18,25 +22,34 @@ NAME = typer.Argument(..., help="A data set's name, or folder:PATH.")
 
 @app.command("list")
 def list_command(data: Path = DATA, as_json: bool = AS_JSON) -> None:
-    """Every data set: licence, how many images are here, how to get the rest."""
+    """Every data set: licence, how many of its images are here, where it comes from."""
     from beholder.datasets import DATASETS, data_root
 
     root = data_root(data)
     rows: list[dict[str, object]] = []
     for source in DATASETS.values():
-        here = None if source.embedded else source.folder(root).is_dir() if root else False
-        state = "embedded" if here is None else "here" if here else "not here"
-        rows.append(
-            {
-                "name": source.name,
-                "title": source.title,
-                "images": source.images,
-                "licence": source.licence,
-                "state": state,
-                "origin": source.origin,
-            }
+        here = images_here(source, root)
+        state = (
+            "embedded"
+            if source.embedded
+            else "complete"
+            if here >= source.images
+            else "partly here"
+            if here
+            else "not here"
         )
+        facts = {"title": source.title, "images": source.images, "here": here, "state": state}
+        rows.append({"name": source.name, **facts, "licence": source.licence, "origin": source.origin})
     show(rows, as_json)
+
+
+def images_here(source: DatasetSource, root: Path | None) -> int:
+    """How many of a data set's images lie in its folder."""
+    if source.embedded:
+        return source.images
+    if root is None or not source.folder(root).is_dir():
+        return 0
+    return sum(Path(uri).is_file() for uri in source.open(root).table["uri"])
 
 
 @app.command("where")

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import typer
 
+from beholder.cli.audit import COMPAT
 from beholder.cli.console import err, out, say_json, set_verbosity
 
 
@@ -26,7 +27,7 @@ def measure_command(
         Path("beholder-run"), "--out", "-o", help="Run folder for results and report."
     ),
     model: str = typer.Option("imported", "--model", help="What to call the model behind the scores."),
-    compat: bool = typer.Option(False, help="Compute as the authors' released scripts do."),
+    compat: bool = typer.Option(False, "--compat", help=COMPAT),
     draws: int = typer.Option(2000, min=100, help="Bootstrap draws behind every interval."),
     seed: int = typer.Option(20260801, help="Seed of the bootstrap."),
     as_json: bool = typer.Option(False, "--json", help="Print the results as JSON."),
