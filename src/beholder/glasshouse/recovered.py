@@ -72,9 +72,8 @@ def softmax(logits: Floats, axis: int) -> Floats:
     return powers / totals
 
 
-def recovered(towers: TwoTowers) -> dict[tuple[str, str, str, str], float]:
+def recovered(towers: TwoTowers, rows: Rows) -> dict[tuple[str, str, str, str], float]:
     """Recovered values keyed by (metric, subset, group, concept), as in `PLANTED`."""
-    rows = residents()
     images = towers.images([row["uri"] for row in rows])
     found: dict[tuple[str, str, str, str], float] = {}
     for branch in dict.fromkeys(row["branch"] for row in rows):
@@ -167,6 +166,6 @@ def trait_logits(towers: TwoTowers, images: Floats, words: tuple[str, ...]) -> F
 
 def comparison(folder: Path) -> list[tuple[str, str, str, str, float, float]]:
     """Planted beside recovered: metric, subset, group, concept, implied value, recovered value."""
-    found = recovered(TwoTowers(folder))
+    found = recovered(TwoTowers(folder), residents())
     keyed = [((r["metric"], r["subset"], r["group"], r["concept"]), r["value"]) for r in PLANTED]
     return [(*key, value, found[key]) for key, value in keyed if key in found]
