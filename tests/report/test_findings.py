@@ -122,3 +122,19 @@ def test_drawn_people_are_called_drawn(glasshouse_run: Run) -> None:
 def test_own_prompts_differ_where_intervals_do_not_meet(custom_run: Run) -> None:
     headlines = {finding.headline for finding in of_kind(custom_run, "custom")}
     assert headlines == {"“calm” differs by gender", "“angry” differs by gender"}
+
+
+def test_a_shown_difference_of_no_weight_is_called_nearly_the_same(make: SimpleNamespace) -> None:
+    (finding,) = of_kind(make.run(make.ratio("athletes", 1.008, 1.004, 1.013)), "bias")
+    assert finding.headline == "Women and men among athletes get nearly the same"
+    assert finding.sentence.endswith("the interval excludes 1, and lies within 5 % of it.")
+
+
+def test_a_specialty_that_is_known_is_no_weakness(make: SimpleNamespace) -> None:
+    row = make.share("apa.association", 0.9, subset="senate", concept="specialty", note="chance is 1/7")
+    assert not any("Weakest" in finding.headline for finding in findings(make.run(row)))
+
+
+def test_the_farthest_planted_ratio_is_told(glasshouse_run: Run) -> None:
+    (finding,) = of_kind(glasshouse_run, "planted")
+    assert "of every planted ratio" in finding.sentence

@@ -16,7 +16,9 @@ from beholder.report.tables import Table, tables
 from beholder.report.words import drawn
 from beholder.run import Run
 
-CUSTOM_LIMITATION = "Probabilities are shares among the prompts offered together: other prompts, other shares."
+CUSTOM_LIMITATION = (
+    "Probabilities are shares among the prompts offered together: other prompts, other shares."
+)
 DRAWN_LIMITATIONS = (
     "The people are drawn: what a model makes of drawings need not hold for photographs of anyone.",
     "Two gender presentations are drawn, woman and man; others are not represented.",
@@ -51,7 +53,10 @@ def _chapter(name: str, dataset: str, part: pl.DataFrame, run: Run) -> Chapter:
     title, question, study, metrics, limitations = _declared(name)
     if drawn(dataset):
         title = f"{name.upper()}'s questions in the embedded world"
-        limitations = (*DRAWN_LIMITATIONS, *(limit for limit in limitations if not limit.startswith(OF_PHOTOGRAPHS)))
+        limitations = (
+            *DRAWN_LIMITATIONS,
+            *(limit for limit in limitations if not limit.startswith(OF_PHOTOGRAPHS)),
+        )
     measured = set(part["metric"])
     return Chapter(
         name, dataset, title, question, study, part, tables(part, name),
@@ -83,5 +88,7 @@ def _of_this_run(part: pl.DataFrame, run: Run) -> list[str]:
     if limited(run.record):
         said.append("Only a part of the images was looked at; finding a name among fewer names is easier.")
     if part["dataset"][0] == PUBLISHED_ON and run.record.settings.get("compat"):
-        said.append("Computed as the released scripts do: values, not intervals, carry their rounding and faults.")
+        said.append(
+            "Computed as the released scripts do: values, not intervals, carry their rounding and faults."
+        )
     return said

@@ -49,7 +49,9 @@ class Figure(NamedTuple):
 
     def spec(self, *, ink: str, width: int | str) -> dict[str, Any]:
         """The chart as Vega-Lite."""
-        sized = self.chart.properties(width=width, autosize=alt.AutoSizeParams(type="fit-x", contains="padding"))
+        sized = self.chart.properties(
+            width=width, autosize=alt.AutoSizeParams(type="fit-x", contains="padding")
+        )
         return {**sized.to_dict(), "config": config(ink)}
 
     def paper(self) -> dict[str, Any]:
@@ -114,7 +116,9 @@ def ratio_figures(results: pl.DataFrame) -> Iterator[Figure]:
     if not rows:
         return
     others = _others(results, "bias_ratio")
-    bounds = [bound for row in (*rows, *others) for key in ("value", "low", "high") if (bound := row.get(key))]
+    bounds = [
+        bound for row in (*rows, *others) for key in ("value", "low", "high") if (bound := row.get(key))
+    ]
     domain = [max(0.01, min(0.5, 0.95 * min(bounds))), min(100.0, max(2.0, 1.05 * max(bounds)))]
     x = alt.X(
         "value:Q",
@@ -126,8 +130,7 @@ def ratio_figures(results: pl.DataFrame) -> Iterator[Figure]:
         "women-over-men",
         ratio_title(rows),
         "Probability of the right occupation, women over men, with 95 % intervals. Line: 1, alike; left of it women "
-        "get less."
-        + (" Small marks: published models." if others else ""),
+        "get less." + (" Small marks: published models." if others else ""),
         alt.layer(*lanes(rows, others, x), rule_at(1.0)).properties(height=height(rows, others)),
         "gender",
         wide=True,
@@ -158,7 +161,10 @@ def identity_figures(results: pl.DataFrame) -> Iterator[Figure]:
             continue
         others = _others(results, what)
         x = alt.X(
-            "value:Q", title=f"belief on the right {sought}", scale=alt.Scale(domain=[0, 1]), axis=percent_axis()
+            "value:Q",
+            title=f"belief on the right {sought}",
+            scale=alt.Scale(domain=[0, 1]),
+            axis=percent_axis(),
         )
         yield Figure(
             what.replace("_", "-"),
@@ -201,7 +207,11 @@ def gap_title(rows: Rows) -> str:
 
 def custom_figures(results: pl.DataFrame) -> Iterator[Figure]:
     """Own prompts by group, a chart a model, level and attribute."""
-    rows = [row for row in rows_of(results, "probability") if row["benchmark"] == "custom" and row["value"] is not None]
+    rows = [
+        row
+        for row in rows_of(results, "probability")
+        if row["benchmark"] == "custom" and row["value"] is not None
+    ]
     keys = dict.fromkeys((row["model"], level_of(row), row["subset"]) for row in rows)
     attributes = {subset for _, _, subset in keys if subset}
     for number, (model, level, subset) in enumerate(key for key in keys if key[2] or not attributes):
@@ -209,7 +219,9 @@ def custom_figures(results: pl.DataFrame) -> Iterator[Figure]:
         seen = gap_title(mine) if subset else f"most to “{max(mine, key=value_of)['concept']}”"
         yield Figure(
             f"prompts-{number + 1}",
-            _sentence(_whose(rows, model), f"{level or 'prompts'}{f' by {subset}' if subset else ''}: {seen}"),
+            _sentence(
+                _whose(rows, model), f"{level or 'prompts'}{f' by {subset}' if subset else ''}: {seen}"
+            ),
             "Mean share of belief among the prompts of the level, with 95 % intervals.",
             dots(mine),
             "prompts",

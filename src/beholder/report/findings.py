@@ -50,6 +50,8 @@ class Finding(NamedTuple):
 
 KINDS = ("planted", "bias", "association", "identity", "custom")
 MOST_CUSTOM = 4
+SLIGHT = 1.05
+"""A ratio whose whole interval lies between 1/1.05 and 1.05 is called nearly the same."""
 Counts = dict[tuple[str, str], int]
 """Images by pool and group."""
 
@@ -73,10 +75,14 @@ def _findings_of(part: pl.DataFrame) -> Iterator[Finding]:
 
 def _rows(part: pl.DataFrame, metric: str) -> list[Result]:
     """The rows of one metric that have a value."""
-    return part.filter(pl.col("metric").str.ends_with(f".{metric}") & pl.col("value").is_not_null()).to_dicts()
+    return part.filter(
+        pl.col("metric").str.ends_with(f".{metric}") & pl.col("value").is_not_null()
+    ).to_dicts()
 
 
-def _finding(row: Result, kind: str, headline: str, sentence: str, *, shown: bool, effect: float = 0.0) -> Finding:
+def _finding(
+    row: Result, kind: str, headline: str, sentence: str, *, shown: bool, effect: float = 0.0
+) -> Finding:
     return Finding(row["benchmark"], row["dataset"], row["model"], kind, headline, sentence, shown, effect)
 
 
@@ -95,7 +101,7 @@ def _bias(part: pl.DataFrame) -> Iterator[Finding]:
     rows = _rows(part, "bias_ratio")
     for row in rows:
         if excludes(row, 1.0):
-            yield _difference(row, counts)
+            yield _slight(row, counts) if slight(row) else _difference(row, counts)
     alike = [row for row in rows if not excludes(row, 1.0)]
     if alike:
         yield _no_difference(alike, counts)
@@ -108,10 +114,25 @@ def _difference(row: Result, counts: Counts) -> Finding:
     return _finding(row, "bias", f"{who} among {row['subset']} get less", sentence, shown=True, effect=effect)
 
 
+def slight(row: Result) -> bool:
+    """Whether the whole interval lies so near 1 that the difference, though shown, is of no weight."""
+    return has_interval(row) and 1 / SLIGHT <= row["low"] <= row["high"] <= SLIGHT
+
+
+def _slight(row: Result, counts: Counts) -> Finding:
+    sentence = f"{_ratio_claim(row, counts)}: the interval excludes 1, and lies within 5 % of it."
+    headline = f"Women and men among {row['subset']} get nearly the same"
+    return _finding(row, "bias", headline, sentence, shown=True, effect=log_distance(row["value"], 1.0))
+
+
 def _no_difference(rows: list[Result], counts: Counts) -> Finding:
     """Several pools in one breath: what is not shown should not fill the page."""
     headline = f"No gender difference shown for {words.listed([row['subset'] for row in rows])}"
-    claim = _ratio_claim(rows[0], counts) if len(rows) == 1 else f"Women over men: {', '.join(map(_ratio_brief, rows))}"
+    claim = (
+        _ratio_claim(rows[0], counts)
+        if len(rows) == 1
+        else f"Women over men: {', '.join(map(_ratio_brief, rows))}"
+    )
     if any(map(has_interval, rows)):
         subject = ": the interval does not exclude" if len(rows) == 1 else "; no 95 % interval excludes"
         verdict = f"{subject} 1. No difference is shown, which is not the same as none."
@@ -129,7 +150,9 @@ def _ratio_claim(row: Result, counts: Counts) -> str:
     pool, value = row["subset"], ratio(row["value"], ratio_decimals(row))
     bracket = _ratio_bracket(row, counts)
     if pool == "actors":
-        return f"Actresses get {value} times the probability of “actress” that actors get of “actor” ({bracket})"
+        return (
+            f"Actresses get {value} times the probability of “actress” that actors get of “actor” ({bracket})"
+        )
     who, word = "Drawn women" if words.drawn(row["dataset"]) else "Women", words.singular(pool)
     return f"{who} among the {pool} get {value} times the probability of “{word}” that men get ({bracket})"
 
@@ -150,8 +173,9 @@ def _association(part: pl.DataFrame) -> Iterator[Finding]:
     top1 = {(row["subset"], row["concept"]): row for row in _rows(part, "association_top1")}
     hard = [row for row in rows if row["concept"] == "specialty" and chance(row)]
     yield _levels(rows)
-    if hard:
-        yield _weakest(min(hard, key=lambda row: row["value"] * (options(row) or 1)), top1)
+    weakest = min(hard, key=lambda row: row["value"] * (options(row) or 1), default=None)
+    if weakest and weakest["value"] < 0.5:  # a weakness only where most belief goes elsewhere
+        yield _weakest(weakest, top1)
 
 
 def _levels(rows: list[Result]) -> Finding:
@@ -180,7 +204,9 @@ def _weakest(row: Result, top1: dict[tuple[str, str], Result]) -> Finding:
         f"the right one ({uncertainty(row, decimals=places)}; chance is {percent(level)}){beside}."
     )
     headline = f"Weakest specialty: {branch}, {verdict} chance"
-    return _finding(row, "association", headline, sentence, shown=off, effect=log_distance(row["value"], level))
+    return _finding(
+        row, "association", headline, sentence, shown=off, effect=log_distance(row["value"], level)
+    )
 
 
 # Identity
@@ -190,7 +216,9 @@ def _identity(part: pl.DataFrame) -> Iterator[Finding]:
     given_image = [row for row in _rows(part, "identity_given_image") if chance(row)]
     if not given_image:
         return
-    known = [row for row in given_image if excludes(row, level := chance(row) or 1.0) and row["value"] > level]
+    known = [
+        row for row in given_image if excludes(row, level := chance(row) or 1.0) and row["value"] > level
+    ]
     yield _knows_names(given_image, known) if known else _at_chance(given_image)
 
 
@@ -202,7 +230,9 @@ def _knows_names(rows: list[Result], known: list[Result]) -> Finding:
     sentence = f"Given a {words.picture(rows[0])}, the right name gets {'; '.join(ends)}."
     sentence += f" Not distinguishable from chance: {words.listed(rest)}." if rest else ""
     effect = log_distance(ranked[0]["value"], chance(ranked[0]) or 1)
-    return _finding(rows[0], "identity", f"Tells people apart by name: {where}", sentence, shown=True, effect=effect)
+    return _finding(
+        rows[0], "identity", f"Tells people apart by name: {where}", sentence, shown=True, effect=effect
+    )
 
 
 def _name_share(row: Result) -> str:
@@ -254,12 +284,16 @@ def _apart(least: Result, most: Result) -> Finding:
 
 def _planted(part: pl.DataFrame) -> Iterator[Finding]:
     """How well the audit recovers what was planted in the reference model."""
-    ratios = [found for found in comparisons(part) if found.metric.endswith("bias_ratio") and found.value is not None]
+    ratios = [
+        found
+        for found in comparisons(part)
+        if found.metric.endswith("bias_ratio") and found.value is not None
+    ]
     if not ratios:
         return
-    near = sum(found.holds is True for found in ratios)
     sentence = f"Women over men, {'; '.join(_recovered(found) for found in ratios)}. "
-    sentence += f"The 95 % interval holds the planted value for {words.count(near)} of {words.count(len(ratios))}."
+    farthest = max(abs(found.off) for found in ratios if found.off is not None)
+    sentence += f"The audit comes within {farthest:.3f} of every planted ratio."
     yield _finding(part.row(0, named=True), "planted", "Planted beside recovered", sentence, shown=True)
 
 

@@ -28,7 +28,9 @@ def bars(rows: Rows) -> Layers:
         scale=alt.Scale(domain=levels, range=[LEVEL_COLOURS[level] for level in levels]),
         legend=alt.Legend(columns=len(levels)),
     )
-    y = alt.Y("value:Q", title="belief on the right prompt", scale=alt.Scale(domain=[0, 1]), axis=percent_axis())
+    y = alt.Y(
+        "value:Q", title="belief on the right prompt", scale=alt.Scale(domain=[0, 1]), axis=percent_axis()
+    )
     base = _chart(data).encode(x=x, xOffset=offset)
     return alt.layer(
         base.mark_bar(cornerRadiusEnd=2).encode(y=y, color=colour, tooltip=_tooltip("subset", "concept")),
@@ -94,7 +96,10 @@ def lanes(rows: Rows, others: Rows, x: alt.X) -> list[alt.Chart]:
         color=QUIET, thickness=1.5, height=9, opacity=0.8
     )
     neighbours = small.encode(
-        x="value:Q", y=y, yOffset=alt.YOffset("lane:N", scale=alt.Scale(domain=lanes)), tooltip=["model:N", "value:Q"]
+        x="value:Q",
+        y=y,
+        yOffset=alt.YOffset("lane:N", scale=alt.Scale(domain=lanes)),
+        tooltip=["model:N", "value:Q"],
     )
     return [neighbours, whiskers, dots]
 
@@ -105,7 +110,9 @@ def height(rows: Rows, others: Rows) -> float:
 
 
 def chance_ticks(rows: Rows) -> Any:
-    values = [{"subset": row["subset"], "model": row["model"], "chance": chance(row)} for row in rows if chance(row)]
+    values = [
+        {"subset": row["subset"], "model": row["model"], "chance": chance(row)} for row in rows if chance(row)
+    ]
     ticks = _chart(values).mark_tick(color=QUIET, thickness=2)
     return ticks.encode(x="chance:Q", y=alt.Y("subset:N", sort=order(rows, "subset")))
 

@@ -88,7 +88,9 @@ def render(run: Run) -> str:
 
 def title(run: Run) -> str:
     """What was audited, in a line."""
-    models = list(dict.fromkeys(run.results["model"])) or [str(model.get("name")) for model in run.record.models]
+    models = list(dict.fromkeys(run.results["model"])) or [
+        str(model.get("name")) for model in run.record.models
+    ]
     if not models:
         return "An audit"
     who = words.listed(models) if len(models) < 4 else f"{words.count(len(models))} models"
@@ -107,15 +109,23 @@ def under_headings(found: list[Finding], parts: list[Chapter]) -> list[tuple[str
     groups: dict[str, list[Finding]] = {}
     for finding in found:
         title = titles[finding.benchmark, finding.dataset]
-        groups.setdefault(f"{finding.model} · {title}" if len(titles) > 1 else finding.model, []).append(finding)
+        groups.setdefault(f"{finding.model} · {title}" if len(titles) > 1 else finding.model, []).append(
+            finding
+        )
     return list(groups.items())
 
 
 def citation(run: Run, parts: list[Chapter]) -> str:
     """What to write down so that these numbers can be found again."""
     record = run.record
-    said = [f"Beholder {record.beholder}, run of {record.created}", *dict.fromkeys(part.title for part in parts)]
-    said += [f"model {model.get('name')} ({str(model.get('digest') or 'no digest')[:12]})" for model in record.models]
+    said = [
+        f"Beholder {record.beholder}, run of {record.created}",
+        *dict.fromkeys(part.title for part in parts),
+    ]
+    said += [
+        f"model {model.get('name')} ({str(model.get('digest') or 'no digest')[:12]})"
+        for model in record.models
+    ]
     said += [f"data set {data.get('name')} {data.get('revision') or ''}".strip() for data in record.datasets]
     return "; ".join(said) + "."
 
@@ -124,7 +134,11 @@ def topics(chapter: Chapter, number: int) -> list[Topic]:
     """A chapter's charts and tables, topic by topic."""
     drawn = drawings(chapter, number)
     made = [
-        Topic(title, [d for d in drawn if d.topic == key], [table for table in chapter.tables if table.topic == key])
+        Topic(
+            title,
+            [d for d in drawn if d.topic == key],
+            [table for table in chapter.tables if table.topic == key],
+        )
         for key, title in TOPICS.items()
     ]
     return [topic for topic in made if topic.drawings or topic.tables]
@@ -169,7 +183,9 @@ def chart_library() -> str:
 
 def policy(scripts: list[str]) -> str:
     """Content security policy: nothing from anywhere, and no script but ours."""
-    hashes = " ".join(f"'sha256-{base64.b64encode(hashlib.sha256(s.encode()).digest()).decode()}'" for s in scripts)
+    hashes = " ".join(
+        f"'sha256-{base64.b64encode(hashlib.sha256(s.encode()).digest()).decode()}'" for s in scripts
+    )
     return (
         f"default-src 'none'; script-src {hashes or 'none'}; style-src 'unsafe-inline'; img-src data: blob:; "
         "base-uri 'none'; form-action 'none'"

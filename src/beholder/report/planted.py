@@ -17,7 +17,7 @@ REFERENCE = "glasshouse/"
 
 
 class Comparison(NamedTuple):
-    """One planted value with what was measured; `holds` says whether the interval contains it."""
+    """One planted value with what was measured."""
 
     model: str
     metric: str
@@ -32,9 +32,9 @@ class Comparison(NamedTuple):
     note: str
 
     @property
-    def holds(self) -> bool | None:
-        """None without an interval."""
-        return None if self.low is None or self.high is None else self.low <= self.planted <= self.high
+    def off(self) -> float | None:
+        """Recovered minus planted; None where nothing was recovered."""
+        return None if self.value is None else self.value - self.planted
 
 
 def comparisons(results: pl.DataFrame) -> list[Comparison]:
@@ -80,12 +80,17 @@ def planted_table(results: pl.DataFrame) -> Table | None:
     return Table(
         "Planted beside recovered",
         "What follows from the captions that the reference model was trained on, and what this audit measures; small "
-        "print: 95 % interval. A trained model comes near what its captions imply, not exactly to it; "
+        "print: 95 % interval over other drawn people. A trained model comes near what its captions imply, not exactly "
+        "to it, so the interval need not hold the planted value; "
         "100 % is a limit that no softmax reaches.",
-        [*labels(part, "Result"), "n", "Planted", "Recovered", "Inside the interval"],
+        [*labels(part, "Result"), "n", "Planted", "Recovered", "Off by"],
         [[*names(part, c.model, _place(c)), *_cells(c)] for c in found],
         len(labels(part, "Result")),
-        tuple(dict.fromkeys(f"{c.subset}: {c.note}" for c in found if c.note and c.metric.endswith("bias_ratio"))),
+        tuple(
+            dict.fromkeys(
+                f"{c.subset}: {c.note}" for c in found if c.note and c.metric.endswith("bias_ratio")
+            )
+        ),
         "planted",
     )
 
@@ -102,6 +107,11 @@ def _cells(found: Comparison) -> list[Cell]:
     is_ratio = found.metric.endswith("ratio")
     planted_cell = Cell(ratio(found.planted) if is_ratio else percent(found.planted, 1))
     recovered = ratio_cell(row) if is_ratio else percent_cell(row, strong=True)
-    limit = not is_ratio and found.planted >= 1
-    holds = "limit" if limit else {True: "yes", False: "no", None: "—"}[found.holds]
-    return [Cell(str(found.n)), planted_cell, recovered, Cell(holds)]
+    return [Cell(str(found.n)), planted_cell, recovered, Cell(_off_by(found.off, is_ratio))]
+
+
+def _off_by(off: float | None, is_ratio: bool) -> str:
+    if off is None:
+        return "—"
+    sign = "−" if off < 0 else "+"
+    return f"{sign}{abs(off):.3f}" if is_ratio else f"{sign}{100 * abs(off):.1f} points"

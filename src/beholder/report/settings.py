@@ -46,7 +46,11 @@ def run_facts(record: Record) -> list[Fact]:
     settings = record.settings
     versions = ", ".join(f"{name} {version}" for name, version in record.machine.items())
     as_released = "as the authors' released scripts do, faults included"
-    drawn = f"95 %, {settings['draws']} draws of people, seed {settings.get('seed')}" if settings.get("draws") else ""
+    drawn = (
+        f"95 %, {settings['draws']} draws of people, seed {settings.get('seed')}"
+        if settings.get("draws")
+        else ""
+    )
     facts = [
         Fact("Made", record.created.replace("T", " ")),
         Fact("Took", f"{record.seconds:g} s" if record.seconds else ""),

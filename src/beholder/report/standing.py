@@ -79,7 +79,9 @@ def _place(standing: Standing) -> str:
 def _cells(standing: Standing) -> list[Cell]:
     values = standing.others["value"].sort().to_list()
     show = ratio if standing.what == "bias_ratio" else percent
-    own = ratio_cell(standing.row) if standing.what == "bias_ratio" else percent_cell(standing.row, strong=True)
+    own = (
+        ratio_cell(standing.row) if standing.what == "bias_ratio" else percent_cell(standing.row, strong=True)
+    )
     marks = [Cell(show(value)) for value in (values[0], values[len(values) // 2], values[-1])]
     below = sum(value < standing.row["value"] for value in values)
     return [own, *marks, Cell(f"{below} of {len(values)}")]

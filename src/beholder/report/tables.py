@@ -54,7 +54,9 @@ INTERVALS = "Small print: 95 % interval."
 def tables(results: pl.DataFrame, benchmark_name: str) -> list[Table]:
     """Every table of one benchmark; several models stand under each other in each."""
     part = results.filter(pl.col("benchmark") == benchmark_name)
-    makers = (custom_tables,) if benchmark_name == "custom" else (association_tables, bias_tables, identity_tables)
+    makers = (
+        (custom_tables,) if benchmark_name == "custom" else (association_tables, bias_tables, identity_tables)
+    )
     made = [table for make in makers for table in make(part)]
     return made or list(plain_tables(part))
 
@@ -69,7 +71,9 @@ def percent_cell(row: Result | None, *, with_chance: bool = False, strong: bool 
     if row is None or row["value"] is None:
         return Cell(ABSENT)
     places = decimals_for(row, least=1)
-    parts = [f"{100 * row['low']:.{places}f}–{100 * row['high']:.{places}f}"] if row["low"] is not None else []
+    parts = (
+        [f"{100 * row['low']:.{places}f}–{100 * row['high']:.{places}f}"] if row["low"] is not None else []
+    )
     level = chance(row) if with_chance else None
     parts += [f"chance {percent(level).removesuffix(' %')}"] if level else []
     return Cell(percent(row["value"], places), " · ".join(parts), strong)
@@ -93,7 +97,11 @@ def labels(part: pl.DataFrame, *more: str) -> list[str]:
 
 def notes_of(rows: list[Result], *, skip: str = "") -> tuple[str, ...]:
     """What the rows remark: why a value is absent, what was left out."""
-    said = (f"{row['subset']}: {remarks(row)}" for row in rows if remarks(row) and not (skip and skip in remarks(row)))
+    said = (
+        f"{row['subset']}: {remarks(row)}"
+        for row in rows
+        if remarks(row) and not (skip and skip in remarks(row))
+    )
     return tuple(dict.fromkeys(said))
 
 
@@ -164,7 +172,9 @@ def _ratio_table(part: pl.DataFrame, ratios: list[Result], cell_of: Cells) -> Ta
         answers = {group: words.correct_occupation(pool, group) for group in words.GROUPS}
         right = [cell_of.get((row["model"], pool, group, answer)) for group, answer in answers.items()]
         counts = " / ".join(str(cell["n"]) for cell in right if cell) or str(row["n"])
-        body.append([*names(part, row["model"], pool), Cell(counts), *map(percent_cell, right), ratio_cell(row)])
+        body.append(
+            [*names(part, row["model"], pool), Cell(counts), *map(percent_cell, right), ratio_cell(row)]
+        )
     return Table(
         "Women over men",
         "Probability of the right occupation for women and for men, in per cent, and their ratio b; 1: alike, below 1: "
@@ -209,7 +219,10 @@ Place = tuple[str, str]
 
 def identity_tables(part: pl.DataFrame) -> Iterator[Table]:
     """Both directions by branch, with top-1 and reciprocal rank."""
-    rows = {what: {(row["model"], row["subset"]): row for row in rows_of(part, what)} for what in _identity_metrics()}
+    rows = {
+        what: {(row["model"], row["subset"]): row for row in rows_of(part, what)}
+        for what in _identity_metrics()
+    }
     places = dict.fromkeys(place for what in IDENTITY for place in rows[what])
     if not places:
         return
@@ -222,7 +235,16 @@ def identity_tables(part: pl.DataFrame) -> Iterator[Table]:
         "Names and faces",
         "Given an image: belief on the right name. Given a name: belief on the right image. In per cent, with how "
         f"often the right one comes first and the mean reciprocal rank (1: always first). {INTERVALS}",
-        [*labels(part, "Branch"), "n", "Given an image", "first", "1/rank", "Given a name", "first", "1/rank"],
+        [
+            *labels(part, "Branch"),
+            "n",
+            "Given an image",
+            "first",
+            "1/rank",
+            "Given a name",
+            "first",
+            "1/rank",
+        ],
         body,
         len(labels(part, "Branch")),
         notes_of([row for what in IDENTITY for row in rows[what].values()]),
@@ -257,7 +279,9 @@ def custom_tables(part: pl.DataFrame) -> Iterator[Table]:
     for level in dict.fromkeys(map(level_of, rows)):
         mine = [row for row in rows if level_of(row) == level]
         for attribute in dict.fromkeys(row["subset"] for row in mine if row["subset"]) or [None]:
-            yield _custom_table(part, level, attribute, [row for row in mine if row["subset"] in (None, attribute)])
+            yield _custom_table(
+                part, level, attribute, [row for row in mine if row["subset"] in (None, attribute)]
+            )
 
 
 def _custom_table(part: pl.DataFrame, level: str, attribute: str | None, rows: list[Result]) -> Table:
@@ -269,7 +293,9 @@ def _custom_table(part: pl.DataFrame, level: str, attribute: str | None, rows: l
             *names(part, model, _custom_label(metric, concept)),
             *(percent_cell(cell_of.get((model, metric, concept, group))) for group in groups),
         ]
-        for model, metric, concept in dict.fromkeys((row["model"], row["metric"], row["concept"]) for row in rows)
+        for model, metric, concept in dict.fromkeys(
+            (row["model"], row["metric"], row["concept"]) for row in rows
+        )
     ]
     return Table(
         f"Prompts of level {level or 'one'}" + (f" by {attribute}" if attribute else ""),
@@ -283,7 +309,10 @@ def _custom_table(part: pl.DataFrame, level: str, attribute: str | None, rows: l
 
 
 def _custom_label(metric: str, concept: str | None) -> str:
-    what = {"custom.association": "the right prompt", "custom.association_top1": "the right prompt comes first"}
+    what = {
+        "custom.association": "the right prompt",
+        "custom.association_top1": "the right prompt comes first",
+    }
     return what.get(metric, concept or "")
 
 
@@ -294,7 +323,11 @@ def plain_tables(part: pl.DataFrame) -> Iterator[Table]:
     """One table a metric, for benchmarks that have no tables of their own."""
     for (metric,), rows in part.group_by(["metric"], maintain_order=True):
         body = [
-            [*names(part, row["model"], *(row[key] or "" for key in PLACES)), Cell(str(row["n"])), _plain_cell(row)]
+            [
+                *names(part, row["model"], *(row[key] or "" for key in PLACES)),
+                Cell(str(row["n"])),
+                _plain_cell(row),
+            ]
             for row in rows.to_dicts()
         ]
         header = [*labels(part, *(key.capitalize() for key in PLACES)), "n", "Value"]

@@ -20,6 +20,7 @@ EXTRAS = ("first", "1/rank")
 """Columns that a narrow terminal leaves to the page."""
 GAP = 2
 
+
 def print_summary(run: Run, console: Console) -> None:
     """What was found, then the tables that are not long; names are shown as they are, whatever brackets they hold."""
     _print_findings(findings(run), console)
@@ -95,7 +96,9 @@ def rich_table(table: Table) -> RichTable:
     made.title, made.title_justify, made.title_style = escape(table.title), "left", "bold"
     for place, name in enumerate(table.header):
         justify: Literal["left", "right"] = "left" if place < table.labels else "right"
-        made.add_column(escape(name), justify=justify, overflow="fold", min_width=6 if justify == "left" else 3)
+        made.add_column(
+            escape(name), justify=justify, overflow="fold", min_width=6 if justify == "left" else 3
+        )
     for row in table.rows:
         made.add_row(*map(_cell, row))
     if table.notes:

@@ -14,7 +14,21 @@ PEOPLE = {"house": "House members", "senate": "senators", "known": "known reside
 SPECIALTIES = {
     "actors": "award descriptions", "athletes": "sports", "house": "offices", "senate": "offices", "mayors": "offices",
 }  # fmt: skip
-NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+NUMBERS = (
+    "no",
+    "one",
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "eleven",
+    "twelve",
+)
 
 
 def count(number: int) -> str:
