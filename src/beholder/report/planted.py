@@ -113,5 +113,6 @@ def _cells(found: Comparison) -> list[Cell]:
 def _off_by(off: float | None, is_ratio: bool) -> str:
     if off is None:
         return "—"
-    sign = "−" if off < 0 else "+"
-    return f"{sign}{abs(off):.3f}" if is_ratio else f"{sign}{100 * abs(off):.1f} points"
+    size = f"{abs(off):.3f}" if is_ratio else f"{100 * abs(off):.1f}"
+    sign = "" if float(size) == 0 else "−" if off < 0 else "+"
+    return f"{sign}{size}" if is_ratio else f"{sign}{size} points"
