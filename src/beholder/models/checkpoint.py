@@ -19,8 +19,8 @@ from beholder.models.checkpoint_files import CheckpointFiles
 from beholder.models.folder import read_config
 
 try:
-    import torch as torch  # for `contrastive` too
-    import transformers
+    import torch as torch  # for the adapters too
+    import transformers as transformers
 except ImportError as error:
     raise MissingExtra("A transformers model", "torch") from error
 
@@ -123,11 +123,12 @@ def _strict_model(files: CheckpointFiles, auto: str, **options: Any) -> Any:
         ignore_mismatched_sizes=True,  # reported by name, and then refused
         **options,
     )
-    _refuse_other_weights(files.folder, info)
+    refuse_other_weights(files.folder, info)
     return model
 
 
-def _refuse_other_weights(folder: Path, info: Mapping[str, Any]) -> None:
+def refuse_other_weights(folder: Path, info: Mapping[str, Any]) -> None:
+    """Raise unless the weights are the model's, all of them and no others; `info` is what transformers tells."""
     found = {
         "missing": info["missing_keys"],
         "unexpected": info["unexpected_keys"],

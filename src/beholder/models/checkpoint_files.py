@@ -5,6 +5,7 @@ No torch here: a wrong folder is told before torch is imported.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -54,12 +55,19 @@ class CheckpointFiles(NamedTuple):
         return Origin("folder", content_digest([*matching(self.folder, [*SETTINGS, *CODE]), *self.weights]))
 
 
-def find_files(folder: Path, *, allow_pickle: bool) -> CheckpointFiles:
+def find_files(
+    folder: Path,
+    *,
+    allow_pickle: bool,
+    pickled_names: Sequence[str] = PICKLED_WEIGHTS,
+    image_processor: bool = True,
+) -> CheckpointFiles:
     """Safetensors if there are any; pickled weights, which can run code, only when they are allowed."""
     # transformers makes up an empty tokenizer where there is none, and the scores would mean nothing.
     _require_one(folder, TOKENIZERS, "tokenizer")
-    _require_one(folder, IMAGE_PROCESSORS, "image processor")
-    safe, pickled = matching(folder, SAFE_WEIGHTS), matching(folder, PICKLED_WEIGHTS)
+    if image_processor:
+        _require_one(folder, IMAGE_PROCESSORS, "image processor")
+    safe, pickled = matching(folder, SAFE_WEIGHTS), matching(folder, pickled_names)
     if safe:
         return CheckpointFiles(folder, tuple(safe), pickled=False)
     if pickled and allow_pickle:

@@ -15,13 +15,30 @@ from beholder.models.scorer import Scorer
 
 ADAPTERS = {
     "contrastive": "beholder.models.contrastive:TransformersContrastive.from_folder",
+    "matching": "beholder.models.matching_blip:from_folder",
+    "albef": "beholder.models.albef:from_folder",
+    "generative": "beholder.models.generative:GenerativeScorer.from_folder",
+    "detection": "beholder.models.detection:Detector.from_folder",
+    "segmentation": "beholder.models.segmentation:Segmenter.from_folder",
 }
 """Where each family's adapter lives; imported only when it is asked for."""
+
+ANSWERING = ("ForConditionalGeneration", "ForCausalLM", "ForVisionText2Text")
+"""How transformers ends the name of an architecture that answers in words."""
+
+DENSE = {"clipseg": "segmentation", "owlvit": "detection", "owlv2": "detection", "omdet-turbo": "detection"}
+DENSE |= {"grounding-dino": "detection", "mm-grounding-dino": "detection"}
 
 
 def family_of(config: Mapping[str, Any]) -> str:
     """The family of a checkpoint, from its model type and architecture; two towers unless they say otherwise."""
-    return "contrastive"
+    if config.get("model_type") == "albef":
+        return "albef"
+    if {"BlipForImageTextRetrieval", "Blip2ForImageTextRetrieval"} & set(config.get("architectures") or ()):
+        return "matching"
+    if any(name.endswith(ANSWERING) for name in config.get("architectures") or ()):
+        return "generative"
+    return DENSE.get(str(config.get("model_type")), "contrastive")
 
 
 def adapter_of(folder: Path) -> Callable[..., Scorer]:
