@@ -2,7 +2,9 @@
 
     null, null:SEED          noise, the baseline of every audit
     glasshouse/NAME          a reference model that comes with Beholder
+    openclip:ARCH/TAG        a model of open_clip's list; ARCH/FILE for weights at hand
     onnx:DIR                 a folder with an ONNX image tower and a text tower or a table of texts
+    openai:MODEL@URL         a model behind an OpenAI-compatible server
     DIR                      a transformers folder: config.json, weights, tokenizer
     OWNER/NAME[@REVISION]    a model of the Hugging Face hub
 
@@ -20,10 +22,13 @@ from beholder.models.families import adapter_of
 from beholder.models.scorer import Scorer
 
 REFERENCE_MODELS = Path(__file__).parents[1] / "glasshouse" / "models"
-FORMS = ("null", "null:SEED", "glasshouse/NAME", "onnx:DIR", "DIR", "OWNER/NAME[@REVISION]")
+FORMS = ("null", "null:SEED", "glasshouse/NAME", "onnx:DIR", "openclip:ARCH/TAG", "openai:MODEL@URL",
+         "DIR", "OWNER/NAME[@REVISION]")  # fmt: skip
 PRECISIONS = {"float32": "float32", "bfloat16": "bfloat16", "float16": "float16"}
 PRECISIONS |= {"auto": "float32", "fp32": "float32", "bf16": "bfloat16", "fp16": "float16"}
 # auto is float32 on every device: scores before speed. Half precision is for the asking, and in the spec.
+# Only models that answer in words are too large for that: theirs is bfloat16 on a GPU, and they may be quantised.
+QUANTISED = ("int8", "int4")
 
 
 @dataclass(frozen=True)
@@ -31,8 +36,9 @@ class LoadOptions:
     """How to load, as far as the user has a say in it."""
 
     device: str = "auto"
-    """`auto` (CUDA where there is one, else the CPU), `cpu`, `cuda`, `cuda:1`, `mps`. Not part of the spec:
-    it is the same model on another machine, and float32 scores agree to rounding."""
+    """`auto` (CUDA where there is one, else the CPU), `cpu`, `cuda`, `cuda:1`, `mps`; `shard`
+    spreads a model that answers in words over all devices. Not part of the spec: it is the same model on another
+    machine, and float32 scores agree to rounding."""
     precision: str = "auto"
     batch_size: int | None = None
     revision: str | None = None
@@ -40,14 +46,16 @@ class LoadOptions:
     allow_pickle: bool = False
 
     def __post_init__(self) -> None:
-        if self.precision not in PRECISIONS:
-            raise UnknownName("precision", self.precision, PRECISIONS)
+        if self.precision not in (known := (*PRECISIONS, *QUANTISED)):
+            raise UnknownName("precision", self.precision, known)
         if self.batch_size is not None and self.batch_size < 1:
             raise UsageError(f"A batch of {self.batch_size} images was asked for; it takes at least 1.")
 
     @property
     def resolved_precision(self) -> str:
         """The precision's full name; `auto` is float32."""
+        if self.precision in QUANTISED:
+            raise UsageError(f"Only models that answer in words can be quantised ({self.precision}).")
         return PRECISIONS[self.precision]
 
 
@@ -92,6 +100,12 @@ def _onnx(directory: str, options: LoadOptions) -> Scorer:
     )
 
 
+def _openclip(name: str, options: LoadOptions) -> Scorer:
+    from beholder.models.openclip import OpenClipContrastive
+
+    return OpenClipContrastive.from_name(name, options)
+
+
 def _folder(folder: Path, name: str, options: LoadOptions) -> Scorer:
     return adapter_of(folder)(folder, name, options)
 
@@ -103,7 +117,17 @@ def _hub(name: str, options: LoadOptions) -> Scorer:
     return adapter_of(snapshot.folder)(snapshot.folder, name, options, origin=snapshot.origin)
 
 
-SCHEMES: dict[str, Callable[[str, LoadOptions], Scorer]] = {"onnx": _onnx}
+def _served(address: str, options: LoadOptions) -> Scorer:
+    from beholder.models.served_open import open_served
+
+    return open_served(address, options)
+
+
+SCHEMES: dict[str, Callable[[str, LoadOptions], Scorer]] = {
+    "onnx": _onnx,
+    "openclip": _openclip,
+    "openai": _served,
+}
 
 
 def _reference_folder(name: str) -> Path:
