@@ -567,6 +567,7 @@ def audit(app: ModuleType, url: str, people: Callable[..., Path], tmp_path: Path
     return lambda: subprocess.Popen(command, env=environment, stdout=pipe, stderr=pipe, text=True)
 
 
+@pytest.mark.slow
 def test_ctrl_c_stops_at_once_and_finished_images_stay(audit: Any, mood: Any, tmp_path: Path):
     mood.hang, mood.hang_after = 60.0, 5
     process = audit()

@@ -14,7 +14,7 @@ import socket
 import ssl
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from typing import Any, NamedTuple, TypeVar
 from urllib.parse import SplitResult, urlsplit
 
@@ -25,6 +25,7 @@ from beholder.models.served_limits import LONGEST_WAIT, Limits, Pace, Tally, ask
 
 WORTH_ANOTHER_TRY = frozenset((408, 409, 425, 429))
 CONNECT_SECONDS = 10.0
+LOOK_SECONDS = 0.2
 LONGEST_REPLY = 1 << 23
 CLIP = 300
 ADVICE = {
@@ -83,11 +84,7 @@ class Client:
         pool = ThreadPoolExecutor(max(1, min(self.limits.concurrency, len(jobs))))
         try:
             tasks = [pool.submit(lines.do, work, job) for job in jobs]
-            wait(tasks, return_when=FIRST_EXCEPTION)
-            failed = [error for task in tasks if task.done() and (error := task.exception())]
-            if failed:
-                raise next(error for error in failed if not isinstance(error, Stopped))
-            return [task.result() for task in tasks]
+            return _results(tasks)
         finally:
             lines.hang_up()
             pool.shutdown(wait=True, cancel_futures=True)
@@ -166,6 +163,18 @@ class Client:
             f"{self.where} sends requests on to {self.clipped(place)}. Pictures and keys go only to the address named: "
             "if you trust that one, name it yourself."
         )
+
+
+def _results(tasks: Sequence[Future[Result]]) -> list[Result]:
+    """What all came to, or the first error."""
+    while True:
+        # Looked at every now and then: a signal that another thread caught does not wake an endless wait.
+        done, waiting = wait(tasks, LOOK_SECONDS, FIRST_EXCEPTION)
+        for task in done:
+            if (error := task.exception()) and not isinstance(error, Stopped):
+                raise error
+        if not waiting:
+            return [task.result() for task in tasks]
 
 
 def _text(body: bytes) -> str:
