@@ -189,6 +189,19 @@ def test_a_model_whose_own_logits_differ_from_its_towers_is_refused(
         load_model(str(tiny_model("clip")))
 
 
+def test_towers_may_go_by_open_clips_names(clip: Any, pictures: list[Image.Image]) -> None:
+    """As in the code that EVA-CLIP-8B brings with it."""
+    prepared = [clip.prepare(picture) for picture in pictures]
+    expected = clip.score_prepared(prepared, ["dog"])
+
+    class Renamed:
+        encode_image = clip._model.get_image_features
+        encode_text = clip._model.get_text_features
+
+    clip._model = Renamed()
+    np.testing.assert_array_equal(clip.score_prepared(prepared, ["dog"]), expected)
+
+
 def test_siglip_that_says_lower_case_gets_lower_case(tiny_model: Folders, tmp_path: Path) -> None:
     import json
     import shutil

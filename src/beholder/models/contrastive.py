@@ -114,12 +114,17 @@ class TransformersContrastive(ContrastiveScorer):
 
     def _embed_images(self, prepared: Sequence[Any]) -> Any:
         with running():
-            return rows_of(self._model.get_image_features(**self._image_inputs(prepared)))
+            return rows_of(self._tower("image")(**self._image_inputs(prepared)))
 
     def _embed_texts(self, texts: Sequence[str]) -> Any:
         inputs = self._text_inputs(texts)
         with running():
-            return rows_of(self._model.get_text_features(**inputs))
+            return rows_of(self._tower("text")(**inputs))
+
+    def _tower(self, side: str) -> Any:
+        """The model's own function; code that a checkpoint brings itself (EVA-CLIP) has open_clip's name for it."""
+        model = self._model
+        return getattr(model, f"get_{side}_features", None) or getattr(model, f"encode_{side}")
 
     def _preprocessed(self, image: Image.Image) -> dict[str, Any]:
         """All arrays of one picture; the processor only reads its own settings, so threads may share it."""
