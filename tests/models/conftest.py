@@ -185,3 +185,9 @@ def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path
 def clip_copy(tiny_model: Callable[[str], Path], tmp_path: Path) -> Path:
     """A tiny CLIP that a test may damage."""
     return Path(shutil.copytree(tiny_model("clip"), tmp_path / "clip"))
+
+
+@pytest.fixture(scope="session")
+def bridge_vlm(assembled: Callable[[str, str], Path]) -> Path:
+    """The real generative model; it answers questions of objects, gender and age."""
+    return assembled("get-bridge-vlm", "bridge-vlm")

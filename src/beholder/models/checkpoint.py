@@ -47,18 +47,22 @@ def load_checkpoint(
     precision: str,
     trust_remote_code: bool = False,
     auto: str = "AutoModel",
+    placement: Mapping[str, Any] | None = None,
 ) -> Checkpoint:
-    """Model, image processor and tokenizer of one folder; `auto` names the class of transformers that loads it."""
+    """Model, image processor and tokenizer of one folder; `auto` names the class of transformers that loads it.
+
+    `placement` is what that class is told (device_map, quantization_config) to put the weights in place itself.
+    """
     folder = files.folder
     _refuse_unknown_code(folder, trust_remote_code)
     common = {"local_files_only": True, "trust_remote_code": trust_remote_code}
     with told_as_model_error(folder), listening() as heard:
-        model = _strict_model(files, auto, dtype=getattr(torch, precision), **common)
+        model = _strict_model(files, auto, dtype=getattr(torch, precision), **(placement or {}), **common)
         # The PIL backend by name: with torchvision installed the library would pick another, and its pixels.
         image_processor = transformers.AutoImageProcessor.from_pretrained(folder, backend="pil", **common)
         tokenizer = transformers.AutoTokenizer.from_pretrained(folder, **common)
         with memory_errors():
-            model = model.to(device).eval().requires_grad_(False)
+            model = (model if placement else model.to(device)).eval().requires_grad_(False)
     return Checkpoint(model, image_processor, tokenizer, _judged(folder, heard))
 
 

@@ -23,8 +23,8 @@ ADAPTERS = {
 }
 """Where each family's adapter lives; imported only when it is asked for."""
 
-ANSWERING = ("ForConditionalGeneration", "ForCausalLM", "ForVisionText2Text")
-"""How transformers ends the name of an architecture that answers in words."""
+ANSWERING = ("ForConditionalGeneration", "ForCausalLM", "ForVisionText2Text", "deepseek_vl_v2")
+"""How the name of an architecture ends that answers in words, as transformers has it."""
 
 DENSE = {"clipseg": "segmentation", "owlvit": "detection", "owlv2": "detection", "omdet-turbo": "detection"}
 DENSE |= {"grounding-dino": "detection", "mm-grounding-dino": "detection"}
@@ -36,7 +36,8 @@ def family_of(config: Mapping[str, Any]) -> str:
         return "albef"
     if {"BlipForImageTextRetrieval", "Blip2ForImageTextRetrieval"} & set(config.get("architectures") or ()):
         return "matching"
-    if any(name.endswith(ANSWERING) for name in config.get("architectures") or ()):
+    named = [*(config.get("architectures") or ()), str(config.get("model_type"))]
+    if any(name.endswith(ANSWERING) for name in named):
         return "generative"
     return DENSE.get(str(config.get("model_type")), "contrastive")
 
