@@ -199,6 +199,13 @@ def test_no_draw_in_favour_is_a_finite_number_with_an_open_bound():
     assert cell.yes.high == pytest.approx(stats.binomtest(0, 10).proportion_ci().high)
 
 
+def test_a_server_that_leaves_log_probabilities_out_is_not_asked_for_them_again(load: Any, mood: Any):
+    mood.logprobs = False
+    load()
+    assert ["logprobs" in body for body in mood.bodies] == [True, False]
+    assert {body["max_tokens"] for body in mood.bodies} == {1, 8}
+
+
 def test_log_probabilities_can_be_insisted_on(load: Any, mood: Any):
     mood.logprobs = False
     with pytest.raises(ModelError, match="tells no log-probabilities"):
@@ -303,6 +310,11 @@ def test_a_server_that_is_not_there_is_named_at_once():
     with pytest.raises(ModelError, match=r"no server to be reached at http://127.0.0.1:9/v1"):
         load_model("openai:m@http://127.0.0.1:9/v1")
     assert time.monotonic() - start < 2
+
+
+def test_a_line_that_cannot_be_made_safe_is_not_used(url: str):
+    with pytest.raises(ModelError, match=r"no server to be reached at https://127.0.0.1.*SSL"):
+        load_model(f"openai:m@{url.replace('http', 'https')}")
 
 
 def test_errors_that_asking_again_does_not_mend_are_told_once(load: Any, score: Any, mood: Any):

@@ -40,6 +40,8 @@ TOP = 20
 """Tokens asked for: the most that hosted APIs give."""
 WORDS = 8
 """Tokens of a sampled answer: enough for a first word."""
+MANY = 32
+"""Answers asked for in one request at most; hosted APIs refuse more than about a hundred."""
 CHAT = "/chat/completions"
 PLAIN = Instruction("{}", yes="Yes", no="No")
 """How a prompt is put until a benchmark says otherwise."""
@@ -119,7 +121,7 @@ class ServedScorer:
         body = question(self._bare.weights, messages, self._ways)
         answers: list[str] = []
         while (lacking := self._asking.draws - len(answers)) > 0:
-            more = {"n": lacking} if self._ways.many and lacking > 1 else {}
+            more = {"n": min(lacking, MANY)} if self._ways.many and lacking > 1 else {}
             answers += _texts(line, {**body, **more})[:lacking]
         return read_draws(answers, self._instruction)
 

@@ -12,13 +12,13 @@ from typing import Any, NamedTuple
 
 from scipy import stats
 
+from beholder.models.answers import BLANKS
 from beholder.models.scorer import Instruction
 
 FLOOR = -87.0
 """Stands for the logarithm of nothing: stored cells are finite."""
 SPELLINGS = 6
 """How many tokens of a vocabulary can spell one word: three casings, with and without a space."""
-MARKS = " \t\n\r▁Ġ"
 POLICY_CODES = ("content_filter", "content_policy_violation")
 
 BOUNDS = ("log_p_yes_low", "log_p_yes_high", "log_p_no_low", "log_p_no_high")
@@ -122,13 +122,15 @@ def first_tokens(choice: Mapping[str, Any]) -> list[tuple[str, float]] | None:
 
 def spells(token: str, word: str) -> bool:
     """Whether a token is the word, whatever its casing and leading space."""
-    return token.strip(MARKS).casefold() == word.casefold()
+    return token.lstrip(BLANKS).casefold() == word.casefold()
 
 
 def leaves_open(token: str, word: str) -> bool:
     """Whether a token may yet become the word: its first letters, or nothing but a space."""
     return (
-        bool(token) and not spells(token, word) and word.casefold().startswith(token.strip(MARKS).casefold())
+        bool(token)
+        and not spells(token, word)
+        and word.casefold().startswith(token.lstrip(BLANKS).casefold())
     )
 
 
@@ -170,7 +172,7 @@ def _share(
 
 def outcome(answer: str, asked: Instruction) -> str:
     """`yes`, `no`, `open` (too short to tell) or `other`, by the first word of an answer."""
-    first = (answer.strip(MARKS + "\"'*`([").split() or [""])[0].strip("\"'*`.,;:!?)]")
+    first = (answer.strip(BLANKS + "\"'*`([").split() or [""])[0].strip("\"'*`.,;:!?)]")
     for name, word in (("yes", asked.yes), ("no", asked.no)):
         if first.casefold() == word.casefold():
             return name

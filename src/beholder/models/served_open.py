@@ -80,7 +80,10 @@ def _probe(client: Client, address: Address, listed: Mapping[str, Any]) -> Found
     grey = data_url(Image.new("RGB", (64, 64), (128, 128, 128)), address.asking)
     messages = messages_of(grey, "Is this picture grey? Answer with Yes or No.")
     refused: Declined | None = None
+    understood: str | None = None
     for ways in _forms(address.asking):
+        if understood and not (ways.sampled and ways.limit == understood):
+            continue
         body = {**question(address.model, messages, ways), **({"n": 2} if ways.sampled and ways.many else {})}
         try:
             reply = client.each([body], lambda line, body: line.ask("POST", CHAT, body, _with_choices))[0]
@@ -89,8 +92,11 @@ def _probe(client: Client, address: Address, listed: Mapping[str, Any]) -> Found
                 raise _told(error, address, listed) from None
             refused = error
             continue
-        if ways.sampled or first_tokens(choices(reply)[0]):
+        if ways.sampled:
+            return Found(ways._replace(many=len(choices(reply)) > 1), reply)
+        if first_tokens(choices(reply)[0]):
             return Found(ways, reply)
+        understood = ways.limit  # it leaves log-probabilities out: no other form will bring them
     if address.asking.answers == "logprobs":
         why = f": {refused.said}" if refused else "."
         raise ModelError(
