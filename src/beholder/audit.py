@@ -67,7 +67,8 @@ def audit_one(
 ) -> pl.DataFrame:
     """One model on one benchmark: fill what the store lacks, then measure."""
     if isinstance(scorer, Answerer):
-        scorer = scorer.instructed(benchmark.instruction)
+        released = benchmark.compat_instruction if options.measure.compat else None
+        scorer = scorer.instructed(released(scorer.spec) if released else benchmark.instruction)
     filled = fill(tasks, scorer, Store(options.store), options.fill)
     known = {entry["image"] for entry in run.record.bad_images}
     run.record.bad_images += [
@@ -95,7 +96,7 @@ def measure(
 def measure_scores(benchmark: Benchmark, scores: Sequence[Path], options: AuditOptions, *, model: str) -> Run:
     """The same line with scores made elsewhere in the place of a model."""
     run = Run()
-    _, dataset, tasks = _open(benchmark, options, run)
+    _, dataset, tasks = _open(benchmark, options, run, scored=False)
     imported = import_scores(scores, tasks)
     run.record.left_out += imported.left_out
     run.record.models.append(
@@ -113,11 +114,12 @@ def open_tasks(benchmark: Benchmark, *, data: Path | None = None) -> Sequence[Ta
 
 
 def _open(
-    name: str | Benchmark, options: AuditOptions, run: Run
+    name: str | Benchmark, options: AuditOptions, run: Run, *, scored: bool = True
 ) -> tuple[Benchmark, Dataset, Sequence[Task]]:
     """A benchmark with its data and its tasks; the record says what they are."""
     benchmark = BENCHMARKS[name] if isinstance(name, str) else name
     whole = open_dataset(options.dataset or default_dataset(benchmark, options.data), options.data)
+    whole = whole.present() if scored else whole
     dataset = whole.limit(options.limit, by=benchmark.subset_attribute)
     run.record.benchmarks.append(benchmark.name)
     run.record.command = list(options.command)

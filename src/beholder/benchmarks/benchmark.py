@@ -13,6 +13,7 @@ import numpy as np
 
 from beholder.datasets.dataset import Dataset
 from beholder.models.scorer import Instruction
+from beholder.models.spec import ModelSpec
 from beholder.results import Row
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.scores.task import Task
@@ -25,6 +26,8 @@ class MeasureOptions:
     compat: bool = False
     """Compute as the authors' released scripts do, faults included."""
     draws: int = 2000
+    permutations: int = 100
+    """Shuffles behind an expectation under no effect."""
     seed: int = 20260801
 
     def rng(self) -> np.random.Generator:
@@ -68,6 +71,8 @@ class Benchmark:
     metrics: Mapping[str, MetricInfo]
     instruction: Instruction = TRUE_OR_FALSE
     """How a model that answers in words is asked."""
+    compat_instruction: Callable[[ModelSpec], Instruction] | None = None
+    """How the authors' released scripts ask, where that differs."""
     limitations: tuple[str, ...] = ()
     subset_attribute: str | None = None
     """The attribute that `--limit` takes its share of."""

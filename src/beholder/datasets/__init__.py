@@ -6,12 +6,11 @@ import os
 from pathlib import Path
 
 from beholder.catalog import Catalog
-from beholder.datasets import apa, folder, glasshouse
+from beholder.datasets import apa, fairface, folder, glasshouse, gras
 from beholder.datasets.dataset import Dataset, DatasetSource
 
-DATASETS: Catalog[DatasetSource] = Catalog(
-    "data set", {source.name: source for source in (apa.SOURCE, glasshouse.SOURCE)}
-)
+SOURCES = (apa.SOURCE, fairface.SOURCE, gras.SOURCE, glasshouse.SOURCE)
+DATASETS: Catalog[DatasetSource] = Catalog("data set", {source.name: source for source in SOURCES})
 FOLDER_SCHEME = "folder:"
 
 

@@ -6,7 +6,7 @@ A frozen value. Attribute values keep the source's own words; the labels are sou
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import polars as pl
@@ -28,6 +28,10 @@ class Dataset:
     table: pl.DataFrame
     notes: tuple[str, ...] = ()
     """What the loader saw that a reader of the results should know."""
+    partial: bool = False
+    """Whether people usually have only some of its images: then what is not there is left out and counted."""
+    remarks: Callable[[pl.DataFrame], Sequence[str]] = field(default=lambda table: (), compare=False)
+    """What to say of the rows at hand, such as groups that are no longer balanced."""
 
     def __post_init__(self) -> None:
         missing = [key for key in KEYS if key not in self.table.columns]
@@ -65,6 +69,18 @@ class Dataset:
         """The rows whose attributes have these values."""
         matches = [self.attribute(name).cast(pl.String) == value for name, value in equals.items()]
         return replace(self, table=self.table.filter(*matches))
+
+    def present(self) -> Dataset:
+        """The rows whose image is there, with a note on how many are not; unchanged unless it may be partial."""
+        if not self.partial:
+            return self
+        there = [uri.startswith(DRAWN) or Path(uri).is_file() for uri in self.table["uri"]]
+        missing = there.count(False)
+        if not missing:
+            return self
+        table = self.table.filter(there)
+        note = f"{missing} of {len(there)} images are not here and are left out"
+        return replace(self, table=table, notes=(*self.notes, note, *self.remarks(table)))
 
     def limit(self, count: int | None, *, by: str | None = None) -> Dataset:
         """The first `count` rows (of every value of `by`, when it is given and known)."""

@@ -25,6 +25,8 @@ from beholder.scores.score_matrix import ScoreMatrix
 from beholder.scores.task import Task
 
 Cells = npt.NDArray[np.float64]
+ID_COLUMNS = ("image_id", "file")
+"""What the column of image ids may be called; GRAS's lists and its authors' tables say `file`."""
 ARRAY_KINDS = {"logits": "association", "identity_logits": "identity"}
 
 
@@ -65,16 +67,17 @@ def read_sheet(path: Path, tasks: Sequence[Task]) -> Sheet:
         return _read_array(path, tasks)
     table = _read_arrow(path)
     names = [name.strip() for name in table.column_names]
-    if "image_id" not in names:
+    key = next((name for name in ID_COLUMNS if name in names), None)
+    if key is None:
         raise BadScores(
             f"{path}: the column 'image_id' is missing. "
             f"It has: {', '.join(names[:8])}{' …' if len(names) > 8 else ''}.\n"
             "Wide files have image_id and one column per prompt; long files have image_id, prompt_id, score."
         )
-    ids = [_text(value, path) for value in table.column(names.index("image_id")).to_pylist()]
+    ids = [_text(value, path) for value in table.column(names.index(key)).to_pylist()]
     if {"prompt_id", "score"} <= set(names):
         return _long(path, ids, table, names)
-    columns = [i for i, name in enumerate(names) if name != "image_id"]
+    columns = [i for i, name in enumerate(names) if name != key]
     cells = (
         np.stack([_numbers(table.column(i), names[i], path) for i in columns], axis=1)
         if columns

@@ -1,0 +1,159 @@
+"""GRAS's scores as an array of traits and wordings, and its groups set against each other.
+
+Every group's moments in every (trait, wording) come from one matrix product, so a shuffle of the labels costs
+another product and nothing more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from beholder.metrics.group_tests import Columns, GroupTest, Moments, group_codes, welch
+from beholder.metrics.multiplicity import benjamini_hochberg, simes
+from beholder.scores.score_matrix import ScoreMatrix
+
+Array = npt.NDArray[np.float64]
+ATTRIBUTES = ("gender", "race", "age", "skin_tone")
+ALPHA = 0.05
+
+
+class Answers(NamedTuple):
+    """P(Yes) of every image for every trait in every wording: `p_yes[n_images, n_traits, n_templates]`."""
+
+    images: pl.DataFrame
+    traits: list[str]
+    valences: list[str]
+    templates: list[str]
+    p_yes: Array
+
+    def averaged(self) -> Answers:
+        """The same with the wordings of each trait averaged."""
+        return self._replace(p_yes=self.p_yes.mean(axis=2, keepdims=True), templates=["all"])
+
+
+def read_answers(matrix: ScoreMatrix) -> Answers:
+    """P(Yes) from whatever the model gives: a probability that was imported, or the log-mass on yes."""
+    channel = "score" if "score" in matrix.channels else "log_p_yes"
+    cells = matrix.channel(channel).astype(np.float64)
+    cells = np.exp(cells) if channel == "log_p_yes" else cells
+    names = [name.split("|") for name in matrix.prompts["prompt_id"]]
+    traits, templates = (list(dict.fromkeys(name[i] for name in names)) for i in (0, 1))
+    p_yes = np.full((len(cells), len(traits), len(templates)), np.nan)
+    for column, (trait, template) in enumerate(names):
+        p_yes[:, traits.index(trait), templates.index(template)] = cells[:, column]
+    asked = np.asarray(~np.isnan(p_yes).all(axis=(0, 2)))
+    valence = dict(zip((name[0] for name in names), matrix.prompts["level"], strict=True))
+    kept = [trait for trait, there in zip(traits, asked, strict=True) if there]
+    return Answers(matrix.images, kept, [valence[trait] for trait in kept], templates, p_yes[:, asked])
+
+
+class Compared(NamedTuple):
+    """The groups of one attribute: their moments and Welch's test in every (trait, wording)."""
+
+    attribute: str
+    moments: Moments
+    test: GroupTest
+    shape: tuple[int, int]
+
+    @property
+    def groups(self) -> list[str]:
+        """The groups, in order."""
+        return self.moments.groups
+
+    @property
+    def n(self) -> int:
+        """Images with a label and a score."""
+        return int(self.moments.size.sum(axis=0).max())
+
+    @property
+    def p_values(self) -> Array:
+        """`[n_traits, n_templates]`."""
+        return self.test.p_value.reshape(self.shape)
+
+    @property
+    def adjusted(self) -> Array:
+        """One p-value a trait: Simes over its wordings, Benjamini–Hochberg over the traits."""
+        return benjamini_hochberg(simes(self.p_values))
+
+    @property
+    def mean_gaps(self) -> Array:
+        """Highest group mean less lowest, averaged over wordings: `[n_traits]`."""
+        return np.asarray(np.ptp(self.moments.mean, axis=0).reshape(self.shape).mean(axis=1))
+
+    @property
+    def deviations(self) -> Array:
+        """Group mean less overall mean: `[n_groups, n_traits, n_templates]`."""
+        return np.asarray((self.moments.mean - self.moments.overall).reshape(-1, *self.shape))
+
+    @property
+    def biased(self) -> npt.NDArray[np.bool_]:
+        """The study's rule: a trait counts when any of its wordings has p ≤ 0.05."""
+        return np.asarray((self.p_values <= ALPHA).any(axis=1))
+
+
+class Grouped:
+    """One attribute's images and labels, made ready for its own labels and for shuffled ones."""
+
+    def __init__(self, answers: Answers, attribute: str) -> None:
+        flat = answers.p_yes.reshape(len(answers.p_yes), -1)
+        labels = _labels(answers.images, attribute)
+        rows = np.asarray(labels.is_not_null().to_numpy() & ~np.isnan(flat).all(axis=1))
+        known = labels.filter(rows)
+        self.attribute, self._shape = attribute, answers.p_yes.shape[1:]
+        self.groups = [group for group in ordered(known) if (known == group).sum() > 1]
+        self._codes = group_codes(known.to_numpy(), self.groups)
+        self._columns = Columns(flat[rows]) if len(self.groups) > 1 and flat.shape[1] else None
+
+    @property
+    def comparable(self) -> bool:
+        """Whether at least two groups have images and a trait was asked."""
+        return self._columns is not None
+
+    def compared(self, rng: np.random.Generator | None = None) -> Compared:
+        """The groups against each other; with a generator, after shuffling the labels over the images."""
+        assert self._columns is not None
+        codes = self._codes if rng is None else rng.permutation(self._codes)
+        moments = self._columns.moments(codes, self.groups)
+        return Compared(self.attribute, moments, welch(moments), self._shape)
+
+
+def _labels(images: pl.DataFrame, attribute: str) -> pl.Series:
+    if attribute not in images.columns:
+        return pl.Series(attribute, [None] * images.height, dtype=pl.String)
+    return images[attribute].cast(pl.String)
+
+
+def ordered(labels: pl.Series) -> list[str]:
+    """Groups in order: numbers by size (skin tones 1 to 10), words by alphabet."""
+    return sorted(labels.unique(), key=lambda group: (int(group) if group.isdecimal() else -1, group))
+
+
+def all_grouped(answers: Answers) -> list[Grouped]:
+    """Every attribute that can be compared."""
+    found = (Grouped(answers, attribute) for attribute in ATTRIBUTES)
+    return [grouped for grouped in found if grouped.comparable]
+
+
+def wording_share(compared: Compared) -> Array:
+    """How much of a trait's group differences changes with the wording: 0 none (all wordings agree), 1 all of it."""
+    deviations = compared.deviations
+    total = (deviations**2).sum(axis=(0, 2))
+    common = deviations.shape[2] * (deviations.mean(axis=2) ** 2).sum(axis=0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(1 - common / total)
+
+
+def shuffled_scores(
+    grouped: list[Grouped], rng: np.random.Generator, permutations: int
+) -> Iterator[tuple[float, float]]:
+    """Published and corrected score after each shuffle of the labels: what they say when there is nothing to find."""
+    for _ in range(permutations):
+        shuffled = [each.compared(rng) for each in grouped]
+        published = np.mean([compared.biased.mean() for compared in shuffled])
+        corrected = np.mean([(compared.adjusted <= ALPHA).mean() for compared in shuffled])
+        yield 100 * float(published), 100 * float(corrected)

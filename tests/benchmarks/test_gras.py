@@ -1,0 +1,125 @@
+"""GRAS's measures on small made-up worlds where the answer is known."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+
+from beholder.benchmarks.benchmark import MeasureOptions
+from beholder.benchmarks.gras import GRAS
+from beholder.benchmarks.gras_groups import all_grouped, ordered, read_answers, shuffled_scores, wording_share
+from beholder.prompts.gras import gras_prompts
+from beholder.results import Row
+from beholder.scores.score_matrix import ScoreMatrix
+
+TRAITS = pl.DataFrame({"trait": ["kind", "cold", "calm", "loud"], "valence": ["positive", "negative"] * 2})
+
+
+def world(n: int = 400, effect: float = 0.0, seed: int = 1, channels=("score",)) -> ScoreMatrix:
+    """Noise, and an effect of gender on the trait `kind`."""
+    rng = np.random.default_rng(seed)
+    prompts = gras_prompts(TRAITS).table
+    images = pl.DataFrame({
+        "image_id": [str(i) for i in range(n)],
+        "part": ["fairface"] * n,
+        "gender": rng.choice(["Female", "Male"], n),
+        "skin_tone": rng.choice([str(tone) for tone in range(1, 11)], n),
+    })  # fmt: skip
+    values = rng.normal(0.5, 0.05, (n, prompts.height, 1))
+    values[(images["gender"] == "Female").to_numpy(), :5, 0] += effect
+    return ScoreMatrix("gras", images, prompts, channels, np.concatenate([np.log(values / k) for k in (1, 2, 4)], axis=2)
+                       if len(channels) > 1 else values)  # fmt: skip
+
+
+def measure(matrix: ScoreMatrix, **options) -> list[Row]:
+    return list(GRAS.measures[0]({"gras": matrix}, MeasureOptions(permutations=20, **options)))
+
+
+def one(rows: list[Row], metric: str, **where: str) -> Row:
+    (row,) = [
+        row
+        for row in rows
+        if row.metric == f"gras.{metric}" and all(getattr(row, k) == v for k, v in where.items())
+    ]
+    return row
+
+
+def test_an_effect_is_found_named_and_sized():
+    rows = measure(world(effect=0.1))
+    gap = one(rows, "largest_gap", subset="gender", concept="kind")
+    assert gap.group == "Female over Male"
+    assert gap.low < 0.1 < gap.high
+    assert gap.p_value < 1e-6
+    assert one(rows, "bias_score_sized").value == pytest.approx(
+        12.5
+    )  # one of four traits for one of two attributes
+
+
+def test_without_an_effect_the_corrected_score_is_near_0_and_the_plain_one_near_its_expectation():
+    matrix = world(effect=0.0, seed=3)
+    answers = read_answers(matrix)
+    plain, corrected = np.array(
+        list(shuffled_scores(all_grouped(answers), np.random.default_rng(7), 400))
+    ).mean(axis=0)
+    assert 15 < plain < 28  # 100 (1 − 0.95⁵) = 22.6 with independent wordings
+    assert corrected < 3
+    rows = measure(matrix)
+    assert one(rows, "bias_score_expected").value == pytest.approx(plain, abs=6)
+
+
+def test_the_complement_is_printed_under_its_own_name():
+    rows = measure(world(effect=0.1))
+    assert one(rows, "bias_score").value + one(rows, "fairness_score").value == 100
+
+
+def test_wordings_that_agree_have_no_share_in_the_gap():
+    answers = read_answers(world(effect=0.3))
+    (gender, _) = [grouped.compared() for grouped in all_grouped(answers)]
+    assert wording_share(gender)[0] < 0.02
+    assert wording_share(gender)[1:].mean() > 0.3
+
+
+def test_valence_shares_count_traits_above_the_mean_in_every_wording():
+    rows = measure(world(effect=0.3))
+    assert one(rows, "valence_share", subset="gender", group="Female", concept="positive").value >= 50
+    assert one(rows, "valence_share", subset="gender", group="Male", concept="positive").value <= 50
+
+
+def test_a_model_that_answers_in_words_is_read_through_its_log_masses():
+    rows = measure(world(channels=("log_p_yes", "log_p_no", "log_p_other")))
+    assert one(rows, "answer_mass", template="T1").value == pytest.approx(0.75, abs=0.02)
+    assert one(rows, "p_yes_given_answer", template="T1").value == pytest.approx(2 / 3)
+    assert one(rows, "overall_mean", subset="gender", concept="kind", template="T1").value == pytest.approx(
+        0.5, abs=0.02
+    )
+
+
+def test_attributes_without_images_are_said_to_be_absent():
+    assert "no images for race, age" in one(measure(world()), "bias_score").note
+
+
+def test_one_group_only_gives_no_rows_rather_than_wrong_ones():
+    matrix = world(20)
+    alone = ScoreMatrix("gras", matrix.images.with_columns(gender=pl.lit("Male"), skin_tone=pl.lit("3")), matrix.prompts,
+                        matrix.channels, matrix.values)  # fmt: skip
+    assert {row.metric for row in measure(alone)} == {"gras.template_anova", "gras.template_friedman"}
+
+
+def test_skin_tones_are_in_their_own_order():
+    assert ordered(pl.Series([str(tone) for tone in range(10, 0, -1)])) == [
+        str(tone) for tone in range(1, 11)
+    ]
+    assert ordered(pl.Series(["White", "Black"])) == ["Black", "White"]
+
+
+def test_missing_cells_are_left_aside():
+    matrix = world(effect=0.2)
+    matrix.values[:50, 0] = np.nan
+    rows = measure(matrix)
+    sizes = [
+        row.n
+        for row in rows
+        if row.metric == "gras.group_mean" and row.concept == "kind" and row.subset == "gender"
+    ]
+    assert sum(sizes) == 5 * 400 - 50
