@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import polars as pl
 import pytest
@@ -28,8 +30,8 @@ def world(n: int = 400, effect: float = 0.0, seed: int = 1, channels=("score",))
     })  # fmt: skip
     values = rng.normal(0.5, 0.05, (n, prompts.height, 1))
     values[(images["gender"] == "Female").to_numpy(), :5, 0] += effect
-    return ScoreMatrix("gras", images, prompts, channels, np.concatenate([np.log(values / k) for k in (1, 2, 4)], axis=2)
-                       if len(channels) > 1 else values)  # fmt: skip
+    layers = [np.log(values / k) for k in (1, 2, 4)] if len(channels) > 1 else [values]
+    return ScoreMatrix("gras", images, prompts, channels, np.concatenate(layers, axis=2))
 
 
 def measure(matrix: ScoreMatrix, **options) -> list[Row]:
@@ -101,8 +103,7 @@ def test_attributes_without_images_are_said_to_be_absent():
 
 def test_one_group_only_gives_no_rows_rather_than_wrong_ones():
     matrix = world(20)
-    alone = ScoreMatrix("gras", matrix.images.with_columns(gender=pl.lit("Male"), skin_tone=pl.lit("3")), matrix.prompts,
-                        matrix.channels, matrix.values)  # fmt: skip
+    alone = replace(matrix, images=matrix.images.with_columns(gender=pl.lit("Male"), skin_tone=pl.lit("3")))
     assert {row.metric for row in measure(alone)} == {"gras.template_anova", "gras.template_friedman"}
 
 

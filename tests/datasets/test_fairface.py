@@ -8,7 +8,6 @@ import pytest
 
 from beholder.datasets import open_dataset
 from beholder.datasets.fairface import load, mend
-from beholder.datasets.gras import imbalances
 from beholder.errors import DataError, MissingData
 
 HEADER = "file,age,gender,race,service_test\n"
@@ -74,4 +73,4 @@ def test_gras_is_balanced_as_published_and_its_images_are_found(data: Path):
     present = dataset.present()
     assert len(present) == 1_674
     assert all(Path(uri).is_file() for uri in present.table["uri"])
-    assert any(note.startswith("race is not balanced as published") for note in imbalances(present.table))
+    assert any(note.startswith("race is not balanced as published") for note in present.notes)

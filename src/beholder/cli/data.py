@@ -93,6 +93,23 @@ def verify(name: str = NAME, data: Path = DATA, as_json: bool = AS_JSON) -> None
         raise typer.Exit(1)
 
 
+@app.command("mend")
+def mend(
+    name: str = typer.Argument("fairface", help="fairface: ages that a spreadsheet turned into dates."),
+    data: Path = DATA,
+) -> None:
+    """Mend a table that a spreadsheet has damaged; the damaged one is kept beside it."""
+    from beholder.datasets import data_root
+    from beholder.datasets.fairface import mend as mend_fairface
+    from beholder.errors import UsageError
+
+    root = data_root(data)
+    if name != "fairface" or root is None:
+        raise UsageError("Only FairFace's labels can be mended: beholder data mend fairface --data DIR.")
+    for line in mend_fairface(root / "fairface") or ["Nothing to mend: every age is an age band."]:
+        out.print(line, markup=False, soft_wrap=True)
+
+
 @app.command("fetch")
 def fetch(name: str = NAME, data: Path = DATA) -> None:
     """Download a data set that may be downloaded freely."""

@@ -30,8 +30,9 @@ def load(folder: Path) -> Dataset:
     tables = [_load_part(folder, part) for part in parts]
     table = pl.concat(tables, how="diagonal")
     notes = [f"the {part} list is not there" for part in COLUMNS if part not in parts]
+    notes += imbalances(table)
     return Dataset(
-        "gras", "as published", "the parts' own", table, (*notes, *imbalances(table)), partial=True
+        "gras", "as published", "the parts' own", table, tuple(notes), partial=True, remarks=imbalances
     )
 
 
