@@ -7,7 +7,7 @@ from pathlib import Path
 
 import typer
 from rich.markup import escape
-from rich.table import Table
+from rich.table import Column, Table
 
 from beholder.cli.console import out, say_json
 
@@ -17,34 +17,24 @@ Records = list[dict[str, object]]
 
 
 @app.command("models")
-def models(as_json: bool = AS_JSON) -> None:
-    """The forms a model's name can take, and the models that come with Beholder."""
-    show(
-        [
-            {
-                "name": "glasshouse/contrastive",
-                "kind": "contrastive",
-                "what": "the embedded reference model, with planted associations",
-            },
-            {
-                "name": "null, null:SEED",
-                "kind": "baseline",
-                "what": "noise: what a measure says when there is nothing to find",
-            },
-            {
-                "name": "OWNER/NAME[@REVISION]",
-                "kind": "contrastive",
-                "what": "a two-tower model of the hub: CLIP, MetaCLIP, SigLIP, ALIGN, AltCLIP …",
-            },
-            {"name": "DIR", "kind": "contrastive", "what": "the same from a local transformers folder"},
-            {
-                "name": "onnx:DIR",
-                "kind": "contrastive",
-                "what": "an ONNX image tower with a text tower or a table of text embeddings",
-            },
-        ],
-        as_json,
-    )
+def models(
+    family: str = typer.Option(None, help="contrastive, matching, generative, detection, segmentation."),
+    study: str = typer.Option(None, help="apa, pfi, gras, perception, disparity."),
+    max_parameters: str = typer.Option(None, "--max-parameters", help="At most so many: 500M, 7.5B."),
+    fits: bool = typer.Option(False, "--fits", help="Only those that fit into this machine's memory."),
+    as_json: bool = AS_JSON,
+) -> None:
+    """The forms a model's name can take, and every model of the studies' tables under its printed name."""
+    from beholder.cli.models import form_rows, model_rows, readable
+
+    rows = model_rows(family=family, study=study, max_parameters=max_parameters, fits=fits)
+    forms = [] if family or study or max_parameters or fits else form_rows()
+    if as_json:
+        say_json([*forms, *rows])
+        return
+    if forms:
+        show(forms, as_json)
+    show([readable(row) for row in rows], as_json)
 
 
 @app.command("datasets")
@@ -125,7 +115,13 @@ def show(rows: Sequence[dict[str, object]], as_json: bool) -> None:
     if as_json:
         say_json(list(rows))
         return
-    table = Table(*[key for key in rows[0]] if rows else [])
+    table = Table(*[_column(key, rows) for key in rows[0]] if rows else [])
     for row in rows:
         table.add_row(*["" if value is None else escape(str(value)) for value in row.values()])
     out.print(table)
+
+
+def _column(key: str, rows: Sequence[dict[str, object]]) -> Column:
+    """Names are there to be copied: they are never cut."""
+    widest = max(len(str(row[key])) for row in rows)
+    return Column(key, no_wrap=True, min_width=widest) if key == "name" else Column(key)

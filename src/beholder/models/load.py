@@ -5,8 +5,10 @@
     openclip:ARCH/TAG        a model of open_clip's list; ARCH/FILE for weights at hand
     onnx:DIR                 a folder with an ONNX image tower and a text tower or a table of texts
     openai:MODEL@URL         a model behind an OpenAI-compatible server
+    predictions:PATH         what a detector or segmenter found elsewhere: nothing to load, says how to measure it
     DIR                      a transformers folder: config.json, weights, tokenizer
     OWNER/NAME[@REVISION]    a model of the Hugging Face hub
+    ViT-B/32, BLIP …         a model of the studies' tables, by the name printed there (`catalog`)
 
 An adapter's libraries are imported when a name asks for them, so `import beholder.models.load` costs nothing.
 """
@@ -14,10 +16,11 @@ An adapter's libraries are imported when a name asks for them, so `import behold
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from beholder.errors import ModelError, UnknownName, UsageError
+from beholder.models.catalog import Entry, loadable, lookup, nearest
 from beholder.models.families import adapter_of
 from beholder.models.scorer import Scorer
 
@@ -70,9 +73,11 @@ def load_model(name: str, options: LoadOptions = LoadOptions()) -> Scorer:  # no
         return _folder(_reference_folder(name), name, options)
     if _is_folder_name(name):
         return _folder(Path(name).expanduser(), name.rstrip("/"), options)
+    if entry := lookup(name):  # before the hub: a printed name may look like one of its (ViT-B/32)
+        return _listed(entry, options)
     if _is_hub_name(name):
         return _hub(name, options)
-    raise UnknownName("model", name, [*FORMS, *reference_models()])
+    raise UnknownName("model", name, [*FORMS, *reference_models(), *nearest(name)])
 
 
 def reference_models() -> list[str]:
@@ -123,11 +128,28 @@ def _served(address: str, options: LoadOptions) -> Scorer:
     return open_served(address, options)
 
 
+def _predictions(path: str, options: LoadOptions) -> Scorer:
+    # A scorer is shown pictures, never their names, and predictions are kept by name.
+    raise UsageError(
+        f"predictions:{path} are scores already: there is no model to run.\n"
+        f"Measure them: beholder measure BENCHMARK --scores {path}"
+    )
+
+
 SCHEMES: dict[str, Callable[[str, LoadOptions], Scorer]] = {
     "onnx": _onnx,
     "openclip": _openclip,
     "openai": _served,
+    "predictions": _predictions,
 }
+
+
+def _listed(entry: Entry, options: LoadOptions) -> Scorer:
+    """A model of the studies, under its printed name."""
+    pinned = entry.revision if entry.revision != "main" else None
+    scorer = load_model(loadable(entry), replace(options, revision=options.revision or pinned or None))
+    scorer.spec = replace(scorer.spec, name=entry.name)
+    return scorer
 
 
 def _reference_folder(name: str) -> Path:

@@ -1,0 +1,207 @@
+"""The models of the studies' tables, by the names printed there: what each is, where it is, what it takes to run.
+
+The facts are in `catalog.csv`, one row per model; what could not be verified says `unknown`. Revision `main` means
+that no commit is known. Nothing here loads a model or imports torch.
+"""
+
+from __future__ import annotations
+
+import csv
+import difflib
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+from beholder.errors import ModelError, UnknownName
+from beholder.models.machine import Machine
+
+FAMILIES = ("contrastive", "matching", "generative", "detection", "segmentation")
+STUDIES = {
+    "apa": "APA, a people-centric benchmark",
+    "pfi": "P-FI, the public-figure benchmark",
+    "gras": "GRAS, traits asked of faces",
+    "perception": "Social perception of faces",
+    "disparity": "Zero-shot disparities between gender groups",
+}
+BYTES = {"float32": 4, "bfloat16": 2}
+WORKING_SPACE = 1.2
+"""Weights, and a fifth more for a small batch; a rule of thumb, not a measurement."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One model as the studies print it."""
+
+    name: str
+    aliases: tuple[str, ...]
+    studies: dict[str, str]
+    """Study → its tables that print this model."""
+    family: str
+    adapter: str
+    """A family of `families.ADAPTERS`, a scheme of `load.SCHEMES`, or `predictions`: files made elsewhere."""
+    load: str
+    """What `load_model` is told; empty where the user has to bring something, and `note` says what."""
+    source: str
+    revision: str
+    parameters: int | None
+    training_pairs: str
+    licence: str
+    note: str
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The printed name and the others."""
+        return (self.name, *self.aliases)
+
+    def memory(self, precision: str) -> int | None:
+        """Bytes that it needs at a precision, about."""
+        return int(self.parameters * BYTES[precision] * WORKING_SPACE) if self.parameters else None
+
+    def fits(self, machine: Machine) -> str:
+        """`gpu`, `cpu` or `no`: where it runs here, each at the adapter's own precision; `unknown` without a size."""
+        on_gpu = self.memory("bfloat16" if self.family == "generative" else "float32")
+        on_cpu = self.memory("float32")
+        if on_gpu is None or on_cpu is None:
+            return "unknown"
+        if on_gpu <= machine.gpu_memory:
+            return "gpu"
+        return "cpu" if on_cpu <= machine.memory else "no"
+
+
+@cache
+def catalog() -> tuple[Entry, ...]:
+    """Every entry, in the order of the tables."""
+    text = (files("beholder.models") / "catalog.csv").read_text(encoding="utf-8")
+    return tuple(_entry(row) for row in csv.DictReader(text.splitlines()))
+
+
+def find_model(name: str) -> Entry:
+    """The model that a printed name or an alias stands for; capitals, `/`, `_` and blanks do not matter.
+
+    >>> find_model("ViT-B/32 w/ L2B").load
+    'openclip:ViT-B-32/laion2b_s34b_b79k'
+    """
+    entry = lookup(name)
+    if entry is None:
+        raise UnknownName("model of the studies", name, nearest(name) or [each.name for each in catalog()])
+    return entry
+
+
+def lookup(name: str) -> Entry | None:
+    """The model of that name, or None."""
+    return _by_key().get(_key(name))
+
+
+def nearest(name: str, count: int = 3) -> list[str]:
+    """Names that are like it, the likest first."""
+    known = {_key(each): each for entry in catalog() for each in entry.names}
+    return [known[key] for key in difflib.get_close_matches(_key(name), known, n=count, cutoff=0.6)]
+
+
+def loadable(entry: Entry) -> str:
+    """What `load_model` is told for it, or an error that says what is missing."""
+    if not entry.load:
+        raise ModelError(
+            f"{entry.name} cannot be loaded by its name alone.\n{entry.note}\nSource: {entry.source}"
+        )
+    return entry.load
+
+
+def selected(
+    *, family: str | None = None, study: str | None = None, max_parameters: float | None = None
+) -> list[Entry]:
+    """The entries of a family, of a study, of at most so many parameters; unknown sizes pass no limit."""
+    for kind, asked, known in (("family", family, FAMILIES), ("study", study, STUDIES)):
+        if asked is not None and asked not in known:
+            raise UnknownName(kind, asked, known)
+    return [
+        entry
+        for entry in catalog()
+        if (family is None or entry.family == family)
+        and (study is None or study in entry.studies)
+        and (max_parameters is None or (entry.parameters is not None and entry.parameters <= max_parameters))
+    ]
+
+
+def count_of(text: str) -> float:
+    """A number with a K, M or B behind it.
+
+    >>> count_of("1.5B")
+    1500000000.0
+    """
+    matched = re.fullmatch(r"\s*([0-9.]+)\s*([KMB]?)\s*", text, re.IGNORECASE)
+    try:
+        number = float(matched[1]) if matched else None
+    except ValueError:
+        number = None
+    if matched is None or number is None:
+        raise UnknownName("size", text, ["500M", "1B", "7.5B"])
+    return number * {"": 1, "K": 1e3, "M": 1e6, "B": 1e9}[matched[2].upper()]
+
+
+def short(count: float | None) -> str:
+    """A count as people write it.
+
+    >>> short(8_292_166_656)
+    '8.29B'
+    """
+    if count is None:
+        return "unknown"
+    unit, letter = next(((u, s) for u, s in ((1e9, "B"), (1e6, "M"), (1e3, "K")) if count >= u), (1.0, ""))
+    return f"{float(f'{count / unit:.3g}'):g}{letter}"
+
+
+def markdown_table(entries: Sequence[Entry]) -> str:
+    """The entries as a table for the docs."""
+    head = [
+        "Printed as",
+        "Also",
+        "Tables",
+        "Family",
+        "Named to Beholder",
+        "Parameters",
+        "Pairs",
+        "Licence",
+        "Memory",
+    ]
+    lines = [head, ["---"] * len(head), *(_cells(entry) for entry in entries)]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+
+
+def markdown_notes(entries: Iterable[Entry]) -> str:
+    """What there is to know beside the table."""
+    return "\n".join(f"- **{entry.name}**: {entry.note}" for entry in entries if entry.note)
+
+
+def _cells(entry: Entry) -> list[str]:
+    tables = "; ".join(f"{study} {tables}".strip() for study, tables in entry.studies.items())
+    memory = entry.memory("float32")
+    named = f"`{entry.load}`" if entry.load else f"see its note ({entry.adapter})"
+    return [
+        entry.name, ", ".join(entry.aliases), tables, entry.family, named, short(entry.parameters),
+        entry.training_pairs, entry.licence, f"{memory / 1e9:.1f} GB" if memory else "unknown",
+    ]  # fmt: skip
+
+
+@cache
+def _by_key() -> dict[str, Entry]:
+    return {_key(name): entry for entry in catalog() for name in entry.names}
+
+
+def _key(name: str) -> str:
+    return re.sub(r"[\s/_]+", "-", name.strip().casefold())
+
+
+def _entry(row: dict[str, str]) -> Entry:
+    studies = (part.partition(" ") for part in _parts(row["studies"]))
+    return Entry(
+        row["name"], _parts(row["aliases"]), {study: tables for study, _, tables in studies}, row["family"],
+        row["adapter"], row["load"], row["source"], row["revision"],
+        int(row["parameters"]) if row["parameters"] else None, row["training_pairs"], row["licence"], row["note"],
+    )  # fmt: skip
+
+
+def _parts(cell: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in cell.split(";") if part.strip())
