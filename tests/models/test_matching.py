@@ -1,0 +1,242 @@
+"""Matching scores are those of the model's own forward pass, and no picture passes the vision tower twice."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from beholder.errors import ModelError, OutOfMemory, UnusableScore
+from beholder.models.families import family_of
+from beholder.models.load import LoadOptions, load_model
+from beholder.scores.score_matrix import LOGIT_CHANNELS
+
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+
+NAMES = ["blip", "blip-2", "albef"]
+PROMPTS = ["a photo of a doctor", "nurse.", "A photo of the smiling woman, and the man", "dog", "the tree"]
+
+
+def tiny() -> Any:
+    """The module that makes the tiny models for the conformance suite."""
+    path = Path(__file__).parent / "conformance" / "matching.py"
+    spec = importlib.util.spec_from_file_location("conformance_matching", path)
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="session")
+def cases(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    folder = tmp_path_factory.mktemp("matching")
+    made: dict[str, Any] = tiny().cases(folder)
+    return {name: case | {"folder": folder / name} for name, case in made.items()}
+
+
+@pytest.fixture
+def load(cases: dict[str, Any]) -> Callable[..., Any]:
+    return lambda name, **options: cases[name]["load"](LoadOptions(device="cpu", **options))
+
+
+def scores(scorer: Any, pictures: list[Image.Image], prompts: list[str]) -> Any:
+    return scorer.score_prepared([scorer.prepare(picture) for picture in pictures], prompts)
+
+
+def vision_tower(scorer: Any) -> Any:
+    model = scorer._matcher._model
+    return getattr(model, "vision_model", None) or model.visual_encoder
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_scores_equal_the_obvious_loop(
+    name: str, cases: dict[str, Any], load: Any, pictures: list[Image.Image]
+) -> None:
+    expected = np.array([[cases[name]["plain"](picture, text) for text in PROMPTS] for picture in pictures])
+    assert np.ptp(expected, axis=0).max(axis=0).min() > 0.05, "the tiny model tells no pictures apart"
+    assert np.ptp(expected, axis=1).max(axis=0).min() > 0.05, "the tiny model tells no prompts apart"
+    np.testing.assert_allclose(scores(load(name), pictures, PROMPTS), expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_neither_block_nor_batch_nor_order_changes_a_score(
+    name: str, load: Any, pictures: list[Image.Image]
+) -> None:
+    expected = scores(load(name), pictures, PROMPTS)
+    for block_size, batch_size in ((1, 1), (2, 3), (100, 100)):
+        scorer = load(name, batch_size=batch_size)
+        scorer.block_size = block_size
+        np.testing.assert_allclose(scores(scorer, pictures, PROMPTS), expected, atol=1e-5)
+    backwards = scores(load(name), pictures[::-1], PROMPTS[::-1])[::-1, ::-1]
+    np.testing.assert_allclose(backwards, expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_longer_prompts_beside_it_do_not_change_a_prompt(
+    name: str, load: Any, pictures: list[Image.Image]
+) -> None:
+    alone = scores(load(name), pictures[:2], ["dog"])
+    beside = scores(load(name), pictures[:2], ["dog", "a photo of " + "the smiling man and the woman " * 4])
+    np.testing.assert_allclose(beside[:, :1], alone, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_picture_passes_the_vision_tower_once(
+    name: str, load: Any, pictures: list[Image.Image]
+) -> None:
+    scorer, seen = load(name, batch_size=3), []
+    vision_tower(scorer).register_forward_hook(
+        lambda module, args, kwargs, output: seen.append(len(kwargs["pixel_values"])), with_kwargs=True
+    )
+    scorer.block_size = 2
+    scores(scorer, pictures, PROMPTS)
+    assert seen == [3, 3, 1]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_prompts_are_encoded_once_for_all_batches_of_pictures(
+    name: str, load: Any, pictures: list[Image.Image], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scorer, seen = load(name, batch_size=2), []
+    texts = scorer._matcher.texts
+    monkeypatch.setattr(scorer._matcher, "texts", lambda ids, mask: seen.append(len(ids)) or texts(ids, mask))
+    for picture in pictures:
+        scores(scorer, [picture], PROMPTS)
+    assert sum(seen) == len(PROMPTS)
+
+
+def test_other_prompts_are_not_answered_with_the_last_ones(load: Any, pictures: list[Image.Image]) -> None:
+    scorer = load("albef")
+    first, second = (scores(scorer, pictures[:1], prompts) for prompts in (["dog", "tree"], ["tree", "dog"]))
+    np.testing.assert_allclose(first, second[:, ::-1], atol=1e-5)
+    assert not np.allclose(first, second, atol=1e-3)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_head_is_what_a_softmax_over_prompts_takes(name: str, load: Any) -> None:
+    channels = load(name).channels
+    assert next(channel for channel in LOGIT_CHANNELS if channel in channels) == "match_logit"
+    assert "cosine" not in channels, "a matrix would take the cosine before the head"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_half_precision_is_close_and_is_another_model(
+    name: str, load: Any, pictures: list[Image.Image]
+) -> None:
+    full, half = load(name), load(name, precision="bf16")
+    difference = np.abs(scores(full, pictures, PROMPTS) - scores(half, pictures, PROMPTS)).max()
+    assert 0 < difference < 0.15
+    assert full.spec.digest != half.spec.digest
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_picture_that_gives_nan_is_told_by_its_position(
+    name: str, load: Any, pictures: list[Image.Image]
+) -> None:
+    scorer = load(name, batch_size=2)
+    prepared = [scorer.prepare(picture) for picture in pictures]
+    prepared[4] = np.full_like(prepared[4], np.nan)
+    with pytest.raises(UnusableScore) as raised:
+        scorer.score_prepared(prepared, PROMPTS)
+    assert (raised.value.kind, raised.value.positions) == ("image", (4,))
+
+
+def test_nothing_asked_is_nothing_scored(load: Any, pictures: list[Image.Image]) -> None:
+    assert scores(load("blip"), [], PROMPTS).shape == (0, len(PROMPTS), 3)
+    assert scores(load("blip"), pictures[:2], []).shape == (2, 0, 3)
+
+
+def test_blocks_halve_until_they_fit(
+    load: Any, pictures: list[Image.Image], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scorer, expected = load("blip"), scores(load("blip"), pictures, PROMPTS)
+    match = scorer._matcher.match
+
+    def small(states: Any, inputs: Any, mask: Any) -> Any:
+        if len(inputs) > 2:
+            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20 GiB")
+        return match(states, inputs, mask)
+
+    monkeypatch.setattr(scorer._matcher, "match", small)
+    np.testing.assert_allclose(scores(scorer, pictures, PROMPTS), expected, atol=1e-5)
+    assert scorer.block_size <= 2
+
+
+def test_a_pair_that_does_not_fit_is_told_as_such(
+    load: Any, pictures: list[Image.Image], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: Any) -> None:
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20 GiB")
+
+    scorer = load("blip")
+    monkeypatch.setattr(scorer._matcher, "match", full)
+    with pytest.raises(OutOfMemory, match="20 GiB"):
+        scores(scorer, pictures[:1], PROMPTS)
+
+
+def test_a_prompt_that_is_too_long_is_cut_and_noted_once(load: Any, pictures: list[Image.Image]) -> None:
+    scorer = load("blip")
+    assert scorer.notes == []
+    long = "a photo of " + "the man and " * 20
+    scores(scorer, pictures[:1], [long])
+    scores(scorer, pictures[:1], [long, "dog"])
+    assert len(scorer.notes) == 1
+    assert "cut to the model's 40" in scorer.notes[0]
+
+
+def test_the_spec_holds_what_moves_a_score(load: Any) -> None:
+    settings = load("blip").spec.settings
+    assert settings["architecture"] == "BlipForImageTextRetrieval"
+    assert settings["image_processor"]["class"] == "BlipImageProcessorPil"
+    assert settings["text"]["max_length"] == 40
+
+
+def test_a_model_whose_own_forward_pass_differs_is_refused(
+    cases: dict[str, Any], load: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from beholder.models.matching_blip import BlipMatcher
+
+    match = BlipMatcher.match
+    monkeypatch.setattr(BlipMatcher, "match", lambda *args: match(*args) + 0.01)
+    with pytest.raises(ModelError, match="not scored rightly"):
+        load("blip")
+
+
+@pytest.mark.parametrize("name", ["blip", "blip-2"])
+def test_missing_weights_are_an_error_that_names_them(
+    name: str, cases: dict[str, Any], tmp_path: Path
+) -> None:
+    from safetensors.torch import load_file, save_file
+
+    folder = Path(shutil.copytree(cases[name]["folder"], tmp_path / name))
+    weights = load_file(folder / "model.safetensors")
+    del weights["itm_head.weight"]
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(ModelError, match=r"missing: itm_head\.weight"):
+        load_model(str(folder))
+
+
+def test_a_blip_2_with_places_for_its_queries_is_read_too(
+    cases: dict[str, Any], tmp_path: Path, pictures: list[Image.Image]
+) -> None:
+    folder = Path(shutil.copytree(cases["blip-2"]["folder"], tmp_path / "newer"))
+    path = folder / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"image_token_index": 5}))
+    newer, older = load_model(str(folder)), cases["blip-2"]["load"](LoadOptions(device="cpu"))
+    np.testing.assert_allclose(scores(newer, pictures, PROMPTS), scores(older, pictures, PROMPTS), atol=1e-6)
+
+
+def test_the_architecture_decides_the_family() -> None:
+    assert family_of({"model_type": "blip", "architectures": ["BlipForImageTextRetrieval"]}) == "matching"
+    assert family_of({"model_type": "blip-2", "architectures": ["Blip2ForImageTextRetrieval"]}) == "matching"
+    assert family_of({"model_type": "blip", "architectures": ["BlipModel"]}) == "contrastive"
+    assert family_of({"model_type": "albef"}) == "albef"
