@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,15 @@ FAMILIES = ["owlvit", "owlv2", "grounding-dino", "mm-grounding-dino", "omdet-tur
 FUSED = ["grounding-dino", "mm-grounding-dino", "omdet-turbo"]
 CONCEPTS = ["nurse", "tall man", "Dog"]
 Tiny = Callable[[str], tuple[Path, dict[str, Any]]]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_thread() -> Iterator[None]:
+    """Models this small lose time to threads that wait for each other."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
 
 
 @pytest.fixture(scope="module")
