@@ -69,7 +69,9 @@ def tiny_llava() -> tuple[Any, Any]:
         text_config=LlamaConfig(**tower, vocab_size=len(VOCABULARY), max_position_embeddings=128),
         image_token_index=VOCABULARY.index("<image>"),
     )
-    model = LlavaForConditionalGeneration(config).eval()
+    with torch.random.fork_rng():
+        torch.manual_seed(11)
+        model = LlavaForConditionalGeneration(config).eval()
     generator = torch.Generator().manual_seed(11)
     with torch.no_grad():
         for weights in model.parameters():

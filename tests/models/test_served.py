@@ -199,6 +199,16 @@ def test_no_draw_in_favour_is_a_finite_number_with_an_open_bound():
     assert cell.yes.high == pytest.approx(stats.binomtest(0, 10).proportion_ci().high)
 
 
+def test_a_server_that_does_not_really_sample_is_found_out(load: Any, score: Any, mood: Any):
+    honest = load("?answers=sampled")
+    score(honest)
+    assert not any("may not be sampling" in note for note in honest.notes)
+    mood.text = "Yes"
+    scorer = load("?answers=sampled")
+    score(scorer)
+    assert any("may not be sampling" in note for note in scorer.notes)
+
+
 def test_a_server_that_leaves_log_probabilities_out_is_not_asked_for_them_again(load: Any, mood: Any):
     mood.logprobs = False
     load()
@@ -224,7 +234,7 @@ def test_a_refusal_is_an_outcome_of_its_own(load: Any, score: Any, mood: Any, wa
     assert (cells["refused"] == 1).all()
     assert (cells["log_p_yes_low"] == FLOOR).all()
     assert (np.exp(cells["log_p_yes_high"]) > 0.5).all()
-    assert any("2 of 2 answers were neither" in note for note in scorer.notes)
+    assert any("In 2 of 2 cells the answer" in note for note in scorer.notes)
 
 
 def test_an_evasive_answer_keeps_its_probabilities(load: Any, score: Any, truth: Any, mood: Any):

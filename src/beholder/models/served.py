@@ -123,6 +123,7 @@ class ServedScorer:
         while (lacking := self._asking.draws - len(answers)) > 0:
             more = {"n": min(lacking, MANY)} if self._ways.many and lacking > 1 else {}
             answers += _texts(line, {**body, **more})[:lacking]
+        self._client.tally.drawn(answers)
         return read_draws(answers, self._instruction)
 
 

@@ -10,7 +10,7 @@ import random
 import threading
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from typing import Any
@@ -135,6 +135,11 @@ class Tally:
             self.widest = max(self.widest, width)
         self.add(cells=1, refused=int(refused), unseen=int(unseen), wide=int(width > 0.01))
 
+    def drawn(self, answers: Sequence[str]) -> None:
+        """One cell's draws, before they are counted."""
+        if len(answers) > 1:
+            self.add(drawn=1, alike=int(len(set(answers)) == 1))
+
     def notes(self, limits: Limits) -> list[str]:
         """For the record of a run."""
         return [*self._traffic(limits), *self._cells()]
@@ -164,7 +169,8 @@ class Tally:
         count, said = self.counts, []
         if count["refused"]:
             said.append(
-                f"{count['refused']:,} of {count['cells']:,} answers were neither of the two words asked for."
+                f"In {count['refused']:,} of {count['cells']:,} cells the answer, or most of the draws, "
+                "was neither of the two words asked for."
             )
         if count["unseen"]:
             said.append(
@@ -175,6 +181,11 @@ class Tally:
             said.append(
                 f"In {count['wide']:,} of {count['cells']:,} cells a probability is known to no better than 0.01; "
                 f"the widest bounds are {self.widest:.2g} apart."
+            )
+        if count["drawn"] and count["drawn"] == count["alike"]:
+            said.append(
+                "All draws of a cell came out word for word the same, in every cell: the server may not be sampling, "
+                "and then the bounds claim too much."
             )
         return said
 
