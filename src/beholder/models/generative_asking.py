@@ -29,9 +29,10 @@ LOG = logging.getLogger(__name__)
 QUESTIONS = {"cpu": 8, "cuda": 32, "mps": 8}
 """Questions about one picture at once."""
 PADDED = {
-    "blip-2", "gemma3", "idefics3", "internvl", "llava", "paligemma", "phi4_multimodal", "qwen2_5_vl", "smolvlm",
+    "blip-2", "gemma3", "idefics3", "internvl", "llava", "llava_next", "llava_onevision", "paligemma",
+    "phi4_multimodal", "qwen2_5_vl", "qwen2_vl", "qwen3_vl", "smolvlm",
 }  # fmt: skip
-"""Families of which a test shows that padding before a shorter question moves no score; of any other, only
+"""Families of which it was shown that padding before a shorter question moves no score; of any other, only
 questions of one length go together."""
 NOT_ANSWERING = 0.5
 Encoded = dict[str, Any]

@@ -6,6 +6,7 @@ it is, it is in the spec.
 
 from __future__ import annotations
 
+import logging
 from importlib.util import find_spec
 from typing import Any
 
@@ -41,6 +42,9 @@ def load_placed(files: CheckpointFiles, options: LoadOptions) -> Checkpoint:
         placement["device_map"] = "auto" if sharded else {"": resolve_device(device)}
     if quantised:
         _require("bitsandbytes", f"Precision {precision}")
+        logging.getLogger("bitsandbytes").setLevel(
+            logging.ERROR
+        )  # it would tell of every product that it rounds
         placement["quantization_config"] = _quantisation(precision)
     return load_checkpoint(
         files,

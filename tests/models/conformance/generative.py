@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,11 @@ SENTENCES = [
 TOWER = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4}
 TEXT = {**TOWER, "num_key_value_heads": 2, "head_dim": 8, "max_position_embeddings": 512}
 VISION = {**TOWER, "image_size": 32, "patch_size": 8}
+PINPOINTS = [[32, 64], [64, 32], [64, 64]]
+QWEN_MARKS = {
+    "image_token_id": "<|image_pad|>", "video_token_id": "<|video_pad|>",
+    "vision_start_token_id": "<|vision_start|>", "vision_end_token_id": "<|vision_end|>",
+}  # fmt: skip
 CHATML = (
     "{% for m in messages %}<|im_start|>{{ m['role'] }}\n{% for c in m['content'] %}"
     "{% if c['type'] == 'image' %}IMAGE{% else %}{{ c['text'] }}{% endif %}{% endfor %}<|im_end|>\n{% endfor %}"
@@ -49,8 +54,8 @@ class Family:
     processor: Mapping[str, Any]
     written: Callable[[str], str]
     """The text of a question, with IMAGE where the picture stands."""
-    placeholders: Callable[[Any], str]
-    """What stands in IMAGE's place, given the picture's features."""
+    placeholders: Callable[[Any, Any], str]
+    """What stands in IMAGE's place, given the picture's features and the model."""
     inputs: Callable[[Any, torch.Tensor], dict[str, Any]] = lambda features, picture: {
         "pixel_values": features["pixel_values"]
     }
@@ -98,22 +103,38 @@ def llava(tokenizer: Any) -> Any:
     return transformers.LlavaForConditionalGeneration(config)
 
 
-def qwen(tokenizer: Any) -> Any:
-    vision = {
-        "depth": 2, "hidden_size": 32, "out_hidden_size": 32, "intermediate_size": 48, "num_heads": 2,
-        "patch_size": 8, "spatial_merge_size": 2, "temporal_patch_size": 2, "window_size": 32,
-        "fullatt_block_indexes": [1],
-    }  # fmt: skip
-    rope = {"rope_type": "default", "mrope_section": [1, 1, 2], "rope_theta": 10000.0}
-    text = {**TEXT, **ends(tokenizer), "rope_parameters": rope}
-    del text["head_dim"]
-    config = transformers.Qwen2_5_VLConfig(
-        vision_config=vision, text_config=text,
-        image_token_id=number(tokenizer, "<|image_pad|>"), video_token_id=number(tokenizer, "<|video_pad|>"),
-        vision_start_token_id=number(tokenizer, "<|vision_start|>"),
-        vision_end_token_id=number(tokenizer, "<|vision_end|>"),
+def llava_next(tokenizer: Any) -> Any:
+    config = transformers.LlavaNextConfig(
+        vision_config={"model_type": "clip_vision_model", **VISION},
+        text_config={"model_type": "llama", **TEXT, **ends(tokenizer)},
+        image_token_index=number(tokenizer, "<image>"), image_grid_pinpoints=PINPOINTS,
     )  # fmt: skip
-    return transformers.Qwen2_5_VLForConditionalGeneration(config)
+    return transformers.LlavaNextForConditionalGeneration(config)
+
+
+def llava_onevision(tokenizer: Any) -> Any:
+    config = transformers.LlavaOnevisionConfig(
+        vision_config={"model_type": "siglip_vision_model", **VISION, "vision_use_head": False},
+        text_config={"model_type": "qwen2", **TEXT, **ends(tokenizer)}, image_grid_pinpoints=PINPOINTS,
+        image_token_index=number(tokenizer, "<image>"), video_token_index=number(tokenizer, "<|im_end|>"),
+    )  # fmt: skip
+    return transformers.LlavaOnevisionForConditionalGeneration(config)
+
+
+def qwen(kind: str, **vision: Any) -> Callable[[Any], Any]:
+    """A model of the Qwen-VL line; its generations differ in the image tower."""
+    rope = {"rope_type": "default", "mrope_section": [1, 1, 2], "rope_theta": 10000.0}
+    tower = {"depth": 2, "num_heads": 2, "patch_size": 8, "spatial_merge_size": 2, "temporal_patch_size": 2}
+
+    def model(tokenizer: Any) -> Any:
+        text = {**TEXT, **ends(tokenizer), "rope_parameters": rope}
+        marks = {name: number(tokenizer, token) for name, token in QWEN_MARKS.items()}
+        config = getattr(transformers, f"{kind}Config")(
+            vision_config={**tower, **vision}, text_config=text, **marks
+        )
+        return getattr(transformers, f"{kind}ForConditionalGeneration")(config)
+
+    return model
 
 
 def gemma(tokenizer: Any) -> Any:
@@ -149,25 +170,41 @@ def paligemma(tokenizer: Any) -> Any:
     return transformers.PaliGemmaForConditionalGeneration(config)
 
 
-def blip2(tokenizer: Any) -> Any:
-    text = {
-        "model_type": "opt", "hidden_size": 32, "ffn_dim": 48, "num_hidden_layers": 2, "num_attention_heads": 4,
-        "max_position_embeddings": 512, "word_embed_proj_dim": 32, **ends(tokenizer),
-    }  # fmt: skip
+OPT = {
+    "model_type": "opt", "hidden_size": 32, "ffn_dim": 48, "num_hidden_layers": 2, "num_attention_heads": 4,
+    "max_position_embeddings": 512, "word_embed_proj_dim": 32,
+}  # fmt: skip
+T5 = {
+    "model_type": "t5", "d_model": 32, "d_kv": 8, "d_ff": 48, "num_layers": 2, "num_heads": 4,
+    "decoder_start_token_id": 0,
+}  # fmt: skip
+
+
+def blip2(text: Mapping[str, Any]) -> Callable[[Any], Any]:
+    """BLIP-2 around one language model or another."""
     qformer = {**TOWER, "encoder_hidden_size": 32, "vocab_size": 50}
-    config = transformers.Blip2Config(
-        vision_config=VISION, qformer_config=qformer, text_config=text, num_query_tokens=4,
-        image_token_index=number(tokenizer, "<image>"),
-    )  # fmt: skip
-    return transformers.Blip2ForConditionalGeneration(config)
+
+    def model(tokenizer: Any) -> Any:
+        config = transformers.Blip2Config(
+            vision_config=VISION, qformer_config=qformer, text_config={**text, **ends(tokenizer)},
+            num_query_tokens=4, image_token_index=number(tokenizer, "<image>"),
+        )  # fmt: skip
+        return transformers.Blip2ForConditionalGeneration(config)
+
+    return model
 
 
-def smolvlm(tokenizer: Any) -> Any:
-    config = transformers.SmolVLMConfig(
-        vision_config=VISION, text_config={"model_type": "llama", **TEXT, **ends(tokenizer)}, scale_factor=2,
-        image_token_id=number(tokenizer, "<image>"), pad_token_id=0,
-    )  # fmt: skip
-    return transformers.SmolVLMForConditionalGeneration(config)
+def idefics(kind: str) -> Callable[[Any], Any]:
+    """Idefics3, or SmolVLM, which came of it."""
+
+    def model(tokenizer: Any) -> Any:
+        config = getattr(transformers, f"{kind}Config")(
+            vision_config=VISION, text_config={"model_type": "llama", **TEXT, **ends(tokenizer)}, scale_factor=2,
+            image_token_id=number(tokenizer, "<image>"), pad_token_id=0,
+        )  # fmt: skip
+        return getattr(transformers, f"{kind}ForConditionalGeneration")(config)
+
+    return model
 
 
 def internvl(tokenizer: Any) -> Any:
@@ -195,6 +232,16 @@ def chatml(prompt: str) -> str:
     return f"<|im_start|>user\nIMAGE{prompt}<|im_end|>\n<|im_start|>assistant\n"
 
 
+def as_many_as_the_model_sees(features: Any, model: Any) -> str:
+    """For the LLaVAs that cut a picture into tiles: what of the tiles is border is left out by a rule of its own."""
+    seen = model.get_image_features(features["pixel_values"], image_sizes=features["image_sizes"])
+    return "<image>" * sum(len(part) for part in getattr(seen, "pooler_output", seen))
+
+
+def tiled(features: Any, picture: torch.Tensor) -> dict[str, Any]:
+    return {"pixel_values": features["pixel_values"], "image_sizes": features["image_sizes"]}
+
+
 CHAT = {"im_start": "<|im_start|>", "im_end": "<|im_end|>"}
 SQUARE = {"size": {"height": 32, "width": 32}}
 BEGIN = "<fake_token_around_image>"
@@ -212,21 +259,24 @@ FAMILIES: dict[str, Callable[[], Family]] = {
         },
         template=CHATML.replace("IMAGE", "<image>"),
         written=chatml,
-        placeholders=lambda features: "<image>" * 16,
+        placeholders=lambda features, model: "<image>" * 16,
     ),
     "qwen2_5_vl": lambda: Family(
         special={
             **CHAT, "vision_start": "<|vision_start|>", "image_token": "<|image_pad|>",
             "vision_end": "<|vision_end|>", "video_token": "<|video_pad|>",
         },
-        model=qwen,
+        model=qwen(
+            "Qwen2_5_VL", hidden_size=32, out_hidden_size=32, intermediate_size=48, window_size=32,
+            fullatt_block_indexes=[1],
+        ),
         image_processor=transformers.Qwen2VLImageProcessorPil(
             patch_size=8, merge_size=2, temporal_patch_size=2, size={"shortest_edge": 256, "longest_edge": 4096}
         ),
         processor={"processor_class": "Qwen2_5_VLProcessor"},
         template=CHATML.replace("IMAGE", "<|vision_start|><|image_pad|><|vision_end|>"),
         written=chatml,
-        placeholders=lambda features: "<|vision_start|>"
+        placeholders=lambda features, model: "<|vision_start|>"
         + "<|image_pad|>" * int(features["image_grid_thw"].prod() // 4) + "<|vision_end|>",
         inputs=lambda features, picture: {
             "pixel_values": features["pixel_values"], "image_grid_thw": features["image_grid_thw"],
@@ -245,7 +295,7 @@ FAMILIES: dict[str, Callable[[], Family]] = {
             "{% endfor %}{% if add_generation_prompt %}<start_of_turn>model\n{% endif %}"
         ),
         written=lambda prompt: f"<bos><start_of_turn>user\nIMAGE{prompt}<end_of_turn>\n<start_of_turn>model\n",
-        placeholders=lambda features: "\n\n<boi>" + "<image_soft>" * 4 + "<eoi>\n\n",
+        placeholders=lambda features, model: "\n\n<boi>" + "<image_soft>" * 4 + "<eoi>\n\n",
         inputs=lambda features, picture: {
             "pixel_values": features["pixel_values"], "token_type_ids": picture.long(),
         },
@@ -256,25 +306,25 @@ FAMILIES: dict[str, Callable[[], Family]] = {
         image_processor=_with(transformers.SiglipImageProcessorPil(**SQUARE), image_seq_length=16),
         processor={"processor_class": "PaliGemmaProcessor"},
         written=lambda prompt: f"IMAGE<bos>{prompt}\n",
-        placeholders=lambda features: "<image>" * 16,
+        placeholders=lambda features, model: "<image>" * 16,
         inputs=lambda features, picture: {
             "pixel_values": features["pixel_values"], "token_type_ids": torch.zeros_like(picture).long(),
         },
     ),
     "blip-2": lambda: Family(
         special={"image": "<image>"},
-        model=blip2,
+        model=blip2(OPT),
         image_processor=transformers.BlipImageProcessorPil(**SQUARE),
         processor={"processor_class": "Blip2Processor", "num_query_tokens": 4},
         written=lambda prompt: f"IMAGEQuestion: {prompt} Answer:",
-        placeholders=lambda features: "<image>" * 4,
+        placeholders=lambda features, model: "<image>" * 4,
     ),
     "smolvlm": lambda: Family(
         special={
             "end": "<end_of_utterance>", "fake": BEGIN, "image_token": "<image>", "global": "<global-img>",
             **{f"r{r}c{c}": f"<row_{r}_col_{c}>" for r in range(1, 4) for c in range(1, 4)},
         },
-        model=smolvlm,
+        model=idefics("SmolVLM"),
         image_processor=transformers.SmolVLMImageProcessorPil(
             size={"longest_edge": 64}, max_image_size={"longest_edge": 32}
         ),
@@ -285,7 +335,7 @@ FAMILIES: dict[str, Callable[[], Family]] = {
             "{% endfor %}{% if add_generation_prompt %}Assistant:{% endif %}"
         ),
         written=lambda prompt: f"User:IMAGE{prompt}<end_of_utterance>\nAssistant:",
-        placeholders=lambda features: tiles(features, BEGIN),
+        placeholders=lambda features, model: tiles(features, BEGIN),
         inputs=lambda features, picture: {
             "pixel_values": features["pixel_values"], "pixel_attention_mask": features["pixel_attention_mask"],
         },
@@ -301,8 +351,61 @@ FAMILIES: dict[str, Callable[[], Family]] = {
         processor={"processor_class": "InternVLProcessor", "image_seq_length": 4},
         template=CHATML.replace("IMAGE", "<IMG_CONTEXT>\n"),
         written=lambda prompt: chatml(f"\n{prompt}"),
-        placeholders=lambda features: "<img>" + "<IMG_CONTEXT>" * 4 * int(features["num_patches"][0]) + "</img>",
+        placeholders=lambda features, model: "<img>" + "<IMG_CONTEXT>" * 4 * int(features["num_patches"][0]) + "</img>",
         image_options={"crop_to_patches": True},
+    ),
+}  # fmt: skip
+
+
+FAMILIES |= {
+    "llava_next": lambda: replace(
+        FAMILIES["llava"](),
+        model=llava_next,
+        image_processor=transformers.LlavaNextImageProcessorPil(
+            size={"shortest_edge": 32}, crop_size={"height": 32, "width": 32}, image_grid_pinpoints=PINPOINTS
+        ),
+        processor={**FAMILIES["llava"]().processor, "processor_class": "LlavaNextProcessor"},
+        placeholders=as_many_as_the_model_sees,
+        inputs=tiled,
+    ),
+    "llava_onevision": lambda: replace(
+        FAMILIES["llava"](),
+        model=llava_onevision,
+        image_processor=transformers.LlavaOnevisionImageProcessorPil(**SQUARE, image_grid_pinpoints=PINPOINTS),
+        processor={
+            "processor_class": "LlavaOnevisionProcessor", "num_image_tokens": 16,
+            "vision_feature_select_strategy": "full",
+        },
+        placeholders=as_many_as_the_model_sees,
+        inputs=tiled,
+    ),
+    "qwen2_vl": lambda: replace(
+        FAMILIES["qwen2_5_vl"](),
+        model=qwen("Qwen2VL", embed_dim=32, hidden_size=32, mlp_ratio=2),
+        processor={"processor_class": "Qwen2VLProcessor"},
+    ),
+    "qwen3_vl": lambda: replace(
+        FAMILIES["qwen2_5_vl"](),
+        model=qwen(
+            "Qwen3VL", hidden_size=32, out_hidden_size=32, intermediate_size=48, num_position_embeddings=16,
+            deepstack_visual_indexes=[0],
+        ),
+        processor={"processor_class": "Qwen3VLProcessor"},
+    ),
+    "blip-2-t5": lambda: replace(
+        FAMILIES["blip-2"](),
+        model=blip2(T5),
+        inputs=lambda features, picture: {
+            "pixel_values": features["pixel_values"], "decoder_input_ids": torch.zeros((1, 1), dtype=torch.long),
+        },
+    ),
+    "idefics3": lambda: replace(
+        FAMILIES["smolvlm"](),
+        model=idefics("Idefics3"),
+        image_processor=transformers.Idefics3ImageProcessorPil(
+            size={"longest_edge": 64}, max_image_size={"longest_edge": 32}
+        ),
+        processor={"processor_class": "Idefics3Processor", "image_seq_len": 4},
     ),
 }  # fmt: skip
 
@@ -344,7 +447,7 @@ def plain(folder: Path, name: str) -> Callable[[Image.Image, str], list[float]]:
 
     def channels(image: Image.Image, prompt: str) -> list[float]:
         features = family.image_processor(image.convert("RGB"), return_tensors="pt", **family.image_options)
-        text = family.written(prompt).replace("IMAGE", family.placeholders(features))
+        text = family.written(prompt).replace("IMAGE", family.placeholders(features, model))
         ids = tokenizer(text, add_special_tokens=False, return_tensors="pt")["input_ids"]
         picture = ids == tokenizer.convert_tokens_to_ids(family.special.get("image_token", "<pad>"))
         told = {"attention_mask": torch.ones_like(ids), **family.inputs(features, picture)}
