@@ -400,6 +400,30 @@ def test_predictions_are_told_from_score_tables_by_their_path(tmp_path: Path) ->
         read(tmp_path / "nowhere.json")
 
 
+def test_predictions_stand_in_the_place_of_a_score_table(write: Write) -> None:
+    from beholder.scores.imported import Sheet
+
+    found = read(write([box(139, 18, 0.5)]))
+    sheet = Sheet(*found[:4])
+    assert (sheet.image_ids, sheet.prompt_ids, sheet.task) == (IMAGES, CONCEPTS, None)
+    assert sheet.cells[0, 0] == 0.5
+
+
+@pytest.mark.real
+def test_the_real_boxes_of_coco_give_the_concepts_that_stand_in_its_table(data: Path, tmp_path: Path) -> None:
+    source = json.loads((data / "coco" / "instances_val2017_from_yolo_boxes_3200.json").read_text())
+    results = [box(item["image_id"], item["category_id"], 1.0) for item in source["annotations"]]
+    (tmp_path / "results.json").write_text(json.dumps(results))
+    labels = {"categories": source["categories"], "images": source["images"]}
+    (tmp_path / "labels.json").write_text(json.dumps(labels))
+    images = [str(image["id"]) for image in source["images"]]
+    names = {category["id"]: category["name"] for category in source["categories"]}
+    found = import_predictions(tmp_path, images, list(names.values()))
+    there = {(images[row], found.prompt_ids[column]) for row, column in np.argwhere(found.cells == 1)}
+    assert there == {(str(item["image_id"]), names[item["category_id"]]) for item in source["annotations"]}
+    assert np.isin(found.cells, [0, 1]).all()
+
+
 def test_predictions_named_as_a_model_say_how_to_measure_them() -> None:
     with pytest.raises(UsageError, match=r"beholder measure BENCHMARK --scores runs/detic.json"):
         load_model("predictions:runs/detic.json")
