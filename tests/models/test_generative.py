@@ -124,11 +124,12 @@ def test_a_family_that_was_not_tried_is_never_padded(
     scorer: Any = load_model(str(folders("llava")))
     lengths: list[set[int]] = []
     inner = scorer._asked._logits
-    monkeypatch.setattr(
-        scorer._asked,
-        "_logits",
-        lambda part: lengths.append({p["input_ids"].shape[1] for p in part}) or inner(part),
-    )
+
+    def recorded(texts: Any, seen: Any) -> Any:
+        lengths.append({text["input_ids"].shape[1] for text in texts})
+        return inner(texts, seen)
+
+    monkeypatch.setattr(scorer._asked, "_logits", recorded)
     cells = score(scorer, pictures[:1], [*QUESTIONS, "Cat"])
     assert scorer.spec.settings["padding"].startswith("none")
     assert all(len(found) == 1 for found in lengths)

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from beholder.errors import OutOfMemory
-from beholder.models.checkpoint import Checkpoint, torch, transformers
+from beholder.models.checkpoint import Checkpoint, told_as_model_error, torch, transformers
 from beholder.models.contrastive import running, sample_picture
 from beholder.models.embedding import batches
 from beholder.models.generative_processor import Picture, PictureProcessor, build_processor
@@ -56,7 +56,8 @@ class Asked:
         form = PromptForm(processor, model.config.model_type)
         count = questions or QUESTIONS.get(model.device.type, 8)
         asked = cls(model, processor, form, checkpoint.notes, count)
-        asked._encode(sample_picture(), form.write("?"))
+        with told_as_model_error(folder):
+            asked._encode(sample_picture(), form.write("?"))
         return asked
 
     @property
@@ -72,10 +73,14 @@ class Asked:
 
     def first_tokens(self, picture: Picture, questions: Sequence[str]) -> Iterator[tuple[list[int], Any]]:
         """Float32 logits over the vocabulary at the first place of the answer, with whose they are."""
+        texts: list[Encoded] = []
+        seen: Encoded = {}
         with self.pictures.showing(picture):
-            encoded = [self._encode(picture.image, self.form.write(question)) for question in questions]
-        for places in self._batches([_length(one) for one in encoded]):
-            yield from self._halving(places, encoded)
+            for question in questions:
+                text, seen = self._encode(picture.image, self.form.write(question))
+                texts.append(text)
+        for places in self._batches([_length(text) for text in texts]):
+            yield from self._halving(places, texts, seen)
 
     def _batches(self, lengths: Sequence[int]) -> Iterator[Sequence[int]]:
         """Places in batches of near lengths, or of one length where the model cannot be padded."""
@@ -86,12 +91,14 @@ class Asked:
         for _, equal in groupby(order, key=lengths.__getitem__):
             yield from batches(list(equal), self.questions)
 
-    def _halving(self, places: Sequence[int], encoded: Sequence[Encoded]) -> Iterator[tuple[list[int], Any]]:
+    def _halving(
+        self, places: Sequence[int], texts: Sequence[Encoded], seen: Encoded
+    ) -> Iterator[tuple[list[int], Any]]:
         waiting = list(places)
         while waiting:
             part = waiting[: self.questions]
             try:
-                logits = self._logits([encoded[place] for place in part])
+                logits = self._logits([texts[place] for place in part], seen)
             except OutOfMemory:
                 if len(part) == 1:
                     raise
@@ -100,17 +107,23 @@ class Asked:
             yield part, logits
             waiting = waiting[len(part) :]
 
-    def _encode(self, image: Any, text: str) -> Encoded:
-        """What the processor makes of picture and text, as a batch of one."""
+    def _encode(self, image: Any, text: str) -> tuple[Encoded, Encoded]:
+        """What the processor makes of text and picture: what runs along the text, and the picture, which all share."""
         options = {"add_special_tokens": False} if self.form.opens_itself(text) else {}
         inputs = self.processor(text=[text], images=[image], return_tensors="np", **options)
         known = {name: np.asarray(values) for name, values in inputs.items() if name in self._understood}
-        return {name: torch.from_numpy(values) for name, values in known.items()}
+        tensors = {name: torch.from_numpy(values) for name, values in known.items()}
+        along = {name for name, values in tensors.items() if values.shape[:2] == tensors["input_ids"].shape}
+        return (
+            {name: tensors[name] for name in tensors if name in along},
+            {name: tensors[name] for name in tensors if name not in along},
+        )
 
-    def _logits(self, part: Sequence[Encoded]) -> Any:
-        inputs = transformers.BatchFeature(stacked(part, padding=self._padding_token))
-        inputs = inputs.to(self.model.device, dtype=self.model.dtype)
+    def _logits(self, texts: Sequence[Encoded], seen: Encoded) -> Any:
+        batch = stacked(texts, padding=self._padding_token)
+        batch |= {name: torch.cat([values] * len(texts)) for name, values in seen.items()}
         with running():
+            inputs = transformers.BatchFeature(batch).to(self.model.device, dtype=self.model.dtype)
             # The model's own way to its first token: masks, positions and decoder start are as it has them.
             answer = self.model.generate(**inputs, generation_config=self._one_token)
             return answer.logits[0].float()
@@ -163,22 +176,21 @@ class Elsewhere:
         ]
 
 
-def stacked(part: Sequence[Encoded], *, padding: int) -> Encoded:
-    """Batches of one as one batch: what runs along the text is padded on the left, all else is put end to end."""
-    longest = max(_length(one) for one in part)
-    fill = {"input_ids": padding}
+def stacked(texts: Sequence[Encoded], *, padding: int) -> Encoded:
+    """Batches of one as one batch, shorter texts padded on the left."""
+    longest = max(_length(text) for text in texts)
 
     def joined(name: str) -> Any:
-        rows = [one[name] for one in part]
-        if rows[0].shape[:2] == part[0]["input_ids"].shape:
-            rows = [_padded(row, longest, fill.get(name, 0)) for row in rows]
-        return torch.cat(rows)
+        value = padding if name == "input_ids" else 0
+        return torch.cat([_padded(text[name], longest, value) for text in texts])
 
-    return {name: joined(name) for name in part[0]}
+    return {name: joined(name) for name in texts[0]}
 
 
 def _padded(row: Any, length: int, value: int) -> Any:
-    return torch.nn.functional.pad(row, (length - row.shape[1], 0), value=value)
+    """Longer along the text, which is the second of its axes; torch counts them from the last."""
+    behind = (0, 0) * (row.ndim - 2)
+    return torch.nn.functional.pad(row, (*behind, length - row.shape[1], 0), value=value)
 
 
 def _length(one: Encoded) -> int:
