@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import pickle
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,15 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
 PROMPTS = ["a photo of a doctor", "A photo of the smiling woman, and the man.", "dog"]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def one_thread() -> Iterator[None]:
+    """Models this small only wait for one another's threads."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
 
 
 @pytest.fixture(scope="session")
@@ -223,7 +233,7 @@ def test_a_setting_that_does_not_exist_is_told_with_the_nearest(folder: Path) ->
 
 def test_a_setting_of_the_wrong_kind_is_told(folder: Path) -> None:
     configure(folder, image_size="256")
-    with pytest.raises(ModelError, match="'image_size' is a int, not '256'"):
+    with pytest.raises(ModelError, match="'image_size' must be of type int, not '256'"):
         load_model(str(folder))
 
 

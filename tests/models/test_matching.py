@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,15 @@ transformers = pytest.importorskip("transformers")
 
 NAMES = ["blip", "blip-2", "albef"]
 PROMPTS = ["a photo of a doctor", "nurse.", "A photo of the smiling woman, and the man", "dog", "the tree"]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def one_thread() -> Iterator[None]:
+    """Models this small only wait for one another's threads."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
 
 
 def tiny() -> Any:

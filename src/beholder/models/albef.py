@@ -88,7 +88,9 @@ def parse_config(values: Mapping[str, Any], folder: Path) -> AlbefConfig:
         if key not in kinds:
             raise UnknownName("ALBEF setting", key, kinds, where=f"{folder}/config.json")
         if type(value) is not kinds[key]:
-            raise ModelError(f"{folder}/config.json: '{key}' is a {kinds[key].__name__}, not {value!r}.")
+            raise ModelError(
+                f"{folder}/config.json: '{key}' must be of type {kinds[key].__name__}, not {value!r}."
+            )
     config = AlbefConfig(**given)
     if config.code not in DIALECTS:
         raise UnknownName("code that trains ALBEF", config.code, DIALECTS)

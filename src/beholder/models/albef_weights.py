@@ -24,8 +24,8 @@ from beholder.models.checkpoint_files import CheckpointFiles
 Weights = Mapping[str, Any]
 
 ASIDE = re.compile(
-    r"^(visual_encoder|text_encoder|vision_proj|text_proj|combine_text_proj|combine_vision_proj)_m\b"
-    r"|^(image|text|idx)_queue$|^queue_ptr$|^(queue|ptr)\b"
+    r"^(visual_encoder|text_encoder|vision_proj|text_proj)_m\."
+    r"|^(image|text|idx)_queue$|^queue_ptr$"
     r"|^text_encoder\.cls\.|(^|\.)position_ids$"
 )
 RENAMED = [
