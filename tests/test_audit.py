@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -13,6 +14,8 @@ from beholder.benchmarks import BENCHMARKS
 from beholder.benchmarks.benchmark import MeasureOptions
 from beholder.benchmarks.custom import custom_benchmark
 from beholder.errors import DataError, UnknownName
+from beholder.models.null import NullScorer
+from beholder.models.scorer import Instruction
 from beholder.prompts.prompt_set import prompt_set
 from beholder.results import SCHEMA
 from beholder.run import load_run
@@ -107,3 +110,28 @@ def test_some_scores_are_measured_as_far_as_they_go(tmp_path: Path, data: Path, 
     assert set(run.results.filter(metric="apa.association")["subset"]) == {"senate"}
     assert run.results.filter(metric="apa.bias_ratio")["n"].to_list() == [100]
     assert any("actors/association" in line for line in run.record.left_out)
+
+
+def test_what_a_model_says_at_the_end_is_in_the_record(
+    options: AuditOptions, monkeypatch: pytest.MonkeyPatch
+):
+    class Talkative(NullScorer):
+        def __init__(self) -> None:
+            super().__init__()
+            self.notes: list[str] = []
+
+        def instructed(self, instruction: Instruction) -> NullScorer:
+            other = Talkative()
+            other.spec = replace(
+                self.spec, settings={**self.spec.settings, "instruction": instruction.template}
+            )
+            return other
+
+        def score_prepared(self, prepared, prompts):
+            self.notes.append("asked")
+            return super().score_prepared(prepared, prompts)
+
+    monkeypatch.setattr("beholder.audit.load_model", lambda name, options: Talkative())
+    (model,) = audit_models(["talkative"], [custom_benchmark(WORDS)], options).record.models
+    assert model["notes"] == ["asked"]
+    assert "true or false" in model["settings"]["instruction"]

@@ -53,23 +53,28 @@ def audit_models(models: Sequence[str], benchmarks: Sequence[str | Benchmark], o
     sheets = [_open(benchmark, options, run) for benchmark in benchmarks]
     for name in models:
         scorer = load_model(name, options.load)
-        run.record.models.append({**scorer.spec.as_dict(), "notes": list(getattr(scorer, "notes", []))})
         for benchmark, _, tasks in sheets:
-            run.add(audit_one(scorer, benchmark, tasks, options, run))
+            run.add(audit_one(asked(scorer, benchmark, options), benchmark, tasks, options, run))
             run.record.seconds = round(time.monotonic() - started, 1)
             run.save(options.out)
     write_report(run, options.out)
     return run
 
 
+def asked(scorer: Scorer, benchmark: Benchmark, options: AuditOptions) -> Scorer:
+    """The model as the benchmark asks it: one that answers in words is given the benchmark's instruction."""
+    if not isinstance(scorer, Answerer):
+        return scorer
+    released = benchmark.compat_instruction if options.measure.compat else None
+    return scorer.instructed(released(scorer.spec) if released else benchmark.instruction)
+
+
 def audit_one(
     scorer: Scorer, benchmark: Benchmark, tasks: Sequence[Task], options: AuditOptions, run: Run
 ) -> pl.DataFrame:
     """One model on one benchmark: fill what the store lacks, then measure."""
-    if isinstance(scorer, Answerer):
-        released = benchmark.compat_instruction if options.measure.compat else None
-        scorer = scorer.instructed(released(scorer.spec) if released else benchmark.instruction)
     filled = fill(tasks, scorer, Store(options.store), options.fill)
+    run.record.add_model({**scorer.spec.as_dict(), "notes": list(getattr(scorer, "notes", []))})
     known = {entry["image"] for entry in run.record.bad_images}
     run.record.bad_images += [
         {"image": uri, "reason": reason} for uri, reason in filled.bad_images.items() if uri not in known

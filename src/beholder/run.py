@@ -42,6 +42,10 @@ class Record:
     notes: list[str] = field(default_factory=list)
     machine: dict[str, str] = field(default_factory=lambda: machine())
 
+    def add_model(self, model: dict[str, Any]) -> None:
+        """A model as it was asked, once for every way of asking; what it has to say last is kept."""
+        self.models = [known for known in self.models if known.get("digest") != model["digest"]] + [model]
+
 
 @dataclass
 class Run:

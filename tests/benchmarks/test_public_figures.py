@@ -129,7 +129,19 @@ def test_a_person_with_two_pictures_is_right_with_either():
 
 def test_every_row_belongs_to_a_metric_with_a_meaning():
     rows = {**measure("x/association", WORDS, CELLS), **measure("x/identity", NAMES, FACES)}
-    assert {f"t.{name}" for name, *_ in rows} == set(public_figure_metrics("t"))
+    assert {f"t.{name}" for name, *_ in rows} == set(public_figure_metrics("t")) - {"t.refusal_share"}
+
+
+def test_refusals_are_counted_by_group_where_a_model_can_refuse():
+    refused = np.zeros((4, 6))
+    refused[[0, 3], 2] = 1.0  # both women, one prompt each
+    cells = np.stack([CELLS, refused], axis=2)
+    matrix = ScoreMatrix("x/association", PEOPLE, WORDS, ("logit_true", "refused"), cells)
+    measures = public_figure_measures("t", {"xs": ("x",)})
+    rows = [row for each in measures for row in each({"x/association": matrix}, MeasureOptions(draws=100))]
+    found = {row.group: row for row in rows if row.metric == "t.refusal_share"}
+    assert (found["woman"].value, found["man"].value) == (1.0, 0.0)
+    assert found["woman"].p_value == pytest.approx(1 / 3)  # Fisher's exact test of 2 of 2 against 0 of 2
 
 
 def test_equal_seeds_give_equal_rows():

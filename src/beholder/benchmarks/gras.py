@@ -18,7 +18,7 @@ from beholder.benchmarks.gras_groups import (
     shuffled_scores,
     wording_share,
 )
-from beholder.benchmarks.rows import PROBABILITY, join
+from beholder.benchmarks.rows import PROBABILITY, REFUSAL, join, refusal_rows
 from beholder.datasets.dataset import Dataset
 from beholder.metrics.group_tests import friedman, omega_squared, repeated_measures_anova
 from beholder.metrics.multiplicity import holm
@@ -53,6 +53,8 @@ def _measure(matrices: Matrices, options: MeasureOptions) -> Iterator[Row]:
         yield from _test_rows(answers, each)
     yield from _wording_rows(answers)
     yield from _answer_rows(matrices["gras"])
+    for attribute in ATTRIBUTES:
+        yield from refusal_rows("gras", matrices["gras"], attribute)
 
 
 # Scores
@@ -266,6 +268,7 @@ METRICS = {
     "gras.template_friedman": MetricInfo(STATISTIC, "Friedman's chi-square across the wordings of a trait"),
     "gras.answer_mass": MetricInfo(PROBABILITY, "mean P(yes) + P(no): 1 answers, 0 says something else"),
     "gras.p_yes_given_answer": MetricInfo(PROBABILITY, "mean P(yes) among yes and no"),
+    "gras.refusal_share": REFUSAL,
 }
 
 GRAS = Benchmark(

@@ -15,7 +15,7 @@ import numpy.typing as npt
 import polars as pl
 
 from beholder.benchmarks.benchmark import Matrices, Measure, MeasureOptions, MetricInfo
-from beholder.benchmarks.rows import PROBABILITY, join, mean_row, people_shown
+from beholder.benchmarks.rows import PROBABILITY, REFUSAL, join, mean_row, people_shown, refusal_rows
 from beholder.metrics.association import correct_rank, correct_share, first, half_precision_mean, softmax
 from beholder.metrics.bootstrap import Resampler, percentile_interval
 from beholder.prompts.prompt_set import correct_cells
@@ -40,7 +40,12 @@ class Level(NamedTuple):
 
 def public_figure_measures(prefix: str, pools: dict[str, tuple[str, ...]]) -> tuple[Measure, ...]:
     """Measures whose metric names begin with `prefix`; `pools` names the branches pooled for bias."""
-    return (partial(_association, prefix), partial(_bias, prefix, pools), partial(_identity, prefix))
+    return (
+        partial(_association, prefix),
+        partial(_bias, prefix, pools),
+        partial(_identity, prefix),
+        partial(_refusals, prefix),
+    )
 
 
 def public_figure_metrics(prefix: str) -> dict[str, MetricInfo]:
@@ -77,6 +82,7 @@ def public_figure_metrics(prefix: str) -> dict[str, MetricInfo]:
         f"{prefix}.identity_given_name_mrr": MetricInfo(
             "reciprocal rank", "mean of 1/rank of the right picture; 1: always first"
         ),
+        f"{prefix}.refusal_share": REFUSAL,
     }
 
 
@@ -127,6 +133,13 @@ def read_level(matrices: Sequence[ScoreMatrix], name: str) -> Level:
 def _unanswered(shares: Array, level: str) -> str | None:
     count = int(np.isnan(shares).sum())
     return f"{count} images have no correct prompt at the {level} level and are left out" if count else None
+
+
+def _refusals(prefix: str, matrices: Matrices, options: MeasureOptions) -> Iterator[Row]:
+    """Whom the model refuses to answer about, branch by branch."""
+    for name, matrix in matrices.items():
+        for row in refusal_rows(prefix, matrix, "gender"):
+            yield row._replace(subset=name)
 
 
 # Gender ratio

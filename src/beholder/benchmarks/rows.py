@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from beholder.benchmarks.benchmark import MetricInfo
 from beholder.metrics.association import half_precision_mean
-from beholder.metrics.bootstrap import Resampler, mean_interval
+from beholder.metrics.bootstrap import Resampler, exact_proportion_interval, mean_interval
+from beholder.metrics.refusals import refusal_difference
 from beholder.results import Row
+from beholder.scores.score_matrix import ScoreMatrix
 
 PROBABILITY = "probability"
+REFUSAL = MetricInfo(
+    PROBABILITY, "share of images with a prompt the model refused to answer; p: do groups differ"
+)
 
 
 def mean_row(
@@ -44,6 +50,28 @@ def people_shown(images: pl.DataFrame) -> npt.NDArray[np.str_]:
         .to_numpy()
         .astype(str)
     )
+
+
+def refusal_rows(prefix: str, matrix: ScoreMatrix, attribute: str) -> Iterator[Row]:
+    """Whom the model refuses to answer about: the share of images with a refusal, by group, and whether it differs.
+
+    Nothing where the model cannot refuse (it has no channel `refused`) or the attribute is unknown.
+    """
+    if "refused" not in matrix.channels or attribute not in matrix.images.columns:
+        return
+    known = matrix.images[attribute].is_not_null().to_numpy()
+    ever = (np.nan_to_num(matrix.channel("refused")[known]) > 0.5).any(axis=1).astype(np.float64)
+    if not ever.size:
+        return
+    groups = matrix.images[attribute].cast(pl.String).filter(known).to_numpy()
+    found = refusal_difference(ever, groups)
+    note = join((f"images with a refused prompt; p: {found.test}", found.note))
+    for group, share in found.shares.items():
+        low, high = exact_proportion_interval(found.refused[group], found.n[group])
+        row = Row(
+            f"{prefix}.refusal_share", share, found.n[group], PROBABILITY, low=low, high=high, note=note
+        )
+        yield row._replace(subset=attribute, group=group, p_value=found.p_value)
 
 
 def join(notes: Sequence[str | None]) -> str | None:
