@@ -204,12 +204,13 @@ def test_weights_that_are_missing_are_refused(tiny: Tiny, tmp_path: Path) -> Non
         load_model(str(folder))
 
 
+@pytest.mark.parametrize("backbone", [{"model_type": "timm_backbone", "backbone": "swin_tiny"}, None])
 def test_a_backbone_of_timm_without_timm_says_what_to_install(
-    tiny: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    backbone: Any, tiny: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = Path(shutil.copytree(tiny("omdet-turbo")[0], tmp_path / "omdet"))
     config = json.loads((folder / "config.json").read_text())
-    config["backbone_config"] = {"model_type": "timm_backbone", "backbone": "swin_tiny_patch4_window7_224"}
+    config["backbone_config"] = backbone
     (folder / "config.json").write_text(json.dumps(config))
     monkeypatch.setattr("beholder.models.detection.find_spec", lambda name: None)
     with pytest.raises(MissingExtra, match=r"timm.*\n.*pip install"):

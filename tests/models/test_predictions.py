@@ -134,6 +134,27 @@ def test_labels_may_be_a_plain_list_or_map(labels: Any, write: Write, tmp_path: 
     assert read(path).cells[0, 0] == 0.5
 
 
+@pytest.mark.parametrize(
+    "labels",
+    [7, [{"id": 1}], {"one": "dog"}, {"categories": CATEGORIES, "images": [139]}, {"categories": None}],
+)
+def test_labels_that_are_none_are_refused(labels: Any, write: Write, tmp_path: Path) -> None:
+    path = write([box(139, 18, 0.5)])
+    (tmp_path / "labels.json").write_text(json.dumps(labels))
+    with pytest.raises(BadScores, match=r"labels.json does not list categories"):
+        read(path)
+
+
+def test_a_number_that_names_two_categories_is_refused(write: Write) -> None:
+    with pytest.raises(BadScores, match="more than once"):
+        read(write([], categories=[*CATEGORIES, {"id": 18, "name": "cat"}]))
+
+
+def test_images_that_predictions_cannot_tell_apart_are_refused(write: Write) -> None:
+    with pytest.raises(BadScores, match="have one name"):
+        import_predictions(write([box(139, 18, 0.5)]), ["139", "0139"], CONCEPTS)
+
+
 # The stream
 
 

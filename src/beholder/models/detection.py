@@ -284,8 +284,15 @@ def text_limit(checkpoint: Checkpoint) -> int:
 
 def _require_backbone(config: dict[str, Any]) -> None:
     """Raise if the picture's tower is one of timm's and timm is not here."""
-    backbone = config.get("backbone_config") or {}
-    uses_timm = backbone.get("model_type") == "timm_backbone" or bool(config.get("use_timm_backbone"))
+    backbone = config.get("backbone_config")
+    by_default = (
+        config.get("model_type") == "omdet-turbo"
+    )  # of the two that may have one, this one has it unasked
+    uses_timm = (
+        backbone.get("model_type") == "timm_backbone"
+        if backbone
+        else bool(config.get("use_timm_backbone", by_default))
+    )
     if uses_timm and find_spec("timm") is None:
         raise MissingExtra(
             f"The backbone of a {config.get('model_type')} model, which is one of timm's,", "timm"

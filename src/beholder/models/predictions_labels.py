@@ -53,6 +53,8 @@ def find_labels(predictions: Path) -> Labels:
         return _labels(path, read_json(path))
     except ModelError as error:
         raise BadScores(str(error)) from error
+    except (TypeError, ValueError, KeyError, AttributeError) as error:
+        raise BadScores(f"{path} does not list categories with their 'id' and 'name'.") from error
 
 
 def make_grid(labels: Labels, images: Sequence[str], concepts: Mapping[str, str]) -> Grid:
@@ -67,7 +69,10 @@ def make_grid(labels: Labels, images: Sequence[str], concepts: Mapping[str, str]
             f"{labels.path} names none of the concepts asked for.\nAsked for: {', '.join(asked)} …\n"
             f"It has: {', '.join(known)} …"
         )
-    return Grid({same_image(image): row for row, image in enumerate(images)}, columns)
+    rows = {same_image(image): row for row, image in enumerate(images)}
+    if len(rows) < len(images):
+        raise BadScores("Two of the images asked for have one name but for zeros before it or its ending.")
+    return Grid(rows, columns)
 
 
 def same_name(name: str) -> str:
@@ -92,9 +97,7 @@ def same_image(image: object) -> str:
 
 
 def _labels(path: Path, value: Any) -> Labels:
-    entries = _entries(
-        path, value["categories"] if isinstance(value, dict) and "categories" in value else value
-    )
+    entries = _entries(value["categories"] if isinstance(value, dict) and "categories" in value else value)
     names = {number: name for number, name, _ in entries}
     if len(names) < len(entries):
         raise BadScores(f"{path}: a category number stands more than once.")
@@ -104,17 +107,13 @@ def _labels(path: Path, value: Any) -> Labels:
     return Labels(path, names, images, frozenset(_numbers(extra.get("ignore", []))), colours)
 
 
-def _entries(path: Path, value: Any) -> list[tuple[int, str, Any]]:
-    try:
-        if isinstance(value, dict):
-            return [
-                (int(key), str(name), None) for key, name in value.items() if key not in ("images", "ignore")
-            ]
-        if all(isinstance(item, str) for item in value):
-            return [(number, name, None) for number, name in enumerate(value)]
-        return [(int(item["id"]), str(item["name"]), item.get("color")) for item in value]
-    except (TypeError, ValueError, KeyError) as error:
-        raise BadScores(f"{path} does not list categories with their 'id' and 'name'.") from error
+def _entries(value: Any) -> list[tuple[int, str, Any]]:
+    """Number, name and colour of every category."""
+    if isinstance(value, dict):
+        return [(int(key), str(name), None) for key, name in value.items() if key not in ("images", "ignore")]
+    if all(isinstance(item, str) for item in value):
+        return [(number, name, None) for number, name in enumerate(value)]
+    return [(int(item["id"]), str(item["name"]), item.get("color")) for item in value]
 
 
 def _numbers(value: Any) -> list[int]:
