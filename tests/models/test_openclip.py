@@ -5,19 +5,30 @@ Its torchvision would change which image processors transformers takes, so it st
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import subprocess
 import sys
 import sysconfig
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from beholder.errors import MissingExtra
+from beholder.models.load import load_model
 
 pytest.importorskip("torch")
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ["open_clip_torch==3.3.0", "torchvision==0.29.2", "timm==1.0.30", "ftfy==6.3.1", "wcwidth==0.9.4"]
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("openclip")]
+SEPARATE = [pytest.mark.slow, pytest.mark.xdist_group("openclip")]
+
+
+def separately(test: Any) -> Any:
+    for mark in SEPARATE:
+        test = mark(test)
+    return test
 
 
 @pytest.fixture(scope="session")
@@ -41,6 +52,7 @@ def python() -> Path:
     return interpreter
 
 
+@separately
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -70,6 +82,18 @@ def test_everything_passes_where_open_clip_is(python: Path, arguments: list[str]
     assert " skipped" not in done.stdout
 
 
-def test_this_environment_is_left_without_torchvision() -> None:
-    code = "import importlib.util as u, sys; sys.exit(bool(u.find_spec('torchvision') or u.find_spec('open_clip')))"
-    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+@separately
+def test_only_open_clip_and_its_own_are_apart(python: Path) -> None:
+    names = ["open_clip", "torchvision", "timm", "torch", "transformers", "beholder"]
+    code = f"import importlib.util as u; print(*[u.find_spec(name).origin for name in {names}], sep='\\n')"
+    places = subprocess.check_output([python, "-c", code], text=True).splitlines()
+    apart = [Path(place).is_relative_to(python.parents[1]) for place in places]
+    assert apart == [True, True, True, False, False, False]
+
+
+@pytest.mark.skipif(importlib.util.find_spec("open_clip") is not None, reason="open_clip is installed here")
+def test_without_open_clip_the_extra_is_named() -> None:
+    with pytest.raises(MissingExtra, match=r"pip install 'beholder\[openclip\]'"):
+        load_model("openclip:ViT-B-32-quickgelu/openai")
+    with pytest.raises(MissingExtra, match=r"pip install 'beholder\[openclip\]'"):
+        load_model("OpenCLIP ViT-H/14-L2B")

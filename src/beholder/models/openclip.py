@@ -19,6 +19,16 @@ import numpy as np
 from PIL import Image
 
 from beholder.errors import MissingExtra, ModelError, UnknownName
+
+# Before torch is looked for: who lacks both needs the extra that brings both.
+try:
+    import open_clip
+    from open_clip.transform import PreprocessCfg, image_transform_v2
+except ImportError as error:
+    raise MissingExtra("An open_clip model", "openclip") from error
+except RuntimeError as error:  # torchvision says so when it was built for another torch
+    raise ModelError(f"open_clip cannot be used here, torch and torchvision do not fit: {error}") from error
+
 from beholder.models.checkpoint import (
     listening,
     memory_errors,
@@ -34,14 +44,6 @@ from beholder.models.hub import fetch_files
 from beholder.models.load import LoadOptions
 from beholder.models.scorer import ContrastiveScorer, Floats
 from beholder.models.spec import ModelSpec
-
-try:
-    import open_clip
-    from open_clip.transform import PreprocessCfg, image_transform_v2
-except ImportError as error:
-    raise MissingExtra("An open_clip model", "openclip") from error
-except RuntimeError as error:  # torchvision says so when it was built for another torch
-    raise ModelError(f"open_clip cannot be used here, torch and torchvision do not fit: {error}") from error
 
 LIBRARY = f"open_clip {open_clip.__version__}"
 SCORE_MOVING = re.compile(
