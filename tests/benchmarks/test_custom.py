@@ -41,3 +41,24 @@ def test_an_unknown_attribute_is_refused_before_anything_is_scored():
     dataset = Dataset("toy", "1", "MIT", IMAGES)
     with pytest.raises(UnknownName, match="Did you mean 'gender'"):
         custom_benchmark(PROMPTS, by=("genders",)).tasks(dataset)
+
+
+def test_a_detectors_concepts_do_not_compete():
+    matrix = ScoreMatrix(
+        "custom", IMAGES, PROMPTS.table, ("presence",), np.array([[[0.9], [0.8]], [[0.1], [0.2]]])
+    )
+    rows = list(
+        custom_benchmark(PROMPTS, by=("gender",)).measures[0]({"custom": matrix}, MeasureOptions(draws=100))
+    )
+    assert {row.metric for row in rows} == {"custom.presence"}
+    assert next(r for r in rows if r.group == "woman" and r.concept == "kind").value == pytest.approx(0.9)
+
+
+def test_an_answering_model_is_told_by_p_yes_too():
+    cells = np.log(np.array([[[0.9, 0.5], [0.8, 0.5]], [[0.1, 0.5], [0.2, 0.5]]]))
+    matrix = ScoreMatrix("custom", IMAGES, PROMPTS.table, ("logit_true", "log_p_yes"), cells)
+    rows = list(custom_benchmark(PROMPTS).measures[0]({"custom": matrix}, MeasureOptions(draws=100)))
+    assert next(r for r in rows if r.metric == "custom.p_yes" and r.concept == "cold").value == pytest.approx(
+        0.5
+    )
+    assert any(r.metric == "custom.probability" for r in rows)

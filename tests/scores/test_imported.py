@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -164,3 +165,17 @@ def test_a_pickled_array_is_not_executed(tmp_path: Path):
 def test_a_missing_file_is_said(tmp_path: Path):
     with pytest.raises(BadScores, match="no score file at"):
         import_scores([tmp_path / "none.csv"], [WORDS])
+
+
+def test_a_detectors_boxes_are_the_presence_of_concepts(tmp_path: Path):
+    records = [
+        {"image_id": "x/0.jpg", "category_id": 7, "bbox": [0, 0, 4, 4], "score": 0.9},
+        {"image_id": "x/0.jpg", "category_id": 7, "bbox": [1, 1, 2, 2], "score": 0.4},
+        {"image_id": "x/2.jpg", "category_id": 7, "bbox": [0, 0, 4, 4], "score": 0.6},
+    ]
+    (tmp_path / "boxes.json").write_text(json.dumps(records))
+    labels = {"categories": [{"id": 7, "name": "dog"}, {"id": 8, "name": "actor"}]}
+    (tmp_path / "boxes.labels.json").write_text(json.dumps(labels))
+    words = prompt_set("w", [{"text": "a dog", "concept": "dog"}])
+    (matrix,) = import_scores([tmp_path / "boxes.json"], [Task("x", DATASET, words)]).matrices
+    assert matrix.values[:, 0, 0].tolist() == [0.9, 0.0, 0.6]

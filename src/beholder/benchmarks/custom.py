@@ -29,7 +29,18 @@ METRICS = {
     "custom.association_top1": MetricInfo(
         "probability", "share of images whose correct prompt scores highest (needs correct_for)"
     ),
+    "custom.presence": MetricInfo(
+        "probability", "mean presence of a concept, as a detector or segmenter scores it"
+    ),
+    "custom.p_yes": MetricInfo(
+        "probability", "mean P(yes) of a prompt by itself, for models that answer in words"
+    ),
 }
+
+
+AMONG = ("custom.probability", "custom.association", "custom.association_top1")
+Column = tuple[str, str, npt.NDArray[np.float64]]
+"""Metric, concept, one value an image."""
 
 
 def custom_benchmark(prompts: PromptSet, *, by: Sequence[str] = ()) -> Benchmark:
@@ -79,15 +90,33 @@ def _rows(
 ) -> Iterator[Row]:
     if not matrix.images.height:
         return
-    shares, correct = softmax(matrix.logits), correct_cells(matrix.prompts, matrix.images)
     resampler = Resampler(people_shown(matrix.images), options.rng(), options.draws)
-    columns = [
-        ("custom.probability", concept, shares[:, j]) for j, concept in enumerate(matrix.prompts["concept"])
-    ]
-    if correct.any():
-        right, ranks = correct_share(shares, correct), correct_rank(shares, correct)
-        columns += [("custom.association", level, right), ("custom.association_top1", level, first(ranks))]
     note = f"among the {matrix.prompts.height} prompts of level '{level}'"
-    for metric, concept, values in columns:
+    for metric, concept, values in [*_alone(matrix), *_among(matrix, level)]:
         row = mean_row(metric, values, resampler)
-        yield row._replace(subset=attribute, group=group, concept=concept, note=join((row.note, note)))
+        said = note if metric in AMONG else None
+        yield row._replace(subset=attribute, group=group, concept=concept, note=join((row.note, said)))
+
+
+def _alone(matrix: ScoreMatrix) -> Iterator[Column]:
+    """What a model says of each prompt by itself: a detector's presence, an answer's P(yes)."""
+    for channel, metric in (("presence", "custom.presence"), ("log_p_yes", "custom.p_yes")):
+        if channel in matrix.channels:
+            values = matrix.channel(channel).astype(np.float64)
+            values = np.exp(values) if channel.startswith("log") else values
+            yield from (
+                (metric, concept, values[:, j]) for j, concept in enumerate(matrix.prompts["concept"])
+            )
+
+
+def _among(matrix: ScoreMatrix, level: str) -> Iterator[Column]:
+    """How belief spreads over the prompts of a level; a detector's concepts do not compete."""
+    if not matrix.has_logits:
+        return
+    shares, correct = softmax(matrix.logits), correct_cells(matrix.prompts, matrix.images)
+    yield from (
+        ("custom.probability", concept, shares[:, j]) for j, concept in enumerate(matrix.prompts["concept"])
+    )
+    if correct.any():
+        yield "custom.association", level, correct_share(shares, correct)
+        yield "custom.association_top1", level, first(correct_rank(shares, correct))

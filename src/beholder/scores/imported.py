@@ -21,6 +21,7 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
 from beholder.errors import BadScores
+from beholder.models.predictions import import_predictions, is_predictions
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.scores.task import Task
 
@@ -40,6 +41,8 @@ class Sheet:
     cells: Cells
     task: str | None = None
     """An array file is about one task; tables are about whichever their ids fit."""
+    notes: tuple[str, ...] = ()
+    """What the reader of the file saw that a reader of the results should know."""
 
 
 @dataclass
@@ -56,11 +59,14 @@ def import_scores(paths: Sequence[Path], tasks: Sequence[Task]) -> Imported:
     matrices = [_lay(task, sheets) for task in tasks]
     if all(np.isnan(matrix.values).all() for matrix in matrices):
         raise BadScores(_nothing_fits(sheets, tasks))
-    return Imported(matrices, [*_uncovered(matrices), *_unused(sheets, tasks)])
+    notes = [note for sheet in sheets for note in sheet.notes]
+    return Imported(matrices, [*_uncovered(matrices), *_unused(sheets, tasks), *notes])
 
 
 def read_sheet(path: Path, tasks: Sequence[Task]) -> Sheet:
-    """One score file, by its ending and its columns."""
+    """One score file, by its ending and its columns; or a detector's or segmenter's predictions."""
+    if is_predictions(path):
+        return _predictions(path, tasks)
     if not path.is_file():
         raise BadScores(f"There is no score file at {path}.")
     if path.suffix == ".npy":
@@ -85,6 +91,16 @@ def read_sheet(path: Path, tasks: Sequence[Task]) -> Sheet:
     )
     _refuse_repeated(ids, path)
     return Sheet(str(path), ids, [names[i] for i in columns], cells)
+
+
+def _predictions(path: Path, tasks: Sequence[Task]) -> Sheet:
+    """Boxes, masks or class maps, as the presence of every concept that the tasks ask for."""
+    images = list(dict.fromkeys(image for task in tasks for image in task.dataset.table["image_id"]))
+    prompts = [row for task in tasks for row in task.prompts.table.select("prompt_id", "concept").iter_rows()]
+    found = import_predictions(path, images, dict(prompts))
+    return Sheet(
+        found.source, list(found.image_ids), list(found.prompt_ids), found.cells, notes=tuple(found.notes)
+    )
 
 
 def _read_arrow(path: Path) -> pa.Table:

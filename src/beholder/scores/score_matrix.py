@@ -42,6 +42,11 @@ class ScoreMatrix:
         return np.asarray(self.values[:, :, self.channels.index(name)])
 
     @property
+    def has_logits(self) -> bool:
+        """Whether prompts can compete in a softmax; a detector's presence cannot."""
+        return "cosine" in self.channels or any(name in self.channels for name in LOGIT_CHANNELS)
+
+    @property
     def logits(self) -> npt.NDArray[np.float64]:
         """What goes into a softmax over prompts: the model's own logits."""
         if "cosine" in self.channels:
