@@ -91,7 +91,7 @@ def test_an_entry_hangs_together(entry: Entry) -> None:
     assert entry.family in FAMILIES
     assert entry.studies
     assert set(entry.studies) <= set(STUDIES)
-    assert entry.adapter in {*ADAPTERS, *SCHEMES, "predictions"}
+    assert entry.adapter in {*ADAPTERS, *SCHEMES}
     assert entry.load or entry.note, "what has no name to load says what to do"
     assert entry.source
     assert entry.licence
@@ -101,7 +101,7 @@ def test_an_entry_hangs_together(entry: Entry) -> None:
     elif entry.load:
         assert entry.load == entry.source
         assert entry.adapter in ADAPTERS
-        assert entry.revision == "main" or re.fullmatch("[0-9a-f]{40}", entry.revision)
+        assert re.fullmatch(r"main|refs/pr/\d+|[0-9a-f]{40}", entry.revision)
 
 
 def test_no_two_models_share_a_name() -> None:
@@ -157,7 +157,9 @@ def test_a_known_commit_is_the_revision_unless_another_is_asked_for(monkeypatch:
     assert asked == ["c" * 40, "main"]
 
 
-@pytest.mark.parametrize("name", ["ALBEF", "Detic", "DeepSeek-VL2-tiny"])
+@pytest.mark.parametrize(
+    "name", ["ALBEF", "Detic", "DeepSeek-VL2-tiny", "EVA-CLIP-8B", "Phi-4-multimodal-instruct"]
+)
 def test_a_model_that_the_user_must_bring_says_what_to_do(name: str) -> None:
     entry = find_model(name)
     with pytest.raises(ModelError, match="cannot be loaded by its name alone") as raised:

@@ -23,6 +23,11 @@ FORMS = (
     ),
     ("onnx:DIR", "contrastive", "an ONNX image tower with a text tower or a table of text embeddings"),
     ("openai:MODEL@URL", "generative", "a model behind an OpenAI-compatible server"),
+    (
+        "predictions:PATH",
+        "detection",
+        "files of a detector or segmenter that ran elsewhere: `beholder measure`",
+    ),
 )
 
 
