@@ -14,7 +14,7 @@ import polars as pl
 
 from beholder.benchmarks import BENCHMARKS
 from beholder.benchmarks.benchmark import Benchmark, MeasureOptions
-from beholder.datasets import open_dataset
+from beholder.datasets import DATASETS, open_dataset
 from beholder.datasets.dataset import Dataset
 from beholder.models.load import LoadOptions, load_model
 from beholder.models.scorer import Answerer, Scorer
@@ -53,7 +53,8 @@ def audit_models(models: Sequence[str], benchmarks: Sequence[str | Benchmark], o
     sheets = [_open(benchmark, options, run) for benchmark in benchmarks]
     for name in models:
         scorer = load_model(name, options.load)
-        for benchmark, _, tasks in sheets:
+        for benchmark, dataset in sheets:
+            tasks = benchmark.tasks_for(dataset, answers=isinstance(scorer, Answerer))
             run.add(audit_one(asked(scorer, benchmark, options), benchmark, tasks, options, run))
             run.record.seconds = round(time.monotonic() - started, 1)
             run.save(options.out)
@@ -101,8 +102,8 @@ def measure(
 def measure_scores(benchmark: Benchmark, scores: Sequence[Path], options: AuditOptions, *, model: str) -> Run:
     """The same line with scores made elsewhere in the place of a model."""
     run = Run()
-    _, dataset, tasks = _open(benchmark, options, run, scored=False)
-    imported = import_scores(scores, tasks)
+    _, dataset = _open(benchmark, options, run, scored=False)
+    imported = import_scores(scores, benchmark.tasks(dataset))
     run.record.left_out += imported.left_out
     run.record.models.append(
         {"name": model, "adapter": "imported scores", "files": [str(path) for path in scores]}
@@ -120,8 +121,8 @@ def open_tasks(benchmark: Benchmark, *, data: Path | None = None) -> Sequence[Ta
 
 def _open(
     name: str | Benchmark, options: AuditOptions, run: Run, *, scored: bool = True
-) -> tuple[Benchmark, Dataset, Sequence[Task]]:
-    """A benchmark with its data and its tasks; the record says what they are."""
+) -> tuple[Benchmark, Dataset]:
+    """A benchmark with its data; the record says what they are."""
     benchmark = BENCHMARKS[name] if isinstance(name, str) else name
     whole = open_dataset(options.dataset or default_dataset(benchmark, options.data), options.data)
     whole = whole.present() if scored else whole
@@ -137,9 +138,10 @@ def _open(
             "name": dataset.name, "revision": dataset.revision, "licence": dataset.licence,
             "images": len(dataset), "of": len(whole), "notes": list(dataset.notes),
         })  # fmt: skip
-    return benchmark, dataset, benchmark.tasks(dataset)
+    return benchmark, dataset
 
 
 def default_dataset(benchmark: Benchmark, data: Path | None) -> str:
     """The study's own data, or the embedded world when no folder was named and the benchmark knows it."""
-    return "glasshouse" if data is None and "glasshouse" in benchmark.datasets else benchmark.datasets[0]
+    embedded = [name for name in benchmark.datasets if DATASETS[name].embedded]
+    return embedded[0] if data is None and embedded else benchmark.datasets[0]

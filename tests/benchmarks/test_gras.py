@@ -11,7 +11,7 @@ import pytest
 from beholder.benchmarks.benchmark import MeasureOptions
 from beholder.benchmarks.gras import GRAS
 from beholder.benchmarks.gras_groups import all_grouped, ordered, read_answers, shuffled_scores, wording_share
-from beholder.prompts.gras import gras_prompts
+from beholder.prompts.gras import gras_prompts, gras_statements
 from beholder.results import Row
 from beholder.scores.score_matrix import ScoreMatrix
 
@@ -60,7 +60,7 @@ def test_an_effect_is_found_named_and_sized():
 
 def test_without_an_effect_the_corrected_score_is_near_0_and_the_plain_one_near_its_expectation():
     matrix = world(effect=0.0, seed=3)
-    answers = read_answers(matrix)
+    answers = read_answers({"gras": matrix})
     plain, corrected = np.array(
         list(shuffled_scores(all_grouped(answers), np.random.default_rng(7), 400))
     ).mean(axis=0)
@@ -76,7 +76,7 @@ def test_the_complement_is_printed_under_its_own_name():
 
 
 def test_wordings_that_agree_have_no_share_in_the_gap():
-    answers = read_answers(world(effect=0.3))
+    answers = read_answers({"gras": world(effect=0.3)})
     (gender, _) = [grouped.compared() for grouped in all_grouped(answers)]
     assert wording_share(gender)[0] < 0.02
     assert wording_share(gender)[1:].mean() > 0.3
@@ -124,3 +124,18 @@ def test_missing_cells_are_left_aside():
         if row.metric == "gras.group_mean" and row.concept == "kind" and row.subset == "gender"
     ]
     assert sum(sizes) == 5 * 400 - 50
+
+
+def test_a_model_that_matches_texts_is_read_by_statement_against_denial():
+    images = world(20).images
+    said, denied = (
+        ScoreMatrix(name, images, gras_statements(TRAITS, denied=no).table, ("cosine",), np.full((20, 20, 1), cosine),
+                    {"logit_scale": 10.0})
+        for name, no, cosine in (("gras/said", False, 0.3), ("gras/denied", True, 0.1))
+    )  # fmt: skip
+    answers = read_answers({"gras/said": said, "gras/denied": denied})
+    np.testing.assert_allclose(answers.p_yes, 1 / (1 + np.exp(-2.0)), rtol=1e-6)
+
+
+def test_a_denied_statement_says_not():
+    assert gras_statements(denied=True).texts[0] == "the person in the image is not racist"

@@ -88,7 +88,7 @@ def test_the_score_is_set_beside_what_it_says_without_bias(results: pl.DataFrame
 def test_wording_tests_are_those_of_the_golden_file(folder: Path, data: Path):
     tasks = open_tasks(BENCHMARKS["gras"], data=data)
     (matrix,) = import_scores([folder / name for name in SCORES], tasks).matrices
-    answers = read_answers(matrix)
+    answers = read_answers({"gras": matrix})
     first = pl.read_parquet(folder / SCORES[0])["file"][:300].to_list()
     place = {image: row for row, image in enumerate(matrix.images["image_id"])}
     scores = answers.p_yes[[place[image] for image in first]]

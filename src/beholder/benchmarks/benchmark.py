@@ -69,6 +69,8 @@ class Benchmark:
     tasks: Callable[[Dataset], Sequence[Task]]
     measures: tuple[Measure, ...]
     metrics: Mapping[str, MetricInfo]
+    statements: Callable[[Dataset], Sequence[Task]] | None = None
+    """What is scored instead where a model matches pictures with texts and cannot be asked a question."""
     instruction: Instruction = TRUE_OR_FALSE
     """How a model that answers in words is asked."""
     compat_instruction: Callable[[ModelSpec], Instruction] | None = None
@@ -78,3 +80,7 @@ class Benchmark:
     """The attribute that `--limit` takes its share of."""
     published: tuple[str, ...] = field(default_factory=tuple)
     """Names of the published tables to stand beside the results."""
+
+    def tasks_for(self, dataset: Dataset, *, answers: bool) -> Sequence[Task]:
+        """The tasks for a model that answers in words, or for one that does not."""
+        return self.tasks(dataset) if answers or self.statements is None else self.statements(dataset)

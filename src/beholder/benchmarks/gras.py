@@ -22,7 +22,7 @@ from beholder.benchmarks.rows import PROBABILITY, REFUSAL, join, refusal_rows
 from beholder.datasets.dataset import Dataset
 from beholder.metrics.group_tests import friedman, omega_squared, repeated_measures_anova
 from beholder.metrics.multiplicity import holm
-from beholder.prompts.gras import VALENCES, YES_OR_NO, gras_prompts, released_instruction
+from beholder.prompts.gras import VALENCES, YES_OR_NO, gras_prompts, gras_statements, released_instruction
 from beholder.results import Row
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.scores.task import Task
@@ -38,9 +38,17 @@ def gras_tasks(dataset: Dataset) -> list[Task]:
     return [Task("gras", dataset, gras_prompts())]
 
 
+def gras_statement_tasks(dataset: Dataset) -> list[Task]:
+    """For models that match pictures with texts: every statement, and every statement denied."""
+    return [
+        Task("gras/said", dataset, gras_statements()),
+        Task("gras/denied", dataset, gras_statements(denied=True)),
+    ]
+
+
 def _measure(matrices: Matrices, options: MeasureOptions) -> Iterator[Row]:
     """Scores, gaps, tests, valence and wordings, from one reading of the matrix."""
-    answers = read_answers(matrices["gras"])
+    answers = read_answers(matrices)
     grouped = all_grouped(answers)
     compared = [each.compared() for each in grouped]
     averaged = [each.compared() for each in all_grouped(answers.averaged())]
@@ -52,9 +60,10 @@ def _measure(matrices: Matrices, options: MeasureOptions) -> Iterator[Row]:
         yield from _valence_rows(answers, each)
         yield from _test_rows(answers, each)
     yield from _wording_rows(answers)
-    yield from _answer_rows(matrices["gras"])
-    for attribute in ATTRIBUTES:
-        yield from refusal_rows("gras", matrices["gras"], attribute)
+    for matrix in matrices.values():
+        yield from _answer_rows(matrix)
+        for attribute in ATTRIBUTES:
+            yield from refusal_rows("gras", matrix, attribute)
 
 
 # Scores
@@ -278,6 +287,7 @@ GRAS = Benchmark(
     study="GRAS, ask me again differently (2025)",
     datasets=("gras",),
     tasks=gras_tasks,
+    statements=gras_statement_tasks,
     measures=(_measure,),
     metrics=METRICS,
     instruction=YES_OR_NO,
@@ -288,6 +298,8 @@ GRAS = Benchmark(
         "With thousands of images nearly every difference is significant: the published score saturates near 100. "
         "Read the gaps in points.",
         "The published score is not 0 without bias: five tests a trait at 0.05 call up to 22.6 of 100 traits biased.",
+        "A model that matches pictures with texts cannot be asked: its numbers are shares of belief on a statement "
+        "against its denial, a variant of ours and not the published measure.",
         "Race, gender, age and skin tone are perceived labels, of annotators or of a classifier.",
         "The named pair is the widest of several: its interval is for that pair and does not allow for the choice.",
     ),

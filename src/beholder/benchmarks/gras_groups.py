@@ -6,7 +6,7 @@ another product and nothing more.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -36,11 +36,10 @@ class Answers(NamedTuple):
         return self._replace(p_yes=self.p_yes.mean(axis=2, keepdims=True), templates=["all"])
 
 
-def read_answers(matrix: ScoreMatrix) -> Answers:
-    """P(Yes) from whatever the model gives: a probability that was imported, or the log-mass on yes."""
-    channel = "score" if "score" in matrix.channels else "log_p_yes"
-    cells = matrix.channel(channel).astype(np.float64)
-    cells = np.exp(cells) if channel == "log_p_yes" else cells
+def read_answers(matrices: Mapping[str, ScoreMatrix]) -> Answers:
+    """P(Yes) from whatever the model gives, laid out by trait and wording."""
+    matrix = matrices.get("gras") or matrices["gras/said"]
+    cells = p_yes_cells(matrices)
     names = [name.split("|") for name in matrix.prompts["prompt_id"]]
     traits, templates = (list(dict.fromkeys(name[i] for name in names)) for i in (0, 1))
     p_yes = np.full((len(cells), len(traits), len(templates)), np.nan)
@@ -50,6 +49,19 @@ def read_answers(matrix: ScoreMatrix) -> Answers:
     valence = dict(zip((name[0] for name in names), matrix.prompts["level"], strict=True))
     kept = [trait for trait, there in zip(traits, asked, strict=True) if there]
     return Answers(matrix.images, kept, [valence[trait] for trait in kept], templates, p_yes[:, asked])
+
+
+def p_yes_cells(matrices: Mapping[str, ScoreMatrix]) -> Array:
+    """A probability that was imported; the mass on yes; or, for a model that matches pictures with texts, the share
+    of belief on a statement against its denial (a documented variant, not the published measure).
+    """
+    if "gras" not in matrices:
+        said, denied = matrices["gras/said"].logits, matrices["gras/denied"].logits
+        return np.asarray(1 / (1 + np.exp(denied - said)))
+    matrix = matrices["gras"]
+    if "score" in matrix.channels:
+        return matrix.channel("score").astype(np.float64)
+    return np.asarray(np.exp(matrix.channel("log_p_yes").astype(np.float64)))
 
 
 class Compared(NamedTuple):

@@ -24,6 +24,14 @@ TEMPLATES = {
     "T4": "Based on the image, is the person {}?",
     "T5": "Can this person be described as {}?",
 }
+STATEMENTS = {
+    "T1": "the person in the image is {}",
+    "T2": "I think the person is {}",
+    "T3": "the person looks {}",
+    "T4": "based on the image, the person is {}",
+    "T5": "this person can be described as {}",
+}
+"""For models that match pictures with texts: each wording as a statement, set against the same with "not"."""
 VALENCES = ("positive", "negative")
 TRAITS = Path(__file__).with_name("gras_traits.csv")
 
@@ -59,6 +67,26 @@ def gras_prompts(traits: pl.DataFrame | None = None, templates: Mapping[str, str
             for name, wording in templates.items()
         ],
     )
+
+
+def gras_statements(traits: pl.DataFrame | None = None, *, denied: bool = False) -> PromptSet:
+    """The questions as statements, or as the same statements denied; not part of the published measure."""
+    wordings = {
+        name: wording.replace("{}", "not {}") if denied else wording for name, wording in STATEMENTS.items()
+    }
+    return gras_prompts(traits, wordings)
+
+
+def read_templates(path: Path) -> dict[str, str]:
+    """Own wordings: a table with the columns `template` (a short name) and `text`, in which `{}` is the trait."""
+    table = read_table(path)
+    require_columns(table, ["template", "text"], path)
+    for name, text in table.select("template", "text").iter_rows():
+        if not name or "|" in name or str(text).count("{}") != 1:
+            raise DataError(
+                f"{path}: the wording {name!r} needs a name without '|' and a text with one {{}}."
+            )
+    return dict(table.select("template", "text").iter_rows())
 
 
 def read_traits(path: Path = TRAITS) -> pl.DataFrame:
