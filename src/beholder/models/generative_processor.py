@@ -44,7 +44,8 @@ class PictureProcessor:
     @property
     def asked_for(self) -> dict[str, Any]:
         """What the checkpoint's processor asks of the image processor beyond its own settings, as JSON values."""
-        return {name: value for name, value in self._options.items() if isinstance(value, _PLAIN)}
+        moving = {name: value for name, value in self._options.items() if name != "return_tensors"}
+        return {name: value for name, value in moving.items() if isinstance(value, _PLAIN)}
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.image_processor, name)
