@@ -139,3 +139,40 @@ def test_a_model_that_matches_texts_is_read_by_statement_against_denial():
 
 def test_a_denied_statement_says_not():
     assert gras_statements(denied=True).texts[0] == "the person in the image is not racist"
+
+
+def crossed(n: int = 600, favoured: float = 0.0) -> ScoreMatrix:
+    rng = np.random.default_rng(6)
+    matrix = world(n)
+    images = matrix.images.with_columns(
+        race=pl.Series(rng.choice(["A", "B", "C"], n)), age=pl.Series(rng.choice(["20", "40"], n))
+    )
+    cell = ((images["gender"] == "Male") & (images["race"] == "C") & (images["age"] == "40")).to_numpy()
+    matrix.values[cell, :5, 0] += favoured
+    return replace(matrix, images=images)
+
+
+def test_the_favoured_intersection_stands_out():
+    rows = [row for row in measure(crossed(favoured=0.2)) if row.metric == "gras.intersection"]
+    assert len(rows) == 12
+    top = max(rows, key=lambda row: row.value)
+    assert top.group == "Male × C × 40"
+    assert top.low > 0
+
+
+def test_without_an_effect_small_cells_do_not_shout():
+    rows = [row for row in measure(crossed()) if row.metric == "gras.intersection"]
+    assert max(abs(row.value) for row in rows) < 0.01
+    assert not any(row.low > 0 or row.high < 0 for row in rows)
+
+
+def test_columns_in_any_order_and_in_single_precision_are_the_same_answers():
+    matrix = world(50, effect=0.1)
+    order = np.random.default_rng(0).permutation(20)
+    shuffled = replace(matrix.columns(order), values=matrix.values[:, order].astype(np.float32))
+    one, two = read_answers({"gras": matrix}), read_answers({"gras": shuffled})
+    for trait in one.traits:
+        left, right = one.p_yes[:, one.traits.index(trait)], two.p_yes[:, two.traits.index(trait)]
+        np.testing.assert_allclose(
+            left, right[:, [two.templates.index(name) for name in one.templates]], atol=1e-6
+        )

@@ -14,6 +14,7 @@ from beholder.benchmarks.gras_groups import (
     Answers,
     Compared,
     all_grouped,
+    intersections,
     read_answers,
     shuffled_scores,
     wording_share,
@@ -59,6 +60,7 @@ def _measure(matrices: Matrices, options: MeasureOptions) -> Iterator[Row]:
         yield from _gap_rows(answers, each, mean)
         yield from _valence_rows(answers, each)
         yield from _test_rows(answers, each)
+    yield from _intersection_rows(answers)
     yield from _wording_rows(answers)
     for matrix in matrices.values():
         yield from _answer_rows(matrix)
@@ -173,6 +175,21 @@ def _test_rows(answers: Answers, compared: Compared) -> Iterator[Row]:
             yield row._replace(subset=compared.attribute, concept=trait, template=template)
 
 
+def _intersection_rows(answers: Answers) -> Iterator[Row]:
+    """Which intersections are favoured: positive traits less negative ones, against the mean of all."""
+    found = intersections(answers)
+    if found is None:
+        return
+    for k, name in enumerate(found.names):
+        value, margin = (
+            float(found.pooled.mean[k] - found.pooled.overall),
+            NORMAL * float(found.pooled.error[k]),
+        )
+        note = f"partly pooled; {100 * (found.raw[k] - found.pooled.overall):+.2f} points by itself"
+        row = Row("gras.intersection", value, int(found.size[k]), PROBABILITY, group=name, note=note)
+        yield row._replace(low=value - margin, high=value + margin)
+
+
 # Valence, wordings, answers
 
 
@@ -261,6 +278,10 @@ METRICS = {
     ),
     "gras.wording_share": MetricInfo(
         "share", "share of the group differences that changes with the wording; 0 none, 1 all"
+    ),
+    "gras.intersection": MetricInfo(
+        PROBABILITY,
+        "positive traits less negative ones in an intersection, against the mean of all; 0 as favoured as all",
     ),
     "gras.group_mean": MetricInfo(PROBABILITY, "mean P(Yes) over a group; 0 never, 1 always"),
     "gras.overall_mean": MetricInfo(PROBABILITY, "mean P(Yes) over all images of the attribute's part"),

@@ -7,7 +7,7 @@ another product and nothing more.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -15,10 +15,13 @@ import polars as pl
 
 from beholder.metrics.group_tests import Columns, GroupTest, Moments, group_codes, welch
 from beholder.metrics.multiplicity import benjamini_hochberg, simes
+from beholder.metrics.pooling import Pooled, partial_pooling
 from beholder.scores.score_matrix import ScoreMatrix
 
 Array = npt.NDArray[np.float64]
 ATTRIBUTES = ("gender", "race", "age", "skin_tone")
+CROSSED = ("gender", "race", "age")
+"""Attributes whose intersections are looked at."""
 ALPHA = 0.05
 
 
@@ -29,11 +32,25 @@ class Answers(NamedTuple):
     traits: list[str]
     valences: list[str]
     templates: list[str]
-    p_yes: Array
+    p_yes: npt.NDArray[Any]
+
+    @property
+    def scored(self) -> npt.NDArray[np.bool_]:
+        """Which images have any score."""
+        return np.asarray(~np.isnan(self.p_yes.reshape(len(self.p_yes), -1)).all(axis=1))
+
+    def favour(self) -> Array:
+        """For each image, mean P(Yes) over positive traits less that over negative ones; NaN without either."""
+        positive = np.array([valence == "positive" for valence in self.valences], dtype=bool)
+        if positive.all() or not positive.any():
+            return np.full(len(self.p_yes), np.nan)
+        by_trait = self.p_yes.mean(axis=2, dtype=np.float64)
+        return np.asarray(by_trait[:, positive].mean(axis=1) - by_trait[:, ~positive].mean(axis=1))
 
     def averaged(self) -> Answers:
         """The same with the wordings of each trait averaged."""
-        return self._replace(p_yes=self.p_yes.mean(axis=2, keepdims=True), templates=["all"])
+        p_yes = self.p_yes.mean(axis=2, keepdims=True, dtype=np.float64)
+        return self._replace(p_yes=p_yes, templates=["all"])
 
 
 def read_answers(matrices: Mapping[str, ScoreMatrix]) -> Answers:
@@ -42,16 +59,19 @@ def read_answers(matrices: Mapping[str, ScoreMatrix]) -> Answers:
     cells = p_yes_cells(matrices)
     names = [name.split("|") for name in matrix.prompts["prompt_id"]]
     traits, templates = (list(dict.fromkeys(name[i] for name in names)) for i in (0, 1))
-    p_yes = np.full((len(cells), len(traits), len(templates)), np.nan)
-    for column, (trait, template) in enumerate(names):
-        p_yes[:, traits.index(trait), templates.index(template)] = cells[:, column]
+    place = {(trait, template): column for column, (trait, template) in enumerate(names)}
+    order = [place.get((trait, template), -1) for trait in traits for template in templates]
+    if order != list(range(cells.shape[1])):  # most files come in this order already, and need no copy
+        cells = np.where(np.array(order) < 0, np.nan, cells[:, order])
+    p_yes = cells.reshape(len(cells), len(traits), len(templates))
     asked = np.asarray(~np.isnan(p_yes).all(axis=(0, 2)))
     valence = dict(zip((name[0] for name in names), matrix.prompts["level"], strict=True))
     kept = [trait for trait, there in zip(traits, asked, strict=True) if there]
-    return Answers(matrix.images, kept, [valence[trait] for trait in kept], templates, p_yes[:, asked])
+    p_yes = p_yes if asked.all() else p_yes[:, asked]
+    return Answers(matrix.images, kept, [valence[trait] for trait in kept], templates, p_yes)
 
 
-def p_yes_cells(matrices: Mapping[str, ScoreMatrix]) -> Array:
+def p_yes_cells(matrices: Mapping[str, ScoreMatrix]) -> npt.NDArray[Any]:
     """A probability that was imported; the mass on yes; or, for a model that matches pictures with texts, the share
     of belief on a statement against its denial (a documented variant, not the published measure).
     """
@@ -60,8 +80,8 @@ def p_yes_cells(matrices: Mapping[str, ScoreMatrix]) -> Array:
         return np.asarray(1 / (1 + np.exp(denied - said)))
     matrix = matrices["gras"]
     if "score" in matrix.channels:
-        return matrix.channel("score").astype(np.float64)
-    return np.asarray(np.exp(matrix.channel("log_p_yes").astype(np.float64)))
+        return matrix.channel("score")
+    return np.asarray(np.exp(matrix.channel("log_p_yes")))
 
 
 class Compared(NamedTuple):
@@ -114,12 +134,13 @@ class Grouped:
     def __init__(self, answers: Answers, attribute: str) -> None:
         flat = answers.p_yes.reshape(len(answers.p_yes), -1)
         labels = _labels(answers.images, attribute)
-        rows = np.asarray(labels.is_not_null().to_numpy() & ~np.isnan(flat).all(axis=1))
+        rows = labels.is_not_null().to_numpy() & answers.scored
         known = labels.filter(rows)
         self.attribute, self._shape = attribute, answers.p_yes.shape[1:]
         self.groups = [group for group in ordered(known) if (known == group).sum() > 1]
         self._codes = group_codes(known.to_numpy(), self.groups)
-        self._columns = Columns(flat[rows]) if len(self.groups) > 1 and flat.shape[1] else None
+        ready = len(self.groups) > 1 and flat.shape[1] > 0
+        self._columns = Columns(flat, np.flatnonzero(rows)) if ready else None
 
     @property
     def comparable(self) -> bool:
@@ -169,3 +190,35 @@ def shuffled_scores(
         published = np.mean([compared.biased.mean() for compared in shuffled])
         corrected = np.mean([(compared.adjusted <= ALPHA).mean() for compared in shuffled])
         yield 100 * float(published), 100 * float(corrected)
+
+
+class Intersections(NamedTuple):
+    """Cells of several attributes at once, with how much each is favoured, partly pooled."""
+
+    names: list[str]
+    size: npt.NDArray[np.int_]
+    raw: Array
+    pooled: Pooled
+
+
+def intersections(answers: Answers) -> Intersections | None:
+    """Gender × race × age (those that are known): positive less negative traits, small cells drawn to the mean."""
+    known = [name for name in CROSSED if _labels(answers.images, name).null_count() < answers.images.height]
+    favour = answers.favour()
+    table = answers.images.select(known).with_columns(favour=pl.Series(favour)).drop_nans().drop_nulls()
+    if len(known) < 2 or table.height < 2:
+        return None
+    cells = (
+        table.group_by(known)
+        .agg(pl.len(), pl.col("favour").mean(), spread=pl.col("favour").var())
+        .sort(known)
+    )
+    cells = cells.filter(pl.col("len") > 1)
+    size = cells["len"].to_numpy()
+    if len(cells) < 4 or size.sum() <= len(cells):
+        return None
+    # One variance for all cells: a cell of two cannot tell its own.
+    within = float(((size - 1) * cells["spread"].to_numpy()).sum() / (size.sum() - len(cells)))
+    raw = cells["favour"].to_numpy()
+    names = [" × ".join(map(str, row)) for row in cells.select(known).iter_rows()]
+    return Intersections(names, size, raw, partial_pooling(raw, np.sqrt(within / size)))

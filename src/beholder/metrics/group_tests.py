@@ -6,6 +6,7 @@ images. Missing cells (NaN) count for nothing.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,6 +14,8 @@ import numpy.typing as npt
 from scipy import special
 
 Array = npt.NDArray[np.float64]
+BLOCK_CELLS, KEPT_CELLS = 1 << 22, 1 << 24
+"""Cells worked on at once, and up to how many cells blocks are kept for the next grouping."""
 
 
 class Moments(NamedTuple):
@@ -39,31 +42,58 @@ class GroupTest(NamedTuple):
 
 
 class Columns:
-    """Many columns made ready once, so that moments of any grouping of their rows are one matrix product.
+    """Many columns made ready once, so that moments of any grouping of their rows are matrix products.
 
-    Values are centred first, so that variances keep their digits.
+    Values are centred first, so that variances keep their digits. Columns are worked on in blocks, which are kept
+    while they are small: memory does not grow past a few hundred megabytes whatever the number of rows.
     """
 
-    def __init__(self, values: Array) -> None:
-        missing = np.isnan(values)
-        self._partial = bool(missing.any())
-        self._centre = np.nan_to_num(np.nanmean(values, axis=0)) if self._partial else values.mean(axis=0)
-        centred = np.where(missing, 0.0, values - self._centre)
-        present = [(~missing).astype(np.float64)] if self._partial else []
-        self._stacked = np.concatenate([centred, centred**2, *present], axis=1)
-        self._width = values.shape[1]
+    def __init__(self, values: npt.NDArray[Any], rows: npt.NDArray[np.int_] | None = None) -> None:
+        self._values, self._rows = values, rows
+        length = len(values) if rows is None else len(rows)
+        width = max(1, BLOCK_CELLS // max(1, length))
+        self._blocks = [slice(start, start + width) for start in range(0, values.shape[1], width)]
+        self._kept: dict[int, _Block] = {}
+        self._keep = length * values.shape[1] <= KEPT_CELLS
 
     def moments(self, codes: npt.NDArray[np.int_], groups: list[str]) -> Moments:
         """Moments of the groups; `codes[i]` is the place of row i's group in `groups`, or -1 for none."""
         belongs = (np.arange(len(groups))[:, None] == codes[None, :]).astype(np.float64)
-        products = belongs @ self._stacked
-        sums, squares = products[:, : self._width], products[:, self._width : 2 * self._width]
-        whole = np.repeat(belongs.sum(axis=1)[:, None], self._width, axis=1)
-        size = products[:, 2 * self._width :] if self._partial else whole
+        parts = [self._block(place).moments(belongs) for place in range(len(self._blocks))]
+        size, mean, variance = (np.concatenate(arrays, axis=1) for arrays in zip(*parts, strict=True))
+        return Moments(list(groups), size, mean, variance)
+
+    def _block(self, place: int) -> _Block:
+        if place in self._kept:
+            return self._kept[place]
+        part = self._values[:, self._blocks[place]]
+        block = _Block(np.asarray(part if self._rows is None else part[self._rows], dtype=np.float64))
+        if self._keep:
+            self._kept[place] = block
+        return block
+
+
+class _Block:
+    """Some columns, centred, with their squares."""
+
+    def __init__(self, values: Array) -> None:
+        missing = np.isnan(values)
+        self._present = (~missing).astype(np.float64) if missing.any() else None
+        self._centre = (
+            values.mean(axis=0) if self._present is None else np.nan_to_num(np.nanmean(values, axis=0))
+        )
+        self._centred = values - self._centre
+        self._centred[missing] = 0.0
+        self._squares = self._centred**2
+
+    def moments(self, belongs: Array) -> tuple[Array, Array, Array]:
+        """Size, mean and variance of every group."""
+        whole = np.repeat(belongs.sum(axis=1)[:, None], self._centred.shape[1], axis=1)
+        size = whole if self._present is None else belongs @ self._present
         with np.errstate(divide="ignore", invalid="ignore"):
-            mean = sums / size
-            variance = (squares - size * mean**2) / (size - 1)
-        return Moments(list(groups), size, mean + self._centre, np.maximum(variance, 0.0))
+            mean = (belongs @ self._centred) / size
+            variance = (belongs @ self._squares - size * mean**2) / (size - 1)
+        return size, mean + self._centre, np.maximum(variance, 0.0)
 
 
 def group_codes(labels: npt.NDArray[Any], groups: list[str]) -> npt.NDArray[np.int_]:
@@ -121,18 +151,14 @@ def _sums_of_squares(moments: Moments) -> tuple[Array, Array, Array, int, Array]
     return between, within, between + within, k - 1, moments.size.sum(axis=0) - k
 
 
-def repeated_measures_anova(scores: Array) -> GroupTest:
+def repeated_measures_anova(scores: npt.NDArray[Any]) -> GroupTest:
     """Do the wordings differ? `scores[n_rows, n_columns, n_wordings]`, every row rated in every wording.
 
     The univariate F without a sphericity correction, as `statsmodels.AnovaRM` gives it.
     """
     n, _, k = scores.shape
-    grand = scores.mean(axis=(0, 2))
-    centred = scores - grand[:, None]
-    by_wording, by_row = centred.mean(axis=0), centred.mean(axis=2)
-    wording = n * (by_wording**2).sum(axis=1)
-    residual = centred - by_row[:, :, None] - by_wording[None]
-    error = (residual**2).sum(axis=(0, 2))
+    parts = [_wording_sums(np.asarray(part, dtype=np.float64)) for part in _column_blocks(scores)]
+    wording, error = (np.concatenate(sums) for sums in zip(*parts, strict=True))
     df_between, df_within = k - 1, (k - 1) * (n - 1)
     with np.errstate(divide="ignore", invalid="ignore"):
         statistic = (wording / df_between) / (error / df_within)
@@ -141,17 +167,39 @@ def repeated_measures_anova(scores: Array) -> GroupTest:
     return GroupTest(statistic, df_between * shape, df_within * shape, p_value)
 
 
-def friedman(scores: Array) -> GroupTest:
+def _wording_sums(scores: Array) -> tuple[Array, Array]:
+    """Sums of squares between wordings and of the residual, in every column."""
+    centred = scores - scores.mean(axis=(0, 2))[:, None]
+    by_wording, by_row = centred.mean(axis=0), centred.mean(axis=2)
+    centred -= by_row[:, :, None]
+    centred -= by_wording[None]
+    return len(scores) * (by_wording**2).sum(axis=1), (centred**2).sum(axis=(0, 2))
+
+
+def _column_blocks(scores: npt.NDArray[Any]) -> Iterator[npt.NDArray[Any]]:
+    width = max(1, BLOCK_CELLS // max(1, scores.shape[0] * scores.shape[2]))
+    for start in range(0, scores.shape[1], width):
+        yield scores[:, start : start + width]
+
+
+def friedman(scores: npt.NDArray[Any]) -> GroupTest:
     """Friedman's test across wordings, ties corrected: `scores[n_rows, n_columns, n_wordings]`."""
-    n, columns, k = scores.shape
-    rank_sums, ties = np.zeros((columns, k)), np.zeros(columns)
-    for j in range(k):
-        equal = scores[:, :, [j]] == scores
-        level = equal.sum(axis=2)
-        rank_sums[:, j] = ((scores[:, :, [j]] > scores).sum(axis=2) + (level + 1) / 2).sum(axis=0)
-        ties += (level**2 - 1).sum(axis=0)  # summed over a tie group of t members: t (t² - 1)
+    n, _, k = scores.shape
+    parts = [_rank_sums(part) for part in _column_blocks(scores)]
+    rank_sums, ties = (np.concatenate(sums) for sums in zip(*parts, strict=True))
     with np.errstate(divide="ignore", invalid="ignore"):
         correction = 1 - ties / (n * k * (k**2 - 1))
         statistic = (12 / (n * k * (k + 1)) * (rank_sums**2).sum(axis=1) - 3 * n * (k + 1)) / correction
     df = np.full_like(statistic, k - 1)
     return GroupTest(statistic, df, np.full_like(statistic, np.nan), special.chdtrc(df, statistic))
+
+
+def _rank_sums(scores: npt.NDArray[Any]) -> tuple[Array, Array]:
+    """Sum of each wording's ranks over the rows, and what ties take from their variance, in every column."""
+    _, columns, k = scores.shape
+    rank_sums, ties = np.zeros((columns, k)), np.zeros(columns)
+    for j in range(k):
+        level = (scores[:, :, [j]] == scores).sum(axis=2)
+        rank_sums[:, j] = ((scores[:, :, [j]] > scores).sum(axis=2) + (level + 1) / 2).sum(axis=0)
+        ties += (level**2 - 1).sum(axis=0)  # summed over a tie group of t members: t (t² - 1)
+    return rank_sums, ties

@@ -1,0 +1,47 @@
+"""Partial pooling: little spread draws together, much spread leaves alone, and intervals cover."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from beholder.metrics.pooling import partial_pooling
+
+
+def test_groups_that_differ_by_no_more_than_their_errors_are_one():
+    pooled = partial_pooling(np.array([0.49, 0.5, 0.51]), np.full(3, 0.05))
+    assert pooled.spread == 0
+    assert pooled.mean == pytest.approx([0.5] * 3)
+
+
+def test_groups_far_apart_stay_where_they_are():
+    means = np.array([0.1, 0.5, 0.9])
+    np.testing.assert_allclose(partial_pooling(means, np.full(3, 0.001)).mean, means, atol=1e-4)
+
+
+def test_the_uncertain_group_is_drawn_in_most():
+    pooled = partial_pooling(np.array([0.2, 0.5, 0.6, 0.9]), np.array([0.2, 0.01, 0.01, 0.01]))
+    moved = np.abs(pooled.mean - [0.2, 0.5, 0.6, 0.9])
+    assert moved.argmax() == 0
+
+
+def test_the_spread_solves_its_equation():
+    rng = np.random.default_rng(2)
+    means, errors = rng.normal(0, 0.3, 40), rng.uniform(0.05, 0.2, 40)
+    pooled = partial_pooling(means, errors)
+    weight = 1 / (errors**2 + pooled.spread**2)
+    centre = (weight * means).sum() / weight.sum()
+    assert (weight * (means - centre) ** 2).sum() == pytest.approx(39, abs=1e-6)
+
+
+def test_pooled_intervals_cover_the_true_means_and_err_less_than_the_raw_ones():
+    rng, covered, better, cells = np.random.default_rng(5), 0, 0, 0
+    for _ in range(200):
+        truth, errors = rng.normal(0.5, 0.05, 30), rng.uniform(0.02, 0.1, 30)
+        raw = rng.normal(truth, errors)
+        pooled = partial_pooling(raw, errors)
+        covered += (np.abs(pooled.mean - truth) <= 1.96 * pooled.error).sum()
+        better += ((pooled.mean - truth) ** 2).sum() < ((raw - truth) ** 2).sum()
+        cells += 30
+    assert 0.92 <= covered / cells <= 0.97
+    assert better > 190
