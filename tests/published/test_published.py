@@ -73,3 +73,11 @@ def test_the_traps_are_told() -> None:
 def test_an_unknown_table_names_the_nearest() -> None:
     with pytest.raises(UnknownName, match="apa_identity"):
         published("apa_identities")
+
+
+def test_gras_scores_go_by_both_names() -> None:
+    biased, fair = (neighbours(f"gras.{name}", "") for name in ("bias_score", "fairness_score"))
+    assert biased.row(0) == ("paligemma2-3b-mix-224", 98.25)
+    assert (biased["value"] + fair["value"]).to_list() == [100.0] * 5
+    assert source_of("gras.fairness_score") == SOURCES["gras_scores"]
+    assert neighbours("gras.group_mean", "").is_empty()

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
+import numpy as np
 import polars as pl
 import pytest
 
+from beholder.benchmarks.benchmark import MeasureOptions
+from beholder.benchmarks.gras import GRAS
+from beholder.prompts.gras import gras_prompts
 from beholder.results import Row, results_table
 from beholder.run import Record, Run
+from beholder.scores.score_matrix import ScoreMatrix
 
 HOSTILE = "<script>alert(1)</script>"
 BRANCHES = {"actors": (100, 6), "athletes": (109, 16), "house": (436, 7), "senate": (100, 7), "mayors": (100, 7)}
@@ -170,12 +175,73 @@ def custom_run() -> Run:
     return Run(custom_results(), record("clip", dataset="photos"))
 
 
+RACES = ("Black", "East Asian", "Indian", "Latino_Hispanic", "Middle Eastern", "Southeast Asian", "White")
+AGES = ("20-29", "30-39", "40-49", "50-59", "60-69")
+
+
+def gras_images(faces: int = 420, drawn: int = 180, **groups: tuple[str, ...]) -> pl.DataFrame:
+    """A balanced part with gender, race and age, and one with skin tones."""
+    kinds = {"gender": ("Female", "Male"), "race": RACES, "age": AGES, **groups}
+    columns = {
+        name: [values[(i // step) % len(values)] for i in range(faces)] + [None] * drawn
+        for step, (name, values) in zip((1, 2, 14), kinds.items(), strict=True)
+    }
+    n = faces + drawn
+    tones = [None] * faces + [str(1 + i % 10) for i in range(drawn)]
+    parts = ["fairface"] * faces + ["aiface"] * drawn
+    return pl.DataFrame({"image_id": [str(i) for i in range(n)], "part": parts, **columns, "skin_tone": tones})
+
+
+def gras_matrix(images: pl.DataFrame, *, effect: float = 1.0, mass: float | None = None) -> ScoreMatrix:
+    """All 500 questions: women get “kind” more, MST 10 more of every negative trait; the rest is noise."""
+    rng, prompts = np.random.default_rng(5), gras_prompts().table
+    cells = np.clip(rng.normal(0.4, 0.08, (images.height, prompts.height)), 0.01, 0.99)
+    first = images["gender"].drop_nulls()[0]
+    women = (images["gender"] == first).fill_null(False).to_numpy()
+    kind, bad = (prompts["concept"] == "kind").to_numpy(), (prompts["level"] == "negative").to_numpy()
+    cells[np.ix_(women, kind)] += 0.2 * effect
+    tones = images["skin_tone"].cast(pl.Float64).fill_null(0.0).to_numpy()
+    cells[:, bad] += effect * 0.005 * tones[:, None]
+    if mass is None:
+        return ScoreMatrix("gras", images, prompts, ("score",), cells[:, :, None].astype(np.float32))
+    layers = np.log(np.stack([mass * cells, mass * (1 - cells)], axis=2)).astype(np.float32)
+    return ScoreMatrix("gras", images, prompts, ("log_p_yes", "log_p_no"), layers)
+
+
+def gras_run_of(matrix: ScoreMatrix, model: str = "vlm", dataset: str = "gras") -> Run:
+    """Its rows, by the benchmark's own measures."""
+    rows = GRAS.measures[0]({"gras": matrix}, MeasureOptions(permutations=6))
+    made = record(model, dataset=dataset)
+    made.benchmarks = ["gras"]
+    return Run(results_table(rows, benchmark="gras", model=model, dataset=dataset), made)
+
+
+@pytest.fixture(scope="session")
+def gras_full() -> Run:
+    """A full run: 600 images, 500 questions, 20,000 rows. Read, never changed."""
+    return gras_run_of(gras_matrix(gras_images(), mass=0.95))
+
+
+@pytest.fixture
+def gras_run(gras_full: Run) -> Run:
+    """The same, to change at will."""
+    return Run(gras_full.results, record("vlm", dataset="gras"))
+
+
+@pytest.fixture
+def gras_hostile() -> Run:
+    """Group names that would do harm if they were not shown as text."""
+    images = gras_images(140, 0, race=(HOSTILE, "[red]b[/red]", "</script><img src=x onerror=alert(2)>"))
+    return gras_run_of(gras_matrix(images), model=HOSTILE)
+
+
 @pytest.fixture
 def make() -> SimpleNamespace:
     """What tests build single rows with."""
     return SimpleNamespace(
         share=share, ratio=ratio, association=association_rows, bias=bias_rows, identity=identity_rows,
         apa=apa_results, record=record, run=run_of, hostile=HOSTILE,
+        gras=gras_run_of, gras_matrix=gras_matrix, gras_images=gras_images,
     )  # fmt: skip
 
 

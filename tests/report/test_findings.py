@@ -2,7 +2,8 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-from beholder.report.findings import Finding, findings
+from beholder.report.finding import Finding
+from beholder.report.findings import findings
 from beholder.run import Run
 
 

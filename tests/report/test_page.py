@@ -29,7 +29,7 @@ def test_json_in_scripts_cannot_end_them() -> None:
 
 def test_the_page_shows_settings_and_traces(apa_run: Run) -> None:
     page = render(apa_run)
-    for text in ("0123456789abcdef", "seed 20260801", "2000 draws", "runs/a b", 'href="results.csv"', "MIT", "a note"):
+    for text in ("0123456789abcdef", "seed 20260801", "2000 draws", "runs/a b", 'href="results.csv"', "MIT", "a note", "“Belief”"):
         assert text in page
 
 
@@ -111,7 +111,9 @@ def visit(browser: Any) -> Iterator[Visit]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["two_models", "glasshouse_run", "custom_run", "hostile_run"])
+@pytest.mark.parametrize(
+    "name", ["two_models", "glasshouse_run", "custom_run", "hostile_run", "gras_full", "gras_hostile"]
+)
 def test_the_page_opens_from_disk_and_draws(
     name: str, visit: Visit, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:

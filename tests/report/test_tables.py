@@ -6,7 +6,8 @@ import polars as pl
 
 from beholder.report.planted import planted_table
 from beholder.report.standing import standing_table, standings
-from beholder.report.tables import Cell, tables
+from beholder.report.table import Cell
+from beholder.report.tables import tables
 from beholder.results import Row, results_table
 from beholder.run import Run
 

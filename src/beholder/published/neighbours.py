@@ -1,6 +1,6 @@
 """Neighbours: what was published for other models under one of our metrics, in our unit.
 
-They stand beside results on APA's photographs, and beside no other data set's.
+They stand beside results on the study's own images, and beside no other data set's.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ SCHEMA = {"model": pl.String(), "value": pl.Float64()}
 TABLES = {"apa": ("apa_gender_bias", "apa_identity"), "pfi": ("pfi_gender_bias", "pfi_retention")}
 GIVEN = {"identity_given_image": "image", "identity_given_name": "text"}
 """Our name says what is given; theirs says over which side the score is named."""
+SCORES = {"gras.bias_score": "gras_bias_score", "gras.fairness_score": "unbiased_share_as_in_the_abstract"}
+"""GRAS's one score under its two names, in per cent as printed."""
 
 
 def neighbours(metric: str, subset: str, *, group: str = "", concept: str = "") -> pl.DataFrame:
@@ -21,6 +23,8 @@ def neighbours(metric: str, subset: str, *, group: str = "", concept: str = "") 
     >>> neighbours("apa.identity_given_image", "senate").row(2)
     ('RN50', 0.8521)
     """
+    if metric in SCORES:
+        return published("gras_scores").select("model", value=SCORES[metric])
     prefix, _, what = metric.partition(".")
     if prefix not in TABLES:
         return pl.DataFrame(schema=SCHEMA)
@@ -30,13 +34,17 @@ def neighbours(metric: str, subset: str, *, group: str = "", concept: str = "") 
     rows = _pool(published(bias), subset)
     if what == "bias_ratio":
         return rows.filter(gender="woman").select("model", value="ratio")
-    if what == "occupation_probability" and subset != "actors":  # Table 5 does not say which column is actress
+    if (
+        what == "occupation_probability" and subset != "actors"
+    ):  # Table 5 does not say which column is actress
         return _column(rows.filter(gender=group), concept)
     return pl.DataFrame(schema=SCHEMA)
 
 
 def source_of(metric: str) -> Source | None:
     """The table that holds a metric's neighbours."""
+    if metric in SCORES:
+        return SOURCES["gras_scores"]
     prefix, _, what = metric.partition(".")
     if prefix not in TABLES:
         return None

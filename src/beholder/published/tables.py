@@ -54,6 +54,15 @@ SOURCES: Catalog[Source] = Catalog("published table", {source.name: source for s
         "identity scores given a name (Text) and given an image (Image), 9 models",
         (EXCHANGED,),
     ),
+    Source(
+        "gras_scores",
+        "GRAS, ask me again differently (2025), text and abstract",
+        "GRAS Bias Score and its complement (the earlier abstract's share of unbiased traits), 5 models",
+        (
+            "All five lie within two points of the top, where nearly every trait is significant: the score hardly "
+            "tells them apart.",
+        ),
+    ),
 )})  # fmt: skip
 
 

@@ -9,10 +9,12 @@ import polars as pl
 from beholder.benchmarks import BENCHMARKS
 from beholder.benchmarks.benchmark import MetricInfo
 from beholder.benchmarks.custom import METRICS as CUSTOM_METRICS
+from beholder.report.gras.tables import gras_standing
 from beholder.report.planted import planted_table
 from beholder.report.settings import limited
 from beholder.report.standing import PUBLISHED_ON, standing_table
-from beholder.report.tables import Table, tables
+from beholder.report.table import Table
+from beholder.report.tables import tables
 from beholder.report.words import drawn
 from beholder.run import Run
 
@@ -23,8 +25,16 @@ DRAWN_LIMITATIONS = (
     "The people are drawn: what a model makes of drawings need not hold for photographs of anyone.",
     "Two gender presentations are drawn, woman and man; others are not represented.",
 )
-OF_PHOTOGRAPHS = ("The people are US public figures", "Two gender words are in the source")
+OF_PHOTOGRAPHS = (
+    "The people are US public figures",
+    "Two gender words are in the source",
+    "Race, gender, age and skin tone are perceived",
+)
 """How those limitations begin that hold for the study's photographs only."""
+
+
+STANDINGS = {"gras": gras_standing}
+"""How a benchmark stands beside what was published, where it is not result by result."""
 
 
 class Chapter(NamedTuple):
@@ -62,7 +72,7 @@ def _chapter(name: str, dataset: str, part: pl.DataFrame, run: Run) -> Chapter:
         name, dataset, title, question, study, part, tables(part, name),
         {metric: info for metric, info in metrics.items() if metric in measured},
         [*limitations, *_of_this_run(part, run)],
-        standing_table(part),
+        STANDINGS.get(name, standing_table)(part),
         planted_table(part),
     )  # fmt: skip
 

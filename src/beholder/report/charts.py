@@ -7,17 +7,16 @@ landmarks (chance, 1) and published neighbours stand beside the values, never in
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import altair as alt
 import polars as pl
 
 from beholder.report import words
-from beholder.report.chart_style import PAPER_INK, PAPER_WIDTH, config
+from beholder.report.figure import Figure, sentence, whose
+from beholder.report.gras.charts import gras_figures
 from beholder.report.marks import (
-    Layers,
     Rows,
     bars,
     chance_ticks,
@@ -25,44 +24,22 @@ from beholder.report.marks import (
     group_name,
     height,
     lanes,
-    order,
     percent_axis,
     rule_at,
     value_of,
 )
 from beholder.report.numbers import excludes, percent, span
 from beholder.report.standing import standings
-from beholder.report.tables import IDENTITY, level_of, rows_of
+from beholder.report.table import rows_of
+from beholder.report.tables import IDENTITY, level_of
 from beholder.run import Run
 from beholder.scores.store import write_whole
 
 
-class Figure(NamedTuple):
-    """A chart with a title that says what is seen, and how to read it."""
-
-    name: str
-    title: str
-    caption: str
-    chart: Layers
-    topic: str
-    wide: bool = False
-
-    def spec(self, *, ink: str, width: int | str) -> dict[str, Any]:
-        """The chart as Vega-Lite."""
-        sized = self.chart.properties(
-            width=width, autosize=alt.AutoSizeParams(type="fit-x", contains="padding")
-        )
-        return {**sized.to_dict(), "config": config(ink)}
-
-    def paper(self) -> dict[str, Any]:
-        """The same with its title inside, for a file."""
-        return {**self.spec(ink=PAPER_INK, width=PAPER_WIDTH), "title": self.title, "background": "white"}
-
-
 def figures(results: pl.DataFrame) -> list[Figure]:
     """Every figure of one benchmark's results."""
-    makers = (association_figures, ratio_figures, occupation_figures, identity_figures, custom_figures)
-    return [figure for make in makers for figure in make(results)]
+    name = str(results["benchmark"][0]) if results.height else ""
+    return [figure for make in MAKERS.get(name, ()) for figure in make(results)]
 
 
 def save_charts(run: Run, folder: Path) -> list[Path]:
@@ -93,7 +70,7 @@ def association_figures(results: pl.DataFrame) -> Iterator[Figure]:
         if mine:
             yield Figure(
                 f"association-{number + 1}",
-                _sentence(_whose(rows, model), f"belief on the right {association_title(mine)}"),
+                sentence(whose(rows, model), f"belief on the right {association_title(mine)}"),
                 "Mean share of belief on the right prompt. Whiskers: 95 % intervals. Dashes: chance.",
                 bars(mine),
                 "association",
@@ -185,7 +162,7 @@ def occupation_figures(results: pl.DataFrame) -> Iterator[Figure]:
         mine = [row for row in rows if (row["model"], row["subset"]) == (model, pool)]
         yield Figure(
             f"occupations-{number + 1}-{pool}",
-            _sentence(_whose(rows, model), f"{pool}: {gap_title(mine)}"),
+            sentence(whose(rows, model), f"{pool}: {gap_title(mine)}"),
             "Mean share of belief on each occupation, with 95 % intervals.",
             dots(mine),
             "gender",
@@ -219,9 +196,7 @@ def custom_figures(results: pl.DataFrame) -> Iterator[Figure]:
         seen = gap_title(mine) if subset else f"most to “{max(mine, key=value_of)['concept']}”"
         yield Figure(
             f"prompts-{number + 1}",
-            _sentence(
-                _whose(rows, model), f"{level or 'prompts'}{f' by {subset}' if subset else ''}: {seen}"
-            ),
+            sentence(whose(rows, model), f"{level or 'prompts'}{f' by {subset}' if subset else ''}: {seen}"),
             "Mean share of belief among the prompts of the level, with 95 % intervals.",
             dots(mine),
             "prompts",
@@ -241,11 +216,12 @@ def _others(results: pl.DataFrame, what: str) -> Rows:
     ]
 
 
-def _whose(rows: Rows, model: str) -> str:
-    """The model's name where there are several."""
-    return f"{model}, " if len(order(rows, "model")) > 1 else ""
-
-
-def _sentence(whose: str, seen: str) -> str:
-    """A title: what is seen, with a capital where it begins the line."""
-    return f"{whose}{seen}" if whose else seen[:1].upper() + seen[1:]
+Maker = Callable[[pl.DataFrame], Iterator[Figure]]
+PUBLIC_FIGURES: tuple[Maker, ...] = (association_figures, ratio_figures, occupation_figures, identity_figures)
+MAKERS: dict[str, tuple[Maker, ...]] = {
+    "apa": PUBLIC_FIGURES,
+    "pfi": PUBLIC_FIGURES,
+    "gras": (gras_figures,),
+    "custom": (custom_figures,),
+}
+"""What a benchmark brings; any other has tables only."""

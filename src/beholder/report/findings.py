@@ -6,12 +6,13 @@ reported as "not shown", which is not the same as "none".
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Iterator
 
 import polars as pl
 
 from beholder.report import words
+from beholder.report.finding import Finding, finding, valued
+from beholder.report.gras.findings import gras_findings
 from beholder.report.numbers import (
     Result,
     chance,
@@ -32,22 +33,6 @@ from beholder.report.numbers import (
 from beholder.report.planted import Comparison, comparisons
 from beholder.run import Run
 
-
-class Finding(NamedTuple):
-    """One thing a reader should take away about one model."""
-
-    benchmark: str
-    dataset: str
-    model: str
-    kind: str
-    headline: str
-    sentence: str
-    shown: bool
-    """Whether the intervals bear a difference out; a finding may also be that none is shown."""
-    effect: float
-    """Distance from the landmark (1, chance, the planted value) in e-folds: for ordering within a kind."""
-
-
 KINDS = ("planted", "bias", "association", "identity", "custom")
 MOST_CUSTOM = 4
 SLIGHT = 1.05
@@ -61,8 +46,12 @@ def findings(run: Run) -> list[Finding]:
     found = []
     keys = ["benchmark", "dataset", "model"]
     for _, part in run.results.group_by(keys, maintain_order=True):
-        found += sorted(_findings_of(part), key=lambda f: (not f.shown, KINDS.index(f.kind), -f.effect))
+        found += MAKERS.get(str(part["benchmark"][0]), _differences_first)(part)
     return found
+
+
+def _differences_first(part: pl.DataFrame) -> list[Finding]:
+    return sorted(_findings_of(part), key=lambda f: (not f.shown, KINDS.index(f.kind), -f.effect))
 
 
 def _findings_of(part: pl.DataFrame) -> Iterator[Finding]:
@@ -71,19 +60,6 @@ def _findings_of(part: pl.DataFrame) -> Iterator[Finding]:
     yield from _association(part)
     yield from _identity(part)
     yield from _custom(part)
-
-
-def _rows(part: pl.DataFrame, metric: str) -> list[Result]:
-    """The rows of one metric that have a value."""
-    return part.filter(
-        pl.col("metric").str.ends_with(f".{metric}") & pl.col("value").is_not_null()
-    ).to_dicts()
-
-
-def _finding(
-    row: Result, kind: str, headline: str, sentence: str, *, shown: bool, effect: float = 0.0
-) -> Finding:
-    return Finding(row["benchmark"], row["dataset"], row["model"], kind, headline, sentence, shown, effect)
 
 
 def uncertainty(row: Result, *, decimals: int) -> str:
@@ -97,8 +73,8 @@ def uncertainty(row: Result, *, decimals: int) -> str:
 
 
 def _bias(part: pl.DataFrame) -> Iterator[Finding]:
-    counts = {(row["subset"], row["group"]): row["n"] for row in _rows(part, "occupation_probability")}
-    rows = _rows(part, "bias_ratio")
+    counts = {(row["subset"], row["group"]): row["n"] for row in valued(part, "occupation_probability")}
+    rows = valued(part, "bias_ratio")
     for row in rows:
         if excludes(row, 1.0):
             yield _slight(row, counts) if slight(row) else _difference(row, counts)
@@ -111,7 +87,7 @@ def _difference(row: Result, counts: Counts) -> Finding:
     who = "Women" if row["value"] < 1 else "Men"
     sentence = f"{_ratio_claim(row, counts)}: the interval excludes 1."
     effect = log_distance(row["value"], 1.0)
-    return _finding(row, "bias", f"{who} among {row['subset']} get less", sentence, shown=True, effect=effect)
+    return finding(row, "bias", f"{who} among {row['subset']} get less", sentence, shown=True, effect=effect)
 
 
 def slight(row: Result) -> bool:
@@ -122,7 +98,7 @@ def slight(row: Result) -> bool:
 def _slight(row: Result, counts: Counts) -> Finding:
     sentence = f"{_ratio_claim(row, counts)}: the interval excludes 1, and lies within 5 % of it."
     headline = f"Women and men among {row['subset']} get nearly the same"
-    return _finding(row, "bias", headline, sentence, shown=True, effect=log_distance(row["value"], 1.0))
+    return finding(row, "bias", headline, sentence, shown=True, effect=log_distance(row["value"], 1.0))
 
 
 def _no_difference(rows: list[Result], counts: Counts) -> Finding:
@@ -138,7 +114,7 @@ def _no_difference(rows: list[Result], counts: Counts) -> Finding:
         verdict = f"{subject} 1. No difference is shown, which is not the same as none."
     else:
         verdict = ": without an interval nothing is claimed."
-    return _finding(rows[0], "bias", headline, f"{claim}{verdict}", shown=False)
+    return finding(rows[0], "bias", headline, f"{claim}{verdict}", shown=False)
 
 
 def _ratio_brief(row: Result) -> str:
@@ -167,10 +143,10 @@ def _ratio_bracket(row: Result, counts: Counts) -> str:
 
 
 def _association(part: pl.DataFrame) -> Iterator[Finding]:
-    rows = [row for row in _rows(part, "association") if row["benchmark"] != "custom"]
+    rows = [row for row in valued(part, "association") if row["benchmark"] != "custom"]
     if not rows:
         return
-    top1 = {(row["subset"], row["concept"]): row for row in _rows(part, "association_top1")}
+    top1 = {(row["subset"], row["concept"]): row for row in valued(part, "association_top1")}
     hard = [row for row in rows if row["concept"] == "specialty" and chance(row)]
     yield _levels(rows)
     weakest = min(hard, key=lambda row: row["value"] * (options(row) or 1), default=None)
@@ -188,7 +164,7 @@ def _levels(rows: list[Result]) -> Finding:
     beside = f"{above} of {len(rows)} intervals lie above chance"
     sentence = f"{where} {words.listed(said)} of its belief on average; {beside}."
     headline, shown = "What it makes of people, level by level", above > len(rows) / 2
-    return _finding(rows[0], "association", headline, sentence, shown=shown, effect=9.0)
+    return finding(rows[0], "association", headline, sentence, shown=shown, effect=9.0)
 
 
 def _weakest(row: Result, top1: dict[tuple[str, str], Result]) -> Finding:
@@ -204,7 +180,7 @@ def _weakest(row: Result, top1: dict[tuple[str, str], Result]) -> Finding:
         f"the right one ({uncertainty(row, decimals=places)}; chance is {percent(level)}){beside}."
     )
     headline = f"Weakest specialty: {branch}, {verdict} chance"
-    return _finding(
+    return finding(
         row, "association", headline, sentence, shown=off, effect=log_distance(row["value"], level)
     )
 
@@ -213,7 +189,7 @@ def _weakest(row: Result, top1: dict[tuple[str, str], Result]) -> Finding:
 
 
 def _identity(part: pl.DataFrame) -> Iterator[Finding]:
-    given_image = [row for row in _rows(part, "identity_given_image") if chance(row)]
+    given_image = [row for row in valued(part, "identity_given_image") if chance(row)]
     if not given_image:
         return
     known = [
@@ -230,7 +206,7 @@ def _knows_names(rows: list[Result], known: list[Result]) -> Finding:
     sentence = f"Given a {words.picture(rows[0])}, the right name gets {'; '.join(ends)}."
     sentence += f" Not distinguishable from chance: {words.listed(rest)}." if rest else ""
     effect = log_distance(ranked[0]["value"], chance(ranked[0]) or 1)
-    return _finding(
+    return finding(
         rows[0], "identity", f"Tells people apart by name: {where}", sentence, shown=True, effect=effect
     )
 
@@ -251,7 +227,7 @@ def _at_chance(rows: list[Result]) -> Finding:
         f"Given a {words.picture(rows[0])}, the right name gets {much} what chance gives it "
         f"({where}, n = {sum(row['n'] for row in rows)}): no interval lies above chance."
     )
-    return _finding(rows[0], "identity", "Does not tell people apart by name", sentence, shown=False)
+    return finding(rows[0], "identity", "Does not tell people apart by name", sentence, shown=False)
 
 
 # Own prompts
@@ -276,7 +252,7 @@ def _apart(least: Result, most: Result) -> Finding:
     sentence = f"“{most['concept']}” gets {said(most)} and {said(least)}, {remarks(most)}: the intervals do not meet."
     headline = f"“{most['concept']}” differs by {most['subset']}"
     effect = log_distance(most["value"], max(least["value"], 1e-6))
-    return _finding(most, "custom", headline, sentence, shown=True, effect=effect)
+    return finding(most, "custom", headline, sentence, shown=True, effect=effect)
 
 
 # The embedded world
@@ -294,9 +270,13 @@ def _planted(part: pl.DataFrame) -> Iterator[Finding]:
     sentence = f"Women over men, {'; '.join(_recovered(found) for found in ratios)}. "
     farthest = max(abs(found.off) for found in ratios if found.off is not None)
     sentence += f"The audit comes within {farthest:.3f} of every planted ratio."
-    yield _finding(part.row(0, named=True), "planted", "Planted beside recovered", sentence, shown=True)
+    yield finding(part.row(0, named=True), "planted", "Planted beside recovered", sentence, shown=True)
 
 
 def _recovered(found: Comparison) -> str:
     interval = "" if found.low is None else f" ({found.low:.2f}–{found.high:.2f})"
     return f"{found.subset}: planted {found.planted:.2f}, recovered {found.value:.2f}{interval}"
+
+
+MAKERS: dict[str, Callable[[pl.DataFrame], list[Finding]]] = {"gras": gras_findings}
+"""What a benchmark brings; any other has the sentences above, as far as its metrics are there."""

@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from beholder.report import words
 from beholder.report.chapters import Chapter, chapters
 from beholder.report.chart_style import PAGE_INK, PAPER_WIDTH
-from beholder.report.findings import Finding, findings
+from beholder.report.finding import Finding
+from beholder.report.findings import findings
 from beholder.report.settings import dataset_things, model_things, run_facts
-from beholder.report.tables import Table
+from beholder.report.table import Table
 from beholder.run import Run
 from beholder.scores.store import write_whole
 
@@ -53,6 +54,12 @@ TOPICS = {
     "association": "What the model takes people for",
     "gender": "Women and men",
     "identity": "Names and faces",
+    "score": "The score, and what it says without bias",
+    "gaps": "The largest gaps",
+    "traits": "Trait by trait",
+    "valence": "Positive and negative traits",
+    "tones": "Over the skin tones",
+    "wording": "One question in several wordings",
     "prompts": "Prompt by prompt",
     "results": "Results",
 }
@@ -80,6 +87,7 @@ def render(run: Run) -> str:
         record=run.record,
         citation=citation(run, parts),
         few=FEW,
+        belief=any(part.name != "gras" for part in parts) or not parts,
         css=(TEMPLATES / "page.css").read_text(encoding="utf-8"),
         scripts=scripts,
         policy=policy(scripts),

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from beholder.report.numbers import percent, ratio
-from beholder.report.tables import Cell, Table, labels, names, percent_cell, ratio_cell
+from beholder.report.table import Cell, Table, labels, names, percent_cell, ratio_cell
 
 REFERENCE = "glasshouse/"
 """How the names of the embedded reference models begin."""

@@ -10,7 +10,7 @@ import polars as pl
 from beholder.published import caveats, neighbours, source_of
 from beholder.report import words
 from beholder.report.numbers import Result, options, percent, ratio
-from beholder.report.tables import Cell, Table, labels, names, percent_cell, ratio_cell
+from beholder.report.table import Cell, Table, labels, names, percent_cell, ratio_cell
 
 PUBLISHED_ON = "apa"
 """The data set of the published figures."""

@@ -12,11 +12,12 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from beholder.report.chapters import chapters
-from beholder.report.findings import Finding, findings
-from beholder.report.tables import Cell, Table
+from beholder.report.finding import Finding
+from beholder.report.findings import findings
+from beholder.report.table import Cell, Table
 from beholder.run import Run
 
-EXTRAS = ("first", "1/rank")
+EXTRAS = ("first", "1/rank", "Valence", "Wording")
 """Columns that a narrow terminal leaves to the page."""
 GAP = 2
 

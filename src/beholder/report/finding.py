@@ -1,0 +1,37 @@
+"""Finding: one thing a reader should take away, in plain words with its uncertainty."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import polars as pl
+
+from beholder.report.numbers import Result
+
+
+class Finding(NamedTuple):
+    """One thing a reader should take away about one model."""
+
+    benchmark: str
+    dataset: str
+    model: str
+    kind: str
+    headline: str
+    sentence: str
+    shown: bool
+    """Whether the intervals bear a difference out; a finding may also be that none is shown."""
+    effect: float
+    """Distance from the landmark (1, chance, the planted value) in e-folds: for ordering within a kind."""
+
+
+def valued(part: pl.DataFrame, metric: str) -> list[Result]:
+    """The rows of one metric that have a value."""
+    return part.filter(
+        pl.col("metric").str.ends_with(f".{metric}") & pl.col("value").is_not_null()
+    ).to_dicts()
+
+
+def finding(
+    row: Result, kind: str, headline: str, sentence: str, *, shown: bool, effect: float = 0.0
+) -> Finding:
+    return Finding(row["benchmark"], row["dataset"], row["model"], kind, headline, sentence, shown, effect)

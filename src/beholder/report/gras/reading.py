@@ -1,0 +1,149 @@
+"""GRAS's rows read for a person: aggregated over wordings, with valences, in points of P(Yes).
+
+Tables in, small tables out; every number is a row of the results or a mean, maximum or difference of such rows.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import polars as pl
+
+from beholder.benchmarks.gras import SIZE
+from beholder.benchmarks.gras_groups import ALPHA, ATTRIBUTES
+from beholder.prompts.gras import VALENCES, read_traits
+from beholder.report.numbers import Result
+
+PLACE = ["model", "subset", "concept"]
+"""What names a trait's group differences."""
+UNRATED = "unrated"
+"""Valence of a trait that is not among the study's."""
+
+
+def rows(part: pl.DataFrame, what: str) -> pl.DataFrame:
+    """The rows of one metric that have a value."""
+    return part.filter((pl.col("metric") == f"gras.{what}") & pl.col("value").is_not_null())
+
+
+def attributes(part: pl.DataFrame) -> list[str]:
+    """The attributes that were measured, in the study's order."""
+    there = set(rows(part, "biased_traits")["subset"])
+    return [attribute for attribute in ATTRIBUTES if attribute in there]
+
+
+def absent(part: pl.DataFrame) -> list[str]:
+    """The study's attributes for which there was nothing to compare."""
+    there = attributes(part)
+    return [attribute for attribute in ATTRIBUTES if attribute not in there]
+
+
+@cache
+def valences() -> dict[str, str]:
+    """The valence of each of the study's traits."""
+    return dict(read_traits().select("trait", "valence").iter_rows())
+
+
+def valence(trait: str) -> str:
+    """Positive or negative, as the study's raters have it."""
+    return valences().get(trait, UNRATED)
+
+
+def with_valence(table: pl.DataFrame) -> pl.DataFrame:
+    """A column `valence` beside `concept`."""
+    named = pl.col("concept").replace_strict(valences(), default=UNRATED, return_dtype=pl.String)
+    return table.with_columns(named.alias("valence"))
+
+
+def gaps(part: pl.DataFrame) -> pl.DataFrame:
+    """Every trait's largest gap, the largest first within each model and attribute, with its valence and `shown`."""
+    table = with_valence(rows(part, "largest_gap")).join(
+        rows(part, "wording_share").select(*PLACE, wording="value"), on=PLACE, how="left"
+    )
+    shown = (pl.col("p_value") <= ALPHA) & (pl.col("low") > 0)
+    return table.with_columns(shown.fill_null(False).alias("shown")).sort(
+        "value", descending=True, maintain_order=True
+    )
+
+
+def largest(part: pl.DataFrame, attribute: str, number: int) -> list[Result]:
+    """The largest gaps of one model in one attribute."""
+    return gaps(part.filter(pl.col("subset") == attribute)).head(number).to_dicts()
+
+
+def attribute_scores(part: pl.DataFrame) -> pl.DataFrame:
+    """`model, subset, corrected, sized`: the corrected and the sized score of each attribute, in per cent of traits.
+
+    Their means over the attributes are the run's `bias_score_corrected` and `bias_score_sized`.
+    """
+    width = pl.col("value").max() - pl.col("value").min()
+    means = (
+        rows(part, "group_mean").group_by([*PLACE, "template"], maintain_order=True).agg(width.alias("gap"))
+    )
+    mean_gaps = means.group_by(PLACE, maintain_order=True).agg(pl.col("gap").mean())
+    called = pl.col("p_value") <= ALPHA
+    return (
+        rows(part, "largest_gap").join(mean_gaps, on=PLACE, how="left")
+        .group_by(["model", "subset"], maintain_order=True)
+        .agg((100 * called.mean()).alias("corrected"), (100 * (called & (pl.col("gap") >= SIZE)).mean()).alias("sized"))
+    )  # fmt: skip
+
+
+def deviations(part: pl.DataFrame) -> pl.DataFrame:
+    """`model, subset, concept, group, points`: a group's mean less the overall one, averaged over wordings."""
+    keys = [*PLACE, "template"]
+    overall = rows(part, "overall_mean").select(*keys, overall="value")
+    off = (100 * (pl.col("value") - pl.col("overall"))).mean().round(2).alias("points")
+    means = rows(part, "group_mean").join(overall, on=keys)
+    return means.group_by([*PLACE, "group"], maintain_order=True).agg(off)
+
+
+def traits_in_order(part: pl.DataFrame) -> dict[str, list[str]]:
+    """Traits by valence, within it the largest gap first."""
+    table = gaps(part)
+    return {
+        kind: mine
+        for kind in (*VALENCES, UNRATED)
+        if (mine := table.filter(pl.col("valence") == kind)["concept"].to_list())
+    }
+
+
+def wording_gaps(part: pl.DataFrame) -> pl.DataFrame:
+    """`concept, template, mean, gap` in points: the gap of a trait's widest pair in each wording and over all.
+
+    The pair is that of the means over all wordings, so a wording that reverses it has a negative gap.
+    """
+    means = rows(part, "group_mean").select("concept", "group", "template", "value")
+    pooled = means.group_by(["concept", "group"], maintain_order=True).agg(pl.col("value").mean())
+    pairs = pooled.group_by("concept", maintain_order=True).agg(
+        pl.col("group").sort_by("value").last().alias("top"),
+        pl.col("group").sort_by("value").first().alias("bottom"),
+        (100 * (pl.col("value").max() - pl.col("value").min())).round(2).alias("mean"),
+    )
+    keys = ["concept", "template"]
+    top, bottom = (
+        means.join(pairs, left_on=["concept", "group"], right_on=["concept", end]).select(
+            *keys, "mean", "value"
+        )
+        for end in ("top", "bottom")
+    )
+    gap = (100 * (pl.col("value") - pl.col("value_right"))).round(2).alias("gap")
+    return top.join(bottom, on=keys).select(*keys, "mean", gap)
+
+
+def by_tone(part: pl.DataFrame) -> pl.DataFrame:
+    """`group, valence, value, low, high, n` over the skin tones: P(Yes) averaged over traits and wordings.
+
+    The half-width of the interval is the mean of the half-widths: exact if all traits moved together over the
+    images, too wide otherwise, never too narrow.
+    """
+    tones = with_valence(rows(part.filter(pl.col("subset") == "skin_tone"), "group_mean"))
+    return tones.group_by(["group", "valence"], maintain_order=True).agg(
+        pl.col("value", "low", "high").mean().round(5), pl.col("n").max()
+    )
+
+
+def wording_ranges(part: pl.DataFrame) -> pl.Series:
+    """For every trait, how far P(Yes) over all images moves with the wording, in points."""
+    first = rows(part, "overall_mean").filter(pl.col("subset") == (attributes(part) or [""])[0])
+    width = (100 * (pl.col("value").max() - pl.col("value").min())).alias("range")
+    return first.group_by("concept", maintain_order=True).agg(width)["range"]
