@@ -110,8 +110,17 @@ def test_data_verify_names_what_is_damaged(people: Callable[..., Path]):
 
 @pytest.mark.real
 def test_scores_made_elsewhere_are_measured(data: Path, golden: Path, tmp_path: Path):
-    arguments = ["measure", "apa", "--scores", golden / "logits_mayors.npy", "--scores", golden / "logits_actors.npy"]
-    answer = json.loads(invoke(*arguments, "--data", data, "--out", tmp_path, "--draws", 100, "--compat", "--json"))
+    arguments = [
+        "measure",
+        "apa",
+        "--scores",
+        golden / "logits_mayors.npy",
+        "--scores",
+        golden / "logits_actors.npy",
+    ]
+    answer = json.loads(
+        invoke(*arguments, "--data", data, "--out", tmp_path, "--draws", 100, "--compat", "--json")
+    )
     values = {(r["metric"], r["subset"], r["concept"]): r["value"] for r in answer["results"]}
     assert values["apa.association", "mayors", "occupation"] == 0.29296875
     assert values["apa.association", "actors", "category"] == 0.70947265625
@@ -124,6 +133,7 @@ def test_scores_made_elsewhere_are_measured(data: Path, golden: Path, tmp_path: 
     [
         (["audit", "--by", "gender"], "--by goes with --prompts"),
         (["audit", "--prompts", "x.csv"], "--dataset"),
+        (["audit", "--traits", "x.csv"], "--benchmark gras"),
         (["data", "fetch", "apa"], "--data DIR"),
     ],
 )
@@ -132,9 +142,29 @@ def test_options_that_do_not_go_together_are_refused(arguments: list[str], messa
         RUN.invoke(app, arguments, catch_exceptions=False)
 
 
+@pytest.mark.real
+def test_own_traits_and_wordings_are_previewed_and_measured(data: Path, tmp_path: Path):
+    (tmp_path / "traits.csv").write_text("trait,valence\nkind,positive\ncold,negative\n")
+    (tmp_path / "words.csv").write_text("template,text\nplain,Is this person {}?\n")
+    own = ["--traits", tmp_path / "traits.csv", "--templates", tmp_path / "words.csv", "--data", data]
+    rows = json.loads(invoke("list", "prompts", "-b", "gras", *own, "--json"))
+    assert [row["text"] for row in rows] == ["Is this person kind?", "Is this person cold?"]
+    images = pl.read_csv(data / "gras" / "selected_images_fairface.csv")["file"][:200]
+    scores = pl.DataFrame({"file": images, "kind|plain": pl.Series(range(200)) / 200, "cold|plain": 0.5})
+    scores.write_csv(tmp_path / "scores.csv")
+    answer = json.loads(
+        invoke(
+            "measure", "gras", "--scores", tmp_path / "scores.csv", *own, "--out", tmp_path / "run", "--json"
+        )
+    )
+    assert {row["concept"] for row in answer["results"] if row["metric"] == "gras.welch"} == {"kind", "cold"}
+
+
 def beholder(*arguments: str) -> subprocess.CompletedProcess[str]:
     code = "from beholder.cli import main; main()"
-    return subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False)
+    return subprocess.run(
+        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False
+    )
 
 
 def test_an_error_is_a_message_and_not_a_traceback(tmp_path: Path):

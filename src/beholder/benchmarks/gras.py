@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 
 from beholder.benchmarks.benchmark import Benchmark, Matrices, MeasureOptions, MetricInfo
 from beholder.benchmarks.gras_groups import (
@@ -23,7 +24,14 @@ from beholder.benchmarks.rows import PROBABILITY, REFUSAL, join, refusal_rows
 from beholder.datasets.dataset import Dataset
 from beholder.metrics.group_tests import friedman, omega_squared, repeated_measures_anova
 from beholder.metrics.multiplicity import holm
-from beholder.prompts.gras import VALENCES, YES_OR_NO, gras_prompts, gras_statements, released_instruction
+from beholder.prompts.gras import (
+    TEMPLATES,
+    VALENCES,
+    YES_OR_NO,
+    gras_prompts,
+    gras_statements,
+    released_instruction,
+)
 from beholder.results import Row
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.scores.task import Task
@@ -32,19 +40,6 @@ SIZE = 0.01
 """The smallest mean gap that counts in the sized score: one point of P(Yes)."""
 NORMAL = 1.959963984540054
 PERCENT, STATISTIC, SHARE = "per cent", "statistic", "share of variance"
-
-
-def gras_tasks(dataset: Dataset) -> list[Task]:
-    """One sheet: every image, every trait in every wording."""
-    return [Task("gras", dataset, gras_prompts())]
-
-
-def gras_statement_tasks(dataset: Dataset) -> list[Task]:
-    """For models that match pictures with texts: every statement, and every statement denied."""
-    return [
-        Task("gras/said", dataset, gras_statements()),
-        Task("gras/denied", dataset, gras_statements(denied=True)),
-    ]
 
 
 def _measure(matrices: Matrices, options: MeasureOptions) -> Iterator[Row]:
@@ -301,27 +296,45 @@ METRICS = {
     "gras.refusal_share": REFUSAL,
 }
 
-GRAS = Benchmark(
-    name="gras",
-    title="GRAS: traits by gender, race, age and skin tone",
-    question="Which of 100 traits does the model see more in some groups than in others?",
-    study="GRAS, ask me again differently (2025)",
-    datasets=("gras",),
-    tasks=gras_tasks,
-    statements=gras_statement_tasks,
-    measures=(_measure,),
-    metrics=METRICS,
-    instruction=YES_OR_NO,
-    compat_instruction=released_instruction,
-    subset_attribute="race",
-    published=("gras_scores",),
-    limitations=(
-        "With thousands of images nearly every difference is significant: the published score saturates near 100. "
-        "Read the gaps in points.",
-        "The published score is not 0 without bias: five tests a trait at 0.05 call up to 22.6 of 100 traits biased.",
-        "A model that matches pictures with texts cannot be asked: its numbers are shares of belief on a statement "
-        "against its denial, a variant of ours and not the published measure.",
-        "Race, gender, age and skin tone are perceived labels, of annotators or of a classifier.",
-        "The named pair is the widest of several: its interval is for that pair and does not allow for the choice.",
-    ),
+LIMITATIONS = (
+    "With thousands of images nearly every difference is significant: the published score saturates near 100. "
+    "Read the gaps in points.",
+    "The published score is not 0 without bias: five tests a trait at 0.05 call up to 22.6 of 100 traits biased.",
+    "A model that matches pictures with texts cannot be asked: its numbers are shares of belief on a statement "
+    "against its denial, a variant of ours and not the published measure.",
+    "Race, gender, age and skin tone are perceived labels, of annotators or of a classifier.",
+    "The named pair is the widest of several: its interval is for that pair and does not allow for the choice.",
 )
+
+
+def gras_benchmark(traits: pl.DataFrame | None = None, templates: Mapping[str, str] = TEMPLATES) -> Benchmark:
+    """GRAS with the study's traits and wordings, or with a user's own."""
+
+    def questions(dataset: Dataset) -> list[Task]:
+        """One sheet: every image, every trait in every wording."""
+        return [Task("gras", dataset, gras_prompts(traits, templates))]
+
+    def statements(dataset: Dataset) -> list[Task]:
+        """For models that match pictures with texts: every statement, and every statement denied."""
+        said, denied = (gras_statements(traits, denied=no) for no in (False, True))
+        return [Task("gras/said", dataset, said), Task("gras/denied", dataset, denied)]
+
+    return Benchmark(
+        name="gras",
+        title="GRAS: traits by gender, race, age and skin tone",
+        question="Which traits does the model see more in some groups than in others?",
+        study="GRAS, ask me again differently (2025)",
+        datasets=("gras",),
+        tasks=questions,
+        statements=statements,
+        measures=(_measure,),
+        metrics=METRICS,
+        instruction=YES_OR_NO,
+        compat_instruction=released_instruction,
+        subset_attribute="race",
+        published=("gras_scores",),
+        limitations=LIMITATIONS,
+    )
+
+
+GRAS = gras_benchmark()

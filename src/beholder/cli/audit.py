@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import typer
 
+from beholder.cli.choice import TEMPLATES_HELP, TRAITS_HELP, OwnWords, chosen_benchmarks
 from beholder.cli.console import bar, err, out, say_json, set_verbosity
-
-if TYPE_CHECKING:
-    from beholder.benchmarks.benchmark import Benchmark
-
 
 WHAT, WHERE, MODEL, NUMBERS = (
     "What is audited",
@@ -42,7 +37,7 @@ def audit_command(
         None,
         "--benchmark",
         "-b",
-        help="apa, pfi (repeatable). Default: apa, and pfi too where --data is given.",
+        help="apa, pfi, gras (repeatable). Default: apa, and pfi too where --data is given.",
         rich_help_panel=WHAT,
     ),
     data: Path = typer.Option(
@@ -63,6 +58,8 @@ def audit_command(
     by: list[str] = typer.Option(
         None, help="With --prompts: attribute whose groups are told apart (repeatable).", rich_help_panel=WHAT
     ),
+    traits: Path = typer.Option(None, help=TRAITS_HELP, rich_help_panel=WHAT),
+    templates: Path = typer.Option(None, help=TEMPLATES_HELP, rich_help_panel=WHAT),
     limit: int = typer.Option(
         None, min=1, help="At most so many images of each branch.", rich_help_panel=WHAT
     ),
@@ -126,7 +123,8 @@ def audit_command(
     from beholder.scores.progress import silent
 
     set_verbosity(quiet=quiet, verbose=verbose)
-    chosen = chosen_benchmarks(benchmark or [], prompts, by or [], data=data, dataset=dataset)
+    own = OwnWords(prompts, by or (), traits, templates)
+    chosen = chosen_benchmarks(benchmark or [], own, data=data, dataset=dataset)
     options = AuditOptions(
         out=output, store=store_folder(store), data=data, dataset=dataset, limit=limit,
         load=LoadOptions(
@@ -150,28 +148,6 @@ def audit_command(
         print_summary(run, out)
     if not quiet:
         err.print(f"Report: {(output / 'report.html').resolve()}", markup=False, soft_wrap=True)
-
-
-def chosen_benchmarks(
-    names: list[str], prompts: Path | None, by: list[str], *, data: Path | None, dataset: str | None
-) -> Sequence[str | Benchmark]:
-    """The named ones, the user's own prompts, or what makes sense with the data at hand."""
-    from beholder.benchmarks import BENCHMARKS
-    from beholder.benchmarks.custom import custom_benchmark
-    from beholder.errors import UsageError
-    from beholder.prompts.prompt_set import read_prompts
-
-    if prompts is not None:
-        if names or not dataset:
-            raise UsageError(
-                "--prompts makes a benchmark of its own: give it --dataset NAME or folder:PATH, and no --benchmark."
-            )
-        return [custom_benchmark(read_prompts(prompts), by=by)]
-    if by:
-        raise UsageError("--by goes with --prompts.")
-    for name in names:
-        BENCHMARKS[name]
-    return names or (["apa", "pfi"] if data and dataset is None else ["apa"])
 
 
 def store_folder(option: Path | None) -> Path:

@@ -9,6 +9,7 @@ import typer
 from rich.markup import escape
 from rich.table import Column, Table
 
+from beholder.cli.choice import TEMPLATES_HELP, TRAITS_HELP, OwnWords, chosen_benchmark
 from beholder.cli.console import out, say_json
 
 app = typer.Typer(help="List what Beholder knows by name.", no_args_is_help=True)
@@ -92,18 +93,17 @@ def prompts(
     data: Path = typer.Option(
         None, "--data", envvar="BEHOLDER_DATA", help="Folder of the data sets, to list the names too."
     ),
+    traits: Path = typer.Option(None, help=TRAITS_HELP),
+    templates: Path = typer.Option(None, help=TEMPLATES_HELP),
     as_json: bool = AS_JSON,
 ) -> None:
     """The prompts of a benchmark (with the names where its data is at hand), or of a file of your own."""
     from beholder.audit import open_tasks
-    from beholder.benchmarks import BENCHMARKS
     from beholder.prompts.prompt_set import read_prompts
 
-    sets = (
-        [read_prompts(file)]
-        if file
-        else [task.prompts for task in open_tasks(BENCHMARKS[benchmark], data=data)]
-    )
+    own = OwnWords(traits=traits, templates=templates)
+    tasks = [] if file else open_tasks(chosen_benchmark(benchmark, own), data=data)
+    sets = [read_prompts(file)] if file else [task.prompts for task in tasks]
     show(
         [{"set": each.name, **row} for each in sets for row in each.table.drop("prompt_id").to_dicts()],
         as_json,

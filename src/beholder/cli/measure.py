@@ -8,11 +8,12 @@ from pathlib import Path
 import typer
 
 from beholder.cli.audit import COMPAT
+from beholder.cli.choice import TEMPLATES_HELP, TRAITS_HELP, OwnWords, chosen_benchmark
 from beholder.cli.console import err, out, say_json, set_verbosity
 
 
 def measure_command(
-    benchmark: str = typer.Argument(..., help="apa or pfi; `beholder list benchmarks` names them all."),
+    benchmark: str = typer.Argument(..., help="apa, pfi or gras; `beholder list benchmarks` names them all."),
     scores: list[Path] = typer.Option(
         ...,
         "--scores",
@@ -27,6 +28,8 @@ def measure_command(
         Path("beholder-run"), "--out", "-o", help="Run folder for results and report."
     ),
     model: str = typer.Option("imported", "--model", help="What to call the model behind the scores."),
+    traits: Path = typer.Option(None, help=TRAITS_HELP),
+    templates: Path = typer.Option(None, help=TEMPLATES_HELP),
     compat: bool = typer.Option(False, "--compat", help=COMPAT),
     draws: int = typer.Option(2000, min=100, help="Bootstrap draws behind every interval."),
     seed: int = typer.Option(20260801, help="Seed of the bootstrap."),
@@ -35,7 +38,6 @@ def measure_command(
 ) -> None:
     """Measure scores made elsewhere: a subset is measured as far as it goes, and the output says what was left out."""
     from beholder.audit import AuditOptions, measure_scores
-    from beholder.benchmarks import BENCHMARKS
     from beholder.benchmarks.benchmark import MeasureOptions
     from beholder.report.terminal import print_summary
 
@@ -44,7 +46,12 @@ def measure_command(
     options = AuditOptions(
         out=output, store=Path(), data=data, dataset=dataset, measure=measure, command=sys.argv[1:]
     )
-    run = measure_scores(BENCHMARKS[benchmark], scores, options, model=model)
+    run = measure_scores(
+        chosen_benchmark(benchmark, OwnWords(traits=traits, templates=templates)),
+        scores,
+        options,
+        model=model,
+    )
     if as_json:
         say_json({"results": run.results.to_dicts(), "left_out": run.record.left_out})
     elif not quiet:

@@ -1,0 +1,61 @@
+"""Which benchmark a command line means: named ones, a named one with own words, or own prompts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from beholder.errors import UsageError
+
+if TYPE_CHECKING:
+    from beholder.benchmarks.benchmark import Benchmark
+
+TRAITS_HELP = "With gras: own traits (a table with the columns trait and valence)."
+TEMPLATES_HELP = (
+    "With gras: own wordings (a table with the columns template and text, in which {} is the trait)."
+)
+
+
+@dataclass(frozen=True)
+class OwnWords:
+    """Files with a user's own words."""
+
+    prompts: Path | None = None
+    by: Sequence[str] = ()
+    traits: Path | None = None
+    templates: Path | None = None
+
+
+def chosen_benchmarks(
+    names: list[str], own: OwnWords, *, data: Path | None, dataset: str | None
+) -> list[Benchmark]:
+    """The named ones, the user's own prompts, or what makes sense with the data at hand."""
+    from beholder.benchmarks.custom import custom_benchmark
+    from beholder.prompts.prompt_set import read_prompts
+
+    if own.prompts is not None:
+        if names or not dataset:
+            raise UsageError(
+                "--prompts makes a benchmark of its own: give it --dataset NAME or folder:PATH, and no --benchmark."
+            )
+        return [custom_benchmark(read_prompts(own.prompts), by=own.by)]
+    if own.by:
+        raise UsageError("--by goes with --prompts.")
+    names = names or (["apa", "pfi"] if data and dataset is None else ["apa"])
+    if (own.traits or own.templates) and "gras" not in names:
+        raise UsageError("--traits and --templates go with --benchmark gras.")
+    return [chosen_benchmark(name, own) for name in names]
+
+
+def chosen_benchmark(name: str, own: OwnWords) -> Benchmark:
+    """A benchmark by name, with the user's own traits and wordings where it takes them."""
+    from beholder.benchmarks import BENCHMARKS
+    from beholder.benchmarks.gras import gras_benchmark
+    from beholder.prompts.gras import TEMPLATES, read_templates, read_traits
+
+    if name != "gras" or not (own.traits or own.templates):
+        return BENCHMARKS[name]
+    traits = read_traits(own.traits) if own.traits else None
+    return gras_benchmark(traits, read_templates(own.templates) if own.templates else TEMPLATES)
