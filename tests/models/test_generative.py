@@ -316,6 +316,14 @@ def test_only_models_that_answer_in_words_are_quantised(tiny_model: Folders) -> 
         load_model(str(tiny_model("clip")), LoadOptions(precision="int8"))
 
 
+def test_phi4_without_its_weights_for_pictures_is_refused(tmp_path: Path) -> None:
+    config = {"model_type": "phi4_multimodal", "architectures": ["Phi4MultimodalForCausalLM"]}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    (tmp_path / "vision-lora").mkdir()
+    with pytest.raises(ModelError, match=r"(?s)vision-lora.*Merge them"):
+        load_model(str(tmp_path))
+
+
 def test_deepseek_vl2_is_sent_to_a_server(tmp_path: Path) -> None:
     config = {"model_type": "deepseek_vl_v2", "architectures": ["DeepseekVLV2ForCausalLM"]}
     (tmp_path / "config.json").write_text(json.dumps(config))

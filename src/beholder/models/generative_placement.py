@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 from beholder.errors import MissingExtra, ModelError
@@ -101,3 +102,14 @@ def refuse_unserved(model_type: str | None, folder: Any) -> None:
             f"{folder} is a DeepSeek-VL2, which transformers {transformers.__version__} does not have.\n"
             "Serve it (with vLLM or SGLang, for one) and audit it there: beholder audit openai:MODEL@URL."
         )
+    if model_type == "phi4_multimodal" and _unmerged(Path(folder)):
+        raise ModelError(
+            f"{folder} is a Phi-4-multimodal whose low-rank weights for pictures lie apart (vision-lora): without "
+            "them it would answer as if it had hardly learned to see.\nMerge them (with peft) and name the folder "
+            "of the merged model, or serve it: beholder audit openai:MODEL@URL."
+        )
+
+
+def _unmerged(folder: Path) -> bool:
+    """Whether the weights are as published: in a snapshot of the hub, or with the low-rank weights beside them."""
+    return (folder / "vision-lora").is_dir() or "snapshots" in folder.parts
