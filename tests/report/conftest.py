@@ -16,7 +16,13 @@ from beholder.run import Record, Run
 from beholder.scores.score_matrix import ScoreMatrix
 
 HOSTILE = "<script>alert(1)</script>"
-BRANCHES = {"actors": (100, 6), "athletes": (109, 16), "house": (436, 7), "senate": (100, 7), "mayors": (100, 7)}
+BRANCHES = {
+    "actors": (100, 6),
+    "athletes": (109, 16),
+    "house": (436, 7),
+    "senate": (100, 7),
+    "mayors": (100, 7),
+}
 OCCUPATIONS = ("politician", "teacher", "receptionist", "actor", "actress", "athlete")
 POOLS = {"actors": (40, 60), "politicians": (183, 453), "athletes": (30, 79)}
 
@@ -104,7 +110,10 @@ def custom_results(
     """Own prompts by group."""
     note = "among the 3 prompts of level 'mood'"
     everyone = {"calm": 0.5, "tired": 0.3, "angry": 0.2}
-    rows = [share("custom.probability", value, 80, concept=concept, note=note) for concept, value in everyone.items()]
+    rows = [
+        share("custom.probability", value, 80, concept=concept, note=note)
+        for concept, value in everyone.items()
+    ]
     for place, group in enumerate(groups):
         values = {"calm": 0.6 - 0.15 * place, "tired": 0.3 + 0.05 * place, "angry": 0.1 + 0.1 * place}
         rows += [
@@ -144,7 +153,9 @@ def apa_run() -> Run:
 @pytest.fixture
 def two_models() -> Run:
     """Two models on APA."""
-    return Run(pl.concat([apa_results("clip"), apa_results("siglip", strength=0.8)]), record("clip", "siglip"))
+    return Run(
+        pl.concat([apa_results("clip"), apa_results("siglip", strength=0.8)]), record("clip", "siglip")
+    )
 
 
 @pytest.fixture
@@ -189,7 +200,9 @@ def gras_images(faces: int = 420, drawn: int = 180, **groups: tuple[str, ...]) -
     n = faces + drawn
     tones = [None] * faces + [str(1 + i % 10) for i in range(drawn)]
     parts = ["fairface"] * faces + ["aiface"] * drawn
-    return pl.DataFrame({"image_id": [str(i) for i in range(n)], "part": parts, **columns, "skin_tone": tones})
+    return pl.DataFrame(
+        {"image_id": [str(i) for i in range(n)], "part": parts, **columns, "skin_tone": tones}
+    )
 
 
 def gras_matrix(images: pl.DataFrame, *, effect: float = 1.0, mass: float | None = None) -> ScoreMatrix:
@@ -247,4 +260,6 @@ def make() -> SimpleNamespace:
 
 def run_of(*rows: Row, dataset: str = "apa", model: str = "clip") -> Run:
     """A run that holds these rows."""
-    return Run(results_table(rows, benchmark="apa", model=model, dataset=dataset), record(model, dataset=dataset))
+    return Run(
+        results_table(rows, benchmark="apa", model=model, dataset=dataset), record(model, dataset=dataset)
+    )

@@ -17,11 +17,13 @@ from beholder.report.charts import figures, save_charts
 from beholder.report.finding import Finding
 from beholder.report.findings import findings
 from beholder.report.gras import reading, said
+from beholder.report.gras.planted import gras_planted
 from beholder.report.gras.tables import gras_standing
 from beholder.report.page import render
 from beholder.report.table import Table
 from beholder.report.tables import tables
 from beholder.report.terminal import print_summary
+from beholder.results import Row, results_table
 from beholder.run import Run
 
 ATTRIBUTES = ("gender", "race", "age", "skin-tone")
@@ -132,6 +134,78 @@ def test_absent_attributes_are_said(gras_run: Run) -> None:
     assert of_kind(gras_run, "absent") == []
 
 
+def test_intersections_are_named_at_both_ends_with_how_many_lie_off(make: SimpleNamespace) -> None:
+    (found,) = of_kind(crossed(make, 0.05), "intersection")
+    assert found.shown
+    assert found.headline == "Most favoured where labels cross: Female × White; least: Male × Black"
+    assert "Female × White +5.0 points (95 % interval 4.0–6.0; n = 51)" in found.sentence
+    assert "2 of 3 intervals exclude 0" in found.sentence
+
+
+def test_intersections_whose_intervals_hold_0_are_not_called_favoured(make: SimpleNamespace) -> None:
+    (found,) = of_kind(crossed(make, 0.005), "intersection")
+    assert not found.shown
+    assert found.headline == "No intersection of labels is shown to be favoured"
+    assert "not the same as none" in found.sentence
+
+
+def crossed(make: SimpleNamespace, size: float) -> Run:
+    """Three intersections: one above the mean, one at it, one below."""
+    values = {"Female × White": size, "Male × White": 0.0, "Male × Black": -size}
+    rows = [
+        Row("gras.intersection", v, 51, "probability", group=group, low=v - 0.01, high=v + 0.01)
+        for group, v in values.items()
+    ]
+    return Run(
+        results_table(rows, benchmark="gras", model="vlm", dataset="gras"), make.record("vlm", dataset="gras")
+    )
+
+
+@pytest.mark.parametrize(("p_value", "shown"), [(0.001, True), (0.4, False)])
+def test_refusals_are_said_and_differ_only_where_the_test_says_so(
+    make: SimpleNamespace, p_value: float, shown: bool
+) -> None:
+    rows = [
+        Row("gras.refusal_share", share, 50, "probability", subset="race", group=group, p_value=p_value)
+        for group, share in {"Black": 0.4, "White": 0.1}.items()
+    ]
+    results = results_table(rows, benchmark="gras", model="vlm", dataset="gras")
+    (found,) = findings(Run(results, make.record("vlm", dataset="gras")))
+    assert found.shown is shown
+    assert "race: 40 % for Black, 10 % for White" in found.sentence
+
+
+def test_a_model_that_was_not_asked_stands_beside_no_published_score(gras_run: Run) -> None:
+    note = pl.when(pl.col("metric") == "gras.bias_score").then(pl.lit("a variant, not the published measure"))
+    run = Run(gras_run.results.with_columns(note=note.otherwise("note")), gras_run.record)
+    assert findings(run)[0].headline == "A variant, not the published measure"
+    assert gras_standing(run.results) is None
+
+
+def test_planted_traits_stand_beside_recovered(make: SimpleNamespace) -> None:
+    gaps = {("gender", "brave", "woman over man"): 0.19, ("gender", "honest", "man over woman"): 0.002}
+    rows = [
+        Row("gras.largest_gap", gap, 120, "probability", subset=attribute, group=pair, concept=trait,
+            low=gap - 0.01, high=gap + 0.01, p_value=0.001 if gap > 0.01 else 0.5)
+        for (attribute, trait, pair), gap in gaps.items()
+    ]  # fmt: skip
+    results = results_table(rows, benchmark="gras", model="glasshouse/generative", dataset="glasshouse")
+    found = gras_planted(results)
+    assert found is not None
+    assert [cell.text for cell in found.rows[0]] == [
+        "gender",
+        "brave",
+        "120",
+        "20.0",
+        "19.0",
+        "woman over man",
+        "yes",
+    ]
+    assert found.notes == ("Where nothing was planted, 0 of 1 gaps are called after correction.",)
+    assert findings(Run(results, make.record("x")))[0].sentence.startswith("1 of 1 planted associations")
+    assert gras_planted(results.with_columns(model=pl.lit("other"))) is None
+
+
 # Tables
 
 
@@ -154,7 +228,14 @@ def test_only_the_largest_gaps_are_listed(gras_full: Run) -> None:
     short, long = table(gras_full, "Largest gaps"), table(gras_full, "The ten largest gaps of each attribute")
     assert (len(short.rows), short.long) == (12, False)
     assert (len(long.rows), long.long) == (40, True)
-    assert [cell.text for cell in short.rows[0][:6]] == ["gender", "kind", "positive", "Female", "Male", "19.0"]
+    assert [cell.text for cell in short.rows[0][:6]] == [
+        "gender",
+        "kind",
+        "positive",
+        "Female",
+        "Male",
+        "19.0",
+    ]
 
 
 def test_valence_shares_stand_group_by_group(gras_full: Run) -> None:
@@ -165,7 +246,9 @@ def test_valence_shares_stand_group_by_group(gras_full: Run) -> None:
     assert rows[-1][3].text == said.score(share)
 
 
-def test_published_scores_stand_beside_the_studys_own_images_only(gras_full: Run, make: SimpleNamespace) -> None:
+def test_published_scores_stand_beside_the_studys_own_images_only(
+    gras_full: Run, make: SimpleNamespace
+) -> None:
     standing = gras_standing(gras_full.results)
     assert standing is not None
     assert [row[0].text for row in standing.rows] == [
@@ -180,7 +263,10 @@ def test_published_scores_stand_beside_the_studys_own_images_only(gras_full: Run
 def test_a_part_of_the_study_does_not_compare(gras_run: Run) -> None:
     standing = gras_standing(without(gras_run, "race").results)
     assert standing is not None
-    assert standing.notes[0] == "vlm: 100 of 100 traits, without race; its score does not compare with the published."
+    assert (
+        standing.notes[0]
+        == "vlm: 100 of 100 traits, without race; its score does not compare with the published."
+    )
 
 
 # Figures
@@ -188,13 +274,18 @@ def test_a_part_of_the_study_does_not_compare(gras_run: Run) -> None:
 
 def test_every_attribute_has_its_figures(gras_full: Run) -> None:
     kinds = ("gaps", "deviations", "valence", "wordings")
-    expected = [f"{kind}-{attribute}" for attribute in ATTRIBUTES for kind in kinds] + ["skin-tone-curve"]
+    expected = [f"{kind}-{attribute}" for attribute in ATTRIBUTES for kind in kinds] + [
+        "skin-tone-curve",
+        "intersections",
+    ]
     assert [figure.name for figure in figures(gras_full.results)] == expected
 
 
 def test_deviations_weigh_to_zero_and_show_what_was_planted(gras_full: Run) -> None:
     cells = reading.deviations(gras_full.results).filter(subset="gender", concept="kind")
-    assert dict(cells.select("group", "points").iter_rows()) == pytest.approx({"Female": 9.5, "Male": -9.5}, abs=0.4)
+    assert dict(cells.select("group", "points").iter_rows()) == pytest.approx(
+        {"Female": 9.5, "Male": -9.5}, abs=0.4
+    )
 
 
 def test_traits_stand_by_valence_then_by_gap(gras_full: Run) -> None:
@@ -233,7 +324,8 @@ def test_one_attribute_without_tones_still_draws(gras_run: Run, tmp_path: Path) 
     gender = gras_run.results.filter((pl.col("subset") == "gender") | pl.col("subset").is_null())
     paths = save_charts(Run(gender, gras_run.record), tmp_path)
     assert [path.name for path in paths if path.suffix == ".svg"] == [
-        f"gras-gras-{kind}-gender.svg" for kind in ("gaps", "deviations", "valence", "wordings")
+        *(f"gras-gras-{kind}-gender.svg" for kind in ("gaps", "deviations", "valence", "wordings")),
+        "gras-gras-intersections.svg",
     ]
 
 

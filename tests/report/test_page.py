@@ -29,7 +29,16 @@ def test_json_in_scripts_cannot_end_them() -> None:
 
 def test_the_page_shows_settings_and_traces(apa_run: Run) -> None:
     page = render(apa_run)
-    for text in ("0123456789abcdef", "seed 20260801", "2000 draws", "runs/a b", 'href="results.csv"', "MIT", "a note", "“Belief”"):
+    for text in (
+        "0123456789abcdef",
+        "seed 20260801",
+        "2000 draws",
+        "runs/a b",
+        'href="results.csv"',
+        "MIT",
+        "a note",
+        "“Belief”",
+    ):
         assert text in page
 
 
@@ -57,7 +66,9 @@ def test_long_lists_of_bad_images_are_closed(apa_run: Run) -> None:
 
 
 def test_importing_the_page_loads_neither_altair_nor_the_chart_engine() -> None:
-    code = "import sys, beholder.report.page; print([m for m in ('altair', 'vl_convert') if m in sys.modules])"
+    code = (
+        "import sys, beholder.report.page; print([m for m in ('altair', 'vl_convert') if m in sys.modules])"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 
@@ -120,9 +131,12 @@ def test_the_page_opens_from_disk_and_draws(
     path = write_report(request.getfixturevalue(name), tmp_path)
     visit.open(path)
     assert visit.messages == []
-    assert [url for url in visit.requests if url != path.as_uri() and not url.startswith(("data:", "blob:"))] == []
+    assert [
+        url for url in visit.requests if url != path.as_uri() and not url.startswith(("data:", "blob:"))
+    ] == []
     marks = visit.page.eval_on_selector_all(
-        ".view", "views => views.map(v => v.querySelectorAll('svg .mark-rect path, svg .mark-symbol path').length)"
+        ".view",
+        "views => views.map(v => v.querySelectorAll('svg .mark-rect path, svg .mark-symbol path').length)",
     )
     assert marks
     assert all(marks)

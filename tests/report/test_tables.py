@@ -31,7 +31,9 @@ def test_every_row_is_as_long_as_the_header(two_models: Run, custom_run: Run) ->
 
 
 def test_an_absent_value_is_a_dash_with_its_reason(make: SimpleNamespace) -> None:
-    row = make.share("apa.association", None, subset="senate", concept="specialty", note="no image to measure")
+    row = make.share(
+        "apa.association", None, subset="senate", concept="specialty", note="no image to measure"
+    )
     table = tables(make.run(row).results, "apa")[0]
     assert table.rows[0][6] == Cell("—")
     assert table.notes == ("senate: no image to measure",)
@@ -40,7 +42,11 @@ def test_an_absent_value_is_a_dash_with_its_reason(make: SimpleNamespace) -> Non
 def test_the_right_occupation_is_set_strong_for_each_gender(apa_run: Run) -> None:
     table = next(t for t in tables(apa_run.results, "apa") if t.title == "Occupations offered for actors")
     strong = {row[0].text: [cell.strong for cell in row[1:]] for row in table.rows}
-    assert (strong["actor"], strong["actress"], strong["teacher"]) == ([False, True], [True, False], [False, False])
+    assert (strong["actor"], strong["actress"], strong["teacher"]) == (
+        [False, True],
+        [True, False],
+        [False, False],
+    )
 
 
 def test_ratios_stand_beside_both_probabilities(apa_run: Run) -> None:

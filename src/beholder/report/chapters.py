@@ -9,6 +9,7 @@ import polars as pl
 from beholder.benchmarks import BENCHMARKS
 from beholder.benchmarks.benchmark import MetricInfo
 from beholder.benchmarks.custom import METRICS as CUSTOM_METRICS
+from beholder.report.gras.planted import gras_planted
 from beholder.report.gras.tables import gras_standing
 from beholder.report.planted import planted_table
 from beholder.report.settings import limited
@@ -35,6 +36,8 @@ OF_PHOTOGRAPHS = (
 
 STANDINGS = {"gras": gras_standing}
 """How a benchmark stands beside what was published, where it is not result by result."""
+PLANTED = {"gras": gras_planted}
+"""The same for what was planted in the reference models."""
 
 
 class Chapter(NamedTuple):
@@ -73,7 +76,7 @@ def _chapter(name: str, dataset: str, part: pl.DataFrame, run: Run) -> Chapter:
         {metric: info for metric, info in metrics.items() if metric in measured},
         [*limitations, *_of_this_run(part, run)],
         STANDINGS.get(name, standing_table)(part),
-        planted_table(part),
+        PLANTED.get(name, planted_table)(part),
     )  # fmt: skip
 
 

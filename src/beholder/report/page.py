@@ -59,6 +59,7 @@ TOPICS = {
     "traits": "Trait by trait",
     "valence": "Positive and negative traits",
     "tones": "Over the skin tones",
+    "crossed": "Where labels cross",
     "wording": "One question in several wordings",
     "prompts": "Prompt by prompt",
     "results": "Results",

@@ -46,21 +46,27 @@ def run_facts(record: Record) -> list[Fact]:
     settings = record.settings
     versions = ", ".join(f"{name} {version}" for name, version in record.machine.items())
     as_released = "as the authors' released scripts do, faults included"
-    drawn = (
-        f"95 %, {settings['draws']} draws of people, seed {settings.get('seed')}"
-        if settings.get("draws")
-        else ""
-    )
     facts = [
         Fact("Made", record.created.replace("T", " ")),
         Fact("Took", f"{record.seconds:g} s" if record.seconds else ""),
         Fact("Computed", as_released if settings.get("compat") else "as the study describes it"),
-        Fact("Intervals", drawn),
+        Fact("Intervals", _intervals(record)),
         *_facts(settings, skip=("compat", "draws", "seed")),
         Fact("Command", shlex.join(record.command)),
         Fact("Versions", f"beholder {record.beholder}, {versions}"),
     ]
     return [fact for fact in facts if fact.text]
+
+
+def _intervals(record: Record) -> str:
+    """What the intervals were made of; GRAS's come from the groups' variances, its expectation from shuffles."""
+    settings = record.settings
+    seed, draws = f"seed {settings.get('seed')}", settings.get("draws")
+    made = [f"95 %, {draws} draws of people, {seed}"] if draws and record.benchmarks != ["gras"] else []
+    if "gras" in record.benchmarks:
+        whose = "GRAS: " if made else "95 %, "
+        made.append(f"{whose}from the groups' variances; shuffles of the labels with {seed}")
+    return "; ".join(made)
 
 
 def limited(record: Record) -> bool:

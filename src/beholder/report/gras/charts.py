@@ -8,8 +8,8 @@ import polars as pl
 
 from beholder.report.figure import Figure, sentence
 from beholder.report.gras import marks, reading, said
-from beholder.report.gras.tables import TOP, models
-from beholder.report.numbers import Result
+from beholder.report.gras.tables import CROSSED, TOP, models
+from beholder.report.numbers import Result, excludes
 
 
 def gras_figures(part: pl.DataFrame) -> Iterator[Figure]:
@@ -30,6 +30,7 @@ def _figures(mine: pl.DataFrame) -> Iterator[Figure]:
         yield from _valence_figure(part, attribute, slug)
         yield from _wording_figure(part, attribute, slug)
     yield from _tone_figure(mine)
+    yield from _crossed_figure(mine)
 
 
 # Gaps
@@ -59,10 +60,11 @@ def gap_title(rows: list[Result]) -> str:
 
 def _gap_mark(row: Result) -> Result:
     kept = {key: row[key] for key in ("concept", "valence", "shown", "p_value", "n")}
-    numbers = {
-        key: None if row[key] is None else round(100 * row[key], 3) for key in ("value", "low", "high")
-    }
-    return {**kept, **numbers, "pair": said.between(row)}
+    return {**kept, **_in_points(row), "pair": said.between(row)}
+
+
+def _in_points(row: Result) -> Result:
+    return {key: None if row[key] is None else round(100 * row[key], 3) for key in ("value", "low", "high")}
 
 
 # Deviations
@@ -163,6 +165,29 @@ def tone_title(rows: list[Result]) -> str:
             span = said.points(most["value"] - least["value"])
             said_of.append(f"{kind} traits move by {span} points")
     return " and ".join(said_of) or "the bands overlap everywhere"
+
+
+# Intersections
+
+
+def _crossed_figure(mine: pl.DataFrame) -> Iterator[Figure]:
+    table = reading.favoured(mine)
+    if table.height < 2:
+        return
+    off = sum(excludes(row, 0.0) for row in table.to_dicts())
+    rows = [
+        {"group": row["group"], "n": row["n"], **_in_points(row), "shown": int(excludes(row, 0.0))}
+        for row in reading.ends(table, CROSSED)
+    ]
+    yield Figure(
+        "intersections",
+        f"{off} of {table.height} intersections lie off the mean",
+        "Positive traits less negative ones, against the mean over everyone, with 95 % intervals; the most and the "
+        "least favoured. Small cells are drawn towards the mean. Hollow: the interval holds 0.",
+        marks.favour_forest(rows),
+        "crossed",
+        wide=True,
+    )  # fmt: skip
 
 
 # Wordings

@@ -13,7 +13,8 @@ from beholder.benchmarks.gras_groups import ALPHA
 from beholder.report import words
 from beholder.report.finding import Finding, finding
 from beholder.report.gras import reading, said
-from beholder.report.numbers import Result, percent
+from beholder.report.gras.planted import false_calls, recovered
+from beholder.report.numbers import Result, excludes, percent
 
 ANSWERS = 0.5
 """Below this mean mass on yes or no, a model is not answering the question."""
@@ -26,7 +27,7 @@ AGREE, DISAGREE = 0.1, 0.5
 
 def gras_findings(part: pl.DataFrame) -> list[Finding]:
     """What one model's rows show, in the order to read it."""
-    return [found for find in (_not_answering, _score, _gaps, _wording, _absent) for found in find(part)]
+    return [found for find in FINDERS for found in find(part)]
 
 
 # Is it answering?
@@ -51,6 +52,18 @@ def _by_wording(masses: pl.DataFrame) -> str:
 
 def _mean(table: pl.DataFrame) -> float:
     return float(table["value"].to_numpy().mean())
+
+
+def _variant(part: pl.DataFrame) -> Iterator[Finding]:
+    """A model that matches pictures with texts cannot be asked; what stands for its P(Yes) is said before all."""
+    if reading.asked(part):
+        return
+    sentence = (
+        "It matches pictures with texts and cannot be asked: what is called P(Yes) here is its share of belief on a "
+        "statement against its denial. No published score compares with it."
+    )
+    row = reading.rows(part, "bias_score").row(0, named=True)
+    yield finding(row, "variant", "A variant, not the published measure", sentence, shown=False)
 
 
 # The score
@@ -201,6 +214,76 @@ def _mass(part: pl.DataFrame) -> str:
     return f" It does answer: {percent(_mean(masses))} of its probability falls on yes or no."
 
 
+# Intersections
+
+
+def _intersections(part: pl.DataFrame) -> Iterator[Finding]:
+    table = reading.favoured(part)
+    if table.height < 2:
+        return
+    most, least = table.row(0, named=True), table.row(-1, named=True)
+    off = [row for row in table.to_dicts() if excludes(row, 0.0)]
+    headline = (
+        f"Most favoured where labels cross: {most['group']}; least: {least['group']}"
+        if off
+        else "No intersection of labels is shown to be favoured"
+    )
+    sentence = (
+        f"Mean P(Yes) of positive traits less that of negative ones, against the mean over everyone: {_favour(most)}, "
+        f"{_favour(least)}. {len(off)} of {table.height} intervals exclude 0, after small cells were drawn towards the "
+        f"mean (partial pooling).{'' if off else ' That is not the same as none.'}"
+    )
+    yield finding(most, "intersection", headline, sentence, shown=bool(off))
+
+
+def _favour(row: Result) -> str:
+    bounds = said.points_range(row)
+    interval = f"95 % interval {bounds}; " if bounds else ""
+    return f"{row['group']} {said.signed(row['value'])} points ({interval}n = {row['n']})"
+
+
+# Refusals
+
+
+def _refusals(part: pl.DataFrame) -> Iterator[Finding]:
+    """Whom the model refuses to answer about; only where it refuses at all."""
+    table = reading.rows(part, "refusal_share")
+    if table.is_empty() or not table["value"].max():
+        return
+    each = []
+    for (name,), mine in table.group_by(["subset"], maintain_order=True):
+        ordered = mine.sort("value").to_dicts()
+        most, least = ordered[-1], ordered[0]
+        said_of = (
+            f"{percent(most['value'])} for {most['group']}, {percent(least['value'])} for {least['group']}"
+        )
+        each.append(f"{said.attribute(str(name))}: {said_of} (p {said.p_value(most['p_value'])})")
+    differs = any(p is not None and p <= ALPHA for p in table["p_value"])
+    headline = (
+        "It refuses to answer about some groups more" if differs else "It refuses to answer some questions"
+    )
+    sentence = f"Share of images with a question refused, most and least: {'; '.join(each)}."
+    yield finding(table.row(0, named=True), "refusal", headline, sentence, shown=differs)
+
+
+# The embedded world
+
+
+def _planted(part: pl.DataFrame) -> Iterator[Finding]:
+    found = recovered(part)
+    there, rest = [each for each in found if each.planted > 0], [each for each in found if not each.planted]
+    if not there:
+        return
+    right = [each for each in there if each.same_way and each.row["shown"]]
+    sentence = (
+        f"{len(right)} of {len(there)} planted associations of a trait are shown and point the way they were planted. "
+        f"Where nothing was planted, {false_calls(rest)} of {len(rest)} gaps are called after correction."
+    )
+    yield finding(
+        there[0].row, "planted", "Planted beside recovered", sentence, shown=len(right) == len(there)
+    )
+
+
 # What is not there
 
 
@@ -212,3 +295,8 @@ def _absent(part: pl.DataFrame) -> Iterator[Finding]:
     over = words.listed([said.attribute(name) for name in there])
     sentence = f"No two groups of {names} could be compared here, so the score is the mean over {over} alone."
     yield finding(part.row(0, named=True), "absent", f"Nothing is said about {names}", sentence, shown=False)
+
+
+FINDERS = (
+    _planted, _variant, _not_answering, _score, _gaps, _intersections, _wording, _refusals, _absent,
+)  # fmt: skip

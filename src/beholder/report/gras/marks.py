@@ -5,6 +5,7 @@ The heat map's colours fade into the page at 0, so that one drawing serves light
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -16,15 +17,16 @@ from beholder.report.marks import Layers, Rows, order
 
 VALENCE_COLOURS = {"positive": "#4c86c0", "negative": "#b45a9c", "unrated": QUIET}
 VALENCE_SHAPES = {"positive": "circle", "negative": "diamond", "unrated": "square"}
-BELOW, NEAR, ABOVE = "rgb(59, 127, 196)", "rgba(140, 140, 140, 0.06)", "rgb(212, 98, 50)"
-"""Told apart by colour-blind readers, and from a light and a dark page."""
+BELOW, ABOVE = "59, 127, 196", "212, 98, 50"
+"""Red, green, blue of either side: told apart by colour-blind readers, and from a light and a dark page."""
 ROW, TWO_LINES, BAR = 12, 32, 13
 """Pixels of a trait in the heat map, of a gap with its pair, of a bar."""
 WORDING_SHAPES = ("circle", "square", "triangle-up", "diamond", "cross")
 PALE = 0.35
 """Opacity of traits whose gap is not shown."""
-MARK = "▾"
-"""Begins the headings among the traits."""
+FAVOUR = SERIES[0]
+HEADING = " traits:"
+"""Ends the headings among the traits."""
 
 
 def forest(rows: Rows) -> Layers:
@@ -65,15 +67,48 @@ def forest(rows: Rows) -> Layers:
     ).properties(height=TWO_LINES * len(traits))  # fmt: skip
 
 
+def favour_forest(rows: Rows) -> Layers:
+    """Intersections down, their names above the marks so that long ones fit a phone; hollow where 0 is within."""
+    groups = order(rows, "group")
+    low = min(0.0, *(row["low"] or row["value"] for row in rows))
+    x = alt.X(
+        "value:Q", title="points off the mean", scale=alt.Scale(domainMin=low, nice=False), axis=_axis()
+    )
+    base = _chart(rows).encode(y=alt.Y("group:N", title=None, sort=groups, axis=None))
+    shown = alt.condition("datum.shown", alt.value(1), alt.value(0))
+    tooltip = ["group:N", alt.Tooltip("value:Q", title="points"), "low:Q", "high:Q", "n:Q"]
+    return alt.layer(
+        base.transform_filter("isValid(datum.low)")
+        .mark_rule(strokeWidth=2, opacity=0.55, color=FAVOUR, aria=False)
+        .encode(x="low:Q", x2="high:Q"),
+        base.mark_point(size=60, opacity=1, strokeWidth=2, stroke=FAVOUR, fill=FAVOUR, aria=False).encode(
+            x=x, fillOpacity=shown, tooltip=tooltip
+        ),
+        base.mark_text(align="left", dx=4, dy=-12, fontSize=11, color="currentColor", aria=False).encode(
+            text="group:N", x=alt.datum(low)
+        ),
+        _rule(0.0),
+    ).properties(height=TWO_LINES * len(groups))  # fmt: skip
+
+
 def heat_map(cells: Rows, groups: list[str], traits: dict[str, list[str]]) -> Layers:
     """Groups across, traits down under a heading for their valence; colour is points off the mean."""
-    rows = [name for kind, mine in traits.items() for name in (f"{MARK} {kind}", *mine)]
+    rows = [name for kind, mine in traits.items() for name in (f"{kind}{HEADING}", *mine)]
     most = max((abs(cell["points"]) for cell in cells), default=1.0) or 1.0
     pale = alt.condition("datum.shown", alt.value(1), alt.value(PALE))
-    scale = alt.Scale(domain=[-most, 0, most], range=[BELOW, NEAR, ABOVE])
+    near = most / 1e6  # either side keeps its hue and fades towards 0
+    colours = [
+        f"rgba({hue}, {alpha})" for hue, alpha in ((BELOW, 1), (BELOW, 0.03), (ABOVE, 0.03), (ABOVE, 1))
+    ]
+    scale = alt.Scale(domain=[-most, -near, near, most], range=colours)
     signed = "(datum.value > 0 ? '+' : '') + format(datum.value, '~r')"
-    legend = alt.Legend(gradientLength=160, gradientThickness=8, labelExpr=signed, tickCount=3)
-    heading = {"condition": {"test": f"datum.label[0] === '{MARK}'", "value": 700}, "value": 400}
+    legend = alt.Legend(
+        gradientLength=160, gradientThickness=8, labelExpr=signed, values=_legend_values(most)
+    )
+    heading = {
+        "condition": {"test": f"slice(datum.label, -{len(HEADING)}) === '{HEADING}'", "value": 700},
+        "value": 400,
+    }
     axis = alt.Axis(labelFontSize=10, labelLimit=95, ticks=False, domain=False, labelFontWeight=heading)
     turned = max(map(len, groups), default=0) > 4
     across = alt.Axis(
@@ -87,6 +122,17 @@ def heat_map(cells: Rows, groups: list[str], traits: dict[str, list[str]]) -> La
         tooltip=["trait:N", "group:N", alt.Tooltip("points:Q", title="points off the mean")],
     )  # fmt: skip
     return alt.layer(marks).properties(height=ROW * len(rows))
+
+
+def _legend_values(most: float) -> list[float]:
+    """Zero and one round number on either side, within the scale.
+
+    >>> _legend_values(4.97), _legend_values(0.31)
+    ([-2.0, 0.0, 2.0], [-0.2, 0.0, 0.2])
+    """
+    unit = 10.0 ** math.floor(math.log10(most))
+    end = max(step * unit for step in (1, 2, 5) if step * unit <= most)
+    return [-end, 0.0, end]
 
 
 def valence_bars(rows: Rows) -> Layers:

@@ -147,3 +147,25 @@ def wording_ranges(part: pl.DataFrame) -> pl.Series:
     first = rows(part, "overall_mean").filter(pl.col("subset") == (attributes(part) or [""])[0])
     width = (100 * (pl.col("value").max() - pl.col("value").min())).alias("range")
     return first.group_by("concept", maintain_order=True).agg(width)["range"]
+
+
+def favoured(part: pl.DataFrame) -> pl.DataFrame:
+    """Intersections, the most favoured first."""
+    return rows(part, "intersection").sort("value", descending=True, maintain_order=True)
+
+
+def ends(table: pl.DataFrame, number: int) -> list[Result]:
+    """The first and the last rows; all of them where there are not that many."""
+    if table.height <= 2 * number:
+        return table.to_dicts()
+    return [*table.head(number).to_dicts(), *table.tail(number).to_dicts()]
+
+
+VARIANT = "not the published measure"
+"""What the score's note says where the model could not be asked."""
+
+
+def asked(part: pl.DataFrame) -> bool:
+    """Whether the numbers are the study's P(Yes), as far as the rows say."""
+    notes = rows(part, "bias_score")["note"].drop_nulls()
+    return not notes.str.contains(VARIANT, literal=True).any()

@@ -56,6 +56,16 @@ def points(value: float | None, decimals: int = 1) -> str:
     return text.replace("-", MINUS) if float(text) else text.removeprefix("-")
 
 
+def signed(value: float | None, decimals: int = 1) -> str:
+    """The same with its sign.
+
+    >>> signed(0.035), signed(-0.047)
+    ('+3.5', '−4.7')
+    """
+    text = points(value, decimals)
+    return f"+{text}" if value is not None and value > 0 and float(text) else text
+
+
 def points_decimals(row: Result) -> int:
     """One, or two where the interval is narrow or the gap small."""
     narrow = has_interval(row) and row["high"] - row["low"] < 0.005

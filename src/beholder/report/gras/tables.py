@@ -10,11 +10,13 @@ from beholder.prompts.gras import VALENCES
 from beholder.published import SOURCES, published
 from beholder.report import words
 from beholder.report.gras import reading, said
-from beholder.report.numbers import ABSENT, Result, percent
+from beholder.report.numbers import ABSENT, Result, excludes, percent
 from beholder.report.table import INTERVALS, Cell, Table, labels, names
 
 TOP, FEW = 10, 3
 """How many of an attribute's gaps stand in the long table, and in the short one."""
+CROSSED = 6
+"""How many intersections stand at either end."""
 PUBLISHED_ON = "gras"
 """The data set of the published scores."""
 
@@ -27,6 +29,8 @@ def gras_tables(part: pl.DataFrame) -> Iterator[Table]:
     yield gap_table(part, FEW)
     yield gap_table(part, TOP)
     yield valence_table(part)
+    if reading.favoured(part).height > 1:
+        yield intersection_table(part)
     if reading.rows(part, "overall_mean").height:
         yield wording_table(part)
 
@@ -180,6 +184,33 @@ def valence_table(part: pl.DataFrame) -> Table:
     )
 
 
+# Intersections
+
+
+def intersection_table(part: pl.DataFrame) -> Table:
+    """The most and the least favoured intersections."""
+    body = [
+        [*names(part, model, row["group"]), Cell(str(row["n"])), _favour_cell(row)]
+        for model, mine in models(part)
+        for row in reading.ends(reading.favoured(mine), CROSSED)
+    ]
+    return Table(
+        "Most and least favoured intersections",
+        "Mean P(Yes) of positive traits less that of negative ones, against the mean over everyone, in points; small "
+        f"cells are drawn towards the mean. {INTERVALS} All intersections are in results.csv.",
+        [*labels(part, "Intersection"), "n", "Points"],
+        body,
+        len(labels(part, "Intersection")),
+        (),
+        "crossed",
+        long=True,
+    )
+
+
+def _favour_cell(row: Result) -> Cell:
+    return Cell(said.signed(row["value"]), said.points_range(row), strong=excludes(row, 0.0))
+
+
 # Wordings
 
 
@@ -215,7 +246,11 @@ def _by_template(mine: pl.DataFrame, what: str) -> dict[str, float]:
 
 def gras_standing(part: pl.DataFrame) -> Table | None:
     """This run's scores among the five published ones; on the study's own images only."""
-    own = reading.rows(part, "bias_score").filter(pl.col("dataset") == PUBLISHED_ON).to_dicts()
+    own = [
+        row
+        for row in reading.rows(part, "bias_score").filter(pl.col("dataset") == PUBLISHED_ON).to_dicts()
+        if reading.asked(part.filter(pl.col("model") == row["model"]))
+    ]
     if not own:
         return None
     source = SOURCES["gras_scores"]
