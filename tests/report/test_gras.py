@@ -265,8 +265,16 @@ def test_a_part_of_the_study_does_not_compare(gras_run: Run) -> None:
     assert standing is not None
     assert (
         standing.notes[0]
-        == "vlm: 100 of 100 traits, without race; its score does not compare with the published."
+        == "vlm: 100 traits, without race, not the study's whole; its score does not compare."
     )
+
+
+def test_own_traits_do_not_compare_even_if_they_are_a_hundred(gras_run: Run) -> None:
+    own = gras_run.results.with_columns(concept=pl.col("concept").replace("kind", "punctual"))
+    standing = gras_standing(own)
+    assert standing is not None
+    assert standing.notes[0].endswith("its score does not compare.")
+    assert reading.valence("punctual") == "unrated"
 
 
 # Figures

@@ -11,7 +11,7 @@ import polars as pl
 
 from beholder.benchmarks.gras import SIZE
 from beholder.benchmarks.gras_groups import ALPHA, ATTRIBUTES
-from beholder.prompts.gras import VALENCES, read_traits
+from beholder.prompts.gras import TEMPLATES, VALENCES, read_traits
 from beholder.report.numbers import Result
 
 PLACE = ["model", "subset", "concept"]
@@ -169,3 +169,9 @@ def asked(part: pl.DataFrame) -> bool:
     """Whether the numbers are the study's P(Yes), as far as the rows say."""
     notes = rows(part, "bias_score")["note"].drop_nulls()
     return not notes.str.contains(VARIANT, literal=True).any()
+
+
+def complete(part: pl.DataFrame) -> bool:
+    """Whether a model was asked all that the published score is made of, and nothing else."""
+    traits, wordings = set(rows(part, "largest_gap")["concept"]), set(rows(part, "overall_mean")["template"])
+    return not absent(part) and traits == set(valences()) and wordings == set(TEMPLATES)

@@ -5,7 +5,6 @@ Groups are labels that annotators or a classifier gave to pictures; they are nam
 
 from __future__ import annotations
 
-from beholder.benchmarks.gras_groups import ATTRIBUTES
 from beholder.prompts.gras import TEMPLATES
 from beholder.report.numbers import ABSENT, Result, has_interval
 
@@ -102,8 +101,3 @@ def p_value(value: float | None) -> str:
     if value is None:
         return ABSENT
     return "< 0.001" if value < 0.001 else f"{value:.3f}" if value < 0.1 else f"{value:.2f}"
-
-
-def complete(part_attributes: list[str], traits: int) -> bool:
-    """Whether a run asked all that the published score is made of."""
-    return traits == 100 and list(part_attributes) == list(ATTRIBUTES)

@@ -228,7 +228,7 @@ def wording_table(part: pl.DataFrame) -> Table:
         "Wording by wording",
         "Mean P(Yes) over all traits, the mass on yes or no (100 %: it answers), and P(Yes) among the two. A dash: the "
         "scores were brought without P(No).",
-        [*labels(part, "Wording"), "Question", "P(Yes)", "Yes or no", "P(Yes | yes or no)"],
+        [*labels(part, "Wording"), "In the study", "P(Yes)", "Yes or no", "P(Yes | yes or no)"],
         body,
         len(labels(part, "Wording")),
         (),
@@ -284,7 +284,7 @@ def _incomparable(part: pl.DataFrame, own: list[Result]) -> Iterator[str]:
     """Why a run's own score does not compare."""
     for row in own:
         mine = part.filter(pl.col("model") == row["model"])
-        if not said.complete(reading.attributes(mine), row["n"]):
+        if not reading.complete(mine):
             missing = [said.attribute(name) for name in reading.absent(mine)]
             without = f", without {words.listed(missing)}" if missing else ""
-            yield f"{row['model']}: {row['n']} of 100 traits{without}; its score does not compare with the published."
+            yield f"{row['model']}: {row['n']} traits{without}, not the study's whole; its score does not compare."
