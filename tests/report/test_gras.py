@@ -281,7 +281,7 @@ def test_own_traits_do_not_compare_even_if_they_are_a_hundred(gras_run: Run) -> 
 
 
 def test_every_attribute_has_its_figures(gras_full: Run) -> None:
-    kinds = ("gaps", "deviations", "valence", "wordings")
+    kinds = ("gaps", "valence", "deviations", "wordings")
     expected = [f"{kind}-{attribute}" for attribute in ATTRIBUTES for kind in kinds] + [
         "skin-tone-curve",
         "intersections",
@@ -332,7 +332,7 @@ def test_one_attribute_without_tones_still_draws(gras_run: Run, tmp_path: Path) 
     gender = gras_run.results.filter((pl.col("subset") == "gender") | pl.col("subset").is_null())
     paths = save_charts(Run(gender, gras_run.record), tmp_path)
     assert [path.name for path in paths if path.suffix == ".svg"] == [
-        *(f"gras-gras-{kind}-gender.svg" for kind in ("gaps", "deviations", "valence", "wordings")),
+        *(f"gras-gras-{kind}-gender.svg" for kind in ("gaps", "valence", "deviations", "wordings")),
         "gras-gras-intersections.svg",
     ]
 
@@ -342,6 +342,14 @@ def test_several_models_get_their_own_figures(gras_run: Run) -> None:
     both = pl.concat([gender, gender.with_columns(model=pl.lit("other"))])
     names = {figure.name: figure.title for figure in figures(both)}
     assert names["gaps-gender-2"].startswith("other, gender: ")
+
+
+def test_a_page_of_many_models_leaves_the_large_figures_out_and_says_so(gras_run: Run) -> None:
+    gender = gras_run.results.filter((pl.col("subset") == "gender") | pl.col("subset").is_null())
+    many = pl.concat([gender.with_columns(model=pl.lit(name)) for name in "abcd"])
+    names = {figure.name.rpartition("-")[0] for figure in figures(many)}
+    assert names == {"gaps-gender", "valence-gender", "intersections"}
+    assert any("up to three models" in note for note in tables(many, "gras")[0].notes)
 
 
 # The terminal

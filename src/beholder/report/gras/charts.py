@@ -8,27 +8,28 @@ import polars as pl
 
 from beholder.report.figure import Figure, sentence
 from beholder.report.gras import marks, reading, said
-from beholder.report.gras.tables import CROSSED, TOP, models
+from beholder.report.gras.tables import CROSSED, MOST_MODELS, TOP, models
 from beholder.report.numbers import Result, excludes
 
 
 def gras_figures(part: pl.DataFrame) -> Iterator[Figure]:
     """Every figure, model by model; the name tells them apart where there are several."""
-    several = part["model"].n_unique() > 1
+    several, large = part["model"].n_unique() > 1, part["model"].n_unique() <= MOST_MODELS
     for number, (model, mine) in enumerate(models(part), 1):
-        for figure in _figures(mine):
+        for figure in _figures(mine, large=large):
             title = sentence(f"{model}, " if several else "", figure.title)
             yield figure._replace(name=f"{figure.name}-{number}" if several else figure.name, title=title)
 
 
-def _figures(mine: pl.DataFrame) -> Iterator[Figure]:
-    """One model's, a chart an attribute."""
+def _figures(mine: pl.DataFrame, *, large: bool) -> Iterator[Figure]:
+    """One model's, a chart an attribute; those with a mark for every trait only where there is room."""
     for attribute in reading.attributes(mine):
         part, slug = mine.filter(pl.col("subset") == attribute), attribute.replace("_", "-")
         yield from _gap_figure(part, attribute, slug)
-        yield from _deviation_figure(part, attribute, slug)
         yield from _valence_figure(part, attribute, slug)
-        yield from _wording_figure(part, attribute, slug)
+        if large:
+            yield from _deviation_figure(part, attribute, slug)
+            yield from _wording_figure(part, attribute, slug)
     yield from _tone_figure(mine)
     yield from _crossed_figure(mine)
 

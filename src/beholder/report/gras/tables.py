@@ -17,6 +17,8 @@ TOP, FEW = 10, 3
 """How many of an attribute's gaps stand in the long table, and in the short one."""
 CROSSED = 6
 """How many intersections stand at either end."""
+MOST_MODELS = 3
+"""Heat maps and wordings are drawn for no more models than this: a page must open on a phone."""
 PUBLISHED_ON = "gras"
 """The data set of the published scores."""
 
@@ -107,6 +109,8 @@ def _score_notes(part: pl.DataFrame) -> Iterator[str]:
         "100 less the score is what the study's abstract prints: there higher is fairer. Shuffled labels: the same "
         "score when labels mean nothing, with the range of 95 % of shuffles."
     )
+    if part["model"].n_unique() > MOST_MODELS:
+        yield f"Heat maps and wordings are drawn for runs of up to {words.count(MOST_MODELS)} models."
     missing = reading.absent(part)
     if missing:
         yield f"No images to compare: {words.listed([said.attribute(name) for name in missing])}."
