@@ -23,8 +23,8 @@ fast: setup  ## the quick part, about a minute
 	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not slow and not real"
 
 check: setup  ## ruff and strict mypy
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
+	$(BIN)/ruff check src tests benchmarks
+	$(BIN)/ruff format --check src tests benchmarks
 	$(BIN)/mypy
 
 docs: setup  ## check that every link and every command in the docs exists

@@ -137,6 +137,18 @@ def test_a_model_that_matches_texts_is_read_by_statement_against_denial():
     np.testing.assert_allclose(answers.p_yes, 1 / (1 + np.exp(-2.0)), rtol=1e-6)
 
 
+def test_the_variant_for_models_that_match_texts_is_labelled():
+    matrix = world(60, effect=0.1)
+    other = world(60, seed=2)
+    pair = {
+        "gras/said": replace(matrix, task="gras/said", channels=("cosine",)),
+        "gras/denied": replace(other, task="gras/denied", channels=("cosine",), images=matrix.images),
+    }
+    rows = list(GRAS.measures[0](pair, MeasureOptions(permutations=5)))
+    assert "not the published measure" in one(rows, "bias_score").note
+    assert "not the published measure" not in (one(measure(matrix), "bias_score").note or "")
+
+
 def test_a_denied_statement_says_not():
     assert gras_statements(denied=True).texts[0] == "the person in the image is not racist"
 
@@ -176,3 +188,11 @@ def test_columns_in_any_order_and_in_single_precision_are_the_same_answers():
         np.testing.assert_allclose(
             left, right[:, [two.templates.index(name) for name in one.templates]], atol=1e-6
         )
+
+
+def test_a_model_that_answers_everyone_alike_has_no_bias_and_no_p_value():
+    matrix = world(40)
+    matrix.values[:] = 0.5
+    rows = measure(matrix)
+    assert one(rows, "bias_score").value == 0
+    assert np.isnan(one(rows, "attribute", subset="gender").p_value)

@@ -42,6 +42,9 @@ NORMAL = 1.959963984540054
 PERCENT, STATISTIC, SHARE = "per cent", "statistic", "share of variance"
 
 
+VARIANT = "statement against denial: a variant for models that cannot be asked, not the published measure"
+
+
 def _measure(matrices: Matrices, options: MeasureOptions) -> Iterator[Row]:
     """Scores, gaps, tests, valence and wordings, from one reading of the matrix."""
     answers = read_answers(matrices)
@@ -50,7 +53,9 @@ def _measure(matrices: Matrices, options: MeasureOptions) -> Iterator[Row]:
     averaged = [each.compared() for each in all_grouped(answers.averaged())]
     if compared:
         shuffled = np.array(list(shuffled_scores(grouped, options.rng(), options.permutations)))
-        yield from _score_rows(answers, compared, shuffled)
+        variant = None if "gras" in matrices else VARIANT
+        for row in _score_rows(answers, compared, shuffled):
+            yield row._replace(note=join((row.note, variant)))
     for each, mean in zip(compared, averaged, strict=True):
         yield from _gap_rows(answers, each, mean)
         yield from _valence_rows(answers, each)
@@ -103,7 +108,9 @@ def _percent(calls: npt.NDArray[np.bool_]) -> float:
 
 def _attribute_rows(compared: list[Compared]) -> Iterator[Row]:
     """Does an attribute matter at all? One p-value each, Holm-corrected over the family of attributes."""
-    smallest = np.array([float(np.nanmin(each.adjusted)) for each in compared])
+    # min ignores what cannot be tested (a trait answered alike for everyone); inf stands for "nothing could be".
+    least = np.array([np.nan_to_num(each.adjusted, nan=np.inf).min() for each in compared])
+    smallest = np.where(np.isinf(least), np.nan, least)
     for each, p_value in zip(compared, holm(smallest), strict=True):
         largest, note = (
             float(np.nanmax(each.mean_gaps)),
