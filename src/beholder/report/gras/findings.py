@@ -150,7 +150,9 @@ def _gap(shown: list[Result], traits: int) -> Finding:
     )
     nexts = [f"“{row['concept']}” {said.points(row['value'])} ({said.between(row)})" for row in shown[1:3]]
     sentence += f" Then {words.listed(nexts)}." if nexts else ""
-    sentence += f" {len(shown)} of {traits} traits differ by {name} after correction."
+    sentence += (
+        f" {len(shown)} of {traits} traits differ by {name} after correction, all wordings taken together."
+    )
     small = first["value"] < SMALL
     headline = (
         f"By {name}: differences are shown, none of them of a point"
