@@ -1,0 +1,81 @@
+"""`pip install beholder` alone: without any extra it measures imported scores, audits noise, and explains the rest."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXTRAS = (
+    "torch",
+    "transformers",
+    "onnxruntime",
+    "tokenizers",
+    "open_clip",
+    "huggingface_hub",
+    "safetensors",
+    "accelerate",
+)
+BLOCK = f"""
+import sys
+class Blocked:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in {EXTRAS!r}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+sys.meta_path.insert(0, Blocked())
+from beholder.cli import main
+main()
+"""
+
+
+def beholder(*arguments: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", BLOCK, *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.real
+def test_imported_scores_are_measured(data: Path, golden: Path, tmp_path: Path):
+    done = beholder(
+        "measure", "apa", "--scores", golden / "logits_senate.npy", "--data", data, "--out", tmp_path
+    )
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "report.html").is_file()
+
+
+def test_noise_is_audited_in_the_embedded_world(tmp_path: Path):
+    done = beholder(
+        "audit", "null", "--limit", 2, "--draws", 100, "--out", tmp_path / "run", "--store", tmp_path / "s"
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("model", "extra"),
+    [
+        ("glasshouse/contrastive", "torch"),
+        ("onnx:.", "onnx"),
+        ("openclip:ViT-B-32-quickgelu/openai", "openclip"),
+    ],
+)
+def test_a_missing_extra_is_explained_with_the_command_to_add_it(model: str, extra: str, tmp_path: Path):
+    for name in ("config.json", "image.onnx", "text.onnx", "tokenizer.json"):
+        (tmp_path / name).write_text(CONFIG if name == "config.json" else "")
+    done = beholder(
+        "audit",
+        model.replace("onnx:.", f"onnx:{tmp_path}"),
+        "--out",
+        tmp_path / "run",
+        "--store",
+        tmp_path / "s",
+    )
+    assert done.returncode == 2
+    assert f"pip install 'beholder[{extra}]'" in done.stderr, done.stderr
+    assert "Traceback" not in done.stderr
+
+
+CONFIG = """{"image": {"file": "image.onnx", "input": "pixel_values", "output": "image_embeds", "size": 224,
+"max_batch": 1, "resize": "shortest edge, bicubic", "crop": "center", "mean": [0.5, 0.5, 0.5], "std": [0.5, 0.5, 0.5]},
+"text": {"file": "text.onnx", "inputs": ["input_ids", "attention_mask"], "output": "text_embeds",
+"tokenizer": "tokenizer.json", "max_length": 64}, "embedding_dim": 8, "logit_scale": 10.0}"""
