@@ -14,7 +14,7 @@ import pytest
 from PIL import Image, ImageOps
 from tokenizers import Tokenizer
 
-pytestmark = [pytest.mark.real, pytest.mark.slow, pytest.mark.xdist_group("real models")]
+pytestmark = [pytest.mark.real, pytest.mark.slow]
 CATEGORY = {"senate": 0.804, "house": 0.807, "mayors": 0.767, "actors": 0.925, "athletes": 0.717}
 PERSON = {"senate": 0.988, "actors": 0.970, "mayors": 0.983, "house": 0.983, "athletes": 0.901}
 CLASSES = ("person", "dog", "giraffe", "potted plant", "tree", "bed", "chair")

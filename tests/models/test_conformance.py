@@ -55,16 +55,7 @@ MARKED = (31, 17)
 QUICK = ("null", "contrastive")
 every_adapter = pytest.mark.parametrize(
     "adapter",
-    [
-        pytest.param(
-            name,
-            marks=[
-                pytest.mark.xdist_group(f"conformance-{name}"),
-                *([] if name in QUICK else [pytest.mark.slow]),
-            ],
-        )
-        for name in ADAPTERS
-    ],
+    [pytest.param(name, marks=[] if name in QUICK else [pytest.mark.slow]) for name in ADAPTERS],
 )
 
 

@@ -11,7 +11,6 @@ import subprocess
 import sys
 import sysconfig
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -22,13 +21,6 @@ pytest.importorskip("torch")
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ["open_clip_torch==3.3.0", "torchvision==0.29.2", "timm==1.0.30", "ftfy==6.3.1", "wcwidth==0.9.4"]
-SEPARATE = [pytest.mark.slow, pytest.mark.xdist_group("openclip")]
-
-
-def separately(test: Any) -> Any:
-    for mark in SEPARATE:
-        test = mark(test)
-    return test
 
 
 @pytest.fixture(scope="session")
@@ -52,7 +44,7 @@ def python() -> Path:
     return interpreter
 
 
-@separately
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -82,7 +74,7 @@ def test_everything_passes_where_open_clip_is(python: Path, arguments: list[str]
     assert " skipped" not in done.stdout
 
 
-@separately
+@pytest.mark.slow
 def test_only_open_clip_and_its_own_are_apart(python: Path) -> None:
     names = ["open_clip", "torchvision", "timm", "torch", "transformers", "beholder"]
     code = f"import importlib.util as u; print(*[u.find_spec(name).origin for name in {names}], sep='\\n')"
