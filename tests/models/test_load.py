@@ -15,7 +15,8 @@ import pytest
 
 from beholder.errors import MissingExtra, ModelError, UnknownName, UsageError
 from beholder.models import load
-from beholder.models.load import LoadOptions, load_model
+from beholder.models.load import SCHEMES, LoadOptions, load_model
+from beholder.models.null import NullScorer
 
 Folders = Callable[[str], Path]
 
@@ -107,3 +108,16 @@ def test_knowing_the_names_needs_neither_torch_nor_onnxruntime() -> None:
 
 def _sources() -> str:
     return str(Path(load.__file__).parents[2])
+
+
+def test_a_printed_name_that_looks_like_a_folder_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    monkeypatch.setitem(SCHEMES, "openclip", lambda name, options: asked.append(name) or NullScorer())
+    load_model("ViT-B/32 w/ L2B")
+    assert asked == ["ViT-B-32/laion2b_s34b_b79k"]
+
+
+def test_a_name_near_a_printed_one_is_suggested_when_the_hub_does_not_help() -> None:
+    pytest.importorskip("huggingface_hub")
+    with pytest.raises(ModelError, match=r"did you mean 'ViT-B/32'"):
+        load_model("ViT-B/33")

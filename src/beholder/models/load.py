@@ -71,12 +71,16 @@ def load_model(name: str, options: LoadOptions = LoadOptions()) -> Scorer:  # no
         return SCHEMES[scheme](rest, options)
     if name.startswith("glasshouse/"):
         return _folder(_reference_folder(name), name, options)
+    if name and Path(name).expanduser().is_dir():
+        return _folder(Path(name).expanduser(), name.rstrip("/"), options)
+    if entry := lookup(
+        name
+    ):  # a printed name may look like a folder's (ViT-B/32 w/ L2B) or the hub's (ViT-B/32)
+        return _listed(entry, options)
     if _is_folder_name(name):
         return _folder(Path(name).expanduser(), name.rstrip("/"), options)
-    if entry := lookup(name):  # before the hub: a printed name may look like one of its (ViT-B/32)
-        return _listed(entry, options)
     if _is_hub_name(name):
-        return _hub(name, options)
+        return _from_hub(name, options)
     raise UnknownName("model", name, [*FORMS, *reference_models(), *nearest(name)])
 
 
@@ -122,6 +126,17 @@ def _hub(name: str, options: LoadOptions) -> Scorer:
     return adapter_of(snapshot.folder)(snapshot.folder, name, options, origin=snapshot.origin)
 
 
+def _from_hub(name: str, options: LoadOptions) -> Scorer:
+    """A hub model; where the hub does not help and a printed name is like it, the error says so."""
+    try:
+        return _hub(name, options)
+    except ModelError as error:
+        like = nearest(name, count=1)
+        if not like or ("is not on this machine" not in str(error) and "has no model" not in str(error)):
+            raise
+        raise ModelError(f"{error}\nAmong the studies' models, did you mean '{like[0]}'?") from error
+
+
 def _served(address: str, options: LoadOptions) -> Scorer:
     from beholder.models.served_open import open_served
 
@@ -159,9 +174,8 @@ def _reference_folder(name: str) -> Path:
 
 
 def _is_folder_name(name: str) -> bool:
-    """A folder that is there, or a name that could only be one."""
-    could_only_be = name.startswith(("/", "./", "../", "~")) or name.count("/") > 1 or name in (".", "..")
-    return bool(name) and (could_only_be or Path(name).is_dir())
+    """A name that could only be a folder's."""
+    return name.startswith(("/", "./", "../", "~")) or name.count("/") > 1 or name in (".", "..")
 
 
 def _is_hub_name(name: str) -> bool:
