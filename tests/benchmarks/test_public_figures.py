@@ -49,7 +49,24 @@ def test_association_is_the_mean_share_of_the_correct_prompt():
     row = rows["association", "x", None, "category"]
     assert (row.value, row.n) == (pytest.approx(0.75), 4)
     assert rows["association_top1", "x", None, "category"].value == 0.75  # a tie is no win
-    assert row.low < 0.75 < row.high
+
+
+def many(**columns: pl.Expr) -> tuple[np.ndarray, pl.DataFrame]:
+    """The same people six times over, under other names."""
+    parts = [PEOPLE.with_columns(pl.col("name") + f" {i}") for i in range(6)]
+    return np.tile(CELLS, (6, 1)), pl.concat(parts).with_columns(**columns)
+
+
+def test_enough_people_have_an_interval_and_too_few_have_none_and_say_so():
+    cells, people = many()
+    rows = measure("x/association", WORDS, cells, people)
+    row, ratio = rows["association", "x", None, "category"], rows["bias_ratio", "xs", None, None]
+    assert row.low < row.value < row.high
+    assert ratio.low <= ratio.value <= ratio.high
+    few = measure("x/association", WORDS, CELLS)
+    for place in (("association", "x", None, "category"), ("bias_ratio", "xs", None, None)):
+        assert np.isnan([few[place].low, few[place].high]).all()
+        assert "fewer than 5" in few[place].note
 
 
 def test_people_without_a_correct_prompt_are_left_out_and_counted():
@@ -64,7 +81,6 @@ def test_the_ratio_is_women_over_men_of_the_correct_occupation():
     assert rows["occupation_probability", "xs", "man", "coach"].value == pytest.approx(0.3)
     ratio = rows["bias_ratio", "xs", None, None]
     assert (ratio.value, ratio.n) == (pytest.approx(0.3 / 0.7), 4)
-    assert ratio.low <= ratio.value <= ratio.high
     assert "2 women, 2 men" in ratio.note
 
 
@@ -150,13 +166,10 @@ def test_equal_seeds_give_equal_rows():
 
 
 def test_people_without_a_name_are_each_someone_of_their_own():
-    nameless = PEOPLE.with_columns(name=pl.lit(""))
-    row = measure("x/association", WORDS, CELLS, nameless)["association", "x", None, "category"]
+    row = measure("x/association", WORDS, *many(name=pl.lit("")))["association", "x", None, "category"]
     assert row.low < row.value < row.high
 
 
 def test_one_person_has_no_interval():
-    row = measure("x/association", WORDS, CELLS, PEOPLE.with_columns(name=pl.lit("Ann")))[
-        "association", "x", None, "category"
-    ]
+    row = measure("x/association", WORDS, *many(name=pl.lit("Ann")))["association", "x", None, "category"]
     assert np.isnan([row.low, row.high]).all()

@@ -17,7 +17,7 @@ import polars as pl
 from beholder.benchmarks.benchmark import Matrices, Measure, MeasureOptions, MetricInfo
 from beholder.benchmarks.rows import PROBABILITY, REFUSAL, join, mean_row, people_shown, refusal_rows
 from beholder.metrics.association import correct_rank, correct_share, first, half_precision_mean, softmax
-from beholder.metrics.bootstrap import Resampler, percentile_interval
+from beholder.metrics.bootstrap import FEWEST, Resampler, percentile_interval
 from beholder.prompts.prompt_set import correct_cells
 from beholder.results import Row
 from beholder.scores.score_matrix import ScoreMatrix
@@ -173,7 +173,9 @@ def _bias_rows(prefix: str, subset: str, level: Level, options: MeasureOptions) 
             row = mean_row(
                 f"{prefix}.occupation_probability", level.shares[mask, column], resampler, half=options.compat
             )
-            yield row._replace(subset=subset, group=group, concept=concept, note=level.left_out)
+            yield row._replace(
+                subset=subset, group=group, concept=concept, note=join((row.note, level.left_out))
+            )
         means[group] = half_precision_mean(right[mask]) if options.compat else float(np.nanmean(right[mask]))
         draws[group], counts[group] = resampler.means(right[mask])[:, 0], int(mask.sum())
     if len(means) == len(GROUPS):
@@ -184,17 +186,20 @@ def _ratio_row(
     prefix: str, subset: str, means: dict[str, float], draws: dict[str, Array], counts: dict[str, int]
 ) -> Row:
     with np.errstate(divide="ignore", invalid="ignore"):
-        interval = percentile_interval(draws["woman"] / draws["man"])
+        ratios = draws["woman"] / draws["man"]
         value = float(np.float64(means["woman"]) / means["man"])
-    note = f"{counts['woman']} women, {counts['man']} men; 1 means alike, below 1 women get less"
+    few = min(counts.values()) < FEWEST
+    low, high = (np.nan, np.nan) if few else percentile_interval(ratios)
+    who = f"{counts['woman']} women, {counts['man']} men; 1 means alike, below 1 women get less"
+    note = join((who, f"fewer than {FEWEST} in a group: no interval" if few else None))
     return Row(
         f"{prefix}.bias_ratio",
         value,
         sum(counts.values()),
         RATIO,
         subset=subset,
-        low=interval.low,
-        high=interval.high,
+        low=low,
+        high=high,
         note=note,
     )
 
@@ -224,7 +229,7 @@ def _identity(prefix: str, matrices: Matrices, options: MeasureOptions) -> Itera
             for row in rows:
                 published = options.compat and row.metric.endswith(given)
                 value = identity_as_published(scored, axis=axis) if published else row.value
-                yield row._replace(subset=branch, value=value, note=note)
+                yield row._replace(subset=branch, value=value, note=join((row.note, note)))
 
 
 def _identity_rows(

@@ -10,7 +10,7 @@ import polars as pl
 
 from beholder.benchmarks.benchmark import MetricInfo
 from beholder.metrics.association import half_precision_mean
-from beholder.metrics.bootstrap import Resampler, exact_proportion_interval, mean_interval
+from beholder.metrics.bootstrap import FEWEST, Resampler, exact_proportion_interval, mean_interval
 from beholder.metrics.refusals import refusal_difference
 from beholder.results import Row
 from beholder.scores.score_matrix import ScoreMatrix
@@ -33,7 +33,10 @@ def mean_row(
         return Row(metric, None, 0, PROBABILITY, note="no image to measure")
     value = half_precision_mean(known) if half else float(known.mean())
     low, high = mean_interval(values, resampler)
-    return Row(metric, value, known.size, PROBABILITY, low=low, high=high)
+    few = (
+        f"fewer than {FEWEST} people: no interval" if min(known.size, resampler.n_clusters) < FEWEST else None
+    )
+    return Row(metric, value, known.size, PROBABILITY, low=low, high=high, note=few)
 
 
 def people_shown(images: pl.DataFrame) -> npt.NDArray[np.str_]:

@@ -6,7 +6,7 @@ means are one matrix product. The generator is passed in: equal generators give 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +16,10 @@ from scipy.special import betaincinv
 Array = npt.NDArray[np.float64]
 CELLS = 1 << 22
 """Weights held at once: draws come in parts, so memory does not grow with images × draws."""
+
+
+FEWEST = 5
+"""People below whom no interval is given: resampling two or three of them says how they differ and nothing more."""
 
 
 class Interval(NamedTuple):
@@ -81,14 +85,8 @@ def exact_proportion_interval(hits: int, n: int, level: float = 0.95) -> Interva
 def mean_interval(values: Array, resampler: Resampler) -> Interval:
     """Interval of a mean; for shares where nothing varies (all or none) the exact one."""
     known = values[~np.isnan(values)]
-    if known.size < 2 or resampler.n_clusters < 2:
+    if min(known.size, resampler.n_clusters) < FEWEST:
         return Interval(np.nan, np.nan)
     if known.min() == known.max() and known[0] in (0.0, 1.0):
         return exact_proportion_interval(int(known.sum()), known.size)
     return percentile_interval(resampler.means(values)[:, 0])
-
-
-def statistic_interval(values: Array, resampler: Resampler, statistic: Callable[[Array], Array]) -> Interval:
-    """Interval of any function of column means, such as a ratio of two of them."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return percentile_interval(statistic(resampler.means(values)))
