@@ -22,6 +22,7 @@ from beholder.benchmarks.gras_groups import (
 )
 from beholder.benchmarks.rows import PROBABILITY, REFUSAL, join, refusal_rows
 from beholder.datasets.dataset import Dataset
+from beholder.datasets.glasshouse import FACES_NAME
 from beholder.metrics.group_tests import friedman, omega_squared, repeated_measures_anova
 from beholder.metrics.multiplicity import holm
 from beholder.prompts.gras import (
@@ -314,16 +315,27 @@ LIMITATIONS = (
 )
 
 
+def _traits(dataset: Dataset, own: pl.DataFrame | None) -> pl.DataFrame | None:
+    """A user's own traits; in the embedded world those that were planted, and its controls; else the study's."""
+    if own is not None or dataset.name != FACES_NAME:
+        return own
+    from beholder.glasshouse.planted_traits import PLANTED_TRAITS
+
+    return pl.DataFrame(
+        {"trait": [t.trait for t in PLANTED_TRAITS], "valence": [t.valence for t in PLANTED_TRAITS]}
+    )
+
+
 def gras_benchmark(traits: pl.DataFrame | None = None, templates: Mapping[str, str] = TEMPLATES) -> Benchmark:
     """GRAS with the study's traits and wordings, or with a user's own."""
 
     def questions(dataset: Dataset) -> list[Task]:
         """One sheet: every image, every trait in every wording."""
-        return [Task("gras", dataset, gras_prompts(traits, templates))]
+        return [Task("gras", dataset, gras_prompts(_traits(dataset, traits), templates))]
 
     def statements(dataset: Dataset) -> list[Task]:
         """For models that match pictures with texts: every statement, and every statement denied."""
-        said, denied = (gras_statements(traits, denied=no) for no in (False, True))
+        said, denied = (gras_statements(_traits(dataset, traits), denied=no) for no in (False, True))
         return [Task("gras/said", dataset, said), Task("gras/denied", dataset, denied)]
 
     return Benchmark(
@@ -331,7 +343,7 @@ def gras_benchmark(traits: pl.DataFrame | None = None, templates: Mapping[str, s
         title="GRAS: traits by gender, race, age and skin tone",
         question="Which traits does the model see more in some groups than in others?",
         study="GRAS, ask me again differently (2025)",
-        datasets=("gras",),
+        datasets=("gras", FACES_NAME),
         tasks=questions,
         statements=statements,
         measures=(_measure,),

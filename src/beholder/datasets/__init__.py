@@ -9,7 +9,7 @@ from beholder.catalog import Catalog
 from beholder.datasets import apa, fairface, folder, glasshouse, gras
 from beholder.datasets.dataset import Dataset, DatasetSource
 
-SOURCES = (apa.SOURCE, fairface.SOURCE, gras.SOURCE, glasshouse.SOURCE)
+SOURCES = (apa.SOURCE, fairface.SOURCE, gras.SOURCE, glasshouse.SOURCE, glasshouse.FACES)
 DATASETS: Catalog[DatasetSource] = Catalog("data set", {source.name: source for source in SOURCES})
 FOLDER_SCHEME = "folder:"
 

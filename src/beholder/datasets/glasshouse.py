@@ -32,3 +32,25 @@ SOURCE = DatasetSource(
     load=load,
     embedded=True,
 )
+
+
+def load_faces(folder: Path = Path()) -> Dataset:
+    """120 faces, crossed over presentation, skin tone and age; drawn on demand."""
+    from beholder.glasshouse.faces import faces
+    from beholder.glasshouse.portrait import RENDERER_VERSION
+
+    notes = ("drawn people; no photograph of anyone",)
+    return Dataset(FACES_NAME, f"renderer-{RENDERER_VERSION}", "MIT", pl.DataFrame(faces()), notes)
+
+
+FACES_NAME = "glasshouse-faces"
+FACES = DatasetSource(
+    name=FACES_NAME,
+    title="Glasshouse faces: 120 drawn people crossed over presentation, skin tone and age",
+    licence="MIT",
+    origin="Beholder itself",
+    layout="nothing: it is drawn on demand",
+    images=120,
+    load=load_faces,
+    embedded=True,
+)
