@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 from collections.abc import Iterable
 from pathlib import Path
@@ -49,12 +50,10 @@ def _absent(value: object) -> object:
 
 def write_results(results: pl.DataFrame, folder: Path) -> None:
     """`results.parquet` and `results.csv` in the run folder."""
-    folder.mkdir(parents=True, exist_ok=True)
     for name, write in (("results.parquet", results.write_parquet), ("results.csv", results.write_csv)):
-        part = folder / f".{name}.part"
-        write(part)
-        write_whole(folder / name, part.read_bytes())
-        part.unlink()
+        buffer = io.BytesIO()  # no file of a fixed name: several processes may end in one folder at once
+        write(buffer)
+        write_whole(folder / name, buffer.getvalue())
 
 
 def read_results(folder: Path) -> pl.DataFrame:
