@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -9,6 +10,7 @@ import pytest
 
 from beholder.datasets import DATASETS, data_root, open_dataset
 from beholder.datasets.dataset import Dataset, ImageDigests
+from beholder.datasets.objects import SCHEMA
 from beholder.errors import DataError, MissingData, UnknownName
 
 
@@ -77,3 +79,40 @@ def test_equal_pictures_have_equal_digests_and_drawn_ones_have_their_own(tmp_pat
     one, drawn, two, none = ImageDigests(tmp_path / "memory").of(uris)
     assert one == two != drawn
     assert none is None
+
+
+def objects(**columns) -> pl.DataFrame:
+    table = {
+        "image_id": ["a", "a", "c"], "concept": ["tie", "cup", "tie"], "instances": [1, 2, 1],
+        "area": [0.5, 0.1, None], "names": [["tie"], ["cup", "mug"], ["tie"]], **columns,
+    }  # fmt: skip
+    return pl.DataFrame(table, schema=SCHEMA)
+
+
+def furnished(**columns) -> Dataset:
+    return replace(dataset(), objects=objects(**columns))
+
+
+def test_objects_stay_in_step_with_the_rows(tmp_path: Path):
+    assert furnished().concepts == ["cup", "tie"]
+    assert furnished().where(branch="y").objects.rows() == [("c", "tie", 1, None, ["tie"])]
+    assert furnished().limit(2).concepts == ["cup", "tie"]
+    assert furnished().limit(2).objects.height == 2
+    (tmp_path / "here").touch()
+    uris = pl.Series("uri", ["1", "2", str(tmp_path / "here")])
+    partly = replace(furnished(), table=dataset().table.with_columns(uris), partial=True)
+    assert partly.present().objects["image_id"].to_list() == ["c"]
+
+
+def test_a_data_set_without_objects_has_no_concepts():
+    assert dataset().concepts == []
+    assert dataset().where(branch="x").objects is None
+
+
+def test_a_table_of_objects_is_checked():
+    with pytest.raises(DataError, match=r"(?s)toy: the table of objects has.*must have exactly"):
+        replace(dataset(), objects=objects().with_columns(pl.col("instances").cast(pl.Int64)))
+    with pytest.raises(DataError, match=r"1 objects are in pictures that the data set does not have.*'z'"):
+        furnished(image_id=["a", "a", "z"])
+    with pytest.raises(DataError, match="'tie' stands twice for image 'a'"):
+        furnished(concept=["tie", "tie", "cup"])

@@ -12,6 +12,7 @@ from pathlib import Path
 import polars as pl
 
 from beholder.datasets.images import DRAWN
+from beholder.datasets.objects import check_objects, objects_in
 from beholder.digests import FileDigests, digest
 from beholder.errors import DataError, MissingData, UnknownName
 
@@ -32,6 +33,8 @@ class Dataset:
     """Whether people usually have only some of its images: then what is not there is left out and counted."""
     remarks: Callable[[pl.DataFrame], Sequence[str]] = field(default=lambda table: (), compare=False)
     """What to say of the rows at hand, such as groups that are no longer balanced."""
+    objects: pl.DataFrame | None = field(default=None, compare=False)
+    """What is in the pictures, one row per picture and concept (`datasets.objects`); None where nobody annotated it."""
 
     def __post_init__(self) -> None:
         missing = [key for key in KEYS if key not in self.table.columns]
@@ -50,6 +53,8 @@ class Dataset:
                 f"{self.name}: {len(twice)} image ids stand more than once, the first is {twice[0]!r}.\n"
                 "Every image needs an id of its own: remove or rename the repeated rows."
             )
+        if self.objects is not None:
+            check_objects(self.objects, self.table["image_id"], self.name)
 
     def __len__(self) -> int:
         return self.table.height
@@ -65,10 +70,15 @@ class Dataset:
             raise UnknownName("attribute", name, self.attributes, where=self.name)
         return self.table[name]
 
+    @property
+    def concepts(self) -> list[str]:
+        """Everything that is annotated in some picture, sorted; none where nothing is annotated."""
+        return [] if self.objects is None else self.objects["concept"].unique().sort().to_list()
+
     def where(self, **equals: str) -> Dataset:
         """The rows whose attributes have these values."""
         matches = [self.attribute(name).cast(pl.String) == value for name, value in equals.items()]
-        return replace(self, table=self.table.filter(*matches))
+        return self._with_rows(self.table.filter(*matches))
 
     def present(self) -> Dataset:
         """The rows whose image is there, with a note on how many are not; unchanged unless it may be partial."""
@@ -80,7 +90,7 @@ class Dataset:
             return self
         table = self.table.filter(there)
         note = f"{missing} of {len(there)} images are not here and are left out"
-        return replace(self, table=table, notes=(*self.notes, note, *self.remarks(table)))
+        return replace(self._with_rows(table), notes=(*self.notes, note, *self.remarks(table)))
 
     def limit(self, count: int | None, *, by: str | None = None) -> Dataset:
         """The first `count` rows (of every value of `by`, when it is given and known)."""
@@ -91,7 +101,12 @@ class Dataset:
             if by in self.attributes
             else self.table.head(count)
         )
-        return replace(self, table=table.select(self.table.columns))
+        return self._with_rows(table.select(self.table.columns))
+
+    def _with_rows(self, table: pl.DataFrame) -> Dataset:
+        """These rows, and the objects in their pictures."""
+        objects = None if self.objects is None else objects_in(self.objects, table["image_id"])
+        return replace(self, table=table, objects=objects)
 
 
 class ImageDigests:
