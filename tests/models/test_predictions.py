@@ -14,10 +14,8 @@ import pytest
 from PIL import Image
 
 from beholder.errors import BadScores, UsageError
-from beholder.models import predictions_json
 from beholder.models.load import load_model
 from beholder.models.predictions import Predictions, import_predictions, is_predictions
-from beholder.models.predictions_json import JsonRecords
 from beholder.models.predictions_rle import mask_share, run_lengths
 
 CATEGORIES = [{"id": 1, "name": "person"}, {"id": 18, "name": "dog"}, {"id": 67, "name": "dining_table"}]
@@ -156,71 +154,6 @@ def test_images_that_predictions_cannot_tell_apart_are_refused(write: Write) -> 
 
 
 # The stream
-
-
-@pytest.fixture(params=[7, 64, 1 << 20])
-def chunk(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
-    """Chunks so small that every word and letter is cut somewhere."""
-    monkeypatch.setattr(predictions_json, "CHUNK", request.param)
-    return int(request.param)
-
-
-def test_the_stream_gives_what_the_json_module_gives(chunk: int, tmp_path: Path) -> None:
-    rng = np.random.default_rng(5)
-    records = [
-        {'é\n"': "ü🦄" * int(rng.integers(0, 9)), "n": [-1.5e-7, None, True, False, {"a": {}}], "i": i}
-        for i in range(60)
-    ]
-    path = tmp_path / "list.json"
-    for options in ({"ensure_ascii": False}, {"indent": 3}, {"separators": (",", ":")}):
-        path.write_text("\ufeff" + json.dumps(records, **options), encoding="utf-8")
-        assert list(JsonRecords(path)) == records
-    path.write_text(" [ ] \n")
-    assert list(JsonRecords(path)) == []
-
-
-def test_a_truncated_file_is_told_by_its_last_byte_wherever_it_ends(chunk: int, tmp_path: Path) -> None:
-    text = json.dumps([box(139, 18, 0.25, name="é\u20ac"), box(285, 18, 1e-5)], ensure_ascii=False).encode()
-    path = tmp_path / "cut.json"
-    for length in range(0, len(text), 3):
-        path.write_bytes(text[:length])
-        with pytest.raises(BadScores, match=rf"cut off: it ends at byte {length},"):
-            list(JsonRecords(path))
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ('{"annotations": []}', r"byte 0: a list of records must begin with '\['"),
-        ("[1, 2]", "byte 1: record 1 is no object"),
-        ('[{"a": 1} {"a": 2}]', "byte 10: ',' or ']' must follow a record"),
-        ('[{"ü": 1}] x', "byte 12: something follows the end of the list"),
-        ('[{"a": 1}, {"a": oops, "b": "' + "x" * 40 + '"}]', "byte 17: record 2 is broken JSON"),
-        ('[{"a": ' + "[" * 200_000 + "]" * 200_000 + "}]", "byte 1: record 1 is nested too deeply"),
-    ],
-)
-def test_what_is_no_list_of_objects_is_told_by_its_byte(text: str, message: str, tmp_path: Path) -> None:
-    path = tmp_path / "odd.json"
-    path.write_text(text, encoding="utf-8")
-    with pytest.raises(BadScores, match=message):
-        list(JsonRecords(path))
-
-
-def test_bytes_that_are_no_text_are_told_by_their_place(chunk: int, tmp_path: Path) -> None:
-    path = tmp_path / "latin.json"
-    path.write_bytes(b'[{"name": "' + b"caf\xe9 au lait" + b'"}]')
-    with pytest.raises(BadScores, match="not UTF-8 text at byte 14"):
-        list(JsonRecords(path))
-
-
-def test_a_record_without_end_does_not_fill_the_memory(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(predictions_json, "LONGEST_RECORD", 2 << 20)
-    path = tmp_path / "endless.json"
-    path.write_text('[{"a": "' + "x" * (6 << 20) + '"}]')
-    with pytest.raises(BadScores, match="byte 1: record 1 does not end within 2 MB"):
-        list(JsonRecords(path))
 
 
 PEAK = """

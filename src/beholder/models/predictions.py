@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from beholder.datasets.json_stream import JsonRecords
 from beholder.errors import BadScores
-from beholder.models.predictions_json import JsonRecords
 from beholder.models.predictions_labels import NAMES, Grid, Labels, find_labels, make_grid, same_image
 from beholder.models.predictions_maps import read_maps
 from beholder.models.predictions_rle import mask_share
@@ -87,7 +87,12 @@ class _Results:
     """A COCO results file on its way into cells."""
 
     def __init__(self, path: Path, labels: Labels, grid: Grid, minimum: float) -> None:
-        self._records, self._labels, self._grid, self._minimum = JsonRecords(path), labels, grid, minimum
+        self._records, self._labels, self._grid, self._minimum = (
+            JsonRecords(path, BadScores),
+            labels,
+            grid,
+            minimum,
+        )
         self._strangers = 0
         self._stranger = ""
         self._scored: bool | None = None
