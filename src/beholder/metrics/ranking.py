@@ -1,0 +1,96 @@
+"""Ranking: who comes first when images are put in order by a score.
+
+Skew@k, MaxSkew@k and NDKL for every k at once: one pass of cumulative counts over the ranking, whatever the number of
+rankings. Pure functions. `desired` is the share of each group that a ranking without preference would show: 1/3 for
+each of three. 0 means that the top holds every group as desired.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[np.float64]
+Codes = npt.NDArray[np.integer[Any]]
+
+
+class Ranked(NamedTuple):
+    """Skew and divergence of one or more rankings of the same images."""
+
+    skew: Array
+    """`[n_rankings, n_groups]`: ln(share in the top k / desired share); −∞ for a group that is not there."""
+    max_skew: Array
+    """`[n_rankings]`: the largest skew of any group."""
+    ndkl: Array
+    """`[n_rankings]`: divergence of every prefix from the desired shares, discounted and normalised."""
+
+
+def descending(scores: npt.NDArray[Any], *, released: bool = False) -> npt.NDArray[np.intp]:
+    """Places of the images from the highest score down, a row per column of `scores[n_images, n_rankings]`.
+
+    Ties keep the order of the images; NaN come last. `released` leaves ties as the released script's
+    `sort_values(ascending=False)` does: by an unstable sort, whose choice depends on the processor.
+    """
+    columns = np.asarray(scores).reshape(len(scores), -1).T
+    if not released:
+        return np.argsort(-columns, axis=1, kind="stable")
+    backwards = np.argsort(columns[:, ::-1], axis=1)
+    return np.asarray(columns.shape[1] - 1 - backwards[:, ::-1])
+
+
+def skew_at_k(ranking: Codes, desired: npt.NDArray[Any], k: int) -> Array:
+    """ln(share of each group among the first `k` / its desired share); −∞ where there is none of it.
+
+    `ranking[..., place]` is the group of the image at that place, from the first.
+
+    >>> skew_at_k(np.array([0, 0, 1, 0]), np.array([0.5, 0.5]), 2)
+    array([0.69314718,       -inf])
+    """
+    shares = _counts(np.asarray(ranking)[..., :k], len(desired)) / k
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(shares / desired))
+
+
+def ndkl(ranking: Codes, desired: npt.NDArray[Any]) -> Array:
+    """Kullback–Leibler divergence of every prefix from `desired`, weighted by 1/log2(place + 1), normalised.
+
+    `ranking[..., place]` is the group of the image at that place, from the first; every image has a group.
+
+    >>> ndkl(np.array([0, 1]), np.array([0.5, 0.5])).round(4)
+    array(0.425)
+    """
+    codes = np.asarray(ranking)
+    places = np.arange(1, codes.shape[-1] + 1)
+    discount = 1 / np.log2(places + 1)
+    scaled = discount / places
+    # Σ p ln(p / q) over the groups of a prefix of length n is Σ c (ln c − ln n − ln q) / n for counts c.
+    c_ln_c = np.concatenate([[0.0], places * np.log(places)])
+    total = np.full(codes.shape[:-1], -(discount * np.log(places)).sum())
+    for group, share in enumerate(desired):
+        counts = np.cumsum(codes == group, axis=-1, dtype=np.int32)
+        total += c_ln_c[counts] @ scaled - np.log(share) * (counts @ scaled)
+    return np.asarray(total / discount.sum())
+
+
+def ranked(order: npt.NDArray[np.intp], codes: Codes, desired: npt.NDArray[Any], k: int) -> Ranked:
+    """All three measures of every ranking of `descending`; `codes[i]` is the group of image i."""
+    rankings = np.asarray(codes)[order]
+    skew = skew_at_k(rankings, desired, k)
+    return Ranked(skew, skew.max(axis=1), ndkl(rankings, desired))
+
+
+def top_shares(weights: Array, ranking: Codes, n_groups: int, k: int) -> Array:
+    """Share of every group in the top `k` of resampled rankings, `[n_draws, n_groups]`.
+
+    `weights[draw, place]` says how often the image at that place counts; the image that crosses k counts in part.
+    """
+    reached = np.minimum(np.cumsum(weights, axis=1), k)
+    inside = np.diff(reached, axis=1, prepend=0.0)
+    belongs = (np.asarray(ranking)[:, None] == np.arange(n_groups)).astype(np.float64)
+    return np.asarray(inside @ belongs / reached[:, [-1]])
+
+
+def _counts(codes: Codes, n_groups: int) -> Array:
+    return np.stack([(codes == group).sum(axis=-1) for group in range(n_groups)], axis=-1).astype(np.float64)

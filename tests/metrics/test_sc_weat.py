@@ -1,0 +1,74 @@
+"""SC-WEAT: equal to the definition, to the golden values, and to scipy's permutation test."""
+
+from __future__ import annotations
+
+import json
+from math import comb
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy import stats
+
+from beholder.metrics.sc_weat import permutation_test, sc_weat
+
+PAIRS = {"white-black": "race", "asian-black": "race", "asian-white": "race", "male-female": "gender"}
+
+
+def rng() -> np.random.Generator:
+    return np.random.default_rng(7)
+
+
+@pytest.mark.real
+def test_every_golden_sc_weat_with_both_conventions(shared: Path):
+    table = pl.read_parquet(shared / "golden" / "perception" / "dimension_cosines.parquet")
+    expected = json.loads((shared / "golden" / "perception" / "expected.json").read_text())
+    keys = [key for key in expected if key.startswith("scweat")]
+    assert len(keys) == 32
+    for key in keys:
+        _, pair, dimension, how_many = key.split("|")
+        n = int(how_many.split()[1])
+        a, b = (
+            table.filter(pl.col(PAIRS[pair]) == group)[dimension].to_numpy()[:n].astype(np.float64)
+            for group in pair.split("-")
+        )
+        for ddof in (0, 1):
+            found = sc_weat(a, b, ddof=ddof)
+            assert found.difference[0] == pytest.approx(expected[key]["s"], abs=1e-9)
+            assert found.effect[0] == pytest.approx(expected[key][f"effect_ddof{ddof}"], abs=1e-9)
+
+
+def test_a_word_that_scores_all_images_alike_has_no_effect_size():
+    assert np.isnan(sc_weat(np.ones(3), np.ones(4)).effect[0])
+
+
+def test_few_partitions_are_all_counted_and_agree_with_scipy():
+    a, b = rng().normal(size=(5, 3)) + 0.8, rng().normal(size=(6, 3))
+    found = permutation_test(a, b, rng())
+    assert found.exact
+    assert found.partitions == comb(11, 5)
+    for column in range(3):
+        scipy = stats.permutation_test(
+            (a[:, column], b[:, column]),
+            lambda x, y, axis: x.mean(axis=axis) - y.mean(axis=axis),
+            n_resamples=np.inf,
+            vectorized=True,
+        )
+        # scipy doubles the smaller tail; ours counts both tails by their size.
+        both = (np.abs(scipy.null_distribution) >= abs(scipy.statistic) - 1e-12).mean()
+        assert found.p_value[column] == pytest.approx(both)
+
+
+def test_many_partitions_are_sampled_and_their_count_is_said():
+    a, b = rng().normal(size=(60, 1)), rng().normal(size=(50, 1)) + 0.4
+    found = permutation_test(a, b, rng(), samples=4000)
+    assert not found.exact
+    assert found.partitions == 4000
+    assert found.p_value[0] == pytest.approx(stats.ttest_ind(a, b).pvalue[0], abs=0.02)
+    assert found.p_value[0] > 0
+
+
+def test_no_sampled_p_value_is_zero():
+    found = permutation_test(np.zeros(40), np.ones(40), rng(), samples=500)
+    assert found.p_value[0] == pytest.approx(1 / 501)
