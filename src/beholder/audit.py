@@ -6,7 +6,7 @@ run = audit_models(["openai/clip-vit-base-patch32"], ["apa"], AuditOptions(data=
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -39,6 +39,8 @@ class AuditOptions:
     store: Path
     data: Path | None = None
     dataset: str | None = None
+    settings: Mapping[str, str] = field(default_factory=dict)
+    """How the data set is read, where there is a choice."""
     limit: int | None = None
     load: LoadOptions = field(default_factory=LoadOptions)
     fill: FillOptions = field(default_factory=FillOptions)
@@ -124,7 +126,8 @@ def _open(
 ) -> tuple[Benchmark, Dataset]:
     """A benchmark with its data; the record says what they are."""
     benchmark = BENCHMARKS[name] if isinstance(name, str) else name
-    whole = open_dataset(options.dataset or default_dataset(benchmark, options.data), options.data)
+    source = options.dataset or default_dataset(benchmark, options.data)
+    whole = open_dataset(source, options.data, options.settings)
     whole = whole.present() if scored else whole
     dataset = whole.limit(options.limit, by=benchmark.subset_attribute)
     run.record.benchmarks.append(benchmark.name)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import typer
 
-from beholder.cli.choice import TEMPLATES_HELP, TRAITS_HELP, OwnWords, chosen_benchmarks
+from beholder.cli.choice import SETTINGS_HELP, TEMPLATES_HELP, TRAITS_HELP, OwnWords, chosen_benchmarks
 from beholder.cli.console import bar, err, out, say_json, set_verbosity
 
 WHAT, WHERE, MODEL, NUMBERS = (
@@ -50,6 +50,7 @@ def audit_command(
     dataset: str = typer.Option(
         None, help="Another data set: a name, or folder:PATH for own images.", rich_help_panel=WHAT
     ),
+    settings: list[str] = typer.Option(None, "--set", help=SETTINGS_HELP, rich_help_panel=WHAT),
     prompts: Path = typer.Option(
         None,
         help="Own prompts (CSV or Parquet with a column 'text') instead of a benchmark.",
@@ -117,6 +118,7 @@ def audit_command(
     """
     from beholder.audit import REFERENCE_MODELS, AuditOptions, audit_models
     from beholder.benchmarks.benchmark import MeasureOptions
+    from beholder.datasets.settings import parse_settings
     from beholder.models.load import LoadOptions
     from beholder.report.terminal import print_summary
     from beholder.scores.fill import FillOptions
@@ -127,6 +129,7 @@ def audit_command(
     chosen = chosen_benchmarks(benchmark or [], own, data=data, dataset=dataset)
     options = AuditOptions(
         out=output, store=store_folder(store), data=data, dataset=dataset, limit=limit,
+        settings=parse_settings(settings or ()),
         load=LoadOptions(
             device=device, precision=precision, batch_size=batch_size,
             trust_remote_code=trust_remote_code, allow_pickle=allow_pickle,

@@ -12,6 +12,9 @@ from beholder.errors import UsageError
 if TYPE_CHECKING:
     from beholder.benchmarks.benchmark import Benchmark
 
+SETTINGS_HELP = (
+    "How the data set is read, NAME=VALUE (repeatable); `beholder data settings NAME` lists what it knows."
+)
 TRAITS_HELP = "With gras: own traits (a table with the columns trait and valence)."
 TEMPLATES_HELP = (
     "With gras: own wordings (a table with the columns template and text, in which {} is the trait)."

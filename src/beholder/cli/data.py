@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from beholder.cli.choice import SETTINGS_HELP
 from beholder.cli.console import bar, err, out, say_json
 from beholder.cli.listing import show
 
@@ -49,6 +50,8 @@ def images_here(source: DatasetSource, root: Path | None) -> int:
         return source.images
     if root is None or not source.folder(root).is_dir():
         return 0
+    if source.count is not None:
+        return source.count(source.folder(root))
     return sum(Path(uri).is_file() for uri in source.open(root).table["uri"])
 
 
@@ -67,13 +70,37 @@ def where(name: str = NAME, data: Path = DATA) -> None:
         out.print(source.how_to_get(root or Path("DIR")), markup=False, soft_wrap=True)
 
 
+@app.command("settings")
+def settings_command(
+    name: str = typer.Argument(..., help="A data set's name."), as_json: bool = AS_JSON
+) -> None:
+    """What may be chosen about how a data set is read, with --set NAME=VALUE."""
+    from beholder.datasets import DATASETS
+
+    known = DATASETS[name].settings
+    rows: list[dict[str, object]] = [
+        {"setting": setting, "default": default, "meaning": meaning}
+        for setting, (default, meaning) in known.items()
+    ]
+    if rows or as_json:
+        show(rows, as_json)
+    else:
+        out.print(f"{name} is read in one way only.", markup=False)
+
+
 @app.command("verify")
-def verify(name: str = NAME, data: Path = DATA, as_json: bool = AS_JSON) -> None:
+def verify(
+    name: str = NAME,
+    data: Path = DATA,
+    settings: list[str] = typer.Option(None, "--set", help=SETTINGS_HELP),
+    as_json: bool = AS_JSON,
+) -> None:
     """Read the tables, open every image, and say what is missing or damaged. Exit status 1 if anything is."""
     from beholder.datasets import data_root, open_dataset
+    from beholder.datasets.settings import parse_settings
     from beholder.datasets.verify import damaged_images
 
-    dataset = open_dataset(name, data_root(data))
+    dataset = open_dataset(name, data_root(data), parse_settings(settings or ()))
     with bar(f"opening {name}", len(dataset), 0) as advance:
         damaged = damaged_images(dataset, advance)
     if as_json:

@@ -8,7 +8,7 @@ from pathlib import Path
 import typer
 
 from beholder.cli.audit import COMPAT
-from beholder.cli.choice import TEMPLATES_HELP, TRAITS_HELP, OwnWords, chosen_benchmark
+from beholder.cli.choice import SETTINGS_HELP, TEMPLATES_HELP, TRAITS_HELP, OwnWords, chosen_benchmark
 from beholder.cli.console import err, out, say_json, set_verbosity
 
 
@@ -24,6 +24,7 @@ def measure_command(
         None, "--data", envvar="BEHOLDER_DATA", help="Folder that holds the data sets (apa/ …)."
     ),
     dataset: str = typer.Option(None, help="Another data set for the benchmark, by name."),
+    settings: list[str] = typer.Option(None, "--set", help=SETTINGS_HELP),
     output: Path = typer.Option(
         Path("beholder-run"), "--out", "-o", help="Run folder for results and report."
     ),
@@ -39,13 +40,15 @@ def measure_command(
     """Measure scores made elsewhere: a subset is measured as far as it goes, and the output says what was left out."""
     from beholder.audit import AuditOptions, measure_scores
     from beholder.benchmarks.benchmark import MeasureOptions
+    from beholder.datasets.settings import parse_settings
     from beholder.report.terminal import print_summary
 
     set_verbosity(quiet=quiet, verbose=False)
     measure = MeasureOptions(compat=compat, draws=draws, seed=seed)
     options = AuditOptions(
-        out=output, store=Path(), data=data, dataset=dataset, measure=measure, command=sys.argv[1:]
-    )
+        out=output, store=Path(), data=data, dataset=dataset, settings=parse_settings(settings or ()),
+        measure=measure, command=sys.argv[1:],
+    )  # fmt: skip
     run = measure_scores(
         chosen_benchmark(benchmark, OwnWords(traits=traits, templates=templates)),
         scores,

@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 from beholder.catalog import Catalog
-from beholder.datasets import apa, fairface, folder, glasshouse, gras
+from beholder.datasets import adult_faces, apa, causalface, coco, fairface, folder, glasshouse, gras, utkface
 from beholder.datasets.dataset import Dataset, DatasetSource
+from beholder.datasets.settings import Settings
 
-SOURCES = (apa.SOURCE, fairface.SOURCE, gras.SOURCE, glasshouse.SOURCE, glasshouse.FACES)
+SOURCES = (
+    apa.SOURCE,
+    fairface.SOURCE,
+    gras.SOURCE,
+    coco.SOURCE,
+    glasshouse.SOURCE,
+    glasshouse.FACES,
+    utkface.SOURCE,
+    causalface.SOURCE,
+    *adult_faces.SOURCES,
+    glasshouse.DESIGN,
+)
 DATASETS: Catalog[DatasetSource] = Catalog("data set", {source.name: source for source in SOURCES})
 FOLDER_SCHEME = "folder:"
 
@@ -20,8 +33,9 @@ def data_root(option: Path | None = None) -> Path | None:
     return Path(value) if value else None
 
 
-def open_dataset(name: str, root: Path | None = None) -> Dataset:
-    """A data set by name, or any folder of images by `folder:PATH`."""
+def open_dataset(name: str, root: Path | None = None, settings: Mapping[str, str] | None = None) -> Dataset:
+    """A data set by name, read as `settings` say, or any folder of images by `folder:PATH`."""
     if name.startswith(FOLDER_SCHEME):
+        Settings(name, {}, settings)  # refuses whatever was chosen: there is nothing to choose
         return folder.load(Path(name.removeprefix(FOLDER_SCHEME)))
-    return DATASETS[name].open(root)
+    return DATASETS[name].open(root, settings)

@@ -5,14 +5,17 @@ A frozen value. Attribute values keep the source's own words; the labels are sou
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import polars as pl
 
-from beholder.datasets.images import DRAWN
+from beholder.datasets.crops import cut_of, files_of
+from beholder.datasets.group_words import GroupWords
+from beholder.datasets.images import CROPPED, DRAWN
 from beholder.datasets.objects import check_objects, objects_in
+from beholder.datasets.settings import Setting, Settings
 from beholder.digests import FileDigests, digest
 from beholder.errors import DataError, MissingData, UnknownName
 
@@ -35,6 +38,10 @@ class Dataset:
     """What to say of the rows at hand, such as groups that are no longer balanced."""
     objects: pl.DataFrame | None = field(default=None, compare=False)
     """What is in the pictures, one row per picture and concept (`datasets.objects`); None where nobody annotated it."""
+    group_words: GroupWords | None = None
+    """The attribute whose groups were told by words, and the words; None where the source labels its groups."""
+    source_ids: frozenset[str] | None = None
+    """Every image of the source, also those that its steps left out; None where the table has them all."""
 
     def __post_init__(self) -> None:
         missing = [key for key in KEYS if key not in self.table.columns]
@@ -84,7 +91,10 @@ class Dataset:
         """The rows whose image is there, with a note on how many are not; unchanged unless it may be partial."""
         if not self.partial:
             return self
-        there = [uri.startswith(DRAWN) or Path(uri).is_file() for uri in self.table["uri"]]
+        there = [
+            uri.startswith(DRAWN) or all(path.is_file() for path in files_of(uri))
+            for uri in self.table["uri"]
+        ]
         missing = there.count(False)
         if not missing:
             return self
@@ -117,9 +127,19 @@ class ImageDigests:
 
     def of(self, uris: Sequence[str]) -> list[str | None]:
         """One digest per address, None for a file that is not there."""
-        drawn = [uri.startswith(DRAWN) for uri in uris]
-        files = iter(self._files.of([Path(uri) for uri, own in zip(uris, drawn, strict=True) if not own]))
-        return [_drawn_digest(uri) if own else next(files) for uri, own in zip(uris, drawn, strict=True)]
+        files = list(
+            dict.fromkeys(path for uri in uris if not uri.startswith(DRAWN) for path in files_of(uri))
+        )
+        content = dict(zip(files, self._files.of(files), strict=True))
+        return [_drawn_digest(uri) if uri.startswith(DRAWN) else _file_digest(uri, content) for uri in uris]
+
+
+def _file_digest(uri: str, content: Mapping[Path, str | None]) -> str | None:
+    """A file's own digest; for a part of one, that of the files it needs and of how it is cut."""
+    needed = [content[path] for path in files_of(uri)]
+    if not uri.startswith(CROPPED) or None in needed:
+        return needed[0] if None not in needed else None
+    return digest([needed, cut_of(uri)])
 
 
 def _drawn_digest(uri: str) -> str:
@@ -141,27 +161,34 @@ class DatasetSource:
     """What must lie in its folder."""
     images: int
     """How many images the published set has."""
-    load: Callable[[Path], Dataset]
+    load: Callable[..., Dataset]
+    """Reads it from its folder; takes what was chosen as well, where it has settings."""
     fetch: Callable[[Path], None] | None = None
     """Downloads it into a folder; None where its licence or its size forbids that."""
     embedded: bool = False
     """Made by Beholder itself: needs no folder."""
+    directory: str = ""
+    """What its folder is called, where that is not its name."""
+    count: Callable[[Path], int] | None = None
+    """Counts the images in its folder without reading its tables; None where its table names them all."""
+    settings: Mapping[str, Setting] = field(default_factory=dict)
+    """What may be chosen about how it is read."""
 
     def folder(self, root: Path) -> Path:
         """Its own folder below the folder of all data sets."""
-        return root / self.name
+        return root / (self.directory or self.name)
 
-    def open(self, root: Path | None) -> Dataset:
+    def open(self, root: Path | None, chosen: Mapping[str, str] | None = None) -> Dataset:
         """Read it, or say what to do when it is not there."""
-        if self.embedded:
-            return self.load(Path())
-        if root is None:
+        Settings(self.name, self.settings, chosen)  # refuses what it does not know before anything is read
+        if root is None and not self.embedded:
             raise MissingData(f"The data set '{self.name}' needs a folder.\n{self.how_to_get(Path('DIR'))}")
-        if not self.folder(root).is_dir():
+        folder = Path() if self.embedded or root is None else self.folder(root)
+        if not folder.is_dir():
             raise MissingData(
-                f"The data set '{self.name}' is not at {self.folder(root)}.\n{self.how_to_get(root)}"
+                f"The data set '{self.name}' is not at {folder}.\n{self.how_to_get(root or Path('DIR'))}"
             )
-        return self.load(self.folder(root))
+        return self.load(folder, chosen) if self.settings else self.load(folder)
 
     def how_to_get(self, root: Path) -> str:
         """What a person does to have it."""

@@ -1,0 +1,177 @@
+"""COCO 2017: everyday photographs with boxes of 80 categories and five captions each; groups from the captions' words.
+
+Source: cocodataset.org. Licence: annotations CC BY 4.0, images by their Flickr licences. Layout: `annotations/
+instances_val2017.json`, `annotations/captions_val2017.json` (either may lie in the folder itself), `val2017/*.jpg`;
+with `annotations/instances_train2017.json` concepts are kept by their training frequency, as in the study.
+Every filter is a step whose count stands in the data set's notes.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from beholder.datasets.coco_files import Instances, find, read_captions, read_instances
+from beholder.datasets.dataset import Dataset, DatasetSource
+from beholder.datasets.group_words import CUTS, GENDER_WORDS, GroupWords, read_group_words, require_words
+from beholder.datasets.objects import SCHEMA, objects_in
+from beholder.datasets.settings import Setting, Settings
+from beholder.datasets.steps import Steps, group_counts
+from beholder.digests import digest, file_digest
+from beholder.errors import DataError
+
+LICENCE = "annotations CC BY 4.0; images by their Flickr licences"
+SETTINGS = {
+    "split": Setting("val2017", "which files are read: val2017, train2017"),
+    "instances": Setting("", "another file of boxes, in COCO's format"),
+    "captions": Setting("", "another file of captions, in COCO's format"),
+    "images": Setting("", "another folder of images"),
+    "train": Setting("", "file in which categories are counted; else annotations/instances_train2017.json"),
+    "concept_images": Setting("100", "fewest training images of a category that is kept"),
+    "groups": Setting("", "own groups: a table with the columns group and word, called as the attribute"),
+    "without": Setting("people", "a caption with one of these words leaves its image out; empty: none"),
+    "words": Setting("letters", f"where a word of a caption ends: {', '.join(CUTS)}"),
+}
+
+
+def load(folder: Path, settings: Mapping[str, str] | None = None) -> Dataset:
+    """The images whose captions name one group, with the boxes of the kept categories in them."""
+    chosen = Settings("coco", SETTINGS, settings)
+    split = chosen.text("split")
+    captions = chosen.path("captions", folder) or find(folder, f"captions_{split}")
+    boxes = chosen.path("instances", folder) or find(folder, f"instances_{split}")
+    groups_path = chosen.path("groups", folder)
+    groups = read_group_words(groups_path) if groups_path else GENDER_WORDS
+    steps = Steps()
+    cut = chosen.one_of("words", CUTS)
+    require_words([word for words in groups.words.values() for word in words], cut)
+    require_words(chosen.words("without"), cut)
+    said = read_captions(captions, cut)
+    group_of = grouped(said, groups, chosen.words("without"), steps)
+    instances = read_instances(boxes)
+    kept = frequent_categories(instances, chosen, folder, steps)
+    table, objects = _tables(group_of, instances, kept, steps)
+    pictures = chosen.path("images", folder) or image_folder(folder, split)
+    names = [instances.images[int(image)][0] for image in table["image_id"]]
+    table = table.with_columns(pl.Series("uri", [str(pictures / _plain(name, boxes)) for name in names]))
+    table = table.select("image_id", "uri", pl.col("group").alias(groups.attribute))
+    steps.note(group_counts(table, groups.attribute))
+    contents = [file_digest(boxes), file_digest(captions), chosen.chosen]
+    return Dataset(
+        "coco", f"{split}, {digest(contents)}", LICENCE, table, tuple(steps.notes), partial=True,
+        remarks=lambda rows: [group_counts(rows, groups.attribute)],
+        objects=objects, group_words=groups, source_ids=frozenset(str(image) for image in said),
+    )  # fmt: skip
+
+
+def image_folder(folder: Path, split: str) -> Path:
+    """Where the images of a split lie: `val2017` or `images/val2017`."""
+    nested = folder / "images" / split
+    return nested if nested.is_dir() and not (folder / split).is_dir() else folder / split
+
+
+def count_images(folder: Path) -> int:
+    """How many images of the validation split lie in the folder."""
+    place = image_folder(folder, SETTINGS["split"].default)
+    return sum(path.suffix == ".jpg" for path in place.iterdir()) if place.is_dir() else 0
+
+
+def grouped(
+    said: Mapping[int, set[str]], groups: GroupWords, without: tuple[str, ...], steps: Steps
+) -> dict[int, str]:
+    """The one group that each image's captions name; images without one, or with a word that excludes, are left out."""
+    named = {image: groups.named(words) for image, words in said.items()}
+    sizes = Counter(len(found) for found in named.values())
+    steps.add("with captions", len(said))
+    steps.note(
+        f"captions name no group of {sizes[0]:,} images and several of {len(said) - sizes[0] - sizes[1]:,}"
+    )
+    single = {image: found[0] for image, found in named.items() if len(found) == 1}
+    steps.add(f"captions name exactly one group of {groups.attribute}", len(single))
+    if without:
+        single = {image: group for image, group in single.items() if said[image].isdisjoint(without)}
+        steps.add(f"captions do not say {' or '.join(without)}", len(single))
+    return single
+
+
+def frequent_categories(instances: Instances, chosen: Settings, folder: Path, steps: Steps) -> frozenset[int]:
+    """The categories that occur in enough training images; all of them, with a note, where no training file is here."""
+    own = folder / "annotations" / "instances_train2017.json"
+    path = chosen.path("train", folder) or (own if own.is_file() else None)
+    if path is None:
+        steps.note(
+            f"concepts: all {len(instances.categories)} categories, for no training annotations are here; the study "
+            f"keeps those in at least {chosen.text('concept_images')} training images (--set train=FILE)"
+        )
+        return frozenset(instances.categories)
+    train = instances if path == instances.path else read_instances(path)
+    pairs = set(zip(train.image, train.category, strict=True))
+    frequency = Counter(train.categories[category] for _, category in pairs)
+    fewest = chosen.number("concept_images")
+    kept = frozenset(n for n, name in instances.categories.items() if frequency[name] >= fewest)
+    steps.note(
+        f"concepts: {len(kept)} of {len(instances.categories)} categories are in at least {fewest} of the "
+        f"{len(train.images):,} images of {path.name}"
+    )
+    return kept
+
+
+def _tables(
+    group_of: Mapping[int, str], instances: Instances, kept: frozenset[int], steps: Steps
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Images with their group, and what is in them."""
+    annotated = {str(image): group for image, group in sorted(group_of.items()) if image in instances.images}
+    steps.add(f"boxes in {instances.path.name}", len(annotated))
+    table = pl.DataFrame({"image_id": list(annotated), "group": list(annotated.values())})
+    objects = objects_in(_objects(instances, kept), table["image_id"])
+    table = table.join(objects.select("image_id"), on="image_id", how="semi", maintain_order="left")
+    steps.add("at least one of the concepts is in the image", table.height)
+    if not table.height:
+        raise DataError(f"No image is left of {instances.path} after these steps:\n" + "\n".join(steps.notes))
+    return table, objects
+
+
+def _objects(instances: Instances, kept: frozenset[int]) -> pl.DataFrame:
+    """One row per image and kept category; a box around a crowd counts as one instance."""
+    sizes = np.array([instances.images[image][1] for image in instances.image], dtype=np.float64)
+    boxes = pl.DataFrame({
+        "image": np.frombuffer(instances.image, dtype=np.int64),
+        "category": np.frombuffer(instances.category, dtype=np.int64),
+        "area": np.minimum(np.frombuffer(instances.pixels) / sizes, 1.0),
+    })  # fmt: skip
+    return (
+        boxes.filter(pl.col("category").is_in(sorted(kept)))
+        .group_by("image", "category")
+        .agg(pl.len().alias("instances"), pl.col("area").max())
+        .sort("image", "category")
+        .with_columns(
+            pl.col("image").cast(pl.String).alias("image_id"),
+            pl.col("category").replace_strict(instances.categories, return_dtype=pl.String).alias("concept"),
+        )
+        .with_columns(pl.concat_list("concept").alias("names"))
+        .select(pl.col(name).cast(kind) for name, kind in SCHEMA.items())
+    )
+
+
+def _plain(name: str, path: Path) -> str:
+    """A file's name; one that leads out of the folder is refused."""
+    if not name or name in (".", "..") or "/" in name or "\\" in name:
+        raise DataError(f"{path} names the image file {name!r}, which lies outside the folder of images.")
+    return name
+
+
+SOURCE = DatasetSource(
+    name="coco",
+    title="COCO 2017 validation: one gender in the captions, objects in boxes",
+    licence=LICENCE,
+    origin="cocodataset.org",
+    layout="annotations/instances_val2017.json, annotations/captions_val2017.json, val2017/*.jpg",
+    images=5000,
+    load=load,
+    count=count_images,
+    settings=SETTINGS,
+)

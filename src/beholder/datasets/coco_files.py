@@ -1,0 +1,107 @@
+"""COCO's annotation files: captions and boxes, read record by record, whatever their size."""
+
+from __future__ import annotations
+
+from array import array
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from beholder.datasets.group_words import words_of
+from beholder.datasets.json_stream import JsonTables
+from beholder.errors import DataError, MissingData
+
+
+@dataclass
+class Instances:
+    """A file of boxes, as columns: a few bytes a box, however large the file."""
+
+    path: Path
+    images: dict[int, tuple[str, int]] = field(default_factory=dict)
+    """File name and number of pixels of every image."""
+    categories: dict[int, str] = field(default_factory=dict)
+    image: array[int] = field(default_factory=lambda: array("q"))
+    category: array[int] = field(default_factory=lambda: array("q"))
+    pixels: array[float] = field(default_factory=lambda: array("d"))
+    """Of the box, not of the outline."""
+
+
+def find(folder: Path, stem: str) -> Path:
+    """An annotation file in COCO's own place or in the folder itself; else the only one whose name begins so."""
+    for place in (folder / "annotations" / f"{stem}.json", folder / f"{stem}.json"):
+        if place.is_file():
+            return place
+    alike = sorted(folder.glob(f"{stem}*.json"))
+    if len(alike) == 1:
+        return alike[0]
+    kind = stem.partition("_")[0]
+    found = f"; found: {', '.join(path.name for path in alike)}" if alike else ""
+    raise MissingData(
+        f"COCO's {kind} are not at {folder}: expected annotations/{stem}.json{found}.\n"
+        f"Get the annotations from cocodataset.org, or name a file: --set {kind}=FILE"
+    )
+
+
+def read_captions(path: Path, cut: str) -> dict[int, set[str]]:
+    """The words that all captions of each image say together."""
+    said: dict[int, set[str]] = {}
+    tables = JsonTables(path)
+    for key, record in tables:
+        if key == "images":
+            said.setdefault(_number(tables, record, "id"), set())
+        elif key == "annotations":
+            caption = record.get("caption")
+            if not isinstance(caption, str):
+                raise tables.fault("has no 'caption'")
+            said.setdefault(_number(tables, record, "image_id"), set()).update(words_of(caption, cut))
+    if not said:
+        raise DataError(f"{path} holds no captions: expected 'images' and 'annotations', as in COCO.")
+    return said
+
+
+def read_instances(path: Path) -> Instances:
+    """Images, categories and boxes of a file; outlines and everything else are read over."""
+    found, tables = Instances(path), JsonTables(path)
+    for key, record in tables:
+        if key == "images":
+            size = [_number(tables, record, side) for side in ("width", "height")]
+            found.images[_number(tables, record, "id")] = (str(record.get("file_name")), size[0] * size[1])
+        elif key == "categories":
+            found.categories[_number(tables, record, "id")] = str(record.get("name"))
+        elif key == "annotations":
+            found.image.append(_number(tables, record, "image_id"))
+            found.category.append(_number(tables, record, "category_id"))
+            found.pixels.append(_box_pixels(tables, record))
+    missing = [key for key in ("images", "categories") if not getattr(found, key)]
+    if missing:
+        raise DataError(f"{path} holds no '{missing[0]}': expected images, annotations and categories.")
+    _refuse_strangers(found)
+    return found
+
+
+def _refuse_strangers(found: Instances) -> None:
+    """Boxes in images, or of categories, that the file does not list."""
+    for kind, used, known in (
+        ("image", found.image, found.images),
+        ("category", found.category, found.categories),
+    ):
+        strangers = set(used) - set(known)
+        if strangers:
+            raise DataError(
+                f"{found.path}: {len(strangers)} {kind} numbers of its annotations are not listed in it, "
+                f"such as {min(strangers)}."
+            )
+
+
+def _number(tables: JsonTables, record: dict[str, Any], key: str) -> int:
+    value = record.get(key)
+    if type(value) is not int or value < 0:
+        raise tables.fault(f"has {key} {value!r}, not a whole number" if key in record else f"has no '{key}'")
+    return value
+
+
+def _box_pixels(tables: JsonTables, record: dict[str, Any]) -> float:
+    box = record.get("bbox")
+    if not isinstance(box, list) or len(box) != 4 or not all(isinstance(side, int | float) for side in box):
+        raise tables.fault(f"has bbox {box!r}, not [x, y, width, height]")
+    return float(box[2]) * float(box[3])

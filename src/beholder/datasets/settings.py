@@ -1,0 +1,79 @@
+"""Settings of a data set: what a user may choose about how it is read, as `--set NAME=VALUE`.
+
+Values are text from the command line; each is read as what the loader needs, or refused with the setting's name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from beholder.errors import MissingData, UnknownName, UsageError
+
+
+def parse_settings(pairs: Iterable[str]) -> dict[str, str]:
+    """`NAME=VALUE`, each name once.
+
+    >>> parse_settings(["split=train2017", "without="])
+    {'split': 'train2017', 'without': ''}
+    """
+    settings: dict[str, str] = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not equals or not name:
+            raise UsageError(f"--set {pair}: a setting is written NAME=VALUE, as in --set split=train2017.")
+        if name in settings:
+            raise UsageError(f"--set {name} is given twice.")
+        settings[name] = value
+    return settings
+
+
+class Setting(NamedTuple):
+    """One thing that may be chosen."""
+
+    default: str
+    meaning: str
+
+
+class Settings:
+    """What was chosen for one data set, over its defaults."""
+
+    def __init__(self, dataset: str, known: Mapping[str, Setting], chosen: Mapping[str, str] | None) -> None:
+        self.chosen = dict(chosen or {})
+        for name in self.chosen:
+            if name not in known:
+                raise UnknownName("setting", name, known, where=f"The data set '{dataset}'")
+        self._values = {name: setting.default for name, setting in known.items()} | self.chosen
+
+    def text(self, name: str) -> str:
+        """The value as it was written."""
+        return self._values[name]
+
+    def one_of(self, name: str, known: Iterable[str]) -> str:
+        """One of a few words."""
+        if self._values[name] not in (names := list(known)):
+            raise UnknownName("value", self._values[name], names, where=f"The setting '{name}'")
+        return self._values[name]
+
+    def words(self, name: str) -> tuple[str, ...]:
+        """Words between commas; none for an empty value."""
+        return tuple(word.strip() for word in self._values[name].split(",") if word.strip())
+
+    def number(self, name: str) -> int:
+        """A whole number from 0."""
+        if not self._values[name].isdecimal():
+            raise UsageError(f"--set {name}={self._values[name]}: a whole number is needed.")
+        return int(self._values[name])
+
+    def path(self, name: str, folder: Path) -> Path | None:
+        """A file or folder that is there, as named or inside the data set's folder; None where none was named."""
+        value = self._values[name]
+        if not value:
+            return None
+        places = [Path(value).expanduser(), folder / value]
+        found = next((place for place in places if place.exists()), None)
+        if found is None:
+            looked = " and ".join(dict.fromkeys(map(str, places)))
+            raise MissingData(f"--set {name}={value}: nothing is there (looked at {looked}).")
+        return found
