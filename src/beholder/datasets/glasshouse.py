@@ -54,3 +54,25 @@ FACES = DatasetSource(
     load=load_faces,
     embedded=True,
 )
+
+
+def load_design(folder: Path = Path()) -> Dataset:
+    """3,240 faces, a full factorial of six attributes over ten identities; drawn on demand."""
+    from beholder.glasshouse.design import design
+    from beholder.glasshouse.portrait import RENDERER_VERSION
+
+    notes = ("drawn people; no photograph of anyone",)
+    return Dataset(DESIGN_NAME, f"renderer-{RENDERER_VERSION}", "MIT", pl.DataFrame(design()), notes)
+
+
+DESIGN_NAME = "glasshouse-design"
+DESIGN = DatasetSource(
+    name=DESIGN_NAME,
+    title="Glasshouse design: a full factorial of six attributes over ten drawn identities",
+    licence="MIT",
+    origin="Beholder itself",
+    layout="nothing: it is drawn on demand",
+    images=3240,
+    load=load_design,
+    embedded=True,
+)

@@ -1,4 +1,4 @@
-"""Open one picture from its address: a file, or a portrait of the embedded world.
+"""Open one picture from its address: a file, a part of a file (`crops.py`), or a portrait of the embedded world.
 
 Always RGB, always upright (EXIF rotation honoured); whatever cannot be read raises `BadImage` with the address.
 """
@@ -12,14 +12,18 @@ from PIL import Image, ImageOps, UnidentifiedImageError
 
 from beholder.errors import BadImage
 
-DRAWN = "glasshouse:"
-"""Scheme of the pictures that Beholder draws itself."""
+DRAWN, CROPPED = "glasshouse:", "crop:"
+"""Schemes of the pictures that Beholder draws itself, and of parts of files."""
 
 
 def open_image(uri: str) -> Image.Image:
     """The picture at `uri`, RGB and upright."""
     if uri.startswith(DRAWN):
         return _draw(uri)
+    if uri.startswith(CROPPED):
+        from beholder.datasets.crops import open_crop
+
+        return open_crop(uri)
     path = Path(uri)
     if not path.is_file():
         raise BadImage(uri, "the file is not there")

@@ -1,0 +1,98 @@
+"""FairFace and UTKFace as the Perception study takes them: White, Black and Asian, 20 years and older.
+
+FairFace's East and Southeast Asian are joined as Asian (`source_race` keeps the source's word), its age bands stand at
+their midpoints ("more than 70" at 70). The study has 38,744 images of FairFace's training part and 14,630 of UTKFace.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from beholder.datasets import fairface, utkface
+from beholder.datasets.dataset import Dataset, DatasetSource
+
+JOINED = {
+    "White": "White",
+    "Black": "Black",
+    "East Asian": "Asian",
+    "Southeast Asian": "Asian",
+    "Asian": "Asian",
+}
+MIDPOINTS = {"20-29": 25.0, "30-39": 35.0, "40-49": 45.0, "50-59": 55.0, "60-69": 65.0, "more than 70": 70.0}
+YOUNGEST = 20
+FAIRFACE_NAME, UTKFACE_NAME = "fairface-adults", "utkface-adults"
+IN_THE_STUDY = {FAIRFACE_NAME: 38_744, UTKFACE_NAME: 14_630}
+RELEASED_SEED = 42
+
+
+def load_fairface(folder: Path) -> Dataset:
+    """FairFace's adults of the three groups, of both parts; `split` tells the study's part from the other."""
+    return adults(fairface.load(folder))
+
+
+def load_utkface(folder: Path) -> Dataset:
+    """UTKFace's adults of the three groups."""
+    return adults(utkface.load(folder))
+
+
+def adults(whole: Dataset) -> Dataset:
+    """The study's part of FairFace or of UTKFace; any other data set as it is."""
+    if whole.name == "fairface":
+        midpoint = pl.col("age_band").replace_strict(MIDPOINTS, default=None, return_dtype=pl.Float64)
+        table = whole.table.rename({"age": "age_band"}).with_columns(midpoint.alias("age"))
+        return _adults(whole, table, FAIRFACE_NAME, in_study=pl.col("split") == "train")
+    if whole.name == "utkface":
+        return _adults(whole, whole.table.cast({"age": pl.Float64}), UTKFACE_NAME, in_study=pl.lit(True))
+    return whole
+
+
+def _adults(whole: Dataset, table: pl.DataFrame, name: str, *, in_study: pl.Expr) -> Dataset:
+    joined = pl.col("race").replace_strict(JOINED, default=None, return_dtype=pl.String)
+    table = table.with_columns(pl.col("race").alias("source_race"), joined.alias("race")).filter(
+        pl.col("race").is_not_null()
+    )
+    table = table.with_columns(pl.Series("released_balance", balanced(table)))
+    adults = table.filter((pl.col("age") >= YOUNGEST).fill_null(False))
+    studied = adults.filter(in_study).height
+    note = (
+        f"{studied} of the study's {IN_THE_STUDY[name]} images are in its tables here; {adults.height} in all"
+    )
+    return replace(whole, name=name, table=adults, notes=(*whole.notes, note))
+
+
+def balanced(table: pl.DataFrame, seed: int = RELEASED_SEED) -> list[bool]:
+    """Which rows a draw of equally many of each race and gender takes.
+
+    The released script draws it from everyone, children included, and drops ages under 20 afterwards, so that what is
+    left is not balanced: `--compat` ranks these rows. Groups in alphabetical order, one generator for all.
+    """
+    rng = np.random.RandomState(seed)  # the generator of the released script's library
+    groups = table.with_row_index().group_by(["race", "gender"]).agg(pl.col("index")).sort("race", "gender")
+    fewest = min((len(rows) for rows in groups["index"]), default=0)
+    taken = np.zeros(table.height, dtype=bool)
+    for rows in groups["index"]:
+        taken[rows.to_numpy()[rng.choice(len(rows), size=fewest, replace=False)]] = True
+    return [bool(row) for row in taken]
+
+
+FAIRFACE = replace(
+    fairface.SOURCE,
+    name=FAIRFACE_NAME,
+    title="FairFace adults: White, Black and Asian, 20 and older, as the Perception study takes them",
+    images=IN_THE_STUDY[FAIRFACE_NAME],
+    load=load_fairface,
+    directory="fairface",
+)
+UTKFACE = replace(
+    utkface.SOURCE,
+    name=UTKFACE_NAME,
+    title="UTKFace adults: White, Black and Asian, 20 and older, as the Perception study takes them",
+    images=IN_THE_STUDY[UTKFACE_NAME],
+    load=load_utkface,
+    directory="utkface",
+)
+SOURCES: tuple[DatasetSource, ...] = (FAIRFACE, UTKFACE)

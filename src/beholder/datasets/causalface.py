@@ -1,0 +1,140 @@
+"""CausalFace: 18,000 synthetic faces in which one attribute at a time is changed. On request from its authors.
+
+Layout: `final_picked_{age,lighting,pose,smiling}/seed_<N>/{race}_{gender}_{abbr}_{value}{suffix}.png`. A seed is one
+identity in six prototypes (race × gender); files that are missing are reported seed by seed. The pictures are shown as
+the study crops them; smiling variants without the authors' brightness correction are corrected when they are opened.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from itertools import product
+from pathlib import Path
+from typing import NamedTuple
+
+import polars as pl
+
+from beholder.datasets.crops import Box, crop_uri
+from beholder.datasets.dataset import Dataset, DatasetSource
+from beholder.errors import MissingData
+
+RACES, GENDERS = ("asian", "black", "white"), ("female", "male")
+
+
+class Varied(NamedTuple):
+    """One of the four attributes that are varied: how its files are named and which values it takes."""
+
+    abbreviation: str
+    values: tuple[str, ...]
+    suffixes: tuple[str, ...]
+    """Endings, the preferred first: with brightness corrected, then without."""
+
+
+VARIED = {
+    "age": Varied("age", ("0.8", "1.4", "2.0", "2.3", "2.6", "2.9", "3.2", "3.5", "3.8", "4.4"),
+                  ("_o2_corrected", "_o2")),
+    "lighting": Varied("l", ("-1", "0", "1", "2", "3", "4", "5", "6"), ("",)),
+    "pose": Varied("y", ("-3.0", "-1.5", "0.0", "1.5", "3.0"), ("",)),
+    "smiling": Varied("smiling", ("-2.5", "-1.5", "-0.5", "0", "0.5", "1", "1.5", "2", "3", "4"),
+                      ("_o2_corrected", "_o2")),
+}  # fmt: skip
+CROP = 432
+LEFT = {"negative": 0, "none": 40, "positive": 80}
+"""Left edge of the crop by the sign of the pose: the head stays in it."""
+IMAGES = 18_000
+SCHEMA = {"image_id": pl.String, "uri": pl.String, "varied": pl.String, "race": pl.String, "gender": pl.String,
+          "seed": pl.String, **dict.fromkeys(VARIED, pl.Float64)}  # fmt: skip
+
+
+def load(folder: Path) -> Dataset:
+    """Every file of the design that is there; the notes say how many are missing from which seed."""
+    found = [attribute for attribute in VARIED if (folder / f"final_picked_{attribute}").is_dir()]
+    if not found:
+        raise MissingData(f"No CausalFace pictures lie at {folder}: expected {SOURCE.layout}.")
+    rows: list[dict[str, object]] = []
+    notes = [f"final_picked_{attribute} is not there" for attribute in VARIED if attribute not in found]
+    for attribute in found:
+        for seed in seeds(folder / f"final_picked_{attribute}"):
+            mine = list(_pictures(seed, attribute))
+            rows += [row for row in mine if row is not None]
+            missing = mine.count(None)
+            if missing:
+                notes.append(f"{attribute}, {seed.name}: {missing} of {len(mine)} files are missing")
+    notes += _uncorrected(rows)
+    return Dataset(
+        "causalface", "as released", SOURCE.licence, pl.DataFrame(rows, schema=SCHEMA), tuple(notes)
+    )
+
+
+def seeds(folder: Path) -> list[Path]:
+    """The folders of the seeds, by number."""
+    named = [
+        path for path in folder.iterdir() if path.is_dir() and path.name.removeprefix("seed_").isdecimal()
+    ]
+    return sorted(named, key=lambda path: int(path.name.removeprefix("seed_")))
+
+
+def _pictures(seed: Path, attribute: str) -> Iterator[dict[str, object] | None]:
+    """A row for every file that the design asks of a seed, None where it is missing."""
+    varied = VARIED[attribute]
+    for race, gender, value in product(RACES, GENDERS, varied.values):
+        names = [f"{race}_{gender}_{varied.abbreviation}_{value}{suffix}.png" for suffix in varied.suffixes]
+        path = next((seed / name for name in names if (seed / name).is_file()), None)
+        if path is None:
+            yield None
+            continue
+        levels = {name: float(value) if name == attribute else None for name in VARIED}
+        labels = {"race": race, "gender": gender, "seed": seed.name.removeprefix("seed_")}
+        image_id = f"{attribute}/{seed.name}/{path.name}"
+        yield {
+            "image_id": image_id,
+            "uri": _uri(path, attribute, value),
+            "varied": attribute,
+            **labels,
+            **levels,
+        }
+
+
+def _uri(path: Path, attribute: str, value: str) -> str:
+    """The study's crop; a smile that is not brightness-corrected is made as bright as the same person's at 0."""
+    corrected = path.stem.endswith("_corrected")
+    match = None
+    if attribute == "smiling" and not corrected and float(value) != 0:
+        reference = path.with_name(path.name.replace(f"_smiling_{value}_", "_smiling_0_"))
+        match = reference if reference.is_file() else None
+    return crop_uri(path, crop_box(attribute, float(value)), match)
+
+
+def crop_box(attribute: str, value: float) -> Box:
+    """432 × 432 from the top; further left or right for a turned head.
+
+    >>> crop_box("pose", -1.5), crop_box("age", 2.0), crop_box("pose", 3.0)
+    ((0, 0, 432, 432), (40, 0, 472, 432), (80, 0, 512, 432))
+    """
+    turned = value if attribute == "pose" else 0.0
+    left = LEFT["negative" if turned < 0 else "positive" if turned > 0 else "none"]
+    return left, 0, left + CROP, CROP
+
+
+def _uncorrected(rows: list[dict[str, object]]) -> Iterator[str]:
+    """What was done about brightness."""
+    kinds: Counter[str] = Counter()
+    for row in rows:
+        if row["varied"] == "smiling" and row["smiling"] != 0 and "_corrected" not in str(row["image_id"]):
+            kinds["matched" if '"match"' in str(row["uri"]) else "alone"] += 1
+    if kinds["matched"]:
+        yield f"brightness of {kinds['matched']} smiling variants is corrected by Beholder (no _o2_corrected file)"
+    if kinds["alone"]:
+        yield f"{kinds['alone']} smiling variants keep their brightness: the same person's picture at 0 is missing"
+
+
+SOURCE = DatasetSource(
+    name="causalface",
+    title="CausalFace: synthetic faces in which one attribute at a time is changed",
+    licence="on request from its authors",
+    origin="the CausalFace authors (on request)",
+    layout="final_picked_smiling/seed_1/asian_female_smiling_0_o2.png …, the same for age, lighting, pose",
+    images=IMAGES,
+    load=load,
+)

@@ -1,0 +1,56 @@
+"""The study's part of FairFace and UTKFace: its rule, its count, and what the released balancing takes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from beholder.datasets import open_dataset
+from beholder.datasets.adult_faces import balanced, load_fairface
+
+LABELS = """file,age,gender,race,service_test
+train/1.jpg,20-29,Male,East Asian,True
+train/2.jpg,more than 70,Female,Southeast Asian,True
+train/3.jpg,10-19,Male,White,True
+train/4.jpg,40-49,Male,Indian,True
+train/5.jpg,60-69,Female,Black,True
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "fairface_label_train.csv").write_text(LABELS)
+    return tmp_path
+
+
+def test_asians_are_joined_children_and_others_left_out(folder: Path):
+    table = load_fairface(folder).table
+    assert table["image_id"].to_list() == ["train/1.jpg", "train/2.jpg", "train/5.jpg"]
+    assert table["race"].to_list() == ["Asian", "Asian", "Black"]
+    assert table["source_race"].to_list() == ["East Asian", "Southeast Asian", "Black"]
+
+
+def test_bands_stand_at_their_midpoints(folder: Path):
+    assert load_fairface(folder).table["age"].to_list() == [25.0, 70.0, 65.0]
+
+
+def test_the_released_balance_takes_equally_many_of_each_group_before_ages_are_dropped():
+    table = pl.DataFrame({"race": ["a"] * 6 + ["b"] * 3, "gender": ["m"] * 9})
+    taken = balanced(table)
+    assert sum(taken[:6]) == sum(taken[6:]) == 3
+    assert taken == balanced(table)
+
+
+@pytest.mark.real
+def test_the_rule_gives_the_studys_38744_images(data: Path):
+    table = open_dataset("fairface-adults", data).table
+    assert table.filter(pl.col("split") == "train").height == 38_744
+
+
+@pytest.mark.real
+def test_the_released_balance_is_not_balanced_among_adults(data: Path):
+    table = open_dataset("fairface-adults", data).table.filter("released_balance")
+    counts = table.group_by("race", "gender").len()["len"]
+    assert counts.max() - counts.min() > 100
