@@ -63,6 +63,21 @@ SOURCES: Catalog[Source] = Catalog("published table", {source.name: source for s
             "tells them apart.",
         ),
     ),
+    Source(
+        "perception_table_s1",
+        "Social perception of faces in a vision-language model, Table S.1",
+        "markedness, mean cosine, SC-WEAT, Skew, MaxSkew and NDKL of CLIP ViT-B/32 on three image sets",
+        (
+            "FairFace's markedness of Male and Female is printed as 0.00: the released script compares `Male` with "
+            "`male`, finds no rows and writes 0.",
+            "The header of SC-WEAT's rows is damaged: which pair stands where is inferred.",
+        ),
+    ),
+    Source(
+        "perception_table_s2",
+        "Social perception of faces in a vision-language model, Table S.2",
+        "correlation between opposite dimensions' curves over smiling, lighting and pose, CLIP ViT-B/32",
+    ),
 )})  # fmt: skip
 
 

@@ -77,7 +77,7 @@ def render(run: Run) -> str:
     """The page as text; equal runs give equal pages."""
     parts = chapters(run)
     scripts = [chart_library(), (TEMPLATES / "page.js").read_text(encoding="utf-8")] if parts else []
-    return _environment().get_template("page.html.j2").render(
+    return environment().get_template("page.html.j2").render(
         title=title(run),
         subtitle=subtitle(run, parts),
         findings=under_headings(findings(run), parts),
@@ -202,7 +202,7 @@ def policy(scripts: list[str]) -> str:
 
 
 @cache
-def _environment() -> Environment:
+def environment() -> Environment:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     loader = FileSystemLoader(TEMPLATES)

@@ -1,0 +1,141 @@
+"""Every printed number stands beside ours, and says what it is."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+
+from beholder.published.ledger import (
+    CANNOT_BE,
+    DIFFERS,
+    EQUAL,
+    NOT_MEASURED,
+    SCHEMA,
+    WITHIN,
+    counts,
+    ledger,
+    printed_name,
+)
+from beholder.published.printed import PLACE, printed_cells
+from beholder.published.tables import published
+from beholder.results import Row, results_table
+
+
+def run_of(*rows: Row, model: str = "openai/clip-vit-base-patch32", benchmark: str = "apa") -> pl.DataFrame:
+    return results_table(rows, benchmark=benchmark, model=model, dataset=benchmark)
+
+
+def cell(cells: pl.DataFrame, **place: str) -> dict[str, object]:
+    return cells.filter(**place).row(0, named=True)
+
+
+def test_every_printed_number_has_one_cell():
+    """Counted from the tables' own shapes: occupations for two genders and a ratio, and so on."""
+    cells = printed_cells()
+    sizes = {str(name): n for name, n in cells.group_by("source").len().iter_rows()}
+    assert sizes["apa_gender_bias"] == 39 * 3 * (2 * 8 + 1)
+    assert sizes["apa_identity"] == 39 * 10
+    assert sizes["pfi_gender_bias"] == 5 * (2 * 7 + 1)
+    assert sizes["pfi_retention"] == 9 * 6
+    assert sizes["perception_table_s1"] == 23 * 3
+    assert sizes["gras_scores"] == 5 * 2
+    assert printed_cells(result_tables=True).filter(source="gras_results").height == 92_000
+    assert not cells.select(PLACE).is_duplicated().any()
+
+
+def test_a_cell_holds_what_the_table_prints():
+    table = published("apa_gender_bias")
+    row = table.filter(model="RN50", gender="man", subset="athletes").row(0, named=True)
+    found = cell(
+        printed_cells(), model="RN50", metric="apa.occupation_probability", subset="athletes", group="man",
+        concept="teacher",
+    )  # fmt: skip
+    assert found["printed"] == pytest.approx(row["teacher"] / 100)
+    assert (found["place"], found["step"]) == ("Table 7", pytest.approx(1e-4))
+
+
+def test_from_the_tables_alone_every_ratio_of_apa_follows_from_its_rows():
+    ratios = ledger().filter(metric="apa.bias_ratio")
+    assert ratios.height == 117
+    assert set(ratios["verdict"]) == {EQUAL}
+
+
+def test_from_the_tables_alone_the_scores_of_gras_come_out():
+    scores = ledger().filter(source="gras_scores")
+    assert scores["value"].to_list() == pytest.approx(scores["printed"].to_list(), abs=1e-9)
+    assert set(scores["verdict"]) == {EQUAL}
+
+
+def test_a_ratio_that_does_not_follow_from_its_rows_would_be_found(monkeypatch: pytest.MonkeyPatch):
+    table = published("apa_gender_bias")
+    broken = table.with_columns(ratio=pl.when(model="BLIP", subset="athletes").then(0.7).otherwise("ratio"))
+    monkeypatch.setattr(
+        "beholder.published.printed.published",
+        lambda name: broken if name == "apa_gender_bias" else published(name),
+    )
+    printed_cells.cache_clear()
+    try:
+        off = ledger().filter(pl.col("metric").eq("apa.bias_ratio") & pl.col("verdict").ne(EQUAL))
+    finally:
+        monkeypatch.undo()
+        printed_cells.cache_clear()
+    assert off.select("model", "subset", "verdict").rows() == [("BLIP", "athletes", DIFFERS)]
+
+
+@pytest.mark.parametrize(
+    ("value", "low", "high", "verdict"),
+    [
+        (0.8506, 0.80, 0.90, EQUAL),  # 85.06 is printed
+        (0.8508, 0.80, 0.90, EQUAL),  # a float16 mean may lie two hundredths of a point off
+        (0.8520, 0.80, 0.90, WITHIN),
+        (0.9000, 0.87, 0.93, DIFFERS),
+        (0.9000, None, None, DIFFERS),
+    ],
+)
+def test_verdicts_of_a_run(value: float, low: float | None, high: float | None, verdict: str):
+    row = Row("apa.identity_given_image", value, 100, "probability", subset="senate", low=low, high=high)
+    found = cell(ledger(run_of(row)), model="ViT-B/32", metric="apa.identity_given_image", subset="senate")
+    assert (found["verdict"], found["difference"]) == (verdict, pytest.approx(value - 0.8506))
+
+
+def test_a_run_over_fewer_people_is_not_compared():
+    row = Row("apa.identity_given_image", 0.8506, 20, "probability", subset="senate", low=0.8, high=0.9)
+    found = cell(ledger(run_of(row)), model="ViT-B/32", metric="apa.identity_given_image", subset="senate")
+    assert found["verdict"] == NOT_MEASURED
+    assert "over 20 people" in str(found["reason"])
+
+
+def test_what_cannot_be_says_why():
+    cells = ledger()
+    male = cell(cells, metric="perception.markedness", dataset="fairface", group="male")
+    actor = cell(cells, model="RN50", metric="apa.occupation_probability", subset="actors", group="woman")
+    valence = cell(cells, metric="gras.valence_share")
+    assert {found["verdict"] for found in (male, actor, valence)} == {CANNOT_BE}
+    assert "172.9 %" in str(actor["reason"])
+    assert valence["value"] == pytest.approx(14)
+
+
+def test_p_values_of_a_run_stand_beside_printed_ones():
+    cells = printed_cells(result_tables=True).filter(metric="gras.welch.p_value", model="llava-1.5-7b-hf")
+    first = cells.row(0, named=True)
+    place = {key: first[key] for key in ("subset", "concept", "template")}
+    row = Row("gras.welch", 1.0, 3570, "statistic", p_value=first["printed"], **place)
+    found = cell(
+        ledger(run_of(row, model="llava-hf/llava-1.5-7b-hf", benchmark="gras")),
+        metric="gras.welch.p_value",
+        **place,
+    )
+    assert found["verdict"] == EQUAL
+
+
+def test_models_are_found_by_what_they_were_loaded_as():
+    assert printed_name("openclip:RN50-quickgelu/openai") == "RN50"
+    assert printed_name("onnx:/somewhere") is None
+
+
+def test_the_ledger_is_a_results_table_with_more_columns():
+    cells = ledger()
+    assert dict(cells.schema) == SCHEMA
+    assert sum(counts(cells).values()) == cells.height
+    assert np.isfinite(cells["printed"].to_numpy()).all()

@@ -1,0 +1,89 @@
+"""The replication page holds every cell, escapes what it shows and runs no script but its own."""
+
+from __future__ import annotations
+
+import json
+import re
+from html import unescape
+from pathlib import Path
+
+import polars as pl
+import pytest
+from typer.testing import CliRunner
+
+from beholder.cli import app
+from beholder.published.ledger import counts, ledger
+from beholder.report.replication import write_replication
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("replication")
+    write_replication(ledger(), folder, models=[])
+    return folder
+
+
+def test_the_page_holds_every_cell_and_counts_each_verdict(folder: Path):
+    page = (folder / "replication.html").read_text()
+    embedded = re.search(r'id="ledger-cells">(.*?)</script>', page, re.DOTALL)
+    assert embedded
+    assert len(json.loads(embedded[1])["rows"]) == pl.read_parquet(folder / "ledger.parquet").height
+    for verdict, number in counts(ledger()).items():
+        assert re.search(rf'{verdict}</th><td class="strong">{number:,}</td>', page)
+
+
+def test_the_page_asks_the_network_for_nothing(folder: Path):
+    page = (folder / "replication.html").read_text()
+    assert "default-src 'none'" in unescape(page)
+    assert not re.search(r"(src|href)=[\"']?(https?:)?//", page)
+
+
+def test_hostile_names_cannot_leave_their_cell(tmp_path: Path):
+    cells = ledger().head(1).with_columns(model=pl.lit("</script><script>alert(1)</script>"))
+    page = write_replication(cells, tmp_path, models=["<b>x</b>"]).read_text()
+    assert "alert(1)</script>" not in page
+    assert "<b>x</b>" not in page
+
+
+def test_the_command_prints_verdicts_and_leaves_a_page(tmp_path: Path):
+    done = CliRunner().invoke(app, ["replicate", "--out", str(tmp_path), "--json"])
+    printed = json.loads(done.stdout)
+    assert printed["verdicts"]["equal within rounding"] == 135
+    assert (tmp_path / "replication.html").is_file()
+
+
+def test_as_names_one_of_the_studies_models(tmp_path: Path):
+    from beholder.results import Row, results_table
+    from beholder.run import Run
+
+    row = Row("apa.bias_ratio", 1.0, 100, "ratio", subset="actors", low=0.9, high=1.1)
+    Run(results_table([row], benchmark="apa", model="imported", dataset="apa")).save(tmp_path)
+    CliRunner().invoke(app, ["replicate", str(tmp_path), "--as", "RN101"], catch_exceptions=False)
+    cells = pl.read_parquet(tmp_path / "ledger.parquet").filter(
+        model="RN101", metric="apa.bias_ratio", subset="actors"
+    )
+    assert cells["verdict"].to_list() == ["within interval"]
+
+
+@pytest.mark.slow
+def test_the_filters_leave_what_was_asked_for(folder: Path):
+    from playwright.sync_api import sync_playwright
+
+    chromium = Path("/usr/bin/chromium")
+    if not chromium.exists():
+        pytest.skip(f"{chromium} is missing")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=str(chromium), args=["--no-sandbox"])
+        page = browser.new_page(viewport={"width": 390, "height": 800})
+        said: list[str] = []
+        page.on("console", lambda message: said.append(message.text))
+        page.on("pageerror", lambda error: said.append(str(error)))
+        page.goto((folder / "replication.html").as_uri())
+        page.select_option("select[name=metric]", "apa.bias_ratio")
+        page.select_option("select[name=table]", "Table 6")
+        assert page.inner_text("#shown").startswith("39 of ")
+        page.fill("input[name=text]", "siglip large")
+        assert page.locator("#ledger tbody tr").count() == 2
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+        browser.close()
+    assert said == []
