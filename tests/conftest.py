@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import importlib.util
 import json
 import os
 import shutil
@@ -119,3 +120,15 @@ def people(tmp_path: Path) -> Callable[..., Path]:
         return folder
 
     return make
+
+
+@pytest.fixture(scope="session")
+def imitate_causalface() -> Callable[..., Path]:
+    """Draws a small folder in CausalFace's layout."""
+    path = ROOT / "tests" / "datasets" / "causalface_imitation.py"
+    spec = importlib.util.spec_from_file_location("causalface_imitation", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.imitate
