@@ -22,6 +22,7 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
 NAMES = ["blip", "blip-2", "albef"]
+WORDS = ["photo", "of", "the", "smiling", "doctor", "and", "nurse", ",", "woman", "dog", "tree"]
 PROMPTS = ["a photo of a doctor", "nurse.", "A photo of the smiling woman, and the man", "dog", "the tree"]
 
 
@@ -66,6 +67,31 @@ def vision_tower(scorer: Any) -> Any:
     return getattr(model, "vision_model", None) or model.visual_encoder
 
 
+def text_layers(scorer: Any) -> Any:
+    model = scorer._matcher._model
+    if hasattr(model, "layer"):
+        return model.layer
+    return (model.qformer if hasattr(model, "qformer") else model.text_encoder).encoder.layer
+
+
+def projections(attention: Any) -> Any:
+    return attention.self if hasattr(attention, "self") else attention.attention
+
+
+def tokens_through(module: Any) -> list[int]:
+    """Filled, from now on, with how many tokens pass the module each time."""
+    counts: list[int] = []
+    module.register_forward_hook(lambda module, args, output: counts.append(args[0][..., 0].numel()))
+    return counts
+
+
+def meeting(scorer: Any, pictures: list[Image.Image], prompts: list[str]) -> tuple[Any, Any]:
+    """Pictures and prompts just before they meet."""
+    with torch.inference_mode():
+        pixels = scorer._pixels([scorer.prepare(picture) for picture in pictures])
+        return scorer._matcher.pictures(pixels).states, scorer._begun(tuple(prompts))
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_scores_equal_the_obvious_loop(
     name: str, cases: dict[str, Any], load: Any, pictures: list[Image.Image]
@@ -81,9 +107,9 @@ def test_neither_block_nor_batch_nor_order_changes_a_score(
     name: str, load: Any, pictures: list[Image.Image]
 ) -> None:
     expected = scores(load(name), pictures, PROMPTS)
-    for block_size, batch_size in ((1, 1), (2, 3), (100, 100)):
+    for block_tokens, batch_size in ((1, 1), (16, 3), (80, 7), (10_000, 100)):
         scorer = load(name, batch_size=batch_size)
-        scorer.block_size = block_size
+        scorer.block_tokens = block_tokens
         np.testing.assert_allclose(scores(scorer, pictures, PROMPTS), expected, atol=1e-5)
     backwards = scores(load(name), pictures[::-1], PROMPTS[::-1])[::-1, ::-1]
     np.testing.assert_allclose(backwards, expected, atol=1e-5)
@@ -99,6 +125,16 @@ def test_longer_prompts_beside_it_do_not_change_a_prompt(
 
 
 @pytest.mark.parametrize("name", NAMES)
+def test_prompts_of_every_length_equal_the_obvious_loop(
+    name: str, cases: dict[str, Any], load: Any, pictures: list[Image.Image]
+) -> None:
+    words = ["a", *WORDS]
+    prompts = [" ".join((words * 3)[:length]) for length in (26, 1, 7, 2, 13, 1, 7)]
+    expected = [[cases[name]["plain"](picture, text) for text in prompts] for picture in pictures[:2]]
+    np.testing.assert_allclose(scores(load(name), pictures[:2], prompts), expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_every_picture_passes_the_vision_tower_once(
     name: str, load: Any, pictures: list[Image.Image]
 ) -> None:
@@ -106,9 +142,42 @@ def test_every_picture_passes_the_vision_tower_once(
     vision_tower(scorer).register_forward_hook(
         lambda module, args, kwargs, output: seen.append(len(kwargs["pixel_values"])), with_kwargs=True
     )
-    scorer.block_size = 2
+    scorer.block_tokens = 8
     scores(scorer, pictures, PROMPTS)
     assert seen == [3, 3, 1]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_prompts_read_of_a_picture_is_computed_once_for_all_of_them(
+    name: str, load: Any, pictures: list[Image.Image]
+) -> None:
+    scorer = load(name)
+    states, begun = meeting(scorer, pictures, PROMPTS)
+    scorer.block_tokens = 1  # every pair alone
+    layers = [layer for layer in text_layers(scorer) if hasattr(layer, "crossattention")]
+    seen = [tokens_through(projections(layer.crossattention).key) for layer in layers]
+    scorer._logits(states, begun)
+    assert [sum(counts) for counts in seen] == [len(pictures) * states.shape[1]] * len(layers)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_only_what_a_score_needs_of_both_runs_for_a_pair(
+    name: str, load: Any, pictures: list[Image.Image]
+) -> None:
+    scorer = load(name)
+    states, begun = meeting(scorer, pictures, PROMPTS)
+    layers, queries = text_layers(scorer), 3 if name == "blip-2" else 0
+    before = {"blip": 1, "blip-2": 1, "albef": 3}[
+        name
+    ]  # ALBEF: two without a picture, then the first that fuses
+    first = [tokens_through(projections(layer.attention).key) for layer in layers[:before]]
+    last = projections(layers[-1].attention)
+    read, readers = tokens_through(last.key), tokens_through(last.query)
+    scorer._logits(states, begun)
+    unpadded = sum(len(ids) + queries for ids in scorer._tokens(PROMPTS))
+    assert sum(map(sum, first)) == 0, "a text before it meets a picture is computed again"
+    assert sum(read) == len(pictures) * unpadded, "texts are padded"
+    assert sum(readers) == len(pictures) * len(PROMPTS) * (queries or 1), "more is read than the head takes"
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -117,7 +186,7 @@ def test_prompts_are_encoded_once_for_all_batches_of_pictures(
 ) -> None:
     scorer, seen = load(name, batch_size=2), []
     texts = scorer._matcher.texts
-    monkeypatch.setattr(scorer._matcher, "texts", lambda ids, mask: seen.append(len(ids)) or texts(ids, mask))
+    monkeypatch.setattr(scorer._matcher, "texts", lambda ids: seen.append(len(ids)) or texts(ids))
     for picture in pictures:
         scores(scorer, [picture], PROMPTS)
     assert sum(seen) == len(PROMPTS)
@@ -170,14 +239,30 @@ def test_blocks_halve_until_they_fit(
     scorer, expected = load("blip"), scores(load("blip"), pictures, PROMPTS)
     match = scorer._matcher.match
 
-    def small(states: Any, inputs: Any, mask: Any) -> Any:
-        if len(inputs) > 2:
+    def small(seen: Any, begun: Any) -> Any:
+        if len(seen[0].keys) * len(begun) > 1:
             raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20 GiB")
-        return match(states, inputs, mask)
+        return match(seen, begun)
 
     monkeypatch.setattr(scorer._matcher, "match", small)
     np.testing.assert_allclose(scores(scorer, pictures, PROMPTS), expected, atol=1e-5)
-    assert scorer.block_size <= 2
+    assert scorer.block_tokens < 2048
+
+
+def test_texts_halve_until_they_fit(
+    load: Any, pictures: list[Image.Image], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prompts = ["a dog", "the tree", "a man", "the nurse"]
+    scorer, expected = load("albef"), scores(load("albef"), pictures[:1], prompts)
+    texts = scorer._matcher.texts
+
+    def small(ids: Any) -> Any:
+        if len(ids) > 1:
+            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20 GiB")
+        return texts(ids)
+
+    monkeypatch.setattr(scorer._matcher, "texts", small)
+    np.testing.assert_allclose(scores(scorer, pictures[:1], prompts), expected, atol=1e-5)
 
 
 def test_a_pair_that_does_not_fit_is_told_as_such(

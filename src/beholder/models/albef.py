@@ -20,6 +20,7 @@ from beholder.models.checkpoint import memory_errors, resolve_device, told_as_mo
 from beholder.models.checkpoint_files import Origin, find_files
 from beholder.models.contrastive import image_settings
 from beholder.models.folder import read_config
+from beholder.models.fusion import FusingLayers
 from beholder.models.load import LoadOptions
 from beholder.models.matching import MatchingScorer, Pictures, TextReading, Texts, unit
 from beholder.models.spec import ModelSpec
@@ -33,25 +34,33 @@ class AlbefMatcher:
 
     def __init__(self, model: AlbefModel) -> None:
         self._model = model
+        self._fusion = FusingLayers(model.fusing_layers)
 
     def pictures(self, pixels: Any) -> Pictures:
         """The tower's states, and its first one projected."""
         states = self._model.picture_states(pixels)
         return Pictures(states, unit(self._model.vision_proj(states[:, :1])))
 
-    def texts(self, ids: Any, mask: Any) -> Texts:
-        """The text layers' states, which the fusion starts from, and the first one projected."""
-        states = self._model.text_states(ids, mask)
-        return Texts(states, mask, unit(self._model.text_proj(states[:, 0])))
+    def texts(self, ids: Any) -> Texts:
+        """The text layers' states, on to where the fusion reads the picture, and the first one projected."""
+        states = self._model.text_states(ids)
+        return Texts(self._fusion.begin(states), unit(self._model.text_proj(states[:, 0])))
 
-    def match(self, states: Any, inputs: Any, mask: Any) -> Any:
+    def look(self, states: Any) -> Any:
+        """Every fusion layer's keys and values."""
+        return self._fusion.look(states)
+
+    def match(self, seen: Any, begun: Any) -> Any:
         """The fusion layers and the head."""
-        return self._model.match(states, inputs, mask)
+        return self._model.itm_head(self._fusion.first_states(seen, begun))
 
-    def plain(self, pixels: Any, ids: Any, mask: Any) -> tuple[Any, Any]:
-        """One pair, nothing shared or kept."""
-        pictures, texts = self.pictures(pixels), self.texts(ids, mask)
-        return self.match(pictures.states, texts.inputs, mask), pictures.vectors[:, 0] @ texts.vectors.T
+    def plain(self, pixels: Any, ids: Any) -> tuple[Any, Any]:
+        """One pair through BLIP's own layers, nothing shared or kept."""
+        pictures, states = self.pictures(pixels), self._model.text_states(ids)
+        cosine = pictures.vectors[:, 0] @ unit(self._model.text_proj(states[:, 0])).T
+        for layer in self._model.fusing_layers:
+            states = layer(states, pictures.states)
+        return self._model.itm_head(states[:, 0]), cosine
 
 
 def from_folder(
@@ -157,7 +166,7 @@ def _settings(config: AlbefConfig, model: AlbefModel, processor: Any, reading: T
         "image_processor": image_settings(processor),
         "text": {
             "max_length": reading.max_length,
-            "padding": "longest, right",
+            "padding": "longest, right",  # nothing is padded any more; no score changed, so the key does not
             "tokenizer": type(reading.tokenizer).__name__,
             "cleaning": config.code,
             "template": DIALECTS[config.code].template,

@@ -58,24 +58,17 @@ class AlbefModel(torch.nn.Module):  # type: ignore[misc]
         """`[n, 1 + patches, width]`."""
         return self.visual_encoder(pixel_values=pixels).last_hidden_state
 
-    def text_states(self, ids: Any, mask: Any) -> Any:
-        """`[n, tokens, width]`, before any picture is seen."""
-        states, additive = self.embeddings(input_ids=ids), self._additive(mask)
+    def text_states(self, ids: Any) -> Any:
+        """`[n, tokens, width]` of texts of one length, before any picture is seen."""
+        states = self.embeddings(input_ids=ids)
         for layer in self.layer[: self._fusion_layer]:
-            states = layer(states, attention_mask=additive)
+            states = layer(states)
         return states
 
-    def match(self, picture_states: Any, text_states: Any, mask: Any) -> Any:
-        """`[n, 2]`: logits of no match and match; the picture may be one for all texts."""
-        additive = self._additive(mask)
-        for layer in self.layer[self._fusion_layer :]:
-            text_states = layer(text_states, picture_states, attention_mask=additive)
-        return self.itm_head(text_states[:, 0])
-
-    def _additive(self, mask: Any) -> Any:
-        """0 where there is a token, the lowest number where there is padding, for all heads and positions."""
-        dtype = self.itm_head.weight.dtype
-        return (1 - mask[:, None, None, :].to(dtype)) * torch.finfo(dtype).min
+    @property
+    def fusing_layers(self) -> Any:
+        """The later text layers, which attend to the picture."""
+        return self.layer[self._fusion_layer :]
 
 
 def _vision_config(config: AlbefConfig, image_size: int) -> Any:

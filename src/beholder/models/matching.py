@@ -6,14 +6,15 @@ A matching head gives two logits for a pair. Three channels:
     no_match_logit   the other one: match - no_match is the log-odds, its sigmoid the probability of a match
     itc_cosine       the contrastive head's cosine (BLIP-2: of the nearest query), which needs no fusion
 
-Every picture passes the vision tower once, every text the text-only layers once; only what joins the two runs per
-pair, one picture with a block of texts at a time, so that the picture's keys and values are shared by the block.
+Every picture passes the vision tower once, every text the layers before it meets a picture once, and every picture's
+keys and values are computed once for all texts. What is left runs per pair, in blocks (`fusion`): texts of one length,
+so that nothing is padded, times as many pictures as fit.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from PIL import Image
@@ -26,10 +27,13 @@ from beholder.models.scorer import Floats
 from beholder.models.spec import ModelSpec
 
 BATCH_SIZES = {"cpu": 8, "cuda": 64, "mps": 16}
-BLOCK_SIZES = {"cpu": 32, "cuda": 256, "mps": 64}
+BLOCK_TOKENS = {"cpu": 2048, "cuda": 32768, "mps": 4096}
+"""Tokens in flight, of texts and of the pictures they read; halved when memory runs out."""
 CHANNELS = ("match_logit", "no_match_logit", "itc_cosine")
 TOLERANCE = {"float32": 1e-4, "bfloat16": 1e-1, "float16": 1e-2}
 """Of a score, between our way and the model's own forward pass, relative to the score where that is above 1."""
+
+Made = TypeVar("Made")
 
 
 class Pictures(NamedTuple):
@@ -42,13 +46,27 @@ class Pictures(NamedTuple):
 
 
 class Texts(NamedTuple):
-    """What can be computed of texts before they meet a picture."""
+    """Texts of one length, as far as they come before they meet a picture."""
 
-    inputs: Any
-    """`[n, tokens, …]`: token numbers, or the text layers' output where the architecture has such layers."""
-    mask: Any
+    begun: Any
+    """`[n, tokens, width]`."""
     vectors: Any
     """`[n, dim]`, unit."""
+
+
+class Prompts(NamedTuple):
+    """A list of prompts, by their length in tokens."""
+
+    places: list[list[int]]
+    """For each length, where its texts stand in the list."""
+    texts: list[Texts]
+    vectors: Any
+    """`[n, dim]`, unit, in the list's order."""
+
+    @property
+    def shortest(self) -> int:
+        """Tokens of the shortest text."""
+        return min(int(texts.begun.shape[1]) for texts in self.texts)
 
 
 class Matcher(Protocol):
@@ -58,15 +76,19 @@ class Matcher(Protocol):
         """The vision tower, once per picture."""
         ...
 
-    def texts(self, ids: Any, mask: Any) -> Texts:
-        """The text-only part, once per text."""
+    def texts(self, ids: Any) -> Texts:
+        """What precedes any picture, once per text; `ids` is `[n, tokens]` without padding."""
         ...
 
-    def match(self, states: Any, inputs: Any, mask: Any) -> Any:
-        """`[n, 2]`: the head's logits (no match, match) for one picture's states `[1, …]` and n texts."""
+    def look(self, states: Any) -> Any:
+        """The keys and values that texts read of pictures, once per picture."""
         ...
 
-    def plain(self, pixels: Any, ids: Any, mask: Any) -> tuple[Any, Any]:
+    def match(self, seen: Any, begun: Any) -> Any:
+        """`[pictures, texts, 2]`: the head's logits (no match, match) for what `look` and `texts` gave."""
+        ...
+
+    def plain(self, pixels: Any, ids: Any) -> tuple[Any, Any]:
         """The library's own forward pass for one pair: the head's logits and the cosine."""
         ...
 
@@ -98,11 +120,11 @@ class MatchingScorer:
         kind = device.partition(":")[0]
         self.spec = spec
         self.batch_size = batch_size or BATCH_SIZES.get(kind, 8)
-        self.block_size = BLOCK_SIZES.get(kind, 32)
+        self.block_tokens = BLOCK_TOKENS.get(kind, 2048)
         self._matcher, self._image_processor, self._reading = matcher, image_processor, reading
         self._device, self._dtype = device, getattr(torch, spec.precision)
         self._cut, self._loader_notes = CutTexts(reading.max_length), list(notes)
-        self._last_texts: tuple[tuple[str, ...], Texts] | None = None
+        self._last_prompts: tuple[tuple[str, ...], Prompts] | None = None
 
     @property
     def notes(self) -> list[str]:
@@ -119,9 +141,9 @@ class MatchingScorer:
         cells = np.zeros((len(prepared), len(prompts), len(self.channels)), dtype=np.float32)
         if not cells.size:
             return cells
-        texts, done = self._texts(tuple(prompts)), 0
+        begun, done = self._begun(tuple(prompts)), 0
         for part in batches(prepared, self.batch_size):
-            cells[done : done + len(part)] = self._score(part, texts)
+            cells[done : done + len(part)] = self._score(part, begun)
             done += len(part)
         bad = np.flatnonzero(~np.isfinite(cells).all(axis=(1, 2)))
         if len(bad):
@@ -133,7 +155,7 @@ class MatchingScorer:
         prepared, text = self.prepare(sample_picture()), "a photo of a person"
         ours = self.score_prepared([prepared], [text])[0, 0]
         with running():
-            logits, cosine = self._matcher.plain(self._pixels([prepared]), *self._tokens([text]))
+            logits, cosine = self._matcher.plain(self._pixels([prepared]), self._ids(self._tokens([text])))
             theirs = torch.cat([logits.float().flatten().flip(0), cosine.float().flatten()]).cpu().numpy()
         allowed = TOLERANCE[self.spec.precision] * np.maximum(1, np.abs(theirs))
         if not (np.abs(ours - theirs) <= allowed).all():
@@ -142,62 +164,72 @@ class MatchingScorer:
                 f"{theirs.tolist()} ({', '.join(self.channels)}) where its parts give {ours.tolist()}."
             )
 
-    def _score(self, prepared: Sequence[Any], texts: Texts) -> Floats:
+    def _score(self, prepared: Sequence[Any], prompts: Prompts) -> Floats:
         with running():
             pictures = self._matcher.pictures(self._pixels(prepared))
-            cosines = torch.einsum("iqd,td->iqt", pictures.vectors, texts.vectors).amax(dim=1)
-            logits = torch.stack([self._match(states[None], texts) for states in pictures.states])
+            cosines = torch.einsum("iqd,td->iqt", pictures.vectors, prompts.vectors).amax(dim=1)
+            logits = self._fitting(lambda: self._logits(pictures.states, prompts), shortest=prompts.shortest)
             return np.asarray(torch.cat([logits.flip(-1), cosines[..., None]], dim=-1).cpu().numpy())
 
-    def _match(self, states: Any, texts: Texts) -> Any:
-        """`[n_texts, 2]` for one picture; when memory runs out the block is halved, down to a single pair."""
-        parts, done = [], 0
-        while done < len(texts.mask):
-            block = slice(done, done + self.block_size)
+    def _logits(self, states: Any, prompts: Prompts) -> Any:
+        """`[n_pictures, n_prompts, 2]`, as many pictures at once as the block holds beside their texts."""
+        logits = torch.empty(len(states), len(prompts.vectors), 2, device=states.device)
+        widest = max(min(texts.begun[..., 0].numel(), self.block_tokens) for texts in prompts.texts)
+        at_once = max(1, self.block_tokens // (states.shape[1] + widest))
+        for start in range(0, len(states), at_once):
+            seen = self._matcher.look(states[start : start + at_once])
+            for places, texts in zip(prompts.places, prompts.texts, strict=True):
+                found = [self._matcher.match(seen, begun) for begun in self._blocks(texts.begun)]
+                logits[start : start + at_once, places] = torch.cat(found, dim=1).float()
+        return logits
+
+    def _begun(self, prompts: tuple[str, ...]) -> Prompts:
+        """The prompts as far as they can be computed alone; kept for the next pictures."""
+        if self._last_prompts is None or self._last_prompts[0] != prompts:
+            tokens = self._tokens(prompts)
+            begun = self._fitting(lambda: self._texts(tokens), shortest=min(map(len, tokens)))
+            self._last_prompts = prompts, begun
+        return self._last_prompts[1]
+
+    def _texts(self, tokens: Sequence[Sequence[int]]) -> Prompts:
+        lengths = np.array([len(ids) for ids in tokens])
+        places = [np.flatnonzero(lengths == length).tolist() for length in np.unique(lengths)]
+        texts = []
+        for alike in places:
+            ids = self._ids([tokens[place] for place in alike])
+            parts = [self._matcher.texts(block) for block in self._blocks(ids)]
+            texts.append(Texts(*(torch.cat(field) for field in zip(*parts, strict=True))))
+        order = np.argsort(np.concatenate(places))
+        return Prompts(places, texts, torch.cat([part.vectors for part in texts])[order])
+
+    def _blocks(self, texts: Any) -> Any:
+        """Texts of one length, as many at a time as the block holds."""
+        return texts.split(max(1, self.block_tokens // texts.shape[1]))
+
+    def _fitting(self, work: Callable[[], Made], *, shortest: int) -> Made:
+        """What the work gives; when memory runs out it is done in halves, down to a single pair."""
+        while True:
             try:
                 with running():
-                    logits = self._matcher.match(states, texts.inputs[block], texts.mask[block])
+                    return work()
             except OutOfMemory:
-                if self.block_size == 1:
+                if self.block_tokens <= shortest:
                     raise
-                self.block_size = max(1, self.block_size // 2)
-                continue
-            parts.append(logits.float())
-            done += len(logits)
-        return torch.cat(parts)
-
-    def _texts(self, prompts: tuple[str, ...]) -> Texts:
-        """The prompts as far as they can be computed alone; kept for the next batch of pictures."""
-        if self._last_texts is None or self._last_texts[0] != prompts:
-            ids, mask = self._tokens(prompts)
-            with running():
-                parts = [
-                    self._matcher.texts(
-                        ids[start : start + self.block_size], mask[start : start + self.block_size]
-                    )
-                    for start in range(0, len(ids), self.block_size)
-                ]
-            joined = Texts(*(torch.cat(field) for field in zip(*parts, strict=True)))
-            self._last_texts = prompts, joined
-        return self._last_texts[1]
+                self.block_tokens //= 2
 
     def _pixels(self, arrays: Sequence[Any]) -> Any:
         return torch.from_numpy(np.stack(arrays)).to(self._device, self._dtype)
 
-    def _tokens(self, prompts: Sequence[str]) -> tuple[Any, Any]:
+    def _ids(self, tokens: Sequence[Sequence[int]]) -> Any:
+        return torch.tensor(tokens, device=self._device)
+
+    def _tokens(self, prompts: Sequence[str]) -> list[list[int]]:
         tokenizer, limit, clean = self._reading
         texts = [clean(prompt) for prompt in prompts]
-        untruncated = tokenizer(texts, padding=False, truncation=False, verbose=False)["input_ids"]
-        self._cut.record(prompts, [len(ids) for ids in untruncated])
-        tokens = tokenizer(
-            texts,
-            padding="longest",
-            padding_side="right",
-            truncation=True,
-            max_length=limit,
-            return_tensors="pt",
-        )
-        return tokens["input_ids"].to(self._device), tokens["attention_mask"].to(self._device)
+        whole = tokenizer(texts, padding=False, truncation=False, verbose=False)["input_ids"]
+        self._cut.record(prompts, [len(ids) for ids in whole])
+        cut = tokenizer(texts, padding=False, truncation=True, max_length=limit)["input_ids"]
+        return [list(ids) for ids in cut]
 
 
 def unit(vectors: Any) -> Any:

@@ -15,6 +15,7 @@ from beholder.models.checkpoint import Checkpoint, load_checkpoint, resolve_devi
 from beholder.models.checkpoint_files import Origin, find_files
 from beholder.models.contrastive import image_settings
 from beholder.models.folder import read_config
+from beholder.models.fusion import FusingLayers, FusingQueries
 from beholder.models.load import LoadOptions
 from beholder.models.matching import Matcher, MatchingScorer, Pictures, TextReading, Texts, unit
 from beholder.models.spec import ModelSpec
@@ -46,31 +47,35 @@ def from_folder(
 
 
 class BlipMatcher:
-    """BLIP: a vision transformer, and a BERT that attends to it in every layer, so texts are not encoded ahead."""
+    """BLIP: a vision transformer, and a BERT that attends to it in every layer."""
 
     def __init__(self, model: Any) -> None:
         self._model = model
+        self._fusion = FusingLayers(model.text_encoder.encoder.layer)
 
     def pictures(self, pixels: Any) -> Pictures:
         """The tower's states, and its first one projected."""
         states = self._model.vision_model(pixel_values=pixels).last_hidden_state
         return Pictures(states, unit(self._model.vision_proj(states[:, :1])))
 
-    def texts(self, ids: Any, mask: Any) -> Texts:
-        """Token numbers as they are; the text encoder without a picture serves the cosine."""
-        states = self._model.text_encoder(input_ids=ids, attention_mask=mask).last_hidden_state
-        return Texts(ids, mask, unit(self._model.text_proj(states[:, 0])))
+    def texts(self, ids: Any) -> Texts:
+        """The first layer up to where it reads the picture; the encoder without a picture serves the cosine."""
+        encoder = self._model.text_encoder
+        alone = encoder(input_ids=ids).last_hidden_state
+        begun = self._fusion.begin(encoder.embeddings(input_ids=ids))
+        return Texts(begun, unit(self._model.text_proj(alone[:, 0])))
 
-    def match(self, states: Any, inputs: Any, mask: Any) -> Any:
-        """The first token's state after attending to the picture, through the head."""
-        fused = self._model.text_encoder(
-            input_ids=inputs, attention_mask=mask, encoder_hidden_states=states
-        ).last_hidden_state
-        return self._model.itm_head(fused[:, 0])
+    def look(self, states: Any) -> Any:
+        """Every layer's keys and values."""
+        return self._fusion.look(states)
 
-    def plain(self, pixels: Any, ids: Any, mask: Any) -> tuple[Any, Any]:
+    def match(self, seen: Any, begun: Any) -> Any:
+        """The first token's state after all layers, through the head."""
+        return self._model.itm_head(self._fusion.first_states(seen, begun))
+
+    def plain(self, pixels: Any, ids: Any) -> tuple[Any, Any]:
         """`BlipForImageTextRetrieval`, with its matching head and with its contrastive ones."""
-        pair = {"pixel_values": pixels, "input_ids": ids, "attention_mask": mask}
+        pair = {"pixel_values": pixels, "input_ids": ids}
         matching, contrasting = (self._model(**pair, use_itm_head=head) for head in (True, False))
         return matching.itm_score, contrasting.itm_score
 
@@ -80,6 +85,7 @@ class Blip2Matcher:
 
     def __init__(self, model: Any) -> None:
         self._model = model
+        self._fusion = FusingQueries(model.qformer.encoder.layer, queries=model.query_tokens.shape[1])
 
     def pictures(self, pixels: Any) -> Pictures:
         """The tower's states, and what the queries alone read from them, projected."""
@@ -88,33 +94,30 @@ class Blip2Matcher:
         read = self._model.qformer(query_embeds=queries, encoder_hidden_states=states).last_hidden_state
         return Pictures(states, unit(_project(self._model.vision_projection, read)))
 
-    def texts(self, ids: Any, mask: Any) -> Texts:
-        """Token numbers as they are; the Q-Former without queries serves the cosine."""
-        words = self._model.embeddings(input_ids=ids)
-        states = self._model.qformer(
-            query_embeds=words, query_length=0, attention_mask=mask
-        ).last_hidden_state
-        return Texts(ids, mask, unit(_project(self._model.text_projection, states[:, 0])))
+    def texts(self, ids: Any) -> Texts:
+        """The first layer up to where queries read the picture; the Q-Former without queries serves the cosine."""
+        qformer, embeddings = self._model.qformer, self._model.embeddings
+        alone = qformer(query_embeds=embeddings(input_ids=ids), query_length=0).last_hidden_state
+        queries = self._model.query_tokens.expand(len(ids), -1, -1)
+        beside = embeddings(input_ids=ids, query_embeds=queries).to(qformer.layernorm.weight.dtype)
+        begun = self._fusion.begin(qformer.layernorm(beside))
+        return Texts(begun, unit(_project(self._model.text_projection, alone[:, 0])))
 
-    def match(self, states: Any, inputs: Any, mask: Any) -> Any:
-        """Queries and words through the Q-Former, the queries through the head, their mean."""
-        queries = self._model.query_tokens.expand(len(inputs), -1, -1)
-        count = queries.shape[1]
-        fused = self._model.qformer(
-            query_embeds=self._model.embeddings(input_ids=inputs, query_embeds=queries),
-            query_length=count,
-            attention_mask=torch.cat([mask.new_ones(len(mask), count), mask], dim=1),
-            encoder_hidden_states=states,
-        ).last_hidden_state
-        return _project(self._model.itm_head, fused[:, :count]).mean(dim=1)
+    def look(self, states: Any) -> Any:
+        """The keys and values of the layers that read pictures."""
+        return self._fusion.look(states)
 
-    def plain(self, pixels: Any, ids: Any, mask: Any) -> tuple[Any, Any]:
+    def match(self, seen: Any, begun: Any) -> Any:
+        """The queries' states after all layers through the head, their mean."""
+        return _project(self._model.itm_head, self._fusion.query_states(seen, begun)).mean(dim=2)
+
+    def plain(self, pixels: Any, ids: Any) -> tuple[Any, Any]:
         """`Blip2ForImageTextRetrieval`, which wants a place for each query before the text in newer files."""
         config = self._model.config
         if config.image_token_index is not None:
             places = ids.new_full((len(ids), config.num_query_tokens), config.image_token_index)
-            ids, mask = torch.cat([places, ids], dim=1), torch.cat([torch.ones_like(places), mask], dim=1)
-        pair = {"pixel_values": pixels, "input_ids": ids, "attention_mask": mask}
+            ids = torch.cat([places, ids], dim=1)
+        pair = {"pixel_values": pixels, "input_ids": ids, "attention_mask": torch.ones_like(ids)}
         matching, contrasting = (
             self._model(**pair, use_image_text_matching_head=head) for head in (True, False)
         )
@@ -160,7 +163,7 @@ def settings_of(checkpoint: Checkpoint, reading: TextReading) -> dict[str, Any]:
         "image_processor": image_settings(checkpoint.image_processor),
         "text": {
             "max_length": reading.max_length,
-            "padding": "longest, right",
+            "padding": "longest, right",  # nothing is padded any more; no score changed, so the key does not
             "tokenizer": type(reading.tokenizer).__name__,
         },
     }
