@@ -1,0 +1,98 @@
+"""Clustered means: group means and curves through them, with intervals that know which images belong together.
+
+Images of one person (a seed) are not independent; the variance is that of the clusters' sums (linearised, as in
+survey statistics), the quantile Student's. Where every image is a cluster this is the ordinary interval of a mean.
+Pure functions for many columns at once; missing values (NaN) are refused, the caller leaves them out.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse, special
+
+from beholder.metrics.bootstrap import FEWEST
+
+Array = npt.NDArray[np.float64]
+Codes = npt.NDArray[np.integer[Any]]
+
+
+class Estimates(NamedTuple):
+    """Values with 95 % intervals and the images behind them; NaN bounds below five clusters."""
+
+    value: Array
+    low: Array
+    high: Array
+    n: npt.NDArray[np.int_]
+
+
+class CellMeans:
+    """Means of `values[n_images, n_columns]` in cells; `cells[i]` is image i's cell, −1 for none."""
+
+    def __init__(
+        self, values: npt.NDArray[Any], cells: Codes, clusters: npt.NDArray[Any], n_cells: int
+    ) -> None:
+        inside = np.flatnonzero(np.asarray(cells) >= 0)
+        values = np.asarray(values, dtype=np.float64).reshape(len(cells), -1)[inside]
+        cells = np.asarray(cells)[inside]
+        self.n = np.bincount(cells, minlength=n_cells)
+        belongs = indicator(cells, n_cells)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            self.value = np.asarray(belongs @ values) / self.n[:, None]
+        _, cluster_codes = np.unique(np.asarray(clusters)[inside], return_inverse=True)
+        # One row for every (cluster, cell) that occurs: how far its images pull the cell's mean.
+        pairs, places = np.unique(np.stack([cluster_codes, cells]), axis=1, return_inverse=True)
+        self._cluster, self._cell = pairs
+        pull = (values - self.value[cells]) / self.n[cells, None]
+        self._pulls = np.asarray(indicator(places.ravel(), pairs.shape[1]) @ pull)
+
+    def means(self) -> Estimates:
+        """Every cell's mean, `[n_cells, n_columns]`."""
+        variance = np.asarray(indicator(self._cell, len(self.n)) @ self._pulls**2)
+        return _bounds(self.value, variance, np.bincount(self._cell, minlength=len(self.n)), self.n)
+
+    def combined(self, weights: Array) -> Estimates:
+        """Weighted sums of the cells' means, a row of `weights[n_sums, n_cells]` each, such as a fitted curve.
+
+        Cells of weight 0 are left aside even where they are empty.
+        """
+        weights = np.atleast_2d(weights)
+        used = (weights != 0).astype(np.float64)
+        value = weights @ np.where(self.n[:, None] > 0, self.value, 0.0)
+        value[used @ (self.n == 0) > 0] = np.nan
+        by_cluster = indicator(self._cluster, int(self._cluster.max(initial=-1)) + 1)
+        variance = np.stack([
+            (np.asarray(by_cluster @ (row[self._cell, None] * self._pulls)) ** 2).sum(axis=0) for row in weights
+        ])  # fmt: skip
+        counts = np.array([len(np.unique(self._cluster[row[self._cell] != 0])) for row in weights])
+        return _bounds(value, variance, counts, (used @ self.n).astype(int))
+
+
+def _bounds(
+    value: Array, variance: Array, clusters: npt.NDArray[np.int_], n: npt.NDArray[np.int_]
+) -> Estimates:
+    enough = np.asarray(clusters >= FEWEST)
+    count = np.where(enough, clusters, 2)[:, None]
+    margin = special.stdtrit(count - 1, 0.975) * np.sqrt(variance * count / (count - 1))
+    margin = np.where(enough[:, None], margin, np.nan)
+    return Estimates(value, value - margin, value + margin, n)
+
+
+def indicator(codes: Codes, count: int) -> Any:
+    """A sparse matrix `[count, len(codes)]` with a 1 where an entry has that code."""
+    ones = np.ones(len(codes))
+    return sparse.csr_array((ones, (codes, np.arange(len(codes)))), shape=(count, len(codes)))
+
+
+def polynomial_weights(places: npt.NDArray[Any], degree: int = 2) -> Array:
+    """The matrix that turns values at `places` into those of the least-squares polynomial through them.
+
+    >>> polynomial_weights(np.array([0.0, 1.0]), degree=1).round(6)
+    array([[1., 0.],
+           [0., 1.]])
+    """
+    centred = (places - places.mean()) / (np.ptp(places) or 1.0)
+    powers = np.vander(centred, min(degree, len(places) - 1) + 1)
+    return np.asarray(powers @ np.linalg.pinv(powers))
