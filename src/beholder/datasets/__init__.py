@@ -7,7 +7,18 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from beholder.catalog import Catalog
-from beholder.datasets import adult_faces, apa, causalface, coco, fairface, folder, glasshouse, gras, utkface
+from beholder.datasets import (
+    adult_faces,
+    apa,
+    causalface,
+    coco,
+    fairface,
+    folder,
+    glasshouse,
+    gras,
+    utkface,
+    visual_genome,
+)
 from beholder.datasets.dataset import Dataset, DatasetSource
 from beholder.datasets.settings import Settings
 
@@ -16,6 +27,7 @@ SOURCES = (
     fairface.SOURCE,
     gras.SOURCE,
     coco.SOURCE,
+    visual_genome.SOURCE,
     glasshouse.SOURCE,
     glasshouse.FACES,
     utkface.SOURCE,

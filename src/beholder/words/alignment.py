@@ -1,8 +1,8 @@
 """Alignment: how near a concept lies to the words of each group, in a space of word vectors.
 
 For each concept and group, the mean cosine with the group's words; the alignment with a group is that less the mean
-over the other groups. A concept of several words is the mean of their vectors, each at length 1. What is lacking is absent,
-with the reason. These are facts about texts, on which the vectors were trained, not about the people in any picture.
+over the other groups. A concept of several words is the mean of their vectors, each at length 1. What the vectors
+lack is absent, with the reason. These are facts about the texts on which the vectors were trained, not about people.
 """
 
 from __future__ import annotations
