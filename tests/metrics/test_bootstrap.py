@@ -9,6 +9,7 @@ from scipy import stats
 from beholder.metrics import bootstrap
 from beholder.metrics.bootstrap import (
     Resampler,
+    centred_interval,
     exact_proportion_interval,
     mean_interval,
     percentile_interval,
@@ -91,3 +92,24 @@ def test_a_95_percent_interval_covers_the_mean_about_95_times_in_100():
         low, high = mean_interval(values, Resampler(np.arange(60), generator, draws=400))
         covered += low <= 0.5 <= high
     assert 0.91 <= covered / 400 <= 0.98
+
+
+def test_strata_are_drawn_from_apart():
+    strata = np.array([0, 0, 0, 1, 1, 2])
+    people = np.array(["a", "a", "b", "a", "c", "d"])  # `a` of another stratum is someone else
+    resampler = Resampler(people, np.random.default_rng(0), 50, strata=strata)
+    weights = np.concatenate(list(resampler.weights()))
+    assert resampler.n_clusters == 5
+    assert (weights[:, 0] == weights[:, 1]).all()
+    assert (weights[:, 0] + weights[:, 2] == 2).all()
+    assert (weights[:, 3] + weights[:, 4] == 2).all()
+    assert (weights[:, 5] == 1).all()
+
+
+def test_a_centred_interval_is_as_wide_and_lies_around_the_value():
+    draws = np.random.default_rng(1).normal(3.0, 1.0, 4000)
+    low, high = centred_interval(draws, 0.5)
+    plain = percentile_interval(draws)
+    assert high - low == pytest.approx(plain.high - plain.low)
+    assert (low + high) / 2 == pytest.approx(0.5, abs=0.1)
+    assert np.isnan(centred_interval(np.full(10, np.nan), 0.5)).all()

@@ -30,11 +30,28 @@ class Interval(NamedTuple):
 
 
 class Resampler:
-    """Draws of people, shared by every number that is computed from the same images."""
+    """Draws of people, shared by every number that is computed from the same images.
 
-    def __init__(self, clusters: npt.NDArray[Any], rng: np.random.Generator, draws: int = 2000) -> None:
+    With `strata`, a number for each image, every stratum is drawn from apart: how many people it has is a property
+    of the data set, not of chance.
+    """
+
+    def __init__(
+        self,
+        clusters: npt.NDArray[Any],
+        rng: np.random.Generator,
+        draws: int = 2000,
+        *,
+        strata: npt.NDArray[np.integer[Any]] | None = None,
+    ) -> None:
         names, self._cluster_of = np.unique(clusters, return_inverse=True)
         self.n_clusters, self.draws = len(names), draws
+        self._sizes = [self.n_clusters]
+        if strata is not None:
+            pairs = np.stack([strata, self._cluster_of], axis=1)
+            apart, self._cluster_of = np.unique(pairs, axis=0, return_inverse=True)
+            self._sizes = np.bincount(apart[:, 0])[np.unique(apart[:, 0])].tolist()
+            self.n_clusters = len(apart)
         self._seed = int(rng.integers(2**63))
         self._kept: list[Array] = []
 
@@ -45,9 +62,10 @@ class Resampler:
             return
         rng = np.random.default_rng(self._seed)
         size = max(1, CELLS // max(1, len(self._cluster_of)))
-        even = np.full(self.n_clusters, 1 / max(1, self.n_clusters))
+        even = [np.full(members, 1 / max(1, members)) for members in self._sizes]
         for start in range(0, self.draws, size):
-            counts = rng.multinomial(self.n_clusters, even, size=min(size, self.draws - start))
+            many = min(size, self.draws - start)
+            counts = np.concatenate([rng.multinomial(len(each), each, size=many) for each in even], axis=1)
             part = counts[:, self._cluster_of].astype(np.float64)
             if part.shape[0] == self.draws:  # all draws fit into one part: keep it for the next number
                 self._kept = [part]
@@ -72,6 +90,17 @@ def percentile_interval(draws: npt.NDArray[Any], level: float = 0.95) -> Interva
         return Interval(np.nan, np.nan)
     low, high = np.quantile(defined, [(1 - level) / 2, (1 + level) / 2])
     return Interval(float(low), float(high))
+
+
+def centred_interval(draws: npt.NDArray[Any], value: float, level: float = 0.95) -> Interval:
+    """The spread of the draws laid around `value`, for numbers whose draws are off it on average.
+
+    A draw shows some pictures twice, and a precision or a distance from 0 comes out larger for that; how far draws
+    lie apart is unmoved by it.
+    """
+    low, high = percentile_interval(draws, level)
+    off = value - float(np.mean(draws[np.isfinite(draws)])) if np.isfinite(low) else np.nan
+    return Interval(low + off, high + off)
 
 
 def exact_proportion_interval(hits: int, n: int, level: float = 0.95) -> Interval:
