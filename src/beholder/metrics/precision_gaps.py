@@ -1,0 +1,158 @@
+"""Gaps in average precision between groups of pictures, for all concepts at once: intervals and tests.
+
+Intervals resample pictures. The test shuffles the groups' labels among the pictures that show a concept and among
+those that do not, apart: what is held against the labels is then the ranking alone, not how often a group shows it.
+Both walk every concept's ranking once for all draws; concepts are walked by several threads.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy.stats import norm
+
+from beholder.metrics.average_precision import Array, Counts, Mask, Ranking
+from beholder.metrics.bootstrap import CELLS, Resampler
+
+Codes = npt.NDArray[np.integer[Any]]
+KEYS = 1 << 16
+"""Values of a random key that decides a picture's shuffled group."""
+POWER, LEVEL = 0.8, 0.05
+
+
+class Precision(NamedTuple):
+    """Average precision as it stands, and at the concept's common prevalence."""
+
+    raw: Array
+    matched: Array
+
+
+def prevalences(scores: Array, present: Mask) -> Array:
+    """Of every concept, the share of pictures that show it, among those with a score."""
+    known = ~np.isnan(scores)
+    with np.errstate(invalid="ignore"):
+        return np.asarray((present & known).sum(axis=0) / known.sum(axis=0))
+
+
+def measured(scores: Array, present: Mask, sets: Sequence[Mask]) -> Precision:
+    """Average precision of every set of pictures and every concept, `[n_sets, n_concepts]`."""
+    common, width = prevalences(scores, present), scores.shape[1]
+    found = np.full((2, len(sets), width), np.nan)
+    for place, members in enumerate(sets):
+        for concept in range(width):
+            ranking = _ranking(scores[:, concept], present[:, concept], members)
+            if ranking.steps:
+                counts = ranking.counts(np.ones((len(scores), 1)))
+                found[:, place, concept] = [a[0] for a in _both(counts, float(common[concept]))]
+    return Precision(*found)
+
+
+def resampled(scores: Array, present: Mask, sets: Sequence[Mask], resampler: Resampler) -> Precision:
+    """The same in every draw of the pictures, `[n_sets, n_concepts, n_draws]`, float32."""
+    common, width = prevalences(scores, present), scores.shape[1]
+    rankings = [
+        [_ranking(scores[:, j], present[:, j], members) for j in range(width)] for members in sets
+    ]  # fmt: skip
+    found = np.full((2, len(sets), width, resampler.draws), np.nan, dtype=np.float32)
+    start = 0
+    for part in resampler.weights():
+        weights = np.ascontiguousarray(part.T, dtype=np.float32)
+        here = slice(start, start := start + len(part))
+
+        def walk(concept: int, weights: Array = weights, here: slice = here) -> None:
+            for place, column in enumerate(rankings):
+                if column[concept].steps:
+                    counts = column[concept].counts(weights)
+                    found[:, place, concept, here] = _both(counts, float(common[concept]))
+
+        _each(walk, width)
+    return Precision(*found)
+
+
+def shuffled(
+    scores: Array, present: Mask, groups: Codes, rng: np.random.Generator, draws: int
+) -> tuple[Precision, Precision]:
+    """Average precision of every group, and of all pictures besides it, when labels are shuffled.
+
+    `groups` numbers each picture's group from 0; of two groups only the first is there, for the second is all besides
+    it. Each `[n_groups, n_concepts, n_draws]`, float32. Of the pictures that show the concept every group keeps as many
+    as it has; of the others it keeps its share, on average.
+    """
+    common, (n, width), many = prevalences(scores, present), scores.shape, int(groups.max()) + 1
+    many = 1 if many == 2 else many
+    everyone = np.ones(n, dtype=bool)
+    rankings = [_ranking(scores[:, j], present[:, j], everyone) for j in range(width)]
+    found = np.full((2, 2, many, width, draws), np.nan, dtype=np.float32)
+    seed = int(rng.integers(2**63))
+    for here in _parts(draws, n):
+        keys = rng.integers(0, KEYS, size=(n, here.stop - here.start), dtype=np.uint16)
+
+        def walk(concept: int, keys: npt.NDArray[np.uint16] = keys, here: slice = here) -> None:
+            ranking, shows = rankings[concept], present[:, concept]
+            if not ranking.steps:
+                return
+            whole = ranking.counts(np.ones((n, 1), dtype=np.float32))
+            own = np.random.default_rng([seed, concept, here.start])
+            labels = _shuffled_labels(groups, shows, keys, own)
+            for group in range(many):
+                mine = ranking.counts((labels == group).astype(np.float32))
+                found[0, :, group, concept, here] = _both(mine, float(common[concept]))
+                found[1, :, group, concept, here] = _both(whole.besides(mine), float(common[concept]))
+
+        _each(walk, width)
+    return Precision(*found[0]), Precision(*found[1])
+
+
+def shuffle_p_value(value: float, shuffles: Array) -> float:
+    """How often shuffled labels give a value as far from their mean as this one; never 0.
+
+    >>> shuffle_p_value(3.0, np.array([-1.0, 0.0, 1.0]))
+    0.25
+    """
+    centre = float(np.nanmean(shuffles))
+    farther = np.abs(shuffles - centre) >= abs(value - centre) * (1 - 1e-6)  # float32 draws: ties count
+    return float((1 + farther.sum()) / (1 + len(shuffles)))
+
+
+def smallest_detectable(shuffles: Array) -> float:
+    """The gap that would be found at p ≤ 0.05 in four of five such data sets, from the spread of shuffled gaps."""
+    return float((norm.ppf(1 - LEVEL / 2) + norm.ppf(POWER)) * np.nanstd(shuffles))
+
+
+def _both(counts: Counts, prevalence: float) -> tuple[Array, Array]:
+    return counts.average_precision(), counts.average_precision(prevalence)
+
+
+def _ranking(scores: Array, present: Mask, members: Mask) -> Ranking:
+    rows = np.flatnonzero(members & ~np.isnan(scores))
+    return Ranking(scores[rows], present[rows], rows=rows, width=len(scores))
+
+
+def _shuffled_labels(
+    groups: Codes, shows: Mask, keys: npt.NDArray[np.uint16], rng: np.random.Generator
+) -> npt.NDArray[np.uint8]:
+    """A group for each picture in each draw: exactly shuffled among those that show the concept, by keys elsewhere."""
+    shares = np.bincount(groups[~shows], minlength=int(groups.max()) + 1) / max(1, int((~shows).sum()))
+    labels = np.zeros(keys.shape, dtype=np.uint8)
+    for edge in np.cumsum(shares)[:-1]:
+        labels += keys >= edge * KEYS
+    own = np.broadcast_to(groups[shows].astype(np.uint8), (keys.shape[1], int(shows.sum())))
+    labels[shows] = rng.permuted(own, axis=1).T
+    return labels
+
+
+def _parts(draws: int, images: int) -> Iterator[slice]:
+    size = max(1, CELLS // max(1, images))
+    for start in range(0, draws, size):
+        yield slice(start, min(start + size, draws))
+
+
+def _each(work: Callable[[int], None], count: int) -> None:
+    """Do it for every number below `count`; numpy lets threads run side by side."""
+    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        list(pool.map(work, range(count)))

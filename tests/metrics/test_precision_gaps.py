@@ -1,0 +1,160 @@
+"""Gaps, their intervals and their test, on rankings whose quality is known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from beholder.metrics.average_precision import average_precision
+from beholder.metrics.bootstrap import Resampler, centred_interval
+from beholder.metrics.precision_gaps import (
+    measured,
+    prevalences,
+    resampled,
+    shuffle_p_value,
+    shuffled,
+    smallest_detectable,
+)
+
+
+def rankings(
+    sizes: tuple[int, ...], shares: tuple[float, ...], *, quality=1.5, concepts: int = 1, seed: int = 1
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Scores, presence and groups: pictures that show a concept score `quality` deviations higher."""
+    rng = np.random.default_rng(seed)
+    groups = np.repeat(np.arange(len(sizes)), sizes)
+    present = rng.random((len(groups), concepts)) < np.array(shares)[groups][:, None]
+    better = np.broadcast_to(quality, len(sizes))[groups][:, None]
+    return rng.standard_normal(present.shape) + better * present, present, groups
+
+
+def members(groups: np.ndarray) -> list[np.ndarray]:
+    return [groups == group for group in range(groups.max() + 1)]
+
+
+def test_every_concept_and_group_equals_the_loop():
+    scores, present, groups = rankings((60, 80, 50), (0.2, 0.3, 0.5), concepts=4)
+    scores[::7, 1] = np.nan
+    found, common = measured(scores, present, members(groups)), prevalences(scores, present)
+    for group in range(3):
+        for concept in range(4):
+            s, p = (table[groups == group, concept] for table in (scores, present))
+            assert found.raw[group, concept] == pytest.approx(average_precision(s, p), abs=1e-12)
+            expected = average_precision(s, p, prevalence=float(common[concept]))
+            assert found.matched[group, concept] == pytest.approx(expected, abs=1e-12)
+
+
+def test_draws_equal_the_loop_over_draws():
+    scores, present, groups = rankings((40, 60), (0.3, 0.4), concepts=3)
+    resampler = Resampler(np.arange(100), np.random.default_rng(5), 12, strata=groups)
+    found, common = resampled(scores, present, members(groups), resampler), prevalences(scores, present)
+    weights = np.concatenate(list(resampler.weights()))
+    for place, draw in enumerate(weights):
+        for group in range(2):
+            mine = groups == group
+            assert (
+                draw[mine].sum() == mine.sum()
+            )  # every draw has as many pictures of each group as there are
+            for concept in range(3):
+                s, p = scores[mine, concept], present[mine, concept]
+                expected = (
+                    average_precision(s, p, draw[mine]),
+                    average_precision(s, p, draw[mine], prevalence=float(common[concept])),
+                )
+                got = found.raw[group, concept, place], found.matched[group, concept, place]
+                np.testing.assert_allclose(got, expected, atol=1e-6)
+
+
+def test_shuffled_labels_are_exchangeable_given_presence():
+    """The mean over shuffles is the mean over a plain shuffle written out."""
+    scores, present, groups = rankings((30, 30), (0.2, 0.5))
+    own, rest = shuffled(scores, present, groups, np.random.default_rng(6), 4000)
+    rng, loop = np.random.default_rng(7), []
+    for _ in range(4000):
+        labels = groups.copy()
+        for part in (present[:, 0], ~present[:, 0]):
+            labels[part] = rng.permutation(groups[part])
+        loop.append([average_precision(scores[labels == g, 0], present[labels == g, 0]) for g in (0, 1)])
+    ours = np.stack([own.raw[0, 0], rest.raw[0, 0]], axis=1)
+    error = 4 * np.std(loop, axis=0) / np.sqrt(4000)
+    assert (np.abs(ours.mean(axis=0) - np.mean(loop, axis=0)) < error).all()
+    np.testing.assert_allclose(ours.std(axis=0), np.std(loop, axis=0), rtol=0.1)
+
+
+def test_three_groups_are_each_set_against_the_rest():
+    scores, present, groups = rankings((300, 300, 300), (0.3, 0.3, 0.3), quality=[0.2, 1.5, 1.5])
+    own, rest = shuffled(scores, present, groups, np.random.default_rng(8), 300)
+    found = measured(scores, present, [*members(groups), *(~mask for mask in members(groups))])
+    gaps = found.matched[:3, 0] - found.matched[3:, 0]
+    p_values = [shuffle_p_value(gaps[g], (own.matched - rest.matched)[g, 0]) for g in range(3)]
+    assert gaps[0] < -0.2
+    assert p_values[0] == pytest.approx(1 / 301)
+
+
+def test_a_p_value_counts_shuffles_and_is_never_zero():
+    assert shuffle_p_value(0.5, np.array([-0.5, 0.5, 0.1, -0.1])) == 3 / 5
+    assert shuffle_p_value(9.0, np.zeros(99)) == 1 / 100
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shares", [(0.01, 0.5), (0.02, 0.2), (0.3, 0.05)])
+def test_matched_gaps_are_unbiased_where_raw_gaps_are_not(shares: tuple[float, float]):
+    """Equal quality, unequal prevalence: 500 data sets, side by side as 500 concepts."""
+    scores, present, groups = rankings((10_000, 10_000), shares, quality=2.5, concepts=500)
+    found = measured(scores, present, members(groups))
+    own, rest = shuffled(scores, present, groups, np.random.default_rng(9), 50)
+    raw, gaps = (ap[0] - ap[1] for ap in found)
+    gaps = gaps - (own.matched - rest.matched)[0].mean(axis=1)
+    assert abs(100 * gaps.mean()) < 0.2
+    assert 100 * gaps.std() / np.sqrt(500) < 0.1  # or the line above would say nothing
+    assert abs(100 * raw.mean()) > 10
+
+
+@pytest.mark.slow
+def test_few_positives_are_matched_too():
+    """Ten pictures against sixty: average precision is too high for the ten, and the shuffles know by how much."""
+    scores, present, groups = rankings((200, 200), (0.05, 0.3), concepts=6000)
+    found = measured(scores, present, members(groups))
+    own, rest = shuffled(scores, present, groups, np.random.default_rng(10), 50)
+    plain = found.matched[0] - found.matched[1]
+    gaps = plain - (own.matched - rest.matched)[0].mean(axis=1)
+    error = np.nanstd(gaps) / np.sqrt(6000)
+    assert np.nanmean(plain) > 3 * error
+    assert abs(np.nanmean(gaps)) < 3 * error
+
+
+@pytest.mark.slow
+def test_true_gaps_are_met_covered_and_found_as_often_as_promised():
+    """Unequal quality: the mean gap, the share of intervals that hold it, and the power against it."""
+    sizes, shares, concepts = (1500, 1500), (0.05, 0.2), 300
+    scores, present, groups = rankings(sizes, shares, quality=[1.5, 1.15], concepts=concepts, seed=11)
+    common = 0.125
+    grid = np.linspace(
+        -6, 9, 200_001
+    )  # scores from low to high; above them pass the tails of two normal curves
+    truth = []
+    for quality in (1.5, 1.15):
+        hit, miss = common * norm.sf(grid - quality), (1 - common) * norm.sf(grid)
+        truth.append(np.trapezoid(hit / (hit + miss) * norm.pdf(grid - quality), grid))
+    found = measured(scores, present, members(groups))
+    own, rest = shuffled(scores, present, groups, np.random.default_rng(12), 200)
+    null = (own.matched - rest.matched)[0]
+    gaps = found.matched[0] - found.matched[1] - null.mean(axis=1)
+    draws = resampled(
+        scores,
+        present,
+        members(groups),
+        Resampler(np.arange(3000), np.random.default_rng(13), 300, strata=groups),
+    ).matched
+    inside = [low < truth[0] - truth[1] < high for low, high in
+              (centred_interval(draws[0, j] - draws[1, j], gaps[j]) for j in range(concepts))]  # fmt: skip
+    assert gaps.mean() == pytest.approx(truth[0] - truth[1], abs=4 * gaps.std() / np.sqrt(concepts))
+    assert 0.91 < np.mean(inside) < 0.985
+    power = np.mean(
+        [shuffle_p_value(gap, row - row.mean()) <= 0.05 for gap, row in zip(gaps, null, strict=True)]
+    )
+    promised = norm.cdf(
+        (truth[0] - truth[1]) / np.mean([smallest_detectable(row) for row in null]) * 2.8016 - 1.96
+    )
+    assert power == pytest.approx(promised, abs=0.1)
