@@ -1,9 +1,9 @@
 """Generative models of transformers: LLaVA, Qwen-VL, Gemma 3, PaliGemma, BLIP-2, SmolVLM, InternVL, Phi-4 …
 
 A model is shown one picture and asked one question, through its own processor and chat template; what is kept is
-its distribution over the first token of the answer: the raw logit of the study's own answer, and the log-mass on
-tokens that begin yes, that begin no, and on all others. Questions about one picture go through the model together
-and never change one another's scores.
+its distribution over the first token of the answer: the raw logit and the log-probability of the study's own
+answer, and the log-mass on tokens that begin yes, that begin no, and on all others. Questions about one picture go
+through the model together and never change one another's scores.
 """
 
 from __future__ import annotations
@@ -20,29 +20,35 @@ from beholder.errors import UnusableScore
 from beholder.models.answers import resolve_answers
 from beholder.models.checkpoint import told_as_model_error, torch
 from beholder.models.checkpoint_files import Origin, find_files
-from beholder.models.contrastive import image_settings, sample_picture
+from beholder.models.contrastive import image_settings, running, sample_picture
 from beholder.models.folder import read_config
 from beholder.models.generative_asking import Asked, Elsewhere
 from beholder.models.generative_placement import load_placed, precision_of, refuse_unserved
 from beholder.models.generative_processor import Picture
+from beholder.models.generative_sharing import Sharing
 from beholder.models.load import LoadOptions
 from beholder.models.scorer import Floats, Instruction
 from beholder.models.spec import ModelSpec
 
 PLAIN = Instruction("{}", yes="Yes", no="No")
 """How a model is asked when no benchmark says how: the prompt is the question."""
-PICTURES = 4
+PICTURES = {"cpu": 4, "cuda": 16}
 """Pictures handed over at once; the questions about each are what fills a batch."""
+ROWS_AT_ONCE = 512
+"""Distributions over the vocabulary that are read at once."""
 
 
 class GenerativeScorer:
     """What a model says first when it is asked about a picture."""
 
-    channels: tuple[str, ...] = ("logit_true", "log_p_yes", "log_p_no", "log_p_other")
+    channels: tuple[str, ...] = ("logit_true", "log_p_yes", "log_p_no", "log_p_other", "log_p_true")
 
-    def __init__(self, asked: Asked, spec: ModelSpec, *, batch_size: int, instruction: Instruction) -> None:
+    def __init__(
+        self, sharing: Sharing, spec: ModelSpec, *, batch_size: int, instruction: Instruction
+    ) -> None:
         self.batch_size = batch_size
-        self._asked, self._instruction, self._uninstructed = asked, instruction, spec
+        asked = sharing.asked
+        self._sharing, self._asked, self._instruction, self._uninstructed = sharing, asked, instruction, spec
         tokenizer = asked.processor.tokenizer
         around = asked.form.write(instruction.ask(""))
         self._answers = resolve_answers(tokenizer, around, yes=instruction.yes, no=instruction.no)
@@ -50,6 +56,7 @@ class GenerativeScorer:
             "instruction": instruction.template,
             "answers": {"yes": instruction.yes, "no": instruction.no, **self._answers.as_settings(tokenizer)},
             "example": asked.form.write(instruction.ask("…")),
+            "channels": list(self.channels),
         }
         self.spec = replace(spec, settings={**spec.settings, **asked_with})
         self._others: dict[Instruction, GenerativeScorer] = {instruction: self}
@@ -66,7 +73,9 @@ class GenerativeScorer:
         origin = origin or files.origin
         precision, settings = precision_of(options), settings_of(asked)
         spec = ModelSpec(name, "generative", origin.weights, origin.revision, precision, settings)
-        scorer = cls(asked, spec, batch_size=options.batch_size or PICTURES, instruction=PLAIN)
+        sharing = Sharing(asked, shared=options.shared_prefix)
+        pictures = options.batch_size or PICTURES.get(asked.model.device.type, 4)
+        scorer = cls(sharing, spec, batch_size=pictures, instruction=PLAIN)
         with told_as_model_error(folder):
             scorer.verify()
         return scorer
@@ -75,13 +84,13 @@ class GenerativeScorer:
     def notes(self) -> list[str]:
         """What a reader of the scores should know, of all the ways this model was asked."""
         own = [note for scorer in self._others.values() for note in scorer._own_notes()]
-        return list(dict.fromkeys([*self._asked.notes, *own]))
+        return list(dict.fromkeys([*self._asked.notes, *self._sharing.notes, *own]))
 
     def instructed(self, instruction: Instruction) -> GenerativeScorer:
         """The same model, asked this way; template and answers are in its spec."""
         if instruction not in self._others:
             other = GenerativeScorer(
-                self._asked, self._uninstructed, batch_size=self.batch_size, instruction=instruction
+                self._sharing, self._uninstructed, batch_size=self.batch_size, instruction=instruction
             )
             self._others[instruction] = other
         return self._others[instruction]
@@ -91,7 +100,7 @@ class GenerativeScorer:
         return self._asked.pictures.develop(image)
 
     def score_prepared(self, prepared: Sequence[Picture], prompts: Sequence[str]) -> Floats:
-        """One row per picture, one column per prompt: the four channels."""
+        """One row per picture, one column per prompt, one layer per channel."""
         cells = self._cells(prepared, prompts)
         bad = np.flatnonzero(~np.isfinite(cells).all(axis=(1, 2)))
         if bad.size:
@@ -108,20 +117,29 @@ class GenerativeScorer:
     def _cells(self, prepared: Sequence[Picture], prompts: Sequence[str]) -> Floats:
         questions = [self._instruction.ask(prompt) for prompt in prompts]
         cells = np.zeros((len(prepared), len(prompts), len(self.channels)), dtype=np.float32)
-        for row, picture in enumerate(prepared):
-            for places, logits in self._asked.first_tokens(picture, questions):
-                cells[row, places] = self._channels(logits)
+        with running():
+            answered = self._sharing.first_tokens(prepared, questions)
+            # Read back only when all is under way: reading waits for the GPU.
+            parts = [(one.rows, one.places, self._channels(one.logits)) for one in answered]
+        for rows, places, channels in parts:
+            cells[np.ix_(rows, places)] = channels.cpu().numpy()
         return cells
 
-    def _channels(self, logits: Any) -> Floats:
-        """The channels of each row of logits over the vocabulary."""
-        masses = torch.log_softmax(logits, dim=-1)
+    def _channels(self, logits: Any) -> Any:
+        """The channels of each distribution over the vocabulary, some pictures and questions at a time."""
+        flat = logits.flatten(0, -2)
+        parts = [self._channels_of(part.float()) for part in flat.split(ROWS_AT_ONCE)]
+        return torch.cat(parts).unflatten(0, logits.shape[:-1])
+
+    def _channels_of(self, logits: Any) -> Any:
         yes, no = list(self._answers.yes), list(self._answers.no)
-        other = masses.clone()
-        other[:, yes + no] = -torch.inf
-        parts = [masses[:, yes], masses[:, no], other]
-        channels = [logits[:, self._answers.study], *(part.logsumexp(dim=-1) for part in parts)]
-        return np.asarray(torch.stack(channels, dim=-1).cpu().numpy())
+        study = logits[:, self._answers.study].clone()
+        of_yes, of_no = (logits[:, tokens].logsumexp(dim=-1) for tokens in (yes, no))
+        logits[:, yes + no] = -torch.inf  # in place: there are as many numbers as words times questions
+        other = logits.logsumexp(dim=-1)
+        masses = torch.stack([of_yes, of_no, other], dim=-1)
+        of_study = study - masses.logsumexp(dim=-1)
+        return torch.cat([study[:, None], masses.log_softmax(dim=-1), of_study[:, None]], dim=-1)
 
     def _own_notes(self) -> list[str]:
         return [*self._answers.notes, *self._elsewhere.notes]

@@ -23,6 +23,7 @@ from beholder.models.contrastive import running, sample_picture
 from beholder.models.embedding import batches
 from beholder.models.generative_processor import Picture, PictureProcessor, build_processor
 from beholder.models.generative_prompts import PromptForm
+from beholder.models.generative_texts import Encoded
 from beholder.models.scorer import Floats
 
 LOG = logging.getLogger(__name__)
@@ -35,7 +36,6 @@ PADDED = {
 """Families of which it was shown that padding before a shorter question moves no score; of any other, only
 questions of one length go together."""
 NOT_ANSWERING = 0.5
-Encoded = dict[str, Any]
 
 
 @dataclass
@@ -71,14 +71,13 @@ class Asked:
         """Whether questions of different lengths may go together."""
         return self.model.config.model_type in PADDED
 
-    def first_tokens(self, picture: Picture, questions: Sequence[str]) -> Iterator[tuple[list[int], Any]]:
-        """Float32 logits over the vocabulary at the first place of the answer, with whose they are."""
-        texts: list[Encoded] = []
-        seen: Encoded = {}
+    def encode(self, picture: Picture, question: str) -> tuple[Encoded, Encoded]:
+        """What the processor makes of a question about a picture."""
         with self.pictures.showing(picture):
-            for question in questions:
-                text, seen = self._encode(picture.image, self.form.write(question))
-                texts.append(text)
+            return self._encode(picture.image, self.form.write(question))
+
+    def one_by_one(self, texts: Sequence[Encoded], seen: Encoded) -> Iterator[tuple[list[int], Any]]:
+        """Float32 logits over the vocabulary at the first place of the answer, with whose they are."""
         for places in self._batches([_length(text) for text in texts]):
             yield from self._halving(places, texts, seen)
 
@@ -98,7 +97,7 @@ class Asked:
         while waiting:
             part = waiting[: self.questions]
             try:
-                logits = self._logits([texts[place] for place in part], seen)
+                logits = self.logits([texts[place] for place in part], seen)
             except OutOfMemory:
                 if len(part) == 1:
                     raise
@@ -119,7 +118,8 @@ class Asked:
             {name: tensors[name] for name in tensors if name not in along},
         )
 
-    def _logits(self, texts: Sequence[Encoded], seen: Encoded) -> Any:
+    def logits(self, texts: Sequence[Encoded], seen: Encoded) -> Any:
+        """The plain way: each text with the picture, as the model would begin to answer it."""
         batch = stacked(texts, padding=self._padding_token)
         batch |= {name: torch.cat([values] * len(texts)) for name, values in seen.items()}
         with running():

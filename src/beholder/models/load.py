@@ -47,6 +47,8 @@ class LoadOptions:
     revision: str | None = None
     trust_remote_code: bool = False
     allow_pickle: bool = False
+    shared_prefix: bool = True
+    """Whether questions about one picture may share what they begin with; scores agree to rounding either way."""
 
     def __post_init__(self) -> None:
         if self.precision not in (known := (*PRECISIONS, *QUANTISED)):

@@ -456,7 +456,8 @@ def plain(folder: Path, name: str) -> Callable[[Image.Image, str], list[float]]:
         share = logits.softmax(0)
         yes, no = (float(share[beginning[answer]].sum()) for answer in ANSWERS)
         masses = torch.tensor([yes, no, 1 - yes - no], dtype=torch.float64).log()
-        return [float(logits[number_of(tokenizer, "Yes")]), *masses.tolist()]
+        study = number_of(tokenizer, "Yes")
+        return [float(logits[study]), *masses.tolist(), float(share[study].log())]
 
     return channels
 

@@ -1,0 +1,190 @@
+"""One image, many questions: all prompts about a picture in one pass over their tree.
+
+The model is called as always, with the pictures and one of the prompts. Where its language model would read that
+prompt, it is given the whole tree instead: the trunk's embeddings as the model made them, picture included, then the
+embeddings of all other tokens, with the positions they have in their own prompts and a mask by which each sees
+only its own prompt. What comes back is cut to the last token of each prompt, and the model goes on to its logits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from beholder.models.checkpoint import torch
+from beholder.models.contrastive import running
+from beholder.models.prompt_tree import PromptTree
+from beholder.models.tree_attention import ALIGNED, TreeMask, attending
+from beholder.models.vision_windows import windows_at_once
+
+INNER = ("language_model", "text_model")
+SLIDING = "sliding_attention"
+BLOCKS, KERNEL = "block by block", "by a compiled kernel"
+WORTH_COMPILING = 2048
+"""Packed tokens; for fewer, compiling takes longer than the work, and a GPU gathers small blocks fast enough."""
+KEPT = 8
+"""Masks kept at a time."""
+
+
+def language_model(model: Any) -> Any | None:
+    """The part that reads embeddings and gives hidden states, without the head; None where it is not known."""
+    for owner in (model, getattr(model, "model", None)):
+        for name in INNER:
+            part = getattr(owner, name, None)
+            if part is not None:
+                return part if part.get_output_embeddings() is None else part.get_decoder()
+    return None
+
+
+class TreeRunner:
+    """Runs trees through one model; masks are kept for trees seen before."""
+
+    def __init__(self, model: Any) -> None:
+        self._model = model
+        text = language_model(model)
+        if text is None:
+            raise NotImplementedError(f"no language model is found in {type(model).__name__}")
+        self._text = text
+        self._kernel = _CompiledLayers(text) if _on_one_gpu(model) else None
+        self._masks: dict[int, tuple[PromptTree, TreeMask, Any]] = {}
+
+    def way(self, tree: PromptTree) -> str:
+        """How attention over this tree is computed: by a kernel where it repays compiling it."""
+        return KERNEL if self._kernel and tree.size >= WORTH_COMPILING else BLOCKS
+
+    def logits(self, tree: PromptTree, inputs: Mapping[str, Any]) -> Any:
+        """`[pictures, prompts, vocabulary]`; `inputs` are the pictures with one of the prompts, alike for all."""
+        planted = _Planted(self, tree)
+        inner = self._text.forward
+        self._text.forward = lambda *args, **kwargs: planted.grow(inner, *args, **kwargs)
+        try:
+            with running(), windows_at_once(self._model):
+                output = self._model(**inputs, use_cache=False)
+        finally:
+            del self._text.forward
+        return output.logits
+
+    def embed(self, ids: Any) -> Any:
+        """Words as the model reads them."""
+        return self._model.get_input_embeddings()(ids)
+
+    def hidden(self, forward: Callable[..., Any], mask: TreeMask, handed: Any, **kwargs: Any) -> Any:
+        """The language model's own output over the packed tokens."""
+        compiled = self._kernel.in_place() if self._kernel and _kernel_mask(handed) else nullcontext()
+        with attending(self._text.config, mask), compiled:
+            return forward(**kwargs, attention_mask=handed, use_cache=False)
+
+    def mask(self, tree: PromptTree, given: Any) -> tuple[TreeMask, Any]:
+        """The tree's mask, and what the layers are handed of it: they look it up where they are handed nothing."""
+        if id(tree) not in self._masks:
+            kernel, windows = self.way(tree) == KERNEL, _windows(self._text.config)
+            own = _own_masks(given, tree.trunk, windows)
+            mask = TreeMask(tree, own, padded=-tree.size % ALIGNED if kernel else 0)
+            device = self._model.device
+            handed = {
+                name: mask.block_mask(window, device) if kernel else None for name, window in windows.items()
+            }
+            kept = dict(list(self._masks.items())[1 - KEPT :])
+            self._masks = {**kept, id(tree): (tree, mask, handed)}
+        _, mask, handed = self._masks[id(tree)]
+        return mask, handed if len(handed) > 1 else next(iter(handed.values()))
+
+
+@dataclass
+class _Planted:
+    """The moment a prompt reaches the language model and the tree is put into its place."""
+
+    runner: TreeRunner
+    tree: PromptTree
+
+    def grow(
+        self, forward: Callable[..., Any], *args: Any, inputs_embeds: Any = None, attention_mask: Any = None,
+        position_ids: Any = None, past_key_values: Any = None, use_cache: Any = None, **others: Any,
+    ) -> Any:  # fmt: skip
+        if args and any(arg is not None for arg in args):
+            raise NotImplementedError("a language model that is given its inputs without names")
+        mask, handed = self.runner.mask(self.tree, attention_mask)
+        device = inputs_embeds.device
+        others = {name: self._lengthened(value, inputs_embeds, mask.size) for name, value in others.items()}
+        output = self.runner.hidden(
+            forward, mask, handed, inputs_embeds=self._embedded(inputs_embeds, mask.size),
+            position_ids=self._positions(position_ids, mask.size, device), **others,
+        )  # fmt: skip
+        places = torch.from_numpy(self.tree.places).to(output.last_hidden_state.device)
+        output.last_hidden_state = output.last_hidden_state[:, places]
+        return output
+
+    def _embedded(self, prompt: Any, size: int) -> Any:
+        """The trunk as it is, then every other token by itself; padding is any token."""
+        tree = self.tree
+        ids = np.concatenate([tree.ids[tree.trunk :], np.zeros(size - tree.size, dtype=np.int64)])
+        below = self.runner.embed(torch.from_numpy(ids).to(prompt.device)).to(prompt.dtype)
+        return torch.cat([prompt[:, : tree.trunk], below.expand(len(prompt), -1, -1)], dim=1)
+
+    def _positions(self, given: Any, size: int, device: Any) -> Any:
+        """In the trunk as given; below it, one more for each token of the prompt, as after any picture."""
+        tree = self.tree
+        depth = torch.from_numpy(np.concatenate([tree.depth, np.zeros(size - tree.size, dtype=np.int64)]))
+        if given is None:
+            return depth[None].to(device)
+        trunk = given[..., : tree.trunk]
+        below = (depth[tree.trunk :] - tree.trunk).clamp(min=0).to(given.device)
+        return torch.cat([trunk, given[..., tree.trunk : tree.trunk + 1] + below], dim=-1)
+
+    def _lengthened(self, value: Any, prompt: Any, size: int) -> Any:
+        """What else runs along the prompt (Qwen3's places of the picture): nothing of it is below the trunk."""
+        if not torch.is_tensor(value) or value.shape[:2] != prompt.shape[:2]:
+            return value
+        below = (*value.shape[:1], size - self.tree.trunk, *value.shape[2:])
+        return torch.cat([value[:, : self.tree.trunk], value.new_zeros(below)], dim=1)
+
+
+class _CompiledLayers:
+    """The language model's layers, compiled; in their places only while a tree is run."""
+
+    def __init__(self, text: Any) -> None:
+        self._layers = list(text.layers)
+        self._forwards = [torch.compile(layer.forward) for layer in self._layers]
+
+    @contextmanager
+    def in_place(self) -> Iterator[None]:
+        for layer, forward in zip(self._layers, self._forwards, strict=True):
+            layer.forward = forward
+        try:
+            yield
+        finally:
+            for layer in self._layers:
+                del layer.forward
+
+
+def _on_one_gpu(model: Any) -> bool:
+    placed = set(getattr(model, "hf_device_map", {}).values())
+    return model.device.type == "cuda" and len(placed) <= 1
+
+
+def _windows(config: Any) -> dict[str, int | None]:
+    """The kinds of layers, each with how far back it looks."""
+    kinds = getattr(config, "layer_types", None) or ["full_attention"]
+    window = getattr(config, "sliding_window", None)
+    return {kind: window if kind == SLIDING else None for kind in dict.fromkeys(kinds)}
+
+
+def _kernel_mask(handed: Any) -> bool:
+    """Whether what the layers are handed is for the kernel."""
+    one = next(iter(handed.values())) if isinstance(handed, dict) else handed
+    return one is not None
+
+
+def _own_masks(given: Any, trunk: int, windows: Mapping[str, int | None]) -> dict[int | None, Any]:
+    """The model's masks of the trunk, by window; none where it made no mask, being plainly causal."""
+    named = given if isinstance(given, dict) else {"full_attention": given}
+    found = {}
+    for name, mask in named.items():
+        if name in windows and torch.is_tensor(mask) and mask.ndim == 4:
+            seen = mask[0, 0, :trunk, :trunk]
+            found[windows[name]] = (seen if seen.dtype == torch.bool else seen == 0).cpu().numpy()
+    return found

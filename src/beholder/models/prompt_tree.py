@@ -1,0 +1,94 @@
+"""Prompt tree: many token sequences that begin alike, laid out so that what they share is there once.
+
+Sequences are walked in sorted order and each adds the tokens that it does not share with the one before, so the
+packed tokens stand in depth-first order and the subtree of a token is the run of tokens that follows it. One number
+per token, where that run ends, is then all that attention needs to know: token q sees token k if k ≤ q < end[k].
+
+    trunk                  a picture, the instruction, the beginning of all questions
+    ├─ Is the person       seen by its own two leaves only
+    │  ├─ kind?            question 1 is read off its last token
+    │  └─ kind or not?     question 2
+    └─ Describe: rude?     question 3
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class PromptTree:
+    """Packed token sequences; all arrays run along the packed tokens but `places`."""
+
+    ids: Ints
+    depth: Ints
+    """Place in its own sequence."""
+    end: Ints
+    """Where the run of tokens ends that have this one in their sequence."""
+    places: Ints
+    """For each sequence, in the order given: the packed place of its last token."""
+    trunk: int
+    """How many tokens all sequences share; at least the last token of each is not in the trunk."""
+
+    @property
+    def size(self) -> int:
+        return len(self.ids)
+
+    def sees(self, query: Ints, key: Ints) -> npt.NDArray[np.bool_]:
+        """Whether tokens see others: those before them in their own sequence, and themselves."""
+        return (key <= query) & (query < self.end[key])
+
+    def ancestors(self, place: int) -> Ints:
+        """The packed places of the tokens before this one in its sequence, in order."""
+        return np.flatnonzero(self.end[:place] > place)
+
+    def spelled(self, sequence: int) -> list[int]:
+        """The tokens of a sequence, read back."""
+        last = int(self.places[sequence])
+        return [*self.ids[self.ancestors(last)].tolist(), int(self.ids[last])]
+
+
+def prompt_tree(sequences: Sequence[Sequence[int]]) -> PromptTree:
+    """The tree of some non-empty sequences; equal ones share all their tokens."""
+    if not sequences or not all(len(sequence) for sequence in sequences):
+        raise ValueError("a prompt tree needs sequences of at least one token")
+    order = sorted(range(len(sequences)), key=lambda number: list(sequences[number]))
+    ids: list[int] = []
+    depth: list[int] = []
+    end: list[int] = []
+    places = np.empty(len(sequences), dtype=np.int64)
+    path: list[int] = []  # packed places of the tokens of the sequence last walked
+    before: Sequence[int] = []
+    for number in order:
+        sequence = sequences[number]
+        shared = _shared(before, sequence)
+        _close(path, shared, end, len(ids))
+        for place in range(shared, len(sequence)):
+            path.append(len(ids))
+            ids.append(int(sequence[place]))
+            depth.append(place)
+            end.append(-1)
+        places[number], before = path[-1], sequence
+    _close(path, 0, end, len(ids))
+    trunk = min(_shared(sequences[order[0]], sequences[order[-1]]), min(map(len, sequences)) - 1)
+    return PromptTree(np.array(ids), np.array(depth), np.array(end), places, trunk)
+
+
+def _close(path: list[int], kept: int, end: list[int], at: int) -> None:
+    """Leave all but the first `kept` tokens of the path: their subtrees end here."""
+    for place in path[kept:]:
+        end[place] = at
+    del path[kept:]
+
+
+def _shared(one: Sequence[int], other: Sequence[int]) -> int:
+    """How many tokens two sequences have in common from their beginning."""
+    shortest = min(len(one), len(other))
+    differ = np.flatnonzero(np.asarray(one[:shortest]) != np.asarray(other[:shortest]))
+    return int(differ[0]) if differ.size else shortest
