@@ -1,0 +1,158 @@
+"""Calibration: does a score of 0.8 mean that the concept is there in eight of ten such pictures?
+
+Expected calibration error: pictures are put into bins of confidence, and in each bin mean confidence is set against
+the share of pictures that show the concept; the distances are averaged, weighted by the pictures in the bin. 0 is
+calibrated, 1 is always wrong with full confidence. It is never negative, so few pictures make it larger by chance.
+Brier score: mean squared distance of confidence from 1 or 0; 0 is perfect, 0.25 is always saying 0.5.
+Pure functions; the generator that cuts folds is passed in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+from scipy.optimize import isotonic_regression
+from scipy.special import expit
+
+from beholder.errors import UsageError
+
+Array = npt.NDArray[np.floating[Any]]
+Codes = npt.NDArray[np.integer[Any]]
+Mask = npt.NDArray[np.bool_]
+BINS, FOLDS = 10, 5
+STEPS = 50
+"""Newton steps of a logistic fit; it ends long before."""
+
+
+class Calibration(NamedTuple):
+    """One set of pictures, in each draw: error in equal-width bins, in bins of equal size, and the Brier score."""
+
+    ece: Array
+    adaptive: Array
+    brier: Array
+
+
+class Reliability(NamedTuple):
+    """One bin of a reliability diagram."""
+
+    low: float
+    high: float
+    confidence: float
+    """Mean confidence of its pictures."""
+    shows: int
+    n: int
+
+
+def equal_width_bins(confidence: Array, bins: int = BINS) -> Codes:
+    """The bin of each confidence; a bin holds its upper edge, the first also 0.
+
+    >>> equal_width_bins(np.array([0.0, 0.1, 0.11, 1.0]))
+    array([0, 0, 1, 9])
+    """
+    return np.clip(np.ceil(np.asarray(confidence, dtype=np.float64) * bins).astype(int) - 1, 0, bins - 1)
+
+
+def adaptive_bins(confidence: Array, bins: int = BINS) -> Codes:
+    """Bins of as many pictures each; equal confidences stay together, so there may be fewer bins."""
+    edges = np.unique(np.quantile(confidence, np.arange(1, bins) / bins))
+    return np.asarray(np.searchsorted(edges, confidence, side="left"))
+
+
+def calibration_error(confidence: Array, present: Mask, bins: Codes, weights: Array) -> Array:
+    """Expected calibration error in every draw, when picture i counts `weights[i, d]` times in draw d."""
+    off = np.asarray(confidence, dtype=np.float64) - present
+    places = np.arange(len(off))
+    per_bin = sparse.csr_matrix((off, (bins, places)), shape=(int(bins.max()) + 1, len(off)))
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.abs(per_bin @ weights).sum(axis=0) / weights.sum(axis=0))
+
+
+def brier_score(confidence: Array, present: Mask, weights: Array) -> Array:
+    """Mean squared distance from what is there, in every draw."""
+    squares = (np.asarray(confidence, dtype=np.float64) - present) ** 2
+    with np.errstate(invalid="ignore"):
+        return np.asarray(squares @ weights / weights.sum(axis=0))
+
+
+def calibration(confidence: Array, present: Mask, weights: Array) -> Calibration:
+    """All three, in every draw; the bins are those of the pictures as they are."""
+    equal, even = equal_width_bins(confidence), adaptive_bins(confidence)
+    return Calibration(
+        calibration_error(confidence, present, equal, weights),
+        calibration_error(confidence, present, even, weights),
+        brier_score(confidence, present, weights),
+    )
+
+
+def reliability(confidence: Array, present: Mask, bins: int = BINS) -> list[Reliability]:
+    """The equal-width bins that hold a picture, from low to high confidence."""
+    codes = equal_width_bins(confidence, bins)
+    return [
+        Reliability(
+            code / bins,
+            (code + 1) / bins,
+            float(confidence[codes == code].mean()),
+            int(present[codes == code].sum()),
+            int((codes == code).sum()),
+        )
+        for code in np.unique(codes).tolist()
+    ]
+
+
+# Scores read as probabilities
+
+
+def platt(scores: Array, present: Mask) -> Callable[[Array], Array]:
+    """A logistic curve through the scores, with Platt's targets, which keep it finite where the classes lie apart."""
+    centre, width = float(np.mean(scores)), float(np.std(scores)) or 1.0
+    design = np.stack([(np.asarray(scores, dtype=np.float64) - centre) / width, np.ones(len(scores))], axis=1)
+    hits = int(present.sum())
+    target = np.where(present, (hits + 1) / (hits + 2), 1 / (len(present) - hits + 2))
+    slope = np.zeros(2)
+    for _ in range(STEPS):
+        fitted = expit(design @ slope)
+        curvature = (design * (fitted * (1 - fitted))[:, None]).T @ design + 1e-9 * np.eye(2)
+        step = np.linalg.solve(curvature, design.T @ (fitted - target))
+        slope -= step
+        if np.abs(step).max() < 1e-10:
+            break
+    return lambda new: np.asarray(expit((new - centre) / width * slope[0] + slope[1]))
+
+
+def isotonic(scores: Array, present: Mask) -> Callable[[Array], Array]:
+    """The rising steps that fit best; between two scores the line between their steps."""
+    levels, place = np.unique(scores, return_inverse=True)
+    sizes = np.bincount(place)
+    shares = np.bincount(place, weights=present) / sizes
+    fitted = isotonic_regression(shares, weights=sizes).x
+    return lambda new: np.interp(new, levels, fitted)
+
+
+READINGS: dict[str, Callable[[Array, Mask], Callable[[Array], Array]]] = {
+    "platt": platt,
+    "isotonic": isotonic,
+}
+
+
+def cross_fitted(scores: Array, present: Mask, reading: str, rng: np.random.Generator) -> Array | None:
+    """Each score read as a probability by a curve fitted to the other folds; None with too few pictures for that.
+
+    Folds are cut among the pictures that show the concept and among the others, without regard to groups: the reading
+    is one for all, and what it gets wrong for a group is the model's doing.
+    """
+    if reading not in READINGS:
+        raise UsageError(f"No reading is called '{reading}'. There are: {', '.join(READINGS)}.")
+    if min(int(present.sum()), int((~present).sum())) < FOLDS:
+        return None
+    fold = np.empty(len(scores), dtype=int)
+    for part in (present, ~present):
+        fold[part] = rng.permutation(np.arange(int(part.sum())) % FOLDS)
+    read = np.empty(len(scores))
+    for number in range(FOLDS):
+        held = fold == number
+        read[held] = READINGS[reading](scores[~held], present[~held])(scores[held])
+    return read
