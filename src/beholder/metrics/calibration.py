@@ -53,7 +53,8 @@ def equal_width_bins(confidence: Array, bins: int = BINS) -> Codes:
     >>> equal_width_bins(np.array([0.0, 0.1, 0.11, 1.0]))
     array([0, 0, 1, 9])
     """
-    return np.clip(np.ceil(np.asarray(confidence, dtype=np.float64) * bins).astype(int) - 1, 0, bins - 1)
+    codes = np.ceil(np.asarray(confidence, dtype=np.float64) * bins).astype(int) - 1
+    return np.asarray(np.clip(codes, 0, bins - 1))
 
 
 def adaptive_bins(confidence: Array, bins: int = BINS) -> Codes:

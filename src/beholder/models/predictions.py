@@ -36,6 +36,8 @@ class Predictions(NamedTuple):
     prompt_ids: list[str]
     cells: Cells
     notes: list[str]
+    channel: str = "presence"
+    """`presence`: the score of the best box; `area`: the share of pixels."""
 
 
 def is_predictions(path: Path) -> bool:
@@ -57,13 +59,15 @@ def import_predictions(
     grid = make_grid(labels, images, named)
     cells = np.full((len(images), len(named)), np.nan)
     if source.is_dir():
-        notes = read_maps(source, labels, grid, cells)
+        notes, channel = read_maps(source, labels, grid, cells), "area"
     else:
-        notes = _Results(source, labels, grid, minimum).read_into(cells)
+        results = _Results(source, labels, grid, minimum)
+        notes = results.read_into(cells)
+        channel = "presence" if results.scored else "area"
     unasked = sum(not columns for columns in grid.columns.values())
     if unasked:
         notes.append(f"{unasked} of {len(labels.names)} categories are no concept that was asked for")
-    return Predictions(str(path), list(images), list(named), cells, notes)
+    return Predictions(str(path), list(images), list(named), cells, notes, channel)
 
 
 def _source(path: Path) -> Path:
@@ -95,7 +99,7 @@ class _Results:
         )
         self._strangers = 0
         self._stranger = ""
-        self._scored: bool | None = None
+        self.scored: bool | None = None
 
     def read_into(self, cells: Cells) -> list[str]:
         """Fill the cells; give what should be known of them."""
@@ -141,9 +145,9 @@ class _Results:
     def _value(self, record: dict[str, Any]) -> float:
         """The box's score, or the mask's share of the picture where there is no score."""
         scored = "score" in record
-        if self._scored not in (None, scored):
+        if self.scored not in (None, scored):
             raise self._records.fault("has a score where others have none, or none where others have one")
-        self._scored = scored
+        self.scored = scored
         try:
             _require_box(record.get("bbox"))
             return _score(record["score"]) if scored else mask_share(record.get("segmentation"))
@@ -152,7 +156,7 @@ class _Results:
 
     def _put(self, cells: Cells, row: int, columns: list[int], value: float) -> None:
         for column in columns:
-            if not self._scored:
+            if not self.scored:
                 cells[row, column] += value
                 if cells[row, column] > OVERLAP:
                     raise self._records.fault(

@@ -245,7 +245,8 @@ class _Block:
 
 
 def _matrix(task: Task, images: pl.DataFrame, scorer: Scorer, cells: Floats) -> ScoreMatrix:
-    return ScoreMatrix(task.name, images, task.prompts.table, scorer.channels, cells, scorer.spec.settings)
+    settings = scorer.spec.settings
+    return ScoreMatrix(task.name, images, task.prompts.table, scorer.channels, cells, settings, task.dataset)
 
 
 def _refuse_missing(keys: dict[str, str | None]) -> None:

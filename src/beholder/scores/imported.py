@@ -28,6 +28,7 @@ from beholder.scores.task import Task
 Cells = npt.NDArray[np.float64]
 ID_COLUMNS = ("image_id", "file")
 """What the column of image ids may be called; GRAS's lists and its authors' tables say `file`."""
+SCORE = "score"
 ARRAY_KINDS = {"logits": "association", "identity_logits": "identity"}
 
 
@@ -43,6 +44,8 @@ class Sheet:
     """An array file is about one task; tables are about whichever their ids fit."""
     notes: tuple[str, ...] = ()
     """What the reader of the file saw that a reader of the results should know."""
+    channel: str = SCORE
+    """What its numbers are: a detector's presence, a segmenter's area, or whatever the benchmark asks for."""
 
 
 @dataclass
@@ -99,7 +102,12 @@ def _predictions(path: Path, tasks: Sequence[Task]) -> Sheet:
     prompts = [row for task in tasks for row in task.prompts.table.select("prompt_id", "concept").iter_rows()]
     found = import_predictions(path, images, dict(prompts))
     return Sheet(
-        found.source, list(found.image_ids), list(found.prompt_ids), found.cells, notes=tuple(found.notes)
+        found.source,
+        found.image_ids,
+        found.prompt_ids,
+        found.cells,
+        notes=tuple(found.notes),
+        channel=found.channel,
     )
 
 
@@ -188,9 +196,14 @@ def _lay(task: Task, sheets: Sequence[Sheet]) -> ScoreMatrix:
     keys = sorted(_distinct(layers), key=lambda key: (order[key[0]], key[1]))
     _refuse_extra_columns(task, keys)
     values = np.stack([layers[key] for key in keys], axis=1)[:, :, None]
-    return ScoreMatrix(
-        task.name, task.dataset.table, task.prompts.table[[order[key[0]] for key in keys]], ("score",), values
-    )
+    prompts, channels = task.prompts.table[[order[key[0]] for key in keys]], (_channel(sheets),)
+    return ScoreMatrix(task.name, task.dataset.table, prompts, channels, values, dataset=task.dataset)
+
+
+def _channel(sheets: Sequence[Sheet]) -> str:
+    """What the scores are: what all files say of theirs, else just scores."""
+    said = {sheet.channel for sheet in sheets}
+    return said.pop() if len(said) == 1 else SCORE
 
 
 def _columns(sheet: Sheet, wanted: dict[str, str]) -> Iterator[tuple[int, tuple[str, int]]]:

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from beholder.datasets.dataset import Dataset
 from beholder.errors import BeholderError
 
 Cells = npt.NDArray[np.floating[Any]]
@@ -29,6 +30,8 @@ class ScoreMatrix:
     values: Cells
     settings: Mapping[str, Any] = field(default_factory=dict)
     """The model's settings, for its logit scale."""
+    dataset: Dataset | None = None
+    """Where the images come from, for what is known of them beside their table."""
 
     def __post_init__(self) -> None:
         expected = (self.images.height, self.prompts.height, len(self.channels))
