@@ -47,6 +47,14 @@ def test_pictures_of_a_group_are_ranked_among_themselves():
     assert found == pytest.approx(average_precision(scores[rows], present[rows], weights[rows]), abs=1e-12)
 
 
+def test_importance_is_a_weight_in_every_draw():
+    scores, present, weights = tied(6, 80, 20, 0.3)
+    importance = np.random.default_rng(7).random(80)
+    found = Ranking(scores, present, importance=importance).counts(weights[:, None].astype(float))
+    expected = average_precision_score(present, scores, sample_weight=weights * importance)
+    assert found.average_precision()[0] == pytest.approx(expected, abs=1e-6)
+
+
 def test_another_prevalence_is_that_of_pictures_shown_more_often():
     """With every picture without the concept there three times, prevalence 1/2 becomes 1/4."""
     rng = np.random.default_rng(4)

@@ -59,11 +59,17 @@ class Ranking:
     """Pictures from the highest score down, cut after every score at which one of them shows the concept.
 
     `rows` says where these pictures stand among the `width` pictures that weights are given for; without it they are
-    all of them, in order.
+    all of them, in order. `importance` is what a picture counts in every draw, 1 unless given.
     """
 
     def __init__(
-        self, scores: Array, present: Mask, *, rows: Rows | None = None, width: int | None = None
+        self,
+        scores: Array,
+        present: Mask,
+        *,
+        rows: Rows | None = None,
+        width: int | None = None,
+        importance: Array | None = None,
     ) -> None:
         rows = np.arange(len(scores)) if rows is None else rows
         order = np.argsort(-np.asarray(scores, dtype=np.float64), kind="stable")
@@ -73,8 +79,9 @@ class Ranking:
         step: Rows = (np.cumsum(stops) - stops)[level]
         self.steps, self.size = int(stops.sum()), len(scores)
         columns, width = rows[order], len(scores) if width is None else width
-        self._hits = _membership(columns[shows], step[shows], self.steps, width)
-        self._misses = _membership(columns[~shows], step[~shows], self.steps + 1, width)
+        counted = (np.ones(len(scores)) if importance is None else importance)[order].astype(np.float32)
+        self._hits = _reached(columns[shows], counted[shows], step[shows], (self.steps, width))
+        self._misses = _reached(columns[~shows], counted[~shows], step[~shows], (self.steps + 1, width))
 
     def counts(self, weights: Array) -> Counts:
         """What is reached step by step when picture i counts `weights[i, d]` times in draw d."""
@@ -82,11 +89,10 @@ class Ranking:
         return Counts(hits, _running_sums(hits), _running_sums(self._misses @ weights))
 
 
-def _membership(columns: Rows, steps: Rows, n_steps: int, width: int) -> Any:
+def _reached(columns: Rows, counted: Array, steps: Rows, shape: tuple[int, int]) -> Any:
     """Which pictures are reached in which step, as a sparse matrix; steps come sorted."""
-    starts = np.concatenate([[0], np.cumsum(np.bincount(steps, minlength=n_steps))]).astype(np.int32)
-    ones = np.ones(len(columns), dtype=np.float32)
-    return sparse.csr_matrix((ones, columns.astype(np.int32), starts), shape=(n_steps, width))
+    starts = np.concatenate([[0], np.cumsum(np.bincount(steps, minlength=shape[0]))]).astype(np.int32)
+    return sparse.csr_matrix((counted, columns.astype(np.int32), starts), shape=shape)
 
 
 def _running_sums(rows: Array) -> Array:

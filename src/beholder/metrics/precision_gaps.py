@@ -39,25 +39,34 @@ def prevalences(scores: Array, present: Mask) -> Array:
         return np.asarray((present & known).sum(axis=0) / known.sum(axis=0))
 
 
-def measured(scores: Array, present: Mask, sets: Sequence[Mask]) -> Precision:
-    """Average precision of every set of pictures and every concept, `[n_sets, n_concepts]`."""
-    common, width = prevalences(scores, present), scores.shape[1]
-    found = np.full((2, len(sets), width), np.nan)
-    for place, members in enumerate(sets):
-        for concept in range(width):
-            ranking = _ranking(scores[:, concept], present[:, concept], members)
+def measured(
+    scores: Array, present: Mask, sets: Sequence[Mask], *, importance: Array | None = None
+) -> Precision:
+    """Average precision of every set of pictures and every concept, `[n_sets, n_concepts]`.
+
+    `importance` is what each picture counts, `[n_sets, n_images, n_concepts]`; 1 unless given.
+    """
+    common, rankings = prevalences(scores, present), _rankings(scores, present, sets, importance)
+    found = np.full((2, len(sets), scores.shape[1]), np.nan)
+    for place, column in enumerate(rankings):
+        for concept, ranking in enumerate(column):
             if ranking.steps:
                 counts = ranking.counts(np.ones((len(scores), 1)))
                 found[:, place, concept] = [a[0] for a in _both(counts, float(common[concept]))]
     return Precision(*found)
 
 
-def resampled(scores: Array, present: Mask, sets: Sequence[Mask], resampler: Resampler) -> Precision:
+def resampled(
+    scores: Array,
+    present: Mask,
+    sets: Sequence[Mask],
+    resampler: Resampler,
+    *,
+    importance: Array | None = None,
+) -> Precision:
     """The same in every draw of the pictures, `[n_sets, n_concepts, n_draws]`, float32."""
     common, width = prevalences(scores, present), scores.shape[1]
-    rankings = [
-        [_ranking(scores[:, j], present[:, j], members) for j in range(width)] for members in sets
-    ]  # fmt: skip
+    rankings = _rankings(scores, present, sets, importance)
     found = np.full((2, len(sets), width, resampler.draws), np.nan, dtype=np.float32)
     start = 0
     for part in resampler.weights():
@@ -70,7 +79,7 @@ def resampled(scores: Array, present: Mask, sets: Sequence[Mask], resampler: Res
                     counts = column[concept].counts(weights)
                     found[:, place, concept, here] = _both(counts, float(common[concept]))
 
-        _each(walk, width)
+        each_concept(walk, width)
     return Precision(*found)
 
 
@@ -86,7 +95,7 @@ def shuffled(
     common, (n, width), many = prevalences(scores, present), scores.shape, int(groups.max()) + 1
     many = 1 if many == 2 else many
     everyone = np.ones(n, dtype=bool)
-    rankings = [_ranking(scores[:, j], present[:, j], everyone) for j in range(width)]
+    (rankings,) = _rankings(scores, present, [everyone])
     found = np.full((2, 2, many, width, draws), np.nan, dtype=np.float32)
     seed = int(rng.integers(2**63))
     for here in _parts(draws, n):
@@ -104,7 +113,7 @@ def shuffled(
                 found[0, :, group, concept, here] = _both(mine, float(common[concept]))
                 found[1, :, group, concept, here] = _both(whole.besides(mine), float(common[concept]))
 
-        _each(walk, width)
+        each_concept(walk, width)
     return Precision(*found[0]), Precision(*found[1])
 
 
@@ -128,9 +137,22 @@ def _both(counts: Counts, prevalence: float) -> tuple[Array, Array]:
     return counts.average_precision(), counts.average_precision(prevalence)
 
 
-def _ranking(scores: Array, present: Mask, members: Mask) -> Ranking:
-    rows = np.flatnonzero(members & ~np.isnan(scores))
-    return Ranking(scores[rows], present[rows], rows=rows, width=len(scores))
+def _rankings(
+    scores: Array, present: Mask, sets: Sequence[Mask], importance: Array | None = None
+) -> list[list[Ranking]]:
+    """A ranking for every set and concept, of the pictures with a score."""
+    n, width = scores.shape
+    made = []
+    for place, members in enumerate(sets):
+        places = [np.flatnonzero(members & ~np.isnan(scores[:, j])) for j in range(width)]
+        counted = [
+            None if importance is None else importance[place, rows, j] for j, rows in enumerate(places)
+        ]
+        made.append([
+            Ranking(scores[rows, j], present[rows, j], rows=rows, width=n, importance=counted[j])
+            for j, rows in enumerate(places)
+        ])  # fmt: skip
+    return made
 
 
 def _shuffled_labels(
@@ -152,7 +174,7 @@ def _parts(draws: int, images: int) -> Iterator[slice]:
         yield slice(start, min(start + size, draws))
 
 
-def _each(work: Callable[[int], None], count: int) -> None:
+def each_concept(work: Callable[[int], None], count: int) -> None:
     """Do it for every number below `count`; numpy lets threads run side by side."""
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
         list(pool.map(work, range(count)))
