@@ -6,8 +6,8 @@ run = audit_models(["openai/clip-vit-base-patch32"], ["apa"], AuditOptions(data=
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import polars as pl
@@ -52,11 +52,12 @@ class AuditOptions:
 def audit_models(models: Sequence[str], benchmarks: Sequence[str | Benchmark], options: AuditOptions) -> Run:
     """Audit every model on every benchmark; what is finished is written before the next begins."""
     run, started = Run(), time.monotonic()
-    sheets = [_open(benchmark, options, run) for benchmark in benchmarks]
+    sheets = [sheet for benchmark in benchmarks for sheet in _open_all(benchmark, options, run)]
     for name in models:
         scorer = load_model(name, options.load)
         for benchmark, dataset in sheets:
-            tasks = benchmark.tasks_for(dataset, answers=isinstance(scorer, Answerer))
+            answers, compat = isinstance(scorer, Answerer), options.measure.compat
+            tasks = benchmark.tasks_for(dataset, answers=answers, compat=compat)
             run.add(audit_one(asked(scorer, benchmark, options), benchmark, tasks, options, run))
             run.record.seconds = round(time.monotonic() - started, 1)
             run.save(options.out)
@@ -105,7 +106,8 @@ def measure_scores(benchmark: Benchmark, scores: Sequence[Path], options: AuditO
     """The same line with scores made elsewhere in the place of a model."""
     run = Run()
     _, dataset = _open(benchmark, options, run, scored=False)
-    imported = import_scores(scores, benchmark.tasks(dataset))
+    tasks = benchmark.tasks_for(dataset, answers=True, compat=options.measure.compat)
+    imported = import_scores(scores, tasks)
     run.record.left_out += imported.left_out
     run.record.models.append(
         {"name": model, "adapter": "imported scores", "files": [str(path) for path in scores]}
@@ -121,6 +123,18 @@ def open_tasks(benchmark: Benchmark, *, data: Path | None = None) -> Sequence[Ta
     return benchmark.tasks(open_dataset(default_dataset(benchmark, data), data))
 
 
+def _open_all(name: str | Benchmark, options: AuditOptions, run: Run) -> Iterator[tuple[Benchmark, Dataset]]:
+    """A benchmark with its data; one that is asked everywhere, with each of its data sets that is at hand."""
+    benchmark = BENCHMARKS[name] if isinstance(name, str) else name
+    if options.dataset or options.data is None or not benchmark.everywhere:
+        yield _open(benchmark, options, run)
+        return
+    sources = [DATASETS[each] for each in benchmark.datasets if not DATASETS[each].embedded]
+    here = [source.name for source in sources if source.folder(options.data).is_dir()]
+    for each in here or [sources[0].name]:  # none at all: opening the first says what to do
+        yield _open(benchmark, replace(options, dataset=each), run)
+
+
 def _open(
     name: str | Benchmark, options: AuditOptions, run: Run, *, scored: bool = True
 ) -> tuple[Benchmark, Dataset]:
@@ -130,7 +144,8 @@ def _open(
     whole = open_dataset(source, options.data, options.settings)
     whole = whole.present() if scored else whole
     dataset = whole.limit(options.limit, by=benchmark.subset_attribute)
-    run.record.benchmarks.append(benchmark.name)
+    if benchmark.name not in run.record.benchmarks:
+        run.record.benchmarks.append(benchmark.name)
     run.record.command = list(options.command)
     run.record.settings = {
         "compat": options.measure.compat, "draws": options.measure.draws, "seed": options.measure.seed,

@@ -37,6 +37,7 @@ def test_a_difference_of_cells_of_the_same_people_is_a_paired_interval():
     found = means.combined(np.array([[1.0, -1.0]]))
     low, high = stats.ttest_rel(first, second).confidence_interval()
     np.testing.assert_allclose((found.low[0, 0], found.high[0, 0]), (low, high))
+    assert found.p_value[0, 0] == pytest.approx(stats.ttest_rel(first, second).pvalue)
 
 
 def test_a_cell_of_nobody_and_one_of_four_people_have_no_interval():

@@ -75,12 +75,18 @@ class Benchmark:
     """How a model that answers in words is asked."""
     compat_instruction: Callable[[ModelSpec], Instruction] | None = None
     """How the authors' released scripts ask, where that differs."""
+    compat_tasks: Callable[[Dataset], Sequence[Task]] | None = None
+    """What the authors' released scripts score, where that differs."""
+    everywhere: bool = False
+    """Asked on every one of its data sets that is at hand, rather than on the first."""
     limitations: tuple[str, ...] = ()
     subset_attribute: str | None = None
     """The attribute that `--limit` takes its share of."""
     published: tuple[str, ...] = field(default_factory=tuple)
     """Names of the published tables to stand beside the results."""
 
-    def tasks_for(self, dataset: Dataset, *, answers: bool) -> Sequence[Task]:
+    def tasks_for(self, dataset: Dataset, *, answers: bool, compat: bool = False) -> Sequence[Task]:
         """The tasks for a model that answers in words, or for one that does not."""
+        if compat and self.compat_tasks is not None:
+            return self.compat_tasks(dataset)
         return self.tasks(dataset) if answers or self.statements is None else self.statements(dataset)

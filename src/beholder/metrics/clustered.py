@@ -20,12 +20,13 @@ Codes = npt.NDArray[np.integer[Any]]
 
 
 class Estimates(NamedTuple):
-    """Values with 95 % intervals and the images behind them; NaN bounds below five clusters."""
+    """Values with 95 % intervals, p of "it is 0" and the images behind them; NaN below five clusters."""
 
     value: Array
     low: Array
     high: Array
     n: npt.NDArray[np.int_]
+    p_value: Array
 
 
 class CellMeans:
@@ -73,11 +74,18 @@ class CellMeans:
 def _bounds(
     value: Array, variance: Array, clusters: npt.NDArray[np.int_], n: npt.NDArray[np.int_]
 ) -> Estimates:
-    enough = np.asarray(clusters >= FEWEST)
-    count = np.where(enough, clusters, 2)[:, None]
-    margin = special.stdtrit(count - 1, 0.975) * np.sqrt(variance * count / (count - 1))
-    margin = np.where(enough[:, None], margin, np.nan)
-    return Estimates(value, value - margin, value + margin, n)
+    few = np.asarray(clusters < FEWEST)
+    count = np.where(few, 2, clusters)[:, None]
+    error = np.sqrt(variance * count / (count - 1))
+    error[few] = np.nan
+    margin = special.stdtrit(count - 1, 0.975) * error
+    return Estimates(value, value - margin, value + margin, n, two_sided(value, error, count - 1))
+
+
+def two_sided(value: Array, error: Array, df: npt.NDArray[Any]) -> Array:
+    """p of Student's t that the value is 0; NaN without an error."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(2 * special.stdtr(df, -np.abs(value / error)))
 
 
 def indicator(codes: Codes, count: int) -> Any:

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from beholder.metrics.bootstrap import FEWEST, Resampler
-from beholder.metrics.clustered import Array, Codes, Estimates, indicator
+from beholder.metrics.clustered import Array, Codes, Estimates, indicator, two_sided
 
 
 class BySeed(NamedTuple):
@@ -66,7 +66,7 @@ def seed_mean(found: BySeed, rng: np.random.Generator, draws: int) -> Estimates:
     counts = np.full(len(value), found.sets)
     if n < FEWEST:
         absent = np.full_like(value, np.nan)
-        return Estimates(value, absent, absent, counts)
+        return Estimates(value, absent, absent, counts, absent)
     centred = found.values - value
     resampler = Resampler(np.arange(n), rng, draws)
     first, second = np.split(resampler.means(np.concatenate([centred, centred**2], axis=1)), 2, axis=1)
@@ -79,7 +79,9 @@ def seed_mean(found: BySeed, rng: np.random.Generator, draws: int) -> Estimates:
     low, high = np.zeros_like(value), np.zeros_like(value)
     if not still.all():
         low[~still], high[~still] = np.nanquantile(ratio[:, ~still], [0.025, 0.975], axis=0)
-    return Estimates(value, value - high * error, value - low * error, counts)
+    return Estimates(
+        value, value - high * error, value - low * error, counts, two_sided(value, error, np.array(n - 1))
+    )
 
 
 def _means(values: npt.NDArray[Any], codes: Codes, count: int) -> Array:

@@ -1,0 +1,322 @@
+"""Perception's matched sets: what each attribute does to a judgement when it alone is changed.
+
+Where images come in sets (one seed, one attribute changed) three things are read off them: the published one, absolute
+differences of pairs drawn at random, which noise pushes upward; the average causal effect, which it does not, with an
+interval that resamples seeds; and interactions, whether an attribute does the same for everyone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+from scipy import stats
+
+from beholder.benchmarks.benchmark import MeasureOptions
+from beholder.benchmarks.perception_bias import MEAN, pairs
+from beholder.benchmarks.perception_scores import (
+    BLOCK,
+    GROUPED,
+    ORDERED,
+    SEED,
+    Array,
+    Judged,
+    ordered_attributes,
+)
+from beholder.metrics.bootstrap import Resampler, percentile_interval
+from beholder.metrics.clustered import Estimates
+from beholder.metrics.matched import BySeed, by_seed, differences, less, seed_mean, slopes
+from beholder.metrics.multiplicity import benjamini_hochberg, holm
+from beholder.metrics.variance import variance_shares
+from beholder.results import Row
+
+PAIRS = 1000
+"""Pairs drawn for each attribute, as in the study."""
+FAR = {"age": 1.1, "smiling": 1.1}
+"""How far apart the two of a pair must lie in these attributes: more than so much."""
+BOX = (0.05, 0.25, 0.5, 0.75, 0.95)
+SHARE, STATISTIC = "share of variance", "statistic"
+
+
+class Sets(NamedTuple):
+    """Images that differ in one attribute alone: `codes[i]` is image i's set, −1 where the attribute is unknown."""
+
+    attribute: str
+    codes: npt.NDArray[np.int_]
+    seeds: npt.NDArray[np.int_]
+    """Of every set, the seed (−1 where the attribute is the seed itself)."""
+
+
+def design_columns(images: pl.DataFrame) -> list[str]:
+    """Everything that is varied: groups, ordered attributes and the seed."""
+    return [
+        name for name in (*GROUPED, *ORDERED, SEED) if name in images.columns and images[name].n_unique() > 1
+    ]
+
+
+def matched_sets(images: pl.DataFrame, attribute: str) -> Sets:
+    """Images alike in all that is varied but this attribute (and in the block, where blocks vary different things)."""
+    others = [name for name in design_columns(images) if name != attribute]
+    keys = [*others, *([BLOCK] if BLOCK in images.columns else [])]
+    known = images[attribute].is_not_null()
+    numbered = images.select(*keys).with_columns(known=known, row=pl.int_range(pl.len())).filter("known")
+    numbered = numbered.with_columns(set=pl.struct(keys).rank("dense").cast(pl.Int64) - 1)
+    codes = np.full(images.height, -1)
+    codes[numbered["row"].to_numpy()] = numbered["set"].to_numpy()
+    seeds = np.full(codes.max(initial=-1) + 1, -1)
+    if attribute != SEED:
+        seeds[codes[codes >= 0]] = seed_codes(images)[codes >= 0]
+    return Sets(attribute, codes, seeds)
+
+
+def seed_codes(images: pl.DataFrame) -> npt.NDArray[np.int_]:
+    """Each image's seed as a number."""
+    return np.unique(images[SEED].cast(pl.String).to_numpy(), return_inverse=True)[1]
+
+
+# Induced variation: the published measure
+
+
+def induced_rows(judged: Judged, options: MeasureOptions) -> Iterator[Row]:
+    """|Δ₁ − Δ₂| of pairs that differ in one attribute alone, attribute by attribute, and tests between attributes."""
+    scores, drawn = judged.by_dimension(judged.delta), {}
+    for attribute in design_columns(judged.images):
+        first, second = draw_pairs(judged.images, attribute, options.rng())
+        if len(first):
+            drawn[attribute] = np.abs(scores[first] - scores[second])
+            yield from _box_rows(drawn[attribute], judged, attribute, options)
+    yield from _rank_sum_rows(drawn)
+
+
+def draw_pairs(
+    images: pl.DataFrame, attribute: str, rng: np.random.Generator, count: int = PAIRS
+) -> tuple[npt.NDArray[np.int_], npt.NDArray[np.int_]]:
+    """Pairs of images of one set whose values of the attribute differ (age and smiling: by more than 1.1)."""
+    codes = matched_sets(images, attribute).codes
+    rows = np.flatnonzero(codes >= 0)
+    rows = rows[np.argsort(codes[rows], kind="stable")]
+    _, starts, sizes = np.unique(codes[rows], return_index=True, return_counts=True)
+    numeric = images[attribute].dtype.is_numeric()
+    values = (
+        images[attribute].to_numpy()
+        if numeric
+        else np.unique(images[attribute].to_numpy(), return_inverse=True)[1]
+    )
+    far, found = FAR.get(attribute, 0.0), (np.empty(0, int), np.empty(0, int))
+    for _ in range(50):  # draws that do not differ enough are drawn again; sets without a pair never give one
+        pick = rng.integers(len(starts), size=2 * count)
+        first, second = (
+            rows[starts[pick] + (rng.random(len(pick)) * sizes[pick]).astype(int)] for _ in range(2)
+        )
+        good = np.abs(values[first].astype(float) - values[second].astype(float)) > far
+        found = (np.append(found[0], first[good]), np.append(found[1], second[good]))
+        if len(found[0]) >= count:
+            break
+    return found[0][:count], found[1][:count]
+
+
+def _box_rows(absolute: Array, judged: Judged, attribute: str, options: MeasureOptions) -> Iterator[Row]:
+    """The median of every dimension and of all together, and the box around it."""
+    resampler = Resampler(np.arange(len(absolute)), options.rng(), min(options.draws, 200))
+    for place, name in enumerate([*judged.names(), MEAN]):
+        values = absolute[:, [place]] if place < absolute.shape[1] else absolute
+        low, high = percentile_interval(_median_draws(values, resampler))
+        row = Row(
+            "perception.induced_variation",
+            float(np.median(values)),
+            len(absolute),
+            judged.unit,
+            low=low,
+            high=high,
+        )
+        yield row._replace(
+            subset=attribute, concept=name, note="median over pairs that differ in this attribute alone"
+        )
+        for share in BOX:
+            value = float(np.quantile(values, share))
+            row = Row("perception.induced_variation_quantile", value, len(absolute), judged.unit)
+            yield row._replace(subset=attribute, concept=name, template=f"{share:g}")
+
+
+def _median_draws(values: Array, resampler: Resampler) -> Array:
+    """Medians of resampled pairs; a pair keeps its dimensions together."""
+    flat, columns = values.ravel(), values.shape[1]
+    order = np.argsort(flat)
+    found = []
+    for weights in resampler.weights():
+        total = np.cumsum(np.repeat(weights, columns, axis=1)[:, order], axis=1)
+        found.append(flat[order][(total < total[:, [-1]] / 2).sum(axis=1)])
+    return np.concatenate(found)
+
+
+def _rank_sum_rows(drawn: dict[str, Array]) -> Iterator[Row]:
+    """Two-sided rank-sum tests between attributes; one number a pair of images, Holm over the tests."""
+    compared = list(combinations(drawn, 2))
+    tests = [stats.mannwhitneyu(drawn[a].mean(axis=1), drawn[b].mean(axis=1)) for a, b in compared]
+    adjusted = holm(np.array([test.pvalue for test in tests])) if tests else np.empty(0)
+    for (first, second), test, p_value in zip(compared, tests, adjusted, strict=True):
+        n = len(drawn[first]) + len(drawn[second])
+        value = float(test.statistic) / (len(drawn[first]) * len(drawn[second]))
+        note = "chance that a pair of the first differs by more than one of the second; 0.5: alike; p: rank-sum, Holm"
+        row = Row("perception.induced_variation_test", value, n, STATISTIC, p_value=float(p_value), note=note)
+        yield row._replace(group=f"{first} over {second}")
+
+
+# Causal effects
+
+
+class Contrast(NamedTuple):
+    """Two values of an attribute set against each other."""
+
+    attribute: str
+    name: str
+    side: npt.NDArray[np.int_]
+    """1 for images with the first value, −1 for the second, 0 for others."""
+
+
+def contrasts(images: pl.DataFrame) -> Iterator[Contrast]:
+    """Every two groups of an attribute; the highest against the lowest level of an ordered one."""
+    for attribute in [name for name in design_columns(images) if name != SEED]:
+        labels = images[attribute]
+        if attribute in ORDERED:
+            low, high = float(labels.min()), float(labels.max())  # type: ignore[arg-type]
+            chosen = [(high, low)]
+        else:
+            chosen = pairs(sorted(labels.drop_nulls().unique()))  # type: ignore[assignment]
+        for first, second in chosen:
+            side = (labels == first).fill_null(False).cast(pl.Int64) - (labels == second).fill_null(
+                False
+            ).cast(pl.Int64)
+            name = f"{first:g} over {second:g}" if attribute in ORDERED else f"{first} over {second}"
+            yield Contrast(attribute, name, side.to_numpy())
+
+
+def effect_rows(judged: Judged, options: MeasureOptions) -> Iterator[Row]:
+    """Average causal effect of each contrast on each dimension, and the mean absolute difference beside it."""
+    scores, n = judged.by_dimension(judged.delta), judged.images[SEED].n_unique()
+    found = [
+        (contrast, *effect(judged.images, contrast, scores, options)) for contrast in contrasts(judged.images)
+    ]
+    if not found:
+        return
+    p_values = benjamini_hochberg(np.concatenate([estimate.p_value for _, estimate, _ in found])).reshape(
+        len(found), -1
+    )
+    for (contrast, estimate, absolute), p_value in zip(found, p_values, strict=True):
+        note = f"{estimate.n[0]} matched sets; seeds resampled; p: Benjamini–Hochberg over {p_values.size} effects"
+        for column, name in enumerate(judged.names()):
+            value, low, high = (float(part[column]) for part in (estimate.value, estimate.low, estimate.high))
+            row = Row("perception.causal_effect", value, n, judged.unit, low=low, high=high, note=note)
+            row = row._replace(subset=contrast.attribute, group=contrast.name, concept=name)
+            yield row._replace(p_value=float(p_value[column]))
+            upward = "mean |difference| of the same sets: noise pushes it upward, it is not 0 without effect"
+            row = row._replace(metric="perception.absolute_difference", value=float(absolute[column]))
+            yield row._replace(low=None, high=None, note=upward)
+
+
+def effect(
+    images: pl.DataFrame, contrast: Contrast, scores: Array, options: MeasureOptions
+) -> tuple[Estimates, Array]:
+    """The mean difference over matched sets with its interval over seeds, and the mean absolute difference."""
+    sets = matched_sets(images, contrast.attribute)
+    both, found = differences(scores, sets.codes, np.where(sets.codes >= 0, contrast.side, 0))
+    if not len(both):
+        absent = np.full(scores.shape[1], np.nan)
+        return Estimates(absent, absent, absent, np.zeros(scores.shape[1], int), absent), absent
+    return seed_mean(by_seed(found, sets.seeds[both]), options.rng(), options.draws), np.abs(found).mean(
+        axis=0
+    )
+
+
+# Interactions
+
+
+def interaction_rows(judged: Judged, options: MeasureOptions) -> Iterator[Row]:
+    """Does smiling help everyone equally? Differences of slopes between groups, over the attribute's whole range."""
+    scores, found = judged.by_dimension(judged.delta), []
+    for attribute in ordered_attributes(judged.images):
+        levels = judged.images[attribute].cast(pl.Float64).to_numpy()
+        reach = float(np.nanmax(levels) - np.nanmin(levels))
+        sets = matched_sets(judged.images, attribute)
+        for grouped in [name for name in GROUPED if name in design_columns(judged.images)]:
+            by_group = _slopes_by_group(judged, scores * reach, sets, levels, grouped)
+            for first, second in pairs(sorted(by_group)):
+                estimate = seed_mean(less(by_group[first], by_group[second]), options.rng(), options.draws)
+                found.append((f"{attribute} × {grouped}", f"{first} over {second}", estimate))
+    if not found:
+        return
+    p_values = benjamini_hochberg(np.concatenate([estimate.p_value for *_, estimate in found])).reshape(
+        len(found), -1
+    )
+    note = f"rise over the attribute's range, first less second; p: Benjamini–Hochberg over {p_values.size} of them"
+    for (subset, group, estimate), p_value in zip(found, p_values, strict=True):
+        for column, name in enumerate(judged.names()):
+            value, low, high = (float(part[column]) for part in (estimate.value, estimate.low, estimate.high))
+            row = Row(
+                "perception.interaction",
+                value,
+                int(estimate.n[column]),
+                judged.unit,
+                low=low,
+                high=high,
+                note=note,
+            )
+            yield row._replace(subset=subset, group=group, concept=name, p_value=float(p_value[column]))
+
+
+def _slopes_by_group(
+    judged: Judged, scores: Array, sets: Sets, levels: Array, grouped: str
+) -> dict[str, BySeed]:
+    """Of every group, each seed's mean slope."""
+    labels, found = judged.images[grouped].to_numpy(), {}
+    for group in np.unique(labels[labels != np.array(None)]).tolist():
+        mine = np.where(labels == group, sets.codes, -1)
+        known, rise = slopes(scores, mine, np.nan_to_num(levels))
+        if len(known):
+            found[str(group)] = by_seed(rise, sets.seeds[known])
+    return found
+
+
+# Variance
+
+
+def variance_rows(judged: Judged) -> Iterator[Row]:
+    """Share of each attribute in the spread of each dimension; block by block where blocks vary different things."""
+    blocks = (
+        judged.images[BLOCK].unique(maintain_order=True).to_list()
+        if BLOCK in judged.images.columns
+        else [None]
+    )
+    for block in blocks:
+        mine = (
+            np.ones(judged.images.height, bool)
+            if block is None
+            else (judged.images[BLOCK] == block).to_numpy()
+        )
+        part = judged.rows(mine)
+        columns = [name for name in design_columns(part.images) if not part.images[name].null_count()]
+        columns = [name for name in columns if 2 * part.images[name].n_unique() < part.images.height]
+        found = variance_shares(
+            part.by_dimension(part.delta), {name: part.images[name].to_numpy() for name in columns}
+        )
+        if found is None:
+            continue
+        n, unbalanced = (
+            part.images.height,
+            None if part.designed else "what attributes share belongs to none of them",
+        )
+        for place, name in enumerate(judged.names()):
+            for row, attribute in enumerate(found.names):
+                made = Row(
+                    "perception.variance_share", float(found.share[row, place]), n, SHARE, subset=attribute
+                )
+                made = made._replace(concept=name, template=block, p_value=float(found.p_value[row, place]))
+                yield made._replace(note=unbalanced)
+            rest = Row(
+                "perception.variance_share", float(found.rest[place]), n, SHARE, subset="rest", concept=name
+            )
+            yield rest._replace(template=block, note="interactions and what no attribute explains")
