@@ -27,7 +27,7 @@ OWN_WORDS = {"woman": "female", "man": "male"}
 FIRST = ("asian", "white", "male", "man")
 """Who is named first in a pair, as in the study's table: Asian over White over Black, Male over Female."""
 TOP = (1000, 100)
-"""The study's k, and one for smaller sets."""
+"""The study's k, and one for smaller sets; either only where it is at most half of what is ranked."""
 MOST_DRAWS = 500
 """Rankings are resampled at most so often."""
 
@@ -190,7 +190,7 @@ def ranking_rows(judged: Judged, attributes: list[Groups], options: MeasureOptio
     order = descending(part.by_dimension(part.cosine), released=options.compat)
     for groups in compared:
         codes = groups.codes[subset]
-        for k in [k for k in TOP if k < len(codes)] or [max(1, len(codes) // 4)]:
+        for k in [k for k in TOP if 2 * k <= len(codes)] or [max(1, len(codes) // 4)]:
             yield from _skew_rows(part, groups, codes, order, k, options, how)
         yield from _ndkl_rows(part, groups, codes, order, options, how)
 

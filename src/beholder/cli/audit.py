@@ -9,7 +9,15 @@ from pathlib import Path
 
 import typer
 
-from beholder.cli.choice import SETTINGS_HELP, TEMPLATES_HELP, TRAITS_HELP, OwnWords, chosen_benchmarks
+from beholder.cli.choice import (
+    DIMENSIONS_HELP,
+    RATINGS_HELP,
+    SETTINGS_HELP,
+    TEMPLATES_HELP,
+    TRAITS_HELP,
+    OwnWords,
+    chosen_benchmarks,
+)
 from beholder.cli.console import bar, err, out, say_json, set_verbosity
 
 WHAT, WHERE, MODEL, NUMBERS = (
@@ -61,6 +69,8 @@ def audit_command(
     ),
     traits: Path = typer.Option(None, help=TRAITS_HELP, rich_help_panel=WHAT),
     templates: Path = typer.Option(None, help=TEMPLATES_HELP, rich_help_panel=WHAT),
+    dimensions: Path = typer.Option(None, help=DIMENSIONS_HELP, rich_help_panel=WHAT),
+    ratings: Path = typer.Option(None, help=RATINGS_HELP, rich_help_panel=WHAT),
     limit: int = typer.Option(
         None, min=1, help="At most so many images of each branch.", rich_help_panel=WHAT
     ),
@@ -125,7 +135,7 @@ def audit_command(
     from beholder.scores.progress import silent
 
     set_verbosity(quiet=quiet, verbose=verbose)
-    own = OwnWords(prompts, by or (), traits, templates)
+    own = OwnWords(prompts, by or (), traits, templates, dimensions, ratings)
     chosen = chosen_benchmarks(benchmark or [], own, data=data, dataset=dataset)
     options = AuditOptions(
         out=output, store=store_folder(store), data=data, dataset=dataset, limit=limit,

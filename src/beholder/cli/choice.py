@@ -19,16 +19,22 @@ TRAITS_HELP = "With gras: own traits (a table with the columns trait and valence
 TEMPLATES_HELP = (
     "With gras: own wordings (a table with the columns template and text, in which {} is the trait)."
 )
+DIMENSIONS_HELP = (
+    "With perception: own dimensions (a table with the columns dimension, word, and valence, opposite)."
+)
+RATINGS_HELP = "With perception: people's ratings (a table with the columns image or group, trait, mean, n)."
 
 
 @dataclass(frozen=True)
 class OwnWords:
-    """Files with a user's own words."""
+    """Files with a user's own words, and with what people said."""
 
     prompts: Path | None = None
     by: Sequence[str] = ()
     traits: Path | None = None
     templates: Path | None = None
+    dimensions: Path | None = None
+    ratings: Path | None = None
 
 
 def chosen_benchmarks(
@@ -49,6 +55,8 @@ def chosen_benchmarks(
     names = names or (["apa", "pfi"] if data and dataset is None else ["apa"])
     if (own.traits or own.templates) and "gras" not in names:
         raise UsageError("--traits and --templates go with --benchmark gras.")
+    if (own.dimensions or own.ratings) and "perception" not in names:
+        raise UsageError("--dimensions and --ratings go with --benchmark perception.")
     return [chosen_benchmark(name, own) for name in names]
 
 
@@ -58,7 +66,18 @@ def chosen_benchmark(name: str, own: OwnWords) -> Benchmark:
     from beholder.benchmarks.gras import gras_benchmark
     from beholder.prompts.gras import TEMPLATES, read_templates, read_traits
 
+    if name == "perception" and (own.dimensions or own.ratings):
+        return _perception(own)
     if name != "gras" or not (own.traits or own.templates):
         return BENCHMARKS[name]
     traits = read_traits(own.traits) if own.traits else None
     return gras_benchmark(traits, read_templates(own.templates) if own.templates else TEMPLATES)
+
+
+def _perception(own: OwnWords) -> Benchmark:
+    from beholder.benchmarks.perception import perception_benchmark
+    from beholder.benchmarks.perception_ratings import read_ratings
+    from beholder.prompts.perception import DIMENSIONS, read_dimensions
+
+    dimensions = read_dimensions(own.dimensions) if own.dimensions else DIMENSIONS
+    return perception_benchmark(dimensions, read_ratings(own.ratings) if own.ratings else None)

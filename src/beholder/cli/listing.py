@@ -9,7 +9,7 @@ import typer
 from rich.markup import escape
 from rich.table import Column, Table
 
-from beholder.cli.choice import TEMPLATES_HELP, TRAITS_HELP, OwnWords, chosen_benchmark
+from beholder.cli.choice import DIMENSIONS_HELP, TEMPLATES_HELP, TRAITS_HELP, OwnWords, chosen_benchmark
 from beholder.cli.console import out, say_json
 
 app = typer.Typer(help="List what Beholder knows by name.", no_args_is_help=True)
@@ -95,13 +95,14 @@ def prompts(
     ),
     traits: Path = typer.Option(None, help=TRAITS_HELP),
     templates: Path = typer.Option(None, help=TEMPLATES_HELP),
+    dimensions: Path = typer.Option(None, help=DIMENSIONS_HELP),
     as_json: bool = AS_JSON,
 ) -> None:
     """The prompts of a benchmark (with the names where its data is at hand), or of a file of your own."""
     from beholder.audit import open_tasks
     from beholder.prompts.prompt_set import read_prompts
 
-    own = OwnWords(traits=traits, templates=templates)
+    own = OwnWords(traits=traits, templates=templates, dimensions=dimensions)
     tasks = [] if file else open_tasks(chosen_benchmark(benchmark, own), data=data)
     sets = [read_prompts(file)] if file else [task.prompts for task in tasks]
     show(

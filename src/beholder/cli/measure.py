@@ -8,7 +8,15 @@ from pathlib import Path
 import typer
 
 from beholder.cli.audit import COMPAT
-from beholder.cli.choice import SETTINGS_HELP, TEMPLATES_HELP, TRAITS_HELP, OwnWords, chosen_benchmark
+from beholder.cli.choice import (
+    DIMENSIONS_HELP,
+    RATINGS_HELP,
+    SETTINGS_HELP,
+    TEMPLATES_HELP,
+    TRAITS_HELP,
+    OwnWords,
+    chosen_benchmark,
+)
 from beholder.cli.console import err, out, say_json, set_verbosity
 
 
@@ -31,6 +39,8 @@ def measure_command(
     model: str = typer.Option("imported", "--model", help="What to call the model behind the scores."),
     traits: Path = typer.Option(None, help=TRAITS_HELP),
     templates: Path = typer.Option(None, help=TEMPLATES_HELP),
+    dimensions: Path = typer.Option(None, help=DIMENSIONS_HELP),
+    ratings: Path = typer.Option(None, help=RATINGS_HELP),
     compat: bool = typer.Option(False, "--compat", help=COMPAT),
     draws: int = typer.Option(2000, min=100, help="Bootstrap draws behind every interval."),
     seed: int = typer.Option(20260801, help="Seed of the bootstrap."),
@@ -50,7 +60,9 @@ def measure_command(
         measure=measure, command=sys.argv[1:],
     )  # fmt: skip
     run = measure_scores(
-        chosen_benchmark(benchmark, OwnWords(traits=traits, templates=templates)),
+        chosen_benchmark(
+            benchmark, OwnWords(traits=traits, templates=templates, dimensions=dimensions, ratings=ratings)
+        ),
         scores,
         options,
         model=model,
