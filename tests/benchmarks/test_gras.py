@@ -10,7 +10,7 @@ import pytest
 
 from beholder.benchmarks.benchmark import MeasureOptions
 from beholder.benchmarks.gras import GRAS
-from beholder.benchmarks.gras_groups import all_grouped, ordered, read_answers, shuffled_scores, wording_share
+from beholder.benchmarks.gras_groups import all_grouped, ordered, read_answers, shuffled_shares, wording_share
 from beholder.prompts.gras import gras_prompts, gras_statements
 from beholder.results import Row
 from beholder.scores.score_matrix import ScoreMatrix
@@ -61,9 +61,8 @@ def test_an_effect_is_found_named_and_sized():
 def test_without_an_effect_the_corrected_score_is_near_0_and_the_plain_one_near_its_expectation():
     matrix = world(effect=0.0, seed=3)
     answers = read_answers({"gras": matrix})
-    plain, corrected = np.array(
-        list(shuffled_scores(all_grouped(answers), np.random.default_rng(7), 400))
-    ).mean(axis=0)
+    shares = shuffled_shares(all_grouped(answers), np.random.default_rng(7), 400)
+    plain, corrected = shares.mean(axis=(0, 1))
     assert 15 < plain < 28  # 100 (1 − 0.95⁵) = 22.6 with independent wordings
     assert corrected < 3
     rows = measure(matrix)
@@ -196,3 +195,18 @@ def test_a_model_that_answers_everyone_alike_has_no_bias_and_no_p_value():
     rows = measure(matrix)
     assert one(rows, "bias_score").value == 0
     assert np.isnan(one(rows, "attribute", subset="gender").p_value)
+
+
+def test_with_a_delta_every_trait_has_a_verdict():
+    """One trait differs by ten points; three by nothing, and 400 images show that to within three points."""
+    rows = [row for row in measure(world(effect=0.1, seed=2), delta=0.03) if row.metric == "gras.equivalence"]
+    said = {row.concept: row.note.partition(";")[0] for row in rows if row.subset == "gender"}
+    assert said == {"kind": "difference", "cold": "equivalent", "calm": "equivalent", "loud": "equivalent"}
+    few = [row for row in measure(world(n=20), delta=0.03) if row.metric == "gras.equivalence"]
+    assert any(row.note.startswith("undecided") for row in few)
+
+
+def test_every_count_of_significant_traits_carries_its_expectation():
+    for row in measure(world()):
+        if row.metric in ("gras.biased_traits", "gras.bias_score", "gras.bias_score_corrected"):
+            assert "expected without any bias" in row.note

@@ -145,7 +145,10 @@ def test_a_person_with_two_pictures_is_right_with_either():
 
 def test_every_row_belongs_to_a_metric_with_a_meaning():
     rows = {**measure("x/association", WORDS, CELLS), **measure("x/identity", NAMES, FACES)}
-    assert {f"t.{name}" for name, *_ in rows} == set(public_figure_metrics("t")) - {"t.refusal_share"}
+    assert {f"t.{name}" for name, *_ in rows} == set(public_figure_metrics("t")) - {
+        "t.refusal_share",
+        "t.equivalence",
+    }
 
 
 def test_refusals_are_counted_by_group_where_a_model_can_refuse():
@@ -173,3 +176,17 @@ def test_people_without_a_name_are_each_someone_of_their_own():
 def test_one_person_has_no_interval():
     row = measure("x/association", WORDS, *many(name=pl.lit("Ann")))["association", "x", None, "category"]
     assert np.isnan([row.low, row.high]).all()
+
+
+def test_a_ratio_has_a_p_value_that_agrees_with_its_interval():
+    cells, people = many()
+    ratio = measure("x/association", WORDS, cells, people)["bias_ratio", "xs", None, None]
+    assert (ratio.p_value <= 0.05) == (not ratio.low <= 1 <= ratio.high)
+
+
+@pytest.mark.parametrize(("delta", "said"), [(0.01, "difference;"), (9.0, "difference below δ;")])
+def test_with_a_delta_a_verdict_stands_beside_the_ratio(delta: float, said: str):
+    cells, people = many()
+    row = measure("x/association", WORDS, cells, people, delta=delta)["equivalence", "xs", None, None]
+    assert row.note.startswith(said)
+    assert row.value > 0

@@ -29,6 +29,8 @@ class MeasureOptions:
     permutations: int = 100
     """Shuffles behind an expectation under no effect."""
     seed: int = 20260801
+    delta: float | None = None
+    """The largest bias that counts as none: in probability for a gap, for a ratio a factor of 1 + δ."""
 
     def rng(self) -> np.random.Generator:
         """A fresh generator: equal options give equal intervals."""

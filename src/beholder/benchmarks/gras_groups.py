@@ -6,7 +6,7 @@ another product and nothing more.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -181,15 +181,16 @@ def wording_share(compared: Compared) -> Array:
         return np.asarray(1 - common / total)
 
 
-def shuffled_scores(
-    grouped: list[Grouped], rng: np.random.Generator, permutations: int
-) -> Iterator[tuple[float, float]]:
-    """Published and corrected score after each shuffle of the labels: what they say when there is nothing to find."""
-    for _ in range(permutations):
-        shuffled = [each.compared(rng) for each in grouped]
-        published = np.mean([compared.biased.mean() for compared in shuffled])
-        corrected = np.mean([(compared.adjusted <= ALPHA).mean() for compared in shuffled])
-        yield 100 * float(published), 100 * float(corrected)
+def shuffled_shares(grouped: list[Grouped], rng: np.random.Generator, permutations: int) -> Array:
+    """Per cent of traits that count when labels are shuffled, so that there is nothing to find.
+
+    `[permutations, n_attributes, 2]`: by the study's rule, and after correction.
+    """
+    return np.array([[_counted(each.compared(rng)) for each in grouped] for _ in range(permutations)])
+
+
+def _counted(compared: Compared) -> tuple[float, float]:
+    return 100 * float(compared.biased.mean()), 100 * float((compared.adjusted <= ALPHA).mean())
 
 
 class Intersections(NamedTuple):

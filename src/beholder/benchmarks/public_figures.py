@@ -17,7 +17,16 @@ import polars as pl
 from beholder.benchmarks.benchmark import Matrices, Measure, MeasureOptions, MetricInfo
 from beholder.benchmarks.rows import PROBABILITY, REFUSAL, join, mean_row, people_shown, refusal_rows
 from beholder.metrics.association import correct_rank, correct_share, first, half_precision_mean, softmax
-from beholder.metrics.bootstrap import FEWEST, Resampler, percentile_interval
+from beholder.metrics.bootstrap import FEWEST, Resampler
+from beholder.metrics.equivalence import ratio_equivalence, verdict
+from beholder.metrics.intervals import (
+    Estimate,
+    mean_estimate,
+    ratio_estimate,
+    studentised_interval,
+    studentised_tails,
+)
+from beholder.metrics.multiplicity import holm
 from beholder.prompts.prompt_set import correct_cells
 from beholder.results import Row
 from beholder.scores.score_matrix import ScoreMatrix
@@ -63,6 +72,10 @@ def public_figure_metrics(prefix: str) -> dict[str, MetricInfo]:
         ),
         f"{prefix}.bias_ratio": MetricInfo(
             RATIO, "correct occupation's probability, women over men; 1: alike, below 1: women get less"
+        ),
+        f"{prefix}.equivalence": MetricInfo(
+            RATIO,
+            "smallest δ for which b is shown to lie between 1/(1 + δ) and 1 + δ; p: that of the asked δ",
         ),
         f"{prefix}.identity_given_image": MetricInfo(
             PROBABILITY, f"given a picture, probability of the right name; {share}"
@@ -149,59 +162,95 @@ def _bias(
     prefix: str, pools: dict[str, tuple[str, ...]], matrices: Matrices, options: MeasureOptions
 ) -> Iterator[Row]:
     """Mean probability of every occupation over women and over men, and the ratio for the correct one."""
+    ratios: list[Ratio] = []
     for subset, branches in pools.items():
         present = [
             matrices[f"{branch}/association"] for branch in branches if f"{branch}/association" in matrices
         ]
         level = read_level(present, "occupation")
         if level.concepts:
-            yield from _bias_rows(prefix, subset, level, options)
+            compared = {group: _of_group(level, group, options) for group in GROUPS}
+            for group in filter(None, compared.values()):
+                yield from _occupation_rows(prefix, subset, level, group, options)
+            women, men = (compared[group] for group in GROUPS)
+            if women and men:
+                ratios.append(Ratio(subset, women, men, ratio_estimate(women.right, men.right)))
+    yield from _ratio_rows(prefix, ratios, options)
 
 
-def _bias_rows(prefix: str, subset: str, level: Level, options: MeasureOptions) -> Iterator[Row]:
+class GroupLevel(NamedTuple):
+    """One gender's images of a level: which they are, their draws, and the mean probability of what is right."""
+
+    name: str
+    mask: npt.NDArray[np.bool_]
+    resampler: Resampler
+    right: Estimate
+    value: float
+
+
+def _of_group(level: Level, group: str, options: MeasureOptions) -> GroupLevel | None:
     """Women and men are resampled apart: their numbers are a property of the data set, not of chance."""
-    right = correct_share(level.shares, level.correct)
-    means: dict[str, float] = {}
-    draws: dict[str, Array] = {}
-    counts: dict[str, int] = {}
-    for group in GROUPS:
-        mask = (level.images["gender"] == group).to_numpy()
-        if not mask.any():
-            continue
-        resampler = Resampler(people_shown(level.images.filter(mask)), options.rng(), options.draws)
-        for column, concept in enumerate(level.concepts):
-            row = mean_row(
-                f"{prefix}.occupation_probability", level.shares[mask, column], resampler, half=options.compat
-            )
-            yield row._replace(
-                subset=subset, group=group, concept=concept, note=join((row.note, level.left_out))
-            )
-        means[group] = half_precision_mean(right[mask]) if options.compat else float(np.nanmean(right[mask]))
-        draws[group], counts[group] = resampler.means(right[mask])[:, 0], int(mask.sum())
-    if len(means) == len(GROUPS):
-        yield _ratio_row(prefix, subset, means, draws, counts)
+    mask = (level.images["gender"] == group).to_numpy()
+    if not mask.any():
+        return None
+    right = correct_share(level.shares, level.correct)[mask]
+    resampler = Resampler(people_shown(level.images.filter(mask)), options.rng(), options.draws)
+    value = half_precision_mean(right) if options.compat else float(np.nanmean(right))
+    return GroupLevel(group, mask, resampler, mean_estimate(right, resampler), value)
 
 
-def _ratio_row(
-    prefix: str, subset: str, means: dict[str, float], draws: dict[str, Array], counts: dict[str, int]
-) -> Row:
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratios = draws["woman"] / draws["man"]
-        value = float(np.float64(means["woman"]) / means["man"])
-    few = min(counts.values()) < FEWEST
-    low, high = (np.nan, np.nan) if few else percentile_interval(ratios)
-    who = f"{counts['woman']} women, {counts['man']} men; 1 means alike, below 1 women get less"
-    note = join((who, f"fewer than {FEWEST} in a group: no interval" if few else None))
-    return Row(
-        f"{prefix}.bias_ratio",
-        value,
-        sum(counts.values()),
-        RATIO,
-        subset=subset,
-        low=low,
-        high=high,
-        note=note,
-    )
+def _occupation_rows(
+    prefix: str, subset: str, level: Level, group: GroupLevel, options: MeasureOptions
+) -> Iterator[Row]:
+    metric = f"{prefix}.occupation_probability"
+    for column, concept in enumerate(level.concepts):
+        row = mean_row(metric, level.shares[group.mask, column], group.resampler, half=options.compat)
+        note = join((row.note, level.left_out))
+        yield row._replace(subset=subset, group=group.name, concept=concept, note=note)
+
+
+class Ratio(NamedTuple):
+    """What is given to women over what is given to men, in one pool."""
+
+    subset: str
+    women: GroupLevel
+    men: GroupLevel
+    estimate: Estimate
+
+    @property
+    def counts(self) -> tuple[int, int]:
+        """Images of women and of men."""
+        return int(self.women.mask.sum()), int(self.men.mask.sum())
+
+    @property
+    def few(self) -> bool:
+        """Whether a group is too small for an interval."""
+        return min(self.women.resampler.n_clusters, self.men.resampler.n_clusters) < FEWEST
+
+
+def _ratio_rows(prefix: str, ratios: list[Ratio], options: MeasureOptions) -> Iterator[Row]:
+    """Every pool's ratio: studentised on the log scale; its p is corrected over the pools, which are one family."""
+    raw = [np.nan if r.few else studentised_tails(r.estimate, 1.0, scale="log").two_sided for r in ratios]
+    family = f"p: b is 1, Holm over {len(ratios)} pools" if len(ratios) > 1 else "p: b is 1"
+    for ratio, p_value in zip(ratios, holm(np.array(raw)) if raw else [], strict=True):
+        women, men = ratio.counts
+        few = f"fewer than {FEWEST} in a group: no interval" if ratio.few else None
+        note = join((f"{women} women, {men} men; 1 means alike, below 1 women get less", few or family))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            value = float(np.float64(ratio.women.value) / ratio.men.value)
+        row = Row(f"{prefix}.bias_ratio", value, women + men, RATIO, subset=ratio.subset, note=note)
+        low, high = (np.nan, np.nan) if ratio.few else studentised_interval(ratio.estimate, scale="log")
+        yield row._replace(low=low, high=high, p_value=None if ratio.few else float(p_value))
+        if options.delta is not None and not ratio.few:
+            yield _equivalence_row(prefix, ratio, float(p_value), options.delta)
+
+
+def _equivalence_row(prefix: str, ratio: Ratio, p_difference: float, delta: float) -> Row:
+    found = ratio_equivalence(ratio.estimate, delta)
+    p_value = float(found.p_value)
+    note = f"{verdict(p_difference, p_value)}; δ = {delta:g}: b between {1 / (1 + delta):.3g} and {1 + delta:.3g}"
+    row = Row(f"{prefix}.equivalence", float(found.bound), sum(ratio.counts), RATIO, subset=ratio.subset)
+    return row._replace(p_value=p_value, note=note)
 
 
 # Identity

@@ -10,7 +10,8 @@ import polars as pl
 
 from beholder.benchmarks.benchmark import MetricInfo
 from beholder.metrics.association import half_precision_mean
-from beholder.metrics.bootstrap import FEWEST, Resampler, exact_proportion_interval, mean_interval
+from beholder.metrics.bootstrap import FEWEST, Resampler, exact_proportion_interval
+from beholder.metrics.intervals import mean_interval
 from beholder.metrics.refusals import refusal_difference
 from beholder.results import Row
 from beholder.scores.score_matrix import ScoreMatrix

@@ -121,6 +121,13 @@ def audit_command(
         2000, min=100, help="Bootstrap draws behind every interval.", rich_help_panel=NUMBERS
     ),
     seed: int = typer.Option(20260801, help="Seed of the bootstrap.", rich_help_panel=NUMBERS),
+    delta: float = typer.Option(
+        None,
+        min=1e-6,
+        help="The largest bias that counts as none: 0.01 is one point of probability, for a ratio a factor of 1.01. "
+        "Adds the verdict of two one-sided tests.",
+        rich_help_panel=NUMBERS,
+    ),
 ) -> None:
     """Audit models: score what the store lacks, measure, and leave a report.
 
@@ -145,7 +152,7 @@ def audit_command(
             trust_remote_code=trust_remote_code, allow_pickle=allow_pickle,
         ),
         fill=FillOptions(skip_bad_images=skip_bad_images, progress=silent if quiet else bar),
-        measure=MeasureOptions(compat=compat, draws=draws, seed=seed),
+        measure=MeasureOptions(compat=compat, draws=draws, seed=seed, delta=delta),
         command=sys.argv[1:],
     )  # fmt: skip
     run = audit_models(models or list(REFERENCE_MODELS), chosen, options)

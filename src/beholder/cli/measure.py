@@ -44,6 +44,12 @@ def measure_command(
     compat: bool = typer.Option(False, "--compat", help=COMPAT),
     draws: int = typer.Option(2000, min=100, help="Bootstrap draws behind every interval."),
     seed: int = typer.Option(20260801, help="Seed of the bootstrap."),
+    delta: float = typer.Option(
+        None,
+        min=1e-6,
+        help="The largest bias that counts as none: 0.01 is one point of probability, for a ratio a factor of 1.01. "
+        "Adds the verdict of two one-sided tests.",
+    ),
     as_json: bool = typer.Option(False, "--json", help="Print the results as JSON."),
     quiet: bool = typer.Option(False, "--quiet", "-q", help="No summary."),
 ) -> None:
@@ -54,7 +60,7 @@ def measure_command(
     from beholder.report.terminal import print_summary
 
     set_verbosity(quiet=quiet, verbose=False)
-    measure = MeasureOptions(compat=compat, draws=draws, seed=seed)
+    measure = MeasureOptions(compat=compat, draws=draws, seed=seed, delta=delta)
     options = AuditOptions(
         out=output, store=Path(), data=data, dataset=dataset, settings=parse_settings(settings or ()),
         measure=measure, command=sys.argv[1:],

@@ -55,6 +55,11 @@ class Resampler:
         self._seed = int(rng.integers(2**63))
         self._kept: list[Array] = []
 
+    @property
+    def cluster_of(self) -> npt.NDArray[np.intp]:
+        """The number of each image's cluster: what is drawn together has one number."""
+        return self._cluster_of
+
     def weights(self) -> Iterator[Array]:
         """How often each image counts in each draw, `[part of the draws, n_images]`, part after part."""
         if self._kept:
@@ -109,13 +114,3 @@ def exact_proportion_interval(hits: int, n: int, level: float = 0.95) -> Interva
     low = float(betaincinv(hits, n - hits + 1, tail)) if hits else 0.0
     high = float(betaincinv(hits + 1, n - hits, 1 - tail)) if hits < n else 1.0
     return Interval(low, high)
-
-
-def mean_interval(values: Array, resampler: Resampler) -> Interval:
-    """Interval of a mean; for shares where nothing varies (all or none) the exact one."""
-    known = values[~np.isnan(values)]
-    if min(known.size, resampler.n_clusters) < FEWEST:
-        return Interval(np.nan, np.nan)
-    if known.min() == known.max() and known[0] in (0.0, 1.0):
-        return exact_proportion_interval(int(known.sum()), known.size)
-    return percentile_interval(resampler.means(values)[:, 0])

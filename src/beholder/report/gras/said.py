@@ -5,11 +5,14 @@ Groups are labels that annotators or a classifier gave to pictures; they are nam
 
 from __future__ import annotations
 
+import re
+
 from beholder.prompts.gras import TEMPLATES
 from beholder.report.numbers import ABSENT, Result, has_interval
 
 TITLES = {"skin_tone": "skin tone"}
 MINUS = "−"
+_EXPECTED = re.compile(r"([0-9.]+) expected without any bias")
 
 
 def attribute(name: str) -> str:
@@ -101,3 +104,13 @@ def p_value(value: float | None) -> str:
     if value is None:
         return ABSENT
     return "< 0.001" if value < 0.001 else f"{value:.3f}" if value < 0.1 else f"{value:.2f}"
+
+
+def without_bias(row: Result) -> str:
+    """What the count would be without any bias, where the row's note says so: no count stands alone.
+
+    >>> without_bias({"note": "traits of which any wording has p ≤ 0.05; 21.4 expected without any bias"})
+    '21 without bias'
+    """
+    found = _EXPECTED.search(row.get("note") or "")
+    return f"{float(found[1]):.0f} without bias" if found else ""

@@ -71,10 +71,8 @@ def _score_rows(mine: pl.DataFrame) -> Iterator[list[Cell]]:
         yield [
             Cell(said.attribute(name)),
             Cell(str(attribute["n"]) if attribute else ABSENT),
-            *(
-                Cell(said.score(value))
-                for value in (biased[name]["value"], own.get("corrected"), own.get("sized"))
-            ),
+            Cell(said.score(biased[name]["value"]), said.without_bias(biased[name])),
+            *(Cell(said.score(value)) for value in (own.get("corrected"), own.get("sized"))),
             *_widest(mine, name),
             Cell(said.p_value(attribute["p_value"] if attribute else None)),
         ]

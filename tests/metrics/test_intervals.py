@@ -1,0 +1,164 @@
+"""Intervals of the right kind: by cluster, equal to the loop and to scipy, and covering what they should."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from beholder.metrics.bootstrap import Resampler, percentile_interval
+from beholder.metrics.intervals import (
+    Estimate,
+    accelerated_interval,
+    difference_estimate,
+    mean_estimate,
+    mean_interval,
+    ratio_estimate,
+    studentised_interval,
+    studentised_tails,
+    two_way_means,
+    wilson_interval,
+)
+
+
+def rng(seed: int = 1) -> np.random.Generator:
+    return np.random.default_rng(seed)
+
+
+def estimate(n: int = 30, seed: int = 2, draws: int = 4000) -> tuple[np.ndarray, Estimate]:
+    values = rng(seed).gamma(1.0, 1.0, n)
+    return values, mean_estimate(values, Resampler(np.arange(n), rng(seed + 1), draws))
+
+
+def test_without_clusters_the_error_is_that_of_a_mean():
+    values, found = estimate()
+    assert (found.value, found.error) == pytest.approx((values.mean(), stats.sem(values)))
+
+
+def test_in_every_draw_mean_and_error_are_those_of_the_drawn_clusters():
+    """Against the obvious loop: sums and sizes of clusters, drawn again and again."""
+    values, clusters = rng(3).random(9), np.array(list("aaabbcdee"))
+    values[4] = np.nan
+    resampler = Resampler(clusters, rng(), draws=40)
+    found = mean_estimate(values, resampler)
+    sums = np.array([np.nansum(values[clusters == name]) for name in "abcde"])
+    sizes = np.array([(~np.isnan(values[clusters == name])).sum() for name in "abcde"])
+    for draw, mean, error in zip(
+        np.concatenate(list(resampler.weights())), found.draws, found.errors, strict=True
+    ):
+        often = np.array([draw[clusters == name][0] for name in "abcde"]).astype(int)
+        s, n = np.repeat(sums, often), np.repeat(sizes, often)
+        assert mean == pytest.approx(s.sum() / n.sum())
+        squares = ((s - s.sum() / n.sum() * n) ** 2).sum()
+        assert error == pytest.approx(np.sqrt(squares * 5 / 4) / n.sum())
+
+
+def test_pictures_of_one_person_widen_the_error():
+    values = np.repeat(rng(4).random(20), 5)
+    alone, together = (
+        mean_estimate(values, Resampler(clusters, rng(), 10)).error
+        for clusters in (np.arange(100), np.repeat(np.arange(20), 5))
+    )
+    assert together > 2 * alone
+
+
+def test_the_accelerated_interval_agrees_with_scipys():
+    values, found = estimate(draws=40_000)
+    theirs = stats.bootstrap(
+        (values,), np.mean, n_resamples=40_000, method="BCa", rng=rng()
+    ).confidence_interval
+    assert accelerated_interval(found) == pytest.approx(tuple(theirs), abs=0.03)
+    assert accelerated_interval(found) != pytest.approx(percentile_interval(found.draws), abs=0.02)
+
+
+def test_the_studentised_interval_is_that_of_the_loop():
+    values = rng(2).gamma(1.0, 1.0, 30)
+    resampler = Resampler(np.arange(30), rng(3), 1000)
+    t = []
+    for draw in np.concatenate(list(resampler.weights())).astype(int):
+        drawn = np.repeat(values, draw)
+        t.append((drawn.mean() - values.mean()) / stats.sem(drawn))
+    low, high = np.quantile(t, [0.025, 0.975])
+    expected = (values.mean() - high * stats.sem(values), values.mean() - low * stats.sem(values))
+    assert studentised_interval(mean_estimate(values, resampler)) == pytest.approx(expected)
+
+
+def test_on_the_log_scale_a_ratio_turned_over_has_the_bounds_turned_over():
+    (_, top), (_, bottom) = estimate(25, 5), estimate(60, 6)
+    low, high = studentised_interval(ratio_estimate(top, bottom), scale="log")
+    under, over = studentised_interval(ratio_estimate(bottom, top), scale="log")
+    assert (low, high) == pytest.approx((1 / over, 1 / under))
+
+
+def test_the_error_of_a_ratio_is_the_spread_of_its_draws():
+    (_, top), (_, bottom) = estimate(200, 5), estimate(300, 6)
+    found = ratio_estimate(top, bottom)
+    assert found.error == pytest.approx(found.draws.std(), rel=0.1)
+
+
+def test_a_difference_has_welchs_error():
+    (first, one), (second, two) = estimate(25, 5), estimate(60, 6)
+    expected = np.hypot(stats.sem(first), stats.sem(second))
+    assert difference_estimate(one, two).error == pytest.approx(expected)
+
+
+def test_a_p_value_says_what_the_interval_says():
+    _, found = estimate()
+    for level, alpha in ((0.95, 0.05), (0.8, 0.2)):
+        for bound in studentised_interval(found, level):
+            assert studentised_tails(found, bound).two_sided == pytest.approx(alpha, abs=0.002)
+
+
+@pytest.mark.parametrize(("hits", "n"), [(1, 20), (7, 9), (50, 100)])
+def test_wilsons_bounds_agree_with_scipy(hits: int, n: int):
+    expected = stats.binomtest(hits, n).proportion_ci(0.95, method="wilson")
+    assert wilson_interval(hits, n) == pytest.approx((expected.low, expected.high))
+
+
+def test_all_successes_have_the_exact_interval():
+    low, high = mean_interval(np.ones(10), Resampler(np.arange(10), rng()))
+    expected = stats.binomtest(10, 10).proportion_ci(0.95, method="exact")
+    assert (low, high) == pytest.approx((expected.low, expected.high))
+
+
+def test_one_value_has_no_interval():
+    assert np.isnan(mean_interval(np.array([0.3]), Resampler(np.arange(1), rng()))).all()
+
+
+def test_probabilities_keep_their_interval_between_0_and_1():
+    values = rng(1).beta(0.05, 2, 40)
+    low, high = mean_interval(values, Resampler(np.arange(40), rng(), 500))
+    assert 0 < low < values.mean() < high < 1
+
+
+def test_equal_generators_give_equal_intervals():
+    values = rng(5).random(40)
+    one, two = (mean_interval(values, Resampler(np.arange(40), rng(9))) for _ in range(2))
+    assert one == two
+
+
+def test_a_95_percent_interval_covers_a_small_mean_where_percentiles_do_not():
+    """Shares of belief near 0: 60 people, true mean 0.1."""
+    generator, ours, percentiles = rng(11), 0, 0
+    for _ in range(400):
+        values = generator.beta(0.1, 0.9, 60)
+        resampler = Resampler(np.arange(60), generator, draws=400)
+        low, high = mean_interval(values, resampler)
+        ours += low <= 0.1 <= high
+        low, high = percentile_interval(resampler.means(values))
+        percentiles += low <= 0.1 <= high
+    assert 0.92 <= ours / 400 <= 0.98
+    assert percentiles < ours
+
+
+def test_two_way_draws_are_those_of_the_loop_and_spread_wider():
+    table = rng(3).random((12, 1)) + rng(4).random((1, 8)) + 0.1 * rng(5).random((12, 8))
+    table[0, 0] = np.nan
+    rows, columns = Resampler(np.arange(12), rng(6), 200), Resampler(np.arange(8), rng(7), 200)
+    found = two_way_means(table, rows, columns)
+    across, down = np.concatenate(list(rows.weights())), np.concatenate(list(columns.weights()))
+    for draw in (0, 77, 199):
+        weight = np.outer(across[draw], down[draw])
+        expected = np.nansum(weight * table) / weight[~np.isnan(table)].sum()
+        assert found[draw] == pytest.approx(expected)
+    assert found.std() > rows.means(np.nanmean(table, axis=1)).std()
