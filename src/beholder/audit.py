@@ -20,7 +20,7 @@ from beholder.models.load import LoadOptions, load_model
 from beholder.models.scorer import Answerer, Scorer
 from beholder.report.page import write_report
 from beholder.results import results_table
-from beholder.run import Run
+from beholder.run import Run, load_run
 from beholder.scores.fill import FillOptions, fill
 from beholder.scores.imported import import_scores
 from beholder.scores.score_matrix import ScoreMatrix
@@ -45,6 +45,8 @@ class AuditOptions:
     load: LoadOptions = field(default_factory=LoadOptions)
     fill: FillOptions = field(default_factory=FillOptions)
     measure: MeasureOptions = field(default_factory=MeasureOptions)
+    beside: Sequence[Path] = ()
+    """Folders of other runs, whose results are set beside these where a benchmark knows how."""
     command: Sequence[str] = ()
     """What the user typed, for the record."""
 
@@ -56,13 +58,24 @@ def audit_models(models: Sequence[str], benchmarks: Sequence[str | Benchmark], o
     for name in models:
         scorer = load_model(name, options.load)
         for benchmark, dataset in sheets:
-            answers, compat = isinstance(scorer, Answerer), options.measure.compat
-            tasks = benchmark.tasks_for(dataset, answers=answers, compat=compat)
+            answers, looks = isinstance(scorer, Answerer), "presence" in scorer.channels
+            tasks = benchmark.tasks_for(dataset, answers=answers, looks=looks, compat=options.measure.compat)
             run.add(audit_one(asked(scorer, benchmark, options), benchmark, tasks, options, run))
             run.record.seconds = round(time.monotonic() - started, 1)
             run.save(options.out)
+    _set_beside(run, [benchmark for benchmark, _ in sheets], options)
     write_report(run, options.out)
     return run
+
+
+def _set_beside(run: Run, benchmarks: Sequence[Benchmark], options: AuditOptions) -> None:
+    """What only several models, data sets or runs together can tell."""
+    others = pl.concat([run.results.clear(), *(load_run(folder).results for folder in options.beside)])
+    for benchmark in {each.name: each for each in benchmarks}.values():
+        if benchmark.across is not None:
+            mine = pl.col("benchmark") == benchmark.name
+            run.add(benchmark.across(run.results.filter(mine), others.filter(mine)))
+    run.save(options.out)
 
 
 def asked(scorer: Scorer, benchmark: Benchmark, options: AuditOptions) -> Scorer:
@@ -113,7 +126,7 @@ def measure_scores(benchmark: Benchmark, scores: Sequence[Path], options: AuditO
         {"name": model, "adapter": "imported scores", "files": [str(path) for path in scores]}
     )
     run.add(measure(benchmark, imported.matrices, options.measure, model=model, dataset=dataset.name))
-    run.save(options.out)
+    _set_beside(run, [benchmark], options)
     write_report(run, options.out)
     return run
 

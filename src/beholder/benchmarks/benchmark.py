@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+import polars as pl
 
 from beholder.datasets.dataset import Dataset
 from beholder.models.scorer import Instruction
@@ -73,6 +74,8 @@ class Benchmark:
     metrics: Mapping[str, MetricInfo]
     statements: Callable[[Dataset], Sequence[Task]] | None = None
     """What is scored instead where a model matches pictures with texts and cannot be asked a question."""
+    looked_for: Callable[[Dataset], Sequence[Task]] | None = None
+    """What is scored instead where a model looks for things in pictures: a detector or a segmenter."""
     instruction: Instruction = TRUE_OR_FALSE
     """How a model that answers in words is asked."""
     compat_instruction: Callable[[ModelSpec], Instruction] | None = None
@@ -81,14 +84,20 @@ class Benchmark:
     """What the authors' released scripts score, where that differs."""
     everywhere: bool = False
     """Asked on every one of its data sets that is at hand, rather than on the first."""
+    across: Callable[[pl.DataFrame, pl.DataFrame], pl.DataFrame] | None = None
+    """What is read off the results of all models and data sets together, beside those of other runs."""
     limitations: tuple[str, ...] = ()
     subset_attribute: str | None = None
     """The attribute that `--limit` takes its share of."""
     published: tuple[str, ...] = field(default_factory=tuple)
     """Names of the published tables to stand beside the results."""
 
-    def tasks_for(self, dataset: Dataset, *, answers: bool, compat: bool = False) -> Sequence[Task]:
-        """The tasks for a model that answers in words, or for one that does not."""
+    def tasks_for(
+        self, dataset: Dataset, *, answers: bool, looks: bool = False, compat: bool = False
+    ) -> Sequence[Task]:
+        """The tasks for a model that answers in words, for one that looks for things, or for one that does neither."""
         if compat and self.compat_tasks is not None:
             return self.compat_tasks(dataset)
+        if looks and self.looked_for is not None:
+            return self.looked_for(dataset)
         return self.tasks(dataset) if answers or self.statements is None else self.statements(dataset)

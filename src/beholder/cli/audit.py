@@ -10,11 +10,15 @@ from pathlib import Path
 import typer
 
 from beholder.cli.choice import (
+    BESIDE_HELP,
+    BY_HELP,
+    CALIBRATION_HELP,
     DIMENSIONS_HELP,
     RATINGS_HELP,
     SETTINGS_HELP,
     TEMPLATES_HELP,
     TRAITS_HELP,
+    WORD_VECTORS_HELP,
     OwnWords,
     chosen_benchmarks,
 )
@@ -45,7 +49,7 @@ def audit_command(
         None,
         "--benchmark",
         "-b",
-        help="apa, pfi, gras (repeatable). Default: apa, and pfi too where --data is given.",
+        help="apa, pfi, gras, perception, disparity (repeatable). Default: apa, and pfi too where --data is given.",
         rich_help_panel=WHAT,
     ),
     data: Path = typer.Option(
@@ -64,13 +68,13 @@ def audit_command(
         help="Own prompts (CSV or Parquet with a column 'text') instead of a benchmark.",
         rich_help_panel=WHAT,
     ),
-    by: list[str] = typer.Option(
-        None, help="With --prompts: attribute whose groups are told apart (repeatable).", rich_help_panel=WHAT
-    ),
+    by: list[str] = typer.Option(None, help=BY_HELP, rich_help_panel=WHAT),
     traits: Path = typer.Option(None, help=TRAITS_HELP, rich_help_panel=WHAT),
     templates: Path = typer.Option(None, help=TEMPLATES_HELP, rich_help_panel=WHAT),
     dimensions: Path = typer.Option(None, help=DIMENSIONS_HELP, rich_help_panel=WHAT),
     ratings: Path = typer.Option(None, help=RATINGS_HELP, rich_help_panel=WHAT),
+    word_vectors: Path = typer.Option(None, help=WORD_VECTORS_HELP, rich_help_panel=WHAT),
+    beside: list[Path] = typer.Option(None, help=BESIDE_HELP, rich_help_panel=WHAT),
     limit: int = typer.Option(
         None, min=1, help="At most so many images of each branch.", rich_help_panel=WHAT
     ),
@@ -117,6 +121,7 @@ def audit_command(
         rich_help_panel=MODEL,
     ),
     compat: bool = typer.Option(False, "--compat", help=COMPAT, rich_help_panel=NUMBERS),
+    calibration: str = typer.Option(None, help=CALIBRATION_HELP, rich_help_panel=NUMBERS),
     draws: int = typer.Option(
         2000, min=100, help="Bootstrap draws behind every interval.", rich_help_panel=NUMBERS
     ),
@@ -142,7 +147,7 @@ def audit_command(
     from beholder.scores.progress import silent
 
     set_verbosity(quiet=quiet, verbose=verbose)
-    own = OwnWords(prompts, by or (), traits, templates, dimensions, ratings)
+    own = OwnWords(prompts, by or (), traits, templates, dimensions, ratings, word_vectors, calibration)
     chosen = chosen_benchmarks(benchmark or [], own, data=data, dataset=dataset)
     options = AuditOptions(
         out=output, store=store_folder(store), data=data, dataset=dataset, limit=limit,
@@ -153,7 +158,7 @@ def audit_command(
         ),
         fill=FillOptions(skip_bad_images=skip_bad_images, progress=silent if quiet else bar),
         measure=MeasureOptions(compat=compat, draws=draws, seed=seed, delta=delta),
-        command=sys.argv[1:],
+        beside=beside or (), command=sys.argv[1:],
     )  # fmt: skip
     run = audit_models(models or list(REFERENCE_MODELS), chosen, options)
     if as_json:

@@ -17,7 +17,19 @@ SETTINGS_HELP = (
 )
 TRAITS_HELP = "With gras: own traits (a table with the columns trait and valence)."
 TEMPLATES_HELP = (
-    "With gras: own wordings (a table with the columns template and text, in which {} is the trait)."
+    "With gras or disparity: own wordings (a table with the columns template and text, in which {} is the trait "
+    "or the concept)."
+)
+WORD_VECTORS_HELP = "With disparity: word vectors to set gaps beside (word2vec or GloVe), such as GoogleNews."
+CALIBRATION_HELP = (
+    "With disparity: how scores become probabilities. auto: where they are some; scores: take imported ones as such; "
+    "platt, isotonic: read any score as one, cross-validated."
+)
+BESIDE_HELP = (
+    "With disparity: another run's folder, of another data set or model, to compare with (repeatable)."
+)
+BY_HELP = (
+    "With --prompts: attribute whose groups are told apart (repeatable). With disparity: the one attribute."
 )
 DIMENSIONS_HELP = (
     "With perception: own dimensions (a table with the columns dimension, word, and valence, opposite)."
@@ -35,6 +47,8 @@ class OwnWords:
     templates: Path | None = None
     dimensions: Path | None = None
     ratings: Path | None = None
+    word_vectors: Path | None = None
+    calibration: str | None = None
 
 
 def chosen_benchmarks(
@@ -50,11 +64,15 @@ def chosen_benchmarks(
                 "--prompts makes a benchmark of its own: give it --dataset NAME or folder:PATH, and no --benchmark."
             )
         return [custom_benchmark(read_prompts(own.prompts), by=own.by)]
-    if own.by:
-        raise UsageError("--by goes with --prompts.")
     names = names or (["apa", "pfi"] if data and dataset is None else ["apa"])
-    if (own.traits or own.templates) and "gras" not in names:
-        raise UsageError("--traits and --templates go with --benchmark gras.")
+    if (own.by or own.word_vectors or own.calibration) and "disparity" not in names:
+        raise UsageError(
+            "--by goes with --prompts or --benchmark disparity, --word-vectors and --calibration with the latter."
+        )
+    if own.traits and "gras" not in names:
+        raise UsageError("--traits goes with --benchmark gras.")
+    if own.templates and not {"gras", "disparity"} & set(names):
+        raise UsageError("--templates goes with --benchmark gras or disparity.")
     if (own.dimensions or own.ratings) and "perception" not in names:
         raise UsageError("--dimensions and --ratings go with --benchmark perception.")
     return [chosen_benchmark(name, own) for name in names]
@@ -66,6 +84,8 @@ def chosen_benchmark(name: str, own: OwnWords) -> Benchmark:
     from beholder.benchmarks.gras import gras_benchmark
     from beholder.prompts.gras import TEMPLATES, read_templates, read_traits
 
+    if name == "disparity" and (own.by or own.templates or own.word_vectors or own.calibration):
+        return _disparity(own)
     if name == "perception" and (own.dimensions or own.ratings):
         return _perception(own)
     if name != "gras" or not (own.traits or own.templates):
@@ -81,3 +101,21 @@ def _perception(own: OwnWords) -> Benchmark:
 
     dimensions = read_dimensions(own.dimensions) if own.dimensions else DIMENSIONS
     return perception_benchmark(dimensions, read_ratings(own.ratings) if own.ratings else None)
+
+
+def _disparity(own: OwnWords) -> Benchmark:
+    from beholder.benchmarks.disparity import Choices, disparity_benchmark
+    from beholder.benchmarks.disparity_scores import AUTO, CALIBRATIONS
+    from beholder.errors import UnknownName
+    from beholder.prompts.disparity import TEMPLATES
+    from beholder.prompts.gras import read_templates
+
+    if len(own.by) > 1:
+        raise UsageError(f"Disparity compares the groups of one attribute, not of {', '.join(own.by)}.")
+    if own.calibration not in (None, *CALIBRATIONS):
+        raise UnknownName("calibration", str(own.calibration), CALIBRATIONS, where="Disparity")
+    if own.word_vectors is not None and not own.word_vectors.is_file():
+        raise UsageError(f"There are no word vectors at {own.word_vectors}.")
+    templates = read_templates(own.templates) if own.templates else TEMPLATES
+    by = own.by[0] if own.by else None
+    return disparity_benchmark(Choices(by, templates, own.word_vectors, own.calibration or AUTO))

@@ -9,11 +9,15 @@ import typer
 
 from beholder.cli.audit import COMPAT
 from beholder.cli.choice import (
+    BESIDE_HELP,
+    BY_HELP,
+    CALIBRATION_HELP,
     DIMENSIONS_HELP,
     RATINGS_HELP,
     SETTINGS_HELP,
     TEMPLATES_HELP,
     TRAITS_HELP,
+    WORD_VECTORS_HELP,
     OwnWords,
     chosen_benchmark,
 )
@@ -21,12 +25,15 @@ from beholder.cli.console import err, out, say_json, set_verbosity
 
 
 def measure_command(
-    benchmark: str = typer.Argument(..., help="apa, pfi or gras; `beholder list benchmarks` names them all."),
+    benchmark: str = typer.Argument(
+        ..., help="apa, gras, disparity …; `beholder list benchmarks` names them all."
+    ),
     scores: list[Path] = typer.Option(
         ...,
         "--scores",
         help="Parquet or CSV, wide (image_id, one column per prompt_id) or long (image_id, prompt_id, score); "
-        "or the studies' arrays (logits_<branch>.npy, identity_logits_<branch>.npy). Repeatable.",
+        "the studies' arrays (logits_<branch>.npy, identity_logits_<branch>.npy); or detections: COCO results (.json), "
+        "a folder of class maps. Repeatable.",
     ),
     data: Path = typer.Option(
         None, "--data", envvar="BEHOLDER_DATA", help="Folder that holds the data sets (apa/ …)."
@@ -41,6 +48,10 @@ def measure_command(
     templates: Path = typer.Option(None, help=TEMPLATES_HELP),
     dimensions: Path = typer.Option(None, help=DIMENSIONS_HELP),
     ratings: Path = typer.Option(None, help=RATINGS_HELP),
+    by: str = typer.Option(None, help=BY_HELP),
+    word_vectors: Path = typer.Option(None, help=WORD_VECTORS_HELP),
+    calibration: str = typer.Option(None, help=CALIBRATION_HELP),
+    beside: list[Path] = typer.Option(None, help=BESIDE_HELP),
     compat: bool = typer.Option(False, "--compat", help=COMPAT),
     draws: int = typer.Option(2000, min=100, help="Bootstrap draws behind every interval."),
     seed: int = typer.Option(20260801, help="Seed of the bootstrap."),
@@ -63,16 +74,12 @@ def measure_command(
     measure = MeasureOptions(compat=compat, draws=draws, seed=seed, delta=delta)
     options = AuditOptions(
         out=output, store=Path(), data=data, dataset=dataset, settings=parse_settings(settings or ()),
-        measure=measure, command=sys.argv[1:],
+        measure=measure, beside=beside or (), command=sys.argv[1:],
     )  # fmt: skip
-    run = measure_scores(
-        chosen_benchmark(
-            benchmark, OwnWords(traits=traits, templates=templates, dimensions=dimensions, ratings=ratings)
-        ),
-        scores,
-        options,
-        model=model,
+    own = OwnWords(
+        None, (by,) if by else (), traits, templates, dimensions, ratings, word_vectors, calibration
     )
+    run = measure_scores(chosen_benchmark(benchmark, own), scores, options, model=model)
     if as_json:
         say_json({"results": run.results.to_dicts(), "left_out": run.record.left_out})
     elif not quiet:

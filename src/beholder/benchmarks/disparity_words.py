@@ -1,0 +1,82 @@
+"""Disparity beside word vectors: does a model work better where texts put the concept nearer to a group's words?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import numpy as np
+from scipy import stats
+
+from beholder.benchmarks.disparity_scores import Cells, Seen
+from beholder.benchmarks.rows import PROBABILITY, join
+from beholder.metrics.bootstrap import exact_proportion_interval
+from beholder.results import Row
+from beholder.words.alignment import align
+
+FEWEST_CONCEPTS = 10
+"""Concepts below which no rank correlation is given."""
+GAPS = ("ap_gap", "ap_gap_matched", "ece_gap")
+NORMAL = 1.959963984540054
+
+
+def word_rows(seen: Seen, vectors: Path, gap_rows: Iterable[Row]) -> Iterator[Row]:
+    """Alignment of every concept, and how far its sign and its rank agree with those of the gaps."""
+    words = seen.dataset.group_words
+    if words is None or set(words.groups) != set(seen.groups):
+        note = f"{seen.dataset.name} names no words for {', '.join(seen.groups)}"
+        yield Row("disparity.word_alignment", None, 0, "cosine", note=note)
+        return
+    found = align(vectors, seen.concepts, words)
+    said = join([f"{vectors.name}, {len(words.words)} groups of words", *found.notes])
+    rows = list(gap_rows)
+    for code, pair in enumerate(seen.pairs):
+        towards = [each.towards(seen.groups[code]) for each in found.concepts]
+        for each, value in zip(found.concepts, towards, strict=True):
+            number = sum(map(len, words.words.values()))
+            row = Row("disparity.word_alignment", value, number, "cosine", group=pair.name)
+            yield row._replace(concept=each.concept, note=each.note or f"{each.name}; {said}")
+        near = {each.concept: value for each, value in zip(found.concepts, towards, strict=True)}
+        for gap in GAPS:
+            yield from _agreement_rows(near, _gaps_of(rows, gap, pair.name), gap, pair.name)
+
+
+def _gaps_of(rows: list[Row], gap: str, pair: str) -> dict[str, float]:
+    return {
+        row.concept: row.value
+        for row in rows
+        if row.metric == f"disparity.{gap}" and row.group == pair and row.concept is not None
+        and row.value is not None and np.isfinite(row.value)
+    }  # fmt: skip
+
+
+def _agreement_rows(
+    near: dict[str, float | None], gaps: dict[str, float], gap: str, pair: str
+) -> Iterator[Row]:
+    shared = [(value, gaps[concept]) for concept, value in near.items() if value and gaps.get(concept)]
+    n = len(shared)
+    if not n:
+        return
+    same = sum((a > 0) == (b > 0) for a, b in shared)
+    low, high = exact_proportion_interval(same, n)
+    note = "concepts whose alignment and gap have one sign; 0.5 by chance"
+    row = Row(
+        "disparity.word_agreement", same / n, n, PROBABILITY, subset=gap, group=pair, low=low, high=high
+    )
+    yield row._replace(p_value=float(stats.binomtest(same, n).pvalue), note=note)
+    row = Row("disparity.word_correlation", None, n, "rank correlation", subset=gap, group=pair)
+    if n < FEWEST_CONCEPTS:
+        yield row._replace(note=f"fewer than {FEWEST_CONCEPTS} concepts")
+        return
+    value, low, high, p_value = rank_correlation(*np.array(shared).T)
+    yield row._replace(value=value, low=low, high=high, p_value=p_value, note="Spearman's, over concepts")
+
+
+def rank_correlation(first: Cells, second: Cells) -> tuple[float, float, float, float]:
+    """Spearman's coefficient with Bonett and Wright's interval and its p-value; NaN where one does not vary."""
+    found = stats.spearmanr(first, second)
+    value = float(found.statistic)
+    error = np.sqrt((1 + value**2 / 2) / (len(first) - 3))
+    centre = np.arctanh(np.clip(value, -1 + 1e-12, 1 - 1e-12))
+    low, high = np.tanh(centre - NORMAL * error), np.tanh(centre + NORMAL * error)
+    return value, float(low), float(high), float(found.pvalue)
