@@ -87,4 +87,5 @@ def memory() -> None:
 if __name__ == "__main__":
     for benchmark in (import_time, bootstrap_ratio, fill_ratio, memory):
         benchmark()
-    subprocess.run([sys.executable, Path(__file__).with_name("gras.py")], check=True)
+    for script in ("gras.py", "matching.py"):
+        subprocess.run([sys.executable, Path(__file__).with_name(script)], check=True)

@@ -27,7 +27,7 @@ from beholder.models.scorer import Floats
 from beholder.models.spec import ModelSpec
 
 BATCH_SIZES = {"cpu": 8, "cuda": 64, "mps": 16}
-BLOCK_TOKENS = {"cpu": 2048, "cuda": 32768, "mps": 4096}
+BLOCK_TOKENS = {"cpu": 2048, "cuda": 65536, "mps": 4096}
 """Tokens in flight, of texts and of the pictures they read; halved when memory runs out."""
 CHANNELS = ("match_logit", "no_match_logit", "itc_cosine")
 TOLERANCE = {"float32": 1e-4, "bfloat16": 1e-1, "float16": 1e-2}
