@@ -189,7 +189,7 @@ def compare(name: str, options: argparse.Namespace) -> None:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("models", nargs="*", metavar="|".join(CANDIDATES), default=("blip", "albef"))
+    parser.add_argument("models", nargs="*", choices=CANDIDATES, default=["blip", "albef"])
     parser.add_argument("--device", default="cpu", choices=PADDED_BLOCK)
     parser.add_argument("--precision", default="float32")
     parser.add_argument("--pictures", type=int, default=2)
