@@ -11,6 +11,7 @@ from beholder.benchmarks.benchmark import MetricInfo
 from beholder.benchmarks.custom import METRICS as CUSTOM_METRICS
 from beholder.report.gras.planted import gras_planted
 from beholder.report.gras.tables import gras_standing
+from beholder.report.perception.tables import perception_standing
 from beholder.report.planted import planted_table
 from beholder.report.settings import limited
 from beholder.report.standing import PUBLISHED_ON, standing_table
@@ -34,7 +35,7 @@ OF_PHOTOGRAPHS = (
 """How those limitations begin that hold for the study's photographs only."""
 
 
-STANDINGS = {"gras": gras_standing}
+STANDINGS = {"gras": gras_standing, "perception": perception_standing}
 """How a benchmark stands beside what was published, where it is not result by result."""
 PLANTED = {"gras": gras_planted}
 """The same for what was planted in the reference models."""

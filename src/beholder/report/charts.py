@@ -29,6 +29,7 @@ from beholder.report.marks import (
     value_of,
 )
 from beholder.report.numbers import excludes, percent, span
+from beholder.report.perception.charts import perception_figures
 from beholder.report.standing import standings
 from beholder.report.table import rows_of
 from beholder.report.tables import IDENTITY, level_of
@@ -222,6 +223,7 @@ MAKERS: dict[str, tuple[Maker, ...]] = {
     "apa": PUBLIC_FIGURES,
     "pfi": PUBLIC_FIGURES,
     "gras": (gras_figures,),
+    "perception": (perception_figures,),
     "custom": (custom_figures,),
 }
 """What a benchmark brings; any other has tables only."""

@@ -30,6 +30,7 @@ from beholder.report.numbers import (
     span,
     times,
 )
+from beholder.report.perception.findings import perception_findings
 from beholder.report.planted import Comparison, comparisons
 from beholder.run import Run
 
@@ -278,5 +279,8 @@ def _recovered(found: Comparison) -> str:
     return f"{found.subset}: planted {found.planted:.2f}, recovered {found.value:.2f}{interval}"
 
 
-MAKERS: dict[str, Callable[[pl.DataFrame], list[Finding]]] = {"gras": gras_findings}
+MAKERS: dict[str, Callable[[pl.DataFrame], list[Finding]]] = {
+    "gras": gras_findings,
+    "perception": perception_findings,
+}
 """What a benchmark brings; any other has the sentences above, as far as its metrics are there."""

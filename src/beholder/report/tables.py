@@ -14,6 +14,7 @@ from beholder.report import words
 from beholder.report.equivalence import gap_equivalence_table, ratio_equivalence_table
 from beholder.report.gras.tables import gras_tables
 from beholder.report.numbers import ABSENT, Result, ratio, remarks
+from beholder.report.perception.tables import perception_tables
 from beholder.report.table import (
     INTERVALS,
     Cell,
@@ -271,11 +272,17 @@ def _plain_cell(row: Result) -> Cell:
     return Cell(f"{row['value']:.3g}", "" if row["low"] is None else f"{row['low']:.3g}–{row['high']:.3g}")
 
 
-PUBLIC_FIGURES: tuple[Maker, ...] = (association_tables, bias_tables, ratio_equivalence_table, identity_tables)
+PUBLIC_FIGURES: tuple[Maker, ...] = (
+    association_tables,
+    bias_tables,
+    ratio_equivalence_table,
+    identity_tables,
+)
 MAKERS: dict[str, tuple[Maker, ...]] = {
     "apa": PUBLIC_FIGURES,
     "pfi": PUBLIC_FIGURES,
     "gras": (gras_tables, gap_equivalence_table),
+    "perception": (perception_tables,),
     "custom": (custom_tables,),
 }
 """What a benchmark brings; any other gets plain tables."""
