@@ -179,21 +179,16 @@ def _trajectories(mine: pl.DataFrame) -> Iterator[Figure]:
 
 
 def _span(curve: Rows) -> str:
-    """How far the curves move, whichever group."""
-    moves = {}
-    for group in dict.fromkeys(row["group"] for row in curve):
-        values = [
-            row["value"] for row in sorted(curve, key=lambda row: row["level"]) if row["group"] == group
-        ]
-        moves[group] = values[-1] - values[0]
-    up = sum(move > 0 for move in moves.values())
-    return (
-        "rises for all groups"
-        if up == len(moves)
-        else "falls for all groups"
-        if not up
-        else f"rises for {up} of {len(moves)} groups"
-    )
+    """For how many groups the curve's two ends lie apart, bands and all."""
+    groups, ways = list(dict.fromkeys(row["group"] for row in curve)), {"rises": 0, "falls": 0}
+    for group in groups:
+        mine = sorted((row for row in curve if row["group"] == group), key=lambda row: row["level"])
+        first, last = mine[0], mine[-1]
+        if None not in (first["low"], first["high"], last["low"], last["high"]):
+            ways["rises"] += first["high"] < last["low"]
+            ways["falls"] += first["low"] > last["high"]
+    said_of = [f"{way} for {count}" for way, count in ways.items() if count]
+    return f"{', '.join(said_of)} of {len(groups)} groups" if said_of else "the bands of both ends overlap"
 
 
 def _levels(table: pl.DataFrame) -> Rows:

@@ -115,7 +115,7 @@ def ellipses(points: Rows, rings: Rows, unit: str) -> Layers:
 
 def densities(rows: Rows, title: str) -> Layers:
     """Smoothed densities, a line a group."""
-    colour, shown, picked = _legend(order(rows, "group"))
+    colour, shown, picked = _legend(order(rows, "group"), lines=True)
     base = chart(rows).encode(
         x=alt.X("place:Q", title=title, scale=alt.Scale(zero=False, nice=False), axis=_axis()),
         y=alt.Y("value:Q", title=None, axis=None),
@@ -195,11 +195,14 @@ def brightness_map(rows: Rows, first: str, second: str) -> Layers:
 # Small things
 
 
-def _legend(names: list[str]) -> tuple[alt.Color, Any, Any]:
-    """A colour a group, and a legend that a click on brings one of them out."""
+def _legend(names: list[str], *, lines: bool = False) -> tuple[alt.Color, Any, Any]:
+    """A colour a group, and a legend that a click on brings one of them out; `lines` where no mark is filled."""
     picked = alt.selection_point(fields=["group"], bind="legend")
     scale = alt.Scale(domain=names, range=[SERIES[place % len(SERIES)] for place in range(len(names))])
-    colour = alt.Color("group:N", sort=names, scale=scale, legend=alt.Legend(columns=legend_columns(names)))
+    legend = alt.Legend(columns=legend_columns(names))
+    if lines:
+        legend = alt.Legend(columns=legend_columns(names), symbolType="stroke", symbolStrokeWidth=3)
+    colour = alt.Color("group:N", sort=names, scale=scale, legend=legend)
     return colour, alt.condition(picked, alt.value(0.95), alt.value(FAINT)), picked
 
 
