@@ -34,6 +34,7 @@ SOURCES = (
     causalface.SOURCE,
     *adult_faces.SOURCES,
     glasshouse.DESIGN,
+    glasshouse.OBJECTS,
 )
 DATASETS: Catalog[DatasetSource] = Catalog("data set", {source.name: source for source in SOURCES})
 FOLDER_SCHEME = "folder:"

@@ -76,3 +76,33 @@ DESIGN = DatasetSource(
     load=load_design,
     embedded=True,
 )
+
+
+def load_objects(folder: Path = Path()) -> Dataset:
+    """128 people with things worn or held, some hardly in view; drawn on demand."""
+    from beholder.datasets.group_words import GENDER_WORDS
+    from beholder.datasets.objects import SCHEMA
+    from beholder.glasshouse.objects import objects, people
+    from beholder.glasshouse.portrait import RENDERER_VERSION
+
+    notes = (
+        "drawn people; no photograph of anyone",
+        "how often a thing is hardly in view depends on presentation, as planted (docs/glasshouse.md)",
+    )
+    return Dataset(
+        OBJECTS_NAME, f"renderer-{RENDERER_VERSION}", "MIT", pl.DataFrame(people()), notes,
+        objects=pl.DataFrame(objects(), schema=SCHEMA), group_words=GENDER_WORDS,
+    )  # fmt: skip
+
+
+OBJECTS_NAME = "glasshouse-objects"
+OBJECTS = DatasetSource(
+    name=OBJECTS_NAME,
+    title="Glasshouse objects: 128 drawn people with things worn, in view more often in one group",
+    licence="MIT",
+    origin="Beholder itself",
+    layout="nothing: it is drawn on demand",
+    images=128,
+    load=load_objects,
+    embedded=True,
+)

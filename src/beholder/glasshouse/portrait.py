@@ -146,7 +146,11 @@ def parse_uri(uri: str) -> Portrait:
 
 
 def open_uri(uri: str, size: int = 224) -> Image.Image:
-    """The picture an address names: a portrait or a thing; ValueError if it names neither."""
+    """The picture an address names: a portrait, one with glimpses, or a thing; ValueError if it names none."""
+    from beholder.glasshouse.glimpse import PREFIX, open_glimpse  # it draws portraits with this module
+
+    if uri.startswith(PREFIX):
+        return open_glimpse(uri, size)
     thing = THING_URI.fullmatch(uri)
     if thing is not None:
         check_word("kind", thing["kind"], THINGS)

@@ -1,0 +1,102 @@
+"""Objects: 128 drawn people who wear or hold things, some of which are hardly in view, more often so in one group.
+
+Sixty-four settings, each with a woman and a man of the same age, skin tone, smile, light and pose, wearing the same
+things. The things are a balanced half of all combinations of five, at each of four ages, so that each is worn in half
+of the settings and any two together in a quarter. `planted_objects` says how often a thing is only glimpsed.
+"""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Any
+
+from beholder.glasshouse.drawing.anatomy import Draws
+from beholder.glasshouse.drawing.wardrobe import WORN
+from beholder.glasshouse.glimpse import area, glimpse_uri
+from beholder.glasshouse.planted_objects import PLANTED_OBJECTS
+from beholder.glasshouse.portrait import PRESENTATIONS, Portrait
+
+IDENTITIES = 3_960_000  # below TRAINING_IDENTITIES: nobody here is in any training picture
+AGES = (25, 40, 55, 70)
+COMBINATIONS = [frozenset(items) for count in (0, 2, 4) for items in combinations(WORN, count)]
+"""Every set with an even number of things: sixteen, in which each thing and each pair is balanced."""
+SETTINGS = len(AGES) * len(COMBINATIONS)
+
+
+def worn_by(presentation: str) -> list[frozenset[str]]:
+    """What the person of each setting wears; a thing that is planted to be rarer is taken off some."""
+    worn = [COMBINATIONS[place % len(COMBINATIONS)] for place in range(SETTINGS)]
+    for planted in PLANTED_OBJECTS:
+        wearers = ranked(
+            [place for place in range(SETTINGS) if planted.item in worn[place]], "off", planted.item
+        )
+        for place in wearers[planted.wearers[presentation] :]:
+            worn[place] = worn[place] - {planted.item}
+    return worn
+
+
+def glimpsed_on(presentation: str, worn: list[frozenset[str]]) -> list[frozenset[str]]:
+    """Which of the worn things are only glimpsed, in each setting: exactly as many as planted."""
+    glimpsed: list[frozenset[str]] = [frozenset()] * SETTINGS
+    for planted in PLANTED_OBJECTS:
+        wearers = [place for place in range(SETTINGS) if planted.item in worn[place]]
+        for place in ranked(wearers, presentation, planted.item)[planted.whole[presentation] :]:
+            glimpsed[place] = glimpsed[place] | {planted.item}
+    return glimpsed
+
+
+def ranked(places: list[int], *key: str) -> list[int]:
+    """The places in an order that is fixed by the key and means nothing."""
+    return sorted(places, key=lambda place: Draws(0).uniform("/".join((*key, str(place)))))
+
+
+def people() -> list[dict[str, Any]]:
+    """One row per picture; women and men of a setting stand beside each other."""
+    worn = {side: worn_by(side) for side in PRESENTATIONS}
+    glimpsed = {side: glimpsed_on(side, worn[side]) for side in PRESENTATIONS}
+    return [
+        _row(place, number, side, worn[side][place], glimpsed[side][place])
+        for place in range(SETTINGS)
+        for number, side in enumerate(PRESENTATIONS)
+    ]
+
+
+def objects() -> list[dict[str, Any]]:
+    """One row per picture and thing in it, whole or glimpsed, as `datasets.objects` has them."""
+    return [
+        {
+            "image_id": row["image_id"], "concept": item, "instances": 1,
+            "area": area(item, glimpsed=item in row["glimpsed"].split("+")), "names": [item],
+        }
+        for row in people()
+        for item in WORN
+        if item in row["worn"].split("+")
+    ]  # fmt: skip
+
+
+def _row(
+    place: int, number: int, side: str, worn: frozenset[str], glimpsed: frozenset[str]
+) -> dict[str, Any]:
+    portrait = Portrait(
+        side,
+        age=AGES[place // len(COMBINATIONS)],
+        skin_tone=1 + place * 3 % 10,
+        smiling=place * 2 % 5,
+        lighting=place // 2 % 3 - 1,
+        pose=place // 3 % 3 - 1,
+        identity=IDENTITIES + len(PRESENTATIONS) * place + number,
+        worn=worn - glimpsed,
+    )
+    return {
+        "image_id": f"objects/{len(PRESENTATIONS) * place + number:03d}",
+        "uri": glimpse_uri(portrait, glimpsed),
+        "gender": side,
+        "age": portrait.age,
+        "skin_tone": portrait.skin_tone,
+        "smiling": portrait.smiling,
+        "lighting": portrait.lighting,
+        "pose": portrait.pose,
+        "identity": portrait.identity,
+        "worn": "+".join(item for item in WORN if item in worn),
+        "glimpsed": "+".join(item for item in WORN if item in glimpsed),
+    }
