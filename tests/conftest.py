@@ -15,8 +15,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 from PIL import Image
+
+from beholder.datasets.dataset import Dataset
+from beholder.datasets.group_words import GENDER_WORDS
+from beholder.datasets.objects import SCHEMA as OBJECTS
+from beholder.prompts.disparity import disparity_prompts
+from beholder.scores.score_matrix import ScoreMatrix
 
 ROOT = Path(__file__).parents[1]
 
@@ -132,3 +139,46 @@ def imitate_causalface() -> Callable[..., Path]:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module.imitate
+
+
+@pytest.fixture(scope="session")
+def object_world() -> Callable[..., Any]:
+    """Makes a score matrix of pictures with things in them: who sees what how well is known."""
+
+    def make(
+        n: int = 400,
+        concepts: tuple[str, ...] = ("tie", "handbag", "dog", "chair"),
+        worse: dict[tuple[str, str], float] | None = None,
+        *,
+        groups: tuple[str, ...] = ("man", "woman"),
+        rare: dict[tuple[str, str], float] | None = None,
+        channel: str = "presence",
+        name: str = "coco",
+        seed: int = 1,
+    ) -> Any:
+        """`worse[group, concept]` is taken off the score of things that are there; `rare` is how often they are."""
+        rng = np.random.default_rng(seed)
+        who = np.array(groups)[np.arange(n) % len(groups)]
+        cells, objects = np.empty((n, len(concepts), 1)), []
+        for j, concept in enumerate(concepts):
+            often = np.array([(rare or {}).get((group, concept), 0.3) for group in who])
+            there = rng.random(n) < often
+            lost = np.array([(worse or {}).get((group, concept), 0.0) for group in who])
+            cells[:, j, 0] = rng.normal(0.0, 1.0, n) + there * (2.0 - lost)
+            for i in np.flatnonzero(there):
+                called = concept if who[i] == groups[0] or rng.random() < 0.5 else f"other {concept}"
+                objects.append((str(i), concept, int(rng.integers(1, 4)), float(rng.random() / 2), [called]))
+        if channel in ("presence", "score"):
+            cells = 1 / (1 + np.exp(2.0 - 2 * cells))
+        table = pl.DataFrame(
+            {"image_id": [str(i) for i in range(n)], "uri": [f"{i}.jpg" for i in range(n)], "gender": who}
+        )
+        dataset = Dataset(
+            name, "made up", "MIT", table,
+            objects=pl.DataFrame(objects, schema=OBJECTS, orient="row"),
+            group_words=GENDER_WORDS if set(groups) == {"man", "woman"} else None,
+        )  # fmt: skip
+        prompts = disparity_prompts(concepts).table
+        return ScoreMatrix("disparity", table, prompts, (channel,), cells.astype(np.float32), {}, dataset)
+
+    return make

@@ -13,10 +13,10 @@ import numpy.typing as npt
 import polars as pl
 
 from beholder.benchmarks.benchmark import MeasureOptions
-from beholder.benchmarks.disparity_gaps import AP, Gaps
+from beholder.benchmarks.disparity_gaps import AP, Gaps, spread
 from beholder.benchmarks.disparity_scores import Cells, Pair, Seen
 from beholder.benchmarks.rows import join
-from beholder.metrics.bootstrap import FEWEST, centred_interval
+from beholder.metrics.bootstrap import FEWEST
 from beholder.metrics.group_tests import group_moments, welch_t
 from beholder.metrics.multiplicity import benjamini_hochberg
 from beholder.metrics.precision_gaps import measured, resampled
@@ -134,7 +134,8 @@ def _same_area_rows(gaps: Gaps, areas: Cells, options: MeasureOptions) -> Iterat
     """The matched gap when things of one size count as much in every group."""
     seen = gaps.seen
     importance, kept = equal_areas(seen, areas)
-    columns = np.flatnonzero((kept >= FEWEST).all(axis=0))
+    tested = np.all([gaps.enough(pair) for pair in seen.pairs], axis=0)
+    columns = np.flatnonzero((kept >= FEWEST).all(axis=0) & tested)
     if not len(columns):
         return
     cells, there = seen.scores[:, columns], seen.present[:, columns]
@@ -148,7 +149,7 @@ def _same_area_rows(gaps: Gaps, areas: Cells, options: MeasureOptions) -> Iterat
         whole = gaps.gap(pair, matched=True)[columns]
         for place, column in enumerate(columns.tolist()):
             value = float(whole[place] + change[place])
-            low, high = centred_interval(draws[pair.first, place] - draws[pair.second, place], value)
+            low, high = spread(draws[pair.first, place] - draws[pair.second, place], value)
             n = int(kept[[pair.first, pair.second], column].sum())
             out = int(seen.showing[[pair.first, pair.second], column].sum()) - n
             said = [

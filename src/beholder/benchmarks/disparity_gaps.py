@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from beholder.benchmarks.benchmark import MeasureOptions
 from beholder.benchmarks.disparity_scores import Cells, Pair, Seen
@@ -25,6 +27,8 @@ from beholder.results import Row
 AP, COUNT = "average precision", "concepts"
 ALPHA = 0.05
 NONE = Interval(np.nan, np.nan)
+ROUNDING = 1e-5
+"""Draws are float32: intervals narrower than this are rounding."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +51,7 @@ class Gaps:
 
     def expected(self, pair: Pair) -> Cells:
         """The matched gap that shuffled labels give on average: few positives flatter average precision."""
-        return np.asarray(self.null.matched[self._place(pair)].mean(axis=1))
+        return _mean(self.null.matched[self._place(pair)], axis=1)
 
     def drawn(self, pair: Pair, *, matched: bool) -> Cells:
         """The gap in every draw."""
@@ -57,14 +61,13 @@ class Gaps:
     def shuffles(self, pair: Pair, *, matched: bool) -> Cells:
         """The gap in every shuffle, around its mean."""
         values = (self.null.matched if matched else self.null.raw)[self._place(pair)]
-        return np.asarray(values - values.mean(axis=1, keepdims=True))
+        return np.asarray(values - _mean(values, axis=1)[:, None])
 
     def enough(self, pair: Pair) -> np.ndarray:
-        """Concepts that at least a few images of both sets show, and some do not."""
-        showing, scored = (
-            table[[pair.first, pair.second]] for table in (self.seen.showing, self.seen.scored)
-        )
-        return np.asarray(((showing >= FEWEST) & (scored - showing > 0)).all(axis=0))
+        """Concepts that at least a few images of both sets show, and a few do not."""
+        both = [pair.first, pair.second]
+        showing, without = self.seen.showing[both], (self.seen.scored - self.seen.showing)[both]
+        return np.asarray((np.minimum(showing, without) >= FEWEST).all(axis=0))
 
     def p_values(self, pair: Pair, *, matched: bool) -> Cells:
         """Of every concept that enough images show, before correction."""
@@ -78,6 +81,19 @@ class Gaps:
 
     def _place(self, pair: Pair) -> int:
         return self.seen.pairs.index(pair)
+
+
+def _mean(values: npt.NDArray[Any], *, axis: int) -> Cells:
+    """Mean of what is defined; NaN where nothing is."""
+    there = np.isfinite(values)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.where(there, values, 0.0).sum(axis=axis) / there.sum(axis=axis))
+
+
+def spread(draws: npt.NDArray[Any], value: float) -> Interval:
+    """The interval around a value; none where no draw moved it, which says nothing about other images."""
+    low, high = centred_interval(draws, value)
+    return Interval(low, high) if high - low > ROUNDING else NONE
 
 
 def find_gaps(seen: Seen, options: MeasureOptions) -> Gaps:
@@ -113,14 +129,14 @@ def _mean_rows(gaps: Gaps) -> Iterator[Row]:
             yield Row("disparity.mean_average_precision", None, 0, AP, group=group, note="no shared concept")
             continue
         value = float(gaps.found.raw[place, shared].mean())
-        low, high = centred_interval(np.nanmean(gaps.draws.raw[place, shared], axis=0), value)
+        low, high = spread(_mean(gaps.draws.raw[place, shared], axis=0), value)
         note = f"over the {n} concepts that every group shows; {int((seen.codes == place).sum())} images"
         yield Row(
             "disparity.mean_average_precision", value, n, AP, group=group, low=low, high=high, note=note
         )
     for pair in seen.pairs if n else []:
         value = float(gaps.gap(pair, matched=False)[shared].mean())
-        low, high = centred_interval(np.nanmean(gaps.drawn(pair, matched=False)[shared], axis=0), value)
+        low, high = spread(_mean(gaps.drawn(pair, matched=False)[shared], axis=0), value)
         note = f"over {n} concepts; says nothing about single ones"
         yield Row("disparity.mean_ap_gap", value, n, AP, group=pair.name, low=low, high=high, note=note)
 
@@ -137,7 +153,7 @@ def _summary_rows(gaps: Gaps, pair: Pair) -> Iterator[Row]:
     note = f"p ≤ {ALPHA:g} after Benjamini–Hochberg over {n} concepts"
     yield Row("disparity.gaps_shown", float((adjusted <= ALPHA).sum()), n, COUNT, group=pair.name, note=note)
     value = float(np.abs(gaps.gap(pair, matched=True)[enough]).mean())
-    by_chance = np.abs(gaps.shuffles(pair, matched=True)[enough]).mean(axis=0)
+    by_chance = _mean(np.abs(gaps.shuffles(pair, matched=True)[enough]), axis=0)
     low, high = np.quantile(by_chance, [0.025, 0.975])
     note = f"mean distance from 0 over {n} concepts, at matched prevalence"
     yield Row("disparity.gap_spread", value, n, AP, group=pair.name, note=note)
@@ -163,7 +179,7 @@ def _precision_rows(gaps: Gaps) -> Iterator[Row]:
             ):
                 value = float(values[place, column])
                 few = showing < FEWEST or np.isnan(value)
-                low, high = NONE if few else centred_interval(draws[place, column], value)
+                low, high = NONE if few else spread(draws[place, column], value)
                 note = join((row.note, _why(showing, n, few)))
                 yield row._replace(
                     metric=f"disparity.{metric}",
@@ -196,7 +212,7 @@ def _pair_rows(gaps: Gaps, pair: Pair) -> Iterator[Row]:
             n = sum(int(seen.scored[place, column]) for place in (pair.first, pair.second))
             said = [f"shown by {counts[0]} and {counts[1]} images", _absent(seen, pair, column)]
             if enough[column]:
-                low, high = centred_interval(draws[column], value)
+                low, high = spread(draws[column], value)
                 taken = (
                     f", {100 * expected[column]:+.1f} points of the counts' own taken off" if matched else ""
                 )
@@ -211,6 +227,8 @@ def _pair_rows(gaps: Gaps, pair: Pair) -> Iterator[Row]:
         value = smallest_detectable(gaps.shuffles(pair, matched=True)[column])
         n = sum(int(seen.showing[place, column]) for place in (pair.first, pair.second))
         note = "found at p ≤ 0.05 in four of five such data sets; for one concept, before correction"
+        if value < ROUNDING:
+            value, note = np.nan, "no shuffle moves the gap: all are ranked alike"
         row = Row("disparity.gap_detectable", value, n, AP, group=pair.name, note=note)
         yield row._replace(concept=seen.concepts[column])
 
@@ -224,7 +242,8 @@ def _absent(seen: Seen, pair: Pair, column: int) -> str | None:
         return "one of them shows it nowhere: no gap"
     if (showing == scored).any():
         return "one of them shows it everywhere: no gap at matched prevalence"
-    return f"fewer than {FEWEST} in one of them: no interval, no test" if (showing < FEWEST).any() else None
+    few = (np.minimum(showing, scored - showing) < FEWEST).any()
+    return f"fewer than {FEWEST} with it or without it in one of them: no interval, no test" if few else None
 
 
 def _largest_rows(gaps: Gaps) -> Iterator[Row]:
@@ -243,9 +262,7 @@ def _largest_rows(gaps: Gaps) -> Iterator[Row]:
     for column in np.flatnonzero(enough).tolist():
         top, bottom = int(values[:, column].argmax()), int(values[:, column].argmin())
         value = float(values[top, column] - values[bottom, column])
-        low, high = centred_interval(
-            gaps.draws.matched[top, column] - gaps.draws.matched[bottom, column], value
-        )
+        low, high = spread(gaps.draws.matched[top, column] - gaps.draws.matched[bottom, column], value)
         usual = float(gaps.null_ranges[column].mean())
         note = f"at matched prevalence; shuffled labels give {100 * usual:.1f} points on average"
         row = Row("disparity.ap_gap_largest", value, int(seen.scored[:many, column].sum()), AP, note=note)

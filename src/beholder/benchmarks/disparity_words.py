@@ -28,17 +28,18 @@ def word_rows(seen: Seen, vectors: Path, gap_rows: Iterable[Row]) -> Iterator[Ro
         yield Row("disparity.word_alignment", None, 0, "cosine", note=note)
         return
     found = align(vectors, seen.concepts, words)
-    said = join([f"{vectors.name}, {len(words.words)} groups of words", *found.notes])
+    said = join([vectors.name, *found.notes])
     rows = list(gap_rows)
     for code, pair in enumerate(seen.pairs):
         towards = [each.towards(seen.groups[code]) for each in found.concepts]
         for each, value in zip(found.concepts, towards, strict=True):
             number = sum(map(len, words.words.values()))
             row = Row("disparity.word_alignment", value, number, "cosine", group=pair.name)
-            yield row._replace(concept=each.concept, note=each.note or f"{each.name}; {said}")
+            yield row._replace(concept=each.concept, note=each.note or f"as '{each.name}'")
         near = {each.concept: value for each, value in zip(found.concepts, towards, strict=True)}
         for gap in GAPS:
-            yield from _agreement_rows(near, _gaps_of(rows, gap, pair.name), gap, pair.name)
+            for row in _agreement_rows(near, _gaps_of(rows, gap, pair.name), gap, pair.name):
+                yield row._replace(note=join((row.note, said)))
 
 
 def _gaps_of(rows: list[Row], gap: str, pair: str) -> dict[str, float]:

@@ -123,9 +123,12 @@ def shuffle_p_value(value: float, shuffles: Array) -> float:
     >>> shuffle_p_value(3.0, np.array([-1.0, 0.0, 1.0]))
     0.25
     """
-    centre = float(np.nanmean(shuffles))
-    farther = np.abs(shuffles - centre) >= abs(value - centre) * (1 - 1e-6)  # float32 draws: ties count
-    return float((1 + farther.sum()) / (1 + len(shuffles)))
+    defined = shuffles[np.isfinite(shuffles)]
+    if not defined.size:
+        return float("nan")
+    centre = float(defined.mean())
+    farther = np.abs(defined - centre) >= abs(value - centre) * (1 - 1e-6)  # float32 draws: ties count
+    return float((1 + farther.sum()) / (1 + defined.size))
 
 
 def smallest_detectable(shuffles: Array) -> float:
