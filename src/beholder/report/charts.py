@@ -14,6 +14,7 @@ import altair as alt
 import polars as pl
 
 from beholder.report import words
+from beholder.report.disparity.charts import disparity_figures
 from beholder.report.figure import Figure, sentence, whose
 from beholder.report.gras.charts import gras_figures
 from beholder.report.marks import (
@@ -223,6 +224,7 @@ MAKERS: dict[str, tuple[Maker, ...]] = {
     "apa": PUBLIC_FIGURES,
     "pfi": PUBLIC_FIGURES,
     "gras": (gras_figures,),
+    "disparity": (disparity_figures,),
     "perception": (perception_figures,),
     "custom": (custom_figures,),
 }

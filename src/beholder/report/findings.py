@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 import polars as pl
 
 from beholder.report import words
+from beholder.report.disparity.findings import disparity_findings
 from beholder.report.finding import Finding, finding, valued
 from beholder.report.gras.findings import gras_findings
 from beholder.report.numbers import (
@@ -281,6 +282,7 @@ def _recovered(found: Comparison) -> str:
 
 MAKERS: dict[str, Callable[[pl.DataFrame], list[Finding]]] = {
     "gras": gras_findings,
+    "disparity": disparity_findings,
     "perception": perception_findings,
 }
 """What a benchmark brings; any other has the sentences above, as far as its metrics are there."""

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 import polars as pl
 
 from beholder.report import words
+from beholder.report.disparity.tables import disparity_tables
 from beholder.report.equivalence import gap_equivalence_table, ratio_equivalence_table
 from beholder.report.gras.tables import gras_tables
 from beholder.report.numbers import ABSENT, Result, ratio, remarks
@@ -282,6 +283,7 @@ MAKERS: dict[str, tuple[Maker, ...]] = {
     "apa": PUBLIC_FIGURES,
     "pfi": PUBLIC_FIGURES,
     "gras": (gras_tables, gap_equivalence_table),
+    "disparity": (disparity_tables,),
     "perception": (perception_tables,),
     "custom": (custom_tables,),
 }
