@@ -9,7 +9,7 @@ Labels stand beside them (`predictions_labels`). Looked for and not found is 0; 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -51,8 +51,12 @@ def import_predictions(
     concepts: Sequence[str] | Mapping[str, str],
     *,
     minimum: float = MINIMUM,
+    known: Collection[str] | None = None,
 ) -> Predictions:
-    """The score of every concept in every picture; `concepts` are names, or prompt ids with their names."""
+    """The score of every concept in every picture; `concepts` are names, or prompt ids with their names.
+
+    `known` are all pictures of the source, also those not asked for: a record about any other is refused.
+    """
     named = concepts if isinstance(concepts, Mapping) else {name: name for name in concepts}
     source = _source(path)
     labels = find_labels(source)
@@ -61,7 +65,7 @@ def import_predictions(
     if source.is_dir():
         notes, channel = read_maps(source, labels, grid, cells), "area"
     else:
-        results = _Results(source, labels, grid, minimum)
+        results = _Results(source, labels, grid, minimum, known)
         notes = results.read_into(cells)
         channel = "presence" if results.scored else "area"
     unasked = sum(not columns for columns in grid.columns.values())
@@ -90,13 +94,16 @@ def _source(path: Path) -> Path:
 class _Results:
     """A COCO results file on its way into cells."""
 
-    def __init__(self, path: Path, labels: Labels, grid: Grid, minimum: float) -> None:
+    def __init__(
+        self, path: Path, labels: Labels, grid: Grid, minimum: float, known: Collection[str] | None
+    ) -> None:
         self._records, self._labels, self._grid, self._minimum = (
             JsonRecords(path, BadScores),
             labels,
             grid,
             minimum,
         )
+        self._known = None if known is None else {same_image(image) for image in known}
         self._strangers = 0
         self._stranger = ""
         self.scored: bool | None = None
@@ -129,6 +136,8 @@ class _Results:
         if self._labels.images is not None and image not in self._labels.images:
             raise self._records.fault(f"is about image {image}, which {self._labels.path} does not list")
         row = self._grid.rows.get(image)
+        if row is None and self._known is not None and image not in self._known:
+            raise self._records.fault(f"is about image {image}, which the data set does not have")
         if row is None:
             self._strangers, self._stranger = self._strangers + 1, self._stranger or image
         return row

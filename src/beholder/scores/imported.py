@@ -100,7 +100,9 @@ def _predictions(path: Path, tasks: Sequence[Task]) -> Sheet:
     """Boxes, masks or class maps, as the presence of every concept that the tasks ask for."""
     images = list(dict.fromkeys(image for task in tasks for image in task.dataset.table["image_id"]))
     prompts = [row for task in tasks for row in task.prompts.table.select("prompt_id", "concept").iter_rows()]
-    found = import_predictions(path, images, dict(prompts))
+    sources = [task.dataset.source_ids for task in tasks if task.dataset.source_ids is not None]
+    known = frozenset().union(*sources) if len(sources) == len(tasks) else None
+    found = import_predictions(path, images, dict(prompts), known=known)
     return Sheet(
         found.source,
         found.image_ids,
