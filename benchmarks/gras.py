@@ -17,7 +17,12 @@ from scipy import stats
 from beholder.benchmarks.benchmark import MeasureOptions
 from beholder.benchmarks.gras import GRAS
 from beholder.benchmarks.gras_groups import all_grouped, read_answers, wording_share
-from beholder.metrics.group_tests import friedman, omega_squared, repeated_measures_anova
+from beholder.metrics.group_tests import (
+    friedman,
+    omega_squared,
+    omega_squared_interval,
+    repeated_measures_anova,
+)
 from beholder.prompts.gras import gras_prompts
 from beholder.scores.score_matrix import ScoreMatrix
 
@@ -43,7 +48,8 @@ def all_tests(matrix: ScoreMatrix) -> None:
     answers = read_answers({"gras": matrix})
     for grouped in all_grouped(answers):
         compared = grouped.compared()
-        compared.adjusted, omega_squared(compared.moments), wording_share(compared), compared.mean_gaps
+        compared.adjusted, wording_share(compared), compared.mean_gaps
+        omega_squared(compared.moments), omega_squared_interval(compared.moments)
     fair = (answers.images["part"] == "fairface").to_numpy()
     repeated_measures_anova(answers.p_yes[fair])
     friedman(answers.p_yes[fair])

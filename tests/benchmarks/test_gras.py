@@ -87,6 +87,42 @@ def test_valence_shares_count_traits_above_the_mean_in_every_wording():
     assert one(rows, "valence_share", subset="gender", group="Male", concept="positive").value <= 50
 
 
+def test_a_traits_valence_and_its_mean_over_everyone_stand_in_its_row():
+    matrix = world(effect=0.3)
+    row = one(measure(matrix), "trait_mean", subset="gender", concept="kind")
+    own = matrix.values[:, :5, 0].mean(axis=1)
+    margin = 1.959964 * own.std(ddof=1) / np.sqrt(400)
+    assert row.group == "positive"
+    assert (row.value, row.high - row.value, row.n) == pytest.approx((own.mean(), margin, 400))
+
+
+def test_a_groups_mean_over_a_valence_has_the_interval_of_its_images():
+    matrix = world(effect=0.1)
+    rows = [row for row in measure(matrix) if row.metric == "gras.valence_mean" and row.subset == "skin_tone"]
+    assert len(rows) == 20
+    row = next(row for row in rows if (row.group, row.concept) == ("3", "negative"))
+    mine = (matrix.images["skin_tone"] == "3").to_numpy()
+    negative = (matrix.prompts["level"] == "negative").to_numpy()
+    own = matrix.values[mine][:, negative, 0].mean(axis=1)
+    margin = 1.959964 * own.std(ddof=1) / np.sqrt(len(own))
+    assert (row.value, row.high - row.value, row.n) == pytest.approx((own.mean(), margin, mine.sum()))
+
+
+def test_whether_groups_differ_over_a_valence_is_tested_with_correction():
+    rows = [row for row in measure(world(effect=0.1)) if row.metric == "gras.valence_mean"]
+    p_value = {(row.subset, row.concept): row.p_value for row in rows}
+    assert p_value["gender", "positive"] < 1e-6
+    assert p_value["gender", "negative"] > 0.05
+
+
+def test_the_share_of_variance_has_an_interval():
+    rows = measure(world(effect=0.05))
+    row = one(rows, "omega_squared", subset="gender", concept="kind", template="T1")
+    assert row.low < row.value < row.high
+    none = one(rows, "omega_squared", subset="gender", concept="loud", template="T1")
+    assert none.low == 0
+
+
 def test_a_model_that_answers_in_words_is_read_through_its_log_masses():
     rows = measure(world(channels=("log_p_yes", "log_p_no", "log_p_other")))
     assert one(rows, "answer_mass", template="T1").value == pytest.approx(0.75, abs=0.02)

@@ -9,8 +9,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from beholder.benchmarks.gras import _valence_rows
 from beholder.benchmarks.gras_groups import Answers, Compared
+from beholder.benchmarks.gras_rows import valence_rows
 from beholder.metrics.group_tests import GroupTest, Moments
 from beholder.prompts.gras import read_traits
 
@@ -70,7 +70,7 @@ def valence(folder: Path, model: str, attribute: str) -> dict[tuple[str, str], f
         [f"T{k}" for k in range(1, 6)],
         np.empty((0, 0, 0)),
     )
-    return {(row.group, row.concept): row.value for row in _valence_rows(answers, compared)}
+    return {(row.group, row.concept): row.value for row in valence_rows(answers, compared)}
 
 
 def test_the_one_cell_of_the_valence_table_that_deviates_is_theirs(folder: Path):

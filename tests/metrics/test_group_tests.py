@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import optimize, stats
 
 from beholder.metrics.group_tests import (
     friedman,
     group_moments,
     omega_squared,
+    omega_squared_interval,
     repeated_measures_anova,
     welch,
     welch_anova,
@@ -93,6 +94,63 @@ def test_omega_squared_is_zero_on_average_without_a_difference():
     rng = np.random.default_rng(3)
     found = omega_squared(group_moments(rng.random((200, 400)), rng.choice(GROUPS, 200), GROUPS))
     assert abs(found.mean()) < 0.001
+
+
+def test_where_groups_spread_alike_omega_squareds_bounds_invert_the_noncentral_f():
+    """Against scipy's distribution, a column and a bound at a time; groups of one size and one variance."""
+    rng, n = np.random.default_rng(4), 30
+    noise = stats.zscore(rng.normal(size=(3, n, 7)), axis=1)
+    values = (noise + np.outer([0, 1, 1], np.linspace(0, 3, 7))[:, None]).reshape(3 * n, 7)
+    bounds = omega_squared_interval(group_moments(values, np.repeat(GROUPS, n), GROUPS))
+    for column in range(7):
+        f = stats.f_oneway(*split(values, np.repeat(GROUPS, n), column)).statistic
+        for found, probability in ((bounds.low, 0.975), (bounds.high, 0.025)):
+
+            def off(noncentrality: float, f: float = f, probability: float = probability) -> float:
+                return float(stats.ncf.cdf(f, 2, 3 * n - 3, noncentrality) - probability)
+
+            size = optimize.brentq(off, 0, 900, xtol=1e-10) if off(0) > 0 else 0.0
+            assert found[column] == pytest.approx(size / (size + 3 * n), rel=1e-6, abs=1e-9)
+    assert bounds.low[0] == 0
+    assert bounds.low[-1] > 0.4
+
+
+@pytest.mark.parametrize("sizes", [[80, 80, 80, 80], [30, 60, 90, 140]])
+@pytest.mark.parametrize("spreads", [[1, 1, 1, 1], [3, 1, 1, 2]])
+@pytest.mark.parametrize("effect", [0.0, 0.4, 1.5])
+def test_omega_squareds_bounds_hold_the_true_share_in_95_of_100_worlds(sizes, spreads, effect):
+    rng, worlds = np.random.default_rng(12), 800
+    means = effect * np.array([1.0, 0.0, 0.0, -0.5])
+    weight, variance = np.array(sizes) / sum(sizes), np.array(spreads) ** 2.0
+    between = (weight * (means - weight @ means) ** 2).sum()
+    share = between / (between + weight @ variance)
+    draws = [rng.normal(m, s, (n, worlds)) for m, s, n in zip(means, spreads, sizes, strict=True)]
+    names = ["a", "b", "c", "d"]
+    found = omega_squared_interval(group_moments(np.concatenate(draws), np.repeat(names, sizes), names))
+    covered = ((found.low <= share) & (share <= found.high)).mean()
+    assert 0.92 < covered < 0.99  # 97.5 where the share is 0, which the upper bound cannot miss
+
+
+def test_omega_squareds_bounds_hold_the_share_of_skewed_probabilities():
+    """P(Yes) near 0, in one group twice that of the other: bounded, skewed, of unequal spread."""
+    rng, worlds, n = np.random.default_rng(2), 800, 300
+    one, two = rng.beta(4, 36, (n, worlds)), rng.beta(2, 38, (n, worlds))
+    between, within = (0.1 - 0.05) ** 2 / 4, (0.1 * 0.9 + 0.05 * 0.95) / 41 / 2
+    share = between / (between + within)
+    found = omega_squared_interval(
+        group_moments(np.concatenate([one, two]), np.repeat(["a", "b"], n), ["a", "b"])
+    )
+    assert ((found.low <= share) & (share <= found.high)).mean() > 0.92
+
+
+def test_without_spread_omega_squared_has_no_bounds():
+    found = omega_squared_interval(group_moments(np.full((6, 1), 0.5), np.repeat(GROUPS, 2), GROUPS))
+    assert np.isnan(found).all()
+
+
+def test_the_overall_variance_is_that_of_all_rows(world):
+    moments = group_moments(*world, GROUPS)
+    np.testing.assert_allclose(moments.overall_variance, world[0].var(axis=0, ddof=1))
 
 
 @pytest.fixture(scope="module")

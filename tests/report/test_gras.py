@@ -274,7 +274,8 @@ def test_own_traits_do_not_compare_even_if_they_are_a_hundred(gras_run: Run) -> 
     standing = gras_standing(own)
     assert standing is not None
     assert standing.notes[0].endswith("its score does not compare.")
-    assert reading.valence("punctual") == "unrated"
+    named = reading.gaps(own).filter(concept="punctual")["valence"].unique().to_list()
+    assert named == ["positive"], "an own trait's valence is in its rows"
 
 
 # Figures
@@ -313,13 +314,12 @@ def test_a_wording_that_turns_a_pair_round_has_a_negative_gap() -> None:
     assert sorted(gaps.select("template", "mean", "gap").rows()) == [("T1", 15.0, 40.0), ("T2", 15.0, -10.0)]
 
 
-def test_intervals_over_tones_are_never_narrower_than_one_traits_mean(gras_full: Run) -> None:
-    """With nothing known of how traits move together, the widest is the honest one."""
+def test_the_curve_over_tones_is_that_of_the_rows(gras_full: Run) -> None:
     tones = reading.by_tone(gras_full.results)
-    rows = gras_full.results.filter(metric="gras.group_mean", subset="skin_tone")
     assert tones.height == 20
-    mean_width = (rows["high"] - rows["low"]).mean()
-    assert (tones["high"] - tones["low"]).mean() == pytest.approx(mean_width, rel=1e-3)
+    single = gras_full.results.filter(metric="gras.group_mean", subset="skin_tone")
+    # 250 answers averaged: far narrower than one trait's interval, where traits are noise of their own.
+    assert (tones["high"] - tones["low"]).max() < 0.5 * (single["high"] - single["low"]).min()
 
 
 def test_heat_maps_say_nothing_of_their_cells_one_by_one(gras_full: Run) -> None:

@@ -16,6 +16,7 @@ import polars as pl
 from beholder.metrics.group_tests import Columns, GroupTest, Moments, group_codes, welch
 from beholder.metrics.multiplicity import benjamini_hochberg, simes
 from beholder.metrics.pooling import Pooled, partial_pooling
+from beholder.prompts.gras import VALENCES
 from beholder.scores.score_matrix import ScoreMatrix
 
 Array = npt.NDArray[np.float64]
@@ -51,6 +52,14 @@ class Answers(NamedTuple):
         """The same with the wordings of each trait averaged."""
         p_yes = self.p_yes.mean(axis=2, keepdims=True, dtype=np.float64)
         return self._replace(p_yes=p_yes, templates=["all"])
+
+    def by_valence(self) -> Answers:
+        """The same with all traits of a valence, in all their wordings, averaged: a column a valence."""
+        kinds = [kind for kind in VALENCES if kind in self.valences]
+        by_trait = self.p_yes.mean(axis=2, dtype=np.float64)
+        mine = [by_trait[:, np.array(self.valences) == kind].mean(axis=1) for kind in kinds]
+        p_yes = np.stack(mine, axis=1)[:, :, None] if mine else np.empty((len(self.p_yes), 0, 1))
+        return Answers(self.images, kinds, kinds, ["all"], p_yes)
 
 
 def read_answers(matrices: Mapping[str, ScoreMatrix]) -> Answers:

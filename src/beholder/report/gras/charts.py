@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import polars as pl
 
+from beholder.benchmarks.gras_groups import ALPHA
 from beholder.report.figure import Figure, sentence
 from beholder.report.gras import marks, reading, said
 from beholder.report.gras.tables import CROSSED, MOST_MODELS, TOP, models
@@ -149,7 +150,7 @@ def _tone_figure(mine: pl.DataFrame) -> Iterator[Figure]:
             "skin-tone-curve",
             f"from light to dark skin tone: {tone_title(rows)}",
             "Mean P(Yes) over all traits of a valence and all wordings, by Monk skin tone (1 light to 10 dark) as "
-            "labelled. Bands: 95 %, at their widest, as if all traits moved together.",
+            "labelled. Bands: 95 % intervals over the images of a tone.",
             marks.tone_curve(rows),
             "tones",
             wide=True,
@@ -157,15 +158,15 @@ def _tone_figure(mine: pl.DataFrame) -> Iterator[Figure]:
 
 
 def tone_title(rows: list[Result]) -> str:
-    """How much P(Yes) moves over the tones, valence by valence; said only where two bands lie apart."""
+    """How much P(Yes) moves over the tones, valence by valence; said only where the tones are shown to differ."""
     said_of = []
     for kind in dict.fromkeys(row["valence"] for row in rows):
         mine = sorted((row for row in rows if row["valence"] == kind), key=lambda row: row["value"])
         least, most = mine[0], mine[-1]
-        if least["high"] is not None and most["low"] is not None and least["high"] < most["low"]:
+        if most["p_value"] is not None and most["p_value"] <= ALPHA:
             span = said.points(most["value"] - least["value"])
             said_of.append(f"{kind} traits move by {span} points")
-    return " and ".join(said_of) or "the bands overlap everywhere"
+    return " and ".join(said_of) or "no difference is shown"
 
 
 # Intersections

@@ -9,15 +9,13 @@ from functools import cache
 
 import polars as pl
 
-from beholder.benchmarks.gras import SIZE
 from beholder.benchmarks.gras_groups import ALPHA, ATTRIBUTES
+from beholder.benchmarks.gras_rows import SIZE
 from beholder.prompts.gras import TEMPLATES, VALENCES, read_traits
 from beholder.report.numbers import Result
 
 PLACE = ["model", "subset", "concept"]
 """What names a trait's group differences."""
-UNRATED = "unrated"
-"""Valence of a trait that is not among the study's."""
 
 
 def rows(part: pl.DataFrame, what: str) -> pl.DataFrame:
@@ -38,27 +36,19 @@ def absent(part: pl.DataFrame) -> list[str]:
 
 
 @cache
-def valences() -> dict[str, str]:
-    """The valence of each of the study's traits."""
-    return dict(read_traits().select("trait", "valence").iter_rows())
-
-
-def valence(trait: str) -> str:
-    """Positive or negative, as the study's raters have it."""
-    return valences().get(trait, UNRATED)
-
-
-def with_valence(table: pl.DataFrame) -> pl.DataFrame:
-    """A column `valence` beside `concept`."""
-    named = pl.col("concept").replace_strict(valences(), default=UNRATED, return_dtype=pl.String)
-    return table.with_columns(named.alias("valence"))
+def study_traits() -> frozenset[str]:
+    """The study's traits."""
+    return frozenset(read_traits()["trait"])
 
 
 def gaps(part: pl.DataFrame) -> pl.DataFrame:
     """Every trait's largest gap, the largest first within each model and attribute, with its valence and `shown`."""
-    table = with_valence(rows(part, "largest_gap")).join(
-        rows(part, "wording_share").select(*PLACE, wording="value"), on=PLACE, how="left"
-    )
+    table = rows(part, "largest_gap")
+    for beside in (
+        rows(part, "wording_share").select(*PLACE, wording="value"),
+        rows(part, "trait_mean").select(*PLACE, valence="group"),
+    ):
+        table = table.join(beside, on=PLACE, how="left", maintain_order="left")
     shown = (pl.col("p_value") <= ALPHA) & (pl.col("low") > 0)
     return table.with_columns(shown.fill_null(False).alias("shown")).sort(
         "value", descending=True, maintain_order=True
@@ -102,7 +92,7 @@ def traits_in_order(part: pl.DataFrame) -> dict[str, list[str]]:
     table = gaps(part)
     return {
         kind: mine
-        for kind in (*VALENCES, UNRATED)
+        for kind in VALENCES
         if (mine := table.filter(pl.col("valence") == kind)["concept"].to_list())
     }
 
@@ -131,15 +121,10 @@ def wording_gaps(part: pl.DataFrame) -> pl.DataFrame:
 
 
 def by_tone(part: pl.DataFrame) -> pl.DataFrame:
-    """`group, valence, value, low, high, n` over the skin tones: P(Yes) averaged over traits and wordings.
-
-    The half-width of the interval is the mean of the half-widths: exact if all traits moved together over the
-    images, too wide otherwise, never too narrow.
-    """
-    tones = with_valence(rows(part.filter(pl.col("subset") == "skin_tone"), "group_mean"))
-    return tones.group_by(["group", "valence"], maintain_order=True).agg(
-        pl.col("value", "low", "high").mean().round(5), pl.col("n").max()
-    )
+    """`group, valence, value, low, high, p_value, n` over the skin tones: P(Yes) over all traits and wordings."""
+    tones = rows(part.filter(pl.col("subset") == "skin_tone"), "valence_mean")
+    numbers = pl.col("value", "low", "high").round(5)
+    return tones.select("group", numbers, "p_value", "n", valence="concept")
 
 
 def wording_ranges(part: pl.DataFrame) -> pl.Series:
@@ -174,4 +159,4 @@ def asked(part: pl.DataFrame) -> bool:
 def complete(part: pl.DataFrame) -> bool:
     """Whether a model was asked all that the published score is made of, and nothing else."""
     traits, wordings = set(rows(part, "largest_gap")["concept"]), set(rows(part, "overall_mean")["template"])
-    return not absent(part) and traits == set(valences()) and wordings == set(TEMPLATES)
+    return not absent(part) and traits == study_traits() and wordings == set(TEMPLATES)
