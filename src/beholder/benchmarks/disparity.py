@@ -15,8 +15,9 @@ from beholder.benchmarks.disparity_scores import AUTO, read_confidence, read_see
 from beholder.benchmarks.disparity_words import word_rows
 from beholder.benchmarks.rows import PROBABILITY
 from beholder.datasets.dataset import Dataset
+from beholder.datasets.glasshouse import OBJECTS_NAME
 from beholder.errors import DataError
-from beholder.prompts.disparity import IS_THERE, TEMPLATES, disparity_prompts
+from beholder.prompts.disparity import IS_THERE, TEMPLATES, disparity_prompts, drawn_prompts
 from beholder.results import Row
 from beholder.scores.task import Task
 
@@ -106,6 +107,8 @@ def disparity_benchmark(choices: Choices | None = None) -> Benchmark:
             raise DataError(
                 f"{dataset.name} does not say what is in its pictures, so nothing can be looked for."
             )
+        if dataset.name == OBJECTS_NAME and chosen.templates == TEMPLATES:
+            return [Task("disparity", dataset, drawn_prompts(dataset.concepts, bare=bare))]
         return [Task("disparity", dataset, disparity_prompts(dataset.concepts, chosen.templates, bare=bare))]
 
     def measure(matrices: Matrices, options: MeasureOptions) -> Iterator[Row]:
@@ -123,7 +126,7 @@ def disparity_benchmark(choices: Choices | None = None) -> Benchmark:
         title="Disparity: recognition by who is in the picture",
         question="For which concepts does the model recognise things worse in pictures of one group?",
         study="Vision-language models performing zero-shot tasks exhibit disparities between gender groups (2023)",
-        datasets=("coco", "visual-genome"),
+        datasets=("coco", "visual-genome", OBJECTS_NAME),
         tasks=lambda dataset: tasks(dataset, bare=True),
         statements=lambda dataset: tasks(dataset, bare=False),
         looked_for=lambda dataset: tasks(dataset, bare=True),

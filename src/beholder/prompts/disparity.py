@@ -15,7 +15,8 @@ from beholder.words.concepts import concept_name
 
 TEMPLATES = {"photo": "a photo of a {}"}
 """CLIP's own, article and all: the text vectors at hand were made with it."""
-DRAWN = {"drawing": "a drawing of a person with a {}"}
+DRAWN = "a drawing of a person with {}"
+"""How the embedded world's models were told of things worn; the article is the thing's own."""
 IS_THERE = Instruction(
     "Is there a {} in the image? Answer with exactly one word: Yes or No.", yes="Yes", no="No"
 )
@@ -36,3 +37,17 @@ def disparity_prompts(
             text = template.replace("{}", name)
             rows.append({"prompt_id": known + own, "text": text, "level": level, "concept": concept})
     return prompt_set("disparity", rows)
+
+
+def drawn_prompts(concepts: Sequence[str], *, bare: bool = False) -> PromptSet:
+    """The same for the embedded world, in the words its reference models were taught."""
+    from beholder.glasshouse.prompts import with_article
+
+    texts = {concept: DRAWN.replace("{}", with_article(concept)) for concept in concepts}
+    return prompt_set(
+        "disparity/drawn",
+        [
+            {"prompt_id": text, "text": concept if bare else text, "level": "drawing", "concept": concept}
+            for concept, text in texts.items()
+        ],
+    )

@@ -55,6 +55,7 @@ TOPICS = {
     "gender": "Women and men",
     "identity": "Names and faces",
     "score": "The score, and what it says without bias",
+    "means": "On average",
     "gaps": "The largest gaps",
     "traits": "Trait by trait",
     "valence": "Positive and negative traits",

@@ -13,8 +13,8 @@ from beholder.report.numbers import Result, excludes, percent
 
 BARS = 12
 """Gaps drawn in either direction."""
-STACK = 24
-"""Gaps that may stand over each other in the strip."""
+STACK = 10
+"""Dots that the strip has room for over each other, at least."""
 CONFIDENCE = re.compile(r"mean confidence ([\d.]+)")
 WORDS_SAID = " Colour: whether the gap points where word vectors put the concept."
 NUMBERS = ("value", "low", "high")
@@ -72,13 +72,13 @@ def gap_title(table: pl.DataFrame, pair: str) -> str:
     """The widest gaps of those that are shown, in either direction."""
     shown = table.filter("shown")
     if not shown.height:
-        return f"{pair.capitalize()}: no gap is shown"
+        return f"{said.less(pair)}: no gap is shown"
     said_of = [
         f"“{side['concept'][0]}” {said.signed(side['value'][0])}"
         for side in (shown.filter(pl.col("value") > 0), shown.filter(pl.col("value") < 0))
         if side.height
     ]
-    return f"{pair.capitalize()}: widest gaps {' and '.join(said_of)} points"
+    return f"{said.less(pair)}: widest gaps {' and '.join(said_of)} points"
 
 
 def _strip_figure(mine: pl.DataFrame, pair: str, slug: str) -> Iterator[Figure]:
@@ -114,7 +114,7 @@ def stacked(rows: list[Result], height: int) -> list[Result]:
         bin_ = int((row["value"] - min(values)) / width)
         level = seen[bin_] = seen.get(bin_, -1) + 1
         placed.append((row, level))
-    top = max(height if height < len(rows) else len(rows), max(level for _, level in placed) + 1)
+    top = max(height, max(level for _, level in placed) + 1)
     return [{**row, "place": round(level / top, 3)} for row, level in placed]
 
 

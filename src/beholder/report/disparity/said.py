@@ -6,7 +6,7 @@ from beholder.report.disparity import reading
 from beholder.report.gras.said import MINUS, p_value, points, points_range, signed
 from beholder.report.numbers import Result, has_interval
 
-__all__ = ["MINUS", "better", "interval", "p_value", "pictures", "points", "points_range", "signed"]
+__all__ = ["MINUS", "better", "interval", "less", "p_value", "pictures", "points", "points_range", "signed"]
 
 
 def pictures(group: str) -> str:
@@ -27,3 +27,12 @@ def better(row: Result) -> str:
 def interval(row: Result) -> str:
     """The bracket after a gap in points."""
     return f"95 % interval {points_range(row)}" if has_interval(row) else "no interval"
+
+
+def less(pair: str) -> str:
+    """A pair in a title.
+
+    >>> less("man less woman")
+    '“man” less “woman”'
+    """
+    return " less ".join(f"“{side}”" for side in reading.sides(pair))

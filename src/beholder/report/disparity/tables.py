@@ -61,7 +61,7 @@ def mean_table(part: pl.DataFrame) -> Table:
         body,
         len(labels(part, "Pictures")),
         (),
-        "score",
+        "means",
     )
 
 
