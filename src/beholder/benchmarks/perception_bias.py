@@ -183,7 +183,7 @@ def ranking_rows(judged: Judged, attributes: list[Groups], options: MeasureOptio
     compared = [groups for groups in attributes if len(groups.names) > 1]
     if not compared:
         note = "one group only: nothing to rank against"
-        yield Row("perception.skew", None, judged.images.height, LOGARITHM, note=note)
+        yield Row("perception.skew", None, judged.images.height, LOGARITHM, concept=MEAN, note=note)
         return
     subset, how = balanced_subset(judged, options)
     part = judged.rows(subset)
