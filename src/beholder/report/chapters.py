@@ -12,6 +12,7 @@ from beholder.benchmarks.custom import METRICS as CUSTOM_METRICS
 from beholder.report.disparity.planted import disparity_planted
 from beholder.report.gras.planted import gras_planted
 from beholder.report.gras.tables import gras_standing
+from beholder.report.perception.planted import perception_planted
 from beholder.report.perception.tables import perception_standing
 from beholder.report.planted import planted_table
 from beholder.report.settings import limited
@@ -38,7 +39,7 @@ OF_PHOTOGRAPHS = (
 
 STANDINGS = {"gras": gras_standing, "perception": perception_standing}
 """How a benchmark stands beside what was published, where it is not result by result."""
-PLANTED = {"gras": gras_planted, "disparity": disparity_planted}
+PLANTED = {"gras": gras_planted, "perception": perception_planted, "disparity": disparity_planted}
 """The same for what was planted in the reference models."""
 
 
