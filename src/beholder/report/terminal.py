@@ -80,7 +80,12 @@ def without_details(table: Table) -> Table:
 def width(table: Table) -> int:
     """Columns that a table takes in the terminal."""
     widths = [
-        max(len(name), *(len(part) for row in table.rows for part in (row[place].text, interval(row[place]))))
+        max(
+            [
+                len(name),
+                *(len(part) for row in table.rows for part in (row[place].text, interval(row[place]))),
+            ]
+        )
         for place, name in enumerate(table.header)
     ]
     return sum(widths) + GAP * len(widths)
