@@ -32,8 +32,8 @@ def perception_planted(part: pl.DataFrame) -> Table | None:
     return Table(
         "Planted beside recovered",
         f"The effect of an open smile (4 over 0), {said.unit(smiling[0])}; small print: 95 % interval over identities. "
-        "The reference model's captions say warm words of those who smile and cold ones of those who do not, and all other "
-        "words of everybody alike.",
+        "The reference model's captions say warm words of those who smile and cold ones of those who do not, and all "
+        "other words of everybody alike.",
         ["Dimension", "Planted", "Recovered", "Shown"],
         [_cells(row) for row in smiling],
         1,
