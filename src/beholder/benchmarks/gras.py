@@ -63,7 +63,8 @@ METRICS = {
         STATISTIC, "Welch's t (two groups) or F; its p is of the test that the means are equal"
     ),
     "gras.omega_squared": MetricInfo(
-        SHARE, "share of the variance of P(Yes) between groups, less what chance gives; 0 none, 1 all"
+        SHARE,
+        "share of the variance of P(Yes) between groups, less what chance gives, so below 0 by chance; 0 none, 1 all",
     ),
     "gras.valence_share": MetricInfo(
         PERCENT, "positive (negative) traits above the overall mean in every wording"
