@@ -1,4 +1,4 @@
-"""The command line: `beholder audit|measure|report|replicate|list|data`. Each command is a short module of its own."""
+"""The command line: `beholder audit|measure|report|replicate|calibrate|plan|list|data`, each a short module."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from beholder.cli import audit, data, listing, measure, replicate, report
+from beholder.cli import audit, calibrate, data, listing, measure, plan, replicate, report
 from beholder.cli.console import err
 from beholder.errors import BeholderError
 
@@ -22,6 +22,8 @@ app.command("audit")(audit.audit_command)
 app.command("measure")(measure.measure_command)
 app.command("report")(report.report_command)
 app.command("replicate")(replicate.replicate_command)
+app.command("calibrate")(calibrate.calibrate_command)
+app.command("plan")(plan.plan_command)
 app.add_typer(listing.app, name="list")
 app.add_typer(data.app, name="data")
 

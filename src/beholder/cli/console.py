@@ -29,21 +29,25 @@ err = Console(stderr=True, highlight=False)
 
 
 class Speed(ProgressColumn):
-    """Images a second."""
+    """Images a second, or whatever is counted."""
+
+    def __init__(self, unit: str) -> None:
+        super().__init__()
+        self._unit = unit
 
     def render(self, task: Task) -> Text:
         speed = task.finished_speed or task.speed
-        return Text(f"{speed:.1f} images/s" if speed else "", style="cyan")
+        return Text(f"{speed:.1f} {self._unit}/s" if speed else "", style="cyan")
 
 
 @contextmanager
-def bar(label: str, total: int, done: int) -> Iterator[Advance]:
+def bar(label: str, total: int, done: int, unit: str = "images") -> Iterator[Advance]:
     """A progress bar with speed and time left."""
     columns = (
         TextColumn("{task.description}", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
-        Speed(),
+        Speed(unit),
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=err, transient=not err.is_terminal) as progress:

@@ -1,0 +1,80 @@
+"""Disparity's average precision in worlds of known truth: gaps of quality, and gaps that are prevalence alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+
+import numpy as np
+from scipy.integrate import quad
+from scipy.special import ndtr
+from scipy.stats import norm
+
+from beholder.calibration.experiment import Experiment, Outcome, Trial
+from beholder.metrics.bootstrap import Resampler, centred_interval
+from beholder.metrics.precision_gaps import measured, resampled, shuffle_p_value, shuffled
+
+DRAWS = 300
+QUALITY = 1.5
+"""How far the scores of pictures that show the concept lie above the others', in standard deviations."""
+PREVALENCE_ALONE = "a raw gap follows the groups' prevalences, without any difference of quality"
+
+
+def precision_experiments() -> Iterator[Experiment]:
+    """Every world of recognition: prevalences of both groups, and by how much quality differs."""
+    for n, prevalences, worse, share in (
+        (400, (0.3, 0.3), 0.0, 1.0), (400, (0.4, 0.15), 0.0, 0.6), (400, (0.3, 0.3), 0.5, 0.6),
+        (1500, (0.3, 0.3), 0.5, 0.15),
+    ):  # fmt: skip
+        yield _gap(n, prevalences, worse, share)
+
+
+def true_precision(prevalence: float, quality: float) -> float:
+    """Average precision of an endless ranking: the mean precision at the pictures that show the concept."""
+
+    def precision(score: float) -> float:
+        hits, misses = prevalence * ndtr(quality - score), (1 - prevalence) * ndtr(-score)
+        return float(hits / (hits + misses) * norm.pdf(score - quality))
+
+    return float(quad(precision, -8, quality + 9, limit=200)[0])
+
+
+def _gap(n: int, prevalences: tuple[float, float], worse: float, share: float) -> Experiment:
+    """The second group's pictures are told apart by `worse` less."""
+    common = sum(prevalences) / 2
+    raw, matched = (
+        true_precision(first, QUALITY) - true_precision(second, QUALITY - worse)
+        for first, second in (prevalences, (common, common))
+    )
+    shown = " and ".join(f"{100 * p:g} %" for p in prevalences)
+    setting = f"2 groups of {n}, shown by {shown}, quality {QUALITY:g} and {QUALITY - worse:g}"
+    unequal = prevalences[0] != prevalences[1]
+    said = PREVALENCE_ALONE if unequal else ""
+    positives = round(n * min(prevalences))
+    trials = (
+        Trial("disparity.ap_gap", setting, positives, raw, effect=worse, exception=said),
+        Trial("disparity.ap_gap_matched", setting, positives, matched, effect=worse),
+    )
+    return Experiment(f"precision {setting}", trials, partial(_draw, n, prevalences, worse), share)
+
+
+def _draw(
+    n: int, prevalences: tuple[float, float], worse: float, rng: np.random.Generator
+) -> Sequence[Outcome]:
+    """As the benchmark does it: pictures drawn again by group, labels shuffled, the counts' own gap taken off."""
+    groups = np.repeat([0, 1], n)
+    shows = np.concatenate([np.arange(n) < round(n * p) for p in prevalences])
+    quality = np.where(groups == 0, QUALITY, QUALITY - worse)
+    scores = (rng.standard_normal(2 * n) + quality * shows)[:, None]
+    present, sets = shows[:, None], [groups == 0, groups == 1]
+    found = measured(scores, present, sets)
+    draws = resampled(scores, present, sets, Resampler(np.arange(2 * n), rng, DRAWS, strata=groups))
+    own, rest = shuffled(scores, present, groups, rng, DRAWS)
+    outcomes = []
+    for name, taken_off in (("raw", False), ("matched", True)):
+        value, drawn, first, second = (getattr(each, name) for each in (found, draws, own, rest))
+        gap, null = float(value[0, 0] - value[1, 0]), np.asarray(first[0, 0] - second[0, 0], dtype=np.float64)
+        shown = gap - float(null.mean()) if taken_off else gap
+        interval = centred_interval(np.asarray(drawn[0, 0] - drawn[1, 0], dtype=np.float64), shown)
+        outcomes.append(Outcome(shown, *interval, p_value=shuffle_p_value(gap, null)))
+    return outcomes

@@ -1,0 +1,153 @@
+"""GRAS's metrics in worlds of known truth: gaps, counts of significant traits, equivalence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cache, partial
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from beholder.benchmarks.benchmark import MeasureOptions
+from beholder.benchmarks.gras import GRAS
+from beholder.calibration.experiment import Experiment, Outcome, Trial, outcome
+from beholder.glasshouse.oracle import Levels, Noise, Oracle
+from beholder.prompts.gras import gras_prompts
+from beholder.results import Row
+from beholder.scores.score_matrix import ScoreMatrix
+
+TEMPLATES = 5
+NOISE = Noise(image=0.5, prompt=0.5, template=0.3, cell=0.7)
+WORLD = 88
+"""Seed of the world's prompts and wordings, which stay as they are."""
+DELTA = 0.05
+GROUPS = {"gender": 2, "race": 7, "age": 5, "skin_tone": 10}
+WIDEST = "the interval is for the widest pair and does not allow for its choice among several"
+
+
+def trait_experiments() -> Iterator[Experiment]:
+    """Every world of traits."""
+    for n, gap, share in (
+        (30, 0.0, 0.6), (100, 0.0, 1.0), (100, 0.05, 1.0), (100, 0.1, 0.4), (400, 0.0, 0.4), (400, 0.02, 0.4),
+        (400, 0.05, 0.4), (400, 0.1, 0.3),
+    ):  # fmt: skip
+        yield _gap("gender", n, gap, share)
+    yield _gap("race", 100, 0.0, 0.6)
+    yield _gap("race", 100, 0.1, 0.6)
+    yield _score(100)
+
+
+@cache
+def _prompts(traits: int) -> pl.DataFrame:
+    names = {
+        "trait": [f"trait {i}" for i in range(traits)],
+        "valence": ["positive", "negative"] * (traits // 2),
+    }
+    return gras_prompts(pl.DataFrame(names)).table
+
+
+def measured(
+    labels: dict[str, npt.NDArray[np.str_]], p_yes: npt.NDArray[np.float64], **options: float
+) -> list[Row]:
+    """The benchmark's own rows on `p_yes[n_images, n_traits, n_templates]`."""
+    n, traits, _ = p_yes.shape
+    images = pl.DataFrame({"image_id": [str(i) for i in range(n)], "part": ["fairface"] * n, **labels})
+    matrix = ScoreMatrix("gras", images, _prompts(traits), ("score",), p_yes.reshape(n, -1, 1))
+    (measure,) = GRAS.measures
+    return list(measure({"gras": matrix}, MeasureOptions(permutations=1, **options)))  # type: ignore[arg-type]
+
+
+# One trait with a gap, nineteen without
+
+
+def _gap(attribute: str, n: int, gap: float, share: float) -> Experiment:
+    oracle, levels = _gapped(attribute, gap)
+    high, low = (
+        float(oracle.true_mean(shift, levels)[0].mean()) for shift in (_shift(oracle, attribute), 0.0)
+    )
+    groups = GROUPS[attribute]
+    setting = f"{groups} groups of {n}, gap {100 * gap:g} points"
+    chosen = WIDEST if groups > 2 else ""
+    trials = [Trial("gras.largest_gap", setting, n, high - low, effect=gap, exception=chosen)]
+    if not gap:
+        trials.append(Trial("gras.largest_gap", setting, n, 0.0, family=True, kind="any trait"))
+    alike = f"{setting}, δ = {100 * DELTA:g} points"
+    trials.append(
+        Trial("gras.equivalence", alike, n, np.nan, effect=gap, kind="called alike", null=gap >= DELTA)
+    )
+    simulate = partial(_draw_gap, attribute, groups, n, gap)
+    return Experiment(f"gap {setting}", tuple(trials), simulate, share)
+
+
+@cache
+def _gapped(attribute: str, gap: float) -> tuple[Oracle, Levels]:
+    """The first group's mean of the first trait lies `gap` above all others'; found by halving."""
+    plain = Oracle(base=-0.3, noise=NOISE)
+    levels = plain.levels(20, TEMPLATES, np.random.default_rng(WORLD))
+    start = plain.true_mean(0.0, levels)[0].mean()
+    low, high = 0.0, 5.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        too_small = plain.true_mean(middle, levels)[0].mean() - start < gap
+        low, high = (middle, high) if too_small else (low, middle)
+    return Oracle(plain.base, {attribute: {"0": low if gap else 0.0}}, NOISE), levels
+
+
+def _shift(oracle: Oracle, attribute: str) -> float:
+    return oracle.effects[attribute]["0"]
+
+
+def _draw_gap(attribute: str, groups: int, n: int, gap: float, rng: np.random.Generator) -> Sequence[Outcome]:
+    oracle, levels = _gapped(attribute, gap)
+    labels = {attribute: np.repeat(np.arange(groups), n).astype(str)}
+    p_yes = oracle.probability(labels, levels, rng, touched=np.arange(20) == 0)
+    rows = measured(labels, p_yes, delta=DELTA)
+    gaps = [row for row in rows if row.metric == "gras.largest_gap"]
+    alike = next(row for row in rows if row.metric == "gras.equivalence")
+    least = min(row.p_value for row in gaps if row.p_value is not None)
+    family = [] if gap else [Outcome(np.nan, p_value=least)]
+    return [outcome(gaps[0]), *family, Outcome(np.nan, p_value=outcome(alike).p_value)]
+
+
+# Counts of significant traits where there is nothing
+
+
+def _score(n: int) -> Experiment:
+    """Four attributes, forty traits, no effect at all."""
+    setting = f"40 traits, 4 attributes, groups of {n} or more, no effect"
+    said = "without any effect it counts what chance gives"
+    trials = (
+        Trial("gras.bias_score", setting, n, 0.0, exception=said),
+        Trial("gras.bias_score_corrected", setting, n, 0.0, exception=said),
+        Trial(
+            "gras.attribute",
+            setting,
+            n,
+            0.0,
+            family=True,
+            kind="any attribute",
+            exception="a largest gap is never 0",
+        ),
+    )
+    return Experiment(f"score {setting}", trials, partial(_draw_score, n), 0.5)
+
+
+def _draw_score(n: int, rng: np.random.Generator) -> Sequence[Outcome]:
+    oracle = Oracle(base=-0.3, noise=NOISE)
+    levels = oracle.levels(40, TEMPLATES, np.random.default_rng(WORLD))
+    images = n * max(GROUPS.values())
+    labels = {
+        name: rng.permutation(np.arange(images) % groups).astype(str) for name, groups in GROUPS.items()
+    }
+    rows = measured(labels, oracle.probability(labels, levels, rng))
+    value = {
+        row.metric: row.value
+        for row in rows
+        if row.metric in ("gras.bias_score", "gras.bias_score_corrected")
+    }
+    attributes = [row for row in rows if row.metric == "gras.attribute"]
+    widest = max(row.value for row in attributes if row.value is not None)
+    least = min(row.p_value for row in attributes if row.p_value is not None)
+    scores = [Outcome(float(value[f"gras.{name}"] or 0.0)) for name in ("bias_score", "bias_score_corrected")]
+    return [*scores, Outcome(widest, p_value=least)]

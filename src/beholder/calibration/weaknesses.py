@@ -1,0 +1,165 @@
+"""Known weaknesses of the measures, found again in the repetitions and said in words with the numbers found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from beholder.calibration.summary import Summary
+
+
+class Weakness(NamedTuple):
+    """What a reader of a metric must know, and whether the repetitions bear it out."""
+
+    metric: str
+    title: str
+    sentence: str
+    found: bool
+
+
+class Found:
+    """Summaries to look things up in."""
+
+    def __init__(self, summaries: list[Summary]) -> None:
+        self._all = summaries
+
+    def where(self, metric: str, *, kind: str = "", setting: str = "") -> list[Summary]:
+        """Those of a metric and kind whose world is described so."""
+        return [
+            each
+            for each in self._all
+            if each.trial.metric == metric and each.trial.kind == kind and setting in each.trial.setting
+        ]
+
+    def one(self, metric: str, *, kind: str = "", setting: str = "") -> Summary | None:
+        """The first of them, if there is one."""
+        return next(iter(self.where(metric, kind=kind, setting=setting)), None)
+
+
+def weaknesses(summaries: list[Summary]) -> list[Weakness]:
+    """Those that the chosen experiments can tell of."""
+    found = Found(summaries)
+    return [weakness for look in LOOKS for weakness in look(found)]
+
+
+def _score_without_bias(found: Found) -> Iterator[Weakness]:
+    plain, corrected = found.one("gras.bias_score"), found.one("gras.bias_score_corrected")
+    if plain and corrected:
+        yield Weakness(
+            "gras.bias_score", "GRAS's score is not 0 without bias",
+            f"Where no group differs in anything it is {plain.mean:.1f} on average (spread over worlds: "
+            f"{plain.spread:.1f}), for it counts a trait when any of five wordings has p ≤ 0.05; "
+            "up to 22.6 where wordings are independent. "
+            f"After correction it is {corrected.mean:.2f}.",
+            plain.mean > 3 * plain.bias_error and plain.mean > 1,
+        )  # fmt: skip
+
+
+def _absolute_gaps(found: Found) -> Iterator[Weakness]:
+    alike = found.where("gras.largest_gap", setting="gap 0 points")
+    if alike:
+        said = "; ".join(
+            f"{100 * each.mean:.1f} points with {each.trial.setting.partition(',')[0]}" for each in alike
+        )
+        yield Weakness(
+            "gras.largest_gap", "Absolute differences are biased upward",
+            f"A largest gap cannot be negative, so where the true gap is 0 it comes out above it: {said}. It "
+            "shrinks with images and grows with groups: read it beside its interval and p, never alone.",
+            all(each.bias > 3 * each.bias_error for each in alike),
+        )  # fmt: skip
+    for each in found.where("gras.largest_gap", setting="7 groups"):
+        if each.trial.effect == 0:
+            yield Weakness(
+                "gras.largest_gap", "The interval of the widest pair does not allow for its choice",
+                f"Of seven groups without any difference it leaves out 0 in {100 * (1 - each.coverage.value):.0f} of "
+                "100 worlds where 5 were promised; the corrected p-value does allow for it "
+                f"({100 * each.called.value:.1f} false alarms in 100).",
+                each.coverage.value < 0.93,
+            )  # fmt: skip
+
+
+def _prevalence(found: Found) -> Iterator[Weakness]:
+    raw, matched = (
+        found.one(f"disparity.{name}", setting="40 % and 15 %") for name in ("ap_gap", "ap_gap_matched")
+    )
+    if raw and matched:
+        yield Weakness(
+            "disparity.ap_gap", "Raw gaps of average precision follow prevalence",
+            f"Recognised equally well, but shown by 40 % and by 15 % of two groups' images, a concept has a raw gap of "
+            f"{100 * raw.mean:.1f} points; at matched prevalence it is {100 * matched.mean:+.1f}.",
+            abs(raw.mean) > 10 * abs(matched.mean) or abs(raw.mean) > 0.1,
+        )  # fmt: skip
+
+
+def _skewed_ratio(found: Found) -> Iterator[Weakness]:
+    few, many = (found.one("apa.bias_ratio", setting=f"{who} women") for who in ("24", "100"))
+    percentile = found.one("apa.bias_ratio", kind="percentile", setting="24 women")
+    if few and many and percentile:
+        yield Weakness(
+            "apa.bias_ratio", "Ratios b are skewed with few women",
+            f"Where b is 1, 24 women and 76 men give ratios with skewness {few.skewness:+.2f} and a mean of "
+            f"{few.mean:.3f} (100 and 100: {many.skewness:+.2f} and {many.mean:.3f}), spread by {few.spread:.2f}. "
+            f"Percentiles of the draws cover in {100 * percentile.coverage.value:.1f} of 100 worlds, studentised on "
+            f"the log scale in {100 * few.coverage.value:.1f}.",
+            few.spread > many.spread,
+        )  # fmt: skip
+
+
+def _depth(found: Found) -> Iterator[Weakness]:
+    depths = [each for k in (20, 100, 200) for each in found.where("perception.skew", kind=f"k = {k}")]
+    if len(depths) > 1:
+        said = ", ".join(f"{each.mean:+.2f} at {each.trial.kind}" for each in depths)
+        yield Weakness(
+            "perception.skew", "Skew@k depends on k",
+            f"One and the same world of 400 ranked images has a skew of {said}: compare only at equal shares of the "
+            "ranking.",
+            depths[0].mean - depths[-1].mean > 3 * np.hypot(depths[0].bias_error, depths[-1].bias_error),
+        )  # fmt: skip
+    none = found.one("perception.ndkl", setting="difference 0")
+    if none:
+        yield Weakness(
+            "perception.ndkl", "NDKL is not 0 without preference",
+            f"A ranking of {2 * none.trial.n} images without any preference has {none.mean:.3f} nats on average: read "
+            "it beside what shuffles give.",
+            none.mean > 3 * none.bias_error,
+        )  # fmt: skip
+
+
+def _names(found: Found) -> Iterator[Weakness]:
+    sizes = found.where("apa.identity_given_image")
+    if len(sizes) > 1:
+        said = ", ".join(f"{100 * each.mean:.0f} % among {each.trial.setting}" for each in sizes)
+        yield Weakness(
+            "apa.identity_given_image", "Identity scores depend on the number of names",
+            f"People known equally well are found with {said}: compare only among equally many names.",
+            sizes[0].mean > sizes[-1].mean,
+        )  # fmt: skip
+
+
+def _samples(found: Found) -> Iterator[Weakness]:
+    both, alone = (
+        found.one("mean over prompts", kind=kind) for kind in ("images and prompts drawn", "images drawn")
+    )
+    if both and alone:
+        yield Weakness(
+            "mean over prompts", "Intervals over images say nothing about other prompts",
+            f"Where prompts are a sample, intervals from images alone cover in {100 * alone.coverage.value:.0f} of 100 "
+            f"worlds, drawing both in {100 * both.coverage.value:.0f}.",
+            alone.coverage.value < 0.93,
+        )  # fmt: skip
+    people = found.one("apa.association", setting="3 pictures each")
+    pictures = found.one("apa.association", kind="pictures as if people")
+    if people and pictures:
+        yield Weakness(
+            "apa.association", "Pictures of one person are not new people",
+            f"With three pictures of each of 100 people, intervals that take pictures for people cover in "
+            f"{100 * pictures.coverage.value:.0f} of 100 worlds, by person in {100 * people.coverage.value:.1f}.",
+            pictures.coverage.value < 0.93,
+        )  # fmt: skip
+
+
+LOOKS: tuple[Callable[[Found], Iterator[Weakness]], ...] = (
+    _score_without_bias, _absolute_gaps, _prevalence, _skewed_ratio, _depth, _names, _samples,
+)  # fmt: skip

@@ -1,0 +1,67 @@
+"""`beholder plan`: what a data set can show, before anything is scored."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+import typer
+
+from beholder.cli.console import out, say_json
+
+
+def plan_command(
+    benchmark: str = typer.Argument(..., help="apa, pfi, gras, perception or disparity."),
+    data: Path = typer.Option(
+        None,
+        "--data",
+        envvar="BEHOLDER_DATA",
+        help="Folder that holds the data sets. Without it: the embedded world.",
+    ),
+    dataset: str = typer.Option(None, help="Another data set for the benchmark, by name."),
+    run: Path = typer.Option(
+        None, "--run", help="An earlier run folder: its spreads instead of assumed ones."
+    ),
+    power: float = typer.Option(0.8, min=0.05, max=0.999, help="How often the effect should be found."),
+    effect: float = typer.Option(
+        None,
+        min=1e-6,
+        help="An effect to be found (a gap in probability, 1 − b for a ratio): how many images it takes.",
+    ),
+    as_json: bool = typer.Option(False, "--json", help="As JSON."),
+) -> None:
+    """How large an effect can be seen with this data set and these groups, at 5 % after correction."""
+    from beholder.cli.listing import show
+    from beholder.planning import PlanOptions, plan
+    from beholder.run import load_run
+
+    results = load_run(run).results if run else None
+    rows = plan(benchmark, PlanOptions(data, dataset, power, effect, results))
+    if as_json:
+        say_json(rows.to_dicts())
+        return
+    show([_readable(row) for row in rows.to_dicts()], as_json=False)
+    for note in dict.fromkeys(rows.filter(pl.col("metric") != "plan.images_needed")["note"]):
+        out.print(f"- {note}", markup=False)
+
+
+WHAT = {
+    "plan.detectable": "detectable",
+    "plan.images_needed": "images needed",
+    "plan.prompts_needed": "wordings needed",
+}
+
+
+def _readable(row: dict[str, object]) -> dict[str, object]:
+    value = row["value"]
+    shown = (
+        "none is enough"
+        if value is None
+        else f"{value:,.0f}"
+        if row["metric"] != "plan.detectable"
+        else f"{value:.3f}"
+    )
+    return {
+        "metric": row["subset"], "comparison": row["concept"], "groups": row["group"], "what": WHAT[str(row["metric"])],
+        "value": shown, "unit": row["unit"],
+    }  # fmt: skip

@@ -1,0 +1,76 @@
+"""Power: how large an effect a design can show, before anything is scored. Pure functions.
+
+`alpha` is what is left of 5 % after correction: 0.05 / m for one effect among m tests (exact for Holm, and for
+Benjamini–Hochberg where nothing else is there).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from scipy import stats
+from scipy.optimize import brentq
+
+Sizes = npt.NDArray[np.integer] | list[int]
+ALPHA, POWER = 0.05, 0.8
+
+
+def detectable(error: float, *, alpha: float = ALPHA, power: float = POWER) -> float:
+    """The smallest difference that is found with this power, for a number with this standard error.
+
+    >>> round(detectable(1.0), 3)
+    2.802
+    """
+    return float((stats.norm.ppf(1 - alpha / 2) + stats.norm.ppf(power)) * error)
+
+
+def detectable_ratio(
+    sizes: tuple[int, int], variation: float, *, alpha: float = ALPHA, power: float = POWER
+) -> float:
+    """The smallest ratio of means above 1 (or its inverse below 1) between two groups, on the log scale.
+
+    `variation` is the standard deviation of single values over their mean.
+    """
+    error = variation * np.sqrt(1 / sizes[0] + 1 / sizes[1])
+    return float(np.exp(detectable(error, alpha=alpha, power=power)))
+
+
+def group_power(sizes: Sizes, difference: float, deviation: float, *, alpha: float = ALPHA) -> float:
+    """Power of a test of all groups where the smallest one lies `difference` from all others."""
+    n = np.sort(np.asarray(sizes, dtype=np.float64))
+    shifts = np.zeros(len(n))
+    shifts[0] = difference
+    between = (n * (shifts - (n * shifts).sum() / n.sum()) ** 2).sum() / deviation**2
+    if between == 0:  # scipy's noncentral F is not defined there
+        return alpha
+    df = (len(n) - 1, n.sum() - len(n))
+    return float(stats.ncf.sf(stats.f.isf(alpha, *df), *df, between))
+
+
+def detectable_gap(sizes: Sizes, deviation: float, *, alpha: float = ALPHA, power: float = POWER) -> float:
+    """The smallest gap of one group from all others that a test of all groups finds, in the unit of `deviation`."""
+    rough = detectable(deviation * np.sqrt(2 / min(sizes)), alpha=alpha, power=power)
+    return float(
+        brentq(lambda gap: group_power(sizes, gap, deviation, alpha=alpha) - power, 1e-3 * rough, 20 * rough)
+    )
+
+
+def times_as_many(detectable: float, wanted: float) -> float:
+    """How many times as many images make a wanted effect detectable: errors shrink with the square root.
+
+    >>> times_as_many(0.2, 0.1)
+    4.0
+    """
+    return (detectable / wanted) ** 2
+
+
+def prompts_needed(
+    wanted: float, error: float, interplay: float, *, alpha: float = ALPHA, power: float = POWER
+) -> float:
+    """Prompts over which a gap of this size is found where prompts are a sample; infinite where images are too few.
+
+    `error` is the gap's standard error from images alone, `interplay` how far the gap moves from prompt to prompt.
+    """
+    reach = detectable(1.0, alpha=alpha, power=power)
+    left = (wanted / reach) ** 2 - error**2
+    return float(interplay**2 / left) if left > 0 else float("inf")

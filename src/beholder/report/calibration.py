@@ -1,0 +1,267 @@
+"""The calibration page: what is promised and kept, known weaknesses in words, power curves, every trial in a table."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from importlib import metadata
+from pathlib import Path
+from typing import NamedTuple
+
+import altair as alt
+import numpy as np
+
+from beholder.calibration.summary import (
+    COVERAGE,
+    ENOUGH,
+    EXCEPTION,
+    FAILS,
+    FALSE_ALARMS,
+    HOLDS,
+    Share,
+    Summary,
+    calibration_table,
+)
+from beholder.calibration.weaknesses import Weakness, weaknesses
+from beholder.report.chart_style import PAGE_INK, PAPER_WIDTH, QUIET, SERIES
+from beholder.report.figure import Figure
+from beholder.report.marks import Layers
+from beholder.report.numbers import ABSENT
+from beholder.report.page import TEMPLATES, Drawing, chart_library, environment, policy, script_json
+from beholder.report.table import Cell, Table
+from beholder.scores.store import write_whole
+
+POWER = {
+    "apa.bias_ratio": ("Ratio b", "1 − b"),
+    "gras.largest_gap": ("Gap of one trait of twenty", "gap in P(Yes)"),
+    "perception.gap": (
+        "Difference of two groups' judgements",
+        "difference in standard deviations of the noise",
+    ),
+    "disparity.ap_gap_matched": ("Gap of average precision at matched prevalence", "loss of quality"),
+}
+"""Metrics with a power curve: title, and what is planted."""
+
+
+KINDS = (HOLDS, EXCEPTION, FAILS)
+
+
+class Promise(NamedTuple):
+    """What is promised of all metrics, and whether it is kept."""
+
+    headline: str
+    sentence: str
+    kept: bool
+
+
+def write_calibration(summaries: list[Summary], folder: Path, *, settings: str) -> Path:
+    """Write `calibration.html`, `calibration.parquet` and `calibration.csv`; return the page's path."""
+    table = calibration_table(summaries)
+    for name, write in (("calibration.parquet", table.write_parquet), ("calibration.csv", table.write_csv)):
+        buffer = io.BytesIO()
+        write(buffer)
+        write_whole(folder / name, buffer.getvalue())
+    path = folder / "calibration.html"
+    write_whole(path, render_calibration(summaries, settings=settings).encode("utf-8", "replace"))
+    return path
+
+
+def render_calibration(summaries: list[Summary], *, settings: str) -> str:
+    """The page as text."""
+    scripts = [chart_library(), (TEMPLATES / "page.js").read_text(encoding="utf-8")]
+    metrics = len({each.trial.metric for each in summaries})
+    said: list[Weakness] = weaknesses(summaries)
+    return environment().get_template("calibration.html.j2").render(
+        title="The instrument against known truth",
+        subtitle=f"{metrics} metrics in {len(summaries)} trials · {settings}",
+        promises=promises(summaries),
+        weaknesses=said,
+        drawings=list(_drawings(summaries)),
+        tables=[coverage_table(summaries), alarm_table(summaries), bias_table(summaries)],
+        citation=f"Beholder {metadata.version('beholder')}, calibration against the Glasshouse oracle; {settings}.",
+        css=(TEMPLATES / "page.css").read_text(encoding="utf-8"),
+        scripts=scripts,
+        policy=policy(scripts),
+    )  # fmt: skip
+
+
+# Promises
+
+
+def promises(summaries: list[Summary]) -> list[Promise]:
+    """Coverage and false alarms, over all trials that are promised to keep them."""
+    low, high = COVERAGE
+    often = f"{100 * low:.0f} to {100 * high:.0f} of 100 worlds"
+    covers = f"95 % intervals cover in {often} with at least {ENOUGH} images a group"
+    alarms = f"Corrected tests raise a false alarm in at most {100 * FALSE_ALARMS:.0f} of 100 worlds without effect"
+    covered = [each for each in summaries if each.coverage_verdict and each.trial.n >= ENOUGH]
+    tested = [each for each in summaries if each.alarm_verdict]
+    both = ((covers, covered, "coverage"), (alarms, tested, "alarm"))
+    return [_promise(headline, judged, what) for headline, judged, what in both if judged]
+
+
+def _promise(headline: str, judged: list[Summary], what: str) -> Promise:
+    def share(each: Summary) -> float:
+        return 100 * (each.coverage if what == "coverage" else each.called).value
+
+    by = {name: [each for each in judged if getattr(each, f"{what}_verdict") == name] for name in KINDS}
+    kept = [share(each) for each in by[HOLDS]]
+    span = f" ({min(kept):.1f} to {max(kept):.1f})" if kept else ""
+    sentence = f"{len(by[HOLDS])} of {len(judged)} trials do{span}"
+    if by[EXCEPTION]:
+        sentence += f"; {len(by[EXCEPTION])} are known exceptions, which stand in the table with their reason"
+    listed = "; ".join(f"{each.trial.name}: {share(each):.1f}" for each in by[FAILS])
+    sentence += f". Not kept: {listed}." if listed else "."
+    return Promise(headline, sentence, not by[FAILS])
+
+
+# Curves
+
+
+def _drawings(summaries: list[Summary]) -> Iterator[Drawing]:
+    import vl_convert  # loads a JavaScript engine
+
+    for place, figure in enumerate(figures(summaries)):
+        picture = vl_convert.vegalite_to_svg(
+            figure.spec(ink=PAGE_INK, width=PAPER_WIDTH), allowed_base_urls=[]
+        )
+        spec = script_json(figure.spec(ink=PAGE_INK, width="container"))
+        yield Drawing(
+            f"power-{place}", figure.title, figure.caption, picture, spec, figure.topic, figure.wide
+        )
+
+
+def figures(summaries: list[Summary]) -> Iterator[Figure]:
+    """Power against the size of the effect, a line for every number of images."""
+    for metric, (title, axis) in POWER.items():
+        mine = [
+            each
+            for each in summaries
+            if each.trial.metric == metric and not each.trial.kind and np.isfinite(each.called.value)
+        ]
+        rows = [
+            {"effect": each.trial.effect, "called": each.called.value, "low": each.called.low, "high": each.called.high,
+             "images": _images(each)}
+            for each in mine
+        ]  # fmt: skip
+        rows = list(
+            {(row["images"], row["effect"]): row for row in reversed(rows)}.values()
+        )  # the first of a place
+        if len({row["effect"] for row in rows}) > 1:
+            caption = "Share of worlds with corrected p ≤ 0.05. At 0: false alarms. Line at 80 %."
+            yield Figure(f"power-{metric}", title, caption, _curve(rows, axis), "power")
+
+
+PLANTED = ("b =", "gap", "difference", "quality", "shown by")
+"""How those parts of a world's description begin that say what was planted."""
+
+
+def _images(found: Summary) -> str:
+    """The world without what was planted."""
+    return ", ".join(part for part in found.trial.setting.split(", ") if not part.startswith(PLANTED))
+
+
+def _curve(rows: list[dict[str, object]], axis: str) -> Layers:
+    data = alt.Data(values=rows)  # type: ignore[no-untyped-call]  # altair leaves this class untyped
+    names = list(dict.fromkeys(str(row["images"]) for row in rows))
+    colour = alt.Color(
+        "images:N", scale=alt.Scale(domain=names, range=[SERIES[i % len(SERIES)] for i in range(len(names))]),
+        legend=alt.Legend(columns=1),
+    )  # fmt: skip
+    base = alt.Chart(data).encode(x=alt.X("effect:Q", title=axis), color=colour)
+    y = alt.Y("called:Q", title="found", scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(format="%"))
+    marks = alt.Data(values=[{"power": 0.8}])  # type: ignore[no-untyped-call]
+    rule = alt.Chart(marks).mark_rule(color=QUIET, strokeDash=[4, 3]).encode(y="power:Q")
+    tooltip = ["images:N", "effect:Q", alt.Tooltip("called:Q", format=".3f")]
+    return alt.layer(
+        rule,
+        base.mark_line(strokeWidth=2, opacity=0.7).encode(y=y),
+        base.mark_rule(strokeWidth=1.5, opacity=0.6).encode(y="low:Q", y2="high:Q"),
+        base.mark_point(filled=True, size=55, opacity=1).encode(y=y, tooltip=tooltip),
+    ).properties(height=220)
+
+
+# Tables
+
+
+def _share(share: Share, *, strong: bool = False) -> Cell:
+    if not np.isfinite(share.value):
+        return Cell(ABSENT)
+    return Cell(f"{100 * share.value:.1f}", f"{100 * share.low:.1f}–{100 * share.high:.1f}", strong)
+
+
+def _place(found: Summary) -> list[Cell]:
+    trial = found.trial
+    return [Cell(trial.metric), Cell(trial.setting + (f" ({trial.kind})" if trial.kind else ""))]
+
+
+def coverage_table(summaries: list[Summary]) -> Table:
+    """How often the interval holds the truth."""
+    mine = [each for each in summaries if np.isfinite(each.coverage.value)]
+    body = [
+        [
+            *_place(each),
+            Cell(str(each.repetitions)),
+            _share(each.coverage, strong=True),
+            Cell(each.coverage_verdict),
+        ]
+        for each in mine
+    ]
+    notes = dict.fromkeys(
+        f"{each.trial.metric}: {each.trial.exception}."
+        for each in mine
+        if each.coverage_verdict == EXCEPTION and each.trial.exception
+    )
+    return Table(
+        "Coverage of 95 % intervals",
+        "Worlds in which the interval holds the true value, in 100. Kinds in brackets (percentile, BCa …) "
+        "are there for comparison; no benchmark gives them.",
+        ["Metric", "World", "Repetitions", "Covers", "Promise"],
+        body,
+        2,
+        tuple(notes),
+    )
+
+
+def alarm_table(summaries: list[Summary]) -> Table:
+    """How often a test calls a difference."""
+    mine = [each for each in summaries if np.isfinite(each.called.value)]
+    body = []
+    for each in mine:
+        cells = [_share(each.called, strong=True), Cell("")]
+        cells = cells if each.trial.nothing_there else cells[::-1]
+        body.append([*_place(each), Cell(str(each.repetitions)), *cells, Cell(each.alarm_verdict)])
+    return Table(
+        "False alarms and power",
+        "Worlds with corrected p ≤ 0.05, in 100: false alarms where nothing is there, power where something is.",
+        ["Metric", "World", "Repetitions", "False alarms", "Power", "Promise"],
+        body,
+        2,
+    )
+
+
+def bias_table(summaries: list[Summary]) -> Table:
+    """How far values lie from the truth, on average and from world to world."""
+    mine = [
+        each
+        for each in summaries
+        if np.isfinite(each.bias) and each.trial.kind not in ("percentile", "accelerated")
+    ]
+    body = []
+    for each in mine:
+        bias = Cell(f"{each.bias:+.3g}", f"± {1.96 * each.bias_error:.2g}")
+        body.append(
+            [*_place(each), _number(each.trial.truth), _number(each.mean), bias, _number(each.spread)]
+        )
+    return Table(
+        "Bias and spread",
+        "The true value, the mean of the repetitions, their difference with its Monte Carlo error, and how far single "
+        "worlds lie apart (standard deviation). In the metric's own unit.",
+        ["Metric", "World", "Truth", "Mean", "Bias", "Spread"],
+        body,
+        2,
+    )
+
+
+def _number(value: float) -> Cell:
+    return Cell(f"{value:.3g}" if np.isfinite(value) else ABSENT)

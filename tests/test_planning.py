@@ -1,0 +1,60 @@
+"""A plan says what a data set can show, before anything is scored."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from typer.testing import CliRunner
+
+from beholder.cli import app
+from beholder.errors import UnknownName
+from beholder.planning import PlanOptions, plan
+from beholder.results import Row, results_table
+
+
+def test_the_embedded_world_is_planned_for_gras():
+    rows = plan("gras", PlanOptions(effect=0.1))
+    gender = rows.filter(metric="plan.detectable", concept="gender").row(0, named=True)
+    assert gender["group"] == "2 groups of 60"
+    needed = rows.filter(metric="plan.images_needed", concept="gender")["value"].item()
+    assert needed == pytest.approx(gender["n"] * (gender["value"] / 0.1) ** 2, abs=1)
+
+
+def test_more_power_asks_for_a_larger_effect():
+    low, high = (plan("apa", PlanOptions(power=power))["value"].to_list() for power in (0.5, 0.95))
+    assert all(a < b for a, b in zip(low, high, strict=True))
+
+
+def test_an_earlier_run_lends_its_spread():
+    counts = plan("apa", PlanOptions())
+    pool = counts["concept"][0]
+    row = Row(
+        "apa.bias_ratio", 1.0, 40, "ratio", subset=pool, low=float(np.exp(-0.01)), high=float(np.exp(0.01))
+    )
+    run = results_table([row], benchmark="apa", model="m", dataset="glasshouse")
+    found = plan("apa", PlanOptions(results=run)).filter(concept=pool).row(0, named=True)
+    assert found["value"] < counts["value"][0]
+    assert "spread from the run" in found["note"]
+
+
+def test_an_unknown_benchmark_is_refused():
+    with pytest.raises(UnknownName, match="plan"):
+        plan("grass", PlanOptions())
+
+
+def test_the_command_prints_a_table():
+    done = CliRunner().invoke(app, ["plan", "apa", "--json"], catch_exceptions=False)
+    assert {row["metric"] for row in json.loads(done.stdout)} == {"plan.detectable"}
+
+
+@pytest.mark.real
+def test_the_studies_own_data_are_planned(data: Path):
+    apa = plan("apa", PlanOptions(data=data))
+    assert apa["group"].to_list() == ["40 women, 60 men", "183 women, 453 men", "30 women, 79 men"]
+    gras = plan("gras", PlanOptions(data=data, effect=0.05))
+    assert gras.filter(metric="plan.detectable", concept="skin_tone")["group"].item() == "10 groups of 144"
+    assert gras.filter(pl.col("metric") == "plan.prompts_needed").height == 4
