@@ -148,6 +148,12 @@ def test_without_spread_omega_squared_has_no_bounds():
     assert np.isnan(found).all()
 
 
+def test_means_that_are_equal_have_a_share_from_0():
+    values = np.array([0.2, 0.4, 0.1, 0.5, 0.3, 0.3])[:, None]
+    found = omega_squared_interval(group_moments(values, np.repeat(GROUPS, 2), GROUPS))
+    assert (found.low[0], found.high[0]) == (0, 0)
+
+
 def test_the_overall_variance_is_that_of_all_rows(world):
     moments = group_moments(*world, GROUPS)
     np.testing.assert_allclose(moments.overall_variance, world[0].var(axis=0, ddof=1))

@@ -194,7 +194,8 @@ class _Spread(NamedTuple):
             first = ((1 - weight) * variance).sum(axis=0)
             second = ((1 - 2 * weight) * variance**2).sum(axis=0) + inside.sum(axis=0) ** 2
             between = off.sum(axis=0) / _within(moments)
-            shown = (off * variance).sum(axis=0) / off.sum(axis=0)
+            alike = off.sum(axis=0) == 0
+            shown = np.where(alike, second / first, (off * variance).sum(axis=0) / off.sum(axis=0))
             df_within = inside.sum(axis=0) ** 2 / (inside**2 / (moments.size - 1)).sum(axis=0)
         return cls(between, first, second, shown, df_within)
 
@@ -207,7 +208,7 @@ class _Spread(NamedTuple):
     def noncentrality(self, probability: float) -> Array:
         """The λ that gives means like these this probability; 0 where they have less without any difference.
 
-        `scipy.special.ncfdtrinc` is off by up to a per cent and ends at 10,000, so the root is found here.
+        `scipy.special.ncfdtrinc` is off by up to half a per cent and ends at 10,000, so the root is found here.
         """
         alone = self.chance(np.zeros_like(self.between))
         found = np.where(np.isfinite(alone), 0.0, np.nan)
