@@ -108,7 +108,7 @@ def test_a_run_over_fewer_people_is_not_compared():
 
 def test_what_cannot_be_says_why():
     cells = ledger()
-    male = cell(cells, metric="perception.markedness", dataset="fairface", group="male")
+    male = cell(cells, metric="perception.markedness", dataset="fairface-adults", group="male")
     actor = cell(cells, model="RN50", metric="apa.occupation_probability", subset="actors", group="woman")
     valence = cell(cells, metric="gras.valence_share")
     assert {found["verdict"] for found in (male, actor, valence)} == {CANNOT_BE}
@@ -139,3 +139,32 @@ def test_the_ledger_is_a_results_table_with_more_columns():
     assert dict(cells.schema) == SCHEMA
     assert sum(counts(cells).values()) == cells.height
     assert np.isfinite(cells["printed"].to_numpy()).all()
+
+
+def test_groups_of_perception_are_found_however_an_image_set_spells_them():
+    row = Row(
+        "perception.markedness",
+        21.0,
+        500,
+        "per cent",
+        subset="gender",
+        group="Male",
+        concept="male",
+        low=19.0,
+        high=23.0,
+    )
+    run = results_table(
+        [row], benchmark="perception", model="openai/clip-vit-base-patch32", dataset="utkface-adults"
+    )
+    found = cell(ledger(run), metric="perception.markedness", dataset="utkface-adults", group="male")
+    assert (found["printed"], found["verdict"]) == (20.84, WITHIN)
+
+
+def test_every_metric_of_the_printed_cells_is_one_of_ours():
+    from beholder.benchmarks import BENCHMARKS
+
+    known = {metric for benchmark in BENCHMARKS.values() for metric in benchmark.metrics}
+    printed = {
+        metric.removesuffix(".p_value") for metric in printed_cells(result_tables=True)["metric"].unique()
+    }
+    assert {metric for metric in printed if not metric.endswith(".count")} <= known

@@ -15,7 +15,7 @@ from scipy import stats
 
 from beholder.published import gras_results as gras
 from beholder.published.ledger import EQUAL, Totals, ledger, over_one
-from beholder.published.printed import OCCUPATIONS, catalogued
+from beholder.published.printed import MEAN, OCCUPATIONS, catalogued
 from beholder.published.tables import published
 
 CLOSE = 0.005 * len(OCCUPATIONS)
@@ -313,7 +313,7 @@ def _perception_s2() -> Iterator[Check]:
     rule, n = "p is that of r over the attribute's values", table.height * len(POINTS)
     said = f"{n - len(off)} of {n} p-values follow from their r and the number of values."
     yield Check("perception", "Table S.2", rule, n - len(off), n, said, tuple(off))
-    averages = ledger().filter((pl.col("source") == "perception_table_s2") & (pl.col("concept") == "average"))
+    averages = ledger().filter((pl.col("source") == "perception_table_s2") & (pl.col("concept") == MEAN))
     obey = int((averages["verdict"] == EQUAL).sum())
     rule, said = "The last row is the mean of the three above", f"{obey} of {averages.height} averages are."
     yield Check("perception", "Table S.2", rule, obey, averages.height, said)

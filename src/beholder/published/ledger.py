@@ -14,7 +14,7 @@ import polars as pl
 
 from beholder.models.catalog import catalog, lookup
 from beholder.published import gras_results as gras
-from beholder.published.printed import OCCUPATIONS, PLACE, POOL_RIGHT, printed_cells
+from beholder.published.printed import MEAN, OCCUPATIONS, PLACE, POOL_RIGHT, printed_cells
 from beholder.published.tables import published
 from beholder.results import SCHEMA as RESULTS
 
@@ -83,8 +83,14 @@ def printed_name(model: str) -> str | None:
 def _of_run(results: pl.DataFrame) -> pl.DataFrame:
     """The rows of a run on printed models, and each p-value as a row of its own."""
     names = {model: name for model in results["model"].unique() if (name := printed_name(model))}
+    # Perception's image sets spell one group in several ways: Male, male.
+    lower = (
+        pl.when(pl.col("benchmark") == "perception")
+        .then(pl.col("group").str.to_lowercase())
+        .otherwise("group")
+    )
     rows = results.filter(pl.col("model").is_in(list(names))).with_columns(
-        pl.col("model").replace(names), origin=pl.lit(RUN)
+        pl.col("model").replace(names), group=lower, origin=pl.lit(RUN)
     )
     p_values = rows.filter(pl.col("p_value").is_not_null()).with_columns(
         pl.concat_str("metric", pl.lit(".p_value")).alias("metric"),
@@ -147,18 +153,16 @@ def _valence_cell() -> dict[str, object]:
 def _averages() -> list[dict[str, object]]:
     """The last row of Table S.2 from the three above it."""
     table = printed_cells().filter(source="perception_table_s2")
-    cells = table.filter(~pl.col("metric").str.ends_with("p_value"))
+    cells = table.filter(metric="perception.opposites_r")
     rows: list[dict[str, object]] = []
-    for (attribute,), part in cells.filter(pl.col("concept") != "average").group_by(
+    for (attribute,), part in cells.filter(pl.col("concept") != MEAN).group_by(
         ["subset"], maintain_order=True
     ):
         mean = float(np.mean(part["printed"].to_numpy()))
         place = {name: part[name][0] for name in ("benchmark", "model", "dataset", "metric")}
         bounds = {"low": mean - 0.005, "high": mean + 0.005}
         note = "mean of the three printed correlations"
-        rows.append(
-            {**place, "subset": attribute, "concept": "average", "value": mean, **bounds, "note": note}
-        )
+        rows.append({**place, "subset": attribute, "concept": MEAN, "value": mean, **bounds, "note": note})
     return rows
 
 
@@ -253,8 +257,8 @@ def _adds_up(row: dict[str, object], totals: Totals) -> str | None:
 def _no_such_rows(row: dict[str, object], totals: Totals) -> str | None:
     place = (row["metric"], row["dataset"], row["group"])
     if place in {
-        ("perception.markedness", "fairface", "male"),
-        ("perception.markedness", "fairface", "female"),
+        ("perception.markedness", "fairface-adults", "male"),
+        ("perception.markedness", "fairface-adults", "female"),
     }:
         return "the released script compares `Male` with `male`, finds no rows and writes 0"
     return None

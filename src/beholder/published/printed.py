@@ -34,24 +34,32 @@ POOL_RIGHT = {"actors": "actor", "politicians": "politician", "athletes": "athle
 """The column from which a pool's ratio is taken."""
 GIVEN = {"image": "identity_given_image", "text": "identity_given_name"}
 S1 = {
-    "markedness_pct": ("perception.markedness", 100.0, "probability"),
-    "mean_cosine_pct": ("perception.cosine", 100.0, "cosine"),
-    "sc_weat": ("perception.sc_weat", 1.0, "effect size"),
-    "skew_at_1000": ("perception.skew", 1.0, "log ratio"),
-    "maxskew_at_1000": ("perception.max_skew", 1.0, "log ratio"),
+    "markedness_pct": ("perception.markedness", 1.0, "per cent"),
+    "mean_cosine_pct": ("perception.mean_cosine", 100.0, "cosine"),
+    "sc_weat": ("perception.sc_weat", 1.0, "standard deviations"),
+    "skew_at_1000": ("perception.skew", 1.0, "natural logarithm"),
+    "maxskew_at_1000": ("perception.max_skew", 1.0, "natural logarithm"),
     "ndkl": ("perception.ndkl", 1.0, "nats"),
 }
 """Rows of Table S.1: our metric, by what the printed figure is divided, our unit."""
 SC_WEAT_PAIRS = {
-    "row1_label_white-black": "White–Black", "row2": "Asian–Black", "row3": "Asian–White", "row4": "Male–Female",
+    "row1_label_white-black": "white over black", "row2": "asian over black", "row3": "asian over white",
+    "row4": "male over female",
 }  # fmt: skip
+"""Rows of a damaged header, by the order of the surrounding text: inferred."""
+RACES = ("white", "black", "asian")
+IMAGE_SETS = {"causalface": "causalface", "fairface": "fairface-adults", "utkface": "utkface-adults"}
+"""The study's image sets, and our names of them."""
+OPPOSITES = {"A+/A-": "agency", "BP/BC": "belief", "C+/C-": "communion"}
+TOP, MEAN = "k=1000", "mean"
+"""As our rows say it: over the first thousand, a mean over words or dimensions."""
 COUNTS = (
-    ("disparity", "vg", "images", 25215, "images with terms of exactly one gender"),
-    ("disparity", "vg", "concepts", 408, "concepts in at least 50 images of each group"),
+    ("disparity", "visual-genome", "images", 25215, "images with terms of exactly one gender"),
+    ("disparity", "visual-genome", "concepts", 408, "concepts in at least 50 images of each group"),
     ("disparity", "coco", "images", 1412, "images with words of exactly one gender"),
     ("disparity", "coco", "concepts", 76, "concepts in at least 100 training images"),
-    ("perception", "fairface", "images", 38744, "training part, three races, ages from 20"),
-    ("perception", "utkface", "images", 14630, "three races, ages from 20"),
+    ("perception", "fairface-adults", "images", 38744, "training part, three races, ages from 20"),
+    ("perception", "utkface-adults", "images", 14630, "three races, ages from 20"),
 )
 """Sizes that two papers print of their data."""
 
@@ -205,23 +213,27 @@ def _gras_results() -> pl.DataFrame:
 
 
 def _perception_s1() -> pl.DataFrame:
+    """Groups in small letters, as the ledger reads a run's."""
     long = published("perception_table_s1").unpivot(
-        ["causalface", "fairface", "utkface"], index=["metric", "category"], variable_name="dataset",
-        value_name="printed",
-    )  # fmt: skip
-    divided = pl.col("metric").replace_strict({name: by for name, (_, by, _) in S1.items()})
-    pairs = pl.col("metric") == "sc_weat"
-    attribute = pl.col("metric").is_in(["maxskew_at_1000", "ndkl"])
-    category = pl.col("category").replace(SC_WEAT_PAIRS)
+        list(IMAGE_SETS), index=["metric", "category"], variable_name="dataset", value_name="printed"
+    )
+    what, category = pl.col("metric"), pl.col("category").replace(SC_WEAT_PAIRS)
+    divided = what.replace_strict({name: by for name, (_, by, _) in S1.items()})
+    whole = what.is_in(["maxskew_at_1000", "ndkl"])
+    races = category.str.split(" over ").list.first().is_in(RACES)
+    attribute = pl.when(whole).then(category).when(races).then(pl.lit("race")).otherwise(pl.lit("gender"))
+    averaged = what.is_in(["sc_weat", "skew_at_1000", "maxskew_at_1000", "ndkl"])
     return _cells(
         long.select(
-            "dataset",
+            pl.col("dataset").replace(IMAGE_SETS),
             printed=pl.col("printed") / divided,
             step=0.01 / divided,
-            metric=pl.col("metric").replace_strict({name: ours for name, (ours, _, _) in S1.items()}),
-            unit=pl.col("metric").replace_strict({name: unit for name, (_, _, unit) in S1.items()}),
-            subset=pl.when(attribute).then("category"),
-            group=pl.when(~attribute).then(pl.when(pairs).then(category).otherwise("category")),
+            metric=what.replace_strict({name: ours for name, (ours, _, _) in S1.items()}),
+            unit=what.replace_strict({name: unit for name, (_, _, unit) in S1.items()}),
+            subset=attribute,
+            group=pl.when(~whole).then(category),
+            concept=pl.when(averaged).then(pl.lit(MEAN)).when(what == "markedness_pct").then(category),
+            template=pl.when(what.is_in(["skew_at_1000", "maxskew_at_1000"])).then(pl.lit(TOP)),
         ),
         benchmark="perception", model="ViT-B/32", source="perception_table_s1", place="Table S.1",
     )  # fmt: skip
@@ -234,14 +246,19 @@ def _perception_s2() -> pl.DataFrame:
         [name for name in table.columns if name != "dimensions"], index="dimensions", variable_name="column",
         value_name="text",
     )  # fmt: skip
-    parts = pl.col("column").str.split("_").list
-    ending = {"r": "", "p": ".p_value"}
+    parts, scale = (
+        pl.col("column").str.split("_").list,
+        pl.col("dimensions").replace_strict(OPPOSITES, default=None),
+    )
     cells = long.select(
         printed=pl.col("text").cast(pl.Float64, strict=False),
         step=pl.lit(0.01),
         subset=parts.get(0),
-        concept="dimensions",
-        metric=pl.concat_str(pl.lit("perception.opposite_correlation"), parts.get(1).replace_strict(ending)),
+        group=pl.format("{}_pos with {}_neg", scale, scale),
+        concept=pl.format("{}_pos", scale).fill_null(MEAN),
+        metric=pl.concat_str(
+            pl.lit("perception.opposites_r"), parts.get(1).replace_strict({"r": "", "p": ".p_value"})
+        ),
     ).drop_nulls("printed")
     return _cells(
         cells, benchmark="perception", model="ViT-B/32", dataset="causalface", source="perception_table_s2",
@@ -252,8 +269,8 @@ def _perception_s2() -> pl.DataFrame:
 def _disparity() -> pl.DataFrame:
     agreement = {"model": ["ViT-B/32", "Detic"], "printed": [20.0, 15.0], "step": [1.0, 1.0]}
     return _cells(
-        pl.DataFrame(agreement), benchmark="disparity", dataset="vg", source="disparity_text", place="text",
-        metric="disparity.agreement", subset="coco", concept="same direction", unit="concepts",
+        pl.DataFrame(agreement), benchmark="disparity", dataset="visual-genome", source="disparity_text", place="text",
+        metric="disparity.agreement_count", subset="coco", group="green", unit="concepts",
     )  # fmt: skip
 
 
