@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from beholder.benchmarks.benchmark import MeasureOptions
-from beholder.benchmarks.perception_scores import EVERYONE, Array, Groups, Judged, finest, groupings
+from beholder.benchmarks.perception_scores import EVERYONE, Array, Groups, Judged, finest, groupings, natural
 from beholder.benchmarks.rows import join
 from beholder.metrics.bootstrap import Resampler, percentile_interval
 from beholder.metrics.clustered import CellMeans
@@ -104,10 +104,11 @@ def mean_cosine_rows(judged: Judged, groups: Groups) -> Iterator[Row]:
 
 def pairs(names: list[str]) -> list[tuple[str, str]]:
     """Every two groups, the study's first one first."""
-    ordered = sorted(
-        names, key=lambda name: (FIRST.index(name.lower()) if name.lower() in FIRST else len(FIRST), name)
-    )
-    return list(combinations(ordered, 2))
+
+    def place(name: str) -> tuple[int, list[tuple[int, str]]]:
+        return (FIRST.index(name.lower()) if name.lower() in FIRST else len(FIRST)), natural(name)
+
+    return list(combinations(sorted(names, key=place), 2))
 
 
 def sc_weat_rows(judged: Judged, groups: Groups, options: MeasureOptions) -> Iterator[Row]:

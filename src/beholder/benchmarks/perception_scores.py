@@ -175,11 +175,20 @@ def group_by(images: pl.DataFrame, attributes: tuple[str, ...]) -> Groups:
     """Groups of one attribute, or of several crossed (`Black Female`)."""
     parts = [pl.col(name).cast(pl.String) for name in attributes]
     labels = images.select(pl.concat_str(parts, separator=" ").alias("label"))["label"]
-    names = sorted(labels.drop_nulls().unique())
+    names = sorted(labels.drop_nulls().unique(), key=natural)
     place = {name: code for code, name in enumerate(names)}
     return Groups(
         " × ".join(attributes), names, np.array([place.get(label, -1) for label in labels], dtype=int)
     )
+
+
+def natural(name: str) -> list[tuple[int, str]]:
+    """Sorts numbers by size and words by alphabet: skin tones 2 before 10.
+
+    >>> sorted(["10 man", "2 man"], key=natural)
+    ['2 man', '10 man']
+    """
+    return [(int(part) if part.isdecimal() else -1, part) for part in name.split()]
 
 
 def finest(images: pl.DataFrame) -> Groups:

@@ -80,7 +80,8 @@ def _less(row: Result, centre: float) -> Result:
         key: None if row[key] is None else round(scale * (row[key] - centre), 4)
         for key in ("value", "low", "high")
     }
-    return {"dimension": said.dimension(row["concept"]), "group": row["group"], "n": row["n"], **moved}
+    whose = said.group(row["group"], row["subset"])
+    return {"dimension": said.dimension(row["concept"]), "group": whose, "n": row["n"], **moved}
 
 
 # Effects
@@ -92,7 +93,8 @@ def _effects(mine: pl.DataFrame) -> Iterator[Figure]:
         return
     rows = [
         {
-            "contrast": f"{said.attribute(row['subset'])}: {row['group']}", "dimension": said.dimension(row["concept"]),
+            "contrast": f"{said.attribute(row['subset'])}: {said.over(row)}",
+            "dimension": said.dimension(row["concept"]),
             "shown": int(reading.shown(row)), "p_value": row["p_value"], **_printed(row),
         }
         for row in table
@@ -193,7 +195,7 @@ def _span(curve: Rows) -> str:
 
 def _levels(table: pl.DataFrame) -> Rows:
     return [
-        {"group": row["group"], "level": float(row["template"]), "n": row["n"], **_printed(row)}
+        {"group": said.group(row["group"]), "level": float(row["template"]), "n": row["n"], **_printed(row)}
         for row in table.to_dicts()
     ]
 
@@ -206,12 +208,14 @@ def _separation(mine: pl.DataFrame) -> Iterator[Figure]:
     wide = table.pivot("concept", index=["group", "template", "n"], values="value")
     for row in wide.drop_nulls().to_dicts():
         ends = {end: round(scale * row[end], 4) for end in ("positive", "negative")}
-        points.append({"group": row["group"], "age": float(row["template"]), "n": row["n"], **ends})
+        points.append(
+            {"group": said.group(row["group"]), "age": float(row["template"]), "n": row["n"], **ends}
+        )
     rings = [ring for group in dict.fromkeys(row["group"] for row in points) for ring in _ring(points, group)]
     apart = reading.rows(mine, "separation").sort("value", descending=True)
     far = apart.row(0, named=True) if apart.height else None
     seen = (
-        f"{far['group'].replace(' over ', ' and ')} lie farthest apart"
+        f"{said.over(far).replace(' over ', ' and ')} lie farthest apart"
         if far
         else "positive against negative valence"
     )
@@ -291,7 +295,11 @@ def _neutral(mine: pl.DataFrame) -> Iterator[Figure]:
             continue
         scale = 100.0 if reading.unit(mine) in said.HUNDREDS else 1.0
         rows = [
-            {"group": row["group"], "place": round(scale * float(row["template"]), 4), "value": row["value"]}
+            {
+                "group": said.group(row["group"]),
+                "place": round(scale * float(row["template"]), 4),
+                "value": row["value"],
+            }
             for row in part
         ]
         after = (
@@ -310,14 +318,14 @@ def _neutral(mine: pl.DataFrame) -> Iterator[Figure]:
 
 def _brightness(mine: pl.DataFrame) -> Iterator[Figure]:
     table = reading.rows(mine, "brightness")
-    for (group,), part in table.group_by(["group"], maintain_order=True):
+    for _, part in table.group_by(["group"], maintain_order=True):
         cells = [
             {"down": int(down), "across": int(across), "value": round(row["value"], 3)}
             for row in part.filter(pl.col("template").is_not_null()).to_dicts()
             for down, across in [row["template"].split(",")]
         ]
         whole = part.filter(pl.col("template").is_null())["value"]
-        first, _, second = str(group).partition(" over ")
+        first, second = said.pair(part.row(0, named=True))
         overall = f"{whole[0]:+.2f}".replace("-", said.MINUS) if len(whole) else ""
         yield Figure(
             f"brightness-{first}-{second}".replace(" ", "-"),

@@ -12,7 +12,9 @@ __all__ = [
     "attribute",
     "bounds",
     "dimension",
+    "group",
     "number",
+    "over",
     "p_value",
     "pair",
     "signed",
@@ -76,7 +78,24 @@ def bounds(row: Result, decimals: int = 2) -> str:
     return f"{low} to {high}" if MINUS in low + high else f"{low}–{high}"
 
 
+def group(name: str | None, of: str = "") -> str:
+    """A group as the data names it; a skin tone with its scale.
+
+    >>> group("2 woman"), group("9", "skin_tone"), group("4", "smiling"), group("Black Female")
+    ('MST 2 woman', 'MST 9', '4', 'Black Female')
+    """
+    name = name or ""
+    tone = name.split(" ")[0].isdecimal() and (" " in name or of == "skin_tone")
+    return f"MST {name}" if tone else name
+
+
 def pair(row: Result) -> tuple[str, str]:
     """The two sides of `first over second`."""
     first, _, second = str(row["group"]).partition(" over ")
-    return first, second
+    return group(first, row["subset"]), group(second, row["subset"])
+
+
+def over(row: Result) -> str:
+    """`first over second`, or the one group there is."""
+    first, second = pair(row)
+    return f"{first} over {second}" if second else first

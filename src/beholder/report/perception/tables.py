@@ -54,7 +54,7 @@ def _group_table(part: pl.DataFrame) -> Iterator[Table]:
     for model, mine in reading.models(table):
         for (subset, group), rows in mine.group_by(["subset", "group"], maintain_order=True):
             cell_of = {row["concept"]: row for row in rows.to_dicts()}
-            name = EVERYONE if subset == EVERYONE else str(group)
+            name = EVERYONE if subset == EVERYONE else said.group(str(group), str(subset))
             cells = [_cell(cell_of.get(dimension)) for dimension in dimensions]
             body.append([*names(part, model, name), Cell(str(rows["n"].max())), *cells])
     notes = tuple(
@@ -114,7 +114,7 @@ def _effect_table(part: pl.DataFrame) -> Iterator[Table]:
     beside = {tuple(row[name] for name in key): row for row in absolute.to_dicts()}
     body = []
     for row in effects.to_dicts():
-        where = [f"{said.attribute(row['subset'])}: {row['group']}", said.dimension(row["concept"])]
+        where = [f"{said.attribute(row['subset'])}: {said.over(row)}", said.dimension(row["concept"])]
         cells = [_cell(row, strong=reading.shown(row)), Cell(said.p_value(row["p_value"]))]
         body.append(
             [*names(part, row["model"], *where), *cells, _cell(beside.get(tuple(row[name] for name in key)))]
@@ -144,7 +144,7 @@ CONVENTIONAL = {
 def _conventional_table(part: pl.DataFrame) -> Iterator[Table]:
     body, notes = [], []
     for row in conventional(part):
-        what = CONVENTIONAL[row["metric"].partition(".")[2]]
+        what = _what(row)
         top = f" ({row['template']})" if row["template"] else ""
         body.append(
             [*names(part, row["model"], f"{what}{top}", _whose(row)), Cell(str(row["n"])), _cell(row)]
@@ -182,8 +182,13 @@ def conventional(part: pl.DataFrame) -> list[Result]:
     return found + reading.over_dimensions(part, "ndkl")
 
 
+def _what(row: Result) -> str:
+    name = CONVENTIONAL[row["metric"].partition(".")[2]]
+    return name if row["unit"] != "P(Yes)" else "Mean P(Yes)"
+
+
 def _whose(row: Result) -> str:
-    return row["group"] or said.attribute(row["subset"])
+    return said.over(row) if row["group"] else said.attribute(row["subset"])
 
 
 # Ratings
@@ -218,7 +223,7 @@ def perception_standing(part: pl.DataFrame) -> Table | None:
         return None
     printed = _printed(column)
     body = [
-        [*names(part, row["model"], f"{CONVENTIONAL[row['metric'].partition('.')[2]]}", _whose(row)),
+        [*names(part, row["model"], _what(row), _whose(row)),
          _cell(row, strong=True), Cell(f"{value:.2f}".replace("-", said.MINUS))]
         for row in conventional(part)
         if (value := printed.get(_key(row))) is not None
