@@ -95,6 +95,16 @@ def test_the_mean_is_over_concepts_and_the_spread_beside_what_chance_gives(resul
     assert expected["low"] < expected["value"] < expected["high"] < np.mean(np.abs(gaps))
 
 
+def test_one_gap_among_many_concepts_is_shown_however_few_the_draws(object_world: Callable[..., ScoreMatrix]):
+    """A hundred shuffles cannot show one gap of thirty: the smallest p would be 30/101. So it gets more of them."""
+    names = ("tie", *(f"thing {k}" for k in range(29)))
+    gap = one(
+        measure(object_world(600, names, worse=WORSE), draws=100), "ap_gap_matched", group=PAIR, concept="tie"
+    )
+    assert gap["p_value"] <= 0.05
+    assert "p 0.0013 before" in gap["note"]  # 1 / (1 + 1.25 × 30 / 0.05)
+
+
 def test_what_few_pictures_show_has_a_value_but_no_test(object_world: Callable[..., ScoreMatrix]):
     rare = {("man", "tie"): 0.015, ("woman", "tie"): 0.3, ("man", "dog"): 0.0, ("woman", "chair"): 1.0}
     found = measure(object_world(200, rare=rare, seed=3))

@@ -70,7 +70,9 @@ def colour(first: float, second: float) -> float:
 
 
 def _gaps(results: pl.DataFrame) -> dict[Key, pl.DataFrame]:
-    rows = results.filter((pl.col("metric") == "disparity.ap_gap") & pl.col("value").is_not_null())
+    """Every model's published gaps on every data set, as far as enough images show a concept to test it."""
+    tested = pl.col("value").is_not_null() & pl.col("p_value").is_not_null()
+    rows = results.filter((pl.col("metric") == "disparity.ap_gap") & tested)
     return {
         (str(model), str(dataset)): part
         for (model, dataset), part in rows.group_by(["model", "dataset"], maintain_order=True)

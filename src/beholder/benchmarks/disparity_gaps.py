@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,8 @@ from beholder.results import Row
 AP, COUNT = "average precision", "concepts"
 ALPHA = 0.05
 NONE = Interval(np.nan, np.nan)
+RARE, FINE = 10, 1.25
+"""Concepts that fewer shuffles match than this get more, up to so many times what correction needs."""
 ROUNDING = 1e-5
 """Draws are float32: intervals narrower than this are rounding."""
 
@@ -42,6 +45,8 @@ class Gaps:
     """Gaps when labels are shuffled."""
     null_ranges: Cells
     """Highest group less lowest when labels are shuffled, at matched prevalence; of more than two groups."""
+    more: Mapping[int, Precision] = field(default_factory=dict)
+    """Further shuffled gaps of single concepts, by column: pairs × shuffles."""
 
     def gap(self, pair: Pair, *, matched: bool) -> Cells:
         """First less second, as it stands; matched: what the counts alone give is taken off."""
@@ -72,12 +77,14 @@ class Gaps:
     def p_values(self, pair: Pair, *, matched: bool) -> Cells:
         """Of every concept that enough images show, before correction."""
         values = self.found.matched if matched else self.found.raw
-        gaps = values[pair.first] - values[pair.second]
-        null = (self.null.matched if matched else self.null.raw)[self._place(pair)]
-        return np.array([
-            shuffle_p_value(float(gaps[j]), null[j]) if enough else np.nan
-            for j, enough in enumerate(self.enough(pair))
-        ])  # fmt: skip
+        gaps, place = values[pair.first] - values[pair.second], self._place(pair)
+        p_values = np.full(len(gaps), np.nan)
+        for column in np.flatnonzero(self.enough(pair)).tolist():
+            null = [(self.null.matched if matched else self.null.raw)[place, column]]
+            if column in self.more:
+                null.append((self.more[column].matched if matched else self.more[column].raw)[place])
+            p_values[column] = shuffle_p_value(float(gaps[column]), np.concatenate(null))
+        return p_values
 
     def _place(self, pair: Pair) -> int:
         return self.seen.pairs.index(pair)
@@ -97,13 +104,35 @@ def spread(draws: npt.NDArray[Any], value: float) -> Interval:
 
 
 def find_gaps(seen: Seen, options: MeasureOptions) -> Gaps:
-    """Measure, resample and shuffle; as many shuffles as draws."""
+    """Measure, resample and shuffle; as many shuffles as draws, more where correction needs them."""
     found = measured(seen.scores, seen.present, seen.sets)
     draws = resampled(seen.scores, seen.present, seen.sets, seen.resampler(options))
-    own, rest = shuffled(seen.scores, seen.present, seen.codes, options.rng(), options.draws)
+    rng = options.rng()
+    own, rest = shuffled(seen.scores, seen.present, seen.codes, rng, options.draws)
     with np.errstate(all="ignore"):
         ranges = own.matched.max(axis=0) - own.matched.min(axis=0)
-    return Gaps(seen, found, draws, Precision(own.raw - rest.raw, own.matched - rest.matched), ranges)
+    gaps = Gaps(seen, found, draws, Precision(own.raw - rest.raw, own.matched - rest.matched), ranges)
+    return replace(gaps, more=_more_shuffles(gaps, rng))
+
+
+def _more_shuffles(gaps: Gaps, rng: np.random.Generator) -> dict[int, Precision]:
+    """More shuffles of the concepts that few shuffles match, where the smallest p possible could not be shown.
+
+    The smallest p is one over the shuffles; after correction over C concepts, s of them at it come to C / s times that.
+    """
+    seen, draws, concepts = gaps.seen, gaps.draws.raw.shape[-1], len(gaps.seen.concepts)
+    p_values = [gaps.p_values(pair, matched=matched) for pair in seen.pairs for matched in (True, False)]
+    small = np.flatnonzero((np.array(p_values) <= RARE / (1 + draws)).any(axis=0))
+    if not len(small) or concepts <= len(small) * ALPHA * (1 + draws):
+        return {}
+    further = max(0, math.ceil(FINE * concepts / ALPHA) - draws)
+    if not further:
+        return {}
+    own, rest = shuffled(seen.scores[:, small], seen.present[:, small], seen.codes, rng, further)
+    return {
+        int(column): Precision(own.raw[:, k] - rest.raw[:, k], own.matched[:, k] - rest.matched[:, k])
+        for k, column in enumerate(small)
+    }
 
 
 def gap_rows(gaps: Gaps) -> Iterator[Row]:

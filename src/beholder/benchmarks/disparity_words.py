@@ -43,12 +43,18 @@ def word_rows(seen: Seen, vectors: Path, gap_rows: Iterable[Row]) -> Iterator[Ro
 
 
 def _gaps_of(rows: list[Row], gap: str, pair: str) -> dict[str, float]:
+    """The gaps of the concepts that enough images show to test them: the others' signs are noise."""
+    mine = [row for row in rows if row.group == pair and row.value is not None and np.isfinite(row.value)]
+    tested = {
+        row.concept
+        for row in mine
+        if row.metric == "disparity.ap_gap" and row.p_value is not None and np.isfinite(row.p_value)
+    }
     return {
         row.concept: row.value
-        for row in rows
-        if row.metric == f"disparity.{gap}" and row.group == pair and row.concept is not None
-        and row.value is not None and np.isfinite(row.value)
-    }  # fmt: skip
+        for row in mine
+        if row.metric == f"disparity.{gap}" and row.concept in tested and row.value is not None
+    }  # type: ignore[misc]
 
 
 def _agreement_rows(
