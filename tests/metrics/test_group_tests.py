@@ -15,6 +15,7 @@ from beholder.metrics.group_tests import (
     welch,
     welch_anova,
     welch_t,
+    widest_pair_quantile,
 )
 
 GROUPS = ["a", "b", "c"]
@@ -189,3 +190,11 @@ def test_repeated_measures_anova_equals_a_two_way_table(ratings):
 def test_a_group_of_one_gives_no_test_rather_than_a_wrong_one():
     values = np.array([[0.1], [0.2], [0.9]])
     assert np.isnan(welch(group_moments(values, np.array(["a", "a", "b"]), ["a", "b"])).p_value).all()
+
+
+def test_the_widest_pair_is_allowed_to_be_the_widest():
+    """Seven equal groups: with Tukey's quantile the widest pair is called different as seldom as promised."""
+    means = np.random.default_rng(4).standard_normal((20_000, 7))
+    share = (np.ptp(means, axis=1) > widest_pair_quantile(7) * np.sqrt(2)).mean()
+    assert share == pytest.approx(0.05, abs=0.006)
+    assert widest_pair_quantile(2) == pytest.approx(stats.norm.ppf(0.975), abs=1e-4)

@@ -83,7 +83,7 @@ LIMITATIONS = (
     "A model that matches pictures with texts cannot be asked: its numbers are shares of belief on a statement "
     "against its denial, a variant of ours and not the published measure.",
     "Race, gender, age and skin tone are perceived labels, of annotators or of a classifier.",
-    "The named pair is the widest of several: its interval is for that pair and does not allow for the choice.",
+    "The named pair is the widest of several: its interval allows for the choice (Tukey) and is wider for it.",
 )
 
 

@@ -29,6 +29,7 @@ from beholder.metrics.group_tests import (
     omega_squared,
     omega_squared_interval,
     repeated_measures_anova,
+    widest_pair_quantile,
 )
 from beholder.metrics.multiplicity import benjamini_hochberg, holm
 from beholder.prompts.gras import VALENCES
@@ -135,11 +136,12 @@ def _attribute_rows(compared: list[Compared]) -> Iterator[Row]:
 
 
 def _gap_rows(answers: Answers, compared: Compared, averaged: Compared) -> Iterator[Row]:
-    """For every trait, all wordings together: the largest gap, between whom, with its interval."""
+    """For every trait, all wordings together: the largest gap, between whom, its interval allowing for the choice."""
     means, error = averaged.moments.mean, averaged.moments.variance / averaged.moments.size
     tops, bottoms, columns = means.argmax(axis=0), means.argmin(axis=0), np.arange(means.shape[1])
     gaps = means[tops, columns] - means[bottoms, columns]
-    margins = NORMAL * np.sqrt(error[tops, columns] + error[bottoms, columns])
+    reach = widest_pair_quantile(len(compared.groups))
+    margins = reach * np.sqrt(error[tops, columns] + error[bottoms, columns])
     adjusted, wording = compared.adjusted, wording_share(compared)
     note = "mean over the wordings; p: Simes over wordings, Benjamini–Hochberg over traits"
     for column, trait in enumerate(answers.traits):

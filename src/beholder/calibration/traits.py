@@ -23,7 +23,7 @@ WORLD = 88
 """Seed of the world's prompts and wordings, which stay as they are."""
 DELTA = 0.05
 GROUPS = {"gender": 2, "race": 7, "age": 5, "skin_tone": 10}
-WIDEST = "the interval is for the widest pair and does not allow for its choice among several"
+WIDEST = "it allows for the choice among all pairs, more than one pair that stands out needs"
 
 
 def trait_experiments() -> Iterator[Experiment]:
@@ -68,7 +68,7 @@ def _gap(attribute: str, n: int, gap: float, share: float) -> Experiment:
     )
     groups = GROUPS[attribute]
     setting = f"{groups} groups of {n}, gap {100 * gap:g} points"
-    chosen = WIDEST if groups > 2 else ""
+    chosen = WIDEST if groups > 2 and gap else ""
     trials = [Trial("gras.largest_gap", setting, n, high - low, effect=gap, exception=chosen)]
     if not gap:
         trials.append(Trial("gras.largest_gap", setting, n, 0.0, family=True, kind="any trait"))

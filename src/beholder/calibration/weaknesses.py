@@ -69,15 +69,6 @@ def _absolute_gaps(found: Found) -> Iterator[Weakness]:
             "shrinks with images and grows with groups: read it beside its interval and p, never alone.",
             all(each.bias > 3 * each.bias_error for each in alike),
         )  # fmt: skip
-    for each in found.where("gras.largest_gap", setting="7 groups"):
-        if each.trial.effect == 0:
-            yield Weakness(
-                "gras.largest_gap", "The interval of the widest pair does not allow for its choice",
-                f"Of seven groups without any difference it leaves out 0 in {100 * (1 - each.coverage.value):.0f} of "
-                "100 worlds where 5 were promised; the corrected p-value does allow for it "
-                f"({100 * each.called.value:.1f} false alarms in 100).",
-                each.coverage.value < 0.93,
-            )  # fmt: skip
 
 
 def _prevalence(found: Found) -> Iterator[Weakness]:

@@ -7,11 +7,12 @@ images. Missing cells (NaN) count for nothing.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy import special
+from scipy import special, stats
 from scipy.optimize import elementwise
 
 Array = npt.NDArray[np.float64]
@@ -141,6 +142,19 @@ def welch_anova(moments: Moments) -> GroupTest:
 def welch(moments: Moments) -> GroupTest:
     """Welch's t for two groups, Welch's F for more."""
     return welch_t(moments) if len(moments.groups) == 2 else welch_anova(moments)
+
+
+@cache
+def widest_pair_quantile(groups: int, level: float = 0.95) -> float:
+    """How many standard errors the widest of all pairs may lie apart by chance (Tukey); 1.96 for two groups.
+
+    A pair that was chosen because it is the widest needs an interval that allows for the choice: with 1.96 the
+    interval of the widest of seven equal groups leaves 0 out in 44 of 100 cases.
+
+    >>> round(widest_pair_quantile(2), 2), round(widest_pair_quantile(7), 2)
+    (1.96, 2.95)
+    """
+    return float(stats.studentized_range.ppf(level, groups, 1e5) / np.sqrt(2))
 
 
 def omega_squared(moments: Moments) -> Array:
