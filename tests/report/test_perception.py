@@ -89,7 +89,7 @@ def test_an_interaction_is_told_the_right_way_round(matched):
     text, shown = said(matched)["interaction"]
     assert shown
     assert "Smiling does not do the same for everyone" in text
-    assert "less for gender man than for woman" in text
+    assert "less for man than for woman" in text
 
 
 def test_photographs_have_gaps_and_not_effects(faces, matched):

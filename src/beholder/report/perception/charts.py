@@ -93,7 +93,7 @@ def _effects(mine: pl.DataFrame) -> Iterator[Figure]:
         return
     rows = [
         {
-            "contrast": f"{said.attribute(row['subset'])}: {said.over(row)}",
+            "contrast": said.change(row),
             "dimension": said.dimension(row["concept"]),
             "shown": int(reading.shown(row)), "p_value": row["p_value"], **_printed(row),
         }

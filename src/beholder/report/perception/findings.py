@@ -93,14 +93,14 @@ def _interactions(part: pl.DataFrame) -> Iterator[Finding]:
         )
         return
     row = clear[0]
-    varied, _, grouped = row["subset"].partition(" × ")
+    varied = row["subset"].partition(" × ")[0]
     first, second = said.pair(row)
     headline = f"{said.attribute(varied).capitalize()} does not do the same for everyone"
     more = "more" if row["value"] > 0 else "less"
     size = said.number({**row, "value": abs(row["value"])})
     sentence = (
         f"Over its whole range it moves {said.dimension(row['concept'])} by {size} "
-        f"{more} for {said.attribute(grouped)} {first} than for {second} ({said.bounds(row)}, {said.unit(row)}); "
+        f"{more} for {first} than for {second} ({said.bounds(row)}, {said.unit(row)}); "
         f"{len(clear)} of {len(found)} such differences are shown after correction."
     )
     yield finding(row, "interaction", headline, sentence, shown=True)

@@ -138,7 +138,7 @@ def stacked(rows: Rows) -> Layers:
     bars = chart(rows).mark_bar(aria=False).encode(
         y=alt.Y("dimension:N", title=None, sort=order(rows, "dimension"), axis=alt.Axis(labelLimit=140)),
         x=alt.X("value:Q", title="per cent of the spread", stack=True, axis=_axis()),
-        color=alt.Color("attribute:N", sort=names, scale=scale, legend=alt.Legend(columns=legend_columns(names))),
+        color=alt.Color("attribute:N", sort=names, scale=scale, legend=alt.Legend(columns=2)),
         order="place:Q",
         tooltip=["dimension:N", "attribute:N", alt.Tooltip("value:Q", format=".1f")],
     )  # fmt: skip

@@ -53,5 +53,5 @@ def _cells(row: Result) -> list[Cell]:
         Cell(said.dimension(row["concept"])),
         Cell(planted),
         Cell(said.signed(row), said.bounds(row), strong=planted != NOTHING),
-        Cell("as planted" if found == planted else f"not: {found}"),
+        Cell("as planted" if found == planted else "yet shown" if planted == NOTHING else "not shown"),
     ]

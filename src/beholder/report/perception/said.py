@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from beholder.benchmarks.perception_scores import GROUPED
 from beholder.prompts.perception import DIMENSIONS
 from beholder.report.gras.said import MINUS, p_value
 from beholder.report.numbers import ABSENT, Result, has_interval
@@ -11,6 +12,7 @@ __all__ = [
     "MINUS",
     "attribute",
     "bounds",
+    "change",
     "dimension",
     "group",
     "number",
@@ -85,14 +87,19 @@ def group(name: str | None, of: str = "") -> str:
     ('MST 2 woman', 'MST 9', '4', 'Black Female')
     """
     name = name or ""
-    tone = name.split(" ")[0].isdecimal() and (" " in name or of == "skin_tone")
+    tone = name.split(" ")[0].isdecimal() and (" " in name or of.endswith("skin_tone"))
     return f"MST {name}" if tone else name
 
 
 def pair(row: Result) -> tuple[str, str]:
     """The two sides of `first over second`."""
     first, _, second = str(row["group"]).partition(" over ")
-    return group(first, row["subset"]), group(second, row["subset"])
+    return group(first, row["subset"] or ""), group(second, row["subset"] or "")
+
+
+def change(row: Result) -> str:
+    """What was changed: groups by their names, levels with their attribute (`smiling: 4 over 0`)."""
+    return over(row) if row["subset"] in GROUPED else f"{attribute(row['subset'])}: {over(row)}"
 
 
 def over(row: Result) -> str:

@@ -114,7 +114,7 @@ def _effect_table(part: pl.DataFrame) -> Iterator[Table]:
     beside = {tuple(row[name] for name in key): row for row in absolute.to_dicts()}
     body = []
     for row in effects.to_dicts():
-        where = [f"{said.attribute(row['subset'])}: {said.over(row)}", said.dimension(row["concept"])]
+        where = [said.change(row), said.dimension(row["concept"])]
         cells = [_cell(row, strong=reading.shown(row)), Cell(said.p_value(row["p_value"]))]
         body.append(
             [*names(part, row["model"], *where), *cells, _cell(beside.get(tuple(row[name] for name in key)))]
