@@ -168,3 +168,10 @@ def test_every_metric_of_the_printed_cells_is_one_of_ours():
         metric.removesuffix(".p_value") for metric in printed_cells(result_tables=True)["metric"].unique()
     }
     assert {metric for metric in printed if not metric.endswith(".count")} <= known
+
+
+def test_a_difference_that_the_tables_explain_says_so():
+    row = Row("apa.bias_ratio", 0.5, 636, "ratio", subset="politicians", low=0.4, high=0.6)
+    found = cell(ledger(run_of(row)), model="ViT-B/32", metric="apa.bias_ratio", subset="politicians")
+    assert found["verdict"] == DIFFERS
+    assert "over eight prompts, ours over nine" in str(found["reason"])

@@ -187,12 +187,28 @@ def judged(joined: pl.DataFrame) -> pl.DataFrame:
     )  # fmt: skip
     cells = joined.with_columns(verdict=verdict)
     said = (
-        pl.when(pl.col("verdict") == CANNOT_BE)
-        .then(impossible)
-        .when(pl.col("value").is_not_null())
-        .then(partial)
-    )
+        pl.when(pl.col("verdict") == CANNOT_BE).then(impossible)
+        .when(pl.col("verdict") == DIFFERS).then(_explained(joined))
+        .when(pl.col("value").is_not_null()).then(partial)
+    )  # fmt: skip
     return cells.with_columns(reason=said)
+
+
+def _explained(cells: pl.DataFrame) -> pl.Series:
+    """What may make a run differ, where the tables themselves give a hint."""
+    eight = {model for model, _ in over_one()}
+    said: list[str | None] = []
+    for row in cells.select("metric", "model", "origin").iter_rows(named=True):
+        shares = row["metric"] in ("apa.occupation_probability", "apa.bias_ratio") and row["model"] in eight
+        exchanged = row["metric"].startswith("pfi.identity_given")
+        hint = (
+            "the printed shares of this model look taken over eight prompts, ours over nine"
+            if shares
+            else None
+        )
+        hint = "Text and Image look exchanged in this table: see the other direction" if exchanged else hint
+        said.append(hint if row["origin"] == RUN else None)
+    return pl.Series(said, dtype=pl.String)
 
 
 def _tolerance(cells: pl.DataFrame) -> pl.Series:
