@@ -355,6 +355,18 @@ def test_brightness_maps_show_where_one_group_is_brighter():
     assert signs[None] == pytest.approx(np.mean([value for place, value in signs.items() if place]))
 
 
+def test_narrowing_is_the_ratio_of_the_group_means_spreads(faces, results):
+    judged = read_judged(faces, DIMENSIONS)
+    labels = (faces.images["race"] + " " + faces.images["gender"]).to_numpy()
+    spread = {}
+    for name, scores in (("before", judged.cosine), ("after", judged.delta)):
+        mean = judged.by_dimension(scores).mean(axis=1)
+        spread[name] = np.std([mean[labels == label].mean() for label in np.unique(labels)])
+    row = one(results, "narrowing", concept="groups")
+    assert row["value"] == pytest.approx(spread["after"] / spread["before"])
+    assert row["low"] < row["high"]
+
+
 # Ratings and own dimensions
 
 

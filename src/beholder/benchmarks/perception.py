@@ -124,7 +124,7 @@ def _measure(
     yield from trajectory_rows(judged, options)
     yield from separation_rows(judged, options)
     yield from confound_rows(judged)
-    yield from neutral_rows(judged)
+    yield from neutral_rows(judged, options)
     yield from variance_rows(judged)
     if judged.designed:
         yield from effect_rows(judged, options)

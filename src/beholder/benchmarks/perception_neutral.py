@@ -6,10 +6,14 @@ from collections.abc import Iterator
 from itertools import combinations
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 from scipy import stats
 
+from beholder.benchmarks.benchmark import MeasureOptions
+from beholder.benchmarks.perception_bias import MOST_DRAWS
 from beholder.benchmarks.perception_scores import EVERYONE, SEED, Array, Groups, Judged, finest
+from beholder.metrics.bootstrap import Resampler, percentile_interval
 from beholder.metrics.multiplicity import holm
 from beholder.results import Row
 
@@ -19,7 +23,7 @@ DENSITIES = ("neutral", "cosine", "delta_cosine")
 STATISTIC, CORRELATION, RATIO = "statistic", "correlation", "ratio"
 
 
-def neutral_rows(judged: Judged) -> Iterator[Row]:
+def neutral_rows(judged: Judged, options: MeasureOptions) -> Iterator[Row]:
     """Tests between groups, the densities, and how far Δ brings the groups together."""
     groups = finest(judged.images)
     mean = {name: values.mean(axis=1) for name, values in (
@@ -30,7 +34,7 @@ def neutral_rows(judged: Judged) -> Iterator[Row]:
     yield from _correlation_rows(judged)
     if groups.attribute != EVERYONE and len(groups.names) > 1:
         yield from _test_rows(judged, groups)
-        yield from _narrowing_rows(groups, quantities)
+        yield from _narrowing_rows(judged, groups, quantities, options)
 
 
 def _test_rows(judged: Judged, groups: Groups) -> Iterator[Row]:
@@ -90,26 +94,37 @@ def _density_rows(judged: Judged, groups: Groups, quantities: dict[str, Array]) 
                 yield row._replace(template=f"{place:.5f}")
 
 
-def _narrowing_rows(groups: Groups, quantities: dict[str, Array]) -> Iterator[Row]:
+def _narrowing_rows(
+    judged: Judged, groups: Groups, quantities: dict[str, Array], options: MeasureOptions
+) -> Iterator[Row]:
     """Spread of the group means after Δ over before: below 1, taking the neutral prompt away brings groups together."""
     inside = groups.codes >= 0
-    spreads = {}
+    resampler = Resampler(judged.clusters[inside], options.rng(), min(options.draws, MOST_DRAWS))
+    once = np.ones((1, int(inside.sum())))
+    found = {}
     for name in ("cosine", "delta_cosine"):
-        means = [quantities[name][groups.mask(group)].mean() for group in groups.names]
-        spreads[name] = {"groups": float(np.std(means)), "images": float(np.std(quantities[name][inside]))}
-    for what in ("groups", "images"):
-        before, after = spreads["cosine"][what], spreads["delta_cosine"][what]
-        value = after / before if before > 0 else None
-        note = f"standard deviation of {'the group means' if what == 'groups' else 'all images'}, after Δ over before"
-        yield Row(
-            "perception.narrowing",
-            value,
-            int(inside.sum()),
-            RATIO,
-            subset=groups.attribute,
-            concept=what,
-            note=note,
-        )
+        values, codes = quantities[name][inside], groups.codes[inside]
+        drawn = [
+            _spreads(weights, values, codes, len(groups.names)) for weights in (once, *resampler.weights())
+        ]
+        found[name] = np.concatenate(drawn)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratios = found["delta_cosine"] / found["cosine"]
+    for place, (what, whose) in enumerate((("groups", "the group means"), ("images", "all images"))):
+        low, high = percentile_interval(ratios[1:, place])
+        value, note = float(ratios[0, place]), f"standard deviation of {whose}, after Δ over before"
+        row = Row("perception.narrowing", value, int(inside.sum()), RATIO, low=low, high=high, note=note)
+        yield row._replace(subset=groups.attribute, concept=what)
+
+
+def _spreads(weights: Array, values: Array, codes: npt.NDArray[np.int_], count: int) -> Array:
+    """Standard deviation of the group means, and of the images, in every draw."""
+    belongs = (codes[:, None] == np.arange(count)).astype(np.float64)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        means = (weights @ (belongs * values[:, None])) / (weights @ belongs)
+    size = weights.sum(axis=1)
+    mean = weights @ values / size
+    return np.stack([means.std(axis=1), np.sqrt(weights @ values**2 / size - mean**2)], axis=1)
 
 
 def _correlation_rows(judged: Judged) -> Iterator[Row]:

@@ -176,6 +176,20 @@ def _ranking(part: pl.DataFrame) -> Iterator[Finding]:
         yield finding(most, "ranking", headline, sentence, shown=True)
 
 
+def _neutral(part: pl.DataFrame) -> Iterator[Finding]:
+    """Whether taking the neutral prompt away brings the groups together or sets them apart."""
+    for row in reading.rows(part, "narrowing").filter(pl.col("concept") == "groups").to_dicts():
+        if not excludes(row, 1.0):
+            continue
+        way = "apart" if row["value"] > 1 else "together"
+        headline = f"Taking the neutral prompt away {'sets' if way == 'apart' else 'brings'} the groups {way}"
+        sentence = (
+            f"The groups' mean scores lie {said.number(row)} times as far apart ({said.bounds(row)}) once each image's "
+            "score of the neutral prompt is subtracted."
+        )
+        yield finding(row, "neutral", headline, sentence, shown=True)
+
+
 def _times(skew: float) -> str:
     return f"{2.718281828459045**skew:.2f} times"
 
@@ -204,4 +218,4 @@ def _departure(part: pl.DataFrame) -> str:
     return f" It departs most at {where}: {abs(row['value']):.2f} standard deviations {way} people's ratings."
 
 
-FINDERS = (_variant, _effects, _interactions, _gaps, _markedness, _ranking, _ratings)
+FINDERS = (_variant, _effects, _interactions, _gaps, _markedness, _ranking, _neutral, _ratings)
