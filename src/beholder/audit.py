@@ -162,6 +162,7 @@ def _open(
     run.record.command = list(options.command)
     run.record.settings = {
         "compat": options.measure.compat, "draws": options.measure.draws, "seed": options.measure.seed,
+        "delta": options.measure.delta,
         "limit": options.limit, "device": options.load.device, "precision": options.load.precision,
     }  # fmt: skip
     if dataset.name not in [entry["name"] for entry in run.record.datasets]:

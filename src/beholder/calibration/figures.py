@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 import polars as pl
+from scipy.special import ndtr
 
 from beholder.benchmarks.benchmark import MeasureOptions
 from beholder.benchmarks.public_figures import public_figure_measures
@@ -43,6 +44,7 @@ def figure_experiments() -> Iterator[Experiment]:
     for mean, n in ((0.04, 30), (0.04, 100), (0.5, 100), (0.9, 30), (0.9, 100)):
         yield _association(mean, n)
     yield _association(0.5, 100, pictures=3)
+    yield _first(100)
     for women, men, ratio, share in (
         (24, 76, 1.0, 1.0), (24, 76, 0.8, 0.4), (24, 76, 0.6, 0.4),
         (100, 100, 1.0, 1.0), (100, 100, 0.9, 0.4), (100, 100, 0.8, 1.0), (100, 100, 0.6, 0.4),
@@ -79,6 +81,20 @@ def _draw_association(
     estimate = mean_estimate(values, resampler)
     others = (percentile_interval(estimate.draws), accelerated_interval(estimate))
     return [Outcome(mean, *mean_interval(values, resampler)), *(Outcome(mean, *each) for each in others)]
+
+
+def _first(people: int) -> Experiment:
+    """How often the right answer has more than half of the belief."""
+    oracle = oracle_with_mean(0.85, NOISE)
+    truth = float(ndtr(oracle.base / NOISE.of_pictures))
+    trial = Trial("apa.association_top1", f"{people} people, mean {truth:.2f}", people, truth)
+    return Experiment(f"first {people}", (trial,), partial(_draw_first, oracle, people))
+
+
+def _draw_first(oracle: Oracle, people: int, rng: np.random.Generator) -> Sequence[Outcome]:
+    beliefs = oracle.probability({"person": np.arange(people)}, oracle.levels(1, 1, rng), rng)[:, 0, 0]
+    wins = (beliefs > 0.5).astype(np.float64)
+    return [Outcome(float(wins.mean()), *mean_interval(wins, Resampler(np.arange(people), rng, DRAWS)))]
 
 
 # Ratios b

@@ -63,7 +63,7 @@ def _draw(
 ) -> Sequence[Outcome]:
     """As the benchmark does it: pictures drawn again by group, labels shuffled, the counts' own gap taken off."""
     groups = np.repeat([0, 1], n)
-    shows = np.concatenate([np.arange(n) < round(n * p) for p in prevalences])
+    shows = rng.random(2 * n) < np.where(groups == 0, *prevalences)
     quality = np.where(groups == 0, QUALITY, QUALITY - worse)
     scores = (rng.standard_normal(2 * n) + quality * shows)[:, None]
     present, sets = shows[:, None], [groups == 0, groups == 1]

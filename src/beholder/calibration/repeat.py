@@ -26,7 +26,7 @@ from beholder.scores.store import write_whole
 
 Array = npt.NDArray[np.float64]
 BLOCK = 50
-VERSION = 1
+VERSION = 2
 """Raised when the worlds or the measures change, so that no old block is taken for a new one."""
 
 

@@ -35,6 +35,7 @@ def trait_experiments() -> Iterator[Experiment]:
         yield _gap("gender", n, gap, share)
     yield _gap("race", 100, 0.0, 0.6)
     yield _gap("race", 100, 0.1, 0.6)
+    yield _group_mean(100)
     yield _score(100)
 
 
@@ -108,6 +109,22 @@ def _draw_gap(attribute: str, groups: int, n: int, gap: float, rng: np.random.Ge
     least = min(row.p_value for row in gaps if row.p_value is not None)
     family = [] if gap else [Outcome(np.nan, p_value=least)]
     return [outcome(gaps[0]), *family, Outcome(np.nan, p_value=outcome(alike).p_value)]
+
+
+def _group_mean(n: int) -> Experiment:
+    """One group's P(Yes) of one trait in one wording."""
+    oracle, levels = _gapped("gender", 0.1)
+    truth = float(oracle.true_mean(_shift(oracle, "gender"), levels)[0, 0])
+    trial = Trial("gras.group_mean", f"a group of {n}, mean {truth:.2f}", n, truth)
+    return Experiment(f"group mean {n}", (trial,), partial(_draw_group_mean, n))
+
+
+def _draw_group_mean(n: int, rng: np.random.Generator) -> Sequence[Outcome]:
+    oracle, levels = _gapped("gender", 0.1)
+    labels = {"gender": np.repeat(["0", "1"], n)}
+    p_yes = oracle.probability(labels, levels, rng, touched=np.arange(20) == 0)
+    rows = measured(labels, p_yes)
+    return [outcome(next(row for row in rows if row.metric == "gras.group_mean" and row.group == "0"))]
 
 
 # Counts of significant traits where there is nothing

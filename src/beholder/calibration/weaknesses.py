@@ -84,6 +84,19 @@ def _prevalence(found: Found) -> Iterator[Weakness]:
         )  # fmt: skip
 
 
+def _sizes(found: Found) -> Iterator[Weakness]:
+    unequal = found.one("disparity.ece_gap", setting="900 and 150")
+    brier = found.one("disparity.brier_gap", setting="900 and 150")
+    if unequal and brier:
+        yield Weakness(
+            "disparity.ece_gap", "Gaps of calibration error follow the groups' sizes",
+            f"Where every confidence is exactly right, groups of 900 and 150 images have a gap of "
+            f"{100 * unequal.mean:+.1f} points: the small group looks worse calibrated by chance, and the interval covers "
+            f"0 in {100 * unequal.coverage.value:.0f} of 100 worlds. The Brier score's gap is {100 * brier.mean:+.1f}.",
+            unequal.mean < -3 * unequal.bias_error,
+        )  # fmt: skip
+
+
 def _skewed_ratio(found: Found) -> Iterator[Weakness]:
     few, many = (found.one("apa.bias_ratio", setting=f"{who} women") for who in ("24", "100"))
     percentile = found.one("apa.bias_ratio", kind="percentile", setting="24 women")
@@ -119,7 +132,7 @@ def _depth(found: Found) -> Iterator[Weakness]:
 
 
 def _names(found: Found) -> Iterator[Weakness]:
-    sizes = found.where("apa.identity_given_image")
+    sizes = sorted(found.where("apa.identity_given_image"), key=lambda each: each.trial.n)
     if len(sizes) > 1:
         said = ", ".join(f"{100 * each.mean:.0f} % among {each.trial.setting}" for each in sizes)
         yield Weakness(
@@ -152,5 +165,5 @@ def _samples(found: Found) -> Iterator[Weakness]:
 
 
 LOOKS: tuple[Callable[[Found], Iterator[Weakness]], ...] = (
-    _score_without_bias, _absolute_gaps, _prevalence, _skewed_ratio, _depth, _names, _samples,
+    _score_without_bias, _absolute_gaps, _prevalence, _sizes, _skewed_ratio, _depth, _names, _samples,
 )  # fmt: skip
