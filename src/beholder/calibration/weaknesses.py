@@ -92,7 +92,7 @@ def _sizes(found: Found) -> Iterator[Weakness]:
             "disparity.ece_gap", "Gaps of calibration error follow the groups' sizes",
             f"Where every confidence is exactly right, groups of 900 and 150 images have a gap of "
             f"{100 * unequal.mean:+.1f} points: the small group looks worse calibrated by chance, and the interval "
-            f"covers 0 in {100 * unequal.coverage.value:.0f} of 100 worlds. The Brier score's gap is {100 * brier.mean:+.1f}.",
+            f"covers 0 in {100 * unequal.coverage.value:.0f} of 100 worlds. Brier's gap is {100 * brier.mean:+.1f}.",
             unequal.mean < -3 * unequal.bias_error,
         )  # fmt: skip
 
