@@ -93,7 +93,7 @@ def test_a_gap_of_prevalence_is_told_apart(run: Run):
 def test_calibration_is_told_or_its_absence_explained(run: Run, object_world: Callable[..., ScoreMatrix]):
     assert "of 4 concepts confidence is off by more" in said(run.results, "calibration")
     absent = said(quiet(object_world, n=300, channel="cosine"), "calibration")
-    assert "no probabilities" in absent
+    assert "is no probability" in absent
     assert "--calibration platt" in absent
 
 

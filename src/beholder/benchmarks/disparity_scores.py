@@ -155,9 +155,8 @@ def read_confidence(seen: Seen, calibration: str, options: MeasureOptions) -> Co
             _cross_fitted(seen, calibration, options), f"{calibration} reading, cross-validated"
         )
     if calibration == AUTO and seen.channel not in PROBABILITIES:
-        return Confidence(
-            None, f"{seen.channel}: no probability; --calibration platt or isotonic reads it as one"
-        )
+        note = f"a {seen.channel} is no probability: --calibration platt or isotonic reads it as one"
+        return Confidence(None, note)
     known = seen.scores[~np.isnan(seen.scores)]
     if known.size and (known.min() < 0 or known.max() > 1):
         raise UsageError(

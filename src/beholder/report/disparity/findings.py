@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import polars as pl
 
+from beholder.benchmarks.disparity_words import FEWEST_CONCEPTS
 from beholder.report import words
 from beholder.report.disparity import reading, said
 from beholder.report.finding import Finding, finding
@@ -126,7 +127,7 @@ def _prevalence(part: pl.DataFrame) -> Iterator[Finding]:
 def _words(part: pl.DataFrame) -> Iterator[Finding]:
     for pair in reading.pairs(part):
         row = reading.one(part, "word_agreement", subset="ap_gap_matched", group=pair)
-        if row is None:
+        if row is None or row["n"] < FEWEST_CONCEPTS:
             continue
         shown = excludes(row, 0.5)
         way = "point where" if row["value"] > 0.5 else "point away from where"
@@ -151,7 +152,7 @@ def _agreement(part: pl.DataFrame) -> Iterator[Finding]:
         )
         sentence = f"{red} point opposite ways; {yellow} have no wide gap on one of them."
         yield finding(row, "agreement", headline, sentence, shown=False)
-    for row in reading.rows(part, "model_agreement").to_dicts():
+    for row in reading.rows(part, "model_agreement").filter(pl.col("n") >= FEWEST_CONCEPTS).to_dicts():
         shown = excludes(row, 0.5)
         headline = f"{percent(row['value'])} of the gaps point the same way as {row['subset']}’s"
         sentence = f"Over {row['n']} concepts, 95 % interval {percent_range(row['low'], row['high'])}; 50 % by chance."
@@ -164,7 +165,7 @@ def _calibration(part: pl.DataFrame) -> Iterator[Finding]:
     absent = errors.filter(pl.col("value").is_null() & pl.col("concept").is_null())
     if absent.height:
         row = absent.row(0, named=True)
-        sentence = f"Its scores rank pictures and are no probabilities ({row['note']})."
+        sentence = f"Its scores only rank pictures; {row['note']}."
         yield finding(row, "calibration", "Calibration was not measured", sentence, shown=False)
     for pair in reading.pairs(part):
         table = reading.rows(part.filter(pl.col("group") == pair), "ece_gap")
