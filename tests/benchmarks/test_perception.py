@@ -15,11 +15,12 @@ from beholder.benchmarks.benchmark import MeasureOptions
 from beholder.benchmarks.perception import PERCEPTION, perception_benchmark
 from beholder.benchmarks.perception_brightness import brightness_rows
 from beholder.benchmarks.perception_design import draw_pairs, matched_sets
-from beholder.benchmarks.perception_scores import read_judged
+from beholder.benchmarks.perception_ranking import ranking_rows
+from beholder.benchmarks.perception_scores import Judged, group_by, read_judged
 from beholder.datasets.dataset import Dataset
 from beholder.errors import DataError
 from beholder.glasshouse.design import design
-from beholder.prompts.perception import DIMENSIONS, Dimension, perception_prompts
+from beholder.prompts.perception import DIMENSIONS, Dimension, all_words, perception_prompts
 from beholder.scores.score_matrix import ScoreMatrix
 
 OPTIONS = MeasureOptions(draws=200, permutations=30)
@@ -158,6 +159,25 @@ def test_a_group_that_never_reaches_the_top_has_no_skew_and_is_left_out_of_the_m
     mean = one(found, "skew", group="Black", concept="mean", template="k=100")
     assert mean["value"] is not None
     assert "left out of the mean" in mean["note"]
+
+
+def test_rankings_without_preference_are_seldom_called_skewed():
+    """The p-value is of the farthest group, so that three groups are no three chances."""
+    alarms = 0
+    for seed in range(60):
+        draw = rng(seed)
+        images = photographs(120).with_columns(
+            race=pl.Series(draw.permutation(RACES * 40)), gender=pl.lit("Male")
+        )
+        cells = draw.normal(0.2, 0.02, (120, len(all_words(DIMENSIONS[:2]))))
+        words = all_words(DIMENSIONS[:2])
+        judged = Judged(images, words, cells, cells, cells[:, 0], DIMENSIONS[:2], "cosine", {})
+        rows = ranking_rows(
+            judged, [group_by(images, ("race",))], MeasureOptions(draws=100, permutations=40, seed=seed)
+        )
+        p_values = [row.p_value for row in rows if row.metric == "perception.skew" and row.concept == "mean"]
+        alarms += min(p_values) <= 0.05
+    assert alarms <= 8  # 3 expected; more than 8 have a chance of 1 in 500
 
 
 def test_one_group_only_is_said_and_nothing_fails():

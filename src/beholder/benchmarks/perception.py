@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import polars as pl
 
 from beholder.benchmarks.benchmark import Benchmark, Matrices, Measure, MeasureOptions, MetricInfo
-from beholder.benchmarks.perception_bias import DEVIATIONS, LOGARITHM, NATS, PER_CENT, bias_rows
+from beholder.benchmarks.perception_bias import DEVIATIONS, PER_CENT, bias_rows
 from beholder.benchmarks.perception_brightness import brightness_rows
 from beholder.benchmarks.perception_curves import (
     confound_rows,
@@ -25,6 +25,7 @@ from beholder.benchmarks.perception_design import (
     variance_rows,
 )
 from beholder.benchmarks.perception_neutral import CORRELATION, RATIO, neutral_rows
+from beholder.benchmarks.perception_ranking import LOGARITHM, NATS
 from beholder.benchmarks.perception_ratings import rating_rows
 from beholder.benchmarks.perception_scores import GROUPED, read_judged
 from beholder.benchmarks.rows import REFUSAL, refusal_rows

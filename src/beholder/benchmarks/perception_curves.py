@@ -13,9 +13,10 @@ import polars as pl
 from scipy import stats
 
 from beholder.benchmarks.benchmark import MeasureOptions
-from beholder.benchmarks.perception_bias import MEAN, pairs
+from beholder.benchmarks.perception_bias import pairs
 from beholder.benchmarks.perception_scores import (
     EVERYONE,
+    MEAN,
     Array,
     Groups,
     Judged,

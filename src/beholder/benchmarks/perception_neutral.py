@@ -11,8 +11,7 @@ import polars as pl
 from scipy import stats
 
 from beholder.benchmarks.benchmark import MeasureOptions
-from beholder.benchmarks.perception_bias import MOST_DRAWS
-from beholder.benchmarks.perception_scores import EVERYONE, SEED, Array, Groups, Judged, finest
+from beholder.benchmarks.perception_scores import EVERYONE, MOST_DRAWS, SEED, Array, Groups, Judged, finest
 from beholder.metrics.bootstrap import Resampler, percentile_interval
 from beholder.metrics.multiplicity import holm
 from beholder.results import Row

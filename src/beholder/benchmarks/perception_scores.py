@@ -24,7 +24,10 @@ ORDERED = ("age", "smiling", "lighting", "pose")
 """Attributes that are numbers."""
 SEED, BLOCK = "seed", "varied"
 """Columns of a design: who is shown, and which attribute its block of pictures varies."""
-EVERYONE = "everyone"
+EVERYONE, MEAN = "everyone", "mean"
+"""The group of all images, and the concept of a mean over the dimensions."""
+MOST_DRAWS = 500
+"""Rankings and effect sizes are resampled at most so often."""
 COSINE, MATCH, P_YES, SCORE = "cosine", "match_logit", "log_p_yes", "score"
 UNITS = {COSINE: "cosine", MATCH: "match logit", P_YES: "P(Yes)", SCORE: "cosine"}
 """What a score is, by the channel it comes from; imported scores are read as cosines."""

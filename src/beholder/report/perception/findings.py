@@ -162,7 +162,7 @@ def _ranking(part: pl.DataFrame) -> Iterator[Finding]:
     for (subset,), mine in table.group_by(["subset"], maintain_order=True):
         top = mine.filter(pl.col("template") == mine["template"][0]).sort("value").to_dicts()
         least, most = top[0], top[-1]
-        clear = [row for row in (most, least) if excludes(row, 0.0)]
+        clear = [row for row in (most, least) if reading.shown(row)]
         if not clear or str(subset) not in ("race", "gender"):
             continue
         k = most["template"].removeprefix("k=")
@@ -177,7 +177,9 @@ def _ranking(part: pl.DataFrame) -> Iterator[Finding]:
 
 
 def _neutral(part: pl.DataFrame) -> Iterator[Finding]:
-    """Whether taking the neutral prompt away brings the groups together or sets them apart."""
+    """Whether taking the neutral prompt away brings groups together or sets them apart, where they differ at all."""
+    if not any(reading.shown(row) for row in reading.rows(part, "gap").to_dicts()):
+        return
     for row in reading.rows(part, "narrowing").filter(pl.col("concept") == "groups").to_dicts():
         if not excludes(row, 1.0):
             continue

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 import polars as pl
 
 from beholder.benchmarks.gras_groups import ALPHA
-from beholder.benchmarks.perception_bias import MEAN
-from beholder.benchmarks.perception_scores import EVERYONE
+from beholder.benchmarks.perception_scores import EVERYONE, MEAN
 from beholder.report.numbers import Result, excludes
 
 PROTECTED = ("race", "skin_tone", "gender", "age")
