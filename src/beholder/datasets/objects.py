@@ -33,6 +33,11 @@ def check_objects(objects: pl.DataFrame, image_ids: pl.Series, where: str) -> No
             f"{where}: {strangers.height} objects are in pictures that the data set does not have, "
             f"the first is {strangers['image_id'][0]!r}."
         )
+    keys = objects.select(pl.col("image_id").hash(1) ^ pl.col("concept").hash(2)).to_series()
+    if (
+        keys.n_unique() == objects.height
+    ):  # far less memory than the rows themselves; equal rows have equal keys
+        return
     twice = objects.filter(objects.select("image_id", "concept").is_duplicated())
     if twice.height:
         raise DataError(f"{where}: {twice['concept'][0]!r} stands twice for image {twice['image_id'][0]!r}.")

@@ -14,7 +14,6 @@ import polars as pl
 
 from beholder.datasets.dataset import Dataset, DatasetSource
 from beholder.datasets.group_words import GroupWords, read_group_words
-from beholder.datasets.objects import objects_in
 from beholder.datasets.settings import Setting, Settings
 from beholder.datasets.steps import Steps, group_counts
 from beholder.datasets.visual_genome_files import (
@@ -107,30 +106,23 @@ def frequent_concepts(
     found: Collected, groups: GroupWords, fewest: int, steps: Steps
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The concepts in enough images of every group, and the images that have one."""
-    table = pl.DataFrame(
-        {"image_id": found.image_ids, "group": found.groups}, schema_overrides={"group": pl.String}
-    )
-    objects = found.objects()
-    counts = objects.join(table, on="image_id").group_by("concept", "group").len()
-    enough = (
-        counts.filter(pl.col("len") >= fewest)
-        .group_by("concept")
-        .len()
-        .filter(pl.col("len") == len(groups.groups))
-    )
+    kept = [
+        concept for concept in found.concepts
+        if all(found.images_with[group, concept] >= fewest for group in groups.groups)
+    ]  # fmt: skip
     steps.note(
-        f"concepts: {enough.height:,} of {objects['concept'].n_unique():,} synsets are in at least {fewest} images of "
-        "every group"
+        f"concepts: {len(kept):,} of {len(found.concepts):,} synsets are in at least {fewest} images of every group"
     )
-    if not enough.height:
+    if not kept:
         raise DataError(
             "No concept of Visual Genome is left after these steps:\n" + "\n".join(steps.notes)
             + f"\nA smaller share of the data may need --set group_images=N below {fewest}."
         )  # fmt: skip
-    objects = objects.join(enough.select("concept"), on="concept", how="semi", maintain_order="left")
+    objects = found.objects(kept)
+    table = pl.DataFrame({"image_id": found.image_ids, "group": found.groups})
     table = table.join(objects.select("image_id"), on="image_id", how="semi", maintain_order="left")
     steps.add("at least one of the concepts is in the image", table.height)
-    return table, objects_in(objects, table["image_id"])
+    return table, objects
 
 
 def count_images(folder: Path) -> int:

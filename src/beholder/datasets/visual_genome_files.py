@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,6 @@ import polars as pl
 
 from beholder.datasets.group_words import GroupWords
 from beholder.datasets.json_stream import JsonRecords
-from beholder.datasets.objects import SCHEMA
 from beholder.datasets.tables import read_text
 
 FOLDERS = ("VG_100K", "VG_100K_2", "images")
@@ -22,6 +22,24 @@ Sizes = Mapping[str, int]
 """Image id and number of pixels."""
 Aliases = Mapping[str, str]
 """A name and the one that stands for it."""
+
+
+CODED: dict[str, pl.DataType] = {
+    "image": pl.UInt32(),
+    "concept": pl.UInt32(),
+    "instances": pl.Int32(),
+    "area": pl.Float32(),
+    "names": pl.List(pl.UInt32()),
+}
+"""Objects with numbers in the place of words: a quarter of the memory."""
+
+
+class _Codes(dict[str, int]):
+    """Words numbered in the order they come."""
+
+    def __missing__(self, word: str) -> int:
+        self[word] = len(self)
+        return self[word]
 
 
 @dataclass
@@ -35,27 +53,49 @@ class Collected:
     groups: list[str] = field(default_factory=list)
     unnamed: int = 0
     """Objects without a synset in the kept images."""
+    images_with: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """How many kept images of a group show a concept."""
+    _concepts: _Codes = field(default_factory=_Codes)
+    _names: _Codes = field(default_factory=_Codes)
     _parts: list[pl.DataFrame] = field(default_factory=list)
-    _rows: list[tuple[str, str, int, float | None, list[str]]] = field(default_factory=list)
+    _rows: list[tuple[int, int, int, float | None, list[int]]] = field(default_factory=list)
 
     def add(self, image_id: str, group: str, found: Mapping[str, _Concept]) -> None:
         """An image with its concepts."""
+        image = len(self.image_ids)
         self.image_ids.append(image_id)
         self.groups.append(group)
-        self._rows += [
-            (image_id, name, concept.instances, concept.area, list(concept.names))
-            for name, concept in found.items()
-        ]
+        for name, concept in found.items():
+            self.images_with[group, name] += 1
+            names = [self._names[word] for word in concept.names]
+            self._rows.append((image, self._concepts[name], concept.instances, concept.area, names))
         if len(self.image_ids) % PART == 0:
             self._pack()
 
-    def objects(self) -> pl.DataFrame:
-        """One row per image and concept."""
+    @property
+    def concepts(self) -> list[str]:
+        """Every concept that was met."""
+        return list(self._concepts)
+
+    def objects(self, kept: Iterable[str]) -> pl.DataFrame:
+        """One row per image and kept concept."""
         self._pack()
-        return pl.concat(self._parts)
+        wanted = pl.Series([self._concepts[name] for name in kept], dtype=pl.UInt32).to_frame("concept")
+        parts = [part.join(wanted, on="concept", how="semi", maintain_order="left") for part in self._parts]
+        coded = pl.concat(parts)
+        words = pl.element().replace_strict(
+            list(self._names.values()), list(self._names), return_dtype=pl.String
+        )
+        return coded.select(
+            pl.Series("image_id", self.image_ids, pl.String).gather(coded["image"]),
+            pl.Series("concept", self.concepts, pl.String).gather(coded["concept"]),
+            "instances",
+            "area",
+            pl.col("names").list.eval(words),
+        )
 
     def _pack(self) -> None:
-        self._parts.append(pl.DataFrame(self._rows, schema=SCHEMA, orient="row"))
+        self._parts.append(pl.DataFrame(self._rows, schema=CODED, orient="row"))
         self._rows = []
 
 
