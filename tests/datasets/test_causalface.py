@@ -69,6 +69,16 @@ def test_missing_files_are_reported_seed_by_seed(tmp_path: Path, imitate_causalf
     assert any("9 smiling variants keep their brightness" in note for note in notes)
 
 
+def test_a_level_that_no_seed_has_is_said_once_and_missing_from_none(
+    tmp_path: Path, imitate_causalface: Callable[..., Path]
+):
+    imitate_causalface(tmp_path, seeds=2)
+    for path in tmp_path.glob("final_picked_lighting/*/*_l_5.png"):
+        path.unlink()
+    assert "lighting: no seed has a file for 5" in load(tmp_path).notes
+    assert not any("lighting, seed" in note for note in load(tmp_path).notes)
+
+
 def test_an_empty_folder_says_what_was_expected(tmp_path: Path):
     with pytest.raises(MissingData, match="final_picked_smiling"):
         load(tmp_path)

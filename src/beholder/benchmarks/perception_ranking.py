@@ -137,10 +137,17 @@ def _skew_draws(ranking: Ranking, k: int, options: MeasureOptions) -> Array:
     for weights in resampler.weights():
         sizes = np.maximum(weights @ belongs, 1e-12)
         even = weights * ((belongs.sum(axis=0) / sizes) @ belongs.T)
-        shares = [top_shares(even[:, row], ranking.codes[row], count, k) for row in ranking.order]
+        tops = [_reaching(even, row, k) for row in ranking.order]
+        shares = [top_shares(even[:, row], ranking.codes[row], count, k) for row in tops]
         found.append(np.stack(shares, axis=1))
     with np.errstate(divide="ignore"):
         return np.asarray(np.log(np.concatenate(found) / ranking.desired))
+
+
+def _reaching(weights: Array, places: npt.NDArray[np.intp], k: int) -> npt.NDArray[np.intp]:
+    """As much of a ranking as every draw needs to reach its top k; mostly a small part."""
+    head = places[: 4 * k]
+    return head if (weights[:, head].sum(axis=1) >= k).all() else places
 
 
 def _skew_p(ranking: Ranking, k: int, value: float, options: MeasureOptions) -> float:

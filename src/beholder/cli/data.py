@@ -46,13 +46,15 @@ def list_command(data: Path = DATA, as_json: bool = AS_JSON) -> None:
 
 def images_here(source: DatasetSource, root: Path | None) -> int:
     """How many of a data set's images lie in its folder."""
+    from beholder.datasets.crops import files_of
+
     if source.embedded:
         return source.images
     if root is None or not source.folder(root).is_dir():
         return 0
     if source.count is not None:
         return source.count(source.folder(root))
-    return sum(Path(uri).is_file() for uri in source.open(root).table["uri"])
+    return sum(files_of(uri)[0].is_file() for uri in source.open(root).table["uri"])
 
 
 @app.command("where")

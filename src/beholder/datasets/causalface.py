@@ -7,6 +7,7 @@ the study crops them; smiling variants without the authors' brightness correctio
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Iterator
 from itertools import product
@@ -55,8 +56,12 @@ def load(folder: Path) -> Dataset:
     rows: list[dict[str, object]] = []
     notes = [f"final_picked_{attribute} is not there" for attribute in VARIED if attribute not in found]
     for attribute in found:
-        for seed in seeds(folder / f"final_picked_{attribute}"):
-            mine = list(_pictures(seed, attribute))
+        holds = {seed: set(os.listdir(seed)) for seed in seeds(folder / f"final_picked_{attribute}")}
+        values = levels_there(attribute, set().union(*holds.values()))
+        absent = [value for value in VARIED[attribute].values if value not in values]
+        notes += [f"{attribute}: no seed has a file for {', '.join(absent)}"] if absent else []
+        for seed, files in holds.items():
+            mine = list(_pictures(seed, files, attribute, values))
             rows += [row for row in mine if row is not None]
             missing = mine.count(None)
             if missing:
@@ -75,21 +80,37 @@ def seeds(folder: Path) -> list[Path]:
     return sorted(named, key=lambda path: int(path.name.removeprefix("seed_")))
 
 
-def _pictures(seed: Path, attribute: str) -> Iterator[dict[str, object] | None]:
-    """A row for every file that the design asks of a seed, None where it is missing."""
+def file_names(attribute: str, race: str, gender: str, value: str) -> list[str]:
+    """What a picture's file may be called, the preferred first."""
     varied = VARIED[attribute]
-    for race, gender, value in product(RACES, GENDERS, varied.values):
-        names = [f"{race}_{gender}_{varied.abbreviation}_{value}{suffix}.png" for suffix in varied.suffixes]
-        path = next((seed / name for name in names if (seed / name).is_file()), None)
-        if path is None:
+    return [f"{race}_{gender}_{varied.abbreviation}_{value}{suffix}.png" for suffix in varied.suffixes]
+
+
+def levels_there(attribute: str, files: set[str]) -> list[str]:
+    """The values that any seed has a file for: those that none has were never part of this copy."""
+    prototypes = list(product(RACES, GENDERS))
+    return [
+        value
+        for value in VARIED[attribute].values
+        if any(name in files for pair in prototypes for name in file_names(attribute, *pair, value))
+    ]
+
+
+def _pictures(
+    seed: Path, files: set[str], attribute: str, values: list[str]
+) -> Iterator[dict[str, object] | None]:
+    """A row for every file that the design asks of a seed, None where it is missing."""
+    for race, gender, value in product(RACES, GENDERS, values):
+        name = next((name for name in file_names(attribute, race, gender, value) if name in files), None)
+        if name is None:
             yield None
             continue
-        levels = {name: float(value) if name == attribute else None for name in VARIED}
+        levels = {other: float(value) if other == attribute else None for other in VARIED}
         labels = {"race": race, "gender": gender, "seed": seed.name.removeprefix("seed_")}
-        image_id = f"{attribute}/{seed.name}/{path.name}"
+        uri = _uri(seed / name, attribute, value)
         yield {
-            "image_id": image_id,
-            "uri": _uri(path, attribute, value),
+            "image_id": f"{attribute}/{seed.name}/{name}",
+            "uri": uri,
             "varied": attribute,
             **labels,
             **levels,
