@@ -63,7 +63,8 @@ def difference(ours: Any, plain: Any) -> float:
 def looking_once(model: Any) -> Iterator[None]:
     """While this lasts, the image tower looks at the first picture it is given, and remembers it."""
     tower = image_tower(model)
-    look, seen = tower.forward, []
+    look = tower.forward
+    seen: list[Any] = []
 
     def remembered(pixel_values: Any, **kwargs: Any) -> Any:
         if not seen:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
+from functools import partial
 from typing import Any, NamedTuple
 
 from beholder.errors import OutOfMemory
@@ -59,9 +60,7 @@ class Sharing:
             return
         groups: dict[int, tuple[Layout, list[tuple[int, Encoded]]]] = {}
         for row, picture in enumerate(pictures):
-            layout, seen = self._texts.layout(
-                questions, lambda text, shown=picture: self.asked.encode(shown, text)
-            )
+            layout, seen = self._texts.layout(questions, partial(self.asked.encode, picture))
             groups.setdefault(id(layout), (layout, []))[1].append((row, seen))
         for layout, shown in groups.values():
             yield from self._of_layout(layout, shown)

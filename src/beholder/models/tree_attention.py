@@ -91,7 +91,7 @@ class TreeMask:
 def _gathered(mask: TreeMask, window: int | None) -> tuple[Ints, Bools]:
     """Runs of `RUN` queries with the tokens each is shown, padded to one width."""
     tree = mask.tree
-    starts = np.arange(tree.trunk, tree.size, RUN)
+    starts = range(tree.trunk, tree.size, RUN)
     above = [tree.ancestors(start) for start in starts]
     width = max(len(some) for some in above)
     keys = np.zeros((len(starts), width + RUN), dtype=np.int64)

@@ -41,15 +41,15 @@ def window_attention(
     """Attention within each window; states are `[1, heads, patches, width]`, borders the windows' first patches."""
     borders = _borders(cu_seq_lens_q)
     lengths = [after - before for before, after in pairwise(borders)]
-    states = (query[0].transpose(0, 1), key[0].transpose(0, 1), value[0].transpose(0, 1))
+    query, key, value = (state[0].transpose(0, 1) for state in (query, key, value))
     if len(set(lengths)) == 1:
-        return _batch(*states, lengths[0], scaling).flatten(0, 1)[None], None
-    seen = torch.empty_like(states[0])
+        return _batch(query, key, value, lengths[0], scaling).flatten(0, 1)[None], None
+    seen = torch.empty_like(query)
     start = torch.tensor(borders[:-1], device=query.device)
     for length in set(lengths):
         first = start[[number for number, one in enumerate(lengths) if one == length]]
         place = (first[:, None] + torch.arange(length, device=query.device)).flatten()
-        seen[place] = _batch(*(state[place] for state in states), length, scaling).flatten(0, 1)
+        seen[place] = _batch(query[place], key[place], value[place], length, scaling).flatten(0, 1)
     return seen[None], None
 
 

@@ -1,0 +1,264 @@
+"""One image, many questions: how fast each way of asking them is, on one model, in one run.
+
+The work is GRAS's in shape: a picture, a trunk of 40 words, 5 branches of 8, 100 leaves of 17 on each. Ways: the
+authors' loop (one question at a time, image tower and all), whole prompts in batches, the prefix's keys and values
+copied for every question, and ours; beside them the floor, which is what the matrix products alone would take at
+the rate that this machine was just measured to have.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from PIL import Image
+
+from beholder.bench.architectures import MARKS, Architecture
+from beholder.errors import OutOfMemory
+from beholder.models.checkpoint import torch, transformers
+from beholder.models.contrastive import running
+from beholder.models.generative_asking import Asked
+from beholder.models.generative_processor import Picture
+from beholder.models.generative_reuse import Reuse, contract, difference
+from beholder.models.generative_sharing import Sharing
+from beholder.models.generative_texts import Encoded
+from beholder.models.generative_tree import language_model
+from beholder.models.prompt_tree import prompt_tree
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Words before the picture, in the trunk after it, on each branch, on each leaf; branches, leaves on each."""
+
+    before: int = 15
+    trunk: int = 40
+    branch: int = 8
+    leaf: int = 17
+    branches: int = 5
+    leaves: int = 100
+
+    @property
+    def questions(self) -> int:
+        return self.branches * self.leaves
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How much of each way is timed."""
+
+    pictures: int = 16
+    loop: int = 20
+    batch: int = 64
+    repeats: int = 3
+
+
+class Timed(NamedTuple):
+    """A way of asking: questions a second, and how far its answers are from those of the loop."""
+
+    way: str
+    per_second: float
+    difference: float | None = None
+
+
+class Rehearsal(Asked):
+    """Made-up questions about made-up pictures: what a processor would give, without one."""
+
+    @classmethod
+    def of_shape(cls, built: Architecture, model: Any, shape: Shape, seed: int = 1) -> Rehearsal:
+        """All questions of a shape, as tokens."""
+        rehearsal = cls(model, None, None, [], 64)  # type: ignore[arg-type]
+        rng = np.random.default_rng(seed)
+        words = model.config.get_text_config().vocab_size - MARKS
+        mark = words  # the first of the marks stands for the picture
+
+        def drawn(count: int) -> Any:
+            return rng.integers(3, words, count)
+
+        beginning = [drawn(shape.before), np.full(built.image_tokens(model.config), mark), drawn(shape.trunk)]
+        branches = [drawn(shape.branch) for _ in range(shape.branches)]
+        rehearsal.spoken = [
+            torch.from_numpy(np.concatenate([*beginning, branch, drawn(shape.leaf)]))[None]
+            for branch in branches
+            for _ in range(shape.leaves)
+        ]
+        rehearsal.along = lambda ids: built.along(ids == mark)
+        return rehearsal
+
+    spoken: list[Any]
+    along: Callable[[Any], Encoded]
+
+    def encode(self, picture: Picture, question: str) -> tuple[Encoded, Encoded]:
+        ids = self.spoken[int(question)]
+        text = {"input_ids": ids, "attention_mask": torch.ones_like(ids), **self.along(ids)}
+        return text, dict(picture.features)
+
+    @cached_property
+    def _padding_token(self) -> int:
+        return 0
+
+
+def rehearse(
+    built: Architecture,
+    model: Any,
+    shape: Shape,
+    effort: Effort,
+    tell: Callable[[str], None] = lambda _: None,
+) -> Iterator[Timed]:
+    """Time one way after the other."""
+    asked = Rehearsal.of_shape(built, model, shape)
+    questions = [str(number) for number in range(shape.questions)]
+    rng = torch.Generator().manual_seed(2)
+    pictures = [
+        Picture(Image.new("RGB", (8, 8)), built.picture(model.config, rng)) for _ in range(effort.pictures)
+    ]
+    few = questions[:: max(1, len(questions) // effort.loop)][: effort.loop]
+    texts, seen = [asked.encode(pictures[0], one)[0] for one in few], dict(pictures[0].features)
+    expected = torch.cat([asked.logits([text], seen) for text in texts])
+    seconds = _seconds(lambda: [_loop_one(asked, text, seen) for text in texts], model, effort.repeats)
+    yield Timed("authors' loop", len(few) / seconds, 0.0)
+    many = [asked.encode(pictures[0], one)[0] for one in questions[: effort.batch]]
+    seconds = _seconds(lambda: asked.logits(many, seen), model, effort.repeats)
+    yield Timed(f"whole prompts, {len(many)} at once", len(many) / seconds)
+    if contract(model) is Reuse.PREFIX:
+        copied = copied_prefix(asked, texts, seen)
+        yield _copying(
+            asked, [asked.encode(pictures[0], one)[0] for one in questions], seen, copied, expected
+        )
+    yield _ours(asked, pictures, questions, few, expected, effort, tell)
+    yield Timed("floor: matrix products alone", floor(built, model, asked, tell))
+
+
+def _ours(
+    asked: Rehearsal, pictures: Sequence[Picture], questions: Sequence[str], few: Sequence[str], expected: Any,
+    effort: Effort, tell: Callable[[str], None],
+) -> Timed:  # fmt: skip
+    sharing = Sharing(asked)
+
+    def ask(some: Sequence[Picture]) -> Any:
+        """As an audit does: three numbers of each distribution are kept and read back."""
+        kept = []
+        for one in sharing.first_tokens(some, questions):
+            parts = [part.float().logsumexp(dim=-1) for part in one.logits.flatten(0, 1).split(512)]
+            kept.append(torch.cat([torch.cat(parts), one.logits[..., 5].float().flatten()]))
+        return [one.cpu() for one in kept]
+
+    begun = time.perf_counter()
+    first = {
+        place: one.logits[0, at].clone()
+        for one in sharing.first_tokens(pictures[:1], questions)
+        for at, place in enumerate(one.places)
+        if str(place) in few
+    }
+    ask(pictures)
+    tell(f"first passes, compiling included: {time.perf_counter() - begun:.1f} s; {'; '.join(sharing.notes)}")
+    seconds = _seconds(lambda: ask(pictures), asked.model, effort.repeats, warm=0)
+    far = difference(torch.stack([first[int(one)] for one in few]), expected)
+    return Timed(f"ours: {sharing.reuse.value}", len(pictures) * len(questions) / seconds, far)
+
+
+def _loop_one(asked: Rehearsal, text: Encoded, seen: Encoded) -> Any:
+    """As the released scripts do: the whole forward pass, all logits, the softmax of the last."""
+    with running():
+        inputs = transformers.BatchFeature({**text, **seen}).to(asked.model.device, dtype=asked.model.dtype)
+        return asked.model(**inputs).logits[0, -1].float().softmax(-1).cpu()
+
+
+def _copying(asked: Rehearsal, texts: Sequence[Encoded], seen: Encoded, copied: Any, expected: Any) -> Timed:
+    """As many copies at once as memory holds."""
+    at_once = len(texts)
+    while True:
+        try:
+            parts = [texts[start : start + at_once] for start in range(0, len(texts), at_once)]
+            seconds = _seconds(lambda: [copied_prefix(asked, part, seen) for part in parts], asked.model, 1)  # noqa: B023
+        except OutOfMemory:
+            at_once = -(-at_once // 2)
+            continue
+        way = f"prefix's keys and values copied, {at_once} at once"
+        return Timed(way, len(texts) / seconds, difference(copied, expected))
+
+
+def copied_prefix(asked: Rehearsal, texts: Sequence[Encoded], seen: Encoded) -> Any:
+    """Read what the questions share once, copy its keys and values for each of them, then read all the rest."""
+    model = asked.model
+    tree = prompt_tree([text["input_ids"][0].tolist() for text in texts])
+    cut = tree.trunk
+    with running():
+        beginning = {name: values[:, :cut] for name, values in texts[0].items()}
+        inputs = transformers.BatchFeature({**beginning, **seen}).to(model.device, dtype=model.dtype)
+        cache = transformers.DynamicCache(config=model.config.get_text_config())
+        model(**inputs, past_key_values=cache, use_cache=True, logits_to_keep=1)
+        cache.batch_repeat_interleave(len(texts))
+        rest = torch.cat([text["input_ids"][:, cut:] for text in texts]).to(model.device)
+        positions = _positions_after(model, texts[0], seen, cut, rest.shape[1])
+        mask = torch.ones(len(texts), cut + rest.shape[1], device=model.device, dtype=torch.long)
+        text = language_model(model)
+        assert text is not None
+        output = text(
+            inputs_embeds=model.get_input_embeddings()(rest), attention_mask=mask, past_key_values=cache,
+            position_ids=positions.expand(*positions.shape[:-2], len(texts), -1), use_cache=True,
+        )  # fmt: skip
+        return model.get_output_embeddings()(output.last_hidden_state[:, -1]).float()
+
+
+def _positions_after(model: Any, text: Encoded, seen: Encoded, cut: int, length: int) -> Any:
+    """Positions of the words after the prefix; after a picture, Qwen counts on from its larger side."""
+    steps = torch.arange(length, device=model.device)[None]
+    if not hasattr(model.model, "get_rope_index"):
+        return cut + steps
+    along = {name: text[name].to(model.device) for name in ("attention_mask", "mm_token_type_ids")}
+    found, _ = model.model.get_rope_index(
+        text["input_ids"].to(model.device), image_grid_thw=seen["image_grid_thw"].to(model.device), **along
+    )
+    return found[:, :, cut : cut + 1] + steps
+
+
+def floor(built: Architecture, model: Any, asked: Rehearsal, tell: Callable[[str], None]) -> float:
+    """Questions a second if nothing took time but the products of unique tokens with the weights."""
+    rate = matrix_rate(model)
+    tree = prompt_tree([ids[0].tolist() for ids in asked.spoken])
+    text = language_model(model)
+    assert text is not None
+    weights = sum(part.numel() for name, part in text.named_parameters() if "embed" not in name)
+    head = model.get_output_embeddings().weight.numel() * len(tree.places)
+    looking = _tower_products(built, model)
+    needed = 2 * (weights * tree.size + head + looking)
+    tell(
+        f"{tree.size} unique tokens, {weights / 1e9:.2f} billion weights, "
+        f"{needed / 1e12:.1f} TFLOP a picture, {rate / 1e12:.1f} TFLOP/s measured"
+    )
+    return float(len(tree.places) * rate / needed)
+
+
+def _tower_products(built: Architecture, model: Any) -> int:
+    """Weights of the image tower times patches."""
+    config = model.config.vision_config
+    tower = getattr(model.model, "visual", None) or model.model.vision_tower
+    picture = built.picture(model.config, torch.Generator().manual_seed(0))["pixel_values"]
+    patches = len(picture) if picture.ndim == 2 else (config.image_size // config.patch_size) ** 2
+    return int(sum(part.numel() for part in tower.parameters()) * patches)
+
+
+def matrix_rate(model: Any) -> float:
+    """Operations a second of a large matrix product in the model's precision."""
+    side = 8192 if model.device.type == "cuda" else 1024
+    one = torch.randn(side, side, device=model.device, dtype=model.dtype)
+    seconds = _seconds(lambda: one @ one, model, 10)
+    return 2 * side**3 / seconds
+
+
+def _seconds(act: Callable[[], Any], model: Any, repeats: int, warm: int = 1) -> float:
+    """Mean seconds of some repeats, after a first one that does not count."""
+    wait = torch.cuda.synchronize if model.device.type == "cuda" else lambda: None
+    with torch.inference_mode():
+        for _ in range(warm):
+            act()
+        wait()
+        begun = time.perf_counter()
+        for _ in range(repeats):
+            act()
+        wait()
+    return (time.perf_counter() - begun) / repeats
