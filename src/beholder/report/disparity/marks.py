@@ -22,7 +22,8 @@ def gap_bars(rows: Rows, title: str) -> Layers:
     """Concepts down, matched gaps as bars with whiskers; a tick is the published gap; pale where not shown."""
     kinds = [kind for kind in WORD_COLOURS if kind in set(order(rows, "words"))]
     several = alt.Legend(columns=1 if len(kinds) > 2 else 2, symbolType="square") if len(kinds) > 1 else None
-    scale = alt.Scale(domain=kinds, range=[WORD_COLOURS[kind] for kind in kinds])
+    hues = [WORD_COLOURS[kind] for kind in kinds] if several else [SERIES[0]]
+    scale = alt.Scale(domain=kinds, range=hues)
     y = alt.Y("concept:N", title=None, sort=order(rows, "concept"))
     x = alt.X("value:Q", title=title, axis=POINTS)
     tooltip = [

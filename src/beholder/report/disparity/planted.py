@@ -28,20 +28,14 @@ def disparity_planted(part: pl.DataFrame) -> Table | None:
             ways = [Cell(said.signed(implied_gap(planted.item))), Cell(said.signed(row["raw"]))]
             ways.append(Cell(said.signed(implied_matched_gap(planted.item))))
             ways.append(Cell(said.signed(row["value"]), said.points_range(row), strong=bool(row["shown"])))
-            body.append([*names(own, model, planted.item), *ways, Cell(planted.note)])
+            body.append([*names(own, model, planted.item), *ways])
     return Table(
         "Planted beside recovered",
         "Things of which only a strip is drawn on some people, more often in one group. Planted: the gap in points of "
         "a model that ranks whole things first and the rest by chance; as published, and at matched prevalence. A "
         "trained model also overlooks whole things and may see a strip. Small print: 95 % interval.",
-        [
-            *labels(own, "Thing"),
-            "Planted",
-            "Recovered",
-            "Planted, matched",
-            "Recovered, matched",
-            "What was drawn",
-        ],
+        [*labels(own, "Thing"), "Planted", "Recovered", "Planted, matched", "Recovered, matched"],
         body,
         len(labels(own, "Thing")),
+        tuple(f"{planted.item}: {planted.note}" for planted in PLANTED_OBJECTS),
     )
