@@ -210,6 +210,16 @@ def test_the_revision_changes_with_files_and_settings(make: Make) -> None:
     assert len({first.revision, other.revision, changed.revision}) == 3
 
 
+def test_the_revision_follows_a_file_of_groups_and_not_its_name(make: Make, tmp_path: Path) -> None:
+    revisions = []
+    for name, word in (("one", "horse"), ("two", "horse"), ("two", "dog")):
+        (tmp_path / name).mkdir(exist_ok=True)
+        path = tmp_path / name / "who.csv"
+        path.write_text(f"group,word\nanimal,{word}\nchild,girls\n")
+        revisions.append(load(make(), {"groups": str(path)}).revision)
+    assert revisions[0] == revisions[1] != revisions[2]
+
+
 # The real captions
 
 

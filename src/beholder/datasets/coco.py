@@ -60,7 +60,7 @@ def load(folder: Path, settings: Mapping[str, str] | None = None) -> Dataset:
     table = table.with_columns(pl.Series("uri", [str(pictures / _plain(name, boxes)) for name in names]))
     table = table.select("image_id", "uri", pl.col("group").alias(groups.attribute))
     steps.note(group_counts(table, groups.attribute))
-    contents = [file_digest(boxes), file_digest(captions), chosen.chosen]
+    contents = [file_digest(boxes), file_digest(captions), chosen.contents(folder)]
     return Dataset(
         "coco", f"{split}, {digest(contents)}", LICENCE, table, tuple(steps.notes), partial=True,
         remarks=lambda rows: [group_counts(rows, groups.attribute)],

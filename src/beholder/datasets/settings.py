@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from beholder.digests import file_digest
 from beholder.errors import MissingData, UnknownName, UsageError
 
 
@@ -46,6 +47,10 @@ class Settings:
                 raise UnknownName("setting", name, known, where=f"The data set '{dataset}'")
         self._values = {name: setting.default for name, setting in known.items()} | self.chosen
 
+    def contents(self, folder: Path) -> dict[str, str]:
+        """What was chosen, files by their bytes: the same on any machine, and other when a file is."""
+        return {name: _content(value, folder) for name, value in self.chosen.items()}
+
     def text(self, name: str) -> str:
         """The value as it was written."""
         return self._values[name]
@@ -71,9 +76,17 @@ class Settings:
         value = self._values[name]
         if not value:
             return None
-        places = [Path(value).expanduser(), folder / value]
-        found = next((place for place in places if place.exists()), None)
+        found = next((place for place in _places(value, folder) if place.exists()), None)
         if found is None:
-            looked = " and ".join(dict.fromkeys(map(str, places)))
+            looked = " and ".join(dict.fromkeys(map(str, _places(value, folder))))
             raise MissingData(f"--set {name}={value}: nothing is there (looked at {looked}).")
         return found
+
+
+def _places(value: str, folder: Path) -> list[Path]:
+    return [Path(value).expanduser(), folder / value]
+
+
+def _content(value: str, folder: Path) -> str:
+    file = next((place for place in _places(value, folder) if value and place.is_file()), None)
+    return file_digest(file) if file else value

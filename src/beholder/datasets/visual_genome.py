@@ -78,7 +78,7 @@ def load(folder: Path, settings: Mapping[str, str] | None = None) -> Dataset:
     table = table.select("image_id", pl.Series("uri", uris), pl.col("group").alias(groups.attribute))
     steps.note(group_counts(table, groups.attribute))
     return Dataset(
-        "visual-genome", digest([file_digest(path), chosen.chosen]), LICENCE, table, tuple(steps.notes),
+        "visual-genome", digest([file_digest(path), chosen.contents(folder)]), LICENCE, table, tuple(steps.notes),
         partial=True, remarks=lambda rows: [group_counts(rows, groups.attribute)],
         objects=objects, group_words=groups, source_ids=frozenset(found.every_image),
     )  # fmt: skip
