@@ -125,7 +125,13 @@ def test_published_values_stand_beside_the_studys_own_sets_only(faces, matched):
 def test_every_figure_of_the_study_is_drawn(matched, faces):
     names = {figure.name for figure in perception_figures(matched)}
     assert {"groups", "effects", "induced-variation", "variance", "separation", "confound-smiling"} <= names
-    assert {"smiling-warmth", "age-communion_neg", "density-neutral", "density-delta-cosine"} <= names
+    assert {
+        "smiling-warmth",
+        "age-communion_neg",
+        "density-neutral",
+        "density-delta-cosine",
+        "neutral-r",
+    } <= names
     assert not {figure.name for figure in perception_figures(faces)} & {"effects", "induced-variation"}
 
 

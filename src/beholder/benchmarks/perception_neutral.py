@@ -135,7 +135,13 @@ def _correlation_rows(judged: Judged) -> Iterator[Row]:
             row = Row("perception.neutral_r", None, n, CORRELATION, subset=metric, concept=name)
             if n > 3 and np.ptp(values[:, column]) > 0 and np.ptp(judged.neutral) > 0:
                 found = stats.pearsonr(judged.neutral, values[:, column])
+                row = row._replace(value=float(found.statistic))
                 low, high = found.confidence_interval(0.95)
-                yield row._replace(value=float(found.statistic), low=float(low), high=float(high))
+                together = "no interval: a seed's pictures are not independent"
+                yield (
+                    row._replace(note=together)
+                    if judged.designed
+                    else row._replace(low=float(low), high=float(high))
+                )
             else:
                 yield row._replace(note="too few images, or all alike")

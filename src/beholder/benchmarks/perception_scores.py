@@ -124,11 +124,25 @@ def read_judged(matrix: ScoreMatrix, dimensions: Sequence[Dimension]) -> Judged:
     # A template that a word lacks is left out of the neutral prompt's mean too: like is compared with like.
     cosine, delta = _template_mean(scored), _template_mean(scored - neutral[:, None, :])
     complete = np.asarray(~(np.isnan(cosine).any(axis=1) | np.isnan(delta).any(axis=1)))
-    kept, missing = _scored_dimensions(dimensions, [words[place] for place in known])
-    return Judged(
-        matrix.images, [words[place] for place in known], cosine, delta, _template_mean(neutral[:, None, :])[:, 0],
-        kept, UNITS[channel], missing,
-    ).rows(complete)  # fmt: skip
+    named = [words[place] for place in known]
+    kept, missing = _scored_dimensions(dimensions, named)
+    plain = _template_mean(neutral[:, None, :])[:, 0]
+    images, unit = with_numbers(matrix.images), UNITS[channel]
+    return Judged(images, named, cosine, delta, plain, kept, unit, missing).rows(complete)
+
+
+def with_numbers(images: pl.DataFrame) -> pl.DataFrame:
+    """Ordered attributes as numbers where a table (a user's CSV) has them as text; bands of ages stay text."""
+    made = {
+        name: images[name].cast(pl.Float64, strict=False)
+        for name in ORDERED
+        if name in images.columns and images[name].dtype == pl.String
+    }
+    return images.with_columns(
+        values.alias(name)
+        for name, values in made.items()
+        if values.null_count() == images[name].null_count()
+    )
 
 
 def _by_template(matrix: ScoreMatrix, cells: Array) -> tuple[Array, list[str]]:

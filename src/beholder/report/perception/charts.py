@@ -44,6 +44,7 @@ def _figures(mine: pl.DataFrame, *, few: bool) -> Iterator[Figure]:
         yield from _separation(mine)
         yield from _confounds(mine)
         yield from _neutral(mine)
+        yield from _neutral_r(mine)
         yield from _brightness(mine)
 
 
@@ -314,6 +315,35 @@ def _neutral(mine: pl.DataFrame) -> Iterator[Figure]:
             marks.densities(rows, title),
             "neutral",
         )
+
+
+def _neutral_r(mine: pl.DataFrame) -> Iterator[Figure]:
+    """How far each dimension follows the neutral prompt over the images, before and after Δ."""
+    when = {"cosine": "before Δ", "delta_cosine": "after Δ"}
+    rows = [
+        {
+            "dimension": said.dimension(row["concept"]),
+            "group": when[row["subset"]],
+            "n": row["n"],
+            **_printed(row),
+        }
+        for row in reading.rows(mine, "neutral_r").to_dicts()
+    ]
+    if not rows:
+        return
+    spans = []
+    for name in when.values():
+        values = [row["value"] for row in rows if row["group"] == name]
+        spans.append(f"{min(values):.2f} to {max(values):.2f} {name}".replace("-", said.MINUS))
+    yield Figure(
+        "neutral-r",
+        f"r with the neutral prompt: {', '.join(spans)}",
+        "Correlation of each dimension's score with that of the neutral prompt over all images, with 95 % intervals: "
+        "1, an image that fits “person” fits any adjective; 0, the dimension says something of its own.",
+        marks.group_dots(rows, "correlation over images"),
+        "neutral",
+        wide=True,
+    )
 
 
 def _brightness(mine: pl.DataFrame) -> Iterator[Figure]:
