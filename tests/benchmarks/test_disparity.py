@@ -176,7 +176,7 @@ def test_a_detectors_calibration_is_measured_and_a_cosines_is_not(
 ):
     seen = read_seen(matrix, None)
     mine = seen.codes == 1
-    expected = calibration(seen.scores[mine, 0], seen.present[mine, 0], np.ones((300, 1)))
+    expected = calibration(seen.scores[mine, 0], seen.present[mine, 0])
     for metric, value in zip(("ece", "ece_adaptive", "brier"), expected, strict=True):
         row = one(results, metric, group="woman", concept="tie")
         assert row["value"] == pytest.approx(value[0], abs=1e-6)

@@ -9,12 +9,10 @@ from sklearn.linear_model import LogisticRegression
 
 from beholder.errors import UsageError
 from beholder.metrics.calibration import (
+    Calibrated,
     adaptive_bins,
-    brier_score,
     calibration,
-    calibration_error,
     cross_fitted,
-    equal_width_bins,
     isotonic,
     platt,
     reliability,
@@ -45,7 +43,7 @@ def ece_by_hand(confidence: np.ndarray, present: np.ndarray, weights: np.ndarray
 def test_ece_equals_the_definition_in_every_draw():
     confidence, present = scored()
     weights = np.random.default_rng(2).poisson(1.0, (500, 5)).astype(float)
-    found = calibration_error(confidence, present, equal_width_bins(confidence), weights)
+    found = calibration(confidence, present, weights).ece
     expected = [ece_by_hand(confidence, present, draw) for draw in weights.T]
     np.testing.assert_allclose(found, expected, atol=1e-12)
 
@@ -61,17 +59,32 @@ def test_adaptive_bins_hold_as_many_pictures_each_and_keep_ties_together():
 
 def test_brier_is_the_mean_square():
     confidence, present = scored()
-    assert brier_score(confidence, present, np.ones((500, 1)))[0] == pytest.approx(
-        np.mean((confidence - present) ** 2)
-    )
+    assert calibration(confidence, present).brier[0] == pytest.approx(np.mean((confidence - present) ** 2))
+
+
+def test_adaptive_error_equals_the_loop_over_its_bins():
+    confidence, present = scored()
+    bins, total = adaptive_bins(confidence), 0.0
+    for number in set(bins):
+        mine = bins == number
+        total += mine.mean() * abs(present[mine].mean() - confidence[mine].mean())
+    assert calibration(confidence, present).adaptive[0] == pytest.approx(total)
+
+
+def test_pictures_of_a_group_are_picked_by_their_rows():
+    confidence, present = scored()
+    rows, weights = np.arange(0, 500, 3), np.random.default_rng(8).poisson(1.0, (500, 4)).astype(float)
+    found = Calibrated(confidence[rows], present[rows], rows=rows, width=500).errors(weights)
+    expected = calibration(confidence[rows], present[rows], weights[rows])
+    np.testing.assert_allclose(found, expected, atol=1e-12)
 
 
 def test_a_calibrated_score_has_a_small_error_and_a_constant_one_its_distance():
     rng = np.random.default_rng(4)
     confidence = rng.random(200_000)
-    assert calibration(confidence, rng.random(200_000) < confidence, np.ones((200_000, 1))).ece[0] < 0.01
+    assert calibration(confidence, rng.random(200_000) < confidence).ece[0] < 0.01
     present = np.arange(10) < 3
-    found = calibration(np.full(10, 0.9), present, np.ones((10, 1)))
+    found = calibration(np.full(10, 0.9), present)
     assert (found.ece[0], found.adaptive[0]) == pytest.approx((0.6, 0.6))
 
 
@@ -110,7 +123,7 @@ def test_a_reading_makes_cosines_calibrated_and_never_sees_what_it_reads(reading
     present = rng.random(4000) < 0.2
     cosines = rng.normal(0.22, 0.02, 4000) + 0.05 * present
     read = cross_fitted(cosines, present, reading, rng)
-    assert calibration(read, present, np.ones((4000, 1))).ece[0] < 0.03
+    assert calibration(read, present).ece[0] < 0.03
     noise = cross_fitted(rng.random(4000), present, "isotonic", rng)
     assert abs(np.corrcoef(noise, present)[0, 1]) < 0.08  # fitted to its own pictures it would correlate
 

@@ -13,13 +13,13 @@ from beholder.benchmarks.benchmark import MeasureOptions
 from beholder.benchmarks.disparity_scores import Cells, Confidence, Seen
 from beholder.benchmarks.rows import PROBABILITY
 from beholder.metrics.bootstrap import FEWEST, centred_interval, exact_proportion_interval
-from beholder.metrics.calibration import Array, calibration, reliability
+from beholder.metrics.calibration import Array, Calibrated, reliability
 from beholder.metrics.precision_gaps import each_concept
 from beholder.results import Row
 
 UNIT = "calibration error"
 KINDS = ("ece", "ece_adaptive", "brier")
-DRAWN = 6
+DRAWN = 5
 """Concepts whose reliability diagram is kept: those with the widest gaps."""
 
 
@@ -30,7 +30,8 @@ def calibration_rows(seen: Seen, confidence: Confidence, options: MeasureOptions
         return
     values = confidence.values
     found = _calibrations(seen, values, [np.ones((len(values), 1))], 1)[..., 0]
-    draws = _calibrations(seen, values, (part.T for part in seen.resampler(options).weights()), options.draws)
+    parts = (np.ascontiguousarray(part.T) for part in seen.resampler(options).weights())
+    draws = _calibrations(seen, values, parts, options.draws)
     for place, group in enumerate(seen.groups):
         yield from _group_rows(seen, group, place, (found, draws), confidence)
     for pair in seen.pairs:
@@ -42,15 +43,16 @@ def calibration_rows(seen: Seen, confidence: Confidence, options: MeasureOptions
 def _calibrations(seen: Seen, values: Cells, parts: Iterable[Cells], draws: int) -> Array:
     """All three kinds of every set and concept in every draw: `[n_sets, 3, n_concepts, n_draws]`."""
     found = np.full((len(seen.sets), len(KINDS), len(seen.concepts), draws), np.nan, dtype=np.float32)
-    start = 0
+    known, start = ~np.isnan(values), 0
     for weights in parts:
         here = slice(start, start := start + weights.shape[1])
 
-        def walk(column: int, weights: Cells = weights, here: slice = here) -> None:
+        def walk(column: int, weights: Array = weights, here: slice = here) -> None:
             for place, members in enumerate(seen.sets):
-                rows = np.flatnonzero(members & ~np.isnan(values[:, column]))
+                rows = np.flatnonzero(members & known[:, column])
                 if len(rows):
-                    mine = calibration(values[rows, column], seen.present[rows, column], weights[rows])
+                    cells, there = values[rows, column], seen.present[rows, column]
+                    mine = Calibrated(cells, there, rows=rows, width=len(values)).errors(weights)
                     found[place, :, column, here] = mine
 
         each_concept(walk, len(seen.concepts))

@@ -63,30 +63,40 @@ def adaptive_bins(confidence: Array, bins: int = BINS) -> Codes:
     return np.asarray(np.searchsorted(edges, confidence, side="left"))
 
 
-def calibration_error(confidence: Array, present: Mask, bins: Codes, weights: Array) -> Array:
-    """Expected calibration error in every draw, when picture i counts `weights[i, d]` times in draw d."""
-    off = np.asarray(confidence, dtype=np.float64) - present
-    places = np.arange(len(off))
-    per_bin = sparse.csr_matrix((off, (bins, places)), shape=(int(bins.max()) + 1, len(off)))
-    with np.errstate(invalid="ignore"):
-        return np.asarray(np.abs(per_bin @ weights).sum(axis=0) / weights.sum(axis=0))
+class Calibrated:
+    """Pictures in their bins; any number of draws of weights are then one sparse product.
+
+    `rows` says where these pictures stand among the `width` pictures that weights are given for; without it they are
+    all of them, in order. The bins are those of the pictures as they are, in every draw.
+    """
+
+    def __init__(
+        self, confidence: Array, present: Mask, *, rows: Codes | None = None, width: int | None = None
+    ) -> None:
+        off = np.asarray(confidence, dtype=np.float64) - present
+        rows = np.arange(len(off)) if rows is None else rows
+        equal, even = equal_width_bins(confidence), adaptive_bins(confidence)
+        self._adaptive = slice(BINS, BINS + int(even.max()) + 1)
+        squares = np.full(len(off), self._adaptive.stop)
+        lines = np.concatenate([equal, BINS + even, squares, squares + 1])
+        cells = np.concatenate([off, off, off**2, np.ones(len(off))])
+        shape = (self._adaptive.stop + 2, len(off) if width is None else width)
+        self._sums = sparse.csr_matrix((cells, (lines, np.tile(rows, 4))), shape=shape)
+
+    def errors(self, weights: Array) -> Calibration:
+        """All three in every draw, when picture i counts `weights[i, d]` times in draw d."""
+        sums = self._sums @ weights
+        with np.errstate(invalid="ignore"):
+            ece, adaptive = (
+                np.abs(sums[part]).sum(axis=0) / sums[-1] for part in (slice(BINS), self._adaptive)
+            )
+            return Calibration(ece, adaptive, sums[-2] / sums[-1])
 
 
-def brier_score(confidence: Array, present: Mask, weights: Array) -> Array:
-    """Mean squared distance from what is there, in every draw."""
-    squares = (np.asarray(confidence, dtype=np.float64) - present) ** 2
-    with np.errstate(invalid="ignore"):
-        return np.asarray(squares @ weights / weights.sum(axis=0))
-
-
-def calibration(confidence: Array, present: Mask, weights: Array) -> Calibration:
-    """All three, in every draw; the bins are those of the pictures as they are."""
-    equal, even = equal_width_bins(confidence), adaptive_bins(confidence)
-    return Calibration(
-        calibration_error(confidence, present, equal, weights),
-        calibration_error(confidence, present, even, weights),
-        brier_score(confidence, present, weights),
-    )
+def calibration(confidence: Array, present: Mask, weights: Array | None = None) -> Calibration:
+    """All three of some pictures, as they are or in every draw."""
+    given = np.ones((len(confidence), 1)) if weights is None else weights
+    return Calibrated(confidence, present).errors(given)
 
 
 def reliability(confidence: Array, present: Mask, bins: int = BINS) -> list[Reliability]:

@@ -96,7 +96,7 @@ def _strip_figure(mine: pl.DataFrame, pair: str, slug: str) -> Iterator[Figure]:
     apart = "differs" if excludes(mean, 0.0) else "shows no difference"
     yield Figure(
         f"spread{slug}",
-        f"The mean {apart} ({levels}); gaps of single concepts reach from {reach} points",
+        f"the mean {apart} ({levels}); gaps of single concepts reach from {reach} points",
         f"Every dot a concept, pale where its gap is not shown. Diamond: the difference of the mean average precisions "
         f"over {mean['n']} concepts, with its 95 % interval.",
         marks.gap_strip(rows, {key: _points(mean[key]) for key in NUMBERS}, _axis(pair)),
@@ -129,7 +129,7 @@ def _reliability_figures(mine: pl.DataFrame) -> Iterator[Figure]:
         name = "all concepts together" if concept[0] is None else f"“{concept[0]}”"
         yield Figure(
             f"reliability-{number}",
-            f"Reliability, {name}",
+            f"reliability, {name}",
             "On the line a confidence is as often right as it says; below it the model is too sure. Bars: exact 95 % "
             "intervals.",
             marks.reliability_curve(rows, groups),

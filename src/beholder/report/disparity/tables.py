@@ -12,8 +12,7 @@ from beholder.report.table import INTERVALS, Cell, Table, labels, names, percent
 
 FEW, TOP = 5, 20
 """Gaps in either direction in the short table, and in the long one."""
-GAP_HEADER = ("First", "Second", "Published", "Matched", "p", "Found from", "Words")
-CAUSE_HEADER = ("Area 1", "Area 2", "p", "Boxes 1", "Boxes 2", "Gap", "Same sizes", "Names")
+GAP_HEADER = ("Published", "Matched", "p", "Found from", "Words")
 PRINTED_IDS = "image ids: "
 
 
@@ -39,6 +38,24 @@ def _places(part: pl.DataFrame) -> Iterator[tuple[str, str, pl.DataFrame]]:
     for model, mine in reading.models(part):
         for pair in reading.pairs(mine):
             yield model, pair, mine
+
+
+def _single(part: pl.DataFrame) -> bool:
+    return len(reading.pairs(part)) == 1
+
+
+def _pair_label(part: pl.DataFrame) -> list[str]:
+    """A column for the pair only where there are several."""
+    return [] if _single(part) else ["Pair"]
+
+
+def _pair_name(part: pl.DataFrame, pair: str) -> list[str]:
+    return [] if _single(part) else [pair]
+
+
+def _sides(part: pl.DataFrame) -> list[str]:
+    """What the columns of the two sides are called: by their groups where there are two."""
+    return list(reading.sides(reading.pairs(part)[0])) if _single(part) else ["first", "second"]
 
 
 def mean_table(part: pl.DataFrame) -> Table:
@@ -82,16 +99,18 @@ def gap_table(part: pl.DataFrame, number: int) -> Table:
         sides = [reading.by_concept(mine, "average_precision", side) for side in reading.sides(pair)]
         for row in reading.ends(reading.tested(mine, pair), number):
             both = [percent_cell(side.get(row["concept"])) for side in sides]
-            body.append([*names(part, model, pair, row["concept"]), *both, *_gap_cells(row)])
+            body.append(
+                [*names(part, model, *_pair_name(part, pair), row["concept"]), *both, *_gap_cells(row)]
+            )
     long = number > FEW
     return Table(
-        f"The {2 * number} widest gaps" if long else "Widest gaps",
+        "The widest gaps in either direction" if long else "Widest gaps",
         "Average precision of each, and the gap in points: as published, and at one prevalence for both, less what few "
         "images give by themselves (read this one). p: labels shuffled, after correction. Found from: the smallest gap "
         f"that such counts would show. Words: how much nearer to the first group's words, cosine. {INTERVALS}",
-        [*labels(part, "Pair", "Concept"), *GAP_HEADER],
+        [*labels(part, *_pair_label(part), "Concept"), *_sides(part), *GAP_HEADER],
         body,
-        len(labels(part, "Pair", "Concept")),
+        len(labels(part, *_pair_label(part), "Concept")),
         () if body else ("No concept is shown by five images of both: nothing could be tested.",),
         "gaps",
         long=long,
@@ -121,14 +140,14 @@ def calibration_table(part: pl.DataFrame) -> Table:
             concept = row["concept"]
             both = [percent_cell(side.get(concept)) for side in sides]
             gaps = [_points_cell(each) for each in (row, adaptive.get(concept), brier.get(concept))]
-            body.append([*names(part, model, pair, concept), *both, *gaps])
+            body.append([*names(part, model, *_pair_name(part, pair), concept), *both, *gaps])
     return Table(
         "Calibration: the widest gaps",
         "Expected calibration error in ten equal bins of confidence, and its gap in points (positive: worse for the "
         f"first); beside it the gap in bins of equally many images, and of the Brier score. {INTERVALS}",
-        [*labels(part, "Pair", "Concept"), "First", "Second", "Gap", "Equal counts", "Brier"],
+        [*labels(part, *_pair_label(part), "Concept"), *_sides(part), "Gap", "Equal counts", "Brier"],
         body,
-        len(labels(part, "Pair", "Concept")),
+        len(labels(part, *_pair_label(part), "Concept")),
         (),
         "calibration",
     )
@@ -152,19 +171,27 @@ def cause_table(part: pl.DataFrame) -> Table:
             p_value = Cell(said.p_value(size["p_value"] if size else None))
             now = [Cell(said.signed(row["value"])), _points_cell(left.get(concept))]
             words = Cell(percent(other["value"]), other["note"]) if other else Cell(ABSENT)
-            body.append([*names(part, model, pair, concept), *sizes, p_value, *number, *now, words])
+            body.append(
+                [*names(part, model, *_pair_name(part, pair), concept), *sizes, p_value, *number, *now, words]
+            )
     return Table(
         "What may lie behind the widest gaps",
         "Area: share of the picture that the largest box covers; boxes: how many; both as mean over pictures that show "
         "the concept, first and second group; p: do areas differ, after correction. Gap: matched, in points, and what "
         f"is left of it when sizes are spread alike. Names: how differently annotators call it. {INTERVALS}",
-        [*labels(part, "Pair", "Concept"), *CAUSE_HEADER],
+        [*labels(part, *_pair_label(part), "Concept"), *_cause_header(part)],
         body,
-        len(labels(part, "Pair", "Concept")),
+        len(labels(part, *_pair_label(part), "Concept")),
         (),
         "causes",
         long=True,
     )
+
+
+def _cause_header(part: pl.DataFrame) -> list[str]:
+    first, second = _sides(part)
+    measured = [f"Area, {first}", second, "p", f"Boxes, {first}", second]
+    return [*measured, "Gap", "Same sizes", "Names"]
 
 
 def agreement_table(part: pl.DataFrame) -> Table:
