@@ -173,3 +173,14 @@ def test_one_group_only_says_so():
     images = photographs(40).with_columns(race=pl.lit("White"), gender=pl.lit("Male"))
     (table,) = [t for t in perception_tables(results(images, dataset="folder:one")) if t.topic == "ranking"]
     assert any("one group only" in note for note in table.notes)
+
+
+def test_titles_claim_nothing_of_noise(faces):
+    titles = {figure.name: figure.title for figure in perception_figures(faces)}
+    assert titles["groups"] == "No difference between the groups is shown"
+    noise = {
+        figure.name: figure.title
+        for figure in perception_figures(results(designed(), dataset="folder:noise"))
+    }
+    assert noise["induced-variation"] == "No attribute is shown to make wider differences than another"
+    assert noise["effects"].startswith("0 of ")

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import polars as pl
 
+from beholder.benchmarks.gras_groups import ALPHA
 from beholder.benchmarks.perception_curves import CONFOUNDS, GROUP_LEVELS
 from beholder.benchmarks.perception_scores import EVERYONE
 from beholder.report import words
@@ -61,18 +62,25 @@ def _summary(mine: pl.DataFrame) -> Iterator[Figure]:
     ]
     if subset == EVERYONE or not rows:
         return
-    far = max(rows, key=lambda row: abs(row["value"]))
     yield Figure(
         "groups",
-        f"{far['group']} lies farthest from everyone, at {far['dimension']} ({far['value']:+.2f})".replace(
-            "-", said.MINUS
-        ),
+        _farthest(mine, rows, subset),
         f"Δ of each group less Δ of everyone, {_unit(mine)}, with 95 % intervals of the group. Line: as everyone. "
         "A click on the legend brings a group out.",
         marks.group_dots(rows, f"off everyone, {_unit(mine)}"),
         "judgements",
         wide=True,
     )
+
+
+def _farthest(mine: pl.DataFrame, rows: Rows, subset: str) -> str:
+    """Who lies farthest off, where any difference between these groups is shown."""
+    gaps = reading.rows(mine, "gap").filter(pl.col("subset") == subset).to_dicts()
+    if not any(reading.shown(row) for row in gaps):
+        return "no difference between the groups is shown"
+    far = max(rows, key=lambda row: abs(row["value"]))
+    off = f"{far['value']:+.2f}".replace("-", said.MINUS)
+    return f"{far['group']} lies farthest from everyone, at {far['dimension']} ({off})"
 
 
 def _less(row: Result, centre: float) -> Result:
@@ -125,12 +133,24 @@ def _induced(mine: pl.DataFrame) -> Iterator[Figure]:
         rows.append({"attribute": said.attribute(row["subset"]), "kind": kind, **box})
     yield Figure(
         "induced-variation",
-        f"{rows[0]['attribute']} makes the widest differences, {rows[-1]['attribute']} the narrowest",
+        _widest(mine, found),
         f"|Δ₁ − Δ₂| over pairs that differ in one attribute alone, {_unit(mine)}, all dimensions. Tick: median; "
         "box: middle half; line: 5 to 95 %. Noise alone gives more than 0 here: read the effects beside it.",
         marks.boxes(rows, f"absolute difference, {_unit(mine)}"),
         "effects",
     )
+
+
+def _widest(mine: pl.DataFrame, found: Rows) -> str:
+    """Which attribute makes the widest differences, where the rank-sum test tells it from the narrowest."""
+    first, last = found[0]["subset"], found[-1]["subset"]
+    tests = reading.rows(mine, "induced_variation_test").filter(
+        pl.col("group").is_in([f"{first} over {last}", f"{last} over {first}"])
+    )
+    p_values = tests["p_value"].drop_nulls()
+    if not len(p_values) or p_values[0] > ALPHA:
+        return "no attribute is shown to make wider differences than another"
+    return f"{said.attribute(first)} makes the widest differences, {said.attribute(last)} the narrowest"
 
 
 def _variance(mine: pl.DataFrame) -> Iterator[Figure]:
