@@ -31,7 +31,7 @@ Array = npt.NDArray[np.float64]
 DRAWS = 500
 NOISE = Noise(image=1.5)
 MEAN = 0.6
-"""Mean belief on the right occupation where there is no effect."""
+"""Mean belief on the right occupation where nothing else is said."""
 OCCUPATIONS = prompt_set("oracle", [
     {"text": name, "level": "occupation", "concept": name, "correct_for": "*" if name == "politician" else None}
     for name in ("politician", "scientist", "athlete", "teacher", "receptionist", "assistant", "salesperson", "actor")
@@ -45,12 +45,12 @@ def figure_experiments() -> Iterator[Experiment]:
         yield _association(mean, n)
     yield _association(0.5, 100, pictures=3)
     yield _first(100)
-    for women, men, ratio, share in (
-        (24, 76, 1.0, 1.0), (24, 76, 0.8, 0.4), (24, 76, 0.6, 0.4),
-        (100, 100, 1.0, 1.0), (100, 100, 0.9, 0.4), (100, 100, 0.8, 1.0), (100, 100, 0.6, 0.4),
-        (183, 453, 0.9, 0.4), (183, 453, 0.8, 0.4),
+    for women, men, ratio, mean, share in (
+        (24, 76, 1.0, 0.6, 1.0), (24, 76, 0.8, 0.6, 0.4), (24, 76, 0.6, 0.6, 0.4), (100, 100, 1.0, 0.6, 1.0),
+        (100, 100, 0.9, 0.6, 0.4), (100, 100, 0.8, 0.6, 1.0), (100, 100, 0.6, 0.6, 0.4), (183, 453, 0.9, 0.6, 0.4),
+        (183, 453, 0.8, 0.6, 0.4), (24, 76, 1.0, 0.15, 1.0), (100, 100, 1.0, 0.15, 1.0),
     ):  # fmt: skip
-        yield _ratio(women, men, ratio, share)
+        yield _ratio(women, men, ratio, mean, share)
     yield _pools()
     yield from (_identity(names) for names in (30, 100, 300))
 
@@ -100,20 +100,20 @@ def _draw_first(oracle: Oracle, people: int, rng: np.random.Generator) -> Sequen
 # Ratios b
 
 
-def _women_and_men(ratio: float) -> Oracle:
+def _women_and_men(ratio: float, mean: float = MEAN) -> Oracle:
     """Women get `ratio` times men's mean probability of the right occupation."""
-    plain = oracle_with_mean(MEAN, NOISE)
-    return Oracle(plain.base, {"gender": {"woman": plain.shift_for(ratio * MEAN)}}, NOISE)
+    plain = oracle_with_mean(mean, NOISE)
+    return Oracle(plain.base, {"gender": {"woman": plain.shift_for(ratio * mean)}}, NOISE)
 
 
-def _ratio(women: int, men: int, ratio: float, share: float) -> Experiment:
-    setting = f"{women} women, {men} men, b = {ratio:g}"
+def _ratio(women: int, men: int, ratio: float, mean: float, share: float) -> Experiment:
+    setting = f"{women} women, {men} men, b = {ratio:g}" + (f", mean {mean:g}" if mean != MEAN else "")
     kinds = ("", "percentile", "accelerated") if ratio == 1 else ("",)
     trials = tuple(
         Trial("apa.bias_ratio", setting, min(women, men), ratio, effect=1 - ratio, kind=kind)
         for kind in kinds
     )
-    simulate = partial(_draw_ratio, _women_and_men(ratio), women, men)
+    simulate = partial(_draw_ratio, _women_and_men(ratio, mean), women, men)
     return Experiment(f"ratio {setting}", trials, simulate, share)
 
 

@@ -23,7 +23,7 @@ PREVALENCE_ALONE = "a raw gap follows the groups' prevalences, without any diffe
 def precision_experiments() -> Iterator[Experiment]:
     """Every world of recognition: prevalences of both groups, and by how much quality differs."""
     for n, prevalences, worse, share in (
-        (400, (0.3, 0.3), 0.0, 1.0), (400, (0.4, 0.15), 0.0, 0.6), (400, (0.3, 0.3), 0.5, 0.6),
+        (400, (0.3, 0.3), 0.0, 1.0), (400, (0.4, 0.15), 0.0, 1.0), (400, (0.3, 0.3), 0.5, 1.0),
         (1500, (0.3, 0.3), 0.5, 0.15),
     ):  # fmt: skip
         yield _gap(n, prevalences, worse, share)

@@ -11,10 +11,11 @@ import hashlib
 import io
 import json
 import os
+import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import astuple, dataclass
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from pathlib import Path
 
 import numpy as np
@@ -102,7 +103,8 @@ def repeat(
 
 def _in_parallel(blocks: list[Block], folder: Path, workers: int, advance: Callable[[int], None]) -> None:
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # before the workers load numpy: processes, not threads
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+    spawn = get_context("spawn")
+    with ProcessPoolExecutor(workers, mp_context=spawn, initializer=_end_with_parent) as pool:
         waiting = {pool.submit(_work, block, folder): block for block in blocks}
         try:
             for done in as_completed(waiting):
@@ -111,3 +113,15 @@ def _in_parallel(blocks: list[Block], folder: Path, workers: int, advance: Calla
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
+
+
+def _end_with_parent() -> None:
+    """A worker whose parent was killed would wait for work for ever."""
+    threading.Thread(target=_wait_for_parent, daemon=True).start()
+
+
+def _wait_for_parent() -> None:
+    parent = parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)

@@ -23,6 +23,7 @@ WORLD = 88
 """Seed of the world's prompts and wordings, which stay as they are."""
 DELTA = 0.05
 GROUPS = {"gender": 2, "race": 7, "age": 5, "skin_tone": 10}
+FOLDED = "a gap near 0 cannot be negative, so its values pile up on the true side: too wide, on the safe side"
 WIDEST = "it allows for the choice among all pairs, more than one pair that stands out needs"
 
 
@@ -30,7 +31,7 @@ def trait_experiments() -> Iterator[Experiment]:
     """Every world of traits."""
     for n, gap, share in (
         (30, 0.0, 0.6), (100, 0.0, 1.0), (100, 0.05, 1.0), (100, 0.1, 0.4), (400, 0.0, 0.4), (400, 0.02, 0.4),
-        (400, 0.05, 0.4), (400, 0.1, 0.3),
+        (400, 0.05, 1.0), (400, 0.1, 0.3),
     ):  # fmt: skip
         yield _gap("gender", n, gap, share)
     yield _gap("race", 100, 0.0, 0.6)
@@ -69,7 +70,7 @@ def _gap(attribute: str, n: int, gap: float, share: float) -> Experiment:
     )
     groups = GROUPS[attribute]
     setting = f"{groups} groups of {n}, gap {100 * gap:g} points"
-    chosen = WIDEST if groups > 2 and gap else ""
+    chosen = WIDEST if groups > 2 and gap else FOLDED if 0 < gap < DELTA else ""
     trials = [Trial("gras.largest_gap", setting, n, high - low, effect=gap, exception=chosen)]
     if not gap:
         trials.append(Trial("gras.largest_gap", setting, n, 0.0, family=True, kind="any trait"))
@@ -147,7 +148,7 @@ def _score(n: int) -> Experiment:
             exception="a largest gap is never 0",
         ),
     )
-    return Experiment(f"score {setting}", trials, partial(_draw_score, n), 0.5)
+    return Experiment(f"score {setting}", trials, partial(_draw_score, n))
 
 
 def _draw_score(n: int, rng: np.random.Generator) -> Sequence[Outcome]:

@@ -98,16 +98,16 @@ def _sizes(found: Found) -> Iterator[Weakness]:
 
 
 def _skewed_ratio(found: Found) -> Iterator[Weakness]:
-    few, many = (found.one("apa.bias_ratio", setting=f"{who} women") for who in ("24", "100"))
-    percentile = found.one("apa.bias_ratio", kind="percentile", setting="24 women")
+    few, many = (found.one("apa.bias_ratio", setting=f"{who} men, b = 1, mean 0.15") for who in ("76", "100"))
+    percentile = found.one("apa.bias_ratio", kind="percentile", setting="76 men, b = 1, mean 0.15")
     if few and many and percentile:
         yield Weakness(
             "apa.bias_ratio", "Ratios b are skewed with few women",
-            f"Where b is 1, 24 women and 76 men give ratios with skewness {few.skewness:+.2f} and a mean of "
-            f"{few.mean:.3f} (100 and 100: {many.skewness:+.2f} and {many.mean:.3f}), spread by {few.spread:.2f}. "
-            f"Percentiles of the draws cover in {100 * percentile.coverage.value:.1f} of 100 worlds, studentised on "
-            f"the log scale in {100 * few.coverage.value:.1f}.",
-            few.spread > many.spread,
+            f"Where b is 1 and belief is low (0.15), 24 women and 76 men give ratios of skewness {few.skewness:+.2f}, "
+            f"spread by {few.spread:.2f} (100 and 100: {many.skewness:+.2f} and {many.spread:.2f}). Percentiles of the "
+            f"draws cover in {100 * percentile.coverage.value:.1f} of 100 worlds, studentised on the log scale in "
+            f"{100 * few.coverage.value:.1f}.",
+            few.skewness > many.skewness and few.skewness > 0.3,
         )  # fmt: skip
 
 
