@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from beholder.models.checkpoint import torch
+from beholder.models.checkpoint import standing_in, torch
 from beholder.models.prompt_tree import PromptTree
 
 
@@ -71,11 +71,8 @@ def looking_once(model: Any) -> Iterator[None]:
             seen.append(look(pixel_values[:1], **kwargs))
         return _repeated(seen[0], len(pixel_values))
 
-    tower.forward = remembered
-    try:
+    with standing_in(tower, remembered):
         yield
-    finally:
-        del tower.forward
 
 
 def image_tower(model: Any) -> Any:

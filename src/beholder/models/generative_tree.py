@@ -9,13 +9,14 @@ only its own prompt. What comes back is cut to the last token of each prompt, an
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from beholder.models.checkpoint import torch
+from beholder.models.checkpoint import standing_in, torch
 from beholder.models.contrastive import running
 from beholder.models.prompt_tree import PromptTree
 from beholder.models.tree_attention import ALIGNED, TreeMask, attending
@@ -59,14 +60,9 @@ class TreeRunner:
     def logits(self, tree: PromptTree, inputs: Mapping[str, Any]) -> Any:
         """`[pictures, prompts, vocabulary]`; `inputs` are the pictures with one of the prompts, alike for all."""
         planted = _Planted(self, tree)
-        inner = self._text.forward
-        self._text.forward = lambda *args, **kwargs: planted.grow(inner, *args, **kwargs)
-        try:
-            with running(), windows_at_once(self._model):
-                output = self._model(**inputs, use_cache=False)
-        finally:
-            del self._text.forward
-        return output.logits
+        grown = partial(planted.grow, self._text.forward)
+        with running(), windows_at_once(self._model), standing_in(self._text, grown):
+            return self._model(**inputs, use_cache=False).logits
 
     def embed(self, ids: Any) -> Any:
         """Words as the model reads them."""
@@ -152,13 +148,10 @@ class _CompiledLayers:
 
     @contextmanager
     def in_place(self) -> Iterator[None]:
-        for layer, forward in zip(self._layers, self._forwards, strict=True):
-            layer.forward = forward
-        try:
+        with ExitStack() as stack:
+            for layer, forward in zip(self._layers, self._forwards, strict=True):
+                stack.enter_context(standing_in(layer, forward))
             yield
-        finally:
-            for layer in self._layers:
-                del layer.forward
 
 
 def _on_one_gpu(model: Any) -> bool:
