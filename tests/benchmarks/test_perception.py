@@ -14,11 +14,12 @@ from beholder.audit import AuditOptions, audit_models, measure
 from beholder.benchmarks.benchmark import MeasureOptions
 from beholder.benchmarks.perception import PERCEPTION, perception_benchmark
 from beholder.benchmarks.perception_brightness import brightness_rows
-from beholder.benchmarks.perception_design import draw_pairs, matched_sets
+from beholder.benchmarks.perception_design import matched_sets
+from beholder.benchmarks.perception_induced import draw_pairs
 from beholder.benchmarks.perception_ranking import ranking_rows
 from beholder.benchmarks.perception_scores import Judged, group_by, read_judged
 from beholder.datasets.dataset import Dataset
-from beholder.errors import DataError
+from beholder.errors import DataError, MissingData
 from beholder.glasshouse.design import design
 from beholder.prompts.perception import DIMENSIONS, Dimension, all_words, perception_prompts
 from beholder.scores.score_matrix import ScoreMatrix
@@ -412,6 +413,12 @@ def test_the_whole_audit_runs_on_a_causalface_of_few_seeds(
     assert set(run.results["dataset"]) == {"causalface"}
     assert {"perception.induced_variation", "perception.brightness"} <= set(run.results["metric"])
     assert (tmp_path / "out" / "report.html").stat().st_size > 10_000
+
+
+def test_without_any_of_its_data_sets_it_says_how_to_get_one(tmp_path: Path):
+    options = AuditOptions(out=tmp_path / "out", store=tmp_path / "store", data=tmp_path)
+    with pytest.raises(MissingData, match="causalface.*is not at"):
+        audit_models(["null"], ["perception"], options)
 
 
 def test_only_the_studys_part_of_fairface_is_asked():

@@ -20,10 +20,10 @@ from beholder.benchmarks.perception_design import (
     SHARE,
     STATISTIC,
     effect_rows,
-    induced_rows,
     interaction_rows,
     variance_rows,
 )
+from beholder.benchmarks.perception_induced import induced_rows
 from beholder.benchmarks.perception_neutral import CORRELATION, RATIO, neutral_rows
 from beholder.benchmarks.perception_ranking import LOGARITHM, NATS
 from beholder.benchmarks.perception_ratings import rating_rows

@@ -9,6 +9,7 @@ import polars as pl
 from beholder.benchmarks.gras_groups import ALPHA
 from beholder.benchmarks.perception_scores import EVERYONE, MEAN
 from beholder.report.numbers import Result, excludes
+from beholder.report.perception import said
 
 PROTECTED = ("race", "skin_tone", "gender", "age")
 UNPROTECTED = ("smiling", "lighting", "pose", "seed")
@@ -41,6 +42,11 @@ def unit(part: pl.DataFrame) -> str:
     """What the scores are."""
     there = rows(part, "delta_cosine")["unit"]
     return str(there[0]) if len(there) else "cosine"
+
+
+def printed_unit(part: pl.DataFrame) -> str:
+    """The same as printed."""
+    return said.PRINTED.get(unit(part), unit(part))
 
 
 def shown(row: Result) -> bool:

@@ -19,6 +19,7 @@ __all__ = [
     "over",
     "p_value",
     "pair",
+    "printed",
     "signed",
     "unit",
 ]
@@ -56,6 +57,12 @@ def unit(row: Result) -> str:
 def factor(row: Result) -> float:
     """By what a row's numbers are multiplied for printing."""
     return 100.0 if row["unit"] in HUNDREDS else 1.0
+
+
+def printed(row: Result) -> Result:
+    """Value and bounds as they are printed, for a mark."""
+    scale = factor(row)
+    return {key: None if row[key] is None else round(scale * row[key], 4) for key in ("value", "low", "high")}
 
 
 def number(row: Result, key: str = "value", decimals: int = 2) -> str:
