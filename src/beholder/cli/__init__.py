@@ -1,4 +1,4 @@
-"""The command line: `beholder audit|measure|report|replicate|calibrate|plan|list|data`, each a short module."""
+"""The command line: `beholder audit|measure|report|replicate|calibrate|plan|bench|list|data`, each a short module."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from beholder.cli import audit, calibrate, data, listing, measure, plan, replicate, report
+from beholder.cli import audit, bench, calibrate, data, listing, measure, plan, replicate, report
 from beholder.cli.console import err
 from beholder.errors import BeholderError
 
@@ -26,6 +26,7 @@ app.command("calibrate")(calibrate.calibrate_command)
 app.command("plan")(plan.plan_command)
 app.add_typer(listing.app, name="list")
 app.add_typer(data.app, name="data")
+app.add_typer(bench.app, name="bench")
 
 
 @app.callback(invoke_without_command=True)

@@ -107,6 +107,12 @@ def audit_command(
     batch_size: int = typer.Option(
         None, min=1, help="Images at a time; halved by itself when memory runs out.", rich_help_panel=MODEL
     ),
+    one_by_one: bool = typer.Option(
+        False,
+        "--one-by-one",
+        help="Ask a model that answers in words each question by itself, sharing nothing. Slow; the same answers.",
+        rich_help_panel=MODEL,
+    ),
     engine: Engine = typer.Option(Engine.local, help="Where the work is done.", rich_help_panel=MODEL),
     trust_remote_code: bool = typer.Option(
         False,
@@ -154,7 +160,7 @@ def audit_command(
         settings=parse_settings(settings or ()),
         load=LoadOptions(
             device=device, precision=precision, batch_size=batch_size,
-            trust_remote_code=trust_remote_code, allow_pickle=allow_pickle,
+            trust_remote_code=trust_remote_code, allow_pickle=allow_pickle, shared_prefix=not one_by_one,
         ),
         fill=FillOptions(skip_bad_images=skip_bad_images, progress=silent if quiet else bar),
         measure=MeasureOptions(compat=compat, draws=draws, seed=seed, delta=delta),

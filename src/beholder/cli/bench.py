@@ -1,0 +1,66 @@
+"""`beholder bench`: how fast this machine does the work, every way of doing it timed in one run."""
+
+from __future__ import annotations
+
+import typer
+from rich.table import Table
+
+from beholder.cli.console import err, out, say_json
+
+app = typer.Typer(
+    help="Time the work on this machine, as ratios of ways timed in one run.", no_args_is_help=True
+)
+
+
+@app.callback()
+def _bench() -> None:
+    """Keeps `generative` a command of its own while it is the only one."""
+
+
+@app.command("generative")
+def generative_command(
+    architectures: list[str] = typer.Argument(
+        None, help="qwen2.5-vl-3b, llava-1.5-7b, gemma-3-4b, paligemma2-3b; default: all."
+    ),
+    device: str = typer.Option("auto", help="auto, cpu, cuda, cuda:1."),
+    full: bool = typer.Option(
+        False, "--full", help="True sizes in bfloat16, for a GPU; else tiny models in float32."
+    ),
+    pictures: int = typer.Option(8, min=1, help="Pictures asked about in each timing of ours."),
+    loop: int = typer.Option(8, min=2, help="Questions asked in each timing of the authors' loop."),
+    repeats: int = typer.Option(2, min=1, help="Timings taken of each way."),
+    as_json: bool = typer.Option(False, "--json", help="Print the timings as JSON."),
+) -> None:
+    """500 questions about a picture: the authors' loop, batches, copied prefixes, ours, and the floor.
+
+    Weights are random: speed depends on shapes, not on what was learnt. Beside each way stands how far its answers
+    are from those of the loop.
+    """
+    from beholder.bench.architectures import ARCHITECTURES, architecture
+    from beholder.bench.generative import Effort, Shape, rehearse
+    from beholder.models.checkpoint import resolve_device, torch
+
+    effort, place = Effort(pictures=pictures, loop=loop, repeats=repeats), resolve_device(device)
+    found = {}
+    for built in [architecture(name) for name in architectures or ARCHITECTURES]:
+        model = built.build(tiny=not full, device=place, dtype=torch.bfloat16 if full else torch.float32)
+        lines = []
+        for line in rehearse(built, model, Shape(), effort, tell=lambda said: err.print(f"  {said}")):
+            err.print(f"{built.name}: {line.way}: {line.per_second:,.1f} questions/s")
+            lines.append(line)
+        found[built.name] = lines
+        del model
+    if as_json:
+        say_json({name: [line._asdict() for line in lines] for name, lines in found.items()})
+        return
+    size = "true size, bfloat16" if full else "tiny, float32"
+    for name, lines in found.items():
+        table = Table(
+            "Way", "Questions/s", "To the loop", "Largest |Δ log p|", title=f"{name}, {size}, {place}"
+        )
+        for line in lines:
+            far = "" if line.difference is None else f"{line.difference:.1g}"
+            table.add_row(
+                line.way, f"{line.per_second:,.1f}", f"{line.per_second / lines[0].per_second:,.1f} ×", far
+            )
+        out.print(table)
