@@ -417,7 +417,7 @@ def test_the_whole_audit_runs_on_a_causalface_of_few_seeds(
 
 def test_without_any_of_its_data_sets_it_says_how_to_get_one(tmp_path: Path):
     options = AuditOptions(out=tmp_path / "out", store=tmp_path / "store", data=tmp_path)
-    with pytest.raises(MissingData, match="causalface.*is not at"):
+    with pytest.raises(MissingData, match=r"causalface.*is not at"):
         audit_models(["null"], ["perception"], options)
 
 

@@ -142,9 +142,7 @@ def _markedness(part: pl.DataFrame) -> Iterator[Finding]:
         found = table.sort("value", descending=True).to_dicts()
         most, least = found[0], found[-1]
         apart = most["low"] is not None and least["high"] is not None and most["low"] > least["high"]
-        listed = ", ".join(
-            f"{row['group']} {row['value']:.0f} % ({row['low']:.0f}–{row['high']:.0f})" for row in found
-        )
+        listed = ", ".join(f"{row['group']} {_share(row)}" for row in found)
         headline = (
             f"{most['group']} goes without saying more than {least['group']}"
             if apart
@@ -154,6 +152,12 @@ def _markedness(part: pl.DataFrame) -> Iterator[Finding]:
             f"The plain “person” fits better than the group's own word in {listed} of a group's images."
         )
         yield finding(most, "markedness", headline, sentence, shown=apart)
+
+
+def _share(row: Result) -> str:
+    """Per cent with its interval, where there is one."""
+    bounds = f" ({row['low']:.0f}–{row['high']:.0f})" if row["low"] is not None else ""
+    return f"{row['value']:.0f} %{bounds}"
 
 
 def _ranking(part: pl.DataFrame) -> Iterator[Finding]:
