@@ -146,7 +146,7 @@ def _markedness(part: pl.DataFrame) -> Iterator[Finding]:
         headline = (
             f"{most['group']} goes without saying more than {least['group']}"
             if apart
-            else f"By {attribute} nobody is shown to go without saying"
+            else f"By {attribute}, no group is shown to go without saying more than another"
         )
         sentence = (
             f"The plain “person” fits better than the group's own word in {listed} of a group's images."
