@@ -53,7 +53,7 @@ class AuditOptions:
 
 def audit_models(models: Sequence[str], benchmarks: Sequence[str | Benchmark], options: AuditOptions) -> Run:
     """Audit every model on every benchmark; what is finished is written before the next begins."""
-    run, started = Run(), time.monotonic()
+    run, started, others = Run(), time.monotonic(), _results_beside(options)
     sheets = [sheet for benchmark in benchmarks for sheet in _open_all(benchmark, options, run)]
     for name in models:
         scorer = load_model(name, options.load)
@@ -63,19 +63,23 @@ def audit_models(models: Sequence[str], benchmarks: Sequence[str | Benchmark], o
             run.add(audit_one(asked(scorer, benchmark, options), benchmark, tasks, options, run))
             run.record.seconds = round(time.monotonic() - started, 1)
             run.save(options.out)
-    _set_beside(run, [benchmark for benchmark, _ in sheets], options)
+    _set_beside(run, [benchmark for benchmark, _ in sheets], others)
+    run.save(options.out)
     write_report(run, options.out)
     return run
 
 
-def _set_beside(run: Run, benchmarks: Sequence[Benchmark], options: AuditOptions) -> None:
+def _results_beside(options: AuditOptions) -> pl.DataFrame:
+    """The results of other runs; read before any work, so that a wrong folder is told at once."""
+    return pl.concat([Run().results, *(load_run(folder).results for folder in options.beside)])
+
+
+def _set_beside(run: Run, benchmarks: Sequence[Benchmark], others: pl.DataFrame) -> None:
     """What only several models, data sets or runs together can tell."""
-    others = pl.concat([run.results.clear(), *(load_run(folder).results for folder in options.beside)])
     for benchmark in {each.name: each for each in benchmarks}.values():
         if benchmark.across is not None:
             mine = pl.col("benchmark") == benchmark.name
             run.add(benchmark.across(run.results.filter(mine), others.filter(mine)))
-    run.save(options.out)
 
 
 def asked(scorer: Scorer, benchmark: Benchmark, options: AuditOptions) -> Scorer:
@@ -117,7 +121,7 @@ def measure(
 
 def measure_scores(benchmark: Benchmark, scores: Sequence[Path], options: AuditOptions, *, model: str) -> Run:
     """The same line with scores made elsewhere in the place of a model."""
-    run = Run()
+    run, others = Run(), _results_beside(options)
     _, dataset = _open(benchmark, options, run, scored=False)
     tasks = benchmark.tasks_for(dataset, answers=True, compat=options.measure.compat)
     imported = import_scores(scores, tasks)
@@ -126,7 +130,8 @@ def measure_scores(benchmark: Benchmark, scores: Sequence[Path], options: AuditO
         {"name": model, "adapter": "imported scores", "files": [str(path) for path in scores]}
     )
     run.add(measure(benchmark, imported.matrices, options.measure, model=model, dataset=dataset.name))
-    _set_beside(run, [benchmark], options)
+    _set_beside(run, [benchmark], others)
+    run.save(options.out)
     write_report(run, options.out)
     return run
 

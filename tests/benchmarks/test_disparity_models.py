@@ -14,7 +14,7 @@ from PIL import Image
 from typer.testing import CliRunner
 
 from beholder.cli import app
-from beholder.errors import UnknownName, UsageError
+from beholder.errors import MissingData, UnknownName, UsageError
 from beholder.models.scorer import Instruction
 from beholder.models.spec import ModelSpec
 
@@ -141,6 +141,7 @@ def test_a_run_stands_beside_another(data: Path, monkeypatch: pytest.MonkeyPatch
         (["--by", "agee"], UnknownName, "no attribute 'agee'"),
         (["--calibration", "plat"], UnknownName, "Did you mean 'platt'"),
         (["--word-vectors", "nowhere.bin"], UsageError, "no word vectors at nowhere.bin"),
+        (["--beside", "nowhere"], MissingData, "nowhere is no run folder"),
     ],
 )
 def test_wrong_options_are_named(
@@ -150,7 +151,8 @@ def test_wrong_options_are_named(
         audit(data, monkeypatch, Stub("cosine"), *options)
 
 
-def test_options_of_disparity_are_refused_elsewhere():
-    done = CliRunner().invoke(app, ["audit", "null", "--calibration", "platt"])
+@pytest.mark.parametrize("words", [["audit", "null"], ["measure", "gras", "--scores", "x.csv"]])
+def test_options_of_disparity_are_refused_elsewhere(words: list[str]):
+    done = CliRunner().invoke(app, [*words, "--calibration", "platt"])
     assert isinstance(done.exception, UsageError)
     assert "disparity" in str(done.exception)

@@ -19,7 +19,7 @@ from beholder.cli.choice import (
     TRAITS_HELP,
     WORD_VECTORS_HELP,
     OwnWords,
-    chosen_benchmark,
+    chosen_benchmarks,
 )
 from beholder.cli.console import err, out, say_json, set_verbosity
 
@@ -79,7 +79,8 @@ def measure_command(
     own = OwnWords(
         None, (by,) if by else (), traits, templates, dimensions, ratings, word_vectors, calibration
     )
-    run = measure_scores(chosen_benchmark(benchmark, own), scores, options, model=model)
+    (chosen,) = chosen_benchmarks([benchmark], own, data=data, dataset=dataset)
+    run = measure_scores(chosen, scores, options, model=model)
     if as_json:
         say_json({"results": run.results.to_dicts(), "left_out": run.record.left_out})
     elif not quiet:
