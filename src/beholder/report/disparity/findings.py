@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import polars as pl
+from scipy.stats import binom
 
+from beholder.benchmarks.disparity_gaps import ALPHA
 from beholder.benchmarks.disparity_words import FEWEST_CONCEPTS
 from beholder.report import words
 from beholder.report.disparity import reading, said
@@ -14,8 +16,6 @@ from beholder.report.numbers import Result, excludes, percent, percent_range
 
 NAMED = 3
 """Concepts that a sentence names in either direction."""
-BY_CHANCE = 0.1
-"""Share of calibration gaps whose interval may exclude 0 before we say that they differ: twice what chance gives."""
 MIXED = 0.05
 """A published gap is said to be one of prevalence where matching moves it by at least five points."""
 
@@ -177,8 +177,8 @@ def _calibration(part: pl.DataFrame) -> Iterator[Finding]:
             headline = f"For {off.height} of {table.height} concepts confidence is off by more in pictures of one group"
             counted = "Counted: intervals of the gap in calibration error without 0; one in twenty would be by chance."
             sentence = f"{_least_calibrated(rows[0]) if off.height else ''}{counted}"
-            more = off.height > table.height * BY_CHANCE
-            yield finding(rows[0], "calibration", headline, sentence, shown=more)
+            more = binom.sf(off.height - 1, table.height, ALPHA) <= ALPHA
+            yield finding(rows[0], "calibration", headline, sentence, shown=bool(more))
 
 
 def _least_calibrated(row: Result) -> str:
