@@ -206,6 +206,13 @@ def test_imported_scores_are_probabilities_only_when_asked(object_world: Callabl
         measure(object_world(channel="cosine"), Choices(calibration="scores"))
 
 
+def test_a_share_of_pixels_is_no_probability(matrix: ScoreMatrix):
+    (absent,) = (
+        measure(replace(matrix, channels=("area",))).filter(pl.col("metric") == "disparity.ece").to_dicts()
+    )
+    assert absent["value"] is None
+
+
 def test_reliability_bins_hold_every_cell(results: pl.DataFrame):
     rows = results.filter(pl.col("metric") == "disparity.reliability", pl.col("concept").is_null())
     assert rows.group_by("group").agg(pl.col("n").sum())["n"].to_list() == [1200, 1200]

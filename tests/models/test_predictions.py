@@ -294,6 +294,11 @@ def test_a_class_map_counts_by_its_pixels(maps: Path) -> None:
     assert found.notes[0] == "1 of 3 images have no class map"
 
 
+def test_predictions_say_whether_they_are_scores_or_areas(write: Write, maps: Path) -> None:
+    assert read(write([box(139, 18, 0.5)])).channel == "presence"
+    assert read(maps).channel == "area"  # a share of pixels is no probability
+
+
 def test_a_class_map_may_be_in_colour_where_the_labels_say_which(maps: Path) -> None:
     coloured = [
         {"id": 18, "name": "dog", "color": [255, 0, 0]},
