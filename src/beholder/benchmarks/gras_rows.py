@@ -111,12 +111,15 @@ def _percent(calls: npt.NDArray[np.bool_]) -> float:
     return 100 * float(calls.mean())
 
 
-def _attribute_rows(compared: list[Compared]) -> Iterator[Row]:
+def attribute_p_values(compared: list[Compared]) -> npt.NDArray[np.float64]:
     """Does an attribute matter at all? One p-value each, Holm-corrected over the family of attributes."""
     # min ignores what cannot be tested (a trait answered alike for everyone); inf stands for "nothing could be".
     least = np.array([np.nan_to_num(each.adjusted, nan=np.inf).min() for each in compared])
-    smallest = np.where(np.isinf(least), np.nan, least)
-    for each, p_value in zip(compared, holm(smallest), strict=True):
+    return holm(np.where(np.isinf(least), np.nan, least))
+
+
+def _attribute_rows(compared: list[Compared]) -> Iterator[Row]:
+    for each, p_value in zip(compared, attribute_p_values(compared), strict=True):
         largest, note = (
             float(np.nanmax(each.mean_gaps)),
             "largest mean gap of any trait; p: Holm over the attributes",

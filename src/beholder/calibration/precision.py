@@ -14,7 +14,7 @@ from beholder.calibration.experiment import Experiment, Outcome, Trial
 from beholder.metrics.bootstrap import Resampler, centred_interval
 from beholder.metrics.precision_gaps import measured, resampled, shuffle_p_value, shuffled
 
-DRAWS = 300
+DRAWS = 600
 QUALITY = 1.5
 """How far the scores of pictures that show the concept lie above the others', in standard deviations."""
 PREVALENCE_ALONE = "a raw gap follows the groups' prevalences, without any difference of quality"

@@ -65,7 +65,7 @@ class Summary(NamedTuple):
         """Whether false alarms are as rare as promised."""
         if np.isnan(self.called.value) or not self.trial.nothing_there:
             return ""
-        return self._judged(_within(self.called, 0.0, FALSE_ALARMS), True)
+        return HOLDS if _within(self.called, 0.0, FALSE_ALARMS) else FAILS
 
     def _judged(self, kept: bool, promised: bool) -> str:
         if kept:

@@ -102,12 +102,12 @@ def _skewed_ratio(found: Found) -> Iterator[Weakness]:
     percentile = found.one("apa.bias_ratio", kind="percentile", setting="76 men, b = 1, mean 0.15")
     if few and many and percentile:
         yield Weakness(
-            "apa.bias_ratio", "Ratios b are skewed with few women",
-            f"Where b is 1 and belief is low (0.15), 24 women and 76 men give ratios of skewness {few.skewness:+.2f}, "
-            f"spread by {few.spread:.2f} (100 and 100: {many.skewness:+.2f} and {many.spread:.2f}). Percentiles of the "
-            f"draws cover in {100 * percentile.coverage.value:.1f} of 100 worlds, studentised on the log scale in "
-            f"{100 * few.coverage.value:.1f}.",
-            few.skewness > many.skewness and few.skewness > 0.3,
+            "apa.bias_ratio", "Ratios b are skewed, and with few women by much",
+            f"Where b is 1 and belief is low (0.15), 24 women and 76 men give ratios of skewness {few.skewness:+.2f}: "
+            f"their mean is {few.mean:.2f} and they spread by {few.spread:.2f} (100 and 100: {many.mean:.2f} and "
+            f"{many.spread:.2f}). Percentiles of the draws cover in {100 * percentile.coverage.value:.1f} of 100, "
+            f"studentised on the log scale in {100 * few.coverage.value:.1f}.",
+            few.skewness > 0.3 and few.bias > many.bias,
         )  # fmt: skip
 
 
