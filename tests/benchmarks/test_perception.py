@@ -236,6 +236,14 @@ def test_matching_and_generative_models_are_measured_in_their_own_unit(channel: 
     assert (0 < row["value"] < 1) == (channel == "log_p_yes")
 
 
+def test_a_model_that_answers_something_else_is_found_out():
+    images, prompts = photographs(30), perception_prompts().table
+    cells = np.log(np.stack([np.full((30, prompts.height), 0.2), np.full((30, prompts.height), 0.1)], axis=2))
+    cells[:, :, 0] += rng(3).normal(0, 0.01, cells.shape[:2])
+    sheet = ScoreMatrix("perception", images, prompts, ("log_p_yes", "log_p_no"), cells)
+    assert one(measured(sheet), "answer_mass")["value"] == pytest.approx(0.3, abs=0.01)
+
+
 # Curves
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+import numpy as np
 import polars as pl
 
 from beholder.benchmarks.benchmark import Benchmark, Matrices, Measure, MeasureOptions, MetricInfo
@@ -28,7 +29,7 @@ from beholder.benchmarks.perception_neutral import CORRELATION, RATIO, neutral_r
 from beholder.benchmarks.perception_ranking import LOGARITHM, NATS
 from beholder.benchmarks.perception_ratings import rating_rows
 from beholder.benchmarks.perception_scores import GROUPED, read_judged
-from beholder.benchmarks.rows import REFUSAL, refusal_rows
+from beholder.benchmarks.rows import PROBABILITY, REFUSAL, refusal_rows
 from beholder.datasets.adult_faces import FAIRFACE_NAME, UTKFACE_NAME, adults
 from beholder.datasets.dataset import Dataset
 from beholder.datasets.glasshouse import DESIGN_NAME
@@ -42,6 +43,7 @@ from beholder.prompts.perception import (
     perception_prompts,
 )
 from beholder.results import Row
+from beholder.scores.score_matrix import ScoreMatrix
 from beholder.scores.task import Task
 
 TASK = "perception"
@@ -100,6 +102,7 @@ METRICS = {
     "perception.brightness": MetricInfo("mean sign", "of grey-value differences of pairs; 0 even, 1 first brighter"),
     "perception.rating_r": MetricInfo(CORRELATION, "of people's ratings with delta_cosine; 1 the same order"),
     "perception.rating_departure": MetricInfo(DEVIATIONS, "the model above people's ratings; 0 it agrees"),
+    "perception.answer_mass": MetricInfo(PROBABILITY, "mean P(yes) + P(no): 1 answers, 0 says something else"),
     "perception.refusal_share": REFUSAL,
 }  # fmt: skip
 
@@ -134,8 +137,17 @@ def _measure(
         yield from brightness_rows(judged, options.rng())
     if ratings is not None:
         yield from rating_rows(judged, ratings)
+    yield from _answer_rows(matrices[TASK])
     for attribute in GROUPED:
         yield from refusal_rows("perception", matrices[TASK], attribute)
+
+
+def _answer_rows(matrix: ScoreMatrix) -> Iterator[Row]:
+    """Does a model that answers in words answer yes or no at all?"""
+    if {"log_p_yes", "log_p_no"} <= set(matrix.channels):
+        yes, no = (np.exp(matrix.channel(name).astype(np.float64)) for name in ("log_p_yes", "log_p_no"))
+        note = "mean P(yes) + P(no)"
+        yield Row("perception.answer_mass", float(np.nanmean(yes + no)), len(yes), PROBABILITY, note=note)
 
 
 def perception_benchmark(

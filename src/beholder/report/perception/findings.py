@@ -11,7 +11,7 @@ import polars as pl
 
 from beholder.report import words
 from beholder.report.finding import Finding, finding
-from beholder.report.numbers import Result, excludes
+from beholder.report.numbers import Result, excludes, percent
 from beholder.report.perception import reading, said
 
 MOST = 3
@@ -31,6 +31,8 @@ def _variant(part: pl.DataFrame) -> Iterator[Finding]:
         "match logit": "It matches pictures with texts: the numbers are its match logits.",
     }
     sentence = f"{what.get(unit, f'The numbers are in {unit}.')} No published number of the study compares with them."
+    mass = reading.rows(part, "answer_mass")["value"]
+    sentence += f" {percent(mass[0])} of its probability falls on yes or no." if len(mass) else ""
     row = reading.rows(part, "delta_cosine").row(0, named=True)
     yield finding(row, "variant", "A variant, not the study's cosine", sentence, shown=False)
 
