@@ -16,6 +16,7 @@ from beholder.benchmarks import BENCHMARKS
 from beholder.benchmarks.benchmark import Benchmark, MeasureOptions
 from beholder.datasets import DATASETS, open_dataset
 from beholder.datasets.dataset import Dataset
+from beholder.errors import BadScores
 from beholder.models.load import LoadOptions, load_model
 from beholder.models.scorer import Answerer, Scorer
 from beholder.report.page import write_report
@@ -122,6 +123,7 @@ def measure(
 def measure_scores(benchmark: Benchmark, scores: Sequence[Path], options: AuditOptions, *, model: str) -> Run:
     """The same line with scores made elsewhere in the place of a model."""
     run, others = Run(), _results_beside(options)
+    options = replace(options, dataset=options.dataset or _scored_dataset(benchmark, scores, options))
     _, dataset = _open(benchmark, options, run, scored=False)
     tasks = benchmark.tasks_for(dataset, answers=True, compat=options.measure.compat)
     imported = import_scores(scores, tasks)
@@ -147,10 +149,28 @@ def _open_all(name: str | Benchmark, options: AuditOptions, run: Run) -> Iterato
     if options.dataset or options.data is None or not benchmark.everywhere:
         yield _open(benchmark, options, run)
         return
-    sources = [DATASETS[each] for each in benchmark.datasets if not DATASETS[each].embedded]
-    here = [source.name for source in sources if source.folder(options.data).is_dir()]
-    for each in here or [sources[0].name]:  # none at all: opening the first says what to do
+    for each in datasets_here(benchmark, options.data):
         yield _open(benchmark, replace(options, dataset=each), run)
+
+
+def datasets_here(benchmark: Benchmark, data: Path) -> list[str]:
+    """Its data sets that lie in the folder; none at all: the first, and opening it says what to do."""
+    sources = [DATASETS[each] for each in benchmark.datasets if not DATASETS[each].embedded]
+    return [source.name for source in sources if source.folder(data).is_dir()] or [sources[0].name]
+
+
+def _scored_dataset(benchmark: Benchmark, scores: Sequence[Path], options: AuditOptions) -> str | None:
+    """Which of a benchmark's data sets the scores are about, where it has several; None where it has not."""
+    if not benchmark.everywhere or options.data is None:
+        return None
+    names = datasets_here(benchmark, options.data)
+    for name in names[:-1]:  # the last is taken as it is, and says what does not fit
+        try:
+            import_scores(scores, benchmark.tasks(open_dataset(name, options.data, options.settings)))
+        except BadScores:
+            continue
+        return name
+    return names[-1]
 
 
 def _open(
@@ -181,4 +201,6 @@ def _open(
 def default_dataset(benchmark: Benchmark, data: Path | None) -> str:
     """The study's own data, or the embedded world when no folder was named and the benchmark knows it."""
     embedded = [name for name in benchmark.datasets if DATASETS[name].embedded]
-    return embedded[0] if data is None and embedded else benchmark.datasets[0]
+    if data is None:
+        return (embedded or benchmark.datasets)[0]
+    return datasets_here(benchmark, data)[0] if benchmark.everywhere else benchmark.datasets[0]

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 from scipy import stats
 
-from beholder.audit import AuditOptions, audit_models, measure
+from beholder.audit import AuditOptions, audit_models, measure, measure_scores
 from beholder.benchmarks.benchmark import MeasureOptions
 from beholder.benchmarks.perception import PERCEPTION, perception_benchmark
 from beholder.benchmarks.perception_brightness import brightness_rows
@@ -427,6 +427,24 @@ def test_without_any_of_its_data_sets_it_says_how_to_get_one(tmp_path: Path):
     options = AuditOptions(out=tmp_path / "out", store=tmp_path / "store", data=tmp_path)
     with pytest.raises(MissingData, match=r"causalface.*is not at"):
         audit_models(["null"], ["perception"], options)
+
+
+def test_scores_find_the_data_set_that_they_are_about(tmp_path: Path):
+    """FairFace and UTKFace lie in one folder; the ids of the scores say which is meant."""
+    (tmp_path / "fairface").mkdir()
+    (tmp_path / "fairface" / "fairface_label_val.csv").write_text(
+        "file,age,gender,race,service_test\nval/1.jpg,20-29,Male,White,True\n"
+    )
+    names = [f"{20 + i}_{i % 2}_{i % 3}_2017010915055733{i % 10}.jpg.chip.jpg" for i in range(12)]
+    (tmp_path / "utkface").mkdir()
+    for name in names:
+        (tmp_path / "utkface" / name).touch()
+    texts = perception_prompts().texts
+    cells = dict(zip(texts, rng(1).normal(0.2, 0.02, (len(texts), 12)), strict=True))
+    pl.DataFrame({"image_id": names, **cells}).write_parquet(tmp_path / "scores.parquet")
+    options = AuditOptions(out=tmp_path / "out", store=tmp_path / "store", data=tmp_path, measure=OPTIONS)
+    run = measure_scores(PERCEPTION, [tmp_path / "scores.parquet"], options, model="mine")
+    assert set(run.results["dataset"]) == {"utkface-adults"}
 
 
 def test_only_the_studys_part_of_fairface_is_asked():
