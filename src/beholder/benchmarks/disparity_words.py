@@ -50,11 +50,8 @@ def _gaps_of(rows: list[Row], gap: str, pair: str) -> dict[str, float]:
         for row in mine
         if row.metric == "disparity.ap_gap" and row.p_value is not None and np.isfinite(row.p_value)
     }
-    return {
-        row.concept: row.value
-        for row in mine
-        if row.metric == f"disparity.{gap}" and row.concept in tested and row.value is not None
-    }  # type: ignore[misc]
+    found = [row for row in mine if row.metric == f"disparity.{gap}" and row.concept in tested]
+    return {str(row.concept): float(row.value or 0.0) for row in found}
 
 
 def _agreement_rows(
