@@ -88,11 +88,12 @@ def _ratio_plan(dataset: Dataset, options: PlanOptions) -> Iterator[Row]:
     counted = {name: sizes for name, sizes in counted.items() if min(sizes) > 1}
     for pool, sizes in counted.items():
         variation, said = _belief_variation(pool, sizes, options)
-        factor = detectable_ratio(sizes, variation, alpha=ALPHA / len(counted), power=options.power)
-        note = f"b below {1 / factor:.2f} or above {factor:.2f}; Holm over {len(counted)} pools; {said}"
+        ratio = detectable_ratio(sizes, variation, alpha=ALPHA / len(counted), power=options.power)
+        found = f"b below {ratio:.2f}" if ratio else "no b is low enough"
+        note = f"{found}; Holm over {len(counted)} pools; {said}"
         row = Row(
             "plan.detectable",
-            1 - 1 / factor,
+            1 - ratio,
             sum(sizes),
             "1 − b",
             subset="apa.bias_ratio",
@@ -102,8 +103,19 @@ def _ratio_plan(dataset: Dataset, options: PlanOptions) -> Iterator[Row]:
         row = row._replace(group=f"{sizes[0]} women, {sizes[1]} men")
         needed = None
         if options.effect:
-            needed = sum(sizes) * times_as_many(float(np.log(factor)), float(-np.log1p(-options.effect)))
+            wanted = {"alpha": ALPHA / len(counted), "power": options.power}
+            needed = sum(sizes) * _times_for_ratio(1 - options.effect, sizes, variation, **wanted)
         yield from _rows(row, needed, options)
+
+
+def _times_for_ratio(
+    ratio: float, sizes: tuple[int, int], variation: float, *, alpha: float, power: float
+) -> float:
+    """How many times as many people make this ratio detectable."""
+    if not 0 < ratio < 1:
+        raise UsageError("--effect is 1 − b for a ratio: between 0 and 1.")
+    error = variation * np.sqrt(1 / (ratio**2 * sizes[0]) + 1 / sizes[1])
+    return times_as_many(detectable(float(error), alpha=alpha, power=power), float(-np.log(ratio)))
 
 
 def _women_and_men(images: pl.DataFrame) -> tuple[int, int]:
@@ -138,7 +150,7 @@ def _trait_plan(dataset: Dataset, options: PlanOptions) -> Iterator[Row]:
             continue
         deviation, said = _answer_deviation(attribute, options)
         gap = detectable_gap(sizes, deviation, alpha=ALPHA / TRAITS, power=options.power)
-        note = f"one of {TRAITS} traits, one group against all others; Benjamini–Hochberg over traits; {said}"
+        note = f"one of {TRAITS} traits, one group against all others; Benjamini–Hochberg over traits; cautious: {said}"
         row = Row(
             "plan.detectable", gap, sum(sizes), "probability", subset="gras.largest_gap", concept=attribute
         )
@@ -161,9 +173,9 @@ def _answer_deviation(attribute: str, options: PlanOptions) -> tuple[float, str]
     """The middle of all traits' spreads in an earlier run, from the intervals of its group means."""
     rows = _of_run(options, "group_mean", subset=attribute)
     if rows is None or not rows.height:
-        return ANSWER_DEVIATION, f"spread of P(Yes) assumed: {ANSWER_DEVIATION:g}"
+        return ANSWER_DEVIATION, f"spread of P(Yes) in one wording assumed: {ANSWER_DEVIATION:g}"
     widths = (pl.col("high") - pl.col("low")) / (2 * NORMAL) * pl.col("n").sqrt()
-    return float(rows.select(widths.median()).item()), "spread from the run"
+    return float(rows.select(widths.median()).item()), "spread of one wording from the run"
 
 
 def _prompt_rows(row: Row, sizes: list[int], deviation: float, options: PlanOptions) -> Iterator[Row]:

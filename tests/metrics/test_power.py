@@ -41,15 +41,18 @@ def test_a_detectable_gap_of_five_groups_is_found_four_times_in_five():
 
 
 def test_a_detectable_ratio_is_found_four_times_in_five():
-    variation, sizes = 0.5, (80, 120)
-    factor = detectable_ratio(sizes, variation)
-    shape, found = 1 / variation**2, []
+    """The first group's mean falls, its spread stays."""
+    sizes, found = (80, 120), []
+    ratio = detectable_ratio(sizes, 0.5)
     for i in range(1500):
-        a, b = (rng(i + 9000 * k).gamma(shape, 1, n) for k, n in enumerate(sizes))
-        a = a * factor
+        a, b = rng(i).normal(ratio, 0.5, 80), rng(i + 9000).normal(1.0, 0.5, 120)
         error = np.hypot(stats.sem(a) / a.mean(), stats.sem(b) / b.mean())
         found.append(abs(np.log(a.mean() / b.mean())) > 1.96 * error)
     assert np.mean(found) == pytest.approx(0.8, abs=0.04)
+
+
+def test_two_people_show_no_ratio():
+    assert detectable_ratio((2, 2), 2.0) == 0.0
 
 
 def test_power_without_an_effect_is_the_level():

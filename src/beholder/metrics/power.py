@@ -27,12 +27,23 @@ def detectable(error: float, *, alpha: float = ALPHA, power: float = POWER) -> f
 def detectable_ratio(
     sizes: tuple[int, int], variation: float, *, alpha: float = ALPHA, power: float = POWER
 ) -> float:
-    """The smallest ratio of means above 1 (or its inverse below 1) between two groups, on the log scale.
+    """The ratio below 1 of the first group's mean to the second's that is found, tested on the log scale.
 
-    `variation` is the standard deviation of single values over their mean.
+    `variation` is the standard deviation of single values over their mean where there is no effect; where the mean of
+    the first group falls its spread stays, so that its share of the error grows.
     """
-    error = variation * np.sqrt(1 / sizes[0] + 1 / sizes[1])
-    return float(np.exp(detectable(error, alpha=alpha, power=power)))
+    reach = detectable(1.0, alpha=alpha, power=power)
+
+    def missing(ratio: float) -> float:
+        error = variation * np.sqrt(1 / (ratio**2 * sizes[0]) + 1 / sizes[1])
+        return float(-np.log(ratio) - reach * error)
+
+    ratios = np.exp(-np.linspace(1e-4, 8, 4000))
+    found = [missing(ratio) for ratio in ratios]
+    first = next((place for place, value in enumerate(found) if value > 0), None)
+    if first is None:
+        return 0.0
+    return float(brentq(missing, ratios[first], ratios[max(0, first - 1)]))
 
 
 def group_power(sizes: Sizes, difference: float, deviation: float, *, alpha: float = ALPHA) -> float:
