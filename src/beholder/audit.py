@@ -28,8 +28,15 @@ from beholder.scores.score_matrix import ScoreMatrix
 from beholder.scores.store import Store
 from beholder.scores.task import Task
 
-REFERENCE_MODELS = ("glasshouse/contrastive", "null")
-"""What is audited when no model is named: the embedded reference model, and noise beside it."""
+REFERENCE = {
+    "glasshouse/contrastive": ("apa", "pfi", "disparity", "perception"),
+    "null": ("apa", "pfi"),
+    "glasshouse/generative": ("gras",),
+}
+"""Which embedded models are audited on a benchmark when none is named: those with something planted, and noise."""
+ANY = ("glasshouse/contrastive", "null")
+DEMO = ("apa", "gras", "disparity")
+"""What is asked when neither model, benchmark nor data are named."""
 
 
 @dataclass(frozen=True)
@@ -53,12 +60,18 @@ class AuditOptions:
 
 
 def audit_models(models: Sequence[str], benchmarks: Sequence[str | Benchmark], options: AuditOptions) -> Run:
-    """Audit every model on every benchmark; what is finished is written before the next begins."""
+    """Audit every model on every benchmark; without models, the embedded ones on what each was made for.
+
+    What is finished is written before the next begins.
+    """
     run, started, others = Run(), time.monotonic(), _results_beside(options)
     sheets = [sheet for benchmark in benchmarks for sheet in _open_all(benchmark, options, run)]
-    for name in models:
+    embedded = dict.fromkeys(model for benchmark, _ in sheets for model in reference_models(benchmark))
+    for name in models or embedded:
         scorer = load_model(name, options.load)
         for benchmark, dataset in sheets:
+            if not models and name not in reference_models(benchmark):
+                continue
             answers, looks = isinstance(scorer, Answerer), "presence" in scorer.channels
             tasks = benchmark.tasks_for(dataset, answers=answers, looks=looks, compat=options.measure.compat)
             run.add(audit_one(asked(scorer, benchmark, options), benchmark, tasks, options, run))
@@ -68,6 +81,11 @@ def audit_models(models: Sequence[str], benchmarks: Sequence[str | Benchmark], o
     run.save(options.out)
     write_report(run, options.out)
     return run
+
+
+def reference_models(benchmark: Benchmark) -> tuple[str, ...]:
+    """The embedded models with something to show on a benchmark; on one's own, the first, and noise beside it."""
+    return tuple(model for model, asked in REFERENCE.items() if benchmark.name in asked) or ANY
 
 
 def _results_beside(options: AuditOptions) -> pl.DataFrame:

@@ -144,7 +144,7 @@ def audit_command(
 
     Stop it at any time with Ctrl-C and start it again with the same command: it goes on where it stopped.
     """
-    from beholder.audit import REFERENCE_MODELS, AuditOptions, audit_models
+    from beholder.audit import AuditOptions, audit_models
     from beholder.benchmarks.benchmark import MeasureOptions
     from beholder.datasets.settings import parse_settings
     from beholder.models.load import LoadOptions
@@ -154,7 +154,7 @@ def audit_command(
 
     set_verbosity(quiet=quiet, verbose=verbose)
     own = OwnWords(prompts, by or (), traits, templates, dimensions, ratings, word_vectors, calibration)
-    chosen = chosen_benchmarks(benchmark or [], own, data=data, dataset=dataset)
+    chosen = chosen_benchmarks(benchmark or [], own, data=data, dataset=dataset, models=models or ())
     options = AuditOptions(
         out=output, store=store_folder(store), data=data, dataset=dataset, limit=limit,
         settings=parse_settings(settings or ()),
@@ -166,7 +166,7 @@ def audit_command(
         measure=MeasureOptions(compat=compat, draws=draws, seed=seed, delta=delta),
         beside=beside or (), command=sys.argv[1:],
     )  # fmt: skip
-    run = audit_models(models or list(REFERENCE_MODELS), chosen, options)
+    run = audit_models(models or [], chosen, options)
     if as_json:
         say_json(
             {

@@ -52,7 +52,7 @@ class OwnWords:
 
 
 def chosen_benchmarks(
-    names: list[str], own: OwnWords, *, data: Path | None, dataset: str | None
+    names: list[str], own: OwnWords, *, data: Path | None, dataset: str | None, models: Sequence[str] = ()
 ) -> list[Benchmark]:
     """The named ones, the user's own prompts, or what makes sense with the data at hand."""
     from beholder.benchmarks.custom import custom_benchmark
@@ -64,7 +64,8 @@ def chosen_benchmarks(
                 "--prompts makes a benchmark of its own: give it --dataset NAME or folder:PATH, and no --benchmark."
             )
         return [custom_benchmark(read_prompts(own.prompts), by=own.by)]
-    names = names or (["apa", "pfi"] if data and dataset is None else ["apa"])
+    embedded = data is None and dataset is None and not models and own == OwnWords()
+    names = names or default_benchmarks(data=data, dataset=dataset, embedded=embedded)
     if (own.by or own.word_vectors or own.calibration) and "disparity" not in names:
         raise UsageError(
             "--by goes with --prompts or --benchmark disparity, --word-vectors and --calibration with the latter."
@@ -76,6 +77,15 @@ def chosen_benchmarks(
     if (own.dimensions or own.ratings) and "perception" not in names:
         raise UsageError("--dimensions and --ratings go with --benchmark perception.")
     return [chosen_benchmark(name, own) for name in names]
+
+
+def default_benchmarks(*, data: Path | None, dataset: str | None, embedded: bool) -> list[str]:
+    """What is asked when no benchmark is named: of the embedded models in their world, most of what was planted."""
+    from beholder.audit import DEMO
+
+    if embedded:
+        return list(DEMO)
+    return ["apa", "pfi"] if data and dataset is None else ["apa"]
 
 
 def chosen_benchmark(name: str, own: OwnWords) -> Benchmark:

@@ -26,6 +26,7 @@ from beholder.models.checkpoint import (
     resolve_device,
     told_as_model_error,
     torch,
+    transformers,
 )
 from beholder.models.checkpoint_files import Origin, find_files
 from beholder.models.embedding import CutTexts, embed_in_batches
@@ -42,6 +43,8 @@ MAX_LENGTHS = {"align": 64}  # its processor's own; its text tower could read 51
 # Position numbers start after the padding token's (the RoBERTa family), so that many fewer tokens fit.
 OFFSET_POSITIONS = {"altclip", "roberta", "xlm-roberta", "camembert"}
 # Of a cosine, between our way and the model's own.
+SMALL = 10_000_000
+"""Parameters of a model that is slower on several threads than on one, and far slower on a busy machine."""
 TOLERANCE = {"float32": 1e-4, "bfloat16": 3e-2, "float16": 3e-3}
 
 
@@ -113,12 +116,12 @@ class TransformersContrastive(ContrastiveScorer):
         require_agreement(self.spec, type(self._model).__name__, ours=ours, theirs=theirs)
 
     def _embed_images(self, prepared: Sequence[Any]) -> Any:
-        with running():
+        with running(self._model):
             return rows_of(self._tower("image")(**self._image_inputs(prepared)))
 
     def _embed_texts(self, texts: Sequence[str]) -> Any:
         inputs = self._text_inputs(texts)
-        with running():
+        with running(self._model):
             return rows_of(self._tower("text")(**inputs))
 
     def _tower(self, side: str) -> Any:
@@ -171,12 +174,22 @@ class PatchContrastive(TransformersContrastive):
 
 
 @contextmanager
-def running() -> Iterator[None]:
-    """Inference: no gradients, float32 that is float32, memory errors as ours."""
+def running(model: Any = None) -> Iterator[None]:
+    """Inference: no gradients, float32 that is float32, memory errors as ours; a small model on one thread."""
     # Convolutions (the patch embedding) would otherwise round float32 to 10 bits on recent GPUs.
     torch.backends.cudnn.allow_tf32 = False
-    with memory_errors(), torch.inference_mode():
-        yield
+    threads = torch.get_num_threads()
+    try:
+        if isinstance(model, transformers.PreTrainedModel) and _small(model):
+            torch.set_num_threads(1)
+        with memory_errors(), torch.inference_mode():
+            yield
+    finally:
+        torch.set_num_threads(threads)
+
+
+def _small(model: Any) -> bool:
+    return bool(model.device.type == "cpu" and model.num_parameters() < SMALL)
 
 
 def require_agreement(spec: ModelSpec, kind: str, *, ours: float, theirs: float) -> None:
