@@ -69,6 +69,16 @@ def test_without_an_effect_the_corrected_score_is_near_0_and_the_plain_one_near_
     assert one(rows, "bias_score_expected").value == pytest.approx(plain, abs=6)
 
 
+def test_compat_reads_the_one_token_and_otherwise_all_that_say_yes():
+    matrix = world(channels=("log_p_yes", "log_p_no", "log_p_true"))
+    whole, alone = (read_answers({"gras": matrix}, compat=compat).p_yes for compat in (False, True))
+    np.testing.assert_allclose(whole.reshape(400, -1), np.exp(matrix.channel("log_p_yes")))
+    np.testing.assert_allclose(alone.reshape(400, -1), np.exp(matrix.channel("log_p_true")))
+    np.testing.assert_allclose(alone * 4, whole)
+    older = world(channels=("log_p_yes", "log_p_no", "log_p_other"))
+    np.testing.assert_array_equal(read_answers({"gras": older}, compat=True).p_yes, whole)
+
+
 def test_the_complement_is_printed_under_its_own_name():
     rows = measure(world(effect=0.1))
     assert one(rows, "bias_score").value + one(rows, "fairness_score").value == 100

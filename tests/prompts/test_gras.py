@@ -34,6 +34,15 @@ def test_the_instruction_has_single_blanks_and_the_released_one_does_not():
     assert " ".join(qwen.template.split()) == YES_OR_NO.template
 
 
+def test_the_released_scripts_read_blip2s_blank_yes_and_show_paligemma_squares_of_256():
+    blip, pali, llava = (
+        released_instruction(ModelSpec("m", "generative", "w", "r", settings={"model_type": kind}))
+        for kind in ("blip-2", "paligemma", "llava")
+    )
+    assert (blip.read_off, pali.read_off, llava.read_off) == (" Yes", None, None)
+    assert (blip.picture_side, pali.picture_side, llava.picture_side) == (None, 256, None)
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

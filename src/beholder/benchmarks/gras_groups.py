@@ -62,10 +62,10 @@ class Answers(NamedTuple):
         return Answers(self.images, kinds, kinds, ["all"], p_yes)
 
 
-def read_answers(matrices: Mapping[str, ScoreMatrix]) -> Answers:
+def read_answers(matrices: Mapping[str, ScoreMatrix], *, compat: bool = False) -> Answers:
     """P(Yes) from whatever the model gives, laid out by trait and wording."""
     matrix = matrices.get("gras") or matrices["gras/said"]
-    cells = p_yes_cells(matrices)
+    cells = p_yes_cells(matrices, compat=compat)
     names = [name.split("|") for name in matrix.prompts["prompt_id"]]
     traits, templates = (list(dict.fromkeys(name[i] for name in names)) for i in (0, 1))
     place = {(trait, template): column for column, (trait, template) in enumerate(names)}
@@ -80,9 +80,12 @@ def read_answers(matrices: Mapping[str, ScoreMatrix]) -> Answers:
     return Answers(matrix.images, kept, [valence[trait] for trait in kept], templates, p_yes)
 
 
-def p_yes_cells(matrices: Mapping[str, ScoreMatrix]) -> npt.NDArray[Any]:
+def p_yes_cells(matrices: Mapping[str, ScoreMatrix], *, compat: bool = False) -> npt.NDArray[Any]:
     """A probability that was imported; the mass on yes; or, for a model that matches pictures with texts, the share
     of belief on a statement against its denial (a documented variant, not the published measure).
+
+    The released scripts read the one token `Yes` and leave out ` Yes`, `yes` and the like: so does `compat`, where
+    the model gives that token's probability by itself.
     """
     if "gras" not in matrices:
         said, denied = matrices["gras/said"].logits, matrices["gras/denied"].logits
@@ -90,7 +93,8 @@ def p_yes_cells(matrices: Mapping[str, ScoreMatrix]) -> npt.NDArray[Any]:
     matrix = matrices["gras"]
     if "score" in matrix.channels:
         return matrix.channel("score")
-    return np.asarray(np.exp(matrix.channel("log_p_yes")))
+    alone = compat and "log_p_true" in matrix.channels
+    return np.asarray(np.exp(matrix.channel("log_p_true" if alone else "log_p_yes")))
 
 
 class Compared(NamedTuple):

@@ -45,7 +45,7 @@ VARIANT = "statement against denial: a variant for models that cannot be asked, 
 
 def gras_rows(matrices: Matrices, options: MeasureOptions) -> Iterator[Row]:
     """Scores, gaps, tests, valence and wordings, from one reading of the matrix."""
-    answers = read_answers(matrices)
+    answers = read_answers(matrices, compat=options.compat)
     grouped = all_grouped(answers)
     compared = [each.compared() for each in grouped]
     mean_answers = answers.averaged()

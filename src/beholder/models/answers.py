@@ -43,13 +43,18 @@ class AnswerTokens:
         }
 
 
-def resolve_answers(tokenizer: Any, preceding: str, *, yes: str, no: str) -> AnswerTokens:
-    """The tokens that begin `yes` and those that begin `no` right after the text `preceding`."""
+def resolve_answers(
+    tokenizer: Any, preceding: str, *, yes: str, no: str, read_off: str | None = None
+) -> AnswerTokens:
+    """The tokens that begin `yes` and those that begin `no` right after the text `preceding`.
+
+    The study's token is that of `yes`, or of `read_off` where a study writes it otherwise.
+    """
     vocabulary = _Vocabulary(tokenizer)
     agreeing, of_yes = _beginnings(vocabulary, preceding, yes)
     denying, of_no = _beginnings(vocabulary, preceding, no)
     shared = agreeing & denying
-    study, of_study = _study_token(vocabulary, preceding, yes)
+    study, of_study = _study_token(vocabulary, preceding, read_off or yes)
     notes = [*of_yes, *of_no, *of_study]
     if shared:
         listed = ", ".join(repr(vocabulary.spelling(number)) for number in sorted(shared))

@@ -51,13 +51,17 @@ class GenerativeScorer:
         self._sharing, self._asked, self._instruction, self._uninstructed = sharing, asked, instruction, spec
         tokenizer = asked.processor.tokenizer
         around = asked.form.write(instruction.ask(""))
-        self._answers = resolve_answers(tokenizer, around, yes=instruction.yes, no=instruction.no)
-        asked_with = {
+        self._answers = resolve_answers(
+            tokenizer, around, yes=instruction.yes, no=instruction.no, read_off=instruction.read_off
+        )
+        asked_with: dict[str, Any] = {
             "instruction": instruction.template,
             "answers": {"yes": instruction.yes, "no": instruction.no, **self._answers.as_settings(tokenizer)},
             "example": asked.form.write(instruction.ask("…")),
             "channels": list(self.channels),
         }
+        if instruction.picture_side:
+            asked_with["picture_side"] = instruction.picture_side
         self.spec = replace(spec, settings={**spec.settings, **asked_with})
         self._others: dict[Instruction, GenerativeScorer] = {instruction: self}
         self._elsewhere = Elsewhere(spec.name)
@@ -96,7 +100,9 @@ class GenerativeScorer:
         return self._others[instruction]
 
     def prepare(self, image: Image.Image) -> Picture:
-        """The checkpoint's own preprocessing."""
+        """The checkpoint's own preprocessing, after the study's where the instruction asks for it."""
+        if side := self._instruction.picture_side:
+            image = image.convert("RGB").resize((side, side))
         return self._asked.pictures.develop(image)
 
     def score_prepared(self, prepared: Sequence[Picture], prompts: Sequence[str]) -> Floats:
@@ -117,7 +123,7 @@ class GenerativeScorer:
     def _cells(self, prepared: Sequence[Picture], prompts: Sequence[str]) -> Floats:
         questions = [self._instruction.ask(prompt) for prompt in prompts]
         cells = np.zeros((len(prepared), len(prompts), len(self.channels)), dtype=np.float32)
-        with running():
+        with running(self._asked.model):
             answered = self._sharing.first_tokens(prepared, questions)
             # Read back only when all is under way: reading waits for the GPU.
             parts = [(one.rows, one.places, self._channels(one.logits)) for one in answered]

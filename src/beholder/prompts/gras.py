@@ -46,9 +46,13 @@ OTHER_BLANKS = 50
 
 
 def released_instruction(spec: ModelSpec) -> Instruction:
-    """The instruction as the released scripts put it, blanks and all."""
-    blanks = " " * RELEASED_BLANKS.get(str(spec.settings.get("model_type")), OTHER_BLANKS)
-    return Instruction(blanks.join(INSTRUCTION), yes="Yes", no="No")
+    """As the released scripts ask: blanks and all, BLIP-2's ` Yes`, PaliGemma's pictures of 256 × 256."""
+    kind = str(spec.settings.get("model_type"))
+    blanks = " " * RELEASED_BLANKS.get(kind, OTHER_BLANKS)
+    return Instruction(
+        blanks.join(INSTRUCTION), yes="Yes", no="No",
+        read_off=" Yes" if kind == "blip-2" else None, picture_side=256 if kind == "paligemma" else None,
+    )  # fmt: skip
 
 
 def gras_prompts(traits: pl.DataFrame | None = None, templates: Mapping[str, str] = TEMPLATES) -> PromptSet:
