@@ -58,8 +58,8 @@ def ndkl(ranking: Codes, desired: npt.NDArray[Any]) -> Array:
 
     `ranking[..., place]` is the group of the image at that place, from the first; every image has a group.
 
-    >>> ndkl(np.array([0, 1]), np.array([0.5, 0.5])).round(4)
-    array(0.425)
+    >>> round(float(ndkl(np.array([0, 1]), np.array([0.5, 0.5]))), 3)
+    0.425
     """
     codes = np.asarray(ranking)
     places = np.arange(1, codes.shape[-1] + 1)
