@@ -217,17 +217,22 @@ def _positions_after(model: Any, text: Encoded, seen: Encoded, cut: int, length:
 
 
 def floor(built: Architecture, model: Any, asked: Rehearsal, tell: Callable[[str], None]) -> float:
-    """Questions a second if nothing took time but the products of unique tokens with the weights."""
+    """Questions a second if nothing took time but the products of the weights with the tokens that must be read.
+
+    Those are the tree's where the model shares prefixes, else all prompts' tokens.
+    """
     rate = matrix_rate(model)
     tree = prompt_tree([ids[0].tolist() for ids in asked.spoken])
+    shared = contract(model) is Reuse.PREFIX
+    tokens = tree.size if shared else sum(ids.shape[1] for ids in asked.spoken)
     text = language_model(model)
     assert text is not None
     weights = sum(part.numel() for name, part in text.named_parameters() if "embed" not in name)
     head = model.get_output_embeddings().weight.numel() * len(tree.places)
     looking = _tower_products(built, model)
-    needed = 2 * (weights * tree.size + head + looking)
+    needed = 2 * (weights * tokens + head + looking)
     tell(
-        f"{tree.size} unique tokens, {weights / 1e9:.2f} billion weights, "
+        f"{tokens} {'unique ' if shared else ''}tokens, {weights / 1e9:.2f} billion weights, "
         f"{needed / 1e12:.1f} TFLOP a picture, {rate / 1e12:.1f} TFLOP/s measured"
     )
     return float(len(tree.places) * rate / needed)
