@@ -74,9 +74,11 @@ APA = Benchmark(
     metrics=public_figure_metrics("apa"),
     subset_attribute="branch",
     published=("apa_gender_bias", "apa_identity"),
-    limitations=(
+    of_photographs=(
         "The people are US public figures; what holds for them need not hold for others.",
         "Two gender words are in the source's tables; people outside them are not represented.",
+    ),
+    limitations=(
         "Means of softmax probabilities depend on the prompts offered together and on the model's logit scale.",
         "Intervals tell how far the numbers could move with other people photographed, not with other prompts.",
     ),

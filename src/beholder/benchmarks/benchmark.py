@@ -87,6 +87,8 @@ class Benchmark:
     across: Callable[[pl.DataFrame, pl.DataFrame], pl.DataFrame] | None = None
     """What is read off the results of all models and data sets together, beside those of other runs."""
     limitations: tuple[str, ...] = ()
+    of_photographs: tuple[str, ...] = ()
+    """Limitations that hold for photographs of people, and not for drawings."""
     subset_attribute: str | None = None
     """The attribute that `--limit` takes its share of."""
     published: tuple[str, ...] = field(default_factory=tuple)

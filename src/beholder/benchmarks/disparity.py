@@ -75,13 +75,10 @@ METRICS = {
 }  # fmt: skip
 
 LIMITATIONS = (
-    "Groups come from annotators' words about whom they saw: perceived, two genders only, and only pictures in which "
-    "one of them is named.",
     "Average precision depends on how many of a group's pictures show a concept: read the matched gap, and the "
     "published one only beside it.",
     "A gap is a property of a model on these pictures. Things may be smaller, rarer or other things of one name in "
     "the pictures of one group; the table of causes shows what can be measured of that.",
-    "What annotators did not mark counts as not there.",
     "Expected calibration error is never 0 by chance and larger for the smaller group; the Brier score stands beside "
     "it.",
 )
@@ -136,6 +133,11 @@ def disparity_benchmark(choices: Choices | None = None) -> Benchmark:
         across=agreement,
         subset_attribute=chosen.by or "gender",
         limitations=LIMITATIONS,
+        of_photographs=(
+            "Groups come from annotators' words about whom they saw: perceived, two genders only, and only pictures "
+            "in which one of them is named.",
+            "What annotators did not mark counts as not there.",
+        ),
     )
 
 

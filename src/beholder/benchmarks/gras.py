@@ -82,7 +82,6 @@ LIMITATIONS = (
     "The published score is not 0 without bias: five tests a trait at 0.05 call up to 22.6 of 100 traits biased.",
     "A model that matches pictures with texts cannot be asked: its numbers are shares of belief on a statement "
     "against its denial, a variant of ours and not the published measure.",
-    "Race, gender, age and skin tone are perceived labels, of annotators or of a classifier.",
     "The named pair is the widest of several: its interval allows for the choice (Tukey) and is wider for it.",
 )
 
@@ -125,6 +124,9 @@ def gras_benchmark(traits: pl.DataFrame | None = None, templates: Mapping[str, s
         subset_attribute="race",
         published=("gras_scores",),
         limitations=LIMITATIONS,
+        of_photographs=(
+            "Race, gender, age and skin tone are perceived labels, of annotators or of a classifier.",
+        ),
     )
 
 

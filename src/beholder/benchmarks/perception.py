@@ -108,8 +108,6 @@ METRICS = {
 
 LIMITATIONS = (
     "A cosine is not a probability and not a judgement anyone stated; differences of it are what can be compared.",
-    "Race, gender and age are perceived labels, of annotators or of a model; three race labels are compared.",
-    "Groups of photographs differ in more than their label: only matched sets tell what an attribute does.",
     "A mean absolute difference is above 0 by noise alone: read the causal effects.",
     "A model that answers in words is asked whether each caption fits; its numbers are P(Yes), not the study's cosine.",
 )
@@ -180,6 +178,10 @@ def perception_benchmark(
         subset_attribute="race",
         published=("perception_table_s1", "perception_table_s2"),
         limitations=LIMITATIONS,
+        of_photographs=(
+            "Race, gender and age are perceived labels, of annotators or of a model; three race labels are compared.",
+            "Groups of photographs differ in more than their label: only matched sets tell what an attribute does.",
+        ),
     )
 
 

@@ -26,6 +26,7 @@ PFI = Benchmark(
     metrics=public_figure_metrics("pfi"),
     subset_attribute="branch",
     published=("pfi_gender_bias", "pfi_retention"),
+    of_photographs=APA.of_photographs,
     limitations=(
         *APA.limitations,
         "The paper names no actor prompts: actors get the politicians' categories and APA's actor levels.",

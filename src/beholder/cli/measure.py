@@ -86,6 +86,4 @@ def measure_command(
     elif not quiet:
         print_summary(run, out)
     if not quiet:
-        for line in run.record.left_out:
-            err.print(f"Left out: {line}", markup=False)
         err.print(f"Report: {(output / 'report.html').resolve()}", markup=False, soft_wrap=True)

@@ -29,14 +29,6 @@ DRAWN_LIMITATIONS = (
     "The people are drawn: what a model makes of drawings need not hold for photographs of anyone.",
     "Two gender presentations are drawn, woman and man; others are not represented.",
 )
-OF_PHOTOGRAPHS = (
-    "The people are US public figures",
-    "Two gender words are in the source",
-    "Race, gender, age and skin tone are perceived",
-)
-"""How those limitations begin that hold for the study's photographs only."""
-
-
 STANDINGS = {"gras": gras_standing, "perception": perception_standing}
 """How a benchmark stands beside what was published, where it is not result by result."""
 PLANTED = {"gras": gras_planted, "perception": perception_planted, "disparity": disparity_planted}
@@ -66,13 +58,7 @@ def chapters(run: Run) -> list[Chapter]:
 
 
 def _chapter(name: str, dataset: str, part: pl.DataFrame, run: Run) -> Chapter:
-    title, question, study, metrics, limitations = _declared(name)
-    if drawn(dataset):
-        title = f"{name.upper()}'s questions in the embedded world"
-        limitations = (
-            *DRAWN_LIMITATIONS,
-            *(limit for limit in limitations if not limit.startswith(OF_PHOTOGRAPHS)),
-        )
+    title, question, study, metrics, limitations = _declared(name, drawn=drawn(dataset))
     measured = set(part["metric"])
     return Chapter(
         name, dataset, title, question, study, part, tables(part, name),
@@ -83,11 +69,13 @@ def _chapter(name: str, dataset: str, part: pl.DataFrame, run: Run) -> Chapter:
     )  # fmt: skip
 
 
-def _declared(name: str) -> tuple[str, str, str, dict[str, MetricInfo], tuple[str, ...]]:
+def _declared(name: str, *, drawn: bool) -> tuple[str, str, str, dict[str, MetricInfo], tuple[str, ...]]:
     """What the benchmark says of itself; a user's own prompts are declared nowhere."""
     if name in BENCHMARKS:
         known = BENCHMARKS[name]
-        return known.title, known.question, known.study, dict(known.metrics), known.limitations
+        title = f"{known.title.partition(':')[0]}'s questions in the embedded world" if drawn else known.title
+        limits = (*(DRAWN_LIMITATIONS if drawn else known.of_photographs), *known.limitations)
+        return title, known.question, known.study, dict(known.metrics), limits
     question = "How does the model's belief spread over these prompts, group by group?"
     return "Own prompts" if name == "custom" else name, question, "", CUSTOM_METRICS, (CUSTOM_LIMITATION,)
 

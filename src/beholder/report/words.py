@@ -52,7 +52,7 @@ def singular(pool: str) -> str:
 
 def drawn(dataset: str) -> bool:
     """Whether the pictures are drawings of nobody."""
-    return dataset == "glasshouse"
+    return dataset.startswith("glasshouse")
 
 
 def picture(row: Result) -> str:

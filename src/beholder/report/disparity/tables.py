@@ -92,6 +92,14 @@ def _points_cell(row: Result | None) -> Cell:
     return Cell(said.signed(row["value"]), said.points_range(row), strong=excludes(row, 0.0))
 
 
+def _why_none(part: pl.DataFrame) -> str:
+    """Nothing was tested, or all that was tested is ranked alike in both."""
+    tested = any(reading.tested(mine, pair).height for _, pair, mine in _places(part))
+    if tested:
+        return "Every concept that could be tested is recognised equally well in both: no gap to show."
+    return "No concept is shown by five images of both: nothing could be tested."
+
+
 def gap_table(part: pl.DataFrame, number: int) -> Table:
     """The widest gaps in either direction."""
     body = []
@@ -111,7 +119,7 @@ def gap_table(part: pl.DataFrame, number: int) -> Table:
         [*labels(part, *_pair_label(part), "Concept"), *_sides(part), *GAP_HEADER],
         body,
         len(labels(part, *_pair_label(part), "Concept")),
-        () if body else ("No concept is shown by five images of both: nothing could be tested.",),
+        () if body else (_why_none(part),),
         "gaps",
         long=long,
     )
