@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 from beholder.report.page import render, script_json, write_report
@@ -57,6 +58,14 @@ def test_several_benchmarks_get_their_own_headings(apa_run: Run, custom_run: Run
     page = render(apa_run)
     assert "clip · APA: actors, politicians, athletes</h3>" in page
     assert "clip · Own prompts</h3>" in page
+
+
+def test_one_benchmark_on_two_data_sets_says_which_finding_is_of_which(apa_run: Run) -> None:
+    again = apa_run.results.with_columns(dataset=pl.lit("apa-2030"))
+    apa_run.add(again)
+    page = render(apa_run)
+    assert "clip · APA: actors, politicians, athletes, on apa</h3>" in page
+    assert "clip · APA: actors, politicians, athletes, on apa-2030</h3>" in page
 
 
 def test_long_lists_of_bad_images_are_closed(apa_run: Run) -> None:

@@ -125,8 +125,14 @@ def subtitle(run: Run, parts: list[Chapter]) -> str:
 
 
 def under_headings(found: list[Finding], parts: list[Chapter]) -> list[tuple[str, list[Finding]]]:
-    """Findings under their model, and under their benchmark where there are several."""
-    titles = {(part.name, part.dataset): part.title for part in parts}
+    """Findings under their model, and under their benchmark and data set where there are several."""
+    named = [part.title for part in parts]
+    titles = {
+        (part.name, part.dataset): part.title
+        if named.count(part.title) == 1
+        else f"{part.title}, on {part.dataset}"
+        for part in parts
+    }
     groups: dict[str, list[Finding]] = {}
     for finding in found:
         title = titles[finding.benchmark, finding.dataset]
