@@ -189,6 +189,56 @@ def test_a_model_on_which_sharing_fails_is_asked_the_plain_way_and_says_so(
     assert note in caplog.text
 
 
+def test_a_model_that_breaks_on_a_tree_is_asked_the_plain_way_and_says_why(
+    load: Load, pictures: list[Image.Image], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = score(load("llava", shared_prefix=False), pictures[:2], ragged())
+    scorer = load("llava")
+
+    def broken(tree: Any, inputs: Any) -> Any:
+        raise TypeError("forward() got an unexpected keyword argument 'position_ids'")
+
+    monkeypatch.setattr(scorer._sharing._runner, "logits", broken)
+    np.testing.assert_allclose(score(scorer, pictures[:2], ragged()), expected, rtol=0, atol=1e-5)
+    (note,) = [note for note in scorer.notes if "by itself" in note]
+    assert "unexpected keyword argument" in note
+
+
+def test_a_kernel_that_breaks_is_given_up_before_sharing_is(
+    load: Load, pictures: list[Image.Image], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = score(load("llava", shared_prefix=False), pictures[:2], ragged())
+    scorer = load("llava")
+    runner = scorer._sharing._runner
+    inner = runner.logits
+
+    def logits(tree: Any, inputs: Any) -> Any:
+        if runner._kernel is not None:
+            raise RuntimeError("no kernel for this card")
+        return inner(tree, inputs)
+
+    monkeypatch.setattr(runner, "_kernel", object())
+    monkeypatch.setattr(runner, "logits", logits)
+    np.testing.assert_allclose(score(scorer, pictures[:2], ragged()), expected, rtol=0, atol=1e-5)
+    told = [note for note in scorer.notes if "kernel" in note or "share" in note]
+    assert "no kernel for this card" in told[0]
+    assert "block by block" in told[1]
+
+
+def test_what_breaks_after_it_was_proved_is_not_hidden(
+    load: Load, pictures: list[Image.Image], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scorer = load("llava")
+    score(scorer, pictures[:1], ragged())
+
+    def broken(tree: Any, inputs: Any) -> Any:
+        raise RuntimeError("the card has fallen off the bus")
+
+    monkeypatch.setattr(scorer._sharing._runner, "logits", broken)
+    with pytest.raises(RuntimeError, match="fallen off"):
+        score(scorer, pictures[:1], ragged())
+
+
 def test_a_picture_that_gives_nan_disproves_nothing(load: Load, pictures: list[Image.Image]) -> None:
     scorer = load("llava")
     prepared = [scorer.prepare(picture) for picture in pictures[:2]]

@@ -12,7 +12,7 @@ from contextlib import nullcontext
 from functools import partial
 from typing import Any, NamedTuple
 
-from beholder.errors import OutOfMemory
+from beholder.errors import BeholderError, OutOfMemory
 from beholder.models.checkpoint import torch, transformers
 from beholder.models.embedding import batches
 from beholder.models.generative_asking import Asked
@@ -73,11 +73,31 @@ class Sharing:
                     yield from self._plainly(row, layout, seen)
                 return
             part = waiting[: self._at_once(layout)]
-            answers = list(self._by_tree(layout, part, range(len(layout.texts))))
-            if not self._holds(layout, part[0][1], answers):
+            answers = self._tried(layout, part)
+            if answers is None or not self._holds(layout, part[0][1], answers):
                 continue
             yield from answers
             waiting = waiting[len(part) :]
+
+    def _tried(self, layout: Layout, part: list[tuple[int, Encoded]]) -> list[Answered] | None:
+        """The answers by tree; None if a way that is not proved yet breaks, which then is not tried again."""
+        assert self._runner is not None
+        try:
+            return list(self._by_tree(layout, part, range(len(layout.texts))))
+        except BeholderError:
+            raise
+        except Exception as error:  # compilers, quantised layers, models with code of their own: anything
+            if self._runner.way(layout.tree()) in self._proved:
+                raise
+            reason = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+            if self._runner.give_up_kernel():
+                self._tell(
+                    f"attention is computed without a compiled kernel, which failed ({reason})",
+                    logging.WARNING,
+                )
+            else:
+                self._give_up(f"their common beginning cannot be shared ({reason})")
+            return None
 
     def _plainly(self, row: int, layout: Layout, seen: Encoded) -> Iterator[Answered]:
         once = looking_once(self.asked.model) if self.reuse is Reuse.FEATURES else nullcontext()

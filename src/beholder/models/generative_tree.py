@@ -57,6 +57,11 @@ class TreeRunner:
         """How attention over this tree is computed: by a kernel where it repays compiling it."""
         return KERNEL if self._kernel and tree.size >= WORTH_COMPILING else BLOCKS
 
+    def give_up_kernel(self) -> bool:
+        """From now on without a kernel; False if there was none to give up."""
+        had, self._kernel, self._masks = self._kernel is not None, None, {}
+        return had
+
     def logits(self, tree: PromptTree, inputs: Mapping[str, Any]) -> Any:
         """`[pictures, prompts, vocabulary]`; `inputs` are the pictures with one of the prompts, alike for all."""
         planted = _Planted(self, tree)
