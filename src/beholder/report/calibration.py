@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections import Counter
 from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
@@ -144,10 +145,10 @@ def figures(summaries: list[Summary]) -> Iterator[Figure]:
              "images": _images(each)}
             for each in mine
         ]  # fmt: skip
-        rows = list(
-            {(row["images"], row["effect"]): row for row in reversed(rows)}.values()
-        )  # the first of a place
-        if len({row["effect"] for row in rows}) > 1:
+        first = {(row["images"], row["effect"]): row for row in reversed(rows)}
+        points = Counter(images for images, _ in first)
+        rows = [row for row in reversed(first.values()) if points[row["images"]] > 1]  # one point is no curve
+        if rows:
             caption = "Share of worlds with corrected p ≤ 0.05. At 0: false alarms. Line at 80 %."
             yield Figure(f"power-{metric}", title, caption, _curve(rows, axis), "power")
 
