@@ -181,4 +181,4 @@ def test_training_script_runs_two_steps_and_writes_a_folder_that_answers(tmp_pat
     assert np.isfinite(losses).all()
     scorer = load_model(str(tmp_path)).instructed(YES_OR_NO)
     cells = scorer.score_prepared([scorer.prepare(open_uri(faces()[0]["uri"]))], ["Is the person brave?"])
-    assert cells.shape == (1, 1, 4)
+    assert cells.shape == (1, 1, 5)

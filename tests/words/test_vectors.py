@@ -130,10 +130,9 @@ def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
 
 
 PEAK = """
-import resource, sys
+import sys
 from pathlib import Path
 from beholder.words.vectors import read_vectors
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 assert len(read_vectors(Path(sys.argv[1]), ["w7", "nowhere"]).vectors) == 1
 print(open("/proc/self/statm").read().split()[1])
 """
