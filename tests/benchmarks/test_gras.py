@@ -11,6 +11,8 @@ import pytest
 from beholder.benchmarks.benchmark import MeasureOptions
 from beholder.benchmarks.gras import GRAS
 from beholder.benchmarks.gras_groups import all_grouped, ordered, read_answers, shuffled_shares, wording_share
+from beholder.benchmarks.gras_rows import attribute_p_values
+from beholder.metrics.multiplicity import holm
 from beholder.prompts.gras import gras_prompts, gras_statements
 from beholder.results import Row
 from beholder.scores.score_matrix import ScoreMatrix
@@ -62,7 +64,7 @@ def test_without_an_effect_the_corrected_score_is_near_0_and_the_plain_one_near_
     matrix = world(effect=0.0, seed=3)
     answers = read_answers({"gras": matrix})
     shares = shuffled_shares(all_grouped(answers), np.random.default_rng(7), 400)
-    plain, corrected = shares.mean(axis=(0, 1))
+    plain, corrected, _ = shares.mean(axis=(0, 1))
     assert 15 < plain < 28  # 100 (1 − 0.95⁵) = 22.6 with independent wordings
     assert corrected < 3
     rows = measure(matrix)
@@ -77,6 +79,17 @@ def test_compat_reads_the_one_token_and_otherwise_all_that_say_yes():
     np.testing.assert_allclose(alone * 4, whole)
     older = world(channels=("log_p_yes", "log_p_no", "log_p_other"))
     np.testing.assert_array_equal(read_answers({"gras": older}, compat=True).p_yes, whole)
+
+
+def test_an_attributes_p_is_its_rank_among_shuffles_where_any_does_as_well():
+    compared = [each.compared() for each in all_grouped(read_answers({"gras": world(effect=0.3)}))]
+    least = np.array([each.least for each in compared])
+    assert least[0] < 1e-6 < least[1]
+    none = np.full((99, 2), 2.0)
+    np.testing.assert_allclose(attribute_p_values(compared, none), holm(least))
+    some = none.copy()
+    some[:3, 0] = least[0]
+    assert attribute_p_values(compared, some)[0] == pytest.approx(2 * 4 / 100)  # Holm over two attributes
 
 
 def test_the_complement_is_printed_under_its_own_name():

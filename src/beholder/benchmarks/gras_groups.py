@@ -126,6 +126,11 @@ class Compared(NamedTuple):
         return benjamini_hochberg(simes(self.p_values))
 
     @property
+    def least(self) -> float:
+        """The least of them, of the traits that could be tested; inf where none could."""
+        return float(np.nan_to_num(self.adjusted, nan=np.inf).min())
+
+    @property
     def mean_gaps(self) -> Array:
         """Highest group mean less lowest, averaged over wordings: `[n_traits]`."""
         return np.asarray(np.ptp(self.moments.mean, axis=0).reshape(self.shape).mean(axis=1))
@@ -195,15 +200,17 @@ def wording_share(compared: Compared) -> Array:
 
 
 def shuffled_shares(grouped: list[Grouped], rng: np.random.Generator, permutations: int) -> Array:
-    """Per cent of traits that count when labels are shuffled, so that there is nothing to find.
+    """What is found when labels are shuffled, so that there is nothing to find.
 
-    `[permutations, n_attributes, 2]`: by the study's rule, and after correction.
+    `[permutations, n_attributes, 3]`: per cent of traits that count by the study's rule, and after correction; the
+    least corrected p of any trait.
     """
     return np.array([[_counted(each.compared(rng)) for each in grouped] for _ in range(permutations)])
 
 
-def _counted(compared: Compared) -> tuple[float, float]:
-    return 100 * float(compared.biased.mean()), 100 * float((compared.adjusted <= ALPHA).mean())
+def _counted(compared: Compared) -> tuple[float, float, float]:
+    corrected = 100 * float((compared.adjusted <= ALPHA).mean())
+    return 100 * float(compared.biased.mean()), corrected, compared.least
 
 
 class Intersections(NamedTuple):

@@ -89,7 +89,7 @@ def _score_rows(
     score = float(np.mean([_percent(each.biased) for each in compared]))
     corrected = [each.adjusted <= ALPHA for each in compared]
     sized = [call & (each.mean_gaps >= SIZE) for call, each in zip(corrected, compared, strict=True)]
-    expected, false_calls = scores.mean(axis=0)
+    expected, false_calls = scores.mean(axis=0)[:2]
     for metric, value, note in (
         ("bias_score", score, f"mean over {', '.join(names)}; {expected:.1f} expected without any bias"),
         ("fairness_score", 100 - score, "100 less the bias score, as the study's abstract prints it: higher is fairer"),
@@ -104,25 +104,33 @@ def _score_rows(
     yield Row(
         "gras.bias_score_expected", float(expected), n, PERCENT, low=float(low), high=float(high), note=note
     )
-    yield from _attribute_rows(compared)
+    yield from _attribute_rows(compared, shuffled[:, :, 2])
 
 
 def _percent(calls: npt.NDArray[np.bool_]) -> float:
     return 100 * float(calls.mean())
 
 
-def attribute_p_values(compared: list[Compared]) -> npt.NDArray[np.float64]:
-    """Does an attribute matter at all? One p-value each, Holm-corrected over the family of attributes."""
-    # min ignores what cannot be tested (a trait answered alike for everyone); inf stands for "nothing could be".
-    least = np.array([np.nan_to_num(each.adjusted, nan=np.inf).min() for each in compared])
-    return holm(np.where(np.isinf(least), np.nan, least))
+def attribute_p_values(
+    compared: list[Compared], shuffled: npt.NDArray[np.float64]
+) -> npt.NDArray[np.float64]:
+    """Does an attribute matter at all? One p-value each, Holm-corrected over the family of attributes.
+
+    The least corrected p lies far out in the tails of Welch's tests, where probabilities, being skewed and bounded,
+    make it too small. Shuffled labels (the last of `shuffled_shares`' columns) know better: where any of them does
+    as well, their rank is the p-value.
+    """
+    least = np.array([each.least for each in compared])
+    as_well = (shuffled <= least).sum(axis=0)
+    by_rank = np.where(as_well > 0, (1 + as_well) / (1 + len(shuffled)), 0.0)
+    return holm(np.where(np.isinf(least), np.nan, np.maximum(least, by_rank)))
 
 
-def _attribute_rows(compared: list[Compared]) -> Iterator[Row]:
-    for each, p_value in zip(compared, attribute_p_values(compared), strict=True):
+def _attribute_rows(compared: list[Compared], shuffled: npt.NDArray[np.float64]) -> Iterator[Row]:
+    for each, p_value in zip(compared, attribute_p_values(compared, shuffled), strict=True):
         largest, note = (
             float(np.nanmax(each.mean_gaps)),
-            "largest mean gap of any trait; p: Holm over the attributes",
+            f"largest mean gap of any trait; p: {len(shuffled)} shuffles, Holm over the attributes",
         )
         yield Row(
             "gras.attribute",

@@ -11,7 +11,7 @@ import polars as pl
 
 from beholder.benchmarks.benchmark import MeasureOptions
 from beholder.benchmarks.gras import GRAS
-from beholder.benchmarks.gras_groups import Answers, all_grouped
+from beholder.benchmarks.gras_groups import ALPHA, Answers, all_grouped, shuffled_shares
 from beholder.benchmarks.gras_rows import attribute_p_values
 from beholder.calibration.experiment import Experiment, Outcome, Trial, outcome
 from beholder.glasshouse.oracle import Levels, Noise, Oracle
@@ -177,8 +177,10 @@ def _draw_attributes(n: int, rng: np.random.Generator) -> Sequence[Outcome]:
     answers = Answers(
         pl.DataFrame(labels), names, ["positive"] * MANY, [f"T{k}" for k in range(TEMPLATES)], p_yes
     )
-    return [
-        Outcome(
-            np.nan, p_value=float(np.nanmin(attribute_p_values([g.compared() for g in all_grouped(answers)])))
-        )
-    ]
+    grouped = all_grouped(answers)
+    compared = [each.compared() for each in grouped]
+    p_value = float(np.nanmin(attribute_p_values(compared, np.ones((0, len(grouped))))))
+    if p_value <= ALPHA:  # shuffles can only raise it, and take a hundred times as long
+        shuffled = shuffled_shares(grouped, rng, MeasureOptions().permutations)[:, :, 2]
+        p_value = float(np.nanmin(attribute_p_values(compared, shuffled)))
+    return [Outcome(np.nan, p_value=p_value)]
