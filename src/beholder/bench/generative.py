@@ -54,6 +54,8 @@ class Effort:
     loop: int = 20
     batch: int = 64
     repeats: int = 3
+    together: int | None = None
+    """Pictures that ours takes at once; None: as many as memory holds."""
 
 
 class Timed(NamedTuple):
@@ -136,7 +138,7 @@ def _ours(
     asked: Rehearsal, pictures: Sequence[Picture], questions: Sequence[str], few: Sequence[str], expected: Any,
     effort: Effort, tell: Callable[[str], None],
 ) -> Timed:  # fmt: skip
-    sharing = Sharing(asked)
+    sharing = Sharing(asked, together=effort.together)
 
     def ask(some: Sequence[Picture]) -> Any:
         """As an audit does: three numbers of each distribution are kept and read back."""
@@ -156,6 +158,8 @@ def _ours(
     ask(pictures)
     tell(f"first passes, compiling included: {time.perf_counter() - begun:.1f} s; {'; '.join(sharing.notes)}")
     seconds = _seconds(lambda: ask(pictures), asked.model, effort.repeats, warm=0)
+    if asked.model.device.type == "cuda":
+        tell(f"{torch.cuda.max_memory_allocated() / 1e9:.1f} GB at the peak so far")
     far = difference(torch.stack([first[int(one)] for one in few]), expected)
     return Timed(f"ours: {sharing.reuse.value}", len(pictures) * len(questions) / seconds, far)
 

@@ -29,6 +29,9 @@ def generative_command(
     pictures: int = typer.Option(8, min=1, help="Pictures asked about in each timing of ours."),
     loop: int = typer.Option(8, min=2, help="Questions asked in each timing of the authors' loop."),
     repeats: int = typer.Option(2, min=1, help="Timings taken of each way."),
+    at_once: int = typer.Option(
+        None, min=1, help="Pictures that ours takes at once; default: what memory holds."
+    ),
     as_json: bool = typer.Option(False, "--json", help="Print the timings as JSON."),
 ) -> None:
     """500 questions about a picture: the authors' loop, batches, copied prefixes, ours, and the floor.
@@ -40,7 +43,10 @@ def generative_command(
     from beholder.bench.generative import Effort, Shape, rehearse
     from beholder.models.checkpoint import resolve_device, torch
 
-    effort, place = Effort(pictures=pictures, loop=loop, repeats=repeats), resolve_device(device)
+    effort, place = (
+        Effort(pictures=pictures, loop=loop, repeats=repeats, together=at_once),
+        resolve_device(device),
+    )
     found = {}
     for built in [architecture(name) for name in architectures or ARCHITECTURES]:
         model = built.build(tiny=not full, device=place, dtype=torch.bfloat16 if full else torch.float32)

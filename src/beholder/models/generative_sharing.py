@@ -46,12 +46,13 @@ class Answered(NamedTuple):
 class Sharing:
     """A model and its processor, asked as many questions at once as can be."""
 
-    def __init__(self, asked: Asked, *, shared: bool = True) -> None:
+    def __init__(self, asked: Asked, *, shared: bool = True, together: int | None = None) -> None:
+        """`together` pictures go through the model at once; None: as many as memory holds."""
         self.asked, self._texts = asked, Texts()
         self.reuse = contract(asked.model) if shared else Reuse.NOTHING
         self.notes: list[str] = []
         self._proved: set[str] = set()
-        self._together: int | None = None
+        self._together = together
         self._runner = self._tree_runner() if self.reuse is Reuse.PREFIX else None
 
     def first_tokens(self, pictures: Sequence[Picture], questions: Sequence[str]) -> Iterator[Answered]:
