@@ -9,7 +9,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from beholder.audit import AuditOptions, audit_models, measure_scores
+from beholder.audit import DEMO, AuditOptions, audit_models, measure_scores, reference_models
 from beholder.benchmarks import BENCHMARKS
 from beholder.benchmarks.benchmark import MeasureOptions
 from beholder.benchmarks.custom import custom_benchmark
@@ -89,6 +89,29 @@ def test_the_embedded_world_is_audited_without_data(tmp_path: Path):
     assert set(results["dataset"]) == {"glasshouse"}
     assert {"doctors", "judges"} <= set(results.filter(metric="apa.bias_ratio")["subset"])
     assert {"known", "strangers"} == set(results.filter(metric="apa.identity_given_image")["subset"])
+
+
+@pytest.mark.slow
+def test_without_a_model_each_embedded_one_is_asked_what_it_was_made_for(tmp_path: Path):
+    """What `make demo` runs, on fewer pictures."""
+    pytest.importorskip("torch")
+    options = AuditOptions(
+        out=tmp_path / "run", store=tmp_path / "store", limit=4,
+        measure=MeasureOptions(draws=100, permutations=10),
+    )  # fmt: skip
+    run = audit_models([], DEMO, options)
+    assert set(run.results.select("model", "benchmark").unique().iter_rows()) == {
+        ("glasshouse/contrastive", "apa"),
+        ("null", "apa"),
+        ("glasshouse/contrastive", "disparity"),
+        ("glasshouse/generative", "gras"),
+    }
+    assert (tmp_path / "run" / "report.html").is_file()
+
+
+def test_own_prompts_meet_the_first_embedded_model_and_noise():
+    assert reference_models(custom_benchmark(WORDS, by=())) == ("glasshouse/contrastive", "null")
+    assert reference_models(BENCHMARKS["gras"]) == ("glasshouse/generative",)
 
 
 @pytest.mark.real
