@@ -30,6 +30,7 @@ CAPTIONS = {
 BOXES = [(1, 18, 10), (1, 18, 40), (1, 1, 100), (2, 18, 20), (2, 67, 50), (4, 1, 30), (6, 67, 60), (3, 1, 1)]
 """Image, category, height of a box 10 wide."""
 CATEGORIES = [{"id": 1, "name": "person"}, {"id": 18, "name": "dog"}, {"id": 67, "name": "dining table"}]
+IMAGE = {"id": 1, "file_name": "1.jpg", "width": 10, "height": 5}
 Make = Callable[..., Path]
 
 
@@ -190,6 +191,18 @@ def test_groups_that_cannot_be_told_apart_are_refused(
         ({"categories": []}, "holds no 'categories'"),
         ({"images": [{"id": 1}]}, r"byte \d+: images record 1 has no 'width'"),
         ({"boxes": [(5, 1, 1)]}, "(?s)No image is left.*step 2"),
+        ({"boxes": [(1, 1, -4)]}, r"byte \d+: annotations record 1 has bbox"),
+        ({"boxes": [(1, 1, float("nan"))]}, r"byte \d+: annotations record 1 has bbox"),
+        ({"boxes": [(1, 1, True)]}, r"byte \d+: annotations record 1 has bbox"),
+        ({"boxes": [(2**70, 1, 1)]}, r"byte \d+: annotations record 1 has image_id"),
+        (
+            {"categories": [CATEGORIES[0]] * 2},
+            "categories record 2 has the id 1, which another had before it",
+        ),
+        ({"categories": [{"id": 1}]}, "categories record 1 has no 'name'"),
+        ({"categories": [{"id": 1, "name": " "}]}, "categories record 1 has name ' ', not a name"),
+        ({"images": [IMAGE, IMAGE]}, "images record 2 has the id 1, which another had before it"),
+        ({"images": [{**IMAGE, "width": 0}]}, "images record 1 has the size 0 × 5"),
     ],
 )
 def test_faulty_boxes_are_told_with_their_place(change: dict[str, Any], message: str, make: Make) -> None:

@@ -63,6 +63,22 @@ def test_what_is_no_list_of_objects_is_told_by_its_byte(text: str, message: str,
         list(JsonRecords(path))
 
 
+def test_half_a_character_is_refused_and_a_whole_one_read(chunk: int, tmp_path: Path) -> None:
+    path = tmp_path / "halves.json"
+    path.write_text(r'[{"name": "\ud83d\udc54"}, {"name": "\\ud83d"}]')
+    assert [record["name"] for record in JsonRecords(path)] == ["👔", r"\ud83d"]
+    path.write_text(r'[{"name": "tie"}, {"name": "\ud83d tie"}]')
+    with pytest.raises(DataError, match="byte 18: record 2 has half a character"):
+        list(JsonRecords(path))
+
+
+def test_a_number_of_thousands_of_digits_is_told_by_its_byte(tmp_path: Path) -> None:
+    path = tmp_path / "digits.json"
+    path.write_text('[{"id": ' + "1" * 5000 + "}]")
+    with pytest.raises(DataError, match="byte 1: record 1 has a number without end"):
+        list(JsonRecords(path))
+
+
 def test_bytes_that_are_no_text_are_told_by_their_place(chunk: int, tmp_path: Path) -> None:
     path = tmp_path / "latin.json"
     path.write_bytes(b'[{"name": "' + b"caf\xe9 au lait" + b'"}]')

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,9 @@ from typing import Any
 from beholder.datasets.group_words import words_of
 from beholder.datasets.json_stream import JsonTables
 from beholder.errors import DataError, MissingData
+
+LARGEST = 1 << 63
+"""What is larger is no number of an image."""
 
 
 @dataclass
@@ -64,10 +68,15 @@ def read_instances(path: Path) -> Instances:
     found, tables = Instances(path), JsonTables(path)
     for key, record in tables:
         if key == "images":
-            size = [_number(tables, record, side) for side in ("width", "height")]
-            found.images[_number(tables, record, "id")] = (str(record.get("file_name")), size[0] * size[1])
+            width, height = (_number(tables, record, side) for side in ("width", "height"))
+            if not width or not height:
+                raise tables.fault(f"has the size {width} × {height}")
+            found.images[_new(tables, record, found.images)] = (
+                _text(tables, record, "file_name"),
+                width * height,
+            )
         elif key == "categories":
-            found.categories[_number(tables, record, "id")] = str(record.get("name"))
+            found.categories[_new(tables, record, found.categories)] = _text(tables, record, "name")
         elif key == "annotations":
             found.image.append(_number(tables, record, "image_id"))
             found.category.append(_number(tables, record, "category_id"))
@@ -95,13 +104,29 @@ def _refuse_strangers(found: Instances) -> None:
 
 def _number(tables: JsonTables, record: dict[str, Any], key: str) -> int:
     value = record.get(key)
-    if type(value) is not int or value < 0:
+    if type(value) is not int or not 0 <= value < LARGEST:
         raise tables.fault(f"has {key} {value!r}, not a whole number" if key in record else f"has no '{key}'")
+    return value
+
+
+def _new(tables: JsonTables, record: dict[str, Any], known: Collection[int]) -> int:
+    """The record's number, which no record before it had."""
+    number = _number(tables, record, "id")
+    if number in known:
+        raise tables.fault(f"has the id {number}, which another had before it")
+    return number
+
+
+def _text(tables: JsonTables, record: dict[str, Any], key: str) -> str:
+    value = record.get(key)
+    if not isinstance(value, str) or not value.strip():
+        raise tables.fault(f"has {key} {value!r}, not a name" if key in record else f"has no '{key}'")
     return value
 
 
 def _box_pixels(tables: JsonTables, record: dict[str, Any]) -> float:
     box = record.get("bbox")
-    if not isinstance(box, list) or len(box) != 4 or not all(isinstance(side, int | float) for side in box):
+    sides = box[2:] if isinstance(box, list) and len(box) == 4 else []
+    if not sides or not all(type(side) in (int, float) and 0 <= side < LARGEST for side in sides):
         raise tables.fault(f"has bbox {box!r}, not [x, y, width, height]")
-    return float(box[2]) * float(box[3])
+    return float(sides[0]) * float(sides[1])

@@ -20,6 +20,8 @@ from beholder.errors import DataError
 CHUNK = 1 << 20
 LONGEST_RECORD = 64 << 20
 BLANKS = re.compile(r"[\ufeff\s]*")
+HALF = re.compile(r"\\u[dD][89a-fA-F]")
+"""An escape that is one of two halves of a character."""
 EDGE = 16
 """A parser that stumbles this near to the end of what was read may only lack the rest of a word."""
 
@@ -75,11 +77,27 @@ class _JsonStream:
                 self._read_on(error)
             except RecursionError:
                 raise self._fault(self._place, f"{self._what} {self.count} is nested too deeply") from None
+            except ValueError:  # Python reads no whole number of more than a few thousand digits
+                raise self._fault(
+                    self._place, f"{self._what} {self.count} has a number without end"
+                ) from None
             else:
                 if end == len(self._text) and self._text[-1] not in '}]"' and self._fill():
                     continue  # a number may go on in what was not read yet
+                self._require_text(value, end)
                 self._start, self._place = self._place, end
                 return value
+
+    def _require_text(self, value: Any, end: int) -> None:
+        """Raise for half a character (an escape such as `\\ud800` alone), which no file or page could take."""
+        if not HALF.search(self._text, self._place, end):
+            return
+        try:
+            json.dumps(value, ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            raise self._fault(
+                self._place, f"{self._what} {self.count} has half a character (a lone surrogate)"
+            ) from None
 
     def _read_on(self, error: json.JSONDecodeError) -> None:
         """Get more of a record that is not all here; raise if it is broken, or if there is no more."""

@@ -139,9 +139,9 @@ def _things(records: JsonRecords, record: dict[str, Any], aliases: Aliases) -> l
     try:
         return [
             (
-                [str(synset) for synset in thing["synsets"]],
-                [aliases.get(name, name) for name in map(_plain, thing.get("names", ()))],
-                float(thing["w"]) * float(thing["h"]),
+                [_listed_text(synset) for synset in _list(thing["synsets"])],
+                [aliases.get(name, name) for name in map(_plain, _list(thing.get("names", [])))],
+                _side(thing["w"]) * _side(thing["h"]),
             )
             for thing in objects
         ]
@@ -169,6 +169,24 @@ def _image_id(records: JsonRecords, record: dict[str, Any]) -> str:
     if type(value) is not int:
         raise records.fault(f"has image_id {value!r}, not a whole number")
     return str(value)
+
+
+def _list(value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        raise TypeError(f"{value!r} is no list")
+    return value
+
+
+def _listed_text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r} is no word")
+    return value
+
+
+def _side(value: Any) -> float:
+    if isinstance(value, bool) or not 0 <= float(value) < float("inf"):
+        raise ValueError(f"{value!r} is no side of a box")
+    return float(value)
 
 
 def _plain(name: str) -> str:
