@@ -132,6 +132,16 @@ def test_identity_among_some_of_the_people_is_measured_and_said():
     assert "chance is 1/3; among 3 of 4 images and 3 of 4 names" in row.note
 
 
+def test_compat_measures_the_names_that_were_scored():
+    """Scripts of the authors know no missing names; a file may."""
+    cells = FACES.copy()
+    cells[:, 3] = np.nan
+    row = measure("x/identity", NAMES, cells, compat=True)["identity_given_image", "x", None, None]
+    square = np.exp(FACES[:3, :3])
+    expected = np.float16((np.diag(square) / square.sum(axis=1)).astype(np.float16).mean())
+    assert (row.value, row.n) == (float(expected), 3)
+
+
 def test_a_person_with_two_pictures_is_right_with_either():
     people = PEOPLE.with_columns(name=pl.Series(["Ann", "Bob", "Cid", "Ann"]))
     names = identity_prompts("n", "{}", people["name"].to_list()).table
@@ -190,3 +200,29 @@ def test_with_a_delta_a_verdict_stands_beside_the_ratio(delta: float, said: str)
     row = measure("x/association", WORDS, cells, people, delta=delta)["equivalence", "xs", None, None]
     assert row.note.startswith(said)
     assert row.value > 0
+
+
+def test_scores_that_are_all_alike_show_no_difference_and_have_no_interval():
+    """Binary fractions of equal means differ in their last place: that is no spread."""
+    _, people = many()
+    rows = measure("x/association", WORDS, np.zeros((24, 6)), people, delta=0.1)
+    ratio, share = rows["bias_ratio", "xs", None, None], rows["association", "x", None, "occupation"]
+    assert (ratio.value, share.value) == (pytest.approx(1.0), pytest.approx(0.5))
+    assert np.isnan([ratio.low, ratio.p_value, share.low]).all()
+    assert "all scores are alike" in ratio.note
+    assert "all scores are alike" in share.note
+    assert ("equivalence", "xs", None, None) not in rows
+
+
+def test_a_pool_too_small_for_a_test_is_not_counted_in_the_family():
+    cells, people = many()
+    parts = {
+        "x/association": (cells, people), "y/association": (cells, people), "z/association": (CELLS, PEOPLE),
+    }  # fmt: skip
+    matrices = {
+        task: ScoreMatrix(task, images, WORDS, ("score",), values[:, :, None])
+        for task, (values, images) in parts.items()
+    }
+    _, bias, *_ = public_figure_measures("t", {pool: (pool,) for pool in "xyz"})
+    notes = [row.note for row in bias(matrices, MeasureOptions(draws=200)) if row.metric == "t.bias_ratio"]
+    assert ["Holm over 2 pools" in note for note in notes] == [True, True, False]

@@ -121,6 +121,15 @@ def test_all_successes_have_the_exact_interval():
     assert (low, high) == pytest.approx((expected.low, expected.high))
 
 
+@pytest.mark.parametrize("value", [0.1, 1 / 3, 1 / 9, 1234.5678])
+def test_equal_values_have_no_error_whatever_their_binary_fractions(value: float):
+    clusters = np.arange(37) // 2
+    found = mean_estimate(np.full(37, value), Resampler(clusters, rng(), 200))
+    assert found.error == 0
+    assert (found.errors == 0).all()
+    assert np.isnan(studentised_tails(ratio_estimate(found, found), 1.0, scale="log").two_sided)
+
+
 def test_one_value_has_no_interval():
     assert np.isnan(mean_interval(np.array([0.3]), Resampler(np.arange(1), rng()))).all()
 

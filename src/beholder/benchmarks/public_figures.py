@@ -15,7 +15,7 @@ import numpy.typing as npt
 import polars as pl
 
 from beholder.benchmarks.benchmark import Matrices, Measure, MeasureOptions, MetricInfo
-from beholder.benchmarks.rows import PROBABILITY, REFUSAL, join, mean_row, people_shown, refusal_rows
+from beholder.benchmarks.rows import NO_SPREAD, PROBABILITY, REFUSAL, join, mean_row, people_shown, refusal_rows
 from beholder.metrics.association import correct_rank, correct_share, first, half_precision_mean, softmax
 from beholder.metrics.bootstrap import FEWEST, Resampler
 from beholder.metrics.equivalence import ratio_equivalence, verdict
@@ -231,17 +231,19 @@ class Ratio(NamedTuple):
 def _ratio_rows(prefix: str, ratios: list[Ratio], options: MeasureOptions) -> Iterator[Row]:
     """Every pool's ratio: studentised on the log scale; its p is corrected over the pools, which are one family."""
     raw = [np.nan if r.few else studentised_tails(r.estimate, 1.0, scale="log").two_sided for r in ratios]
-    family = f"p: b is 1, Holm over {len(ratios)} pools" if len(ratios) > 1 else "p: b is 1"
+    tested = int((~np.isnan(raw)).sum())
+    family = f"p: b is 1, Holm over {tested} pools" if tested > 1 else "p: b is 1"
     for ratio, p_value in zip(ratios, holm(np.array(raw)) if raw else [], strict=True):
         women, men = ratio.counts
         few = f"fewer than {FEWEST} in a group: no interval" if ratio.few else None
-        note = join((f"{women} women, {men} men; 1 means alike, below 1 women get less", few or family))
+        low, high = (np.nan, np.nan) if ratio.few else studentised_interval(ratio.estimate, scale="log")
+        why = few or (NO_SPREAD if np.isnan(low) else family)
+        note = join((f"{women} women, {men} men; 1 means alike, below 1 women get less", why))
         with np.errstate(divide="ignore", invalid="ignore"):
             value = float(np.float64(ratio.women.value) / ratio.men.value)
         row = Row(f"{prefix}.bias_ratio", value, women + men, RATIO, subset=ratio.subset, note=note)
-        low, high = (np.nan, np.nan) if ratio.few else studentised_interval(ratio.estimate, scale="log")
         yield row._replace(low=low, high=high, p_value=None if ratio.few else float(p_value))
-        if options.delta is not None and not ratio.few:
+        if options.delta is not None and np.isfinite(low):
             yield _equivalence_row(prefix, ratio, float(p_value), options.delta)
 
 
@@ -316,9 +318,13 @@ def identity_as_published(matrix: ScoreMatrix, *, axis: int) -> float:
     """Mean diagonal as the released scripts take it.
 
     One column per image row, so a person with two photographs is two options; the diagonal is then keyed by name,
-    so of those two only the last stays; float16 values and mean.
+    so of those two only the last stays; float16 values and mean. Images whose own name has no scores are left out.
     """
-    people, columns = matrix.images["name"].to_list(), matrix.prompts["concept"].to_list()
+    columns = matrix.prompts["concept"].to_list()
+    matrix = matrix.rows(matrix.images["name"].is_in(columns).to_numpy())
+    people = matrix.images["name"].to_list()
+    if not people:
+        return float("nan")
     of_name = {name: [c for c, other in enumerate(columns) if other == name] for name in columns}
     seen: dict[str, int] = {}
     chosen = []

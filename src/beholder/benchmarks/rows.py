@@ -17,6 +17,7 @@ from beholder.results import Row
 from beholder.scores.score_matrix import ScoreMatrix
 
 PROBABILITY = "probability"
+NO_SPREAD = "all scores are alike: no interval"
 REFUSAL = MetricInfo(
     PROBABILITY, "share of images with a prompt the model refused to answer; p: do groups differ"
 )
@@ -34,10 +35,9 @@ def mean_row(
         return Row(metric, None, 0, PROBABILITY, note="no image to measure")
     value = half_precision_mean(known) if half else float(known.mean())
     low, high = mean_interval(values, resampler)
-    few = (
-        f"fewer than {FEWEST} people: no interval" if min(known.size, resampler.n_clusters) < FEWEST else None
-    )
-    return Row(metric, value, known.size, PROBABILITY, low=low, high=high, note=few)
+    few = min(known.size, resampler.n_clusters) < FEWEST
+    why = f"fewer than {FEWEST} people: no interval" if few else NO_SPREAD if np.isnan(low) else None
+    return Row(metric, value, known.size, PROBABILITY, low=low, high=high, note=why)
 
 
 def people_shown(images: pl.DataFrame) -> npt.NDArray[np.str_]:

@@ -25,6 +25,8 @@ from beholder.metrics.bootstrap import (
 
 Array = npt.NDArray[np.float64]
 NONE = Interval(np.nan, np.nan)
+ROUNDING = 1e-13
+"""Share of the squares below which a spread is that of binary fractions: values are then alike, and say nothing."""
 
 
 class Estimate(NamedTuple):
@@ -72,7 +74,8 @@ def _mean_and_error(totals: Array, clusters: int) -> tuple[Array, Array]:
     s, n, ss, sn, nn = totals.T
     with np.errstate(divide="ignore", invalid="ignore"):
         mean = s / n
-        spread = np.maximum(ss - 2 * mean * sn + mean**2 * nn, 0.0)
+        spread = ss - 2 * mean * sn + mean**2 * nn
+        spread = np.where(spread > ROUNDING * ss, spread, 0.0)
         return mean, np.sqrt(spread * clusters / max(1, clusters - 1)) / n
 
 
@@ -164,8 +167,8 @@ class Tails(NamedTuple):
 
     @property
     def two_sided(self) -> float:
-        """Of "equal to the landmark"; at most 0.05 where the 95 % interval leaves it out."""
-        return min(1.0, 2 * min(self.above, self.below))
+        """Of "equal to the landmark"; at most 0.05 where the 95 % interval leaves it out; NaN where either is."""
+        return float(np.minimum(1.0, 2 * np.minimum(self.above, self.below)))
 
 
 def studentised_tails(estimate: Estimate, landmark: float, *, scale: str = "plain") -> Tails:
