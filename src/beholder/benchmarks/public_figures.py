@@ -15,7 +15,15 @@ import numpy.typing as npt
 import polars as pl
 
 from beholder.benchmarks.benchmark import Matrices, Measure, MeasureOptions, MetricInfo
-from beholder.benchmarks.rows import NO_SPREAD, PROBABILITY, REFUSAL, join, mean_row, people_shown, refusal_rows
+from beholder.benchmarks.rows import (
+    NO_SPREAD,
+    PROBABILITY,
+    REFUSAL,
+    join,
+    mean_row,
+    people_shown,
+    refusal_rows,
+)
 from beholder.metrics.association import correct_rank, correct_share, first, half_precision_mean, softmax
 from beholder.metrics.bootstrap import FEWEST, Resampler
 from beholder.metrics.equivalence import ratio_equivalence, verdict
