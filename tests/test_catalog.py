@@ -7,7 +7,7 @@ import pytest
 from beholder.benchmarks import BENCHMARKS
 from beholder.catalog import Catalog
 from beholder.datasets import DATASETS
-from beholder.errors import UnknownName
+from beholder.errors import UnknownName, UsageError
 
 
 def test_a_known_name_finds_its_thing():
@@ -25,6 +25,21 @@ def test_a_name_far_from_all_suggests_nothing():
     with pytest.raises(UnknownName) as caught:
         Catalog("animal", {"horse": 1})["xyz"]
     assert "Did you mean" not in str(caught.value)
+
+
+def test_a_users_own_thing_can_be_added_and_added_again():
+    animals = Catalog("animal", {"horse": 1})
+    animals.add("hare", 2)
+    animals.add("hare", 3)
+    assert animals["hare"] == 3
+    assert not animals.came_with_beholder("hare")
+
+
+def test_what_comes_with_beholder_keeps_its_meaning():
+    animals = Catalog("animal", {"horse": 1})
+    with pytest.raises(UsageError, match="animal 'horse' comes with Beholder"):
+        animals.add("horse", 2)
+    assert animals["horse"] == 1
 
 
 def test_every_catalogued_thing_carries_its_own_name():

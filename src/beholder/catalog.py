@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Generic, TypeVar
 
-from beholder.errors import UnknownName
+from beholder.errors import UnknownName, UsageError
 
 Thing = TypeVar("Thing")
 
@@ -21,6 +21,18 @@ class Catalog(Mapping[str, Thing], Generic[Thing]):
     def __init__(self, kind: str, things: Mapping[str, Thing]) -> None:
         self.kind = kind
         self._things = dict(things)
+        self._added: set[str] = set()
+
+    def add(self, name: str, thing: Thing) -> None:
+        """One more, a user's own; it may be added again, but nothing that comes with Beholder changes its meaning."""
+        if name in self._things and name not in self._added:
+            raise UsageError(f"The {self.kind} '{name}' comes with Beholder: give yours another name.")
+        self._things[name] = thing
+        self._added.add(name)
+
+    def came_with_beholder(self, name: str) -> bool:
+        """Whether it was there from the start."""
+        return name in self._things and name not in self._added
 
     def __getitem__(self, name: str) -> Thing:
         if name not in self._things:

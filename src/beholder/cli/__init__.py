@@ -9,6 +9,7 @@ import typer
 from beholder.cli import audit, bench, calibrate, data, listing, measure, plan, replicate, report
 from beholder.cli.console import err
 from beholder.errors import BeholderError
+from beholder.plugins import load_plugins
 
 app = typer.Typer(
     name="beholder",
@@ -30,12 +31,20 @@ app.add_typer(bench.app, name="bench")
 
 
 @app.callback(invoke_without_command=True)
-def _root(version: bool = typer.Option(False, "--version", help="Print the version and leave.")) -> None:
+def _root(
+    version: bool = typer.Option(False, "--version", help="Print the version and leave."),
+    plugin: list[str] = typer.Option(
+        None,
+        help="Python of your own to run first, a file or a module, with models, data sets or benchmarks (repeatable; "
+        "also BEHOLDER_PLUGINS).",
+    ),
+) -> None:
     if version:
         from importlib.metadata import version as installed
 
         typer.echo(f"beholder {installed('beholder')}")
         raise typer.Exit
+    load_plugins(plugin or ())
 
 
 def main() -> None:
