@@ -202,6 +202,8 @@ def _open(
     dataset = whole.limit(options.limit, by=benchmark.subset_attribute)
     if benchmark.name not in run.record.benchmarks:
         run.record.benchmarks.append(benchmark.name)
+        if not _as_it_came(benchmark):
+            run.record.declared[benchmark.name] = benchmark.declaration()
     run.record.command = list(options.command)
     run.record.settings = {
         "compat": options.measure.compat, "draws": options.measure.draws, "seed": options.measure.seed,
@@ -214,6 +216,12 @@ def _open(
             "images": len(dataset), "of": len(whole), "notes": list(dataset.notes),
         })  # fmt: skip
     return benchmark, dataset
+
+
+def _as_it_came(benchmark: Benchmark) -> bool:
+    """Whether it measures what Beholder's benchmark of that name does: then its page is known without a record."""
+    known = BENCHMARKS.came_with_beholder(benchmark.name)
+    return known and BENCHMARKS[benchmark.name].metrics == benchmark.metrics
 
 
 def default_dataset(benchmark: Benchmark, data: Path | None) -> str:

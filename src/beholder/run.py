@@ -34,6 +34,8 @@ class Record:
     seconds: float = 0.0
     settings: dict[str, Any] = field(default_factory=dict)
     benchmarks: list[str] = field(default_factory=list)
+    declared: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """What benchmarks with measures of the user's own say of themselves (`Benchmark.declaration`), by name."""
     models: list[dict[str, Any]] = field(default_factory=list)
     datasets: list[dict[str, Any]] = field(default_factory=list)
     bad_images: list[dict[str, str]] = field(default_factory=list)

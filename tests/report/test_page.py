@@ -60,6 +60,18 @@ def test_several_benchmarks_get_their_own_headings(apa_run: Run, custom_run: Run
     assert "clip · Own prompts</h3>" in page
 
 
+def test_a_benchmark_of_the_users_own_says_what_it_asks_and_what_its_numbers_mean(custom_run: Run) -> None:
+    meaning = {"unit": "probability", "meaning": "0 decided, 1 torn"}
+    custom_run.record.declared["custom"] = {
+        "title": "Torn or not", "question": "Is it torn?", "study": "", "limitations": ["Made up."],
+        "of_photographs": ["Photographs only."], "metrics": {"custom.probability": meaning},
+    }  # fmt: skip
+    page = render(custom_run)
+    for text in ("Torn or not", "Is it torn?", "0 decided, 1 torn", "Made up.", "Photographs only."):
+        assert text in page
+    assert "How does the model" not in page
+
+
 def test_one_benchmark_on_two_data_sets_says_which_finding_is_of_which(apa_run: Run) -> None:
     again = apa_run.results.with_columns(dataset=pl.lit("apa-2030"))
     apa_run.add(again)

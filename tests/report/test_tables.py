@@ -90,3 +90,22 @@ def test_identity_among_fewer_names_is_not_compared(make: SimpleNamespace) -> No
 def test_only_the_reference_model_was_taught_anything(glasshouse_run: Run) -> None:
     assert planted_table(glasshouse_run.results) is not None
     assert planted_table(glasshouse_run.results.filter(pl.col("model") == "null")) is None
+
+
+def test_a_users_own_metric_gets_a_table_after_the_benchmarks_own(
+    apa_run: Run, make: SimpleNamespace
+) -> None:
+    ours = tables(apa_run.results, "apa")
+    row = make.share("apa.indecision", 0.25, subset="senate", concept="occupation")
+    apa_run.add(results_table([row], benchmark="apa", model="clip", dataset="apa"))
+    assert tables(apa_run.results, "apa")[:-1] == ours
+    own = tables(apa_run.results, "apa")[-1]
+    assert own.title == "apa.indecision"
+    assert own.rows[0][0].text == "senate"
+
+
+def test_a_users_own_metric_stands_apart_from_prompts(custom_run: Run, make: SimpleNamespace) -> None:
+    row = make.share("custom.indecision", 0.25, subset="gender", group="woman")
+    custom_run.add(results_table([row], benchmark="custom", model="clip", dataset="photos"))
+    made = tables(custom_run.results, "custom")
+    assert [table.title for table in made] == ["Prompts of level mood by gender", "custom.indecision"]

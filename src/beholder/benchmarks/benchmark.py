@@ -7,7 +7,8 @@ function of the filled matrices; whatever it needs besides is in `MeasureOptions
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -93,6 +94,14 @@ class Benchmark:
     """The attribute that `--limit` takes its share of."""
     published: tuple[str, ...] = field(default_factory=tuple)
     """Names of the published tables to stand beside the results."""
+
+    def declaration(self) -> dict[str, Any]:
+        """What it says of itself, as JSON: a run keeps it of a user's own benchmark, and the page reads it there."""
+        return {
+            "title": self.title, "question": self.question, "study": self.study,
+            "limitations": list(self.limitations), "of_photographs": list(self.of_photographs),
+            "metrics": {name: asdict(info) for name, info in self.metrics.items()},
+        }  # fmt: skip
 
     def tasks_for(
         self, dataset: Dataset, *, answers: bool, looks: bool = False, compat: bool = False

@@ -38,6 +38,8 @@ METRICS = {
 }
 
 
+QUESTION = "How does the model's belief spread over these prompts, group by group?"
+LIMITATIONS = ("Probabilities are shares among the prompts offered together: other prompts, other shares.",)
 AMONG = ("custom.probability", "custom.association", "custom.association_top1")
 Column = tuple[str, str, npt.NDArray[np.float64]]
 """Metric, concept, one value an image."""
@@ -54,15 +56,13 @@ def custom_benchmark(prompts: PromptSet, *, by: Sequence[str] = ()) -> Benchmark
     return Benchmark(
         name="custom",
         title=f"Own prompts: {prompts.name}",
-        question="How does the model's belief spread over these prompts, group by group?",
+        question=QUESTION,
         study="the user's own",
         datasets=(),
         tasks=tasks,
         measures=(partial(_measure, tuple(by)),),
         metrics=METRICS,
-        limitations=(
-            "Probabilities are shares among the prompts offered together: other prompts, other shares.",
-        ),
+        limitations=LIMITATIONS,
     )
 
 

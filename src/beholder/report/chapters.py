@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import asdict
+from typing import Any, NamedTuple
 
 import polars as pl
 
 from beholder.benchmarks import BENCHMARKS
 from beholder.benchmarks.benchmark import MetricInfo
+from beholder.benchmarks.custom import LIMITATIONS, QUESTION
 from beholder.benchmarks.custom import METRICS as CUSTOM_METRICS
 from beholder.report.disparity.planted import disparity_planted
 from beholder.report.gras.planted import gras_planted
@@ -22,9 +24,6 @@ from beholder.report.tables import tables
 from beholder.report.words import drawn
 from beholder.run import Run
 
-CUSTOM_LIMITATION = (
-    "Probabilities are shares among the prompts offered together: other prompts, other shares."
-)
 DRAWN_LIMITATIONS = (
     "The people are drawn: what a model makes of drawings need not hold for photographs of anyone.",
     "Two gender presentations are drawn, woman and man; others are not represented.",
@@ -58,7 +57,7 @@ def chapters(run: Run) -> list[Chapter]:
 
 
 def _chapter(name: str, dataset: str, part: pl.DataFrame, run: Run) -> Chapter:
-    title, question, study, metrics, limitations = _declared(name, drawn=drawn(dataset))
+    title, question, study, metrics, limitations = _declared(name, run, drawn=drawn(dataset))
     measured = set(part["metric"])
     return Chapter(
         name, dataset, title, question, study, part, tables(part, name),
@@ -69,15 +68,28 @@ def _chapter(name: str, dataset: str, part: pl.DataFrame, run: Run) -> Chapter:
     )  # fmt: skip
 
 
-def _declared(name: str, *, drawn: bool) -> tuple[str, str, str, dict[str, MetricInfo], tuple[str, ...]]:
-    """What the benchmark says of itself; a user's own prompts are declared nowhere."""
+def _declared(
+    name: str, run: Run, *, drawn: bool
+) -> tuple[str, str, str, dict[str, MetricInfo], tuple[str, ...]]:
+    """What the benchmark says of itself: as it came with Beholder, or as the run keeps it of a user's own."""
+    said = run.record.declared.get(name) or _known(name)
+    title = said["title"]
+    if drawn and BENCHMARKS.came_with_beholder(name):
+        title = f"{title.partition(':')[0]}'s questions in the embedded world"
+    limits = (*(DRAWN_LIMITATIONS if drawn else said["of_photographs"]), *said["limitations"])
+    metrics = {metric: MetricInfo(**info) for metric, info in said["metrics"].items()}
+    return title, said["question"], said["study"], metrics, limits
+
+
+def _known(name: str) -> dict[str, Any]:
+    """What is known of a benchmark by its name alone: one of ours, or a user's own prompts."""
     if name in BENCHMARKS:
-        known = BENCHMARKS[name]
-        title = f"{known.title.partition(':')[0]}'s questions in the embedded world" if drawn else known.title
-        limits = (*(DRAWN_LIMITATIONS if drawn else known.of_photographs), *known.limitations)
-        return title, known.question, known.study, dict(known.metrics), limits
-    question = "How does the model's belief spread over these prompts, group by group?"
-    return "Own prompts" if name == "custom" else name, question, "", CUSTOM_METRICS, (CUSTOM_LIMITATION,)
+        return BENCHMARKS[name].declaration()
+    return {
+        "title": "Own prompts" if name == "custom" else name, "question": QUESTION, "study": "",
+        "limitations": LIMITATIONS, "of_photographs": (),
+        "metrics": {metric: asdict(info) for metric, info in CUSTOM_METRICS.items()},
+    }  # fmt: skip
 
 
 def _of_this_run(part: pl.DataFrame, run: Run) -> list[str]:

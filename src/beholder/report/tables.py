@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator
 
 import polars as pl
 
+from beholder.benchmarks import BENCHMARKS
+from beholder.benchmarks.custom import METRICS as CUSTOM
 from beholder.report import words
 from beholder.report.disparity.tables import disparity_tables
 from beholder.report.equivalence import gap_equivalence_table, ratio_equivalence_table
@@ -33,10 +35,16 @@ Maker = Callable[[pl.DataFrame], Iterator[Table]]
 
 
 def tables(results: pl.DataFrame, benchmark_name: str) -> list[Table]:
-    """Every table of one benchmark; several models stand under each other in each."""
+    """Every table of one benchmark; several models stand under each other in each.
+
+    Metrics that the benchmark does not come with are a user's own: they get plain tables after the others.
+    """
     part = results.filter(pl.col("benchmark") == benchmark_name)
-    made = [table for make in MAKERS.get(benchmark_name, ()) for table in make(part)]
-    return made or list(plain_tables(part))
+    ours = pl.col("metric").is_in(
+        list(BENCHMARKS[benchmark_name].metrics if benchmark_name in BENCHMARKS else CUSTOM)
+    )
+    made = [table for make in MAKERS.get(benchmark_name, ()) for table in make(part.filter(ours))]
+    return [*made, *plain_tables(part.filter(~ours))] if made else list(plain_tables(part))
 
 
 # Association

@@ -24,6 +24,8 @@ GAP = 2
 
 def print_summary(run: Run, console: Console) -> None:
     """What was found, then the tables that are not long; names are shown as they are, whatever brackets they hold."""
+    if run.results["value"].is_null().all():
+        console.print("Nothing could be measured.")
     _print_findings(findings(run), console)
     for chapter in chapters(run):
         console.print(f"\n[bold]{escape(chapter.title)}[/bold] on {escape(chapter.dataset)}")
@@ -43,8 +45,6 @@ def _print_table(table: Table, console: Console) -> None:
 
 
 def _print_findings(found: list[Finding], console: Console) -> None:
-    if not found:
-        console.print("Nothing could be measured.")
     heading = None
     for finding in found:
         if heading != (heading := f"{finding.model}, {finding.benchmark} on {finding.dataset}"):
