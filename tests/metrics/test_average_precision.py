@@ -80,3 +80,19 @@ def test_absent_is_absent():
     assert np.isnan(average_precision(scores, np.array([False, False, True])))  # the only one has no score
     assert np.isnan(average_precision(scores[:2], np.array([True, True]), prevalence=0.5))
     assert average_precision(scores, np.array([True, False, True])) == 1.0
+
+
+@pytest.mark.parametrize("prevalence", [None, 0.3])
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
+def test_leaving_out_each_picture_equals_measuring_without_it(prevalence: float | None, share: float):
+    for seed in range(15):
+        rng = np.random.default_rng(seed)
+        scores = np.round(rng.normal(size=25), 1)  # with ties
+        present = rng.random(25) < share
+        present[0] = True
+        with np.errstate(divide="ignore", invalid="ignore"):
+            slow = [
+                average_precision(np.delete(scores, i), np.delete(present, i), prevalence=prevalence)
+                for i in range(25)
+            ]
+        np.testing.assert_allclose(Ranking(scores, present).left_out(prevalence), slow, atol=1e-12)

@@ -14,6 +14,8 @@ from beholder.benchmarks.benchmark import MeasureOptions
 from beholder.benchmarks.disparity_scores import Cells, Pair, Seen
 from beholder.benchmarks.rows import PROBABILITY, join
 from beholder.metrics.bootstrap import FEWEST, Interval, centred_interval, exact_proportion_interval
+from beholder.metrics.intervals import Reach, difference_reach
+from beholder.metrics.leave_one_out import LeaveOneOut, left_out
 from beholder.metrics.multiplicity import benjamini_hochberg
 from beholder.metrics.precision_gaps import (
     Precision,
@@ -27,7 +29,8 @@ from beholder.results import Row
 
 AP, COUNT = "average precision", "concepts"
 ALPHA = 0.05
-NONE = Interval(np.nan, np.nan)
+NONE, NO_REACH = Interval(np.nan, np.nan), Reach(np.nan, np.nan)
+FAULTLESS = "ranked without a fault, or all alike: no interval"
 RARE, FINE = 10, 1.25
 """Concepts that fewer shuffles match than this get more, up to so many times what correction needs."""
 ROUNDING = 1e-5
@@ -40,6 +43,8 @@ class Gaps:
 
     seen: Seen
     found: Precision
+    alone: tuple[LeaveOneOut, LeaveOneOut]
+    """What leaving out one image after the other tells of it, as it stands and at matched prevalence."""
     draws: Precision
     null: Precision
     """Gaps when labels are shuffled."""
@@ -55,8 +60,17 @@ class Gaps:
         return np.asarray(gap - self.expected(pair) if matched else gap)
 
     def expected(self, pair: Pair) -> Cells:
-        """The matched gap that shuffled labels give on average: few positives flatter average precision."""
-        return _mean(self.null.matched[self._place(pair)], axis=1)
+        """The matched gap that the counts give by themselves: few positives flatter average precision."""
+        bias = np.nan_to_num(self.alone[True].bias)
+        return np.asarray(bias[pair.first] - bias[pair.second])
+
+    def interval(self, pair: Pair, column: int, *, matched: bool) -> Interval:
+        """Of a gap; none where one side is ranked without a fault, for then nothing tells how sure that is."""
+        value = float(self.gap(pair, matched=matched)[column])
+        reach = difference_reach(
+            *(self.alone[matched].reach(place, column) for place in (pair.first, pair.second))
+        )
+        return Interval(value - reach.below, value + reach.above)
 
     def drawn(self, pair: Pair, *, matched: bool) -> Cells:
         """The gap in every draw."""
@@ -67,6 +81,11 @@ class Gaps:
         """The gap in every shuffle, around its mean."""
         values = (self.null.matched if matched else self.null.raw)[self._place(pair)]
         return np.asarray(values - _mean(values, axis=1)[:, None])
+
+    def beside_shuffles(self, pair: Pair) -> Cells:
+        """The matched gap around the shuffles' mean, as they are themselves: like is compared with like."""
+        gap = self.found.matched[pair.first] - self.found.matched[pair.second]
+        return np.asarray(gap - _mean(self.null.matched[self._place(pair)], axis=1))
 
     def enough(self, pair: Pair) -> np.ndarray:
         """Concepts that at least a few images of both sets show, and a few do not."""
@@ -106,12 +125,13 @@ def spread(draws: npt.NDArray[Any], value: float) -> Interval:
 def find_gaps(seen: Seen, options: MeasureOptions) -> Gaps:
     """Measure, resample and shuffle; as many shuffles as draws, more where correction needs them."""
     found = measured(seen.scores, seen.present, seen.sets)
+    alone = left_out(seen.scores, seen.present, seen.sets, seen.people)
     draws = resampled(seen.scores, seen.present, seen.sets, seen.resampler(options))
     rng = options.rng()
     own, rest = shuffled(seen.scores, seen.present, seen.codes, rng, options.draws)
     with np.errstate(all="ignore"):
         ranges = own.matched.max(axis=0) - own.matched.min(axis=0)
-    gaps = Gaps(seen, found, draws, Precision(own.raw - rest.raw, own.matched - rest.matched), ranges)
+    gaps = Gaps(seen, found, alone, draws, Precision(own.raw - rest.raw, own.matched - rest.matched), ranges)
     return replace(gaps, more=_more_shuffles(gaps, rng))
 
 
@@ -181,10 +201,10 @@ def _summary_rows(gaps: Gaps, pair: Pair) -> Iterator[Row]:
     adjusted = benjamini_hochberg(gaps.p_values(pair, matched=True))[enough]
     note = f"p ≤ {ALPHA:g} after Benjamini–Hochberg over {n} concepts"
     yield Row("disparity.gaps_shown", float((adjusted <= ALPHA).sum()), n, COUNT, group=pair.name, note=note)
-    value = float(np.abs(gaps.gap(pair, matched=True)[enough]).mean())
+    value = float(np.abs(gaps.beside_shuffles(pair)[enough]).mean())
     by_chance = _mean(np.abs(gaps.shuffles(pair, matched=True)[enough]), axis=0)
     low, high = np.quantile(by_chance, [0.025, 0.975])
-    note = f"mean distance from 0 over {n} concepts, at matched prevalence"
+    note = f"mean distance from the shuffles' mean over {n} concepts, at matched prevalence"
     yield Row("disparity.gap_spread", value, n, AP, group=pair.name, note=note)
     row = Row("disparity.gap_spread_expected", float(by_chance.mean()), n, AP, group=pair.name)
     yield row._replace(low=float(low), high=float(high), note="the same when labels are shuffled")
@@ -202,27 +222,23 @@ def _precision_rows(gaps: Gaps) -> Iterator[Row]:
             yield row._replace(
                 metric="disparity.prevalence", value=share, unit=PROBABILITY, low=low, high=high, note=None
             )
-            for metric, values, draws in (
-                ("average_precision", gaps.found.raw, gaps.draws.raw),
-                ("average_precision_matched", gaps.found.matched, gaps.draws.matched),
+            for metric, alone in zip(
+                ("average_precision", "average_precision_matched"), gaps.alone, strict=True
             ):
-                value = float(values[place, column])
-                few = showing < FEWEST or np.isnan(value)
-                low, high = NONE if few else spread(draws[place, column], value)
-                note = join((row.note, _why(showing, n, few)))
-                yield row._replace(
-                    metric=f"disparity.{metric}",
-                    value=value,
-                    low=max(low, 0.0),
-                    high=min(high, 1.0),
-                    note=note,
-                )
+                value = float(alone.value[place, column])
+                reach = NO_REACH if showing < FEWEST else alone.reach(place, column)
+                note = join((row.note, _why(showing, n, certain=np.isnan(reach.below))))
+                made = row._replace(metric=f"disparity.{metric}", value=value, note=note)
+                yield made._replace(low=value - reach.below, high=value + reach.above)
 
 
-def _why(showing: int, n: int, few: bool) -> str | None:
-    if not few or not showing:
+def _why(showing: int, n: int, *, certain: bool) -> str | None:
+    """Why there is no interval."""
+    if not certain or not showing:
         return None
-    return "every image shows it" if showing == n else f"fewer than {FEWEST}: no interval"
+    if showing == n:
+        return "every image shows it"
+    return f"fewer than {FEWEST}: no interval" if showing < FEWEST else FAULTLESS
 
 
 # Pairs
@@ -232,7 +248,7 @@ def _pair_rows(gaps: Gaps, pair: Pair) -> Iterator[Row]:
     """The gap as published, the gap at matched prevalence, and what could have been found."""
     seen, enough, expected = gaps.seen, gaps.enough(pair), gaps.expected(pair)
     for matched, metric in ((False, "disparity.ap_gap"), (True, "disparity.ap_gap_matched")):
-        values, draws = gaps.gap(pair, matched=matched), gaps.drawn(pair, matched=matched)
+        values = gaps.gap(pair, matched=matched)
         p_values = gaps.p_values(pair, matched=matched)
         adjusted = benjamini_hochberg(p_values)
         for column, concept in enumerate(seen.concepts):
@@ -241,7 +257,8 @@ def _pair_rows(gaps: Gaps, pair: Pair) -> Iterator[Row]:
             n = sum(int(seen.scored[place, column]) for place in (pair.first, pair.second))
             said = [f"shown by {counts[0]} and {counts[1]} images", _absent(seen, pair, column)]
             if enough[column]:
-                low, high = spread(draws[column], value)
+                low, high = gaps.interval(pair, column, matched=matched)
+                said.append(None if np.isfinite(low) else FAULTLESS)
                 taken = (
                     f", {100 * expected[column]:+.1f} points of the counts' own taken off" if matched else ""
                 )
@@ -291,11 +308,12 @@ def _largest_rows(gaps: Gaps) -> Iterator[Row]:
     for column in np.flatnonzero(enough).tolist():
         top, bottom = int(values[:, column].argmax()), int(values[:, column].argmin())
         value = float(values[top, column] - values[bottom, column])
-        low, high = spread(gaps.draws.matched[top, column] - gaps.draws.matched[bottom, column], value)
+        reach = difference_reach(*(gaps.alone[True].reach(place, column) for place in (top, bottom)))
         usual = float(gaps.null_ranges[column].mean())
         note = f"at matched prevalence; shuffled labels give {100 * usual:.1f} points on average"
         row = Row("disparity.ap_gap_largest", value, int(seen.scored[:many, column].sum()), AP, note=note)
         pair = f"{seen.groups[top]} less {seen.groups[bottom]}"
         yield row._replace(
-            group=pair, concept=seen.concepts[column], low=low, high=high, p_value=float(adjusted[column])
-        )
+            group=pair, concept=seen.concepts[column], low=value - reach.below, high=value + reach.above,
+            p_value=float(adjusted[column]),
+        )  # fmt: skip

@@ -90,9 +90,14 @@ class Seen:
         known = ~np.isnan(self.scores)
         return np.stack([known[members].sum(axis=0) for members in self.sets])
 
+    @cached_property
+    def people(self) -> npt.NDArray[np.intp]:
+        """A number for whom each image shows: those of one person belong together."""
+        return np.unique(people_shown(self.images), return_inverse=True)[1]
+
     def resampler(self, options: MeasureOptions) -> Resampler:
         """Draws of images, group by group; the same for every measure that asks."""
-        return Resampler(people_shown(self.images), options.rng(), options.draws, strata=self.codes)
+        return Resampler(self.people, options.rng(), options.draws, strata=self.codes)
 
     def objects(self) -> pl.DataFrame:
         """What is in the images, with the row and the column of each object here."""

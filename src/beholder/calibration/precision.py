@@ -11,10 +11,12 @@ from scipy.special import ndtr
 from scipy.stats import norm
 
 from beholder.calibration.experiment import Experiment, Outcome, Trial
-from beholder.metrics.bootstrap import Resampler, centred_interval
-from beholder.metrics.precision_gaps import measured, resampled, shuffle_p_value, shuffled
+from beholder.metrics.intervals import difference_reach
+from beholder.metrics.leave_one_out import left_out
+from beholder.metrics.precision_gaps import shuffle_p_value, shuffled
 
 DRAWS = 600
+"""Shuffles of the labels."""
 QUALITY = 1.5
 """How far the scores of pictures that show the concept lie above the others', in standard deviations."""
 PREVALENCE_ALONE = "a raw gap follows the groups' prevalences, without any difference of quality"
@@ -24,7 +26,7 @@ def precision_experiments() -> Iterator[Experiment]:
     """Every world of recognition: prevalences of both groups, and by how much quality differs."""
     for n, prevalences, worse, share in (
         (400, (0.3, 0.3), 0.0, 1.0), (400, (0.4, 0.15), 0.0, 1.0), (400, (0.3, 0.3), 0.5, 1.0),
-        (1500, (0.3, 0.3), 0.5, 0.15),
+        (400, (0.3, 0.75), 0.5, 1.0), (1500, (0.3, 0.3), 0.5, 0.15),
     ):  # fmt: skip
         yield _gap(n, prevalences, worse, share)
 
@@ -61,20 +63,19 @@ def _gap(n: int, prevalences: tuple[float, float], worse: float, share: float) -
 def _draw(
     n: int, prevalences: tuple[float, float], worse: float, rng: np.random.Generator
 ) -> Sequence[Outcome]:
-    """As the benchmark does it: pictures drawn again by group, labels shuffled, the counts' own gap taken off."""
+    """As the benchmark does it: pictures left out in turn, the counts' own gap taken off, labels shuffled."""
     groups = np.repeat([0, 1], n)
     shows = rng.random(2 * n) < np.where(groups == 0, *prevalences)
     quality = np.where(groups == 0, QUALITY, QUALITY - worse)
     scores = (rng.standard_normal(2 * n) + quality * shows)[:, None]
     present, sets = shows[:, None], [groups == 0, groups == 1]
-    found = measured(scores, present, sets)
-    draws = resampled(scores, present, sets, Resampler(np.arange(2 * n), rng, DRAWS, strata=groups))
+    alone = left_out(scores, present, sets, np.arange(2 * n))
     own, rest = shuffled(scores, present, groups, rng, DRAWS)
     outcomes = []
-    for name, taken_off in (("raw", False), ("matched", True)):
-        value, drawn, first, second = (getattr(each, name) for each in (found, draws, own, rest))
-        gap, null = float(value[0, 0] - value[1, 0]), np.asarray(first[0, 0] - second[0, 0], dtype=np.float64)
-        shown = gap - float(null.mean()) if taken_off else gap
-        interval = centred_interval(np.asarray(drawn[0, 0] - drawn[1, 0], dtype=np.float64), shown)
-        outcomes.append(Outcome(shown, *interval, p_value=shuffle_p_value(gap, null)))
+    for found, first, second, taken_off in zip(alone, own, rest, (False, True), strict=True):
+        gap, null = float(found.value[0, 0] - found.value[1, 0]), np.asarray(first[0, 0] - second[0, 0])
+        shown = gap - float(found.bias[0, 0] - found.bias[1, 0]) if taken_off else gap
+        reach = difference_reach(found.reach(0, 0), found.reach(1, 0))
+        p_value = shuffle_p_value(gap, null)
+        outcomes.append(Outcome(shown, shown - reach.below, shown + reach.above, p_value=p_value))
     return outcomes

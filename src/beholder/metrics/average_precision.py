@@ -82,11 +82,47 @@ class Ranking:
         counted = (np.ones(len(scores)) if importance is None else importance)[order].astype(np.float32)
         self._hits = _reached(columns[shows], counted[shows], step[shows], (self.steps, width))
         self._misses = _reached(columns[~shows], counted[~shows], step[~shows], (self.steps + 1, width))
+        self._order, self._step, self._shows = order, step, shows
+
+    def left_out(self, prevalence: float | None = None) -> Array:
+        """Average precision without each picture in turn, in the order they were given; every picture counts once.
+
+        NaN where what is left has none. A picture's place says it all, so all of them cost one pass over the steps.
+        """
+        hits = np.bincount(self._step[self._shows], minlength=self.steps).astype(np.float64)
+        misses = np.bincount(self._step[~self._shows], minlength=self.steps + 1)
+        true, false = np.cumsum(hits), np.cumsum(misses[:-1]).astype(np.float64)
+        total, wrong = hits.sum(), float(misses.sum())
+
+        def terms(hits: Array, true: Array, false: Array, factor: float) -> Array:
+            return np.asarray(hits * true / np.maximum(true + factor * false, NOTHING))
+
+        with np.errstate(divide="ignore", invalid="ignore"):
+            factor = 1.0 if prevalence is None else (total - 1) * (1 - prevalence) / (prevalence * wrong)
+            above, below = terms(hits, true, false, factor), terms(hits, true - 1, false, factor)
+            own = terms(hits - 1, true - 1, false, factor)
+            hit = (_before(above) + own + _after(below)) / (total - 1)
+            factor = 1.0 if prevalence is None else total * (1 - prevalence) / (prevalence * (wrong - 1))
+            above, below = terms(hits, true, false, factor), terms(hits, true, false - 1, factor)
+            miss = np.append(_before(above) + _after(below) + below, above.sum()) / total
+        found = np.empty(self.size)
+        found[self._order] = np.where(self._shows, np.append(hit, np.nan)[self._step], miss[self._step])
+        return found
 
     def counts(self, weights: Array) -> Counts:
         """What is reached step by step when picture i counts `weights[i, d]` times in draw d."""
         hits = self._hits @ weights
         return Counts(hits, _running_sums(hits), _running_sums(self._misses @ weights))
+
+
+def _before(terms: Array) -> Array:
+    """Of every step, the sum over the steps before it."""
+    return np.asarray(np.cumsum(terms) - terms)
+
+
+def _after(terms: Array) -> Array:
+    """Of every step, the sum over the steps after it."""
+    return np.asarray(np.cumsum(terms[::-1])[::-1] - terms)
 
 
 def _reached(columns: Rows, counted: Array, steps: Rows, shape: tuple[int, int]) -> Any:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import expit, logit, ndtr, ndtri
+from scipy.special import expit, logit, ndtr, ndtri, stdtrit
 
 from beholder.metrics.bootstrap import (
     FEWEST,
@@ -124,6 +124,37 @@ def wilson_interval(hits: int, n: int, level: float = 0.95) -> Interval:
     z = float(ndtri((1 + level) / 2))
     centre, half = hits + z**2 / 2, z * np.sqrt(hits * (n - hits) / n + z**2 / 4)
     return Interval(float((centre - half) / (n + z**2)), float((centre + half) / (n + z**2)))
+
+
+def log_odds_interval(value: float, error: float, freedom: float, level: float = 0.95) -> Interval:
+    """Student's interval of a number between 0 and 1, on the log-odds; NaN without an error or at 0 and 1 themselves.
+
+    `freedom` is how much the error itself is worth, in degrees of freedom.
+    """
+    if not 0 < value < 1 or not error > 0 or not freedom > 0:
+        return NONE
+    margin = float(stdtrit(freedom, (1 + level) / 2)) * error / (value * (1 - value))
+    centre = float(logit(value))
+    return Interval(float(expit(centre - margin)), float(expit(centre + margin)))
+
+
+class Reach(NamedTuple):
+    """How far an interval reaches below and above its value: it need not be the same."""
+
+    below: float
+    above: float
+
+
+def difference_reach(first: Reach, second: Reach) -> Reach:
+    """Of a difference of two numbers that were measured apart, from the reaches of both (Zou and Donner's).
+
+    >>> difference_reach(Reach(3.0, 0.0), Reach(0.0, 4.0))
+    Reach(below=5.0, above=0.0)
+    """
+    return Reach(
+        float(np.hypot(first.below, second.above)),
+        float(np.hypot(first.above, second.below)),
+    )
 
 
 class _Studentised(NamedTuple):

@@ -1,8 +1,8 @@
 """Gaps in average precision between groups of pictures, for all concepts at once: intervals and tests.
 
-Intervals resample pictures. The test shuffles the groups' labels among the pictures that show a concept and among
+Draws resample pictures. The test shuffles the groups' labels among the pictures that show a concept and among
 those that do not, apart: what is held against the labels is then the ranking alone, not how often a group shows it.
-Both walk every concept's ranking once for all draws; concepts are walked by several threads.
+Every concept's ranking is walked once for all draws; concepts are walked by several threads.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def measured(
 
     `importance` is what each picture counts, `[n_sets, n_images, n_concepts]`; 1 unless given.
     """
-    common, rankings = prevalences(scores, present), _rankings(scores, present, sets, importance)
+    common, rankings = prevalences(scores, present), rankings_of(scores, present, sets, importance)
     found = np.full((2, len(sets), scores.shape[1]), np.nan)
     for place, column in enumerate(rankings):
         for concept, ranking in enumerate(column):
@@ -66,7 +66,7 @@ def resampled(
 ) -> Precision:
     """The same in every draw of the pictures, `[n_sets, n_concepts, n_draws]`, float32."""
     common, width = prevalences(scores, present), scores.shape[1]
-    rankings = _rankings(scores, present, sets, importance)
+    rankings = rankings_of(scores, present, sets, importance)
     found = np.full((2, len(sets), width, resampler.draws), np.nan, dtype=np.float32)
     start = 0
     for part in resampler.weights():
@@ -95,7 +95,7 @@ def shuffled(
     common, (n, width), many = prevalences(scores, present), scores.shape, int(groups.max()) + 1
     many = 1 if many == 2 else many
     everyone = np.ones(n, dtype=bool)
-    (rankings,) = _rankings(scores, present, [everyone])
+    (rankings,) = rankings_of(scores, present, [everyone])
     found = np.full((2, 2, many, width, draws), np.nan, dtype=np.float32)
     seed = int(rng.integers(2**63))
     for here in _parts(draws, n):
@@ -140,7 +140,7 @@ def _both(counts: Counts, prevalence: float) -> tuple[Array, Array]:
     return counts.average_precision(), counts.average_precision(prevalence)
 
 
-def _rankings(
+def rankings_of(
     scores: Array, present: Mask, sets: Sequence[Mask], importance: Array | None = None
 ) -> list[list[Ranking]]:
     """A ranking for every set and concept, of the pictures with a score."""
