@@ -7,14 +7,16 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 import pytest
+from polars.testing import assert_frame_equal
 
 from beholder.benchmarks.benchmark import MeasureOptions
 from beholder.benchmarks.gras import GRAS
 from beholder.benchmarks.gras_groups import all_grouped, ordered, read_answers, shuffled_shares, wording_share
 from beholder.benchmarks.gras_rows import attribute_p_values
+from beholder.errors import BadScores
 from beholder.metrics.multiplicity import holm
 from beholder.prompts.gras import gras_prompts, gras_statements
-from beholder.results import Row
+from beholder.results import Row, results_table
 from beholder.scores.score_matrix import ScoreMatrix
 
 TRAITS = pl.DataFrame({"trait": ["kind", "cold", "calm", "loud"], "valence": ["positive", "negative"] * 2})
@@ -156,7 +158,7 @@ def test_a_model_that_answers_in_words_is_read_through_its_log_masses():
 
 
 def test_attributes_without_images_are_said_to_be_absent():
-    assert "no images for race, age" in one(measure(world()), "bias_score").note
+    assert "nothing to compare for race, age" in one(measure(world()), "bias_score").note
 
 
 def test_one_group_only_gives_no_rows_rather_than_wrong_ones():
@@ -269,3 +271,94 @@ def test_every_count_of_significant_traits_carries_its_expectation():
     for row in measure(world()):
         if row.metric in ("gras.biased_traits", "gras.bias_score", "gras.bias_score_corrected"):
             assert "expected without any bias" in row.note
+
+
+def only(matrix: ScoreMatrix, *templates: str, rows=slice(None)) -> ScoreMatrix:
+    """The matrix with nothing but these wordings, of all images or of some."""
+    other = ~np.isin([name.split("|")[1] for name in matrix.prompts["prompt_id"]], templates)
+    values = matrix.values.copy()
+    values[rows] = np.where(other[None, :, None], np.nan, values[rows])
+    return replace(matrix, values=values)
+
+
+def test_some_of_the_wordings_are_measured_as_if_there_were_no_others():
+    matrix = world(effect=0.2)
+    asked = np.flatnonzero([name.endswith(("T1", "T3")) for name in matrix.prompts["prompt_id"]])
+    some, alone = (
+        results_table(measure(each), benchmark="gras", model="m", dataset="d")
+        for each in (only(matrix, "T1", "T3"), matrix.columns(asked))
+    )
+    assert_frame_equal(some, alone)
+    assert one(measure(only(matrix, "T2")), "largest_gap", subset="gender", concept="kind").value > 0.15
+
+
+def test_an_attribute_whose_images_were_asked_less_is_measured_on_what_they_were_asked():
+    """Two parts that were asked in different wordings: each attribute has its own."""
+    matrix, half = world(effect=0.2), np.arange(400) < 200
+    labels = [pl.when(pl.Series(half)).then("gender"), pl.when(~pl.Series(half)).then("skin_tone")]
+    parts = replace(matrix, images=matrix.images.with_columns(labels[0], labels[1]))
+    rows = measure(only(parts, "T1", "T2", rows=~half))
+    wordings = {
+        name: {row.template for row in rows if row.metric == "gras.welch" and row.subset == name}
+        for name in ("gender", "skin_tone")
+    }
+    assert wordings == {"gender": {"T1", "T2", "T3", "T4", "T5"}, "skin_tone": {"T1", "T2"}}
+    assert one(rows, "largest_gap", subset="skin_tone", concept="kind").n == 200
+
+
+def test_a_trait_that_was_not_asked_of_an_attributes_images_is_not_counted_as_unbiased():
+    matrix, half = world(effect=0.2), np.arange(400) < 200
+    labels = [pl.when(pl.Series(half)).then("gender"), pl.when(~pl.Series(half)).then("skin_tone")]
+    parts = replace(matrix, images=matrix.images.with_columns(labels[0], labels[1]))
+    parts.values[np.ix_(half, np.arange(5, 20))] = np.nan  # women and men were asked about `kind` only
+    rows = measure(parts)
+    gender = one(rows, "biased_traits", subset="gender")
+    assert (gender.value, gender.n) == (100.0, 1)
+    assert one(rows, "biased_traits", subset="skin_tone").n == 4
+    assert "traits of each: 1, 4" in one(rows, "bias_score").note
+
+
+def test_a_trait_that_one_group_was_not_asked_about_is_absent():
+    matrix = world()
+    matrix.values[(matrix.images["gender"] == "Male").to_numpy(), :5] = np.nan
+    rows = measure(matrix)
+    assert one(rows, "biased_traits", subset="gender").n == 3
+    assert np.isnan(one(rows, "largest_gap", subset="gender", concept="kind").value)
+
+
+def test_images_that_were_asked_one_wording_each_have_tests_but_no_gap_over_wordings():
+    matrix = world(effect=0.2)
+    for k in range(5):
+        matrix = only(matrix, f"T{k + 1}", rows=np.arange(k, 400, 5))
+    rows = measure(matrix)
+    assert one(rows, "welch", subset="gender", concept="kind", template="T1").p_value < 0.01
+    assert "gras.largest_gap" not in {row.metric for row in rows}
+
+
+def test_a_group_of_one_image_is_left_out_and_named():
+    matrix = world()
+    tones = pl.Series(["11", *matrix.images["skin_tone"][1:]])
+    rows = measure(replace(matrix, images=matrix.images.with_columns(skin_tone=tones)))
+    note = one(rows, "biased_traits", subset="skin_tone").note
+    assert note.endswith("left out, with one image each: 11")
+
+
+@pytest.mark.parametrize("turned", [lambda p: 100 * p, lambda p: np.log(p / (1 - p))])
+def test_scores_that_are_no_probabilities_are_refused(turned):
+    matrix = world(40)
+    with pytest.raises(BadScores, match="P\\(Yes\\), from 0 to 1; these go from"):
+        measure(replace(matrix, values=turned(np.clip(matrix.values, 0.05, 0.95) * 0.9)))
+
+
+@pytest.mark.parametrize("value", [0.1, 1 / 3, 0.7])
+def test_equal_answers_put_no_group_above_the_mean(value: float):
+    matrix = world(357)
+    matrix.values[:] = value
+    shares = [row.value for row in measure(matrix) if row.metric == "gras.valence_share"]
+    assert shares == [0.0] * len(shares)
+
+
+def test_equal_answers_have_no_intersections():
+    matrix = crossed()
+    matrix.values[:] = 0.3
+    assert "gras.intersection" not in {row.metric for row in measure(matrix)}

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from beholder.errors import BadScores
 from beholder.metrics.group_tests import Columns, GroupTest, Moments, group_codes, welch
 from beholder.metrics.multiplicity import benjamini_hochberg, simes
 from beholder.metrics.pooling import Pooled, partial_pooling
@@ -24,6 +25,10 @@ ATTRIBUTES = ("gender", "race", "age", "skin_tone")
 CROSSED = ("gender", "race", "age")
 """Attributes whose intersections are looked at."""
 ALPHA = 0.05
+NOTHING = 1e-13
+"""Differences of probabilities below this are those of binary fractions."""
+ROUNDED = 1e-6
+"""By how much a probability in single precision may leave 0 to 1."""
 
 
 class Answers(NamedTuple):
@@ -35,10 +40,27 @@ class Answers(NamedTuple):
     templates: list[str]
     p_yes: npt.NDArray[Any]
 
+    def asked(self, rows: npt.NDArray[np.bool_]) -> Answers:
+        """The same with the traits and wordings that any of these images was asked about, and no others."""
+        missing = np.isnan(self.p_yes)
+        if rows.any() and not missing.any():
+            return self
+        there = ~missing[rows]
+        traits, templates = there.any(axis=(0, 2)), there.any(axis=(0, 1))
+        if traits.all() and templates.all():
+            return self
+        return Answers(
+            self.images,
+            [name for name, kept in zip(self.traits, traits, strict=True) if kept],
+            [valence for valence, kept in zip(self.valences, traits, strict=True) if kept],
+            [name for name, kept in zip(self.templates, templates, strict=True) if kept],
+            self.p_yes[:, traits][:, :, templates],
+        )
+
     @property
     def scored(self) -> npt.NDArray[np.bool_]:
         """Which images have any score."""
-        return np.asarray(~np.isnan(self.p_yes.reshape(len(self.p_yes), -1)).all(axis=1))
+        return np.asarray(~np.isnan(self.p_yes).all(axis=(1, 2)))
 
     def favour(self) -> Array:
         """For each image, mean P(Yes) over positive traits less that over negative ones; NaN without either."""
@@ -66,18 +88,16 @@ def read_answers(matrices: Mapping[str, ScoreMatrix], *, compat: bool = False) -
     """P(Yes) from whatever the model gives, laid out by trait and wording."""
     matrix = matrices.get("gras") or matrices["gras/said"]
     cells = p_yes_cells(matrices, compat=compat)
-    names = [name.split("|") for name in matrix.prompts["prompt_id"]]
+    names = [name.rsplit("|", 1) for name in matrix.prompts["prompt_id"]]
     traits, templates = (list(dict.fromkeys(name[i] for name in names)) for i in (0, 1))
     place = {(trait, template): column for column, (trait, template) in enumerate(names)}
     order = [place.get((trait, template), -1) for trait in traits for template in templates]
     if order != list(range(cells.shape[1])):  # most files come in this order already, and need no copy
         cells = np.where(np.array(order) < 0, np.nan, cells[:, order])
     p_yes = cells.reshape(len(cells), len(traits), len(templates))
-    asked = np.asarray(~np.isnan(p_yes).all(axis=(0, 2)))
     valence = dict(zip((name[0] for name in names), matrix.prompts["level"], strict=True))
-    kept = [trait for trait, there in zip(traits, asked, strict=True) if there]
-    p_yes = p_yes if asked.all() else p_yes[:, asked]
-    return Answers(matrix.images, kept, [valence[trait] for trait in kept], templates, p_yes)
+    whole = Answers(matrix.images, traits, [valence[trait] for trait in traits], templates, p_yes)
+    return whole.asked(np.ones(len(p_yes), dtype=bool))
 
 
 def p_yes_cells(matrices: Mapping[str, ScoreMatrix], *, compat: bool = False) -> npt.NDArray[Any]:
@@ -92,9 +112,21 @@ def p_yes_cells(matrices: Mapping[str, ScoreMatrix], *, compat: bool = False) ->
         return np.asarray(1 / (1 + np.exp(denied - said)))
     matrix = matrices["gras"]
     if "score" in matrix.channels:
-        return matrix.channel("score")
+        return _probabilities(matrix.channel("score"))
     alone = compat and "log_p_true" in matrix.channels
     return np.asarray(np.exp(matrix.channel("log_p_true" if alone else "log_p_yes")))
+
+
+def _probabilities(cells: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Imported scores, which must be P(Yes): logits or per cent would give gaps in a unit that nobody named."""
+    known = not np.isnan(cells).all()
+    low, high = (float(np.nanmin(cells)), float(np.nanmax(cells))) if known else (0.0, 1.0)
+    if low < -ROUNDED or high > 1 + ROUNDED:
+        raise BadScores(
+            f"GRAS reads a score as P(Yes), from 0 to 1; these go from {low:g} to {high:g}.\n"
+            "Turn logits or percentages into probabilities first."
+        )
+    return cells
 
 
 class Compared(NamedTuple):
@@ -132,30 +164,48 @@ class Compared(NamedTuple):
 
     @property
     def mean_gaps(self) -> Array:
-        """Highest group mean less lowest, averaged over wordings: `[n_traits]`."""
-        return np.asarray(np.ptp(self.moments.mean, axis=0).reshape(self.shape).mean(axis=1))
+        """Highest group mean less lowest, averaged over the wordings that were asked: `[n_traits]`."""
+        gaps = np.ptp(self.moments.mean, axis=0).reshape(self.shape)
+        there = ~np.isnan(gaps)
+        with np.errstate(invalid="ignore"):
+            return np.asarray(np.where(there, gaps, 0.0).sum(axis=1) / there.sum(axis=1))
 
     @property
     def deviations(self) -> Array:
-        """Group mean less overall mean: `[n_groups, n_traits, n_templates]`."""
-        return np.asarray((self.moments.mean - self.moments.overall).reshape(-1, *self.shape))
+        """Group mean less overall mean: `[n_groups, n_traits, n_templates]`; 0 where only rounding tells them apart."""
+        off = (self.moments.mean - self.moments.overall).reshape(-1, *self.shape)
+        return np.where(np.abs(off) < NOTHING, 0.0, off)
 
     @property
     def biased(self) -> npt.NDArray[np.bool_]:
         """The study's rule: a trait counts when any of its wordings has p ≤ 0.05."""
         return np.asarray((self.p_values <= ALPHA).any(axis=1))
 
+    @property
+    def tested(self) -> npt.NDArray[np.bool_]:
+        """Traits that every group was asked about in some wording: what was not asked is absent, not unbiased."""
+        asked = np.asarray((self.moments.size > 1).all(axis=0))
+        return np.asarray(asked.reshape(self.shape).any(axis=1))
+
+    def percent(self, calls: npt.NDArray[np.bool_]) -> float:
+        """Per cent of the tested traits that are called; NaN where none was tested."""
+        return 100 * float(calls[self.tested].mean()) if self.tested.any() else np.nan
+
 
 class Grouped:
     """One attribute's images and labels, made ready for its own labels and for shuffled ones."""
 
     def __init__(self, answers: Answers, attribute: str) -> None:
-        flat = answers.p_yes.reshape(len(answers.p_yes), -1)
         labels = _labels(answers.images, attribute)
         rows = labels.is_not_null().to_numpy() & answers.scored
         known = labels.filter(rows)
+        self.answers = answers = answers.asked(rows)
+        flat = answers.p_yes.reshape(len(answers.p_yes), len(answers.traits) * len(answers.templates))
         self.attribute, self._shape = attribute, answers.p_yes.shape[1:]
-        self.groups = [group for group in ordered(known) if (known == group).sum() > 1]
+        sizes = {group: int((known == group).sum()) for group in ordered(known)}
+        self.groups = [group for group, size in sizes.items() if size > 1]
+        self.alone = [group for group, size in sizes.items() if size == 1]
+        """Groups of one image, which cannot be compared and are left out."""
         self._codes = group_codes(known.to_numpy(), self.groups)
         ready = len(self.groups) > 1 and flat.shape[1] > 0
         self._columns = Columns(flat, np.flatnonzero(rows)) if ready else None
@@ -209,8 +259,8 @@ def shuffled_shares(grouped: list[Grouped], rng: np.random.Generator, permutatio
 
 
 def _counted(compared: Compared) -> tuple[float, float, float]:
-    corrected = 100 * float((compared.adjusted <= ALPHA).mean())
-    return 100 * float(compared.biased.mean()), corrected, compared.least
+    corrected = compared.percent(compared.adjusted <= ALPHA)
+    return compared.percent(compared.biased), corrected, compared.least
 
 
 class Intersections(NamedTuple):
@@ -225,9 +275,12 @@ class Intersections(NamedTuple):
 def intersections(answers: Answers) -> Intersections | None:
     """Gender × race × age (those that are known): positive less negative traits, small cells drawn to the mean."""
     known = [name for name in CROSSED if _labels(answers.images, name).null_count() < answers.images.height]
-    favour = answers.favour()
+    if len(known) < 2:
+        return None
+    labelled = answers.images.select(pl.all_horizontal(pl.col(known).is_not_null())).to_series().to_numpy()
+    favour = answers.asked(labelled).favour()
     table = answers.images.select(known).with_columns(favour=pl.Series(favour)).drop_nans().drop_nulls()
-    if len(known) < 2 or table.height < 2:
+    if table.height < 2:
         return None
     cells = (
         table.group_by(known)
@@ -240,6 +293,8 @@ def intersections(answers: Answers) -> Intersections | None:
         return None
     # One variance for all cells: a cell of two cannot tell its own.
     within = float(((size - 1) * cells["spread"].to_numpy()).sum() / (size.sum() - len(cells)))
+    if within < NOTHING**2:  # all answers are alike: cells have no error, and there is nothing to pool
+        return None
     raw = cells["favour"].to_numpy()
     names = [" × ".join(map(str, row)) for row in cells.select(known).iter_rows()]
     return Intersections(names, size, raw, partial_pooling(raw, np.sqrt(within / size)))

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 
 from beholder.benchmarks.benchmark import Matrices, MeasureOptions
 from beholder.benchmarks.gras_groups import (
@@ -16,6 +17,7 @@ from beholder.benchmarks.gras_groups import (
     ATTRIBUTES,
     Answers,
     Compared,
+    Grouped,
     all_grouped,
     intersections,
     read_answers,
@@ -48,22 +50,22 @@ def gras_rows(matrices: Matrices, options: MeasureOptions) -> Iterator[Row]:
     answers = read_answers(matrices, compat=options.compat)
     grouped = all_grouped(answers)
     compared = [each.compared() for each in grouped]
-    mean_answers = answers.averaged()
-    averaged = [each.compared() for each in all_grouped(mean_answers)]
     if compared:
         shuffled = shuffled_shares(grouped, options.rng(), options.permutations)
         variant = None if "gras" in matrices else VARIANT
-        for row in _score_rows(answers, compared, shuffled):
+        for row in _score_rows(grouped, compared, shuffled):
             yield row._replace(note=join((row.note, variant)))
-    for each, mean in zip(compared, averaged, strict=True):
-        yield from _gap_rows(answers, each, mean)
-        yield from _equivalence_rows(answers, each, mean, options.delta)
-        yield from _trait_rows(answers, mean)
-        yield from valence_rows(answers, each)
-        yield from _test_rows(answers, each)
-    by_valence = mean_answers.by_valence()
-    for grouped_by_valence in all_grouped(by_valence):
-        yield from _valence_mean_rows(by_valence, grouped_by_valence.compared())
+    averages = Averages()
+    for group, each in zip(grouped, compared, strict=True):
+        own, mean = group.answers, averages.of(group)
+        if mean is not None:
+            yield from _gap_rows(own, each, mean)
+            yield from _equivalence_rows(own, each, mean, options.delta)
+            yield from _trait_rows(own, mean)
+        yield from valence_rows(own, each)
+        yield from _test_rows(own, each)
+    for group in grouped:
+        yield from _valence_mean_rows(averages.answers(group).by_valence(), group.attribute)
     yield from _intersection_rows(answers)
     yield from _wording_rows(answers)
     for matrix in matrices.values():
@@ -75,40 +77,70 @@ def gras_rows(matrices: Matrices, options: MeasureOptions) -> Iterator[Row]:
 # Scores
 
 
+class Averages:
+    """Answers with the wordings of each trait averaged, once for all attributes whose images were asked the same."""
+
+    def __init__(self) -> None:
+        self._made: dict[int, Answers] = {}
+
+    def answers(self, group: Grouped) -> Answers:
+        """The averages of what this attribute's images were asked."""
+        key = id(group.answers)
+        if key not in self._made:
+            self._made[key] = group.answers.averaged()
+        return self._made[key]
+
+    def of(self, group: Grouped) -> Compared | None:
+        """The attribute's groups by these averages; None where no image was asked a trait in all its wordings."""
+        mean = Grouped(self.answers(group), group.attribute)
+        return mean.compared() if mean.comparable else None
+
+
 def _score_rows(
-    answers: Answers, compared: list[Compared], shuffled: npt.NDArray[np.float64]
+    grouped: list[Grouped], compared: list[Compared], shuffled: npt.NDArray[np.float64]
 ) -> Iterator[Row]:
     """The bias score as published, its complement, and what it says with corrections or without bias."""
-    n, names = len(answers.traits), [each.attribute for each in compared]
+    names = [each.attribute for each in compared]
     absent = [attribute for attribute in ATTRIBUTES if attribute not in names]
-    missing = f"no images for {', '.join(absent)}" if absent else None
+    missing = f"nothing to compare for {', '.join(absent)}" if absent else None
     by_attribute, scores = shuffled[:, :, 0].mean(axis=0), shuffled.mean(axis=1)
-    for each, without in zip(compared, by_attribute, strict=True):
+    tested = [int(each.tested.sum()) for each in compared]
+    for group, each, without, n in zip(grouped, compared, by_attribute, tested, strict=True):
         note = f"traits of which any wording has p ≤ 0.05; {without:.1f} expected without any bias"
-        yield Row("gras.biased_traits", _percent(each.biased), n, PERCENT, subset=each.attribute, note=note)
-    score = float(np.mean([_percent(each.biased) for each in compared]))
+        alone = f"left out, with one image each: {', '.join(group.alone)}" if group.alone else None
+        row = Row("gras.biased_traits", each.percent(each.biased), n, PERCENT, subset=each.attribute)
+        yield row._replace(note=join((note, alone)))
+    uneven = None if len(set(tested)) == 1 else f"traits of each: {', '.join(map(str, tested))}"
     corrected = [each.adjusted <= ALPHA for each in compared]
     sized = [call & (each.mean_gaps >= SIZE) for call, each in zip(corrected, compared, strict=True)]
+    score = _mean_percent(compared, [each.biased for each in compared])
     expected, false_calls = scores.mean(axis=0)[:2]
     for metric, value, note in (
         ("bias_score", score, f"mean over {', '.join(names)}; {expected:.1f} expected without any bias"),
         ("fairness_score", 100 - score, "100 less the bias score, as the study's abstract prints it: higher is fairer"),
-        ("bias_score_corrected", np.mean([_percent(call) for call in corrected]),
+        ("bias_score_corrected", _mean_percent(compared, corrected),
          f"Simes over wordings, Benjamini–Hochberg over traits; {false_calls:.1f} expected without any bias"),
-        ("bias_score_sized", np.mean([_percent(call) for call in sized]),
+        ("bias_score_sized", _mean_percent(compared, sized),
          f"corrected, and a mean gap of at least {100 * SIZE:g} point of P(Yes)"),
     ):  # fmt: skip
-        yield Row(f"gras.{metric}", float(value), n, PERCENT, note=join((note, missing)))
+        yield Row(f"gras.{metric}", value, max(tested), PERCENT, note=join((note, missing, uneven)))
     low, high = np.quantile(scores[:, 0], [0.025, 0.975])
     note = f"the bias score when labels mean nothing: {len(shuffled)} shuffles of the labels"
     yield Row(
-        "gras.bias_score_expected", float(expected), n, PERCENT, low=float(low), high=float(high), note=note
+        "gras.bias_score_expected",
+        float(expected),
+        max(tested),
+        PERCENT,
+        low=float(low),
+        high=float(high),
+        note=note,
     )
     yield from _attribute_rows(compared, shuffled[:, :, 2])
 
 
-def _percent(calls: npt.NDArray[np.bool_]) -> float:
-    return 100 * float(calls.mean())
+def _mean_percent(compared: list[Compared], calls: list[npt.NDArray[np.bool_]]) -> float:
+    """Mean over the attributes of the per cent of tested traits that are called."""
+    return float(np.mean([each.percent(call) for each, call in zip(compared, calls, strict=True)]))
 
 
 def attribute_p_values(
@@ -128,10 +160,8 @@ def attribute_p_values(
 
 def _attribute_rows(compared: list[Compared], shuffled: npt.NDArray[np.float64]) -> Iterator[Row]:
     for each, p_value in zip(compared, attribute_p_values(compared, shuffled), strict=True):
-        largest, note = (
-            float(np.nanmax(each.mean_gaps)),
-            f"largest mean gap of any trait; p: {len(shuffled)} shuffles, Holm over the attributes",
-        )
+        largest = float(np.max(each.mean_gaps, where=~np.isnan(each.mean_gaps), initial=-np.inf))
+        note = f"largest mean gap of any trait; p: {len(shuffled)} shuffles, Holm over the attributes"
         yield Row(
             "gras.attribute",
             largest,
@@ -238,17 +268,23 @@ def _intersection_rows(answers: Answers) -> Iterator[Row]:
 def valence_rows(answers: Answers, compared: Compared) -> Iterator[Row]:
     """Per cent of positive and of negative traits whose group mean exceeds the overall mean in every wording."""
     above = np.asarray((compared.deviations > 0).all(axis=2))
+    whole = ~np.isnan(compared.deviations).any(axis=(0, 2))
     note = "traits whose group mean exceeds the overall mean in every wording"
     for k, group in enumerate(compared.groups):
         for valence in VALENCES:
-            mine = np.array([own == valence for own in answers.valences])
+            mine = whole & np.array([own == valence for own in answers.valences])
             if mine.any():
-                row = Row("gras.valence_share", _percent(above[k, mine]), int(mine.sum()), PERCENT, note=note)
+                share = 100 * float(above[k, mine].mean())
+                row = Row("gras.valence_share", share, int(mine.sum()), PERCENT, note=note)
                 yield row._replace(subset=compared.attribute, group=group, concept=valence)
 
 
-def _valence_mean_rows(by_valence: Answers, compared: Compared) -> Iterator[Row]:
+def _valence_mean_rows(by_valence: Answers, attribute: str) -> Iterator[Row]:
     """Mean P(Yes) of each group over all traits of a valence and all wordings; its interval is over images."""
+    grouped = Grouped(by_valence, attribute)
+    if not grouped.comparable:
+        return
+    compared, by_valence = grouped.compared(), grouped.answers
     moments = compared.moments
     margin, p_values = NORMAL * np.sqrt(moments.variance / moments.size), holm(compared.test.p_value)
     note = "all traits of the valence, all wordings; p: do groups differ (Welch, Holm over the valences)"
@@ -264,8 +300,12 @@ def _valence_mean_rows(by_valence: Answers, compared: Compared) -> Iterator[Row]
 
 def _wording_rows(answers: Answers) -> Iterator[Row]:
     """Does the wording matter? Repeated-measures ANOVA and Friedman's test of every trait, over the FairFace part."""
-    fairface = (answers.images["part"] == "fairface").to_numpy() if "part" in answers.images.columns else True
-    scores = answers.p_yes[fairface & ~np.isnan(answers.p_yes).any(axis=(1, 2))]
+    images = answers.images
+    part = (
+        images["part"] == "fairface" if "part" in images.columns else pl.repeat(True, len(images), eager=True)
+    )
+    answers = answers.asked(part.to_numpy())
+    scores = answers.p_yes[part.to_numpy() & ~np.isnan(answers.p_yes).any(axis=(1, 2))]
     if len(scores) < 2 or len(answers.templates) < 2:
         return
     for metric, test in (
@@ -291,7 +331,7 @@ def _answer_rows(matrix: ScoreMatrix) -> Iterator[Row]:
     if "log_p_no" not in matrix.channels:
         return
     yes, no = (np.exp(matrix.channel(channel).astype(np.float64)) for channel in ("log_p_yes", "log_p_no"))
-    templates = np.array([name.split("|")[1] for name in matrix.prompts["prompt_id"]])
+    templates = np.array([name.rsplit("|", 1)[1] for name in matrix.prompts["prompt_id"]])
     for template in dict.fromkeys(templates.tolist()):
         mine, n = templates == template, len(yes)
         mass = yes[:, mine] + no[:, mine]

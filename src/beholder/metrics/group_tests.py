@@ -87,9 +87,7 @@ class _Block:
     def __init__(self, values: Array) -> None:
         missing = np.isnan(values)
         self._present = (~missing).astype(np.float64) if missing.any() else None
-        self._centre = (
-            values.mean(axis=0) if self._present is None else np.nan_to_num(np.nanmean(values, axis=0))
-        )
+        self._centre = values.mean(axis=0) if self._present is None else _known_means(values, missing)
         self._centred = values - self._centre
         self._centred[missing] = 0.0
         self._squares = self._centred**2
@@ -102,6 +100,11 @@ class _Block:
             mean = (belongs @ self._centred) / size
             variance = (belongs @ self._squares - size * mean**2) / (size - 1)
         return size, mean + self._centre, np.maximum(variance, 0.0)
+
+
+def _known_means(values: Array, missing: npt.NDArray[np.bool_]) -> Array:
+    """Means of the columns without their missing cells; 0 of a column that has nothing else."""
+    return np.asarray(np.where(missing, 0.0, values).sum(axis=0) / np.maximum((~missing).sum(axis=0), 1))
 
 
 def group_codes(labels: npt.NDArray[Any], groups: list[str]) -> npt.NDArray[np.int_]:

@@ -70,7 +70,7 @@ def attribute_scores(part: pl.DataFrame) -> pl.DataFrame:
         rows(part, "group_mean").group_by([*PLACE, "template"], maintain_order=True).agg(width.alias("gap"))
     )
     mean_gaps = means.group_by(PLACE, maintain_order=True).agg(pl.col("gap").mean())
-    called = pl.col("p_value") <= ALPHA
+    called = (pl.col("p_value") <= ALPHA).fill_null(False)
     return (
         rows(part, "largest_gap").join(mean_gaps, on=PLACE, how="left")
         .group_by(["model", "subset"], maintain_order=True)
