@@ -10,10 +10,11 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from beholder.benchmarks.benchmark import MeasureOptions
-from beholder.benchmarks.gras import GRAS
+from beholder.benchmarks.gras import GRAS, gras_benchmark
 from beholder.benchmarks.gras_groups import all_grouped, ordered, read_answers, shuffled_shares, wording_share
 from beholder.benchmarks.gras_rows import attribute_p_values
-from beholder.errors import BadScores
+from beholder.datasets.dataset import Dataset
+from beholder.errors import BadScores, UsageError
 from beholder.metrics.multiplicity import holm
 from beholder.prompts.gras import gras_prompts, gras_statements
 from beholder.results import Row, results_table
@@ -362,3 +363,17 @@ def test_equal_answers_have_no_intersections():
     matrix = crossed()
     matrix.values[:] = 0.3
     assert "gras.intersection" not in {row.metric for row in measure(matrix)}
+
+
+def test_own_wordings_are_refused_where_a_model_cannot_be_asked():
+    dataset = Dataset("d", "1", "none", world(4).images.with_columns(uri="image_id"))
+    own = gras_benchmark(TRAITS, {"T1": "Is {}?"})
+    assert len(own.tasks_for(dataset, answers=True)) == 1
+    with pytest.raises(UsageError, match="Leave out --templates"):
+        own.tasks_for(dataset, answers=False)
+
+
+def test_a_trait_with_a_bar_in_it_keeps_its_name():
+    matrix = world(40)
+    prompts = matrix.prompts.with_columns(pl.col("prompt_id").str.replace("kind|", "k|ind|", literal=True))
+    assert read_answers({"gras": replace(matrix, prompts=prompts)}).traits[0] == "k|ind"

@@ -5,11 +5,12 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from beholder.errors import DataError
 from beholder.models.spec import ModelSpec
-from beholder.prompts.gras import YES_OR_NO, gras_prompts, read_traits, released_instruction
+from beholder.prompts.gras import YES_OR_NO, gras_prompts, read_templates, read_traits, released_instruction
 
 
 def test_a_hundred_traits_in_five_wordings():
@@ -49,9 +50,39 @@ def test_the_released_scripts_read_blip2s_blank_yes_and_show_paligemma_squares_o
         ("word,valence\nkind,positive\n", "column 'trait' is missing"),
         ("trait,valence\nkind,good\n", "'kind' has the valence 'good'"),
         ("trait,valence\nkind,positive\nkind,positive\n", "'kind' stands more than once"),
+        ("trait,valence\nkind,positive\n,negative\n", "row 3 has no trait"),
+        ("trait,valence\nkind,\n", "row 2 has no valence"),
+        ("trait,valence\n", "no rows"),
     ],
 )
 def test_a_bad_trait_list_is_refused(tmp_path: Path, text: str, message: str):
     (tmp_path / "traits.csv").write_text(text)
     with pytest.raises(DataError, match=message):
         read_traits(tmp_path / "traits.csv")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("template,text\nT1,Is it so?\n", "'T1' needs a name without"),
+        ("template,text\nT1,Is {}?\nT1,Was {}?\n", "'T1' stands more than once"),
+        ("template,text\n,Is {}?\n", "row 2 has no template"),
+        ("template,text\n", "no rows"),
+    ],
+)
+def test_bad_wordings_are_refused(tmp_path: Path, text: str, message: str):
+    (tmp_path / "wordings.csv").write_text(text)
+    with pytest.raises(DataError, match=message):
+        read_templates(tmp_path / "wordings.csv")
+
+
+def test_names_that_are_numbers_are_texts(tmp_path: Path):
+    """A Parquet file may hold numbers where a CSV has none."""
+    pl.DataFrame({"template": [1, 2], "text": ["Is {}?", "Was {}?"]}).write_parquet(tmp_path / "w.parquet")
+    assert read_templates(tmp_path / "w.parquet") == {"1": "Is {}?", "2": "Was {}?"}
+
+
+def test_a_trait_may_hold_any_sign():
+    traits = pl.DataFrame({"trait": ["a|b", "{}", "<b>"], "valence": ["positive"] * 3})
+    texts = gras_prompts(traits, {"T1": "Is {}?"}).texts
+    assert texts == ["Is a|b?", "Is {}?", "Is <b>?"]

@@ -11,6 +11,7 @@ from beholder.benchmarks.gras_rows import PERCENT, SHARE, STATISTIC, gras_rows
 from beholder.benchmarks.rows import PROBABILITY, REFUSAL
 from beholder.datasets.dataset import Dataset
 from beholder.datasets.glasshouse import FACES_NAME
+from beholder.errors import UsageError
 from beholder.prompts.gras import TEMPLATES, YES_OR_NO, gras_prompts, gras_statements, released_instruction
 from beholder.scores.task import Task
 
@@ -106,6 +107,11 @@ def gras_benchmark(traits: pl.DataFrame | None = None, templates: Mapping[str, s
 
     def statements(dataset: Dataset) -> list[Task]:
         """For models that match pictures with texts: every statement, and every statement denied."""
+        if templates is not TEMPLATES:
+            raise UsageError(
+                "Own wordings are questions, and a model that matches pictures with texts cannot be asked: it is given "
+                "the study's wordings as statements. Leave out --templates, or take a model that answers in words."
+            )
         said, denied = (gras_statements(_traits(dataset, traits), denied=no) for no in (False, True))
         return [Task("gras/said", dataset, said), Task("gras/denied", dataset, denied)]
 

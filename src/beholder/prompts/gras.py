@@ -83,26 +83,42 @@ def gras_statements(traits: pl.DataFrame | None = None, *, denied: bool = False)
 
 def read_templates(path: Path) -> dict[str, str]:
     """Own wordings: a table with the columns `template` (a short name) and `text`, in which `{}` is the trait."""
-    table = read_table(path)
-    require_columns(table, ["template", "text"], path)
-    for name, text in table.select("template", "text").iter_rows():
-        if not name or "|" in name or str(text).count("{}") != 1:
+    table = _texts(read_table(path), ["template", "text"], path).select("template", "text")
+    for name, text in table.iter_rows():
+        if "|" in name or text.count("{}") != 1:
             raise DataError(
                 f"{path}: the wording {name!r} needs a name without '|' and a text with one {{}}."
             )
-    return dict(table.select("template", "text").iter_rows())
+    _refuse_repeated(table["template"], "wording", path)
+    return dict(table.iter_rows())
 
 
 def read_traits(path: Path = TRAITS) -> pl.DataFrame:
     """Trait words with their valence, checked."""
-    table = read_delimited(path) if path == TRAITS else read_table(path)
-    require_columns(table, ["trait", "valence"], path)
+    table = _texts(read_delimited(path) if path == TRAITS else read_table(path), ["trait", "valence"], path)
     odd = table.filter(~pl.col("valence").is_in(VALENCES))
     if odd.height:
         raise DataError(
             f"{path}: {odd['trait'][0]!r} has the valence {odd['valence'][0]!r}; it is positive or negative."
         )
-    twice = table["trait"].filter(table["trait"].is_duplicated()).to_list()
-    if twice:
-        raise DataError(f"{path}: the trait {twice[0]!r} stands more than once.")
+    _refuse_repeated(table["trait"], "trait", path)
     return table
+
+
+def _texts(table: pl.DataFrame, columns: list[str], path: Path) -> pl.DataFrame:
+    """The table with these columns as texts; one that is missing, has an empty cell or no row at all is refused."""
+    require_columns(table, columns, path)
+    table = table.with_columns(pl.col(columns).cast(pl.String).str.strip_chars())
+    for name in columns:
+        empty = table[name].is_null() | (table[name] == "")
+        if empty.any():
+            raise DataError(f"{path}: row {(empty.arg_max() or 0) + 2} has no {name}.")
+    if not table.height:
+        raise DataError(f"{path}: the table has no rows.")
+    return table
+
+
+def _refuse_repeated(names: pl.Series, what: str, path: Path) -> None:
+    twice = names.filter(names.is_duplicated()).to_list()
+    if twice:
+        raise DataError(f"{path}: the {what} {twice[0]!r} stands more than once.")
