@@ -43,6 +43,12 @@ def test_an_unknown_attribute_is_refused_before_anything_is_scored():
         custom_benchmark(PROMPTS, by=("genders",)).tasks(dataset)
 
 
+def test_a_rule_about_an_unknown_attribute_is_refused_before_anything_is_scored():
+    prompts = prompt_set("mine", [{"text": "kind", "level": "trait", "correct_for": "genders=woman"}])
+    with pytest.raises(UnknownName, match="Did you mean 'gender'"):
+        custom_benchmark(prompts).tasks(Dataset("toy", "1", "MIT", IMAGES))
+
+
 def test_a_detectors_concepts_do_not_compete():
     matrix = ScoreMatrix(
         "custom", IMAGES, PROMPTS.table, ("presence",), np.array([[[0.9], [0.8]], [[0.1], [0.2]]])
