@@ -23,7 +23,7 @@ from beholder.models.checkpoint import torch, transformers
 from beholder.models.contrastive import running
 from beholder.models.generative_asking import Asked
 from beholder.models.generative_processor import Picture
-from beholder.models.generative_reuse import Reuse, contract, difference
+from beholder.models.generative_reuse import Reuse, contract, difference, image_tower
 from beholder.models.generative_sharing import Sharing
 from beholder.models.generative_texts import Encoded
 from beholder.models.generative_tree import language_model
@@ -245,7 +245,8 @@ def floor(built: Architecture, model: Any, asked: Rehearsal, tell: Callable[[str
 def _tower_products(built: Architecture, model: Any) -> int:
     """Weights of the image tower times patches."""
     config = model.config.vision_config
-    tower = getattr(model.model, "visual", None) or model.model.vision_tower
+    tower = image_tower(model)
+    assert tower is not None
     picture = built.picture(model.config, torch.Generator().manual_seed(0))["pixel_values"]
     patches = len(picture) if picture.ndim == 2 else (config.image_size // config.patch_size) ** 2
     return int(sum(part.numel() for part in tower.parameters()) * patches)

@@ -29,8 +29,11 @@ class Reuse(Enum):
 
 LOOKS_BACK = {"paligemma": Reuse.FEATURES, "instructblip": Reuse.NOTHING, "phi4_multimodal": Reuse.NOTHING}
 """Model types that are not causal from end to end, or that mix pictures into the words in ways of their own."""
+TOWERS = ("visual", "vision_tower", "vision_model")
 TOLERANCE = {torch.float32: 1e-4, torch.float16: 0.05, torch.bfloat16: 0.3}
 """Of log-probabilities, over the likeliest first tokens. Half precision rounds a sum differently in every shape."""
+STEPS = 4
+"""A logit of 30 is known to 0.125 in bfloat16; two ways that round it differently are soon some of these apart."""
 LIKELIEST = 10
 ASKED_BOTH_WAYS = 8
 
@@ -51,18 +54,30 @@ def sample_places(tree: PromptTree) -> list[int]:
     return list(dict.fromkeys([int(ends.argmin()), int(ends.argmax()), *map(int, spread)]))
 
 
+def tolerance(dtype: Any, plain: Any) -> float:
+    """How far two ways may be apart in this precision: more where its steps at the likeliest logits are wide."""
+    largest = _likeliest(plain).values.abs().max().float()
+    step = torch.finfo(dtype).eps * 2.0 ** float(largest.log2().floor())
+    return max(TOLERANCE.get(dtype, max(TOLERANCE.values())), STEPS * step)
+
+
 def difference(ours: Any, plain: Any) -> float:
     """The largest distance between two ways' log-probabilities of the likeliest tokens."""
     mine, theirs = (logits.float().log_softmax(dim=-1) for logits in (ours, plain))
-    likeliest = theirs.topk(min(LIKELIEST, theirs.shape[-1]), dim=-1)
+    likeliest = _likeliest(theirs)
     distance = (mine.gather(-1, likeliest.indices) - likeliest.values).abs().max()
     return float(distance) if torch.isfinite(mine).all() else float("inf")
+
+
+def _likeliest(tokens: Any) -> Any:
+    return tokens.topk(min(LIKELIEST, tokens.shape[-1]), dim=-1)
 
 
 @contextmanager
 def looking_once(model: Any) -> Iterator[None]:
     """While this lasts, the image tower looks at the first picture it is given, and remembers it."""
     tower = image_tower(model)
+    assert tower is not None
     look = tower.forward
     seen: list[Any] = []
 
@@ -75,11 +90,11 @@ def looking_once(model: Any) -> Iterator[None]:
         yield
 
 
-def image_tower(model: Any) -> Any:
-    """The part that looks at pictures."""
+def image_tower(model: Any) -> Any | None:
+    """The part that looks at pictures; None where it is not known."""
     owners = (model, getattr(model, "model", None))
-    found = (getattr(owner, name, None) for owner in owners for name in ("vision_tower", "vision_model"))
-    return next(part for part in found if part is not None)
+    found = (getattr(owner, name, None) for owner in owners for name in TOWERS)
+    return next((part for part in found if part is not None), None)
 
 
 def _repeated(features: Any, times: int) -> Any:

@@ -18,12 +18,12 @@ from beholder.models.embedding import batches
 from beholder.models.generative_asking import Asked
 from beholder.models.generative_processor import Picture
 from beholder.models.generative_reuse import (
-    TOLERANCE,
     Reuse,
     contract,
     difference,
     looking_once,
     sample_places,
+    tolerance,
 )
 from beholder.models.generative_texts import Encoded, Layout, Texts
 from beholder.models.generative_tree import TreeRunner
@@ -146,10 +146,10 @@ class Sharing:
         if not torch.isfinite(plain).all():
             return True  # of a picture that no way can answer, nothing is learnt
         far = difference(_first_row(answers, places), plain)
-        limit = TOLERANCE.get(self.asked.model.dtype, max(TOLERANCE.values()))
+        limit = tolerance(self.asked.model.dtype, plain)
         found = f"the largest difference in log-probability to {len(places)} questions asked one by one is {far:.1g}"
         if far > limit:
-            self._give_up(f"{found}, more than {limit:g}")
+            self._give_up(f"{found}, more than {limit:.2g}")
             return False
         self._proved.add(way)
         self._tell(f"questions share what they begin with ({way}): {found}", logging.INFO)

@@ -9,15 +9,17 @@ only its own prompt. What comes back is cut to the last token of each prompt, an
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from beholder.models.checkpoint import standing_in, torch
+from beholder.models.compiled_layers import CompiledLayers
 from beholder.models.contrastive import running
+from beholder.models.generative_reuse import image_tower
 from beholder.models.prompt_tree import PromptTree
 from beholder.models.tree_attention import ALIGNED, TreeMask, attending
 from beholder.models.vision_windows import windows_at_once
@@ -41,6 +43,13 @@ def language_model(model: Any) -> Any | None:
     return None
 
 
+class _Kernel(NamedTuple):
+    """What is compiled: the layers that read, with attention over the tree, and those that look."""
+
+    text: CompiledLayers
+    tower: CompiledLayers
+
+
 class TreeRunner:
     """Runs trees through one model; masks are kept for trees seen before."""
 
@@ -50,7 +59,12 @@ class TreeRunner:
         if text is None:
             raise NotImplementedError(f"no language model is found in {type(model).__name__}")
         self._text = text
-        self._kernel = _CompiledLayers(text) if _on_one_gpu(model) else None
+        compiling = _on_one_gpu(model)
+        self._kernel = (
+            _Kernel(CompiledLayers(text.layers), CompiledLayers(_tower_layers(model))) if compiling else None
+        )
+        last = getattr(getattr(text, "layers", [None])[-1], "mlp", None)
+        self._last = None if last is None else _LastStep(last, compiling=compiling)
         self._masks: dict[int, tuple[PromptTree, TreeMask, Any]] = {}
 
     def way(self, tree: PromptTree) -> str:
@@ -66,7 +80,10 @@ class TreeRunner:
         """`[pictures, prompts, vocabulary]`; `inputs` are the pictures with one of the prompts, alike for all."""
         planted = _Planted(self, tree)
         grown = partial(planted.grow, self._text.forward)
-        with running(), windows_at_once(self._model), standing_in(self._text, grown):
+        looking = (
+            self._kernel.tower.in_place() if self._kernel and self.way(tree) == KERNEL else nullcontext()
+        )
+        with running(), windows_at_once(self._model), looking, standing_in(self._text, grown):
             return self._model(**inputs, use_cache=False).logits
 
     def embed(self, ids: Any) -> Any:
@@ -74,10 +91,14 @@ class TreeRunner:
         return self._model.get_input_embeddings()(ids)
 
     def hidden(self, forward: Callable[..., Any], mask: TreeMask, handed: Any, **kwargs: Any) -> Any:
-        """The language model's own output over the packed tokens."""
-        compiled = self._kernel.in_place() if self._kernel and _kernel_mask(handed) else nullcontext()
-        with attending(self._text.config, mask), compiled:
-            return forward(**kwargs, attention_mask=handed, use_cache=False)
+        """The language model's own output at the last token of each prompt."""
+        compiled = self._kernel.text.in_place() if self._kernel and _kernel_mask(handed) else nullcontext()
+        places = torch.from_numpy(mask.tree.places).to(kwargs["inputs_embeds"].device)
+        reading = self._last.reading(places) if self._last else nullcontext()
+        with attending(self._text.config, mask), compiled, reading:
+            output = forward(**kwargs, attention_mask=handed, use_cache=False)
+        output.last_hidden_state = output.last_hidden_state[:, places.to(output.last_hidden_state.device)]
+        return output
 
     def mask(self, tree: PromptTree, given: Any) -> tuple[TreeMask, Any]:
         """The tree's mask, and what the layers are handed of it: they look it up where they are handed nothing."""
@@ -111,13 +132,10 @@ class _Planted:
         mask, handed = self.runner.mask(self.tree, attention_mask)
         device = inputs_embeds.device
         others = {name: self._lengthened(value, inputs_embeds, mask.size) for name, value in others.items()}
-        output = self.runner.hidden(
+        return self.runner.hidden(
             forward, mask, handed, inputs_embeds=self._embedded(inputs_embeds, mask.size),
             position_ids=self._positions(position_ids, mask.size, device), **others,
         )  # fmt: skip
-        places = torch.from_numpy(self.tree.places).to(output.last_hidden_state.device)
-        output.last_hidden_state = output.last_hidden_state[:, places]
-        return output
 
     def _embedded(self, prompt: Any, size: int) -> Any:
         """The trunk as it is, then every other token by itself; padding is any token."""
@@ -144,19 +162,35 @@ class _Planted:
         return torch.cat([value[:, : self.tree.trunk], value.new_zeros(below)], dim=1)
 
 
-class _CompiledLayers:
-    """The language model's layers, compiled; in their places only while a tree is run."""
+class _LastStep:
+    """Stands in for the last layer's feed-forward part: only the tokens that are read off go through it.
 
-    def __init__(self, text: Any) -> None:
-        self._layers = list(text.layers)
-        self._forwards = [torch.compile(layer.forward) for layer in self._layers]
+    The others get nothing, and nobody asks for them: no layer follows.
+    """
+
+    def __init__(self, module: Any, *, compiling: bool) -> None:
+        self._module, self._forward, self._places = module, module.forward, torch.empty(0)
+        self._apart = torch.compiler.disable(self._only_read) if compiling else self._only_read
 
     @contextmanager
-    def in_place(self) -> Iterator[None]:
-        with ExitStack() as stack:
-            for layer, forward in zip(self._layers, self._forwards, strict=True):
-                stack.enter_context(standing_in(layer, forward))
+    def reading(self, places: Any) -> Iterator[None]:
+        self._places = places
+        with standing_in(self._module, self._apart):
             yield
+
+    def _only_read(self, states: Any) -> Any:
+        places = self._places.to(states.device)
+        read = self._forward(states[:, places])
+        if not torch.is_tensor(read):  # experts give more than states
+            return self._forward(states)
+        return torch.zeros_like(states).index_copy_(1, places, read)
+
+
+def _tower_layers(model: Any) -> list[Any]:
+    """The layers of the part that looks at pictures: its longest list of modules; none where it is not known."""
+    tower = image_tower(model)
+    lists = [part for part in tower.modules() if isinstance(part, torch.nn.ModuleList)] if tower else []
+    return list(max(lists, key=len, default=[]))
 
 
 def _on_one_gpu(model: Any) -> bool:

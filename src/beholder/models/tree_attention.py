@@ -22,8 +22,11 @@ from beholder.models.prompt_tree import Ints, PromptTree
 NAME = "beholder_tree"
 RUN = 64
 """Queries in a run. Longer runs look at more of each other in vain; shorter ones gather the trunk more often."""
-ALIGNED = 128
-"""The kernel's block: packed tokens are padded to a multiple of it on a GPU."""
+ALIGNED = 64
+"""The kernel's block, of queries and of keys: a tree is ragged, and larger blocks look at more in vain. Packed tokens
+are padded to a multiple of it on a GPU."""
+WIDE = 128
+"""Heads wider than this take half as many keys at a time, so that they fit into a small card's shared memory."""
 Bools = npt.NDArray[np.bool_]
 
 
@@ -85,7 +88,9 @@ class TreeMask:
                 seen = torch.where(both, inner[query.clamp(max=trunk - 1), key.clamp(max=trunk - 1)], seen)
             return seen
 
-        return create_block_mask(rule, None, None, self.size, self.size, device=str(device))
+        return create_block_mask(
+            rule, None, None, self.size, self.size, device=str(device), BLOCK_SIZE=(ALIGNED, ALIGNED)
+        )
 
 
 def _gathered(mask: TreeMask, window: int | None) -> tuple[Ints, Bools]:
@@ -140,7 +145,11 @@ def _flex(query: Any, key: Any, value: Any, block_mask: Any, scaling: float | No
     from torch.nn.attention.flex_attention import flex_attention
 
     grouped = query.shape[1] != key.shape[1]
-    return flex_attention(query, key, value, block_mask=block_mask, scale=scaling, enable_gqa=grouped)
+    keys = ALIGNED if query.shape[-1] <= WIDE else ALIGNED // 2
+    tiles = {"BLOCK_M": ALIGNED, "BLOCK_N": keys, "num_warps": 4, "num_stages": 2} if query.is_cuda else None
+    return flex_attention(
+        query, key, value, block_mask=block_mask, scale=scaling, enable_gqa=grouped, kernel_options=tiles
+    )
 
 
 def _blocks(

@@ -6,15 +6,17 @@ window after another. So this calls itself that: windows of one length become a 
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from itertools import pairwise
 from typing import Any
 
 from beholder.models.checkpoint import torch, transformers
 
 NAME = "beholder_windows_as_in_flash"
-_read: dict[str, Any] = {}
+_read: deque[tuple[Any, list[int]]] = deque(maxlen=2)
 TOWERS = {"qwen2_vl", "qwen2_5_vl", "qwen3_vl"}
 
 
@@ -24,7 +26,7 @@ def windows_at_once(model: Any) -> Iterator[None]:
     if model.config.model_type not in TOWERS:
         yield
         return
-    transformers.AttentionInterface.register(NAME, window_attention)
+    transformers.AttentionInterface.register(NAME, _attention(model.device.type))
     config = model.config.vision_config
     before = config._attn_implementation
     config._attn_implementation = NAME
@@ -32,6 +34,12 @@ def windows_at_once(model: Any) -> Iterator[None]:
         yield
     finally:
         config._attn_implementation = before
+
+
+@cache
+def _attention(device: str) -> Any:
+    """Where layers are compiled, this is left as it is: it asks for the windows' lengths."""
+    return torch.compiler.disable(window_attention) if device == "cuda" else window_attention
 
 
 def window_attention(
@@ -54,10 +62,12 @@ def window_attention(
 
 
 def _borders(tensor: Any) -> list[int]:
-    """Read once, not once a layer: reading waits for the GPU."""
-    if _read.get("tensor") is not tensor:
-        _read.update(tensor=tensor, borders=tensor.tolist())
-    return list(_read["borders"])
+    """Read once, not once a layer: reading waits for the GPU. Layers look through windows or at the whole picture."""
+    for known, borders in _read:
+        if known is tensor:
+            return borders
+    _read.append((tensor, tensor.tolist()))
+    return _read[-1][1]
 
 
 def _batch(query: Any, key: Any, value: Any, length: int, scaling: float | None) -> Any:
