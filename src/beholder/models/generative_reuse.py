@@ -58,7 +58,7 @@ def tolerance(dtype: Any, plain: Any) -> float:
     """How far two ways may be apart in this precision: more where its steps at the likeliest logits are wide."""
     largest = _likeliest(plain).values.abs().max().float()
     step = torch.finfo(dtype).eps * 2.0 ** float(largest.log2().floor())
-    return max(TOLERANCE.get(dtype, max(TOLERANCE.values())), STEPS * step)
+    return float(max(TOLERANCE.get(dtype, max(TOLERANCE.values())), STEPS * step))
 
 
 def difference(ours: Any, plain: Any) -> float:
