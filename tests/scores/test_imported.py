@@ -90,6 +90,44 @@ def test_what_the_benchmark_does_not_know_is_said(tmp_path: Path):
     assert "1 prompts are not part of the benchmark, such as 'cat'" in left_out
 
 
+def test_a_column_of_words_that_is_no_prompt_is_left_out_and_said(tmp_path: Path):
+    path = tmp_path / "w.csv"
+    path.write_text("image_id,dog,taken by\nx/0.jpg,1,me\nx/1.jpg,2,you\n")
+    found = import_scores([path], [WORDS])
+    assert found.matrices[0].values[:2, 1, 0].tolist() == [1, 2]
+    assert "1 prompts are not part of the benchmark, such as 'taken by'" in "\n".join(found.left_out)
+
+
+def test_a_table_with_tabs_is_read_by_its_ending(tmp_path: Path):
+    (tmp_path / "w.tsv").write_text("image_id\tdog\nx/0.jpg\t7\n")
+    assert values([tmp_path / "w.tsv"])[0, 1] == 7
+
+
+def test_ids_are_taken_as_they_are_written(tmp_path: Path):
+    """A reader that guesses makes 7 of 007, and a date of 2020-01-01."""
+    images = ["007", "2020-01-01", "true"]
+    dataset = Dataset("toy", "1", "MIT", pl.DataFrame({"image_id": images, "uri": images}))
+    task = Task("t", dataset, prompt_set("w", [{"text": "1e3"}, {"text": "01"}]))
+    for image in images:
+        (tmp_path / "w.csv").write_text(f"image_id,01\n{image},5\n")
+        (tmp_path / "l.csv").write_text(f"image_id,prompt_id,score\n{image},01,5\n")
+        for name in ("w.csv", "l.csv"):
+            assert values([tmp_path / name], [task])[images.index(image), 1] == 5
+
+
+def test_prompts_that_differ_in_blanks_only_keep_apart(tmp_path: Path):
+    """Two people may be called Jo Smith and Jo  Smith."""
+    people = pl.DataFrame({"image_id": IMAGES, "uri": IMAGES, "name": ["Jo Smith", "Jo  Smith", "Bob"]})
+    task = Task(
+        "x/identity",
+        Dataset("toy", "1", "MIT", people),
+        identity_prompts("n", "{}", people["name"].to_list()),
+    )
+    cells = np.arange(9.0).reshape(3, 3)
+    path = wide(tmp_path / "w.csv", ["Jo Smith", "Jo  Smith", " Bob "], cells)
+    assert (values([path], [task]) == cells).all()
+
+
 def test_a_person_with_two_rows_may_have_two_columns(tmp_path: Path):
     cells = np.arange(9.0).reshape(3, 3)
     ann, bob = "this is Ann", "this is Bob"
@@ -154,6 +192,12 @@ def test_arrays_of_the_wrong_shape_or_name_are_refused(tmp_path: Path):
     np.save(tmp_path / "something.npy", np.zeros((2, 2)))
     with pytest.raises(BadScores, match=r"Expected one of: logits_x.npy"):
         import_scores([tmp_path / "something.npy"], [WORDS])
+
+
+def test_an_infinite_score_in_an_array_is_refused(tmp_path: Path):
+    np.save(tmp_path / "logits_x.npy", np.array([[np.inf, 1.0], [0.0, 1.0], [0.0, 1.0]]))
+    with pytest.raises(BadScores, match="the array holds an infinite score"):
+        import_scores([tmp_path / "logits_x.npy"], [WORDS])
 
 
 def test_a_pickled_array_is_not_executed(tmp_path: Path):

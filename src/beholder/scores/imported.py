@@ -8,7 +8,7 @@ What a file does not cover is absent, never 0; what it covers twice with differe
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -72,7 +72,7 @@ def read_sheet(path: Path, tasks: Sequence[Task]) -> Sheet:
         return _predictions(path, tasks)
     if not path.is_file():
         raise BadScores(f"There is no score file at {path}.")
-    if path.suffix == ".npy":
+    if path.suffix.lower() == ".npy":
         return _read_array(path, tasks)
     table = _read_arrow(path)
     names = [name.strip() for name in table.column_names]
@@ -87,11 +87,14 @@ def read_sheet(path: Path, tasks: Sequence[Task]) -> Sheet:
     if {"prompt_id", "score"} <= set(names):
         return _long(path, ids, table, names)
     columns = [i for i, name in enumerate(names) if name != key]
-    cells = (
-        np.stack([_numbers(table.column(i), names[i], path) for i in columns], axis=1)
-        if columns
-        else np.empty((len(ids), 0))
-    )
+    known = {same_text(prompt) for task in tasks for prompt in task.prompts.table["prompt_id"]}
+    read = [
+        _numbers(table.column(i), names[i], path)
+        if same_text(names[i]) in known
+        else np.full(len(ids), np.nan)  # whatever else a table tells is left out, and said to be
+        for i in columns
+    ]
+    cells = np.stack(read, axis=1) if columns else np.empty((len(ids), 0))
     _refuse_repeated(ids, path)
     return Sheet(str(path), ids, [names[i] for i in columns], cells)
 
@@ -118,7 +121,13 @@ def _read_arrow(path: Path) -> pa.Table:
     try:
         if path.suffix.lower() in {".parquet", ".pq"}:
             return pq.ParquetFile(path).read()
-        return pa_csv.read_csv(path, convert_options=pa_csv.ConvertOptions(strings_can_be_null=True))
+        tabs = path.suffix.lower() in {".tsv", ".txt"}
+        as_written = dict.fromkeys((*ID_COLUMNS, "prompt_id"), pa.string())  # 007 is not 7
+        return pa_csv.read_csv(
+            path,
+            parse_options=pa_csv.ParseOptions(delimiter="\t" if tabs else ","),
+            convert_options=pa_csv.ConvertOptions(strings_can_be_null=True, column_types=as_written),
+        )
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise BadScores(f"{path} cannot be read: {error}") from error
 
@@ -158,6 +167,7 @@ def _read_array(path: Path, tasks: Sequence[Task]) -> Sheet:
         cells = np.load(path, allow_pickle=False).astype(np.float64)
     except (ValueError, OSError, EOFError) as error:
         raise BadScores(f"{path} cannot be read as a NumPy array: {error}") from error
+    _refuse_infinite(cells, "the array", path)
     by_image = _prompts_by_image(task) if kind == "identity_logits" else []
     for prompts in (task.prompts.table["prompt_id"].to_list(), by_image):
         if cells.shape == (len(task.dataset), len(prompts)):
@@ -176,11 +186,9 @@ def _prompts_by_image(task: Task) -> list[str]:
 
 def _lay(task: Task, sheets: Sequence[Sheet]) -> ScoreMatrix:
     """One task's cells, gathered from all files; a prompt gets as many columns as any file gives it."""
-    wanted = {same_text(prompt): prompt for prompt in task.prompts.table["prompt_id"]}
+    prompts, wanted = task.prompts.table["prompt_id"].to_list(), _by_text(task)
     images = {image: row for row, image in enumerate(task.dataset.table["image_id"])}
-    layers: dict[tuple[str, int], Cells] = {
-        (prompt, 0): np.full(len(images), np.nan) for prompt in wanted.values()
-    }
+    layers: dict[tuple[str, int], Cells] = {(prompt, 0): np.full(len(images), np.nan) for prompt in prompts}
     for sheet in sheets:
         if sheet.task not in (None, task.name):
             continue
@@ -194,12 +202,20 @@ def _lay(task: Task, sheets: Sequence[Sheet]) -> ScoreMatrix:
                     np.array(rows),
                     key[0],
                 )
-    order = {prompt: place for place, prompt in enumerate(task.prompts.table["prompt_id"])}
+    order = {prompt: place for place, prompt in enumerate(prompts)}
     keys = sorted(_distinct(layers), key=lambda key: (order[key[0]], key[1]))
     _refuse_extra_columns(task, keys)
     values = np.stack([layers[key] for key in keys], axis=1)[:, :, None]
-    prompts, channels = task.prompts.table[[order[key[0]] for key in keys]], (_channel(sheets),)
-    return ScoreMatrix(task.name, task.dataset.table, prompts, channels, values, dataset=task.dataset)
+    table, channels = task.prompts.table[[order[key[0]] for key in keys]], (_channel(sheets),)
+    return ScoreMatrix(task.name, task.dataset.table, table, channels, values, dataset=task.dataset)
+
+
+def _by_text(task: Task) -> dict[str, str]:
+    """Prompts by their text as it stands, and by that of `same_text` where it is no other prompt's too."""
+    prompts = task.prompts.table["prompt_id"].to_list()
+    times = Counter(map(same_text, prompts))
+    loose = {same_text(prompt): prompt for prompt in prompts if times[same_text(prompt)] == 1}
+    return {**loose, **{prompt: prompt for prompt in prompts}}
 
 
 def _channel(sheets: Sequence[Sheet]) -> str:
@@ -212,7 +228,7 @@ def _columns(sheet: Sheet, wanted: dict[str, str]) -> Iterator[tuple[int, tuple[
     """A sheet's columns that belong to wanted prompts, each with its place among the columns of that prompt."""
     times: dict[str, int] = defaultdict(int)
     for column, name in enumerate(sheet.prompt_ids):
-        prompt = wanted.get(same_text(name))
+        prompt = wanted.get(name, wanted.get(same_text(name)))
         if prompt is not None:
             yield column, (prompt, times[prompt])
             times[prompt] += 1
@@ -272,9 +288,13 @@ def _numbers(column: pa.ChunkedArray, name: str, path: Path) -> Cells:
         values = np.asarray(column.cast(pa.float64()).to_numpy(), dtype=np.float64)
     except (pa.ArrowException, ValueError):
         raise BadScores(f"{path}: the column {name!r} holds something that is not a number.") from None
-    if np.isinf(values).any():
-        raise BadScores(f"{path}: the column {name!r} holds an infinite score. Leave a missing score empty.")
+    _refuse_infinite(values, f"the column {name!r}", path)
     return values
+
+
+def _refuse_infinite(values: Cells, where: str, path: Path) -> None:
+    if np.isinf(values).any():
+        raise BadScores(f"{path}: {where} holds an infinite score. Leave a missing score empty (NaN).")
 
 
 def _text(value: object, path: Path) -> str:
