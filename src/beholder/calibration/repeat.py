@@ -11,11 +11,13 @@ import hashlib
 import io
 import json
 import os
+import signal
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
 from dataclasses import astuple, dataclass
-from multiprocessing import get_context, parent_process
+from multiprocessing import active_children, get_context, parent_process
 from pathlib import Path
 
 import numpy as np
@@ -103,16 +105,32 @@ def repeat(
 
 def _in_parallel(blocks: list[Block], folder: Path, workers: int, advance: Callable[[int], None]) -> None:
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # before the workers load numpy: processes, not threads
-    spawn = get_context("spawn")
+    spawn, others = get_context("spawn"), set(active_children())
     with ProcessPoolExecutor(workers, mp_context=spawn, initializer=_end_with_parent) as pool:
-        waiting = {pool.submit(_work, block, folder): block for block in blocks}
+        with _unstopped():
+            waiting = {pool.submit(_work, block, folder): block for block in blocks}
         try:
             for done in as_completed(waiting):
                 done.result()
                 advance(waiting[done].stop - waiting[done].start)
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
+            for worker in set(active_children()) - others:  # blocks are written whole: none is left by half
+                worker.terminate()
             raise
+
+
+@contextmanager
+def _unstopped() -> Iterator[None]:
+    """Processes started here do not hear Ctrl-C, each with a traceback of its own: the parent does, and ends them."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _end_with_parent() -> None:

@@ -8,23 +8,26 @@ import typer
 
 from beholder.cli import audit, bench, calibrate, data, listing, measure, plan, replicate, report
 from beholder.cli.console import err
+from beholder.cli.group import Commands
+from beholder.cli.help import Command
 from beholder.errors import BeholderError
 from beholder.plugins import load_plugins
 
 app = typer.Typer(
     name="beholder",
+    cls=Commands,
     help="Audit how a vision-language model sees people. Without a model and without data, `beholder audit` audits "
     "the embedded reference models on the embedded world, offline.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("audit")(audit.audit_command)
-app.command("measure")(measure.measure_command)
-app.command("report")(report.report_command)
-app.command("replicate")(replicate.replicate_command)
-app.command("calibrate")(calibrate.calibrate_command)
-app.command("plan")(plan.plan_command)
+app.command("audit", cls=Command)(audit.audit_command)
+app.command("measure", cls=Command)(measure.measure_command)
+app.command("report", cls=Command)(report.report_command)
+app.command("replicate", cls=Command)(replicate.replicate_command)
+app.command("calibrate", cls=Command)(calibrate.calibrate_command)
+app.command("plan", cls=Command)(plan.plan_command)
 app.add_typer(listing.app, name="list")
 app.add_typer(data.app, name="data")
 app.add_typer(bench.app, name="bench")
@@ -53,8 +56,5 @@ def main() -> None:
         app()
     except BeholderError as error:
         err.print(f"[bold red]{type(error).__name__}:[/]", end=" ")
-        err.print(str(error), markup=False, highlight=False)
+        err.print(str(error), markup=False, highlight=False, soft_wrap=True)  # commands in it can be copied
         sys.exit(2)
-    except KeyboardInterrupt:
-        err.print("\nStopped. What was scored is kept: the same command goes on from here.")
-        sys.exit(130)

@@ -23,6 +23,7 @@ from beholder.cli.choice import (
     chosen_benchmarks,
 )
 from beholder.cli.console import bar, err, out, say_json, set_verbosity
+from beholder.cli.group import writable
 
 WHAT, WHERE, MODEL, NUMBERS = (
     "What is audited",
@@ -34,7 +35,7 @@ COMPAT = "Compute as the authors' released scripts do: float16 means, dropped ro
 
 
 class Engine(StrEnum):
-    """Where the work is done."""
+    """Where the work is done; not shown while there is one answer."""
 
     local = "local"
 
@@ -42,14 +43,15 @@ class Engine(StrEnum):
 def audit_command(
     models: list[str] = typer.Argument(
         None,
-        metavar="[MODEL]...",
+        metavar="MODEL",
         help="Hub id, local folder, onnx:DIR, a name of `beholder list models`. None: the embedded reference models.",
     ),
     benchmark: list[str] = typer.Option(
         None,
         "--benchmark",
         "-b",
-        help="apa, pfi, gras, perception, disparity (repeatable). Default: apa, and pfi too where --data is given.",
+        help="apa, pfi, gras, perception, disparity (repeatable). Default: apa, with --data also pfi; with neither "
+        "model nor data apa, gras and disparity.",
         rich_help_panel=WHAT,
     ),
     data: Path = typer.Option(
@@ -113,7 +115,7 @@ def audit_command(
         help="Ask a model that answers in words each question by itself, sharing nothing. Slow; the same answers.",
         rich_help_panel=MODEL,
     ),
-    engine: Engine = typer.Option(Engine.local, help="Where the work is done.", rich_help_panel=MODEL),
+    engine: Engine = typer.Option(Engine.local, help="Where the work is done.", hidden=True),
     trust_remote_code: bool = typer.Option(
         False,
         "--trust-remote-code",
@@ -153,10 +155,11 @@ def audit_command(
     from beholder.scores.progress import silent
 
     set_verbosity(quiet=quiet, verbose=verbose)
+    writable(output, "--out")
     own = OwnWords(prompts, by or (), traits, templates, dimensions, ratings, word_vectors, calibration)
     chosen = chosen_benchmarks(benchmark or [], own, data=data, dataset=dataset, models=models or ())
     options = AuditOptions(
-        out=output, store=store_folder(store), data=data, dataset=dataset, limit=limit,
+        out=output, store=writable(store_folder(store), "--store"), data=data, dataset=dataset, limit=limit,
         settings=parse_settings(settings or ()),
         load=LoadOptions(
             device=device, precision=precision, batch_size=batch_size,

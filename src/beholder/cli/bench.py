@@ -6,6 +6,7 @@ import typer
 from rich.table import Table
 
 from beholder.cli.console import err, out, say_json
+from beholder.cli.help import Command
 
 app = typer.Typer(
     help="Time the work on this machine, as ratios of ways timed in one run.", no_args_is_help=True
@@ -17,7 +18,7 @@ def _bench() -> None:
     """Keeps `generative` a command of its own while it is the only one."""
 
 
-@app.command("generative")
+@app.command("generative", cls=Command)
 def generative_command(
     architectures: list[str] = typer.Argument(
         None, help="qwen2.5-vl-3b, llava-1.5-7b, gemma-3-4b, paligemma2-3b; default: all."

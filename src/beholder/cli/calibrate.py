@@ -8,6 +8,7 @@ from pathlib import Path
 import typer
 
 from beholder.cli.console import bar, err, out, say_json
+from beholder.cli.group import writable
 
 
 def calibrate_command(
@@ -42,6 +43,7 @@ def calibrate_command(
     from beholder.report.calibration import promises, write_calibration
     from beholder.scores.progress import silent
 
+    writable(output, "--out")
     chosen = chosen_experiments(metric or [])
     total = sum(repetitions_of(each, repetitions) for each in chosen)
     with silent("", total, 0) if quiet else bar("Calibrating", total, 0, unit="worlds") as advance:

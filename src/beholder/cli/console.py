@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import logging
 import sys
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from rich.console import Console
@@ -16,8 +17,10 @@ from rich.progress import (
     MofNCompleteColumn,
     Progress,
     ProgressColumn,
+    SpinnerColumn,
     Task,
     TextColumn,
+    TimeElapsedColumn,
     TimeRemainingColumn,
 )
 from rich.text import Text
@@ -26,6 +29,9 @@ from beholder.scores.progress import Advance
 
 out = Console(highlight=False)
 err = Console(stderr=True, highlight=False)
+AT_ONCE = 2.0
+BETWEEN_LINES = 30.0
+"""Seconds: shorter work leaves no bar behind; a log gets a line as often as this."""
 
 
 class Speed(ProgressColumn):
@@ -40,19 +46,76 @@ class Speed(ProgressColumn):
         return Text(f"{speed:.1f} {self._unit}/s" if speed else "", style="cyan")
 
 
+def bar(label: str, total: int, done: int, unit: str = "images") -> AbstractContextManager[Advance]:
+    """Progress with speed and time left: a bar for a person, a line now and then for a log.
+
+    Work of unknown length has a total of 0: a person sees that it goes on, and for how long it has.
+    """
+    if not err.is_terminal:
+        return _lines(label, total, done, unit)
+    return _bar(label, total, done, unit) if total else _spinner(label)
+
+
 @contextmanager
-def bar(label: str, total: int, done: int, unit: str = "images") -> Iterator[Advance]:
-    """A progress bar with speed and time left."""
+def _spinner(label: str) -> Iterator[Advance]:
+    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
+    with Progress(*columns, console=err, transient=True) as progress:
+        progress.add_task(shortened(label, max(12, err.width - 15)), total=None)
+        yield lambda count: None
+
+
+@contextmanager
+def _bar(label: str, total: int, done: int, unit: str) -> Iterator[Advance]:
+    """A bar; one that was over at once leaves no line behind."""
     columns = (
         TextColumn("{task.description}", markup=False),
-        BarColumn(),
+        *([BarColumn()] if err.width >= 80 else []),
         MofNCompleteColumn(),
         Speed(unit),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=err, transient=not err.is_terminal) as progress:
-        task = progress.add_task(label, total=total, completed=done)
+    began = time.monotonic()
+    with Progress(*columns, console=err) as progress:
+        task = progress.add_task(shortened(label, max(12, err.width - 45)), total=total, completed=done)
         yield lambda count: progress.advance(task, count)
+        progress.live.transient = time.monotonic() - began < AT_ONCE
+
+
+@contextmanager
+def _lines(label: str, total: int, done: int, unit: str) -> Iterator[Advance]:
+    """A line every half minute, so that a log tells that the work goes on; short work says nothing."""
+    began = told = time.monotonic()
+    start = done
+
+    def advance(count: int) -> None:
+        nonlocal done, told
+        done += count
+        if (now := time.monotonic()) - told >= BETWEEN_LINES:
+            told, speed = now, (done - start) / (now - began)
+            left = f"{speed:.1f} {unit}/s, {duration((total - done) / speed)} left"
+            err.print(f"{label}: {done:,} of {total:,} {unit}, {left}", markup=False, soft_wrap=True)
+
+    yield advance
+
+
+def duration(seconds: float) -> str:
+    """How long, in the unit that a person would say.
+
+    >>> duration(42), duration(400), duration(9000)
+    ('42 s', '7 min', '2.5 h')
+    """
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def shortened(label: str, room: int) -> str:
+    """A label that fits: its end says most.
+
+    >>> shortened("onnx:/models/a/b: images", 12)
+    '…a/b: images'
+    """
+    return label if len(label) <= room else "…" + label[1 - room :]
 
 
 def say_json(value: Any) -> None:

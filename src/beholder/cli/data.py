@@ -10,6 +10,7 @@ import typer
 
 from beholder.cli.choice import SETTINGS_HELP
 from beholder.cli.console import bar, err, out, say_json
+from beholder.cli.help import Command
 from beholder.cli.listing import show
 
 if TYPE_CHECKING:
@@ -18,10 +19,10 @@ if TYPE_CHECKING:
 app = typer.Typer(help="Data sets: what is there, what is missing, how to get it.", no_args_is_help=True)
 DATA = typer.Option(None, "--data", envvar="BEHOLDER_DATA", help="Folder that holds the data sets.")
 AS_JSON = typer.Option(False, "--json", help="As JSON.")
-NAME = typer.Argument(..., help="A data set's name, or folder:PATH.")
+NAME = typer.Argument(..., help="A data set's name; `beholder data list` has them all.")
 
 
-@app.command("list")
+@app.command("list", cls=Command)
 def list_command(data: Path = DATA, as_json: bool = AS_JSON) -> None:
     """Every data set: licence, how many of its images are here, where it comes from."""
     from beholder.datasets import DATASETS, data_root
@@ -57,7 +58,7 @@ def images_here(source: DatasetSource, root: Path | None) -> int:
     return sum(files_of(uri)[0].is_file() for uri in source.open(root).table["uri"])
 
 
-@app.command("where")
+@app.command("where", cls=Command)
 def where(name: str = NAME, data: Path = DATA) -> None:
     """Where a data set lies or should lie, and how to get it there."""
     from beholder.datasets import DATASETS, data_root
@@ -72,7 +73,7 @@ def where(name: str = NAME, data: Path = DATA) -> None:
         out.print(source.how_to_get(root or Path("DIR")), markup=False, soft_wrap=True)
 
 
-@app.command("settings")
+@app.command("settings", cls=Command)
 def settings_command(
     name: str = typer.Argument(..., help="A data set's name."), as_json: bool = AS_JSON
 ) -> None:
@@ -90,9 +91,9 @@ def settings_command(
         out.print(f"{name} is read in one way only.", markup=False)
 
 
-@app.command("verify")
+@app.command("verify", cls=Command)
 def verify(
-    name: str = NAME,
+    name: str = typer.Argument(..., help="A data set's name, or folder:PATH."),
     data: Path = DATA,
     settings: list[str] = typer.Option(None, "--set", help=SETTINGS_HELP),
     as_json: bool = AS_JSON,
@@ -122,7 +123,7 @@ def verify(
         raise typer.Exit(1)
 
 
-@app.command("mend")
+@app.command("mend", cls=Command)
 def mend(
     name: str = typer.Argument("fairface", help="fairface: ages that a spreadsheet turned into dates."),
     data: Path = DATA,
@@ -139,7 +140,7 @@ def mend(
         out.print(line, markup=False, soft_wrap=True)
 
 
-@app.command("fetch")
+@app.command("fetch", cls=Command)
 def fetch(name: str = NAME, data: Path = DATA) -> None:
     """Download a data set that may be downloaded freely."""
     from beholder.datasets import DATASETS, data_root

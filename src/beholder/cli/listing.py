@@ -6,18 +6,26 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import typer
+from rich import box
+from rich.console import Console, Group
 from rich.markup import escape
+from rich.measure import Measurement
+from rich.padding import Padding
 from rich.table import Column, Table
+from rich.text import Text
 
 from beholder.cli.choice import DIMENSIONS_HELP, TEMPLATES_HELP, TRAITS_HELP, OwnWords, chosen_benchmark
 from beholder.cli.console import out, say_json
+from beholder.cli.help import Command
 
 app = typer.Typer(help="List what Beholder knows by name.", no_args_is_help=True)
 AS_JSON = typer.Option(False, "--json", help="As JSON.")
 Records = list[dict[str, object]]
+ENDLESS = 10_000
+"""Columns that no row needs."""
 
 
-@app.command("models")
+@app.command("models", cls=Command)
 def models(
     family: str = typer.Option(None, help="contrastive, matching, generative, detection, segmentation."),
     study: str = typer.Option(None, help="apa, pfi, gras, perception, disparity."),
@@ -38,7 +46,7 @@ def models(
     show([readable(row) for row in rows], as_json)
 
 
-@app.command("datasets")
+@app.command("datasets", cls=Command)
 def datasets(as_json: bool = AS_JSON) -> None:
     """Data sets, with licence and size."""
     from beholder.datasets import DATASETS
@@ -59,7 +67,7 @@ def datasets(as_json: bool = AS_JSON) -> None:
     show(rows, as_json)
 
 
-@app.command("benchmarks")
+@app.command("benchmarks", cls=Command)
 def benchmarks(as_json: bool = AS_JSON) -> None:
     """Benchmarks, with their question and data."""
     from beholder.benchmarks import BENCHMARKS
@@ -73,7 +81,7 @@ def benchmarks(as_json: bool = AS_JSON) -> None:
     )
 
 
-@app.command("metrics")
+@app.command("metrics", cls=Command)
 def metrics(as_json: bool = AS_JSON) -> None:
     """Metrics, with their unit and what their values mean."""
     from beholder.benchmarks import BENCHMARKS
@@ -86,7 +94,7 @@ def metrics(as_json: bool = AS_JSON) -> None:
     )
 
 
-@app.command("prompts")
+@app.command("prompts", cls=Command)
 def prompts(
     benchmark: str = typer.Option("apa", "--benchmark", "-b", help="Whose prompts."),
     file: Path = typer.Option(None, "--file", help="Own prompts: read, check and preview them."),
@@ -112,17 +120,40 @@ def prompts(
 
 
 def show(rows: Sequence[dict[str, object]], as_json: bool) -> None:
-    """Rows as a table for people or as JSON for programs."""
+    """Rows for people or, as JSON, for programs. Nothing is cut and no word is broken, whatever the width.
+
+    A terminal too narrow for the longest words gets a paragraph for each row; a pipe has room for everything.
+    """
     if as_json:
         say_json(list(rows))
         return
-    table = Table(*[_column(key, rows) for key in rows[0]] if rows else [])
+    table = Table(*[_column(key, rows) for key in rows[0]] if rows else [], box=box.SIMPLE_HEAD)
     for row in rows:
-        table.add_row(*["" if value is None else escape(str(value)) for value in row.values()])
-    out.print(table)
+        table.add_row(*[escape(_text(value)) for value in row.values()])
+    needed = Measurement.get(out, out.options.update(width=ENDLESS), table)
+    if not out.is_terminal:
+        Console(width=max(out.width, needed.maximum), highlight=False).print(table)
+    elif needed.minimum <= out.width:
+        out.print(table)
+    else:
+        out.print(*map(_paragraph, rows), sep="\n")
 
 
 def _column(key: str, rows: Sequence[dict[str, object]]) -> Column:
-    """Names are there to be copied: they are never cut."""
+    """Names are there to be copied: they are never broken. Numbers end where numbers end."""
     widest = max(len(str(row[key])) for row in rows)
-    return Column(key, no_wrap=True, min_width=widest) if key == "name" else Column(key)
+    if key == "name":
+        return Column(key, no_wrap=True, min_width=widest)
+    counts = all(isinstance(row[key], int) or row[key] is None for row in rows)
+    return Column(key, overflow="fold", justify="right" if counts else "left")
+
+
+def _paragraph(row: dict[str, object]) -> Group:
+    """A row as lines: its first value, then the others under their names."""
+    first, *others = ((key, _text(value)) for key, value in row.items() if value is not None)
+    lines = [Text.assemble((f"{key}: ", "dim"), value) for key, value in others]
+    return Group(Text(first[1], style="bold"), *(Padding(line, (0, 0, 0, 2)) for line in lines))
+
+
+def _text(value: object) -> str:
+    return "" if value is None else f"{value:,}" if isinstance(value, int) else str(value)

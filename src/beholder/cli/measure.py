@@ -21,7 +21,8 @@ from beholder.cli.choice import (
     OwnWords,
     chosen_benchmarks,
 )
-from beholder.cli.console import err, out, say_json, set_verbosity
+from beholder.cli.console import bar, err, out, say_json, set_verbosity
+from beholder.cli.group import writable
 
 
 def measure_command(
@@ -69,11 +70,14 @@ def measure_command(
     from beholder.benchmarks.benchmark import MeasureOptions
     from beholder.datasets.settings import parse_settings
     from beholder.report.terminal import print_summary
+    from beholder.scores.fill import FillOptions
+    from beholder.scores.progress import silent
 
     set_verbosity(quiet=quiet, verbose=False)
     measure = MeasureOptions(compat=compat, draws=draws, seed=seed, delta=delta)
     options = AuditOptions(
-        out=output, store=Path(), data=data, dataset=dataset, settings=parse_settings(settings or ()),
+        out=writable(output, "--out"), store=Path(), data=data, dataset=dataset,
+        settings=parse_settings(settings or ()), fill=FillOptions(progress=silent if quiet else bar),
         measure=measure, beside=beside or (), command=sys.argv[1:],
     )  # fmt: skip
     own = OwnWords(

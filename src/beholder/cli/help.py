@@ -1,0 +1,70 @@
+"""What `--help` adds to the options: examples to copy, and types as a person would name them."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from rich.markup import escape
+from typer.core import TyperCommand
+
+EXAMPLES = {
+    "audit": (
+        ("the embedded models in their world, offline", "beholder audit"),
+        ("a hub model on photographs", "beholder audit openai/clip-vit-base-patch32 -b apa --data DIR"),
+        ("two models side by side, a first look", "beholder audit onnx:A onnx:B -b disparity --data DIR --limit 50"),
+        ("own images, own words", "beholder audit MODEL --dataset folder:PHOTOS --prompts words.csv --by gender"),
+    ),
+    "measure": (
+        ("a table of scores", "beholder measure apa --scores scores.parquet --data DIR --model mine"),
+        ("a detector's COCO results", "beholder measure disparity --scores results.json --data DIR"),
+    ),
+    "report": (
+        ("the page of a run again", "beholder report beholder-run"),
+        ("charts for a paper", "beholder report beholder-run --figures figures"),
+    ),
+    "replicate": (
+        ("do the printed tables agree with themselves", "beholder replicate"),
+        ("a run beside what was printed of its model", "beholder replicate RUN --as ViT-B/32"),
+    ),
+    "calibrate": (
+        ("one measure, quickly", "beholder calibrate -m apa.bias_ratio --repetitions 100"),
+        ("everything, as in the docs", "beholder calibrate"),
+    ),
+    "plan": (
+        ("what can be seen with these images", "beholder plan apa --data DIR"),
+        ("how many images a gap of 5 points takes", "beholder plan gras --data DIR --effect 0.05"),
+    ),
+    "models": (("what fits into this machine", "beholder list models --fits --max-parameters 500M"),),
+    "prompts": (
+        ("what GRAS asks", "beholder list prompts -b gras"),
+        ("check a file of your own", "beholder list prompts --file words.csv"),
+    ),
+    "verify": (("open every image and name those that are damaged", "beholder data verify apa --data DIR"),),
+    "fetch": (("into DIR/apa", "beholder data fetch apa --data DIR"),),
+    "generative": (
+        ("on this machine, small", "beholder bench generative llava-1.5-7b"),
+        ("on a GPU, at true size", "beholder bench generative --full"),
+    ),
+}  # fmt: skip
+"""By the last word of the command: what for, and what to type."""
+
+
+class Command(TyperCommand):
+    """A command whose help ends with examples."""
+
+    def __init__(self, name: str | None, **options: Any) -> None:
+        super().__init__(name, **options)
+        examples = EXAMPLES.get(name or "", ())
+        lines = [f"{what}:\n\n  [bold]{escape(typed)}[/bold]" for what, typed in examples]
+        self.epilog = "\n\n".join(["[dim]Examples[/dim]", *lines]) if lines else None
+        for param in self.params:
+            vars(param)["display_type_rich"] = partial(_kind, param)
+
+
+def _kind(param: Any, ctx: Any) -> str | None:
+    """What an option takes: nothing is said of a switch, and a list is several of a kind."""
+    if getattr(param, "is_flag", False):
+        return None
+    kind = str(type(param).display_type_rich(param, ctx) or "")
+    return kind.replace("list[", "").replace("]", "").lower()

@@ -1,0 +1,52 @@
+"""`--help`: worth reading, and its examples can be typed."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from beholder.cli import app
+from beholder.cli.help import EXAMPLES
+
+RUN = CliRunner()
+TYPED = [typed for examples in EXAMPLES.values() for _, typed in examples]
+
+
+def commands(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    yield path, command
+    for name, child in getattr(command, "commands", {}).items():
+        yield from commands(child, (*path, name))
+
+
+ALL = dict(commands(typer.main.get_command(app)))
+
+
+@pytest.mark.parametrize("path", ALL, ids=" ".join)
+def test_every_option_says_what_it_means(path: tuple[str, ...]):
+    silent = [param.name for param in ALL[path].params if not getattr(param, "help", "")]
+    assert not silent
+    assert RUN.invoke(app, [*path, "--help"]).exit_code == 0
+
+
+def test_every_example_belongs_to_a_command():
+    assert set(EXAMPLES) <= {path[-1] for path in ALL if path}
+
+
+@pytest.mark.parametrize("typed", TYPED)
+def test_every_example_can_be_typed(typed: str):
+    words = shlex.split(typed)[1:]
+    path = max((path for path in ALL if tuple(words[: len(path)]) == path), key=len)
+    context = ALL[path].make_context(path[-1], words[len(path) :])
+    assert context.command is ALL[path]
+
+
+def test_help_names_kinds_as_a_person_would():
+    text = RUN.invoke(app, ["audit", "--help"]).output
+    assert "list[" not in text
+    assert "<bool>" not in text.replace("--help  -h      <bool>", "")
+    assert "Examples" in text
