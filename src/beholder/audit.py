@@ -78,9 +78,7 @@ def audit_models(models: Sequence[str], benchmarks: Sequence[str | Benchmark], o
             run.record.seconds = round(time.monotonic() - started, 1)
             run.save(options.out)
     _set_beside(run, [benchmark for benchmark, _ in sheets], others)
-    run.save(options.out)
-    write_report(run, options.out)
-    return run
+    return _written(run, options)
 
 
 def reference_models(benchmark: Benchmark) -> tuple[str, ...]:
@@ -119,9 +117,9 @@ def audit_one(
     run.record.bad_images += [
         {"image": uri, "reason": reason} for uri, reason in filled.bad_images.items() if uri not in known
     ]
-    return measure(
-        benchmark, filled.matrices, options.measure, model=scorer.spec.name, dataset=tasks[0].dataset.name
-    )
+    name = scorer.spec.name
+    with options.fill.progress(f"{name}: measuring {benchmark.name}", 0, 0):
+        return measure(benchmark, filled.matrices, options.measure, model=name, dataset=tasks[0].dataset.name)
 
 
 def measure(
@@ -149,10 +147,17 @@ def measure_scores(benchmark: Benchmark, scores: Sequence[Path], options: AuditO
     run.record.models.append(
         {"name": model, "adapter": "imported scores", "files": [str(path) for path in scores]}
     )
-    run.add(measure(benchmark, imported.matrices, options.measure, model=model, dataset=dataset.name))
+    with options.fill.progress(f"{model}: measuring {benchmark.name}", 0, 0):
+        run.add(measure(benchmark, imported.matrices, options.measure, model=model, dataset=dataset.name))
     _set_beside(run, [benchmark], others)
+    return _written(run, options)
+
+
+def _written(run: Run, options: AuditOptions) -> Run:
+    """The run, in its folder with its page."""
     run.save(options.out)
-    write_report(run, options.out)
+    with options.fill.progress("drawing the page", 0, 0):
+        write_report(run, options.out)
     return run
 
 

@@ -152,7 +152,8 @@ class _Filler:
         if not count:
             return
         block = _Block(shelf)
-        with self.options.progress(label, len(present), len(present) - count) as advance:
+        named = f"{self.scorer.spec.name}: {label}"
+        with self.options.progress(named, len(present), len(present) - count) as advance:
             try:
                 for batch, prepared in self._prepared([batch for batch in todo if batch]):
                     self._score(batch, prepared, compute, block)

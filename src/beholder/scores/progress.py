@@ -10,7 +10,7 @@ Advance = Callable[[int], None]
 
 
 class Progress(Protocol):
-    """Opens a bar and hands out the function that moves it."""
+    """Opens a bar and hands out the function that moves it; a total of 0 is work of unknown length."""
 
     def __call__(self, label: str, total: int, done: int) -> AbstractContextManager[Advance]: ...
 
