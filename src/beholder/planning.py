@@ -59,7 +59,7 @@ class PlanOptions:
 def plan(benchmark_name: str, options: PlanOptions) -> pl.DataFrame:
     """`plan.detectable` for every comparison of a benchmark, and `plan.images_needed` where an effect is named."""
     if benchmark_name not in PLANNERS:
-        raise UnknownName("plan", benchmark_name, PLANNERS)
+        raise UnknownName("benchmark to plan", benchmark_name, PLANNERS)
     benchmark = BENCHMARKS[benchmark_name]
     dataset = open_dataset(options.dataset or default_dataset(benchmark, options.data), options.data)
     rows = list(PLANNERS[benchmark_name](dataset, options))

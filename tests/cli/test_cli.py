@@ -13,7 +13,8 @@ import pytest
 from typer.testing import CliRunner
 
 from beholder.cli import app
-from beholder.errors import UsageError
+from beholder.errors import DataError, ModelError, UsageError
+from beholder.models.load import load_model
 
 RUN = CliRunner()
 
@@ -184,3 +185,29 @@ def test_the_version_is_told():
     from importlib.metadata import version
 
     assert invoke("--version").strip() == f"beholder {version('beholder')}"
+
+
+def test_a_printed_name_needs_a_run_to_stand_for():
+    with pytest.raises(UsageError, match="replicate RUN --as NAME"):
+        invoke("replicate", "--as", "ViT-B/32")
+
+
+def test_a_folder_without_a_table_says_what_to_write(tmp_path: Path, prompts: Path):
+    with pytest.raises(DataError, match="a column 'image_id' with the names of the image files"):
+        invoke("audit", "null", "--prompts", prompts, "--dataset", f"folder:{_empty(tmp_path)}")
+
+
+def _empty(folder: Path) -> Path:
+    (folder / "photos").mkdir()
+    return folder / "photos"
+
+
+def test_a_known_model_that_cannot_be_fetched_is_not_taken_for_another(monkeypatch: pytest.MonkeyPatch):
+    def unreachable(name: str, options: object) -> None:
+        raise ModelError(f"{name} is not on this machine")
+
+    monkeypatch.setattr("beholder.models.load._hub", unreachable)
+    for asked, meant in (("CLIP ViT-B/32", False), ("vit-b/3x", True)):
+        with pytest.raises(ModelError) as told:
+            load_model(asked)
+        assert ("did you mean" in str(told.value)) == meant

@@ -33,6 +33,8 @@ def replicate_command(
     from beholder.report.replication import write_replication
     from beholder.run import load_run
 
+    if printed_as and not run:
+        raise UsageError("--as names the model of a run: beholder replicate RUN --as NAME.")
     results = _renamed(load_run(run).results, printed_as) if run else None
     known = {name: printed_name(name) for name in (results["model"].unique() if results is not None else [])}
     cells = ledger(results)

@@ -41,9 +41,14 @@ def find_table(path: Path) -> Path:
     tables = sorted(file for file in path.iterdir() if file.suffix.lower() in TABLE_ENDINGS)
     if len(tables) != 1:
         found = ", ".join(file.name for file in tables) or "none"
+        to_do = (
+            f"Name the one you mean: folder:{path}/{tables[0].name}"
+            if tables
+            else f"Write one, such as {path}/people.csv: a column '{IMAGE_COLUMNS[0]}' with the names of the "
+            "image files, and a column for each attribute to tell people apart by (gender, age …)."
+        )
         raise DataError(
-            f"{path} should hold one table of attributes ({', '.join(TABLE_ENDINGS)}); found: {found}.\n"
-            f"Name the one you mean: folder:{path}/TABLE.csv"
+            f"{path} should hold one table of attributes ({', '.join(TABLE_ENDINGS)}); found: {found}.\n{to_do}"
         )
     return tables[0]
 

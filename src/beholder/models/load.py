@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from beholder.errors import ModelError, UnknownName, UsageError
-from beholder.models.catalog import Entry, loadable, lookup, nearest
+from beholder.models.catalog import Entry, catalog, loadable, lookup, nearest
 from beholder.models.families import adapter_of
 from beholder.models.scorer import Scorer
 
@@ -133,7 +133,7 @@ def _from_hub(name: str, options: LoadOptions) -> Scorer:
     try:
         return _hub(name, options)
     except ModelError as error:
-        like = nearest(name, count=1)
+        like = [] if any(name == entry.load for entry in catalog()) else nearest(name, count=1)
         if not like or ("is not on this machine" not in str(error) and "has no model" not in str(error)):
             raise
         raise ModelError(f"{error}\nAmong the studies' models, did you mean '{like[0]}'?") from error
