@@ -6,12 +6,14 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import polars as pl
 import pytest
 
 from beholder.report.page import render, script_json, write_report
+from beholder.results import results_table
 from beholder.run import Run
 
 CHROMIUM = Path("/usr/bin/chromium")
@@ -51,6 +53,15 @@ def test_nothing_on_the_page_points_to_the_network(apa_run: Run) -> None:
 def test_an_empty_run_still_has_a_page(tmp_path: Path) -> None:
     path = write_report(Run(), tmp_path)
     assert "Nothing could be measured" in path.read_text(encoding="utf-8")
+
+
+def test_a_benchmark_without_sentences_of_its_own_was_measured_all_the_same(make: SimpleNamespace) -> None:
+    run = Run(
+        results_table([make.share("mine.share", 0.5)], benchmark="mine", model="clip", dataset="photos")
+    )
+    page = render(run)
+    assert "Nothing could be measured" not in page
+    assert "Its numbers stand below" in page
 
 
 def test_several_benchmarks_get_their_own_headings(apa_run: Run, custom_run: Run) -> None:

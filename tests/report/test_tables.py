@@ -83,7 +83,7 @@ def test_nothing_published_stands_beside_drawn_people(glasshouse_run: Run, make:
 
 
 def test_identity_among_fewer_names_is_not_compared(make: SimpleNamespace) -> None:
-    few = make.share("apa.identity_given_image", 0.9, 10, subset="senate", note="chance is 1/10")
+    few = make.share("apa.identity_given_image", 0.9, 10, subset="senate", chance=1 / 10)
     assert standings(make.run(few).results) == []
 
 

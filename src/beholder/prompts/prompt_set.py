@@ -24,6 +24,8 @@ from beholder.digests import digest
 from beholder.errors import DataError, UnknownName
 
 ALWAYS, NEVER = "*", ""
+ONE_LEVEL = "prompts"
+"""The level of prompts for which a user names none: they all compete."""
 SCHEMA = {
     "prompt_id": pl.String,
     "text": pl.String,
@@ -111,7 +113,7 @@ def read_prompts(path: Path) -> PromptSet:
     if raw["text"].null_count() or not raw.height:
         raise DataError(f"{path}: {'a row has no text' if raw.height else 'there is no prompt'}.")
     rows = raw.with_columns(pl.all().cast(pl.String)).to_dicts()
-    fallbacks = {"level": "prompts", "correct_for": NEVER}
+    fallbacks = {"level": ONE_LEVEL, "correct_for": NEVER}
     known = [
         {**fallbacks, "concept": row["text"], **{k: v for k, v in row.items() if k in SCHEMA and v}}
         for row in rows

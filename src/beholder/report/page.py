@@ -93,6 +93,7 @@ def render(run: Run) -> str:
         title=title(run),
         subtitle=subtitle(run, parts),
         findings=under_headings(findings(run), parts),
+        measured=run.results["value"].is_not_null().any(),
         facts=run_facts(run.record),
         models=model_things(run.record),
         datasets=dataset_things(run.record),

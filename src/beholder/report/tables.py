@@ -12,6 +12,7 @@ import polars as pl
 
 from beholder.benchmarks import BENCHMARKS
 from beholder.benchmarks.custom import METRICS as CUSTOM
+from beholder.prompts.prompt_set import ONE_LEVEL
 from beholder.report import words
 from beholder.report.disparity.tables import disparity_tables
 from beholder.report.equivalence import gap_equivalence_table, ratio_equivalence_table
@@ -234,7 +235,8 @@ def _custom_table(part: pl.DataFrame, level: str, attribute: str | None, rows: l
         )
     ]
     return Table(
-        f"Prompts of level {level or 'one'}" + (f" by {attribute}" if attribute else ""),
+        ("Prompts" if level in ("", ONE_LEVEL) else f"Prompts of level {level}")
+        + (f" by {attribute}" if attribute else ""),
         f"Mean share of belief among the prompts of the level, in per cent. {INTERVALS}",
         [*labels(part, "Prompt"), *(f"{group or 'everyone'} (n = {counts[group]})" for group in groups)],
         body,
