@@ -22,6 +22,7 @@ from beholder.benchmarks.disparity_scores import read_seen
 from beholder.benchmarks.disparity_words import rank_correlation
 from beholder.errors import DataError, UnknownName, UsageError
 from beholder.metrics.calibration import calibration
+from beholder.metrics.miscalibration import miscalibration
 from beholder.scores.score_matrix import ScoreMatrix
 
 PAIR = "man less woman"
@@ -186,6 +187,18 @@ def test_a_detectors_calibration_is_measured_and_a_cosines_is_not(
     assert one(results, "ece_gap", group=PAIR, concept="tie")["value"] == pytest.approx(
         both[0] - both[1], abs=1e-6
     )
+    pair = (
+        miscalibration(seen.scores[~mine, 0], seen.present[~mine, 0]),
+        miscalibration(seen.scores[mine, 0], seen.present[mine, 0]),
+    )
+    for group, expected_of in zip(("man", "woman"), pair, strict=True):
+        row = one(results, "miscalibration", group=group, concept="tie")
+        assert row["value"] == pytest.approx(expected_of.value, abs=1e-12)
+        assert row["low"] < row["value"] < row["high"]
+        assert f"root {100 * expected_of.value**0.5:.1f} points" in row["note"]
+    gap = one(results, "miscalibration_gap", group=PAIR, concept="tie")
+    assert gap["value"] == pytest.approx(pair[0].value - pair[1].value, abs=1e-12)
+    assert gap["n"] == len(seen.codes)
     cosines = measure(object_world(channel="cosine"))
     (absent,) = cosines.filter(pl.col("metric") == "disparity.ece").to_dicts()
     assert absent["value"] is None
@@ -212,6 +225,29 @@ def test_a_share_of_pixels_is_no_probability(matrix: ScoreMatrix):
         measure(replace(matrix, channels=("area",))).filter(pl.col("metric") == "disparity.ece").to_dicts()
     )
     assert absent["value"] is None
+
+
+def test_what_one_picture_of_a_group_shows_has_no_calibration_gap_with_an_interval(
+    object_world: Callable[..., ScoreMatrix],
+):
+    """An interval around one picture would be of width 0, which says the opposite of what is known."""
+    whole = object_world(300)
+    keep = (whole.images["gender"] == "man").to_numpy()
+    keep[np.flatnonzero(~keep)[0]] = True
+    found = measure(whole.rows(keep))
+    for metric in ("ece_gap", "ece_adaptive_gap", "brier_gap", "miscalibration_gap"):
+        row = one(found, metric, group=PAIR, concept="tie")
+        assert row["low"] is None
+        assert "fewer than 5" in row["note"]
+        assert row["n"] == keep.sum()
+
+
+def test_cells_of_one_image_are_no_independent_evidence(results: pl.DataFrame):
+    """All concepts together: four cells an image; the interval is over images and its n says what it counts."""
+    rows = results.filter((pl.col("metric") == "disparity.reliability") & pl.col("concept").is_null())
+    row = rows.filter(pl.col("n") > 300).row(0, named=True)
+    assert "n counts image × concept" in row["note"]
+    assert row["low"] < row["value"] < row["high"]
 
 
 def test_reliability_bins_hold_every_cell(results: pl.DataFrame):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from beholder.benchmarks.benchmark import Benchmark, Matrices, MeasureOptions, MetricInfo
 from beholder.benchmarks.disparity_agreement import agreement
-from beholder.benchmarks.disparity_calibration import UNIT, calibration_rows
+from beholder.benchmarks.disparity_calibration import SQUARED, UNIT, calibration_rows
 from beholder.benchmarks.disparity_causes import cause_rows
 from beholder.benchmarks.disparity_gaps import AP, COUNT, find_gaps, gap_rows
 from beholder.benchmarks.disparity_scores import AUTO, read_confidence, read_seen
@@ -47,9 +47,17 @@ METRICS = {
     ),
     "disparity.ece_adaptive": MetricInfo(UNIT, "the same in bins of equally many images"),
     "disparity.brier": MetricInfo(UNIT, "mean squared distance of confidence from 1 or 0; 0.25: always saying 0.5"),
-    "disparity.ece_gap": MetricInfo(UNIT, "first group's less the second's; positive: worse calibrated for the first"),
+    "disparity.ece_gap": MetricInfo(
+        UNIT, "first group's less the second's, as published; follows the groups' sizes: read miscalibration_gap"
+    ),
     "disparity.ece_adaptive_gap": MetricInfo(UNIT, "the same in bins of equally many images"),
     "disparity.brier_gap": MetricInfo(UNIT, "difference of the Brier scores"),
+    "disparity.miscalibration": MetricInfo(
+        SQUARED, "squared distance of confidence from what is there, less what chance adds; 0: calibrated"
+    ),
+    "disparity.miscalibration_gap": MetricInfo(
+        SQUARED, "first group's less the second's, whatever their sizes; positive: worse calibrated for the first"
+    ),
     "disparity.reliability": MetricInfo(PROBABILITY, "share that show the concept, in a bin of confidence (subset)"),
     "disparity.word_alignment": MetricInfo(
         "cosine", "how much nearer the concept's word lies to the first group's words; a fact about texts"
@@ -79,8 +87,8 @@ LIMITATIONS = (
     "published one only beside it.",
     "A gap is a property of a model on these pictures. Things may be smaller, rarer or other things of one name in "
     "the pictures of one group; the table of causes shows what can be measured of that.",
-    "Expected calibration error is never 0 by chance and larger for the smaller group; the Brier score stands beside "
-    "it.",
+    "Expected calibration error is never 0 by chance and larger for the smaller group; miscalibration, beside it, is "
+    "not: compare groups by that.",
 )
 
 

@@ -1,6 +1,7 @@
 """Disparity's calibration: does a confidence mean the same for pictures of every group?
 
-Only where scores are probabilities, or were read as such on request.
+Only where scores are probabilities, or were read as such on request. Expected calibration error is the published
+measure; what to compare groups by is miscalibration, which does not follow their sizes.
 """
 
 from __future__ import annotations
@@ -8,16 +9,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 import numpy as np
+import numpy.typing as npt
 
 from beholder.benchmarks.benchmark import MeasureOptions
-from beholder.benchmarks.disparity_scores import Cells, Confidence, Seen
-from beholder.benchmarks.rows import PROBABILITY
-from beholder.metrics.bootstrap import FEWEST, centred_interval, exact_proportion_interval
-from beholder.metrics.calibration import Array, Calibrated, reliability
+from beholder.benchmarks.disparity_scores import Cells, Confidence, Mask, Pair, Seen
+from beholder.benchmarks.rows import PROBABILITY, join
+from beholder.metrics.bootstrap import FEWEST, centred_interval
+from beholder.metrics.calibration import BINS, Array, Calibrated, equal_width_bins, reliability
+from beholder.metrics.intervals import Reach, clustered_share_interval, difference_reach
+from beholder.metrics.miscalibration import Miscalibration, miscalibration
 from beholder.metrics.precision_gaps import each_concept
 from beholder.results import Row
 
-UNIT = "calibration error"
+UNIT, SQUARED = "calibration error", "squared calibration error"
+NONE = (np.nan, np.nan)
+Counts = npt.NDArray[np.int_]
 KINDS = ("ece", "ece_adaptive", "brier")
 DRAWN = 5
 """Concepts whose reliability diagram is kept: those with the widest gaps."""
@@ -32,12 +38,16 @@ def calibration_rows(seen: Seen, confidence: Confidence, options: MeasureOptions
     found = _calibrations(seen, values, [np.ones((len(values), 1))], 1)[..., 0]
     parts = (np.ascontiguousarray(part.T) for part in seen.resampler(options).weights())
     draws = _calibrations(seen, values, parts, options.draws)
+    known = np.stack([(~np.isnan(values[members])).sum(axis=0) for members in seen.sets])
     for place, group in enumerate(seen.groups):
-        yield from _group_rows(seen, group, place, (found, draws), confidence)
+        yield from _group_rows(seen, group, place, (found, draws), known, confidence.reading)
     for pair in seen.pairs:
         gaps, gap_draws = found[pair.first] - found[pair.second], draws[pair.first] - draws[pair.second]
-        yield from _gap_rows(seen, pair.name, (gaps, gap_draws))
-    yield from _reliability_rows(seen, values, found)
+        yield from _gap_rows(seen, pair, (gaps, gap_draws), known)
+    measured = [_miscalibrations(seen, values, members) for members in seen.sets]
+    yield from _miscalibration_rows(seen, measured, known, confidence.reading)
+    first, second = (np.array([each.value for each in measured[place]]) for place in seen.pairs[0][1:])
+    yield from _reliability_rows(seen, values, first - second)
 
 
 def _calibrations(seen: Seen, values: Cells, parts: Iterable[Cells], draws: int) -> Array:
@@ -60,47 +70,103 @@ def _calibrations(seen: Seen, values: Cells, parts: Iterable[Cells], draws: int)
 
 
 def _group_rows(
-    seen: Seen, group: str, place: int, numbers: tuple[Array, Array], confidence: Confidence
+    seen: Seen, group: str, place: int, numbers: tuple[Array, Array], known: Counts, reading: str
 ) -> Iterator[Row]:
     found, draws = numbers
     for column, concept in enumerate(seen.concepts):
-        n = int((~np.isnan(confidence.values[seen.sets[place], column])).sum())  # type: ignore[index]
+        n = int(known[place, column])
         for kind, metric in enumerate(KINDS):
             value = float(found[place, kind, column])
-            low, high = centred_interval(draws[place, kind, column], value) if n >= FEWEST else (None, None)
+            low, high = centred_interval(draws[place, kind, column], value) if n >= FEWEST else NONE
             row = Row(f"disparity.{metric}", value, n, UNIT, group=group, concept=concept)
-            note = confidence.reading if n else "too few images to read scores as probabilities"
-            yield row._replace(low=None if low is None else max(low, 0.0), high=high, note=note)
+            yield row._replace(low=max(low, 0.0), high=high, note=_note(n, reading))
 
 
-def _gap_rows(seen: Seen, name: str, numbers: tuple[Array, Array]) -> Iterator[Row]:
+def _gap_rows(seen: Seen, pair: Pair, numbers: tuple[Array, Array], known: Counts) -> Iterator[Row]:
     """Positive: worse calibrated for the first."""
     gaps, draws = numbers
-    n = len(seen.images)
     for kind, metric in enumerate(KINDS):
         for column, concept in enumerate(seen.concepts):
-            value = float(gaps[kind, column])
-            low, high = centred_interval(draws[kind, column], value)
-            row = Row(f"disparity.{metric}_gap", value, n, UNIT, group=name, concept=concept)
-            yield row._replace(low=low, high=high)
+            sizes, value = known[[pair.first, pair.second], column], float(gaps[kind, column])
+            enough = sizes.min() >= FEWEST
+            low, high = centred_interval(draws[kind, column], value) if enough else NONE
+            row = Row(f"disparity.{metric}_gap", value, int(sizes.sum()), UNIT, group=pair.name)
+            yield row._replace(concept=concept, low=low, high=high, note=_note(int(sizes.min()), None))
 
 
-def _reliability_rows(seen: Seen, values: Cells, found: Array) -> Iterator[Row]:
-    """Bins of confidence against what is there: all concepts together, then those with the widest gaps."""
+def _note(n: int, reading: str | None) -> str | None:
+    """What the scores were read as, or why there is no number or no interval."""
+    if not n:
+        return "too few images to read scores as probabilities"
+    return join((reading, f"fewer than {FEWEST} images: no interval" if n < FEWEST else None))
+
+
+# Miscalibration
+
+
+def _miscalibration_rows(
+    seen: Seen, found: list[list[Miscalibration]], known: Counts, reading: str
+) -> Iterator[Row]:
+    """Of every concept and group, and the gaps between groups; roots, in points, are in the notes."""
+    for place, group in enumerate(seen.groups):
+        for column, concept in enumerate(seen.concepts):
+            (value, reach), n = found[place][column], int(known[place, column])
+            row = Row("disparity.miscalibration", value, n, SQUARED, group=group, concept=concept)
+            row = row._replace(note=join((_note(n, reading), _root(value))))
+            yield _within(row, reach) if n >= FEWEST else row
+    for pair in seen.pairs:
+        for column, concept in enumerate(seen.concepts):
+            sides = [found[place][column] for place in (pair.first, pair.second)]
+            sizes = known[[pair.first, pair.second], column]
+            value = sides[0].value - sides[1].value
+            row = Row("disparity.miscalibration_gap", value, int(sizes.sum()), SQUARED, group=pair.name)
+            roots = [_root(side.value) for side in sides]
+            said = f"{roots[0]}; {roots[1]}" if all(roots) else None
+            row = row._replace(concept=concept, note=join((_note(int(sizes.min()), None), said)))
+            reach = difference_reach(*(side.reach for side in sides))
+            yield _within(row, reach) if sizes.min() >= FEWEST else row
+
+
+def _miscalibrations(seen: Seen, values: Cells, members: Mask) -> list[Miscalibration]:
+    made = []
+    for column in range(len(seen.concepts)):
+        rows = np.flatnonzero(members & ~np.isnan(values[:, column]))
+        made.append(miscalibration(values[rows, column], seen.present[rows, column], seen.people[rows]))
+    return made
+
+
+def _within(row: Row, reach: Reach) -> Row:
+    value = np.nan if row.value is None else row.value
+    return row._replace(low=value - reach.below, high=value + reach.above)
+
+
+def _root(value: float) -> str | None:
+    if np.isnan(value):
+        return None
+    return f"root {100 * np.sqrt(value):.1f} points" if value > 0 else "no more than chance"
+
+
+# Reliability
+
+
+def _reliability_rows(seen: Seen, values: Cells, off: Cells) -> Iterator[Row]:
+    """Bins of confidence against what is there: all concepts together, then those with the widest gaps `off`."""
     yield from _diagram(seen, values, np.arange(len(seen.concepts)), None)
-    first = seen.pairs[0]
-    widest = np.argsort(-np.nan_to_num(np.abs(found[first.first, 0] - found[first.second, 0])))[:DRAWN]
-    for column in widest.tolist():
+    for column in np.argsort(-np.nan_to_num(np.abs(off)), kind="stable")[:DRAWN].tolist():
         yield from _diagram(seen, values, np.array([column]), seen.concepts[column])
 
 
 def _diagram(seen: Seen, values: Cells, columns: np.ndarray, concept: str | None) -> Iterator[Row]:
+    """Of all concepts together a bin holds cells, several of one image: images are what its interval is over."""
     for place, group in enumerate(seen.groups):
-        cells, there = (table[np.ix_(seen.sets[place], columns)] for table in (values, seen.present))
-        known = ~np.isnan(cells)
-        for each in reliability(cells[known], there[known]) if known.any() else []:
-            low, high = exact_proportion_interval(each.shows, each.n)
+        rows, across = np.nonzero(seen.sets[place][:, None] & ~np.isnan(values[:, columns]))
+        cells, there = (table[rows, columns[across]] for table in (values, seen.present))
+        bins = equal_width_bins(cells)
+        for each in reliability(cells, there):
+            mine = bins == round(each.low * BINS)
+            low, high = clustered_share_interval(there[mine], seen.people[rows[mine]])
             row = Row("disparity.reliability", each.shows / each.n, each.n, PROBABILITY, group=group)
-            note = f"mean confidence {each.confidence:.4f}"
+            counted = None if concept else f"n counts image × concept, of {len(np.unique(rows[mine]))} images"
+            note = join((f"mean confidence {each.confidence:.4f}", counted))
             bounds = f"{each.low:.1f}–{each.high:.1f}"
             yield row._replace(subset=bounds, concept=concept, low=low, high=high, note=note)

@@ -16,7 +16,7 @@ from beholder.words.alignment import align
 
 FEWEST_CONCEPTS = 10
 """Concepts below which no rank correlation is given."""
-GAPS = ("ap_gap", "ap_gap_matched", "ece_gap")
+GAPS = ("ap_gap", "ap_gap_matched", "ece_gap", "miscalibration_gap")
 NORMAL = 1.959963984540054
 
 

@@ -10,10 +10,13 @@ import numpy as np
 from beholder.calibration.experiment import Experiment, Outcome, Trial
 from beholder.metrics.bootstrap import Resampler, centred_interval
 from beholder.metrics.calibration import calibration
+from beholder.metrics.intervals import difference_reach
+from beholder.metrics.miscalibration import miscalibration
 
 DRAWS = 300
-KINDS = ("ece_gap", "ece_adaptive_gap", "brier_gap")
+KINDS = ("ece_gap", "ece_adaptive_gap", "brier_gap", "miscalibration_gap")
 SIZES_ALONE = "the error of a small group is larger by chance, so a gap follows the groups' sizes"
+WIDE = "both groups may be off by more than was seen, and the interval allows for both: too wide, on the safe side"
 FOLDED = "errors near 0 cannot be negative, so draws spread wider than worlds: too wide, on the safe side"
 
 
@@ -25,10 +28,12 @@ def confidence_experiments() -> Iterator[Experiment]:
 
 def _gap(sizes: tuple[int, int]) -> Experiment:
     setting = f"groups of {sizes[0]} and {sizes[1]}, every confidence right"
-    said = SIZES_ALONE if sizes[0] != sizes[1] else FOLDED
+    unequal = sizes[0] != sizes[1]
+    said = SIZES_ALONE if unequal else FOLDED
+    exceptions = (said, said, "", "" if unequal else WIDE)
     trials = tuple(
-        Trial(f"disparity.{kind}", setting, min(sizes), 0.0, exception="" if kind == "brier_gap" else said)
-        for kind in KINDS
+        Trial(f"disparity.{kind}", setting, min(sizes), 0.0, exception=exception)
+        for kind, exception in zip(KINDS, exceptions, strict=True)
     )
     return Experiment(f"confidence {setting}", trials, partial(_draw, sizes))
 
@@ -45,4 +50,7 @@ def _draw(sizes: tuple[int, int], rng: np.random.Generator) -> Sequence[Outcome]
         for mine in (groups == 0, groups == 1)
     ]
     gaps = np.asarray(found[0] - found[1], dtype=np.float64)
-    return [Outcome(float(gap[0]), *centred_interval(gap[1:], float(gap[0]))) for gap in gaps]
+    drawn = [Outcome(float(gap[0]), *centred_interval(gap[1:], float(gap[0]))) for gap in gaps]
+    first, second = (miscalibration(confidence[mine], shows[mine]) for mine in (groups == 0, groups == 1))
+    gap, reach = first.value - second.value, difference_reach(first.reach, second.reach)
+    return [*drawn, Outcome(gap, gap - reach.below, gap + reach.above)]

@@ -86,13 +86,14 @@ def _prevalence(found: Found) -> Iterator[Weakness]:
 
 def _sizes(found: Found) -> Iterator[Weakness]:
     unequal = found.one("disparity.ece_gap", setting="900 and 150")
-    brier = found.one("disparity.brier_gap", setting="900 and 150")
-    if unequal and brier:
+    honest = found.one("disparity.miscalibration_gap", setting="900 and 150")
+    if unequal and honest:
         yield Weakness(
             "disparity.ece_gap", "Gaps of calibration error follow the groups' sizes",
             f"Where every confidence is exactly right, groups of 900 and 150 images have a gap of "
             f"{100 * unequal.mean:+.1f} points: the small group looks worse calibrated by chance, and the interval "
-            f"covers 0 in {100 * unequal.coverage.value:.0f} of 100 worlds. Brier's gap is {100 * brier.mean:+.1f}.",
+            f"covers 0 in {100 * unequal.coverage.value:.0f} of 100 worlds. Miscalibration's gap is "
+            f"{honest.mean:+.4f} and covered in {100 * honest.coverage.value:.0f}.",
             unequal.mean < -3 * unequal.bias_error,
         )  # fmt: skip
 

@@ -138,6 +138,21 @@ def log_odds_interval(value: float, error: float, freedom: float, level: float =
     return Interval(float(expit(centre - margin)), float(expit(centre + margin)))
 
 
+def clustered_share_interval(hits: npt.NDArray[Any], people: npt.NDArray[Any]) -> Interval:
+    """Of a share of yes and no, of which several may be of one person: exact where each is of another.
+
+    Else Student's on the log-odds over people; none where fewer than five, or where all or none say yes.
+    """
+    codes = np.unique(people, return_inverse=True)[1]
+    sizes = np.bincount(codes)
+    if (sizes == 1).all():
+        return exact_proportion_interval(int(hits.sum()), len(hits))
+    share, many = float(np.mean(hits)), len(sizes)
+    off = np.bincount(codes, weights=hits) - share * sizes
+    error = float(np.sqrt((off**2).sum() * many / max(1, many - 1))) / len(hits)
+    return log_odds_interval(share, error, many - 1) if many >= FEWEST else NONE
+
+
 class Reach(NamedTuple):
     """How far an interval reaches below and above its value: it need not be the same."""
 

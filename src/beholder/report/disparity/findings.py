@@ -168,24 +168,31 @@ def _calibration(part: pl.DataFrame) -> Iterator[Finding]:
         sentence = f"Its scores only rank pictures; {row['note']}."
         yield finding(row, "calibration", "Calibration was not measured", sentence, shown=False)
     for pair in reading.pairs(part):
-        table = reading.rows(part.filter(pl.col("group") == pair), "ece_gap")
-        off = table.filter((pl.col("low") > 0) | (pl.col("high") < 0)).sort(
-            pl.col("value").abs(), descending=True
-        )
+        table = reading.calibration_gaps(part, pair).drop_nulls(["low", "high"])
+        off = table.filter((pl.col("low") > 0) | (pl.col("high") < 0))
         if table.height:
             rows = [*off.to_dicts(), *table.head(1).to_dicts()]
             headline = f"For {off.height} of {table.height} concepts confidence is off by more in pictures of one group"
-            counted = "Counted: intervals of the gap in calibration error without 0; one in twenty would be by chance."
-            sentence = f"{_least_calibrated(rows[0]) if off.height else ''}{counted}"
+            counted = (
+                "Counted: intervals of the gap in miscalibration, which does not follow the groups' sizes, without 0; "
+                "one in twenty would be by chance."
+            )
+            sentence = f"{_least_calibrated(part, rows[0]) if off.height else ''}{counted}"
             more = binom.sf(off.height - 1, table.height, ALPHA) <= ALPHA
             yield finding(rows[0], "calibration", headline, sentence, shown=bool(more))
 
 
-def _least_calibrated(row: Result) -> str:
-    first, second = reading.sides(row["group"])
+def _least_calibrated(part: pl.DataFrame, row: Result) -> str:
+    sides = reading.sides(row["group"])
+    if row["value"] < 0:
+        sides = sides[1], sides[0]
+    worse, better = (reading.one(part, "miscalibration", group=s, concept=row["concept"]) for s in sides)
+    if worse is None or better is None:  # the rest of several groups has no row of its own
+        return f"Widest: “{row['concept']}”, worse in {said.pictures(sides[0])}. "
+    levels = [said.points(said.root(side["value"])) for side in (worse, better)]
     return (
-        f"Widest: “{row['concept']}”, {said.points(abs(row['value']))} points worse in "
-        f"{said.pictures(first if row['value'] > 0 else second)} ({said.interval(row)}). "
+        f"Widest: “{row['concept']}”, off by {levels[0]} points in {said.pictures(sides[0])} and by {levels[1]} in "
+        f"{said.pictures(sides[1])}, chance taken off. "
     )
 
 

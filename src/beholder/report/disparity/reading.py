@@ -77,6 +77,12 @@ def tested(part: pl.DataFrame, pair: str) -> pl.DataFrame:
     return gaps(part, pair).filter(pl.col("p_value").is_not_null())
 
 
+def calibration_gaps(part: pl.DataFrame, pair: str) -> pl.DataFrame:
+    """Gaps in miscalibration, the widest first."""
+    found = rows(part.filter(pl.col("group") == pair), "miscalibration_gap")
+    return found.sort(pl.col("value").abs(), descending=True, maintain_order=True)
+
+
 def ends(table: pl.DataFrame, number: int) -> list[Result]:
     """The widest gaps in either direction, from the most positive to the most negative."""
     above = table.filter(pl.col("value") > 0).sort("value", descending=True).head(number)

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import math
+
 from beholder.report.disparity import reading
 from beholder.report.gras.said import MINUS, p_value, points, points_range, signed
 from beholder.report.numbers import Result, has_interval
 
-__all__ = ["MINUS", "better", "interval", "less", "p_value", "pictures", "points", "points_range", "signed"]
+__all__ = [
+    "MINUS", "better", "interval", "less", "p_value", "pictures", "points", "points_range", "root", "root_range",
+    "signed",
+]  # fmt: skip
 
 
 def pictures(group: str) -> str:
@@ -27,6 +32,20 @@ def better(row: Result) -> str:
 def interval(row: Result) -> str:
     """The bracket after a gap in points."""
     return f"95 % interval {points_range(row)}" if has_interval(row) else "no interval"
+
+
+def root(squared: float) -> float:
+    """The root of a squared error; 0 for one that fell below 0."""
+    return math.sqrt(max(squared, 0.0))
+
+
+def root_range(row: Result) -> str:
+    """The interval of a squared error as roots, in points.
+
+    >>> root_range({"low": -0.01, "high": 0.0025})
+    '0.0–5.0'
+    """
+    return f"{points(root(row['low']))}–{points(root(row['high']))}"
 
 
 def less(pair: str) -> str:

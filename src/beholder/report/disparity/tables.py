@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import polars as pl
 
 from beholder.report.disparity import reading, said
-from beholder.report.numbers import ABSENT, Result, excludes, percent
+from beholder.report.numbers import ABSENT, Result, excludes, has_interval, percent
 from beholder.report.table import INTERVALS, Cell, Table, labels, names, percent_cell
 
 FEW, TOP = 5, 20
@@ -137,28 +137,47 @@ def _gap_cells(row: Result) -> list[Cell]:
 
 
 def calibration_table(part: pl.DataFrame) -> Table:
-    """Calibration error of both, for the concepts whose gap is widest."""
+    """How far confidence is off for both, for the concepts whose gap is widest."""
     body = []
     for model, pair, mine in _places(part):
-        sides = [reading.by_concept(mine, "ece", side) for side in reading.sides(pair)]
-        brier = reading.by_concept(mine, "brier_gap", pair)
-        adaptive = reading.by_concept(mine, "ece_adaptive_gap", pair)
-        found = reading.rows(mine.filter(pl.col("group") == pair), "ece_gap")
-        for row in found.sort(pl.col("value").abs(), descending=True).head(2 * FEW).to_dicts():
-            concept = row["concept"]
-            both = [percent_cell(side.get(concept)) for side in sides]
-            gaps = [_points_cell(each) for each in (row, adaptive.get(concept), brier.get(concept))]
-            body.append([*names(part, model, *_pair_name(part, pair), concept), *both, *gaps])
+        roots, errors = (
+            [reading.by_concept(mine, what, side) for side in reading.sides(pair)]
+            for what in ("miscalibration", "ece")
+        )
+        published = [
+            reading.by_concept(mine, what, pair) for what in ("ece_gap", "ece_adaptive_gap", "brier_gap")
+        ]
+        for row in reading.calibration_gaps(mine, pair).head(2 * FEW).to_dicts():
+            concept, shown = row["concept"], excludes(row, 0.0)
+            cells = [
+                *(_root_cell(side.get(concept), strong=shown) for side in roots),
+                *(percent_cell(side.get(concept)) for side in errors),
+                *(_points_cell(each.get(concept))._replace(strong=False) for each in published),
+            ]
+            body.append([*names(part, model, *_pair_name(part, pair), concept), *cells])
+    first, second = _sides(part)
+    header = [f"Off by, {first}", second, f"ECE, {first}", second, "ECE gap", "Equal counts", "Brier gap"]
     return Table(
         "Calibration: the widest gaps",
-        "Expected calibration error in ten equal bins of confidence, and its gap in points (positive: worse for the "
-        f"first); beside it the gap in bins of equally many images, and of the Brier score. {INTERVALS}",
-        [*labels(part, *_pair_label(part), "Concept"), *_sides(part), "Gap", "Equal counts", "Brier"],
+        "Off by: root of the mean squared distance between confidence and what is there, in points, less what chance "
+        "adds (read this one; bold where the groups' intervals of it set them apart). Beside it expected calibration "
+        "error in ten equal bins, as published, with its gap (positive: worse for the first), in bins of equally many "
+        f"images, and the gap of the Brier score: these follow the groups' sizes and prevalences. {INTERVALS}",
+        [*labels(part, *_pair_label(part), "Concept"), *header],
         body,
         len(labels(part, *_pair_label(part), "Concept")),
         (),
         "calibration",
     )
+
+
+def _root_cell(row: Result | None, *, strong: bool) -> Cell:
+    """A squared error as its root in points; one that chance alone would give is said to be that."""
+    if row is None or row["value"] is None:
+        return Cell(ABSENT)
+    said_root = said.points(said.root(row["value"])) if row["value"] > 0 else "chance"
+    bounds = said.root_range(row) if has_interval(row) else ""
+    return Cell(said_root, bounds, strong=strong)
 
 
 def cause_table(part: pl.DataFrame) -> Table:
