@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
 from collections.abc import Iterator
@@ -30,6 +31,15 @@ def test_a_file_is_run_once_and_found_under_its_name(tmp_path: Path):
     path = written(tmp_path, "my_colours.py", "import pickle\nclass Colour: pass\npickle.dumps(Colour())")
     load_plugins([str(path), str(path)])
     assert sys.modules["my_colours"].Colour.__module__ == "my_colours"
+
+
+def test_a_file_that_was_imported_before_is_not_run_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    path = written(tmp_path, "imported_before.py", "ran = []")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    module = importlib.import_module("imported_before")
+    load_plugins([path.name])
+    assert sys.modules["imported_before"] is module
 
 
 def test_those_of_the_environment_come_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

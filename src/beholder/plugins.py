@@ -42,7 +42,9 @@ def _run(name: str) -> None:
     spec = spec_from_file_location(path.stem, path)
     if spec is None or spec.loader is None or not path.is_file():
         raise UsageError(f"There is no plug-in at {path}.")
-    if path.stem in sys.modules:
+    if loaded := sys.modules.get(path.stem):
+        if getattr(loaded, "__file__", None) == str(path):
+            return  # it was run before, or imported by another
         raise UsageError(f"The plug-in {path} is called as a module that is already loaded: rename the file.")
     module = module_from_spec(spec)
     sys.modules[path.stem] = module

@@ -1,0 +1,99 @@
+"""The examples of the docs run as they stand: Python, files that are shown, and commands that need nothing else.
+
+A block is run unless `<!-- not run: REASON -->` stands before it. A block under a line that ends in a file's name and
+a colon is that file. Blocks of a page share a folder and, if Python, their names, as they do for a reader.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from typer.testing import CliRunner
+
+from beholder.benchmarks import BENCHMARKS
+from beholder.cli import app
+from beholder.datasets import DATASETS
+from beholder.models import load
+
+pytestmark = pytest.mark.slow
+ROOT = Path(__file__).parents[1]
+BLOCK = re.compile(
+    r"(?:<!-- not run: (?P<reason>.+?) -->\n)?(?:[^\n]*`(?P<file>[\w./-]+)`:\n\n)?"
+    r"```(?P<kind>python|bash|csv|json)\n(?P<text>.*?)```",
+    re.DOTALL,
+)
+NEEDS_MORE = re.compile(
+    r"\b(DIR|MODEL|RUN|PICTURE|CLIP|BRIDGE)\b|/data/|openai[:/]|onnx:|--data data|bridge-vlm|\.parquet|[\"']|"
+    r"\b(google|llava-hf|Qwen|Salesforce|identity\.csv|traits\.csv|albef|my-vlm)\b|calibrate|bench\b|cuda|"
+    r"audit glasshouse/contrastive --benchmark perception"
+)
+"""A command with one of these asks for a model, for photographs, for scores or for minutes."""
+
+
+class Block(NamedTuple):
+    kind: str
+    text: str
+    file: str | None
+
+
+def blocks(page: Path) -> list[Block]:
+    found = BLOCK.finditer(page.read_text(encoding="utf-8"))
+    return [Block(each["kind"], each["text"], each["file"]) for each in found if not each["reason"]]
+
+
+def commands(block: Block) -> Iterator[list[str]]:
+    for line in block.text.replace("\\\n", " ").splitlines():
+        command = line.partition(" #")[0].strip()
+        if block.kind == "bash" and command.startswith("beholder ") and not NEEDS_MORE.search(command):
+            yield shlex.split(command)[1:]
+
+
+def runs(page: Path) -> bool:
+    return any(block.kind == "python" or list(commands(block)) for block in blocks(page))
+
+
+PAGES = [page for page in sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")]) if runs(page)]
+
+
+@pytest.fixture
+def a_folder_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """What examples add to Beholder is gone after them."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setenv("BEHOLDER_STORE", str(tmp_path / "store"))
+    monkeypatch.setattr(load, "SCHEMES", dict(load.SCHEMES))
+    for catalog in (DATASETS, BENCHMARKS):
+        monkeypatch.setattr(catalog, "_things", dict(catalog._things))
+        monkeypatch.setattr(catalog, "_added", set(catalog._added))
+    before = set(sys.modules)
+    yield tmp_path
+    for name in set(sys.modules) - before:
+        if str(getattr(sys.modules[name], "__file__", "")).startswith(str(tmp_path)):
+            del sys.modules[name]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_the_examples_of_a_page_run(page: Path, a_folder_of_ones_own: Path):
+    names: dict[str, Any] = {"__name__": "example"}
+    for number, block in enumerate(blocks(page), start=1):
+        if block.file:
+            path = a_folder_of_ones_own / block.file
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(block.text, encoding="utf-8")
+        elif block.kind == "python":
+            exec(compile(block.text, f"{page.name}, block {number}", "exec"), names)
+        for words in commands(block):
+            done = CliRunner().invoke(app, words)
+            assert done.exit_code == 0, (words, done.output, done.exception)
+
+
+def test_most_pages_have_something_to_run():
+    assert {"add-a-model.md", "add-a-dataset.md", "add-a-metric.md", "add-a-prompt-set.md", "gras.md"} <= {
+        page.name for page in PAGES
+    }
