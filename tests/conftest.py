@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fcntl
-import importlib.util
 import json
 import os
 import shutil
@@ -26,6 +25,8 @@ from beholder.prompts.disparity import disparity_prompts
 from beholder.scores.score_matrix import ScoreMatrix
 
 ROOT = Path(__file__).parents[1]
+# Models this small lose time to threads that wait for each other, beside other workers most of all.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 
 @pytest.fixture(autouse=True)
@@ -127,18 +128,6 @@ def people(tmp_path: Path) -> Callable[..., Path]:
         return folder
 
     return make
-
-
-@pytest.fixture(scope="session")
-def imitate_causalface() -> Callable[..., Path]:
-    """Draws a small folder in CausalFace's layout."""
-    path = ROOT / "tests" / "datasets" / "causalface_imitation.py"
-    spec = importlib.util.spec_from_file_location("causalface_imitation", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module.imitate
 
 
 @pytest.fixture(scope="session")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -21,14 +20,6 @@ from beholder.cli import app  # noqa: E402
 
 SHAPE = Shape(before=3, trunk=4, branch=3, leaf=5, branches=2, leaves=6)
 EFFORT = Effort(pictures=2, loop=4, batch=6, repeats=1)
-
-
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 def tiny(name: str) -> Any:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
+from causalface_imitation import imitate
 from scipy import stats
 
 from beholder.audit import AuditOptions, audit_models, measure, measure_scores
@@ -299,10 +299,10 @@ def test_pairs_differ_in_one_attribute_alone_and_far_enough():
         assert (images[attribute].to_numpy()[first] != images[attribute].to_numpy()[second]).all()
 
 
-def test_blocks_of_causalface_are_never_mixed(tmp_path: Path, imitate_causalface: Callable[..., Path]):
+def test_blocks_of_causalface_are_never_mixed(tmp_path: Path):
     from beholder.datasets.causalface import load
 
-    images = load(imitate_causalface(tmp_path, seeds=2)).table
+    images = load(imitate(tmp_path, seeds=2)).table
     sets = matched_sets(images, "race")
     for code in np.unique(sets.codes)[:20]:
         members = images.filter(pl.Series(sets.codes == code))
@@ -412,10 +412,8 @@ def test_own_dimensions_take_the_place_of_the_studys():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("model", ["null", "glasshouse/contrastive"])
-def test_the_whole_audit_runs_on_a_causalface_of_few_seeds(
-    model: str, tmp_path: Path, imitate_causalface: Callable[..., Path]
-):
-    imitate_causalface(tmp_path / "causalface", seeds=1)
+def test_the_whole_audit_runs_on_a_causalface_of_few_seeds(model: str, tmp_path: Path):
+    imitate(tmp_path / "causalface", seeds=1)
     options = AuditOptions(out=tmp_path / "out", store=tmp_path / "store", data=tmp_path, measure=OPTIONS)
     run = audit_models([model], ["perception"], options)
     assert set(run.results["dataset"]) == {"causalface"}

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
+from causalface_imitation import imitate
 from PIL import Image
 
 from beholder.datasets.causalface import crop_box, load
@@ -17,8 +17,8 @@ from beholder.errors import MissingData
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory, imitate_causalface: Callable[..., Path]) -> Path:
-    return imitate_causalface(tmp_path_factory.mktemp("causalface"), seeds=1)
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return imitate(tmp_path_factory.mktemp("causalface"), seeds=1)
 
 
 def test_every_file_of_the_design_is_a_row(folder: Path):
@@ -51,14 +51,14 @@ def test_smiling_variants_are_as_bright_as_the_same_person_at_zero(folder: Path)
         assert brightness[level] == pytest.approx(brightness[0.0], rel=0.01)
 
 
-def test_the_authors_own_correction_is_preferred(tmp_path: Path, imitate_causalface: Callable[..., Path]):
-    dataset = load(imitate_causalface(tmp_path, seeds=1, corrected=True))
+def test_the_authors_own_correction_is_preferred(tmp_path: Path):
+    dataset = load(imitate(tmp_path, seeds=1, corrected=True))
     assert dataset.notes == ()
     assert dataset.table.filter(pl.col("varied") == "smiling")["image_id"].str.contains("_corrected").all()
 
 
-def test_missing_files_are_reported_seed_by_seed(tmp_path: Path, imitate_causalface: Callable[..., Path]):
-    imitate_causalface(tmp_path, seeds=1)
+def test_missing_files_are_reported_seed_by_seed(tmp_path: Path):
+    imitate(tmp_path, seeds=1)
     seed = tmp_path / "final_picked_age" / "seed_1"
     for name in ("white_male_age_0.8_o2.png", "asian_female_age_4.4_o2.png"):
         (seed / name).unlink()
@@ -69,10 +69,8 @@ def test_missing_files_are_reported_seed_by_seed(tmp_path: Path, imitate_causalf
     assert any("9 smiling variants keep their brightness" in note for note in notes)
 
 
-def test_a_level_that_no_seed_has_is_said_once_and_missing_from_none(
-    tmp_path: Path, imitate_causalface: Callable[..., Path]
-):
-    imitate_causalface(tmp_path, seeds=2)
+def test_a_level_that_no_seed_has_is_said_once_and_missing_from_none(tmp_path: Path):
+    imitate(tmp_path, seeds=2)
     for path in tmp_path.glob("final_picked_lighting/*/*_l_5.png"):
         path.unlink()
     assert "lighting: no seed has a file for 5" in load(tmp_path).notes

@@ -25,15 +25,6 @@ TOLERANCE = 0.04
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
-@pytest.fixture(scope="module", autouse=True)
-def one_thread():
-    """The model is so small that a second thread only waits; on a busy machine it waits for very long."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-
-
 @pytest.fixture(scope="module")
 def model():
     with warnings.catch_warnings():

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import pickle
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,34 +17,15 @@ from beholder.models.load import LoadOptions, load_model
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
+from conformance import matching  # noqa: E402
+
 PROMPTS = ["a photo of a doctor", "A photo of the smiling woman, and the man.", "dog"]
 
 
-@pytest.fixture(autouse=True, scope="module")
-def one_thread() -> Iterator[None]:
-    """Models this small only wait for one another's threads."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-
-
-@pytest.fixture(scope="session")
-def tiny() -> Any:
-    path = Path(__file__).parent / "conformance" / "matching.py"
-    spec = importlib.util.spec_from_file_location("conformance_matching", path)
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 @pytest.fixture
-def folder(tiny: Any, tmp_path: Path) -> Path:
+def folder(tmp_path: Path) -> Path:
     """A tiny ALBEF that a test may change."""
-    made: Path = tiny.make_albef(tmp_path / "albef")
-    return made
+    return matching.make_albef(tmp_path / "albef")
 
 
 def scores(folder: Path, pictures: list[Image.Image], **options: Any) -> Any:

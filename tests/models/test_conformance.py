@@ -103,19 +103,11 @@ Cases = Callable[[str], list[Case]]
 def cases_of(tmp_path_factory: pytest.TempPathFactory) -> Cases:
     """The cases of an adapter, each built and loaded once."""
     made: dict[str, list[Case]] = {}
-    torch.set_num_threads(1)  # tiny models; beside other workers, threads only fight
 
     def cases(adapter: str) -> list[Case]:
         if adapter not in made:
             folder = tmp_path_factory.mktemp(adapter)
-            specification = importlib.util.spec_from_file_location(
-                f"conformance_{adapter}", FOLDER / f"{adapter}.py"
-            )
-            assert specification
-            assert specification.loader
-            module = importlib.util.module_from_spec(specification)
-            sys.modules[specification.name] = module
-            specification.loader.exec_module(module)
+            module = importlib.import_module(f"conformance.{adapter}")
             made[adapter] = [Case(name, folder, stated) for name, stated in module.cases(folder).items()]
         assert made[adapter], "an adapter without a case promises nothing"
         return made[adapter]

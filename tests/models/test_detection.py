@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -21,36 +20,23 @@ from beholder.models.scorer import Embedder
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
+from conformance import detection  # noqa: E402
+
 FAMILIES = ["owlvit", "owlv2", "grounding-dino", "mm-grounding-dino", "omdet-turbo"]
 FUSED = ["grounding-dino", "mm-grounding-dino", "omdet-turbo"]
 CONCEPTS = ["nurse", "tall man", "Dog"]
 Tiny = Callable[[str], tuple[Path, dict[str, Any]]]
 
 
-@pytest.fixture(scope="module", autouse=True)
-def one_thread() -> Iterator[None]:
-    """Models this small lose time to threads that wait for each other."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-
-
 @pytest.fixture(scope="module")
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> Tiny:
     """`tiny("owlv2")` is the folder of a tiny random OWLv2 and its conformance case; each is made once."""
-    path = Path(__file__).parent / "conformance" / "detection.py"
-    spec = importlib.util.spec_from_file_location("conformance_of_detection", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
     made: dict[str, tuple[Path, dict[str, Any]]] = {}
 
     def make(family: str) -> tuple[Path, dict[str, Any]]:
         if family not in made:
             folder = tmp_path_factory.mktemp("detectors") / family
-            made[family] = folder, module.case(folder, family)
+            made[family] = folder, detection.case(folder, family)
         return made[family]
 
     return make

@@ -7,8 +7,7 @@ import importlib.util
 import json
 import logging
 import shutil
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -24,6 +23,8 @@ from beholder.models.scorer import Answerer, Instruction
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
+
+from conformance import generative  # noqa: E402
 
 FAMILIES = [
     "llava", "llava_next", "llava_onevision", "qwen2_vl", "qwen2_5_vl", "qwen3_vl", "gemma3", "paligemma",
@@ -45,43 +46,9 @@ QUESTIONS = [
 Folders = Callable[[str], Path]
 
 
-@pytest.fixture(scope="module")
-def tiny() -> Any:
-    """The tiny models of the conformance suite."""
-    path = Path(__file__).parent / "conformance" / "generative.py"
-    spec = importlib.util.spec_from_file_location("tiny_generative", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-@pytest.fixture(scope="module")
-def folders(tiny: Any, tmp_path_factory: pytest.TempPathFactory) -> Folders:
-    made: dict[str, Path] = {}
-
-    def folder(family: str) -> Path:
-        if family not in made:
-            made[family] = tiny.save(tmp_path_factory.mktemp("generative") / family, family)
-        return made[family]
-
-    return folder
-
-
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    """Tiny models are slower on many threads."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
 @pytest.fixture
-def llava(folders: Folders) -> Any:
-    return load_model(str(folders("llava")))
+def llava(tiny_generative: Folders) -> Any:
+    return load_model(str(tiny_generative("llava")))
 
 
 def score(scorer: Any, pictures: list[Image.Image], questions: list[str]) -> Any:
@@ -90,12 +57,12 @@ def score(scorer: Any, pictures: list[Image.Image], questions: list[str]) -> Any
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_scores_equal_a_plain_forward_pass(
-    family: str, tiny: Any, folders: Folders, pictures: list[Image.Image]
+    family: str, tiny_generative: Folders, pictures: list[Image.Image]
 ) -> None:
     pictures = pictures[:2] if family.startswith("qwen") else [*pictures[:2], *pictures[4:]]
-    plain = tiny.plain(folders(family), family)
+    plain = generative.plain(tiny_generative(family), family)
     expected = np.array([[plain(picture, question) for question in QUESTIONS] for picture in pictures])
-    cells = score(load_model(str(folders(family))), pictures, QUESTIONS)
+    cells = score(load_model(str(tiny_generative(family))), pictures, QUESTIONS)
     assert cells.dtype == np.float32
     assert np.ptp(expected[:, :, 0]) > 0.2, "the tiny model tells nothing apart; the test would prove nothing"
     np.testing.assert_allclose(cells, expected, atol=1e-5)
@@ -104,24 +71,24 @@ def test_scores_equal_a_plain_forward_pass(
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_neither_padding_nor_order_nor_company_moves_a_score(
-    family: str, folders: Folders, pictures: list[Image.Image]
+    family: str, tiny_generative: Folders, pictures: list[Image.Image]
 ) -> None:
     pictures = pictures[:3]
-    together = load_model(str(folders(family)), LoadOptions(batch_size=16))
+    together = load_model(str(tiny_generative(family)), LoadOptions(batch_size=16))
     assert together.spec.settings["padding"] == "left"
     cells = score(together, pictures, QUESTIONS)
-    alone = score(load_model(str(folders(family)), LoadOptions(batch_size=1)), pictures, QUESTIONS)
+    alone = score(load_model(str(tiny_generative(family)), LoadOptions(batch_size=1)), pictures, QUESTIONS)
     backwards = score(together, pictures[::-1], QUESTIONS[::-1])[::-1, ::-1]
     np.testing.assert_allclose(cells, alone, atol=1e-4)
     np.testing.assert_allclose(cells, backwards, atol=1e-4)
 
 
 def test_a_family_that_was_not_tried_is_never_padded(
-    folders: Folders, pictures: list[Image.Image], monkeypatch: pytest.MonkeyPatch
+    tiny_generative: Folders, pictures: list[Image.Image], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    padded = score(load_model(str(folders("llava"))), pictures[:1], QUESTIONS)
+    padded = score(load_model(str(tiny_generative("llava"))), pictures[:1], QUESTIONS)
     monkeypatch.setattr("beholder.models.generative_asking.PADDED", set())
-    scorer: Any = load_model(str(folders("llava")), LoadOptions(shared_prefix=False))
+    scorer: Any = load_model(str(tiny_generative("llava")), LoadOptions(shared_prefix=False))
     lengths: list[set[int]] = []
     inner = scorer._asked.logits
 
@@ -158,36 +125,36 @@ def test_it_answers_as_instructed_and_the_spec_says_so(llava: Any, pictures: lis
     json.dumps(told.spec.as_dict())
 
 
-def test_models_without_a_chat_template_are_asked_in_their_own_form(folders: Folders) -> None:
-    settings = load_model(str(folders("blip-2"))).spec.settings
+def test_models_without_a_chat_template_are_asked_in_their_own_form(tiny_generative: Folders) -> None:
+    settings = load_model(str(tiny_generative("blip-2"))).spec.settings
     assert (settings["prompt_form"], settings["example"]) == ("form of blip-2", "Question: … Answer:")
-    settings = load_model(str(folders("paligemma"))).spec.settings
+    settings = load_model(str(tiny_generative("paligemma"))).spec.settings
     assert (settings["prompt_form"], settings["example"]) == ("form of paligemma", "<image>…")
 
 
 def test_a_template_that_only_knows_texts_gets_the_picture_in_the_text(
-    folders: Folders, tmp_path: Path, pictures: list[Image.Image]
+    tiny_generative: Folders, tmp_path: Path, pictures: list[Image.Image]
 ) -> None:
-    folder = Path(shutil.copytree(folders("llava"), tmp_path / "older"))
+    folder = Path(shutil.copytree(tiny_generative("llava"), tmp_path / "older"))
     (folder / "chat_template.jinja").write_text(
         "{% for m in messages %}<|im_start|>{{ m['role'] + '\n' + m['content'] }}<|im_end|>\n{% endfor %}"
         "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
     )
-    older, newer = load_model(str(folder)), load_model(str(folders("llava")))
+    older, newer = load_model(str(folder)), load_model(str(tiny_generative("llava")))
     np.testing.assert_array_equal(
         score(older, pictures[:1], QUESTIONS), score(newer, pictures[:1], QUESTIONS)
     )
 
 
-def test_a_model_that_cannot_be_asked_is_refused(folders: Folders, tmp_path: Path) -> None:
-    folder = Path(shutil.copytree(folders("smolvlm"), tmp_path / "mute"))
+def test_a_model_that_cannot_be_asked_is_refused(tiny_generative: Folders, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(tiny_generative("smolvlm"), tmp_path / "mute"))
     (folder / "chat_template.jinja").unlink()
     with pytest.raises(ModelError, match="'smolvlm' without a chat template"):
         load_model(str(folder))
 
 
-def test_the_date_in_a_template_is_always_the_same_day(folders: Folders, tmp_path: Path) -> None:
-    folder = Path(shutil.copytree(folders("llava"), tmp_path / "dated"))
+def test_the_date_in_a_template_is_always_the_same_day(tiny_generative: Folders, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(tiny_generative("llava"), tmp_path / "dated"))
     template = folder / "chat_template.jinja"
     day = "{{ date_string if date_string is defined else strftime_now('%d %b %Y') }}"
     template.write_text(day + template.read_text())
@@ -244,9 +211,9 @@ def test_a_model_that_answers_is_not_complained_of() -> None:
 
 
 def test_memory_that_runs_out_halves_the_questions_before_anyone_is_told(
-    folders: Folders, pictures: list[Image.Image], monkeypatch: pytest.MonkeyPatch
+    tiny_generative: Folders, pictures: list[Image.Image], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    llava: Any = load_model(str(folders("llava")), LoadOptions(shared_prefix=False))
+    llava: Any = load_model(str(tiny_generative("llava")), LoadOptions(shared_prefix=False))
     expected = score(llava, pictures[:1], QUESTIONS)
     inner, sizes = llava._asked.model.generate, []
 
@@ -296,9 +263,12 @@ def test_pictures_are_processed_once_however_many_questions(
     assert llava.score_prepared(prepared, QUESTIONS).shape == (2, 4, 5)
 
 
-def test_half_precision_is_close_and_is_another_model(folders: Folders, pictures: list[Image.Image]) -> None:
+def test_half_precision_is_close_and_is_another_model(
+    tiny_generative: Folders, pictures: list[Image.Image]
+) -> None:
     full, half = (
-        load_model(str(folders("llava")), LoadOptions(precision=precision)) for precision in ("auto", "bf16")
+        load_model(str(tiny_generative("llava")), LoadOptions(precision=precision))
+        for precision in ("auto", "bf16")
     )
     difference = score(full, pictures[:2], QUESTIONS) - score(half, pictures[:2], QUESTIONS)
     assert 0 < np.abs(difference).max() < 0.3
@@ -325,7 +295,7 @@ def test_large_models_are_bfloat16_on_a_gpu_unless_told_otherwise(monkeypatch: p
     ],
 )
 def test_what_is_not_installed_is_told(
-    options: LoadOptions, library: str, folders: Folders, monkeypatch: pytest.MonkeyPatch
+    options: LoadOptions, library: str, tiny_generative: Folders, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = importlib.util.find_spec
     there = {"accelerate", "bitsandbytes"} - {library}
@@ -334,7 +304,7 @@ def test_what_is_not_installed_is_told(
         lambda name: None if name == library else object() if name in there else found(name),
     )
     with pytest.raises(MissingExtra, match=rf"{library}.*\n.*beholder\[large\]"):
-        load_model(str(folders("llava")), options)
+        load_model(str(tiny_generative("llava")), options)
 
 
 def test_only_models_that_answer_in_words_are_quantised(tiny_model: Folders) -> None:

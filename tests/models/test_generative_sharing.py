@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.util
 import logging
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -49,32 +47,12 @@ def ragged(count: int = 24, seed: int = 5) -> list[str]:
     return ["dog", *free, free[0], f"{free[0]} dog", f"{free[0]} dog smiling", free[3], "dog"]
 
 
-@pytest.fixture(scope="module")
-def load(tmp_path_factory: pytest.TempPathFactory) -> Load:
-    path = Path(__file__).parent / "conformance" / "generative.py"
-    spec = importlib.util.spec_from_file_location("tiny_generative_shared", path)
-    assert spec is not None
-    assert spec.loader is not None
-    tiny = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = tiny
-    spec.loader.exec_module(tiny)
-    made: dict[str, Path] = {}
-
+@pytest.fixture
+def load(tiny_generative: Callable[[str], Path]) -> Load:
     def loaded(family: str, **options: Any) -> Any:
-        if family not in made:
-            made[family] = tiny.save(tmp_path_factory.mktemp("shared") / family, family)
-        return load_model(str(made[family]), LoadOptions(**options)).instructed(ASK)  # type: ignore[attr-defined]
+        return load_model(str(tiny_generative(family)), LoadOptions(**options)).instructed(ASK)  # type: ignore[attr-defined]
 
     return loaded
-
-
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    """Tiny models are slower on many threads."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 def score(scorer: Any, pictures: list[Image.Image], questions: list[str]) -> Any:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,35 +20,17 @@ from beholder.scores.score_matrix import LOGIT_CHANNELS
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
+from conformance import matching  # noqa: E402
+
 NAMES = ["blip", "blip-2", "albef"]
 WORDS = ["photo", "of", "the", "smiling", "doctor", "and", "nurse", ",", "woman", "dog", "tree"]
 PROMPTS = ["a photo of a doctor", "nurse.", "A photo of the smiling woman, and the man", "dog", "the tree"]
 
 
-@pytest.fixture(autouse=True, scope="module")
-def one_thread() -> Iterator[None]:
-    """Models this small only wait for one another's threads."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-
-
-def tiny() -> Any:
-    """The module that makes the tiny models for the conformance suite."""
-    path = Path(__file__).parent / "conformance" / "matching.py"
-    spec = importlib.util.spec_from_file_location("conformance_matching", path)
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 @pytest.fixture(scope="session")
 def cases(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     folder = tmp_path_factory.mktemp("matching")
-    made: dict[str, Any] = tiny().cases(folder)
+    made: dict[str, Any] = matching.cases(folder)
     return {name: case | {"folder": folder / name} for name, case in made.items()}
 
 

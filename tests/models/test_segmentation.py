@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,28 +15,15 @@ from beholder.models.load import LoadOptions, load_model
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
+from conformance import segmentation  # noqa: E402
+
 CONCEPTS = ["nurse", "a photo of a tall man", "Dog"]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread() -> Iterator[None]:
-    """Models this small lose time to threads that wait for each other."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 @pytest.fixture(scope="module")
 def folder_and_case(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
-    path = Path(__file__).parent / "conformance" / "segmentation.py"
-    spec = importlib.util.spec_from_file_location("conformance_of_segmentation", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
     folder = tmp_path_factory.mktemp("segmenters")
-    return folder / "clipseg", module.cases(folder)["clipseg"]
+    return folder / "clipseg", segmentation.cases(folder)["clipseg"]
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import importlib.util
 import io
 import json
 import logging
@@ -16,7 +15,6 @@ import time
 import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -35,31 +33,22 @@ from beholder.models.served_answers import FLOOR, leaves_open, outcome, read_dra
 from beholder.models.served_limits import Limits, Pace, asked_to_wait
 
 pytest.importorskip("transformers")
+
+import served_app as app
+
 CANARY = "sk-canary-0123456789abcdef"
 ASKED = Instruction("{}", yes="Yes", no="No")
 PROMPTS = ["is the doctor ?", "a doctor"]
 SERVED = "BEHOLDER_SERVED_"
 
 
-@pytest.fixture(scope="module")
-def app() -> ModuleType:
-    """The test server's module, found by its path."""
-    spec = importlib.util.spec_from_file_location("served_app", Path(__file__).with_name("served_app.py"))
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["served_app"] = module
-    spec.loader.exec_module(module)
-    return module
-
-
 @pytest.fixture
-def mood(app: ModuleType) -> Any:
+def mood() -> Any:
     return app.Mood()
 
 
 @pytest.fixture
-def url(app: ModuleType, mood: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+def url(mood: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """A running server; pauses between attempts are short."""
     monkeypatch.setattr(Limits, "wait_before", lambda self, attempt: 0.01)
     for name in [name for name in os.environ if name.startswith(SERVED) or name.endswith("_API_KEY")]:
@@ -69,7 +58,7 @@ def url(app: ModuleType, mood: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator
 
 
 @pytest.fixture
-def load(app: ModuleType, url: str) -> Callable[..., Any]:
+def load(url: str) -> Callable[..., Any]:
     return lambda query="", **options: load_model(f"openai:{app.MODEL}@{url}{query}", LoadOptions(**options))
 
 
@@ -86,7 +75,7 @@ def score(pictures: list[Image.Image]) -> Callable[..., dict[str, Any]]:
 
 
 @pytest.fixture
-def truth(app: ModuleType, pictures: list[Image.Image]) -> Callable[[str], Any]:
+def truth(pictures: list[Image.Image]) -> Callable[[str], Any]:
     """Probability of a word by a plain forward pass, for three pictures and both prompts."""
 
     def of(word: str) -> Any:
@@ -335,7 +324,7 @@ def test_errors_that_asking_again_does_not_mend_are_told_once(load: Any, score: 
     assert len(mood.bodies) - start <= 2
 
 
-def test_a_wrong_model_name_is_told_with_the_right_ones(app: ModuleType, url: str):
+def test_a_wrong_model_name_is_told_with_the_right_ones(url: str):
     with pytest.raises(ModelError, match=r"there is no nonesuch[\s\S]*The server has: tiny-llava"):
         load_model(f"openai:nonesuch@{url}")
 
@@ -534,7 +523,7 @@ def test_a_general_key_never_travels_in_clear_text():
     assert key_for(urlsplit("http://gpu-box:8000/v1"), {**both, "BEHOLDER_API_KEY": "its"}) == Key("its")
 
 
-def test_redirects_are_refused(app: ModuleType, load: Any, score: Any, mood: Any):
+def test_redirects_are_refused(load: Any, score: Any, mood: Any):
     elsewhere = app.Mood()
     with app.serving(elsewhere) as other:
         scorer = load()
@@ -574,7 +563,7 @@ def test_an_address_is_taken_apart():
 
 
 @pytest.fixture
-def audit(app: ModuleType, url: str, people: Callable[..., Path], tmp_path: Path) -> Callable[..., Any]:
+def audit(url: str, people: Callable[..., Path], tmp_path: Path) -> Callable[..., Any]:
     """`beholder audit` of the served model on six small pictures, in a process of its own."""
     prompts = tmp_path / "prompts.csv"
     prompts.write_text("text\nis the doctor ?\na doctor\n")

@@ -1,8 +1,7 @@
-"""Tiny random two-tower models of transformers, as `tests/models/conftest.py` builds them, scored the slow way."""
+"""Tiny random two-tower models of transformers, scored the slow way."""
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import torch
 import transformers
 from PIL import Image
+from tiny_two_towers import BUILDERS
 
 from beholder.models.load import load_model
 
@@ -22,18 +22,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
 
 def cases(folder: Path) -> dict[str, dict[str, Any]]:
     """One of each family."""
-    builders = builders_of(Path(__file__).parents[1] / "conftest.py")
-    return {family: case(folder / family, family, build) for family, build in builders.items()}
-
-
-def builders_of(conftest: Path) -> dict[str, Callable[[Path], None]]:
-    """The functions that make a family's folder."""
-    specification = importlib.util.spec_from_file_location("tiny_two_towers", conftest)
-    assert specification
-    assert specification.loader
-    module = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(module)
-    return dict(module.BUILDERS)
+    return {family: case(folder / family, family, build) for family, build in BUILDERS.items()}
 
 
 def case(folder: Path, family: str, build: Callable[[Path], None]) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from PIL import Image
+from tiny_two_towers import spread
 
 SIDE = 32
 TEXT = {"context_length": 24, "vocab_size": 49408, "width": 32, "heads": 4, "layers": 2}
@@ -58,21 +59,12 @@ def register(folder: Path) -> None:
 
 
 def save_weights(folder: Path, architecture: str) -> Path:
-    """A safetensors file of random weights, spread enough that scores differ."""
+    """A safetensors file of random weights."""
     import open_clip
-    import torch
     from safetensors.torch import save_file
 
     model = open_clip.create_model(architecture)
-    generator = torch.Generator().manual_seed(3)
-    with torch.no_grad():
-        for name, weights in model.named_parameters():
-            if weights.ndim > 1:
-                weights.copy_(torch.randn(weights.shape, generator=generator) * 0.15)
-            elif "logit_bias" in name:
-                weights.fill_(-3.0)
-            elif "logit_scale" in name:
-                weights.fill_(2.5)
+    spread(model)
     path = folder / f"{architecture}.safetensors"
     save_file({key: value.contiguous() for key, value in model.state_dict().items()}, path)
     return path

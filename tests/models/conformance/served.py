@@ -3,34 +3,20 @@
 from __future__ import annotations
 
 import atexit
-import importlib.util
-import sys
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
+import served_app as app
 import torch
 
 from beholder.models.load import LoadOptions, load_model
 from beholder.models.scorer import Scorer
 
 
-def server_module() -> ModuleType:
-    """`served_app.py`, found by its path."""
-    if "served_app" not in sys.modules:
-        path = Path(__file__).parents[1] / "served_app.py"
-        spec = importlib.util.spec_from_file_location("served_app", path)
-        assert spec
-        assert spec.loader
-        sys.modules["served_app"] = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(sys.modules["served_app"])
-    return sys.modules["served_app"]
-
-
-def loader(app: ModuleType) -> Callable[[LoadOptions], Scorer]:
+def loader() -> Callable[[LoadOptions], Scorer]:
     """Starts the server when it is first asked for; it ends with the process."""
     running: dict[str, str] = {}
 
@@ -44,7 +30,7 @@ def loader(app: ModuleType) -> Callable[[LoadOptions], Scorer]:
     return load
 
 
-def plain(app: ModuleType) -> Callable[[Any, str], list[float]]:
+def plain() -> Callable[[Any, str], list[float]]:
     """One forward pass; the words are `Yes` and `No` in every spelling, and the whole vocabulary is seen."""
     model, processor = app.tiny_llava()
 
@@ -69,7 +55,4 @@ def plain(app: ModuleType) -> Callable[[Any, str], list[float]]:
 
 def cases(folder: Path) -> dict[str, dict[str, Any]]:
     """One server, one model."""
-    app = server_module()
-    return {
-        "served/llava": {"load": loader(app), "plain": plain(app), "tolerance": 1e-4, "bf16_tolerance": None}
-    }
+    return {"served/llava": {"load": loader(), "plain": plain(), "tolerance": 1e-4, "bf16_tolerance": None}}

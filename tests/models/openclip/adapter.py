@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ import numpy as np
 import open_clip
 import pytest
 import torch
+from conformance import openclip as tiny
 from PIL import Image
 from safetensors.torch import load_file, save_file
 
@@ -20,7 +20,6 @@ from beholder.models.checkpoint_files import Origin
 from beholder.models.hub import Snapshot
 from beholder.models.load import LoadOptions, load_model
 
-TINY = Path(__file__).parents[1] / "conformance" / "openclip.py"
 ARCHITECTURES = ["tiny-ViT", "tiny-ViT-quickgelu", "tiny-RN", "tiny-CoCa", "tiny-bias"]
 Weights = Callable[[str], Path]
 
@@ -28,11 +27,6 @@ Weights = Callable[[str], Path]
 @pytest.fixture(scope="session")
 def weights(tmp_path_factory: pytest.TempPathFactory) -> Weights:
     """`weights("tiny-RN")` is the file of a tiny random model, its architecture on open_clip's list."""
-    specification = importlib.util.spec_from_file_location("tiny_openclip", TINY)
-    assert specification
-    assert specification.loader
-    tiny = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(tiny)
     folder, made = tmp_path_factory.mktemp("openclip"), {}
     tiny.register(folder)
 
