@@ -10,13 +10,14 @@ from typing import NamedTuple
 
 import polars as pl
 
+from beholder.errors import DataError, MissingData
 from beholder.scores.store import write_whole
 
 SCHEMA: dict[str, pl.DataType] = {
     "benchmark": pl.String(), "model": pl.String(), "dataset": pl.String(), "metric": pl.String(),
     "subset": pl.String(), "group": pl.String(), "concept": pl.String(), "template": pl.String(),
     "value": pl.Float64(), "low": pl.Float64(), "high": pl.Float64(), "p_value": pl.Float64(), "n": pl.Int64(),
-    "unit": pl.String(), "note": pl.String(),
+    "unit": pl.String(), "note": pl.String(), "chance": pl.Float64(),
 }  # fmt: skip
 
 
@@ -35,6 +36,8 @@ class Row(NamedTuple):
     high: float | None = None
     p_value: float | None = None
     note: str | None = None
+    chance: float | None = None
+    """What a model that knows nothing would get, where that is known."""
 
 
 def results_table(rows: Iterable[Row], *, benchmark: str, model: str, dataset: str) -> pl.DataFrame:
@@ -57,5 +60,15 @@ def write_results(results: pl.DataFrame, folder: Path) -> None:
 
 
 def read_results(folder: Path) -> pl.DataFrame:
-    """The table of a run folder."""
-    return pl.read_parquet(folder / "results.parquet")
+    """The table of a run folder; a column that came later is null in an older run."""
+    path = folder / "results.parquet"
+    if not path.is_file():
+        raise MissingData(f"{folder} has no results: {path.name} is not there. Make the run again.")
+    try:
+        table = pl.read_parquet(path)
+    except Exception as error:
+        raise DataError(
+            f"{path} cannot be read ({error}).\nMake the run again: what was scored is kept."
+        ) from error
+    later = [pl.lit(None, kind).alias(name) for name, kind in SCHEMA.items() if name not in table.columns]
+    return table.with_columns(later).select(list(SCHEMA))

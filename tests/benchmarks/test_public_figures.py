@@ -129,7 +129,8 @@ def test_identity_among_some_of_the_people_is_measured_and_said():
     cells[3], cells[:, 3] = np.nan, np.nan
     row = measure("x/identity", NAMES, cells)["identity_given_image", "x", None, None]
     assert row.n == 3
-    assert "chance is 1/3; among 3 of 4 images and 3 of 4 names" in row.note
+    assert row.note == "fewer than 5 people: no interval; among 3 of 4 images and 3 of 4 names"
+    assert row.chance == pytest.approx(1 / 3)
 
 
 def test_compat_measures_the_names_that_were_scored():
@@ -226,3 +227,15 @@ def test_a_pool_too_small_for_a_test_is_not_counted_in_the_family():
     _, bias, *_ = public_figure_measures("t", {pool: (pool,) for pool in "xyz"})
     notes = [row.note for row in bias(matrices, MeasureOptions(draws=200)) if row.metric == "t.bias_ratio"]
     assert ["Holm over 2 pools" in note for note in notes] == [True, True, False]
+
+
+def test_chance_stands_beside_what_it_is_the_chance_of():
+    """Of two offered things one is right; a mean reciprocal rank by chance is that of all orders."""
+    rows = {**measure("x/association", WORDS, CELLS), **measure("x/identity", NAMES, FACES)}
+    assert rows["association", "x", None, "occupation"].chance == 0.5
+    assert rows["association_top1", "x", None, "specialty"].chance == 0.5
+    assert rows["identity_given_image_top1", "x", None, None].chance == 0.25
+    assert rows["identity_given_name_mrr", "x", None, None].chance == pytest.approx(
+        (1 + 1 / 2 + 1 / 3 + 1 / 4) / 4
+    )
+    assert rows["bias_ratio", "xs", None, None].chance is None

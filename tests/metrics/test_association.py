@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -10,7 +12,14 @@ from hypothesis.extra.numpy import arrays
 from scipy.special import softmax as scipy_softmax
 from scipy.stats import rankdata
 
-from beholder.metrics.association import correct_rank, correct_share, first, half_precision_mean, softmax
+from beholder.metrics.association import (
+    chance,
+    correct_rank,
+    correct_share,
+    first,
+    half_precision_mean,
+    softmax,
+)
 
 LOGITS = arrays(np.float64, (5, 4), elements=st.floats(-60, 60))
 MASKS = arrays(np.bool_, (5, 4))
@@ -62,3 +71,19 @@ def test_a_row_without_a_correct_option_is_absent():
 def test_half_precision_mean_agrees_with_numpys_own():
     values = np.random.default_rng(0).random(436)
     assert half_precision_mean(values) == float(values.astype(np.float16).mean())
+
+
+@pytest.mark.parametrize(("options", "right"), [(2, 1), (5, 1), (6, 2), (5, 4), (3, 3)])
+def test_chance_is_the_mean_over_all_orders(options: int, right: int):
+    correct = np.arange(options)[None] < right
+    orders = [np.array([order], dtype=float) for order in itertools.permutations(range(options))]
+    ranks = np.array([correct_rank(order, correct)[0] for order in orders])
+    found = chance(correct)
+    assert found.share == pytest.approx(np.mean(ranks == 1))
+    assert found.reciprocal_rank == pytest.approx(np.mean(1 / ranks))
+
+
+def test_chance_is_over_the_rows_that_have_a_correct_option():
+    correct = np.array([[True, False, False, False], [True, True, False, False], [False] * 4])
+    assert chance(correct).share == pytest.approx((1 / 4 + 2 / 4) / 2)
+    assert np.isnan(chance(correct[2:])).all()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -27,7 +28,7 @@ OCCUPATIONS = ("politician", "teacher", "receptionist", "actor", "actress", "ath
 POOLS = {"actors": (40, 60), "politicians": (183, 453), "athletes": (30, 79)}
 
 
-def share(metric: str, value: float | None, n: int = 100, *, width: float = 0.06, **place: str) -> Row:
+def share(metric: str, value: float | None, n: int = 100, *, width: float = 0.06, **place: Any) -> Row:
     """A probability with an interval around it."""
     if value is None:
         return Row(metric, None, 0, "probability", **place)
@@ -45,7 +46,7 @@ def association_rows(strength: float = 0.5) -> list[Row]:
     """Three levels in five branches, mean and top-1."""
     levels = {"category": (0.9, 7), "occupation": (strength, 9), "specialty": (strength / 2, None)}
     return [
-        share(f"apa.{metric}", value, n, subset=branch, concept=level, note=f"chance is 1/{number or hard}")
+        share(f"apa.{metric}", value, n, subset=branch, concept=level, chance=1 / (number or hard))
         for branch, (n, hard) in BRANCHES.items()
         for level, (value, number) in levels.items()
         for metric in ("association", "association_top1")
@@ -71,11 +72,11 @@ def identity_rows(value: float, *, width: float = 0.06) -> list[Row]:
     rows = []
     for branch, (n, _) in BRANCHES.items():
         for given in ("image", "name"):
-            name, note = f"apa.identity_given_{given}", f"chance is 1/{n}"
+            name, by_chance = f"apa.identity_given_{given}", 1 / n
             rows += [
-                share(name, value, n, width=width, subset=branch, note=note),
-                share(f"{name}_top1", value, n, subset=branch, note=note),
-                Row(f"{name}_mrr", value, n, "reciprocal rank", subset=branch, note=note),
+                share(name, value, n, width=width, subset=branch, chance=by_chance),
+                share(f"{name}_top1", value, n, subset=branch, chance=by_chance),
+                Row(f"{name}_mrr", value, n, "reciprocal rank", subset=branch),
             ]
     return rows
 
@@ -92,13 +93,13 @@ def glasshouse_results(model: str, ratios: dict[str, tuple[float, float, float]]
     rows = bias_rows(ratios)
     for pool in ratios:
         rows += [
-            share("apa.association", 0.9, 60, subset=pool, concept="category", note="chance is 1/7"),
-            share("apa.association", 0.7, 60, subset=pool, concept="occupation", note="chance is 1/9"),
-            share("apa.association", 0.6, 60, subset=pool, concept="specialty", note="chance is 1/6"),
+            share("apa.association", 0.9, 60, subset=pool, concept="category", chance=1 / 7),
+            share("apa.association", 0.7, 60, subset=pool, concept="occupation", chance=1 / 9),
+            share("apa.association", 0.6, 60, subset=pool, concept="specialty", chance=1 / 6),
         ]
     for branch, value in (("known", 0.9), ("strangers", 0.04)):
         rows += [
-            share(f"apa.identity_given_{given}", value, 90, subset=branch, note="chance is 1/30")
+            share(f"apa.identity_given_{given}", value, 90, subset=branch, chance=1 / 30)
             for given in ("image", "name")
         ]
     return results_table(rows, benchmark="apa", model=model, dataset="glasshouse")

@@ -71,9 +71,8 @@ def test_the_largest_difference_comes_first(make: SimpleNamespace) -> None:
 
 
 def test_the_weakest_specialty_is_set_beside_chance(make: SimpleNamespace) -> None:
-    note = "chance is 1/7"
-    row = make.share("apa.association", 0.23, subset="senate", concept="specialty", note=note)
-    first = make.share("apa.association_top1", 0.31, subset="senate", concept="specialty", note=note)
+    row = make.share("apa.association", 0.23, subset="senate", concept="specialty", chance=1 / 7)
+    first = make.share("apa.association_top1", 0.31, subset="senate", concept="specialty", chance=1 / 7)
     finding = next(
         f for f in of_kind(make.run(row, first), "association") if "specialty: senate" in f.headline
     )
@@ -85,7 +84,7 @@ def test_the_weakest_specialty_is_set_beside_chance(make: SimpleNamespace) -> No
 
 
 def test_a_specialty_at_chance_is_not_called_known(make: SimpleNamespace) -> None:
-    row = make.share("apa.association", 0.14, subset="senate", concept="specialty", note="chance is 1/7")
+    row = make.share("apa.association", 0.14, subset="senate", concept="specialty", chance=1 / 7)
     finding = next(f for f in of_kind(make.run(row), "association") if "Weakest" in f.headline)
     assert finding.headline.endswith("not distinguishable from chance")
     assert not finding.shown
@@ -138,7 +137,7 @@ def test_a_shown_difference_of_no_weight_is_called_nearly_the_same(make: SimpleN
 
 
 def test_a_specialty_that_is_known_is_no_weakness(make: SimpleNamespace) -> None:
-    row = make.share("apa.association", 0.9, subset="senate", concept="specialty", note="chance is 1/7")
+    row = make.share("apa.association", 0.9, subset="senate", concept="specialty", chance=1 / 7)
     assert not any("Weakest" in finding.headline for finding in findings(make.run(row)))
 
 

@@ -5,7 +5,7 @@ import doctest
 import pytest
 
 from beholder.report import numbers
-from beholder.report.numbers import Result, chance, excludes, percent, ratio_decimals, remarks, span
+from beholder.report.numbers import Result, chance, excludes, options, percent, ratio_decimals, span
 
 
 def row(value: float, low: float | None = None, high: float | None = None, note: str | None = None) -> Result:
@@ -47,10 +47,10 @@ def test_no_interval_excludes_nothing() -> None:
     assert not excludes(row(0.5), 1.0)
 
 
-def test_chance_is_read_from_the_note_and_left_out_of_the_remarks() -> None:
-    noted = row(0.5, note="chance is 1/7; 3 of 10 images lack a score")
-    assert chance(noted) == 1 / 7
-    assert remarks(noted) == "3 of 10 images lack a score"
+def test_chance_is_a_number_of_its_own_and_tells_among_how_many() -> None:
+    known = {**row(0.5), "chance": 1 / 109}
+    assert (chance(known), options(known)) == (1 / 109, 109)
+    assert (chance(row(0.5)), options(row(0.5))) == (None, None)
 
 
 def test_equal_values_make_no_range() -> None:

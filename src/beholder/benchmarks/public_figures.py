@@ -24,7 +24,14 @@ from beholder.benchmarks.rows import (
     people_shown,
     refusal_rows,
 )
-from beholder.metrics.association import correct_rank, correct_share, first, half_precision_mean, softmax
+from beholder.metrics.association import (
+    chance,
+    correct_rank,
+    correct_share,
+    first,
+    half_precision_mean,
+    softmax,
+)
 from beholder.metrics.bootstrap import FEWEST, Resampler
 from beholder.metrics.equivalence import ratio_equivalence, verdict
 from beholder.metrics.intervals import (
@@ -126,11 +133,11 @@ def _association(prefix: str, matrices: Matrices, options: MeasureOptions) -> It
                 correct_rank(level.shares, level.correct),
             )
             resampler = Resampler(people_shown(level.images), options.rng(), options.draws)
-            chance = f"chance is 1/{len(level.concepts)}"
+            by_chance = chance(level.correct).share
             for metric, values in (("association", shares), ("association_top1", first(ranks))):
                 row = mean_row(f"{prefix}.{metric}", values, resampler, half=options.compat)
-                note = join((row.note, chance, _unanswered(shares, name), level.left_out))
-                yield row._replace(subset=branch, concept=name, note=note)
+                note = join((row.note, _unanswered(shares, name), level.left_out))
+                yield row._replace(subset=branch, concept=name, note=note, chance=by_chance)
 
 
 def read_level(matrices: Sequence[ScoreMatrix], name: str) -> Level:
@@ -282,25 +289,25 @@ def _identity(prefix: str, matrices: Matrices, options: MeasureOptions) -> Itera
             ("image", cells, correct, people, 1),
             ("name", cells.T, correct.T, names, 0),
         ):
-            note = join((f"chance is 1/{view.shape[1]}", left_out))
             resampler = Resampler(clusters, options.rng(), options.draws)
             rows = _identity_rows(f"{prefix}.identity_given_{given}", view, right, resampler)
             for row in rows:
                 published = options.compat and row.metric.endswith(given)
                 value = identity_as_published(scored, axis=axis) if published else row.value
-                yield row._replace(subset=branch, value=value, note=join((row.note, note)))
+                yield row._replace(subset=branch, value=value, note=join((row.note, left_out)))
 
 
 def _identity_rows(
     metric: str, cells: Array, correct: npt.NDArray[np.bool_], resampler: Resampler
 ) -> Iterator[Row]:
     shares, ranks = correct_share(softmax(cells), correct), correct_rank(cells, correct)
-    for name, values, unit in (
-        (metric, shares, PROBABILITY),
-        (f"{metric}_top1", first(ranks), PROBABILITY),
-        (f"{metric}_mrr", 1 / ranks, "reciprocal rank"),
+    by_chance = chance(correct)
+    for name, values, unit, expected in (
+        (metric, shares, PROBABILITY, by_chance.share),
+        (f"{metric}_top1", first(ranks), PROBABILITY, by_chance.share),
+        (f"{metric}_mrr", 1 / ranks, "reciprocal rank", by_chance.reciprocal_rank),
     ):
-        yield mean_row(name, values, resampler)._replace(unit=unit)
+        yield mean_row(name, values, resampler)._replace(unit=unit, chance=expected)
 
 
 def scored_people(matrix: ScoreMatrix) -> tuple[ScoreMatrix, str | None]:

@@ -6,10 +6,11 @@ the options offered: 1 means all of it, 1/n means as much as a model that knows 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import comb
 
 Array = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
@@ -51,6 +52,36 @@ def correct_rank(scores: npt.NDArray[Any], correct: Mask) -> Array:
 def first(ranks: Array) -> Array:
     """1 where the correct option comes first, else 0 (top-1); a tie for the first place is no win; NaN stays."""
     return np.where(np.isnan(ranks), np.nan, (ranks == 1.0).astype(np.float64))
+
+
+class Chance(NamedTuple):
+    """What a model that knows nothing gets on average: of belief or first places, and of reciprocal ranks."""
+
+    share: float
+    reciprocal_rank: float
+
+
+def chance(correct: Mask) -> Chance:
+    """The mean over rows that have a correct option, of which there may be several; NaN where no row has one.
+
+    >>> chance(np.array([[True, False]]))
+    Chance(share=0.5, reciprocal_rank=0.75)
+    """
+    counts = correct.sum(axis=1)
+    rows, options = np.bincount(counts[counts > 0]), correct.shape[1]
+    if not rows.sum():
+        return Chance(np.nan, np.nan)
+    ranks = [_reciprocal_rank(options, right) if many else 0.0 for right, many in enumerate(rows)]
+    return Chance(
+        float((rows * np.arange(len(rows))).sum() / rows.sum() / options),
+        float((rows * ranks).sum() / rows.sum()),
+    )
+
+
+def _reciprocal_rank(options: int, right: int) -> float:
+    """Mean of 1/rank of the first of `right` options when all orders are as likely: for one, the mean of 1, 1/2, …"""
+    places = np.arange(1, options - right + 2)
+    return float((comb(options - places, right - 1) / places).sum() / comb(options, right))
 
 
 def half_precision_mean(values: npt.NDArray[Any]) -> float:

@@ -61,7 +61,7 @@ def ledger(results: pl.DataFrame | None = None) -> pl.DataFrame:
 
 _OWN: dict[str, pl.DataType] = {
     **{name: pl.String() for name in PLACE}, "value": pl.Float64(), "low": pl.Float64(), "high": pl.Float64(),
-    "p_value": pl.Float64(), "n": pl.Int64(), "note": pl.String(), "origin": pl.String(),
+    "p_value": pl.Float64(), "n": pl.Int64(), "note": pl.String(), "chance": pl.Float64(), "origin": pl.String(),
 }  # fmt: skip
 
 

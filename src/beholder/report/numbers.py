@@ -6,13 +6,11 @@ Absent is shown as "—", never as 0.
 from __future__ import annotations
 
 import math
-import re
 from typing import Any
 
 ABSENT = "—"
 Result = dict[str, Any]
 """One row of the results table."""
-_CHANCE = re.compile(r"chance is 1/(\d+)")
 
 
 def percent(value: float | None, decimals: int | None = None) -> str:
@@ -90,25 +88,23 @@ def times(value: float) -> str:
 
 
 def chance(row: Result) -> float | None:
-    """The value at which a model that knows nothing would stand, where the row's note says so.
-
-    >>> chance({"note": "chance is 1/7; 3 images lack a score"}) == 1 / 7
-    True
-    """
-    count = options(row)
-    return None if count is None else 1 / count
+    """The value at which a model that knows nothing would stand, where that is known."""
+    return row.get("chance")
 
 
 def options(row: Result) -> int | None:
-    """Among how many options the model chose, where the row's note says so."""
-    found = _CHANCE.search(row.get("note") or "")
-    return int(found[1]) if found else None
+    """Among how many options the model chose, where chance is known.
+
+    >>> options({"chance": 1 / 7})
+    7
+    """
+    by_chance = chance(row)
+    return round(1 / by_chance) if by_chance else None
 
 
 def remarks(row: Result) -> str:
-    """The row's note without the part on chance: why it is absent, what was left out."""
-    parts = [part for part in (row.get("note") or "").split("; ") if part and not _CHANCE.fullmatch(part)]
-    return "; ".join(parts)
+    """The row's note: why it is absent, what was left out."""
+    return row.get("note") or ""
 
 
 def has_interval(row: Result) -> bool:
