@@ -27,8 +27,8 @@ check: setup  ## ruff and strict mypy
 	$(BIN)/ruff format --check src tests benchmarks
 	$(BIN)/mypy
 
-docs: setup  ## check that every link and every command in the docs exists
-	$(BIN)/python -m pytest tests/test_docs.py
+docs: setup  ## check that every link, every command and every example in the docs works
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/test_docs.py tests/test_docs_examples.py
 
 bench: setup  ## speed, as ratios in one run
 	$(BIN)/python benchmarks/run.py

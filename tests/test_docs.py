@@ -1,4 +1,4 @@
-"""The docs tell the truth: every link leads somewhere, every command exists with its options."""
+"""The docs tell the truth: every link leads somewhere, every page is found, every command exists with its options."""
 
 from __future__ import annotations
 
@@ -21,6 +21,32 @@ BLOCK = re.compile(r"```bash\n(.*?)```", re.DOTALL)
 def test_every_link_leads_somewhere(page: Path):
     missing = [link for link in LINK.findall(page.read_text()) if not (page.parent / link).exists()]
     assert missing == []
+
+
+def anchors(page: Path) -> set[str]:
+    """The places of a page as GitHub names them: headings without marks, blanks as hyphens."""
+    text = re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)
+    headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_link_to_a_place_finds_it(page: Path):
+    places = re.findall(r"\]\(([^)#:]*)#([^)]+)\)", page.read_text())
+    missing = [
+        (file, place) for file, place in places if place not in anchors(page.parent / file if file else page)
+    ]
+    assert missing == []
+
+
+def test_every_page_is_reached_from_the_readme():
+    reached, ahead = set(), [ROOT / "README.md"]
+    while ahead:
+        page = ahead.pop()
+        reached.add(page)
+        linked = [(page.parent / link).resolve() for link in LINK.findall(page.read_text())]
+        ahead += [each for each in linked if each.suffix == ".md" and each not in reached]
+    assert [page.name for page in PAGES if page not in reached] == []
 
 
 def commands(page: Path) -> list[list[str]]:

@@ -30,7 +30,7 @@ BLOCK = re.compile(
 )
 NEEDS_MORE = re.compile(
     r"\b(DIR|MODEL|RUN|PICTURE|CLIP|BRIDGE)\b|/data/|openai[:/]|onnx:|--data data|bridge-vlm|\.parquet|[\"']|"
-    r"\b(google|llava-hf|Qwen|Salesforce|identity\.csv|traits\.csv|albef|my-vlm)\b|calibrate|bench\b|cuda|"
+    r"\b(google|llava-hf|Qwen|Salesforce|identity\.csv|traits\.csv|albef|my-vlm)\b|calibrate|bench\b|cuda|mine\.py|"
     r"audit glasshouse/contrastive --benchmark perception"
 )
 """A command with one of these asks for a model, for photographs, for scores or for minutes."""
