@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize
+from scipy.special import expit
 from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 
@@ -92,6 +94,8 @@ def test_the_reliability_diagram_adds_up_to_the_error():
     confidence, present = scored()
     bins = reliability(confidence, present)
     assert sum(b.n for b in bins) == 500
+    np.testing.assert_allclose([b[:2] for b in bins], [(m / 10, (m + 1) / 10) for m in range(10)])
+    assert all(b.low <= b.confidence <= b.high for b in bins)
     total = sum(b.n / 500 * abs(b.shows / b.n - b.confidence) for b in bins)
     assert total == pytest.approx(ece_by_hand(confidence, present, np.ones(500)))
 
@@ -103,6 +107,20 @@ def test_platt_equals_logistic_regression_where_there_are_many():
     ours = platt(scores, present)(scores)
     theirs = LogisticRegression(C=np.inf, max_iter=1000, tol=1e-10).fit(scores[:, None] * 30, present)
     np.testing.assert_allclose(ours, theirs.predict_proba(scores[:, None] * 30)[:, 1], atol=2e-3)
+
+
+def test_platt_is_the_likeliest_curve_for_platts_own_targets_where_there_are_few():
+    """Platt (1999): 3 of 12 show it, so a hit stands for 4/5 and a miss for 1/11."""
+    scores, present = np.random.default_rng(9).normal(5.0, 2.0, 12), np.arange(12) < 3
+    target = np.where(present, 4 / 5, 1 / 11)
+
+    def surprise(line: np.ndarray) -> float:
+        share = expit(line[0] * scores + line[1])
+        return -float((target * np.log(share) + (1 - target) * np.log(1 - share)).sum())
+
+    slope, offset = minimize(surprise, [0.0, 0.0], tol=1e-12).x
+    new = np.linspace(0.0, 10.0, 7)
+    np.testing.assert_allclose(platt(scores, present)(new), expit(slope * new + offset), atol=1e-5)
 
 
 def test_platt_stays_finite_where_the_classes_lie_apart():
@@ -131,5 +149,6 @@ def test_a_reading_makes_cosines_calibrated_and_never_sees_what_it_reads(reading
 def test_too_few_pictures_have_no_reading_and_a_wrong_name_is_refused():
     rng = np.random.default_rng(7)
     assert cross_fitted(np.arange(20.0), np.arange(20) < 4, "platt", rng) is None
+    assert cross_fitted(np.arange(20.0), np.arange(20) < 5, "platt", rng) is not None
     with pytest.raises(UsageError, match="platt, isotonic"):
         cross_fitted(np.arange(20.0), np.arange(20) < 8, "temperature", rng)

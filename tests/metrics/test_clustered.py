@@ -47,6 +47,16 @@ def test_a_cell_of_nobody_and_one_of_four_people_have_no_interval():
     assert np.isnan(found.value[1, 0])
 
 
+def test_five_people_have_an_interval_and_cells_of_weight_0_are_left_aside_even_if_empty():
+    values = rng().normal(size=5)
+    means = CellMeans(values, np.zeros(5, int), np.arange(5), 2)
+    expected = stats.t.interval(0.95, 4, values.mean(), stats.sem(values))
+    for found in (means.means(), means.combined(np.array([[1.0, 0.0]]))):
+        assert (found.low[0, 0], found.high[0, 0]) == pytest.approx(expected)
+        assert found.n[0] == 5
+    assert np.isnan(means.combined(np.array([[1.0, -1.0]])).value).all()
+
+
 def test_images_of_no_cell_count_for_nothing():
     values = np.array([1.0, 2.0, 99.0])
     assert CellMeans(values, np.array([0, 0, -1]), np.arange(3), 1).value[0, 0] == 1.5

@@ -52,11 +52,10 @@ def test_the_bound_is_the_smallest_delta_that_would_be_shown():
     assert welch_equivalence(moments, bound).p_value[0] == pytest.approx(0.05)
 
 
-def ratio(n: int, factor: float):
+def ratio(n: int, factor: float, *, turned: bool = False):
     women, men = rng(3).beta(8, 2, n) * factor, rng(4).beta(8, 2, n)
-    return ratio_estimate(
-        *(mean_estimate(v, Resampler(np.arange(n), rng(5 + i), 2000)) for i, v in enumerate((women, men)))
-    )
+    means = [mean_estimate(v, Resampler(np.arange(n), rng(5 + i), 2000)) for i, v in enumerate((women, men))]
+    return ratio_estimate(*means[:: -1 if turned else 1])
 
 
 def test_a_ratio_is_shown_to_be_near_1_only_with_people_enough():
@@ -88,3 +87,9 @@ def test_four_verdicts():
     assert verdict(0.01, 0.01) == SMALL
     assert verdict(0.9, 0.01) == EQUIVALENT
     assert verdict(0.9, 0.9) == verdict(float("nan"), None) == UNDECIDED
+
+
+def test_a_ratio_turned_over_is_as_near_to_1():
+    for delta in (0.1, 0.2):
+        one, other = (ratio_equivalence(ratio(60, 0.9, turned=turned), delta) for turned in (False, True))
+        np.testing.assert_allclose(one, other)

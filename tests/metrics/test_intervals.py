@@ -96,6 +96,17 @@ def test_the_error_of_a_ratio_is_the_spread_of_its_draws():
     assert found.error == pytest.approx(found.draws.std(), rel=0.1)
 
 
+def test_in_every_draw_the_error_of_a_ratio_is_that_of_its_two_means():
+    """The delta method, written out for each draw of groups that were drawn apart."""
+    (_, top), (_, bottom) = estimate(25, 5, draws=20), estimate(60, 6, draws=20)
+    top = top._replace(draws=10 * top.draws, errors=10 * top.errors)
+    found = ratio_estimate(top, bottom)
+    for a, b, sa, sb, error in zip(
+        top.draws, bottom.draws, top.errors, bottom.errors, found.errors, strict=True
+    ):
+        assert error == pytest.approx(np.sqrt(sa**2 / b**2 + a**2 * sb**2 / b**4))
+
+
 def test_a_difference_has_welchs_error():
     (first, one), (second, two) = estimate(25, 5), estimate(60, 6)
     expected = np.hypot(stats.sem(first), stats.sem(second))
@@ -128,6 +139,27 @@ def test_equal_values_have_no_error_whatever_their_binary_fractions(value: float
     assert found.error == 0
     assert (found.errors == 0).all()
     assert np.isnan(studentised_tails(ratio_estimate(found, found), 1.0, scale="log").two_sided)
+
+
+def test_shares_of_different_people_have_wilsons_interval_and_of_the_same_people_not():
+    hits = np.arange(12) < 5
+    expected = stats.binomtest(5, 12).proportion_ci(0.95, method="wilson")
+    assert mean_interval(hits * 1.0, Resampler(np.arange(12), rng())) == pytest.approx(tuple(expected))
+    paired = mean_interval(hits * 1.0, Resampler(np.arange(12) // 2, rng()))
+    assert paired.high - paired.low > 1.05 * (expected.high - expected.low)
+
+
+def test_values_beyond_1_are_no_probabilities():
+    values = np.append(rng(2).random(30), 1.5)
+    resampler = Resampler(np.arange(31), rng(), 500)
+    assert mean_interval(values, resampler) == studentised_interval(mean_estimate(values, resampler))
+
+
+@pytest.mark.parametrize(("people", "told"), [(4, False), (5, True)])
+def test_fewer_than_five_people_have_no_interval(people: int, told: bool):
+    values = rng(3).random(10)
+    low, high = mean_interval(values, Resampler(np.arange(10) % people, rng(), 500))
+    assert (np.isfinite(low), np.isfinite(high)) == (told, told)
 
 
 def test_one_value_has_no_interval():

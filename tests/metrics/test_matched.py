@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from beholder.metrics.bootstrap import Resampler
 from beholder.metrics.matched import BySeed, by_seed, differences, less, seed_mean, slopes
 
 
@@ -43,12 +44,45 @@ def test_sets_are_averaged_within_their_seed_and_subtracted_by_seed():
     assert first.values[:, 0].tolist() == [2.0, 5.0]
     assert less(first, second).values[:, 0].tolist() == [4.0]
     assert less(first, second).seeds.tolist() == [9]
+    assert (first.sets, less(first, second).sets, less(second, first).sets) == (3, 2, 2)
 
 
 def test_fewer_than_five_seeds_have_no_interval():
     found = seed_mean(BySeed(np.arange(4), rng().normal(size=(4, 1)), 4), rng(), 200)
     assert np.isnan(found.low[0])
     assert np.isfinite(found.value[0])
+
+
+def test_five_seeds_have_the_interval_of_the_loop_over_draws():
+    values = rng(4).gamma(1.0, 1.0, (5, 2))
+    found = seed_mean(BySeed(np.arange(5), values, 9), rng(6), 300)
+    for column, mine in enumerate(values.T):
+        t = []
+        for draw in np.concatenate(list(Resampler(np.arange(5), rng(6), 300).weights())).astype(int):
+            drawn = np.repeat(mine, draw)
+            if len(set(drawn)) > 1:
+                t.append((drawn.mean() - mine.mean()) / stats.sem(drawn))
+        low, high = np.quantile(t, [0.025, 0.975])
+        expected = (mine.mean() - high * stats.sem(mine), mine.mean() - low * stats.sem(mine))
+        assert (found.low[column], found.high[column]) == pytest.approx(expected)
+        assert found.p_value[column] == pytest.approx(stats.ttest_1samp(mine, 0).pvalue)
+    assert found.n.tolist() == [9, 9]
+
+
+def test_seeds_that_agree_in_one_column_say_nothing_of_another():
+    values = np.stack([np.full(6, 0.5), rng().normal(size=6)], axis=1)
+    found = seed_mean(BySeed(np.arange(6), values, 6), rng(), 200)
+    assert (found.low[0], found.high[0]) == (0.5, 0.5)
+    assert found.low[1] < values[:, 1].mean() < found.high[1]
+
+
+def test_no_sets_have_no_differences():
+    nobody = np.full(3, -1)
+    for numbers, found in (
+        differences(np.ones(3), nobody, nobody),
+        slopes(np.ones(3), nobody, np.arange(3.0)),
+    ):
+        assert (len(numbers), len(found)) == (0, 0)
 
 
 def test_seeds_that_agree_have_an_interval_without_width():

@@ -27,6 +27,7 @@ class BySeed(NamedTuple):
 def differences(values: npt.NDArray[Any], sets: Codes, side: Codes) -> tuple[npt.NDArray[np.int_], Array]:
     """Of every set with both sides: mean of the images with `side` 1 less mean of those with −1."""
     n_sets = int(np.max(sets, initial=-1)) + 1
+    values = _columns(values)
     upper, lower = (_means(values, np.where(side == sign, sets, -1), n_sets) for sign in (1, -1))
     found = upper - lower
     both = np.flatnonzero(~np.isnan(found).all(axis=1))
@@ -36,15 +37,15 @@ def differences(values: npt.NDArray[Any], sets: Codes, side: Codes) -> tuple[npt
 def slopes(values: npt.NDArray[Any], sets: Codes, levels: Array) -> tuple[npt.NDArray[np.int_], Array]:
     """Of every set with two levels or more: the least-squares slope of its values over the levels."""
     n_sets = int(np.max(sets, initial=-1)) + 1
-    values = np.asarray(values, dtype=np.float64).reshape(len(sets), -1)
-    centre, mean = _means(levels, sets, n_sets), _means(values, sets, n_sets)
-    inside = sets >= 0
-    off = np.where(inside, levels - centre[sets, 0], 0.0)
-    pull = np.where(inside[:, None], off[:, None] * (values - mean[sets]), 0.0)
-    belongs = indicator(np.where(inside, sets, 0), n_sets)
+    inside = np.flatnonzero(sets >= 0)
+    values = _columns(values)[inside]
+    sets, levels = sets[inside], levels[inside]
+    centre, mean = _means(levels[:, None], sets, n_sets), _means(values, sets, n_sets)
+    off = levels - centre[sets, 0]
+    belongs = indicator(sets, n_sets)
     spread = np.asarray(belongs @ off**2)
     known = np.flatnonzero(spread > 0)
-    return known, np.asarray(belongs @ pull)[known] / spread[known, None]
+    return known, np.asarray(belongs @ (off[:, None] * (values - mean[sets])))[known] / spread[known, None]
 
 
 def by_seed(found: Array, seeds: Codes) -> BySeed:
@@ -84,9 +85,14 @@ def seed_mean(found: BySeed, rng: np.random.Generator, draws: int) -> Estimates:
     )
 
 
-def _means(values: npt.NDArray[Any], codes: Codes, count: int) -> Array:
+def _columns(values: npt.NDArray[Any]) -> Array:
+    """One number a row is one column."""
+    values = np.asarray(values, dtype=np.float64)
+    return values[:, None] if values.ndim == 1 else values
+
+
+def _means(values: Array, codes: Codes, count: int) -> Array:
     """Mean of the rows of each code, `[count, n_columns]`; NaN for a code without rows, −1 belongs to none."""
-    values = np.asarray(values, dtype=np.float64).reshape(len(codes), -1)
     inside = np.flatnonzero(codes >= 0)
     belongs = indicator(codes[inside], count)
     with np.errstate(divide="ignore", invalid="ignore"):
