@@ -34,6 +34,27 @@ def test_the_spread_solves_its_equation():
     assert (weight * (means - centre) ** 2).sum() == pytest.approx(39, abs=1e-6)
 
 
+@pytest.mark.parametrize("count", [3, 12])
+def test_means_and_errors_are_those_of_the_formula_written_out(count: int):
+    """Morris (1983): what is left of its own error, its share of the overall mean's, and the unknown spread's."""
+    rng = np.random.default_rng(count)
+    means, errors = rng.normal(0, 0.3, count), rng.uniform(0.05, 0.2, count)
+    pooled = partial_pooling(means, errors)
+    assert pooled.spread > 0
+    precision = sum(1 / (error**2 + pooled.spread**2) for error in errors)
+    overall = (
+        sum(mean / (error**2 + pooled.spread**2) for mean, error in zip(means, errors, strict=True))
+        / precision
+    )
+    assert pooled.overall == pytest.approx(overall)
+    for place, (mean, error) in enumerate(zip(means, errors, strict=True)):
+        drawn_in = error**2 / (error**2 + pooled.spread**2)
+        assert pooled.mean[place] == pytest.approx(mean - drawn_in * (mean - overall))
+        squared = (1 - drawn_in) * error**2 + drawn_in**2 / precision
+        squared += 2 / max(count - 3, 1) * drawn_in**2 * (mean - overall) ** 2
+        assert pooled.error[place] == pytest.approx(np.sqrt(squared))
+
+
 def test_pooled_intervals_cover_the_true_means_and_err_less_than_the_raw_ones():
     rng, covered, better, cells = np.random.default_rng(5), 0, 0, 0
     for _ in range(200):

@@ -51,6 +51,18 @@ def test_a_detectable_ratio_is_found_four_times_in_five():
     assert np.mean(found) == pytest.approx(0.8, abs=0.04)
 
 
+def test_levels_and_powers_other_than_the_usual_are_kept():
+    """z of 1 % on two sides is 2.576, z of 90 % power 1.282."""
+    reach = 2.5758 + 1.2816
+    assert detectable(0.5, alpha=0.01, power=0.9) == pytest.approx(0.5 * reach, rel=1e-4)
+    ratio = detectable_ratio((80, 120), 0.5, alpha=0.01, power=0.9)
+    assert -np.log(ratio) == pytest.approx(reach * 0.5 * np.sqrt(1 / (80 * ratio**2) + 1 / 120), rel=1e-4)
+    gap = detectable_gap([30, 50], 2.0, alpha=0.01, power=0.9)
+    assert group_power([30, 50], gap, 2.0, alpha=0.01) == pytest.approx(0.9)
+    needed = prompts_needed(0.05, error=0.01, interplay=0.04, alpha=0.01, power=0.9)
+    assert reach * np.hypot(0.01, 0.04 / np.sqrt(needed)) == pytest.approx(0.05, rel=1e-4)
+
+
 def test_two_people_show_no_ratio():
     assert detectable_ratio((2, 2), 2.0) == 0.0
 

@@ -42,7 +42,7 @@ def simes(p_values: npt.NDArray[Any]) -> Array:
     ranks = np.arange(1, ordered.shape[-1] + 1)
     scaled = np.where(np.isnan(ordered), np.inf, ordered * known / ranks)
     best = scaled.min(axis=-1)
-    return np.where(np.isinf(best), np.nan, np.minimum(best, 1.0))
+    return np.where(np.isinf(best), np.nan, best)
 
 
 def _step_up(p_values: Array) -> Array:
@@ -50,7 +50,7 @@ def _step_up(p_values: Array) -> Array:
     ranks = np.arange(1, len(order) + 1)
     adjusted = np.full_like(p_values, np.nan)
     scaled = p_values[order] * len(order) / ranks
-    adjusted[order] = np.minimum(np.minimum.accumulate(scaled[::-1])[::-1], 1.0)
+    adjusted[order] = np.minimum.accumulate(scaled[::-1])[::-1]
     return adjusted
 
 
