@@ -74,6 +74,12 @@ def test_its_own_prevalence_changes_nothing():
     )
 
 
+def test_a_concept_of_which_no_picture_was_scored_is_absent():
+    none = Ranking(np.array([]), np.array([], dtype=bool), rows=np.array([], dtype=int), width=3)
+    assert none.steps == 0
+    assert none.left_out().shape == (0,)
+
+
 def test_absent_is_absent():
     scores = np.array([0.3, 0.2, np.nan])
     assert np.isnan(average_precision(scores, np.array([False, False, False])))

@@ -74,7 +74,7 @@ class Ranking:
         rows = np.arange(len(scores)) if rows is None else rows
         order = np.argsort(-np.asarray(scores, dtype=np.float64), kind="stable")
         ranked, shows = scores[order], present[order]
-        level = np.cumsum(np.concatenate([[False], ranked[1:] != ranked[:-1]]))
+        level = np.cumsum(np.append(False, ranked[1:] != ranked[:-1])[: len(scores)])  # of no picture, none
         stops = np.bincount(level, weights=shows) > 0
         step: Rows = (np.cumsum(stops) - stops)[level]
         self.steps, self.size = int(stops.sum()), len(scores)
