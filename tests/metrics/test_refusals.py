@@ -37,6 +37,21 @@ def test_the_order_of_answers_and_absent_ones_do_not_matter():
     assert refusal_difference(refused, np.append(NAMES[order], "other")) == refusal_difference(REFUSED, NAMES)
 
 
+def test_highest_and_lowest_go_by_share_and_not_by_name():
+    found = refusal_difference(np.array([0, 0, 1, 1, 1, 0]), np.array(list("aabbcc")))
+    assert (found.highest, found.lowest, found.gap) == ("b", "a", 1.0)
+
+
+@pytest.mark.parametrize(("refused", "rough"), [(15, False), (14, True)])
+def test_expected_counts_of_five_are_enough(refused: int, rough: bool):
+    """Three groups of 30, refused evenly: each is expected `refused / 3` times among the refused."""
+    marks = np.zeros(90)
+    marks[np.arange(refused) * 6] = 1
+    found = refusal_difference(marks, np.repeat(list("abc"), 30))
+    assert (found.note is not None) is rough
+    assert found.test == "chi-square test"
+
+
 def test_a_rough_p_value_says_so():
     found = refusal_difference(np.array([1, 0, 0, 0, 1, 0]), np.array(list("aabbcc")))
     assert "rough" in str(found.note)

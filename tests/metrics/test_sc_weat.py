@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from math import comb
 from pathlib import Path
+from statistics import fmean, pstdev, stdev
 
 import numpy as np
 import polars as pl
 import pytest
 from scipy import stats
 
-from beholder.metrics.sc_weat import permutation_test, sc_weat
+from beholder.metrics.sc_weat import _sampled_parts, permutation_test, sc_weat
 
 PAIRS = {"white-black": "race", "asian-black": "race", "asian-white": "race", "male-female": "gender"}
 
@@ -37,6 +38,28 @@ def test_every_golden_sc_weat_with_both_conventions(shared: Path):
             found = sc_weat(a, b, ddof=ddof)
             assert found.difference[0] == pytest.approx(expected[key]["s"], abs=1e-9)
             assert found.effect[0] == pytest.approx(expected[key][f"effect_ddof{ddof}"], abs=1e-9)
+
+
+@pytest.mark.parametrize("ddof", [0, 1])
+def test_difference_and_effect_are_those_of_the_definition(ddof: int):
+    a, b = rng().normal(0.3, 1.0, (7, 3)), rng().normal(0.1, 2.0, (9, 3))
+    found = sc_weat(a, b, ddof=ddof)
+    for column in range(3):
+        first, second = a[:, column].tolist(), b[:, column].tolist()
+        apart = fmean(first) - fmean(second)
+        assert found.difference[column] == pytest.approx(apart)
+        assert found.effect[column] == pytest.approx(apart / (pstdev, stdev)[ddof]([*first, *second]))
+    np.testing.assert_array_equal(sc_weat(a[:, 0], b[:, 0], ddof=ddof).effect, found.effect[:1])
+
+
+def test_sampled_parts_are_as_large_as_the_group_whatever_the_block(monkeypatch: pytest.MonkeyPatch):
+    """A column that is 1 for one image only: a part of 30 in 40 holds it in three of four."""
+    monkeypatch.setattr("beholder.metrics.sc_weat.BLOCK_CELLS", 40 * 7)
+    sizes = [part.sum(axis=1) for part in _sampled_parts(40, 30, rng(), 100)]
+    assert [len(part) for part in sizes] == [7] * 14 + [2]
+    assert set(np.concatenate(sizes)) == {30.0}
+    held = np.concatenate([part[:, 0] for part in _sampled_parts(40, 30, rng(), 2000)])
+    assert held.mean() == pytest.approx(0.75, abs=0.03)
 
 
 def test_a_word_that_scores_all_images_alike_has_no_effect_size():

@@ -1,19 +1,12 @@
 from __future__ import annotations
 
-import doctest
-
 import pytest
 
-from beholder.report import numbers
 from beholder.report.numbers import Result, chance, excludes, options, percent, ratio_decimals, span
 
 
 def row(value: float, low: float | None = None, high: float | None = None, note: str | None = None) -> Result:
     return {"value": value, "low": low, "high": high, "note": note}
-
-
-def test_examples_in_docstrings_hold() -> None:
-    assert doctest.testmod(numbers).failed == 0
 
 
 @pytest.mark.parametrize(

@@ -88,7 +88,7 @@ def half_precision_mean(values: npt.NDArray[Any]) -> float:
     """The mean as APA's released scripts take it: values and mean rounded to float16.
 
     >>> half_precision_mean(np.array([0.1, 0.2]))
-    0.1500244140625
+    0.14990234375
     """
     halves = np.asarray(values, dtype=np.float64).astype(np.float16)
     return float(np.float16(halves.astype(np.float64).mean()))

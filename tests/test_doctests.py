@@ -1,0 +1,24 @@
+"""The examples in docstrings are claims, and hold."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+from pathlib import Path
+
+import pytest
+
+import beholder
+
+SOURCE = Path(beholder.__file__).parents[1]
+MODULES = [
+    ".".join(path.relative_to(SOURCE).with_suffix("").parts).removesuffix(".__init__")
+    for path in sorted(SOURCE.glob("beholder/**/*.py"))
+    if ">>> " in path.read_text()
+]
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples_hold(name: str) -> None:
+    found = doctest.testmod(importlib.import_module(name))
+    assert (found.attempted > 0, found.failed) == (True, 0)
