@@ -148,6 +148,9 @@ def _ours(
             kept.append(torch.cat([torch.cat(parts), one.logits[..., 5].float().flatten()]))
         return [one.cpu() for one in kept]
 
+    on_gpu = asked.model.device.type == "cuda"
+    if on_gpu:
+        torch.cuda.reset_peak_memory_stats()
     begun = time.perf_counter()
     first = {
         place: one.logits[0, at].clone()
@@ -158,8 +161,8 @@ def _ours(
     ask(pictures)
     tell(f"first passes, compiling included: {time.perf_counter() - begun:.1f} s; {'; '.join(sharing.notes)}")
     seconds = _seconds(lambda: ask(pictures), asked.model, effort.repeats, warm=0)
-    if asked.model.device.type == "cuda":
-        tell(f"{torch.cuda.max_memory_allocated() / 1e9:.1f} GB at the peak so far")
+    if on_gpu:
+        tell(f"{torch.cuda.max_memory_allocated() / 1e9:.1f} GB at the peak, weights included")
     far = difference(torch.stack([first[int(one)] for one in few]), expected)
     return Timed(f"ours: {sharing.reuse.value}", len(pictures) * len(questions) / seconds, far)
 
