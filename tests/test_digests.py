@@ -36,6 +36,22 @@ def test_an_unchanged_file_is_not_read_again(tmp_path: Path, monkeypatch):
     assert FileDigests(tmp_path / "memory.sqlite").of([path]) == first
 
 
+def test_a_damaged_memory_is_set_aside_and_files_are_read_again(tmp_path: Path):
+    memory, path = tmp_path / "memory.sqlite", tmp_path / "file"
+    path.write_bytes(b"bytes")
+    memory.write_bytes(b"garbage" * 100)
+    assert FileDigests(memory).of([path]) == [file_digest(path)]
+    assert memory.with_suffix(".damaged").exists()
+    assert FileDigests(memory).of([path]) == [file_digest(path)]
+
+
+def test_a_memory_that_cannot_be_written_is_done_without(tmp_path: Path):
+    path = tmp_path / "file"
+    path.write_bytes(b"bytes")
+    (tmp_path / "memory.sqlite").mkdir()
+    assert FileDigests(tmp_path / "memory.sqlite").of([path]) == [file_digest(path)]
+
+
 def test_a_missing_file_has_no_digest_and_many_are_fine(tmp_path: Path):
     paths = [tmp_path / str(i) for i in range(1200)]
     for path in paths[::2]:

@@ -7,12 +7,16 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import os
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
+
+log = logging.getLogger(__name__)
 
 CHUNK = 1 << 20
 PART = 500
@@ -41,7 +45,8 @@ def file_digest(path: Path) -> str:
 class FileDigests:
     """File digests remembered between runs, so that a second run over 100,000 images only looks at their dates.
 
-    The memory is a SQLite file: safe under several processes and under a kill at any moment.
+    The memory is a SQLite file: safe under several processes and under a kill at any moment. Without it (a damaged
+    file, a full disk) everything is read again and nothing else changes.
     """
 
     def __init__(self, memory: Path) -> None:
@@ -72,24 +77,31 @@ class FileDigests:
         return connection
 
     def _recall(self, stamps: Sequence[str]) -> dict[str, str]:
-        connection = self._connect()
-        try:
-            marks = ",".join("?" * len(stamps))
-            return dict(
-                connection.execute(f"select stamp, digest from digests where stamp in ({marks})", stamps)
-            )
-        finally:
-            connection.close()
+        marks = ",".join("?" * len(stamps))
+        question = f"select stamp, digest from digests where stamp in ({marks})"
+        return dict(self._asked(lambda connection: connection.execute(question, stamps).fetchall()) or [])
 
     def _remember(self, digests: dict[str, str]) -> None:
-        if not digests:
-            return
-        connection = self._connect()
+        if digests:
+            rows = list(digests.items())
+            self._asked(
+                lambda connection: connection.executemany(
+                    "insert or replace into digests values (?, ?)", rows
+                )
+            )
+
+    def _asked(self, work: Callable[[sqlite3.Connection], Any]) -> Any:
+        """What the memory answers; None where it fails, which costs time and nothing else."""
         try:
-            with connection:
-                connection.executemany("insert or replace into digests values (?, ?)", list(digests.items()))
-        finally:
-            connection.close()
+            with closing(self._connect()) as connection, connection:
+                return work(connection)
+        except sqlite3.OperationalError as error:  # locked for long, read-only, no room left
+            log.warning("%s cannot be used (%s): files are read again", self._memory, error)
+        except sqlite3.DatabaseError as error:
+            log.warning("%s is damaged (%s): it is set aside and files are read again", self._memory, error)
+            with suppress(OSError):
+                self._memory.rename(self._memory.with_suffix(".damaged"))
+        return None
 
 
 def _stamp(path: Path) -> str | None:

@@ -51,6 +51,36 @@ def test_a_damaged_block_is_set_aside_and_its_rows_are_missing(tmp_path: Path, d
     assert list(tmp_path.glob("*.damaged"))
 
 
+def test_a_flipped_bit_is_never_read_as_a_score(tmp_path: Path):
+    Shelf(tmp_path).put(["a", "b"], {"vector": vectors(2)})
+    (path,) = tmp_path.glob("*.parquet")
+    whole = path.read_bytes()
+    for place in range(0, len(whole), 7):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 0x10]) + whole[place + 1 :])
+        assert Shelf(tmp_path).missing(["a", "b"]) == ["a", "b"]
+
+
+def test_a_block_of_an_older_version_is_read(tmp_path: Path):
+    Shelf(tmp_path).put(["a"], {"vector": vectors(1)})
+    (path,) = tmp_path.glob("*.parquet")
+    path.rename(path.with_stem(path.stem.partition("-")[0]))
+    shelf = Shelf(tmp_path)
+    assert shelf.missing(["a"]) == []
+    assert (shelf.read(["a"])["vector"] == vectors(1)).all()
+
+
+def test_a_block_that_another_process_set_aside_is_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    Shelf(tmp_path).put(["a"], {"vector": vectors(1)})
+    (path,) = tmp_path.glob("*.parquet")
+
+    def gone(self: Path, target: Path) -> None:
+        raise FileNotFoundError(self)
+
+    path.write_bytes(b"")
+    monkeypatch.setattr(Path, "rename", gone)
+    assert Shelf(tmp_path).missing(["a"]) == ["a"]
+
+
 def test_a_failed_write_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("os.fsync", lambda descriptor: 1 / 0)
     with pytest.raises(ZeroDivisionError):

@@ -7,16 +7,19 @@
     STORE/<spec digest>/complete/<sheet>.json             a manifest, written last: this sheet is complete
 
 A block is written whole or not at all (a temporary file, flushed to the disk, then renamed), is named after its
-keys and never changed: several processes may fill one store, and a kill at any moment costs only unwritten rows.
+keys and its bytes and never changed: several processes may fill one store, and a kill at any moment costs only
+unwritten rows.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import logging
 import os
 import uuid
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -85,8 +88,9 @@ class Shelf:
         table = pa.table({"key": pa.array(list(keys), pa.string()), **columns})
         sink = pa.BufferOutputStream()
         pq.write_table(table, sink, compression="zstd", use_dictionary=False)
-        path = self.folder / f"{digest(list(keys))}.parquet"
-        write_whole(path, sink.getvalue().to_pybytes())
+        data = sink.getvalue().to_pybytes()
+        path = self.folder / f"{digest(list(keys))}-{_content(data)}.parquet"
+        write_whole(path, data)
         self._index(path, list(keys))
 
     def read(self, keys: Sequence[str]) -> dict[str, Floats]:
@@ -109,8 +113,8 @@ class Shelf:
             return
         for path in sorted(set(self.folder.glob("*.parquet")) - self._seen):
             try:
-                self._index(path, pq.read_table(path, columns=["key"])["key"].to_pylist())
-            except (OSError, pa.ArrowException) as error:
+                self._index(path, _checked_keys(path))
+            except (OSError, pa.ArrowException, KeyError) as error:
                 self._set_aside(path, error)
 
     def _index(self, path: Path, keys: Sequence[str]) -> None:
@@ -121,7 +125,22 @@ class Shelf:
     def _set_aside(self, path: Path, error: Exception) -> None:
         """A block that cannot be read (a failing disk) counts as missing; it is kept for whoever wants to look."""
         log.warning("%s cannot be read (%s): it is set aside and its rows are scored again", path, error)
-        path.rename(path.with_suffix(".damaged"))
+        with suppress(FileNotFoundError):  # another process may have been quicker
+            path.rename(path.with_suffix(".damaged"))
+
+
+def _checked_keys(path: Path) -> list[str]:
+    """A block's keys, if its bytes are those that were written: a flipped bit would be read as another score."""
+    data = path.read_bytes()
+    _, _, content = path.stem.partition("-")
+    if content and content != _content(data):  # blocks of older versions do not tell
+        raise OSError("its bytes are not those that were written")
+    keys: list[str] = pq.read_table(pa.BufferReader(data), columns=["key"])["key"].to_pylist()
+    return keys
+
+
+def _content(data: bytes) -> str:
+    return hashlib.blake2b(data, digest_size=10).hexdigest()
 
 
 def _fixed_lists(values: Floats) -> pa.FixedSizeListArray:
