@@ -37,6 +37,18 @@ def test_belief_is_told_for_everyone_and_by_group():
     assert found["custom.association", None, None, "trait"].n == 1
 
 
+def test_groups_that_are_numbers_stand_by_their_size():
+    images = pl.DataFrame(
+        {"image_id": list("abcd"), "uri": list("abcd"), "tone": ["10", "unknown", "2", "1"]}
+    )
+    cells = np.zeros((4, 2, 1))
+    matrix = ScoreMatrix(
+        "custom", images, PROMPTS.table.with_columns(correct_for=pl.lit("")), ("score",), cells
+    )
+    found = custom_benchmark(PROMPTS, by=("tone",)).measures[0]({"custom": matrix}, MeasureOptions(draws=100))
+    assert list(dict.fromkeys(row.group for row in found)) == [None, "1", "2", "10", "unknown"]
+
+
 def test_an_unknown_attribute_is_refused_before_anything_is_scored():
     dataset = Dataset("toy", "1", "MIT", IMAGES)
     with pytest.raises(UnknownName, match="Did you mean 'gender'"):

@@ -51,7 +51,9 @@ def custom_benchmark(prompts: PromptSet, *, by: Sequence[str] = ()) -> Benchmark
     def tasks(dataset: Dataset) -> list[Task]:
         for name in by:
             dataset.attribute(name)
-        correct_cells(prompts.table, dataset.table)  # a rule about an attribute that is not there is told at once
+        correct_cells(
+            prompts.table, dataset.table
+        )  # a rule about an attribute that is not there is told at once
         return [Task("custom", dataset, prompts)]
 
     return Benchmark(
@@ -82,8 +84,16 @@ def _groups(
     yield None, None, np.ones(images.height, dtype=bool)
     for attribute in by:
         values = images[attribute].cast(pl.String)
-        for group in sorted(values.drop_nulls().unique()):
+        for group in sorted(values.drop_nulls().unique(), key=_by_size):
             yield attribute, group, (values == group).fill_null(False).to_numpy()
+
+
+def _by_size(group: str) -> tuple[float, str]:
+    """Numbers by their size, then words: 2 before 10."""
+    try:
+        return float(group), group
+    except ValueError:
+        return float("inf"), group
 
 
 def _rows(
