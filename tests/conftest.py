@@ -48,6 +48,14 @@ def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
+@pytest.fixture
+def undrawn(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Pages without pictures, whose drawing takes most of their time, and the list of what would have been drawn."""
+    drawn: list[Any] = []
+    monkeypatch.setattr("vl_convert.vegalite_to_svg", lambda spec, **_: drawn.append(spec) or "<svg></svg>")
+    return drawn
+
+
 @pytest.fixture(scope="session")
 def shared() -> Path:
     """The folder of real data and golden files; CI fails without it, a newcomer's tests skip."""

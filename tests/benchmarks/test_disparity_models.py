@@ -18,6 +18,7 @@ from beholder.errors import MissingData, UnknownName, UsageError
 from beholder.models.scorer import Instruction
 from beholder.models.spec import ModelSpec
 
+pytestmark = pytest.mark.usefixtures("undrawn")
 CATEGORIES = [{"id": 1, "name": "tie"}, {"id": 2, "name": "dining table"}]
 EACH = 20
 

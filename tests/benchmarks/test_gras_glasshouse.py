@@ -29,6 +29,7 @@ def test_the_embedded_faces_are_asked_about_the_planted_traits_and_the_controls(
     assert len(task.prompts) == 24 * 5
 
 
+@pytest.mark.slow
 def test_noise_has_no_bias_after_correction(tmp_path: Path):
     results = audit_models(["null"], ["gras"], options(tmp_path)).results
     assert set(results["dataset"]) == {"glasshouse-faces"}

@@ -302,7 +302,7 @@ def test_pairs_differ_in_one_attribute_alone_and_far_enough():
 def test_blocks_of_causalface_are_never_mixed(tmp_path: Path):
     from beholder.datasets.causalface import load
 
-    images = load(imitate(tmp_path, seeds=2)).table
+    images = load(imitate(tmp_path, seeds=2, alike=True)).table
     sets = matched_sets(images, "race")
     for code in np.unique(sets.codes)[:20]:
         members = images.filter(pl.Series(sets.codes == code))
@@ -427,6 +427,7 @@ def test_without_any_of_its_data_sets_it_says_how_to_get_one(tmp_path: Path):
         audit_models(["null"], ["perception"], options)
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_scores_find_the_data_set_that_they_are_about(tmp_path: Path):
     """FairFace and UTKFace lie in one folder; the ids of the scores say which is meant."""
     (tmp_path / "fairface").mkdir()

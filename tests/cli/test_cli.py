@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +11,7 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-from beholder.cli import app
+from beholder.cli import app, main
 from beholder.errors import DataError, ModelError, UsageError
 from beholder.models.load import load_model
 
@@ -161,24 +160,31 @@ def test_own_traits_and_wordings_are_previewed_and_measured(data: Path, tmp_path
     assert {row["concept"] for row in answer["results"] if row["metric"] == "gras.welch"} == {"kind", "cold"}
 
 
-def beholder(*arguments: str) -> subprocess.CompletedProcess[str]:
-    code = "from beholder.cli import main; main()"
-    return subprocess.run(
-        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False
+@pytest.fixture
+def refused(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
+    """What the program says on leaving with an error."""
+
+    def run(*arguments: str) -> str:
+        monkeypatch.setattr(sys, "argv", ["beholder", *arguments])
+        with pytest.raises(SystemExit) as left:
+            main()
+        assert left.value.code == 2
+        return capsys.readouterr().err
+
+    return run
+
+
+def test_an_error_is_a_message_and_not_a_traceback(refused: Callable[..., str], tmp_path: Path):
+    told = refused("audit", "null", "--benchmark", "appa", "--out", str(tmp_path))
+    assert "UnknownName" in told
+    assert "Did you mean 'apa'?" in told
+    assert "Traceback" not in told
+
+
+def test_markup_in_a_name_is_shown_not_interpreted(refused: Callable[..., str], tmp_path: Path):
+    assert "'[bold]x[/bold]'" in refused(
+        "audit", "null", "--dataset", "[bold]x[/bold]", "--out", str(tmp_path)
     )
-
-
-def test_an_error_is_a_message_and_not_a_traceback(tmp_path: Path):
-    done = beholder("audit", "null", "--benchmark", "appa", "--out", str(tmp_path))
-    assert done.returncode == 2
-    assert "UnknownName" in done.stderr
-    assert "Did you mean 'apa'?" in done.stderr
-    assert "Traceback" not in done.stderr
-
-
-def test_markup_in_a_name_is_shown_not_interpreted(tmp_path: Path):
-    done = beholder("audit", "null", "--dataset", "[bold]x[/bold]", "--out", str(tmp_path))
-    assert "'[bold]x[/bold]'" in done.stderr
 
 
 def test_the_version_is_told():

@@ -16,8 +16,8 @@ TONES = {"asian": 4, "black": 9, "white": 2}
 PRESENTATIONS = {"female": "woman", "male": "man"}
 
 
-def imitate(folder: Path, *, seeds: int = 2, corrected: bool = False) -> Path:
-    """Every file of the design for some seeds; small squares instead of 512 × 512."""
+def imitate(folder: Path, *, seeds: int = 2, corrected: bool = False, alike: bool = False) -> Path:
+    """Every file of the design for some seeds; `alike` draws one face for all, where only names matter."""
     for attribute, seed in product(VARIED, range(seeds)):
         home = folder / f"final_picked_{attribute}" / f"seed_{seed + 1}"
         home.mkdir(parents=True)
@@ -25,7 +25,8 @@ def imitate(folder: Path, *, seeds: int = 2, corrected: bool = False) -> Path:
         suffix = varied.suffixes[0 if corrected else -1]
         for race, gender, (place, value) in product(RACES, GENDERS, enumerate(varied.values)):
             name = f"{race}_{gender}_{varied.abbreviation}_{value}{suffix}.png"
-            portrait = _portrait(attribute, place / (len(varied.values) - 1), race, gender, seed)
+            share = place / (len(varied.values) - 1)
+            portrait = Portrait("woman") if alike else _portrait(attribute, share, race, gender, seed)
             (home / name).write_bytes(_png(portrait))
     return folder
 

@@ -52,13 +52,13 @@ def test_smiling_variants_are_as_bright_as_the_same_person_at_zero(folder: Path)
 
 
 def test_the_authors_own_correction_is_preferred(tmp_path: Path):
-    dataset = load(imitate(tmp_path, seeds=1, corrected=True))
+    dataset = load(imitate(tmp_path, seeds=1, corrected=True, alike=True))
     assert dataset.notes == ()
     assert dataset.table.filter(pl.col("varied") == "smiling")["image_id"].str.contains("_corrected").all()
 
 
 def test_missing_files_are_reported_seed_by_seed(tmp_path: Path):
-    imitate(tmp_path, seeds=1)
+    imitate(tmp_path, seeds=1, alike=True)
     seed = tmp_path / "final_picked_age" / "seed_1"
     for name in ("white_male_age_0.8_o2.png", "asian_female_age_4.4_o2.png"):
         (seed / name).unlink()
@@ -70,7 +70,7 @@ def test_missing_files_are_reported_seed_by_seed(tmp_path: Path):
 
 
 def test_a_level_that_no_seed_has_is_said_once_and_missing_from_none(tmp_path: Path):
-    imitate(tmp_path, seeds=2)
+    imitate(tmp_path, seeds=2, alike=True)
     for path in tmp_path.glob("final_picked_lighting/*/*_l_5.png"):
         path.unlink()
     assert "lighting: no seed has a file for 5" in load(tmp_path).notes

@@ -44,6 +44,7 @@ def found(towers):
     return recovered(towers, rows + [row for row in residents() if row["name"]][::3])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", TOLERANCE)
 def test_shipped_model_recovers_what_was_planted(found, metric):
     rows = [row for row in PLANTED if row["metric"] == metric]
@@ -53,6 +54,7 @@ def test_shipped_model_recovers_what_was_planted(found, metric):
         assert value == pytest.approx(row["value"], abs=TOLERANCE[metric]), row
 
 
+@pytest.mark.slow
 def test_warmth_rises_with_smiling_though_in_coarser_steps_than_planted(found):
     # The model tells an open smile from a closed mouth and little in between: see Limits in its card.
     warm = [found["perception.warm_against_cold", "smiling", str(step), "Warmth"] for step in range(5)]
@@ -61,6 +63,7 @@ def test_warmth_rises_with_smiling_though_in_coarser_steps_than_planted(found):
     assert np.polyfit(range(5), warm, 1)[0] > 0.1
 
 
+@pytest.mark.slow
 def test_control_words_do_not_follow_smiling(found):
     slope = {concept: value for (name, _, _, concept), value in found.items() if name.startswith("slope")}
     assert abs(slope["control words"]) < 0.1 * min(slope["warm words"], -slope["cold words"])

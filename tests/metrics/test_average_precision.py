@@ -19,7 +19,7 @@ def tied(seed: int, n: int, levels: int, share: float) -> tuple[np.ndarray, np.n
     return rng.integers(0, levels, n) / 7, present, rng.poisson(1.0, n)
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=100)
 @given(st.integers(0, 10**6), st.integers(1, 200), st.integers(1, 60), st.floats(0, 1))
 def test_it_equals_scikit_learn_with_ties_and_weights(seed: int, n: int, levels: int, share: float):
     scores, present, weights = tied(seed, n, levels, share)

@@ -15,6 +15,7 @@ from beholder.benchmarks.perception import PERCEPTION
 from beholder.glasshouse.design import design
 from beholder.prompts.perception import DIMENSIONS, perception_prompts
 from beholder.report.charts import figures
+from beholder.report.figure import Figure
 from beholder.report.findings import findings
 from beholder.report.page import render
 from beholder.report.perception.charts import perception_figures
@@ -70,6 +71,11 @@ def matched() -> pl.DataFrame:
 
 
 @pytest.fixture(scope="module")
+def drawn(matched: pl.DataFrame) -> dict[str, Figure]:
+    return {figure.name: figure for figure in perception_figures(matched)}
+
+
+@pytest.fixture(scope="module")
 def faces() -> pl.DataFrame:
     return results(photographs(), dataset="fairface-adults")
 
@@ -122,8 +128,8 @@ def test_published_values_stand_beside_the_studys_own_sets_only(faces, matched):
     assert perception_standing(matched) is None
 
 
-def test_every_figure_of_the_study_is_drawn(matched, faces):
-    names = {figure.name for figure in perception_figures(matched)}
+def test_every_figure_of_the_study_is_drawn(drawn, faces):
+    names = set(drawn)
     assert {"groups", "effects", "induced-variation", "variance", "separation", "confound-smiling"} <= names
     assert {
         "smiling-warmth",
@@ -142,9 +148,8 @@ def test_every_figure_can_be_drawn_to_the_end(matched):
         assert svg.count("<path") > 2, figure.name
 
 
-def test_boxes_are_ordered_by_their_median_and_coloured_by_protection(matched):
-    (figure,) = [figure for figure in perception_figures(matched) if figure.name == "induced-variation"]
-    rows = figure.chart.to_dict()["data"]["values"]
+def test_boxes_are_ordered_by_their_median_and_coloured_by_protection(drawn):
+    rows = drawn["induced-variation"].chart.to_dict()["data"]["values"]
     assert [row["value"] for row in rows] == sorted((row["value"] for row in rows), reverse=True)
     assert {row["attribute"]: row["kind"] for row in rows}["age"] == "protected"
 
