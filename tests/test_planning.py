@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from scipy import stats
 from typer.testing import CliRunner
 
 from beholder.cli import app
@@ -39,6 +40,18 @@ def test_an_earlier_run_lends_its_spread():
     found = plan("apa", PlanOptions(results=run)).filter(concept=pool).row(0, named=True)
     assert found["value"] < counts["value"][0]
     assert "spread from the run" in found["note"]
+
+
+def test_a_run_over_few_images_lends_the_spread_that_its_intervals_were_made_of():
+    """Student's margin of five values with a spread of 0.25 is read back as 0.25."""
+    margin = stats.t.ppf(0.975, 4) * 0.25 / np.sqrt(5)
+    row = Row("gras.group_mean", 0.5, 5, "probability", subset="gender", low=0.5 - margin, high=0.5 + margin)
+    run = results_table([row], benchmark="gras", model="m", dataset="glasshouse-faces")
+    assumed, lent = (
+        plan("gras", PlanOptions(results=each)).filter(concept="gender")["value"].item()
+        for each in (None, run)
+    )
+    assert lent == pytest.approx(assumed)  # what is assumed without a run is 0.25 as well
 
 
 def test_an_unknown_benchmark_is_refused():

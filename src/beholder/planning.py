@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
+from scipy import special
 
 from beholder.audit import default_dataset
 from beholder.benchmarks import BENCHMARKS
@@ -174,8 +175,9 @@ def _answer_deviation(attribute: str, options: PlanOptions) -> tuple[float, str]
     rows = _of_run(options, "group_mean", subset=attribute)
     if rows is None or not rows.height:
         return ANSWER_DEVIATION, f"spread of P(Yes) in one wording assumed: {ANSWER_DEVIATION:g}"
-    widths = (pl.col("high") - pl.col("low")) / (2 * NORMAL) * pl.col("n").sqrt()
-    return float(rows.select(widths.median()).item()), "spread of one wording from the run"
+    width, n = (rows["high"] - rows["low"]).to_numpy(), rows["n"].to_numpy()
+    spreads = width / 2 / special.stdtrit(n - 1.0, 0.975) * np.sqrt(n)
+    return float(np.nanmedian(spreads)), "spread of one wording from the run"
 
 
 def _prompt_rows(row: Row, sizes: list[int], deviation: float, options: PlanOptions) -> Iterator[Row]:

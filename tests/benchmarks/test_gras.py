@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
+from scipy import stats
 
 from beholder.benchmarks.benchmark import MeasureOptions
 from beholder.benchmarks.gras import GRAS, gras_benchmark
@@ -117,7 +118,7 @@ def test_a_traits_valence_and_its_mean_over_everyone_stand_in_its_row():
     matrix = world(effect=0.3)
     row = one(measure(matrix), "trait_mean", subset="gender", concept="kind")
     own = matrix.values[:, :5, 0].mean(axis=1)
-    margin = 1.959964 * own.std(ddof=1) / np.sqrt(400)
+    margin = stats.t.ppf(0.975, 399) * own.std(ddof=1) / np.sqrt(400)
     assert row.group == "positive"
     assert (row.value, row.high - row.value, row.n) == pytest.approx((own.mean(), margin, 400))
 
@@ -130,7 +131,7 @@ def test_a_groups_mean_over_a_valence_has_the_interval_of_its_images():
     mine = (matrix.images["skin_tone"] == "3").to_numpy()
     negative = (matrix.prompts["level"] == "negative").to_numpy()
     own = matrix.values[mine][:, negative, 0].mean(axis=1)
-    margin = 1.959964 * own.std(ddof=1) / np.sqrt(len(own))
+    margin = stats.t.ppf(0.975, len(own) - 1) * own.std(ddof=1) / np.sqrt(len(own))
     assert (row.value, row.high - row.value, row.n) == pytest.approx((own.mean(), margin, mine.sum()))
 
 
@@ -377,3 +378,16 @@ def test_a_trait_with_a_bar_in_it_keeps_its_name():
     matrix = world(40)
     prompts = matrix.prompts.with_columns(pl.col("prompt_id").str.replace("kind|", "k|ind|", literal=True))
     assert read_answers({"gras": replace(matrix, prompts=prompts)}).traits[0] == "k|ind"
+
+
+def test_the_widest_pair_is_named_among_the_groups_that_have_all_wordings():
+    """A group that was not asked every wording has no mean over them: the others keep their names."""
+    matrix = world(effect=0.2)
+    labels = pl.when(pl.Series(np.arange(400) % 3 == 0)).then(pl.lit("A, asked less")).otherwise("gender")
+    images = matrix.images.with_columns(gender=labels)
+    female = (images["gender"] == "Female").to_numpy()
+    less = (images["gender"] == "A, asked less").to_numpy()
+    matrix = only(replace(matrix, images=images), "T1", rows=np.flatnonzero(less))
+    row = one(measure(matrix), "largest_gap", subset="gender", concept="kind")
+    assert row.group == "Female over Male"
+    assert row.n == female.sum() + (images["gender"] == "Male").sum()

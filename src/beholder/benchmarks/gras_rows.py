@@ -28,10 +28,11 @@ from beholder.benchmarks.rows import PROBABILITY, join, refusal_rows
 from beholder.metrics.equivalence import verdict, welch_equivalence
 from beholder.metrics.group_tests import (
     friedman,
+    mean_margins,
     omega_squared,
     omega_squared_interval,
     repeated_measures_anova,
-    widest_pair_quantile,
+    widest_pair,
 )
 from beholder.metrics.multiplicity import benjamini_hochberg, holm
 from beholder.prompts.gras import VALENCES
@@ -178,22 +179,17 @@ def _attribute_rows(compared: list[Compared], shuffled: npt.NDArray[np.float64])
 
 def _gap_rows(answers: Answers, compared: Compared, averaged: Compared) -> Iterator[Row]:
     """For every trait, all wordings together: the largest gap, between whom, its interval allowing for the choice."""
-    means, error = averaged.moments.mean, averaged.moments.variance / averaged.moments.size
-    tops, bottoms, columns = means.argmax(axis=0), means.argmin(axis=0), np.arange(means.shape[1])
-    gaps = means[tops, columns] - means[bottoms, columns]
-    reach = widest_pair_quantile(len(compared.groups))
-    margins = reach * np.sqrt(error[tops, columns] + error[bottoms, columns])
+    widest = widest_pair(averaged.moments)
     adjusted, wording = compared.adjusted, wording_share(compared)
     note = "mean over the wordings; p: Simes over wordings, Benjamini–Hochberg over traits"
     for column, trait in enumerate(answers.traits):
-        gap, margin = float(gaps[column]), float(margins[column])
-        pair = f"{compared.groups[tops[column]]} over {compared.groups[bottoms[column]]}"
+        gap, margin = float(widest.gap[column]), float(widest.margin[column])
+        pair = " over ".join(averaged.groups[place[column]] for place in (widest.highest, widest.lowest))
         row = Row(
             "gras.largest_gap", gap, averaged.n, PROBABILITY, low=gap - margin, high=gap + margin, note=note
         )
-        yield row._replace(
-            subset=compared.attribute, group=pair, concept=trait, p_value=float(adjusted[column])
-        )
+        row = row._replace(subset=compared.attribute, group=None if np.isnan(gap) else pair, concept=trait)
+        yield row._replace(p_value=float(adjusted[column]))
         row = Row("gras.wording_share", float(wording[column]), averaged.n, "share")
         yield row._replace(subset=compared.attribute, concept=trait)
 
@@ -201,7 +197,7 @@ def _gap_rows(answers: Answers, compared: Compared, averaged: Compared) -> Itera
 def _trait_rows(answers: Answers, averaged: Compared) -> Iterator[Row]:
     """Every trait's mean over everyone, all wordings together; the group says the trait's valence."""
     moments, n = averaged.moments, averaged.moments.size.sum(axis=0)
-    margins = NORMAL * np.sqrt(moments.overall_variance / n)
+    margins = mean_margins(n, moments.overall_variance)
     for column, (trait, valence) in enumerate(zip(answers.traits, answers.valences, strict=True)):
         mean, margin = float(moments.overall[column]), float(margins[column])
         row = Row("gras.trait_mean", mean, int(n[column]), PROBABILITY, low=mean - margin, high=mean + margin)
@@ -227,7 +223,7 @@ def _test_rows(answers: Answers, compared: Compared) -> Iterator[Row]:
     """Group means and Welch's test in every wording of every trait."""
     moments, test = compared.moments, compared.test
     omega, bounds, overall = omega_squared(moments), omega_squared_interval(moments), moments.overall
-    margin = NORMAL * np.sqrt(moments.variance / moments.size)
+    margin = mean_margins(moments.size, moments.variance)
     kind = "Welch's t, first group less second" if len(compared.groups) == 2 else "Welch's F"
     places = [(trait, template) for trait in answers.traits for template in answers.templates]
     for column, (trait, template) in enumerate(places):
@@ -286,7 +282,7 @@ def _valence_mean_rows(by_valence: Answers, attribute: str) -> Iterator[Row]:
         return
     compared, by_valence = grouped.compared(), grouped.answers
     moments = compared.moments
-    margin, p_values = NORMAL * np.sqrt(moments.variance / moments.size), holm(compared.test.p_value)
+    margin, p_values = mean_margins(moments.size, moments.variance), holm(compared.test.p_value)
     note = "all traits of the valence, all wordings; p: do groups differ (Welch, Holm over the valences)"
     for k, group in enumerate(compared.groups):
         for column, valence in enumerate(by_valence.traits):
