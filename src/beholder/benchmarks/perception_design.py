@@ -143,14 +143,9 @@ def interaction_rows(judged: Judged, options: MeasureOptions) -> Iterator[Row]:
     """Does smiling help everyone equally? Differences of slopes between groups, over the attribute's whole range."""
     scores, found = judged.by_dimension(judged.delta), []
     for attribute in ordered_attributes(judged.images):
-        levels = judged.images[attribute].cast(pl.Float64).to_numpy()
-        reach = float(np.nanmax(levels) - np.nanmin(levels))
-        sets = matched_sets(judged.images, attribute)
         for grouped in [name for name in GROUPED if name in design_columns(judged.images)]:
-            by_group = _slopes_by_group(judged, scores * reach, sets, levels, grouped)
-            for first, second in pairs(sorted(by_group)):
-                estimate = seed_mean(less(by_group[first], by_group[second]), options.rng(), options.draws)
-                found.append((f"{attribute} × {grouped}", f"{first} over {second}", estimate))
+            for group, estimate in interaction_estimates(judged.images, attribute, grouped, scores, options):
+                found.append((f"{attribute} × {grouped}", group, estimate))
     if not found:
         return
     p_values = benjamini_hochberg(np.concatenate([estimate.p_value for *_, estimate in found])).reshape(
@@ -172,11 +167,23 @@ def interaction_rows(judged: Judged, options: MeasureOptions) -> Iterator[Row]:
             yield row._replace(subset=subset, group=group, concept=name, p_value=float(p_value[column]))
 
 
+def interaction_estimates(
+    images: pl.DataFrame, attribute: str, grouped: str, scores: Array, options: MeasureOptions
+) -> Iterator[tuple[str, Estimates]]:
+    """Every two groups: how much more the attribute's whole range does for the first than for the second."""
+    levels = images[attribute].cast(pl.Float64).to_numpy()
+    reach = float(np.nanmax(levels) - np.nanmin(levels))
+    by_group = _slopes_by_group(images, scores * reach, matched_sets(images, attribute), levels, grouped)
+    for first, second in pairs(sorted(by_group)):
+        difference = less(by_group[first], by_group[second])
+        yield f"{first} over {second}", seed_mean(difference, options.rng(), options.draws)
+
+
 def _slopes_by_group(
-    judged: Judged, scores: Array, sets: Sets, levels: Array, grouped: str
+    images: pl.DataFrame, scores: Array, sets: Sets, levels: Array, grouped: str
 ) -> dict[str, BySeed]:
     """Of every group, each seed's mean slope."""
-    labels, found = judged.images[grouped].to_numpy(), {}
+    labels, found = images[grouped].to_numpy(), {}
     for group in np.unique(labels[labels != np.array(None)]).tolist():
         mine = np.where(labels == group, sets.codes, -1)
         known, rise = slopes(scores, mine, np.nan_to_num(levels))

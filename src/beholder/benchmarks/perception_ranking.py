@@ -14,13 +14,21 @@ import numpy.typing as npt
 from beholder.benchmarks.benchmark import MeasureOptions
 from beholder.benchmarks.perception_scores import MEAN, MOST_DRAWS, Array, Groups, Judged, finest
 from beholder.benchmarks.rows import join
-from beholder.metrics.bootstrap import Resampler, percentile_interval
+from beholder.metrics.bootstrap import (
+    FEWEST,
+    Resampler,
+    centred_interval,
+    half_samples,
+    percentile_interval,
+)
 from beholder.metrics.ranking import descending, ndkl, skew_at_k, top_shares
 from beholder.results import Row
 
 LOGARITHM, NATS = "natural logarithm", "nats"
 TOP = (1000, 100)
 """The study's k, and one for smaller sets; either only where it is at most half of what is ranked."""
+HALVES = 200
+"""Halves of the people behind an interval of NDKL."""
 
 
 class Ranking(NamedTuple):
@@ -166,8 +174,11 @@ def _ndkl_rows(ranking: Ranking, options: MeasureOptions) -> Iterator[Row]:
     values = ndkl(ranking.codes[ranking.order], ranking.desired)
     shuffled = ndkl(ranking.shuffled(options), ranking.desired)
     note = f"{shuffled.mean():.4f} expected of a ranking without preference ({len(shuffled)} shuffles)"
+    halves = _ndkl_of_halves(ranking, options)
     for place, name in enumerate(ranking.names):
         value = float(values[place] if place < len(values) else values.mean())
+        drawn = halves[:, place] if place < len(values) else halves.mean(axis=1)
+        low, high = centred_interval(drawn, value)
         p_value = (
             (1 + float((shuffled >= value).sum())) / (1 + len(shuffled)) if place < len(values) else None
         )
@@ -176,7 +187,23 @@ def _ndkl_rows(ranking: Ranking, options: MeasureOptions) -> Iterator[Row]:
             value,
             len(ranking.codes),
             NATS,
+            low=max(low, 0.0),
+            high=high,
             p_value=p_value,
             note=join((ranking.how, note)),
         )
         yield row._replace(subset=ranking.attribute, concept=name)
+
+
+def _ndkl_of_halves(ranking: Ranking, options: MeasureOptions) -> Array:
+    """Divergences of rankings of half of the people, `[draws, n_dimensions]`; NaN below ten people."""
+    people, designed = ranking.part.clusters, ranking.part.designed
+    shape = HALVES, len(ranking.order)
+    if len(np.unique(people)) < 2 * FEWEST:
+        return np.full(shape, np.nan)
+    strata = None if designed else finest(ranking.part.images).codes
+    found = np.empty(shape)
+    for draw, half in enumerate(half_samples(people, strata, options.rng(), HALVES)):
+        for place, order in enumerate(ranking.order):
+            found[draw, place] = ndkl(ranking.codes[order[half[order]]], ranking.desired)
+    return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 from beholder.calibration.confidence import confidence_experiments
+from beholder.calibration.effects import effect_experiments
 from beholder.calibration.experiment import Experiment
 from beholder.calibration.figures import figure_experiments
 from beholder.calibration.judgements import judgement_experiments
@@ -18,6 +19,7 @@ MAKERS = (
     figure_experiments,
     trait_experiments,
     judgement_experiments,
+    effect_experiments,
     precision_experiments,
     confidence_experiments,
     prompt_experiments,

@@ -49,8 +49,22 @@ def _identity(names: int, draws: int, rng: np.random.Generator) -> Array:
     return softmax(identity_logits(draws, names, rng))[:, 0]
 
 
+def _ndkl(n: int, effect: float, draws: int, rng: np.random.Generator) -> Array:
+    from beholder.calibration.judgements import NOISE, WORDS
+    from beholder.metrics.ranking import ndkl
+
+    codes = np.repeat([0, 1], n)
+    spread = np.sqrt(NOISE.image**2 + NOISE.cell**2 / len(WORDS))
+    scores = spread * rng.standard_normal((draws, 2 * n)) + effect * (codes == 0)
+    return ndkl(codes[np.argsort(-scores, axis=1)], np.array([0.5, 0.5]))
+
+
 DRAWN: dict[str, Callable[[int, np.random.Generator], Array]] = {
-    f"identity {names}": partial(_identity, names) for names in (30, 100, 300)
+    **{f"identity {names}": partial(_identity, names) for names in (30, 100, 300)},
+    **{
+        f"ndkl {n} {effect:g}": partial(_ndkl, n, effect)
+        for n, effect in ((100, 0.0), (100, 0.25), (100, 0.5), (200, 0.0), (200, 0.25))
+    },
 }
 """What is drawn: so many independent values whose mean is the true one."""
 

@@ -71,6 +71,21 @@ def _absolute_gaps(found: Found) -> Iterator[Weakness]:
         )  # fmt: skip
 
 
+def _noise_without_sign(found: Found) -> Iterator[Weakness]:
+    absolute, causal = (
+        found.one(f"perception.{name}", setting="lighting")
+        for name in ("absolute_difference", "causal_effect")
+    )
+    if absolute and causal:
+        yield Weakness(
+            "perception.absolute_difference", "Absolute differences of matched pictures are noise as much as effect",
+            f"Light does nothing in this world, and pictures that differ in it alone lie {100 * absolute.mean:.2f} "
+            f"apart (× 100); with its sign the mean difference is {100 * causal.mean:+.2f}, and its interval covers 0 "
+            f"in {100 * causal.coverage.value:.1f} of 100 worlds.",
+            absolute.mean > 3 * absolute.bias_error and abs(causal.mean) < 0.1 * absolute.mean,
+        )  # fmt: skip
+
+
 def _prevalence(found: Found) -> Iterator[Weakness]:
     raw, matched = (
         found.one(f"disparity.{name}", setting="40 % and 15 %") for name in ("ap_gap", "ap_gap_matched")
@@ -166,5 +181,6 @@ def _samples(found: Found) -> Iterator[Weakness]:
 
 
 LOOKS: tuple[Callable[[Found], Iterator[Weakness]], ...] = (
-    _score_without_bias, _absolute_gaps, _prevalence, _sizes, _skewed_ratio, _depth, _names, _samples,
+    _score_without_bias, _absolute_gaps, _noise_without_sign, _prevalence, _sizes, _skewed_ratio, _depth, _names,
+    _samples,
 )  # fmt: skip
