@@ -31,9 +31,9 @@ BLOCK = re.compile(
 NEEDS_MORE = re.compile(
     r"\b(DIR|MODEL|RUN|PICTURE|CLIP|BRIDGE)\b|/data/|openai[:/]|onnx:|--data data|bridge-vlm|\.parquet|[\"']|"
     r"\b(google|llava-hf|Qwen|Salesforce|identity\.csv|traits\.csv|albef|my-vlm)\b|calibrate|bench\b|cuda|mine\.py|"
-    r"audit glasshouse/contrastive --benchmark perception"
+    r"audit (glasshouse/\w+ )?--benchmark (perception|gras|disparity)"
 )
-"""A command with one of these asks for a model, for photographs, for scores or for minutes."""
+"""A command with one of these asks for a model, photographs, scores or minutes, or is what `make demo` runs."""
 
 
 class Block(NamedTuple):
@@ -94,6 +94,6 @@ def test_the_examples_of_a_page_run(page: Path, a_folder_of_ones_own: Path):
 
 
 def test_most_pages_have_something_to_run():
-    assert {"add-a-model.md", "add-a-dataset.md", "add-a-metric.md", "add-a-prompt-set.md", "gras.md"} <= {
+    assert {"add-a-model.md", "add-a-dataset.md", "add-a-metric.md", "add-a-prompt-set.md", "scores.md"} <= {
         page.name for page in PAGES
     }
