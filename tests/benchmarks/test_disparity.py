@@ -270,6 +270,16 @@ def test_sizes_and_numbers_are_compared_among_pictures_that_show_it(
     assert row["n"] == len(table)
 
 
+def test_intervals_of_sizes_are_welchs_and_know_how_few_there_are(object_world: Callable[..., ScoreMatrix]):
+    matrix = object_world(60)
+    table = matrix.dataset.objects.join(matrix.images, on="image_id").filter(pl.col("concept") == "tie")
+    sides = [table.filter(pl.col("gender") == g)["area"].to_numpy().astype(float) for g in ("man", "woman")]
+    row = one(measure(matrix), "area_gap", group=PAIR, concept="tie")
+    expected = stats.ttest_ind(*sides, equal_var=False).confidence_interval(0.95)
+    assert min(map(len, sides)) < 15  # a normal quantile would be a tenth too narrow
+    assert (row["low"], row["high"]) == pytest.approx(tuple(expected), rel=1e-6)
+
+
 def test_names_that_differ_are_told(results: pl.DataFrame):
     row = one(results, "names", group=PAIR, concept="tie")
     assert 0.3 < row["value"] < 0.7
