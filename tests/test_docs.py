@@ -10,6 +10,7 @@ import pytest
 import typer
 
 from beholder.cli import app
+from beholder.datasets import DATASETS
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
@@ -67,6 +68,14 @@ def test_every_command_and_option_exists(page: Path):
             _, command, words = command.resolve_command(context, words)
         known = {option for parameter in command.params for option in getattr(parameter, "opts", [])}
         assert {word for word in words if word.startswith("-")} <= known | {"--help"}, words
+
+
+def test_the_page_of_data_sets_has_them_all():
+    page = (ROOT / "docs" / "data.md").read_text()
+    for source in DATASETS.values():
+        assert f"`{source.name}`" in page or f"`-{source.name.partition('-')[2]}`" in page
+        assert f"{source.images:,}" in page
+        assert source.embedded or f"  {source.directory or source.name}/" in page
 
 
 def test_every_make_target_in_the_docs_exists():
