@@ -77,7 +77,7 @@ def audit_models(models: Sequence[str], benchmarks: Sequence[str | Benchmark], o
             run.add(audit_one(asked(scorer, benchmark, options), benchmark, tasks, options, run))
             run.record.seconds = round(time.monotonic() - started, 1)
             run.save(options.out)
-    _set_beside(run, [benchmark for benchmark, _ in sheets], others)
+    _set_beside(run, [benchmark for benchmark, _ in sheets], others, compat=options.measure.compat)
     return _written(run, options)
 
 
@@ -91,12 +91,12 @@ def _results_beside(options: AuditOptions) -> pl.DataFrame:
     return pl.concat([Run().results, *(load_run(folder).results for folder in options.beside)])
 
 
-def _set_beside(run: Run, benchmarks: Sequence[Benchmark], others: pl.DataFrame) -> None:
+def _set_beside(run: Run, benchmarks: Sequence[Benchmark], others: pl.DataFrame, *, compat: bool) -> None:
     """What only several models, data sets or runs together can tell."""
     for benchmark in {each.name: each for each in benchmarks}.values():
         if benchmark.across is not None:
             mine = pl.col("benchmark") == benchmark.name
-            run.add(benchmark.across(run.results.filter(mine), others.filter(mine)))
+            run.add(benchmark.across(run.results.filter(mine), others.filter(mine), compat))
 
 
 def asked(scorer: Scorer, benchmark: Benchmark, options: AuditOptions) -> Scorer:
@@ -149,7 +149,7 @@ def measure_scores(benchmark: Benchmark, scores: Sequence[Path], options: AuditO
     )
     with options.fill.progress(f"{model}: measuring {benchmark.name}", 0, 0):
         run.add(measure(benchmark, imported.matrices, options.measure, model=model, dataset=dataset.name))
-    _set_beside(run, [benchmark], others)
+    _set_beside(run, [benchmark], others, compat=options.measure.compat)
     return _written(run, options)
 
 

@@ -391,6 +391,26 @@ def test_data_sets_agree_in_three_colours_and_synonyms_meet(object_world: Callab
     assert found["dataset"].unique().to_list() == ["coco"]
 
 
+def test_as_published_every_concept_with_a_gap_counts(
+    object_world: Callable[..., ScoreMatrix], tmp_path: Path
+):
+    """One of four concepts is shown too rarely to test: by default it is left out, as published it counts."""
+    file = tmp_path / "vectors.txt"
+    file.write_text("tie 1 0\nhandbag 0 1\ndog 1 0\nchair 0.2 1\nman 1 0.1\nwoman 0.1 1\n")
+    rare = {(group, concept): 0.04 for group in ("man", "woman") for concept in ("dog", "chair")}
+    matrix, numbers = object_world(200, rare=rare, seed=3), {}
+    for compat in (False, True):
+        here = measure(matrix, Choices(word_vectors=file), compat=compat)
+        there = here.with_columns(pl.lit("visual-genome").alias("dataset"))
+        gaps = here.filter((pl.col("metric") == "disparity.ap_gap") & pl.col("value").is_not_null())
+        counted = (gaps if compat else gaps.drop_nulls("p_value")).height
+        found = agreement(here, there, compat)
+        assert one(here, "word_agreement", subset="ap_gap")["n"] == counted
+        assert one(found, "agreement_count", group="green")["n"] == counted
+        numbers[compat] = counted
+    assert numbers == {False: 3, True: 4}
+
+
 def test_models_are_compared_on_one_data_set(object_world: Callable[..., ScoreMatrix]):
     first = measure(object_world(seed=1), model="first")
     second = measure(object_world(seed=1), model="second")

@@ -85,8 +85,8 @@ class Benchmark:
     """What the authors' released scripts score, where that differs."""
     everywhere: bool = False
     """Asked on every one of its data sets that is at hand, rather than on the first."""
-    across: Callable[[pl.DataFrame, pl.DataFrame], pl.DataFrame] | None = None
-    """What is read off the results of all models and data sets together, beside those of other runs."""
+    across: Callable[[pl.DataFrame, pl.DataFrame, bool], pl.DataFrame] | None = None
+    """What is read off the results of all models and data sets together, beside those of other runs; as published?"""
     limitations: tuple[str, ...] = ()
     of_photographs: tuple[str, ...] = ()
     """Limitations that hold for photographs of people, and not for drawings."""

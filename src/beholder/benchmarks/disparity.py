@@ -123,7 +123,7 @@ def disparity_benchmark(choices: Choices | None = None) -> Benchmark:
         rows += calibration_rows(seen, read_confidence(seen, chosen.calibration, options), options)
         yield from rows
         if chosen.word_vectors is not None:
-            yield from word_rows(seen, chosen.word_vectors, rows)
+            yield from word_rows(seen, chosen.word_vectors, rows, every=options.compat)
         yield from cause_rows(gaps, options)
 
     return Benchmark(

@@ -33,9 +33,12 @@ Key = tuple[str, str]
 """A model and a data set."""
 
 
-def agreement(results: pl.DataFrame, beside: pl.DataFrame) -> pl.DataFrame:
-    """Rows for every model and data set of `results`, set against the others there and in `beside`."""
-    mine, others = _gaps(results), _gaps(beside)
+def agreement(results: pl.DataFrame, beside: pl.DataFrame, compat: bool = False) -> pl.DataFrame:
+    """Rows for every model and data set of `results`, set against the others there and in `beside`.
+
+    `compat` counts every concept that has a gap, as the study does; else those that enough images show to test it.
+    """
+    mine, others = (_gaps(each, every=compat) for each in (results, beside))
     known = mine | {key: gaps for key, gaps in others.items() if key not in mine}
     made = []
     for (model, dataset), gaps in mine.items():
@@ -69,10 +72,10 @@ def colour(first: float, second: float) -> float:
     return GREEN if first * second > 0 else RED
 
 
-def _gaps(results: pl.DataFrame) -> dict[Key, pl.DataFrame]:
-    """Every model's published gaps on every data set, as far as enough images show a concept to test it."""
-    tested = pl.col("value").is_not_null() & pl.col("p_value").is_not_null()
-    rows = results.filter((pl.col("metric") == "disparity.ap_gap") & tested)
+def _gaps(results: pl.DataFrame, *, every: bool) -> dict[Key, pl.DataFrame]:
+    """Every model's published gaps on every data set: all, or those that enough images show to test."""
+    rows = results.filter((pl.col("metric") == "disparity.ap_gap") & pl.col("value").is_not_null())
+    rows = rows if every else rows.drop_nulls("p_value")
     return {
         (str(model), str(dataset)): part
         for (model, dataset), part in rows.group_by(["model", "dataset"], maintain_order=True)

@@ -20,8 +20,11 @@ GAPS = ("ap_gap", "ap_gap_matched", "ece_gap", "miscalibration_gap")
 NORMAL = 1.959963984540054
 
 
-def word_rows(seen: Seen, vectors: Path, gap_rows: Iterable[Row]) -> Iterator[Row]:
-    """Alignment of every concept, and how far its sign and its rank agree with those of the gaps."""
+def word_rows(seen: Seen, vectors: Path, gap_rows: Iterable[Row], *, every: bool) -> Iterator[Row]:
+    """Alignment of every concept, and how far its sign and its rank agree with those of the gaps.
+
+    `every` counts all concepts that have a gap, as the study does; else those that enough images show to test it.
+    """
     words = seen.dataset.group_words
     if words is None or set(words.groups) != set(seen.groups):
         note = f"{seen.dataset.name} names no words for {', '.join(seen.groups)}"
@@ -38,19 +41,19 @@ def word_rows(seen: Seen, vectors: Path, gap_rows: Iterable[Row]) -> Iterator[Ro
             yield row._replace(concept=each.concept, note=each.note or f"as '{each.name}'")
         near = {each.concept: value for each, value in zip(found.concepts, towards, strict=True)}
         for gap in GAPS:
-            for row in _agreement_rows(near, _gaps_of(rows, gap, pair.name), gap, pair.name):
+            for row in _agreement_rows(near, _gaps_of(rows, gap, pair.name, every=every), gap, pair.name):
                 yield row._replace(note=join((row.note, said)))
 
 
-def _gaps_of(rows: list[Row], gap: str, pair: str) -> dict[str, float]:
-    """The gaps of the concepts that enough images show to test them: the others' signs are noise."""
+def _gaps_of(rows: list[Row], gap: str, pair: str, *, every: bool) -> dict[str, float]:
+    """The gaps of the concepts that enough images show to test them: the others' signs are noise; or of all."""
     mine = [row for row in rows if row.group == pair and row.value is not None and np.isfinite(row.value)]
     tested = {
         row.concept
         for row in mine
         if row.metric == "disparity.ap_gap" and row.p_value is not None and np.isfinite(row.p_value)
     }
-    found = [row for row in mine if row.metric == f"disparity.{gap}" and row.concept in tested]
+    found = [row for row in mine if row.metric == f"disparity.{gap}" and (every or row.concept in tested)]
     return {str(row.concept): float(row.value or 0.0) for row in found}
 
 
