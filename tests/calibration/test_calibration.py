@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ from scipy.stats import norm
 from sklearn.metrics import average_precision_score
 from typer.testing import CliRunner
 
-from beholder.calibration import large_draws
+from beholder.calibration import intersections, large_draws, traits
 from beholder.calibration import repeat as repeating
 from beholder.calibration.experiment import Experiment, Outcome, Trial
 from beholder.calibration.experiments import chosen_experiments, experiments
@@ -63,6 +64,35 @@ def test_the_true_skew_and_markedness_are_those_of_a_large_world():
     own = judged.word("male")
     assert own is not None
     assert (judged.neutral[:100_000] > own[:100_000]).mean() == pytest.approx(marked_share(), abs=0.005)
+
+
+@pytest.mark.parametrize(("attribute", "gap"), [("gender", 0.1), ("race", 0.1), ("race", 0.0)])
+def test_the_true_share_of_variance_is_that_of_a_large_world(attribute: str, gap: float):
+    oracle, levels = traits._gapped(attribute, gap)
+    labels = {attribute: np.repeat(np.arange(traits.GROUPS[attribute]), 40_000).astype(str)}
+    first = type(levels)(levels.latent[:1, :1])
+    values = oracle.probability(labels, first, rng())[:, 0, 0].reshape(-1, 40_000)
+    between = values.mean(axis=1).var()
+    share = between / (between + values.var(axis=1).mean())
+    assert traits.true_share(oracle, levels, attribute) == pytest.approx(share, abs=4e-3)
+
+
+def test_the_true_favour_of_a_cell_is_that_of_a_large_cell():
+    oracle, levels, slope = intersections._world()
+    moved = replace(oracle, effects={"cell": {"a": 0.3}})
+    labels = {"cell": np.repeat("a", 40_000)}
+    p_yes = moved.probability(labels, levels, rng(), touched=np.arange(intersections.TRAITS) < 2)
+    favour = p_yes[:, :2].mean() - p_yes[:, 2:].mean()
+    assert float(intersections.favour(oracle, levels, 0.3)) == pytest.approx(favour, abs=3e-3)
+    assert float(slope) > 0
+
+
+@pytest.mark.slow
+def test_pooled_intersections_cover_as_they_say():
+    """Over 250 worlds; the full run has a thousand."""
+    experiment = next(e for e in intersections.intersection_experiments() if "of 6 to 42" in e.name)
+    drawn = np.array([experiment.simulate(rng(seed)) for seed in range(250)])[:, 0]
+    assert 0.91 <= ((drawn[:, 1] <= 0) & (drawn[:, 2] >= 0)).mean() <= 0.985
 
 
 def test_the_ratio_of_the_benchmark_is_that_of_the_beliefs():

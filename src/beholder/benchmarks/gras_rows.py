@@ -67,7 +67,7 @@ def gras_rows(matrices: Matrices, options: MeasureOptions) -> Iterator[Row]:
         yield from _test_rows(own, each)
     for group in grouped:
         yield from _valence_mean_rows(averages.answers(group).by_valence(), group.attribute)
-    yield from _intersection_rows(answers)
+    yield from intersection_rows(answers)
     yield from _wording_rows(answers)
     for matrix in matrices.values():
         yield from _answer_rows(matrix)
@@ -243,7 +243,7 @@ def _test_rows(answers: Answers, compared: Compared) -> Iterator[Row]:
             yield row._replace(subset=compared.attribute, concept=trait, template=template)
 
 
-def _intersection_rows(answers: Answers) -> Iterator[Row]:
+def intersection_rows(answers: Answers) -> Iterator[Row]:
     """Which intersections are favoured: positive traits less negative ones, against the mean of all."""
     found = intersections(answers)
     if found is None:

@@ -8,6 +8,7 @@ from beholder.calibration.confidence import confidence_experiments
 from beholder.calibration.effects import effect_experiments
 from beholder.calibration.experiment import Experiment
 from beholder.calibration.figures import figure_experiments
+from beholder.calibration.intersections import intersection_experiments
 from beholder.calibration.judgements import judgement_experiments
 from beholder.calibration.precision import precision_experiments
 from beholder.calibration.sampled_prompts import prompt_experiments
@@ -18,6 +19,7 @@ from beholder.errors import UnknownName
 MAKERS = (
     figure_experiments,
     trait_experiments,
+    intersection_experiments,
     judgement_experiments,
     effect_experiments,
     precision_experiments,

@@ -29,7 +29,7 @@ from beholder.scores.store import write_whole
 
 Array = npt.NDArray[np.float64]
 BLOCK = 50
-VERSION = 3
+VERSION = 4
 """Raised when the worlds or the measures change, so that no old block is taken for a new one."""
 
 

@@ -8,6 +8,7 @@ from functools import cache, partial
 import numpy as np
 import numpy.typing as npt
 import polars as pl
+from scipy.special import ndtr
 
 from beholder.benchmarks.benchmark import MeasureOptions
 from beholder.benchmarks.gras import GRAS
@@ -27,6 +28,7 @@ WORLD = 88
 DELTA = 0.05
 GROUPS = {"gender": 2, "race": 7, "age": 5, "skin_tone": 10}
 FOLDED = "a gap near 0 cannot be negative, so its values pile up on the true side: too wide, on the safe side"
+NO_SHARE = "a share cannot lie below 0, and 0 is within unless the lower bound is above it: on the safe side"
 WIDEST = "it allows for the choice among all pairs, more than one pair that stands out needs"
 
 
@@ -79,9 +81,17 @@ def _gap(attribute: str, n: int, gap: float, share: float) -> Experiment:
     if not gap:
         trials.append(Trial("gras.largest_gap", setting, n, 0.0, family=True, kind="any trait"))
     alike = f"{setting}, δ = {100 * DELTA:g} points"
-    trials.append(
-        Trial("gras.equivalence", alike, n, np.nan, effect=gap, kind="called alike", null=gap >= DELTA)
-    )
+    trials += [
+        Trial("gras.equivalence", alike, n, np.nan, effect=gap, kind="called alike", null=gap >= DELTA),
+        Trial(
+            "gras.omega_squared",
+            setting,
+            n,
+            true_share(oracle, levels, attribute),
+            effect=gap,
+            exception="" if gap else NO_SHARE,
+        ),
+    ]
     simulate = partial(_draw_gap, attribute, groups, n, gap)
     return Experiment(f"gap {setting}", tuple(trials), simulate, share)
 
@@ -100,6 +110,17 @@ def _gapped(attribute: str, gap: float) -> tuple[Oracle, Levels]:
     return Oracle(plain.base, {attribute: {"0": low if gap else 0.0}}, NOISE), levels
 
 
+def true_share(oracle: Oracle, levels: Levels, attribute: str) -> float:
+    """Share of the variance of P(Yes) between groups, of the first trait in its first wording, groups of one size."""
+    groups = GROUPS[attribute]
+    shifts = np.array([_shift(oracle, attribute), *[0.0] * (groups - 1)])
+    nodes, weights = np.polynomial.hermite_e.hermegauss(80)
+    latent = oracle.base + levels.latent[0, 0] + shifts[:, None] + oracle.noise.of_pictures * nodes
+    values, weights = ndtr(latent), weights / weights.sum()
+    means, within = values @ weights, (values**2 @ weights - (values @ weights) ** 2).mean()
+    return float(means.var() / (means.var() + within))
+
+
 def _shift(oracle: Oracle, attribute: str) -> float:
     return oracle.effects[attribute]["0"]
 
@@ -110,10 +131,12 @@ def _draw_gap(attribute: str, groups: int, n: int, gap: float, rng: np.random.Ge
     p_yes = oracle.probability(labels, levels, rng, touched=np.arange(20) == 0)
     rows = measured(labels, p_yes, delta=DELTA)
     gaps = [row for row in rows if row.metric == "gras.largest_gap"]
-    alike = next(row for row in rows if row.metric == "gras.equivalence")
+    alike, share = (
+        next(row for row in rows if row.metric == f"gras.{name}") for name in ("equivalence", "omega_squared")
+    )
     least = min(row.p_value for row in gaps if row.p_value is not None)
     family = [] if gap else [Outcome(np.nan, p_value=least)]
-    return [outcome(gaps[0]), *family, Outcome(np.nan, p_value=outcome(alike).p_value)]
+    return [outcome(gaps[0]), *family, Outcome(np.nan, p_value=outcome(alike).p_value), outcome(share)]
 
 
 def _group_mean(n: int) -> Experiment:
