@@ -81,7 +81,7 @@ def _draw(n: int, spread: float, uneven: bool, rng: np.random.Generator) -> Sequ
     off = float(truth[0] - truth.mean())
     found = outcome(first)
     moved = [found._replace(value=found.value - off, low=found.low - off, high=found.high - off)]
-    any_called = any(row.low > 0 or row.high < 0 for row in rows.values())
+    any_called = any(each.low > 0 or each.high < 0 for each in map(outcome, rows.values()))
     return moved if spread else [*moved, Outcome(np.nan, p_value=0.0 if any_called else 1.0)]
 
 
