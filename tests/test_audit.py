@@ -36,7 +36,7 @@ def options(tmp_path: Path, people: Callable[..., Path]) -> AuditOptions:
 def test_a_run_leaves_results_a_record_and_a_page(options: AuditOptions):
     run = audit_models(["null"], [custom_benchmark(WORDS, by=("gender",))], options)
     names = {path.name for path in options.out.iterdir()}
-    assert names == {"results.parquet", "results.csv", "run.json", "report.html"}
+    assert names == {"results.parquet", "results.csv", "prompts.csv", "run.json", "report.html"}
     assert run.results.schema == pl.Schema(SCHEMA)
     assert run.results.equals(pl.read_parquet(options.out / "results.parquet"))
     assert pl.read_csv(options.out / "results.csv").height == run.results.height

@@ -112,6 +112,7 @@ def audit_one(
 ) -> pl.DataFrame:
     """One model on one benchmark: fill what the store lacks, then measure."""
     filled = fill(tasks, scorer, Store(options.store), options.fill)
+    run.add_prompts(benchmark.name, tasks)
     run.record.add_model({**scorer.spec.as_dict(), "notes": list(getattr(scorer, "notes", []))})
     known = {entry["image"] for entry in run.record.bad_images}
     run.record.bad_images += [
@@ -143,6 +144,7 @@ def measure_scores(benchmark: Benchmark, scores: Sequence[Path], options: AuditO
     _, dataset = _open(benchmark, options, run, scored=False)
     tasks = benchmark.tasks_for(dataset, answers=True, compat=options.measure.compat)
     imported = import_scores(scores, tasks)
+    run.add_prompts(benchmark.name, tasks)
     run.record.left_out += imported.left_out
     run.record.models.append(
         {"name": model, "adapter": "imported scores", "files": [str(path) for path in scores]}
@@ -218,6 +220,7 @@ def _open(
     if dataset.name not in [entry["name"] for entry in run.record.datasets]:
         run.record.datasets.append({
             "name": dataset.name, "revision": dataset.revision, "licence": dataset.licence,
+            "origin": DATASETS[source].origin if source in DATASETS else source,
             "images": len(dataset), "of": len(whole), "notes": list(dataset.notes),
         })  # fmt: skip
     return benchmark, dataset

@@ -1,6 +1,7 @@
 """Run: what an audit leaves behind. A folder with the results, a record of how they came about, and a page.
 
 OUT/results.parquet, OUT/results.csv   the tidy table
+OUT/prompts.csv                        every prompt, word by word
 OUT/run.json                           models, data, settings, what was left out
 OUT/report.html                        the page
 """
@@ -9,6 +10,7 @@ from __future__ import annotations
 
 import json
 import platform
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from importlib import metadata
@@ -18,9 +20,12 @@ from typing import Any
 import polars as pl
 
 from beholder.errors import MissingData
+from beholder.prompts.prompt_set import SCHEMA as PROMPT
 from beholder.results import SCHEMA, read_results, write_results
 from beholder.scores.store import write_whole
+from beholder.scores.task import Task
 
+PROMPTS = {"benchmark": pl.String, "dataset": pl.String, "set": pl.String, **PROMPT}
 LIBRARIES = ("numpy", "scipy", "polars", "pillow", "torch", "transformers", "onnxruntime")
 
 
@@ -55,14 +60,26 @@ class Run:
 
     results: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=SCHEMA))
     record: Record = field(default_factory=Record)
+    prompts: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=PROMPTS))
+    """What was asked, with the results' `benchmark` and `dataset`, and the name of its set."""
 
     def add(self, results: pl.DataFrame) -> None:
         """More rows of the same table."""
         self.results = pl.concat([self.results, results])
 
+    def add_prompts(self, benchmark: str, tasks: Iterable[Task]) -> None:
+        """What the tasks ask; asked of several models, it stands once."""
+        for task in tasks:
+            where = {"benchmark": benchmark, "dataset": task.dataset.name, "set": task.prompts.name}
+            named = task.prompts.table.with_columns(pl.lit(value).alias(key) for key, value in where.items())
+            both = pl.concat([self.prompts, named], how="diagonal")
+            self.prompts = both.select(list(PROMPTS)).unique(maintain_order=True)
+
     def save(self, folder: Path) -> None:
         """Write everything but the page."""
         write_results(self.results, folder)
+        if self.prompts.height:
+            write_whole(folder / "prompts.csv", self.prompts.write_csv().encode("utf-8", "replace"))
         write_whole(
             folder / "run.json",
             json.dumps(asdict(self.record), indent=1, ensure_ascii=False).encode("utf-8", "replace"),
@@ -76,7 +93,9 @@ def load_run(folder: Path) -> Run:
             f"{folder} is no run folder: it has no run.json. Make one with: beholder audit --out {folder}"
         )
     record = json.loads((folder / "run.json").read_text(encoding="utf-8"))
-    return Run(read_results(folder), Record(**record))
+    asked = folder / "prompts.csv"
+    prompts = pl.read_csv(asked, schema=PROMPTS) if asked.is_file() else pl.DataFrame(schema=PROMPTS)
+    return Run(read_results(folder), Record(**record), prompts)
 
 
 def machine() -> dict[str, str]:

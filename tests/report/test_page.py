@@ -30,6 +30,7 @@ def test_json_in_scripts_cannot_end_them() -> None:
     assert script_json(["</script>", "a&b"]) == '["\\u003c/script\\u003e", "a\\u0026b"]'
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_the_page_shows_settings_and_traces(apa_run: Run) -> None:
     page = render(apa_run)
     for text in (
@@ -64,11 +65,13 @@ def test_a_benchmark_without_sentences_of_its_own_was_measured_all_the_same(make
     assert "Its numbers stand below" in page
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_several_benchmarks_get_their_own_headings(apa_run: Run, custom_run: Run) -> None:
     apa_run.add(custom_run.results)
     page = render(apa_run)
-    assert "clip · APA: actors, politicians, athletes</h3>" in page
-    assert "clip · Own prompts</h3>" in page
+    assert "<h2>APA: actors, politicians, athletes</h2>" in page
+    assert "<h2>Own prompts</h2>" in page
+    assert "clip, Own prompts · <a" in page
 
 
 def test_a_benchmark_of_the_users_own_says_what_it_asks_and_what_its_numbers_mean(custom_run: Run) -> None:
@@ -83,14 +86,16 @@ def test_a_benchmark_of_the_users_own_says_what_it_asks_and_what_its_numbers_mea
     assert "How does the model" not in page
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_one_benchmark_on_two_data_sets_says_which_finding_is_of_which(apa_run: Run) -> None:
     again = apa_run.results.with_columns(dataset=pl.lit("apa-2030"))
     apa_run.add(again)
     page = render(apa_run)
-    assert "clip · APA: actors, politicians, athletes, on apa</h3>" in page
-    assert "clip · APA: actors, politicians, athletes, on apa-2030</h3>" in page
+    assert "<h2>APA: actors, politicians, athletes, on apa</h2>" in page
+    assert "<h2>APA: actors, politicians, athletes, on apa-2030</h2>" in page
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_long_lists_of_bad_images_are_closed(apa_run: Run) -> None:
     apa_run.record.bad_images = [{"image": f"{i}.jpg", "reason": "cut short"} for i in range(9)]
     page = render(apa_run)

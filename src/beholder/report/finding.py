@@ -22,6 +22,8 @@ class Finding(NamedTuple):
     """Whether the intervals bear a difference out; a finding may also be that none is shown."""
     effect: float
     """Distance from the landmark (1, chance, the planted value) in e-folds: for ordering within a kind."""
+    metric: str = ""
+    """The metric of the row that it speaks of, for the way back to the results."""
 
 
 def valued(part: pl.DataFrame, metric: str) -> list[Result]:
@@ -34,4 +36,5 @@ def valued(part: pl.DataFrame, metric: str) -> list[Result]:
 def finding(
     row: Result, kind: str, headline: str, sentence: str, *, shown: bool, effect: float = 0.0
 ) -> Finding:
-    return Finding(row["benchmark"], row["dataset"], row["model"], kind, headline, sentence, shown, effect)
+    whose = row["benchmark"], row["dataset"], row["model"]
+    return Finding(*whose, kind, headline, sentence, shown, effect, row.get("metric") or "")

@@ -8,17 +8,23 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import re
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from beholder.report import words
+from beholder.report.asked import Asked, images_of, what_was_asked
+from beholder.report.brief import brief, first_sentence
 from beholder.report.chapters import Chapter, chapters
 from beholder.report.chart_style import PAGE_INK, PAPER_WIDTH
 from beholder.report.finding import Finding
 from beholder.report.findings import findings
-from beholder.report.settings import dataset_things, model_things, run_facts
+from beholder.report.ledger import results_ledger
+from beholder.report.naming import shortly_named
+from beholder.report.settings import command, dataset_things, model_things, run_facts
 from beholder.report.table import Table
+from beholder.report.topics import TOPICS, metrics_of, topic_of
 from beholder.run import Run
 from beholder.scores.store import write_whole
 
@@ -42,40 +48,35 @@ class Drawing(NamedTuple):
     wide: bool
 
 
-class Topic(NamedTuple):
-    """One of the things a benchmark asks about: its charts, then its tables."""
+class Part(NamedTuple):
+    """One of the things a benchmark asks about: its charts, its tables, and the metrics they show."""
 
+    anchor: str
     title: str
     drawings: list[Drawing]
     tables: list[Table]
+    metrics: list[str]
 
 
-TOPICS = {
-    "association": "What the model takes people for",
-    "gender": "Women and men",
-    "identity": "Names and faces",
-    "score": "The score, and what it says without bias",
-    "means": "On average",
-    "gaps": "The largest gaps",
-    "traits": "Trait by trait",
-    "valence": "Positive and negative traits",
-    "tones": "Over the skin tones",
-    "crossed": "Where labels cross",
-    "wording": "One question in several wordings",
-    "judgements": "How groups are judged",
-    "effects": "What moves the judgement",
-    "curves": "Over age and smiling",
-    "ranking": "Who comes first, who goes without saying",
-    "neutral": "The neutral prompt",
-    "confounds": "What else may be at work",
-    "ratings": "Beside people's ratings",
-    "calibration": "What a confidence means",
-    "agreement": "Beside other data sets and models",
-    "causes": "What may lie behind the gaps",
-    "images": "Images, by their ids",
-    "prompts": "Prompt by prompt",
-    "results": "Results",
-}
+class Section(NamedTuple):
+    """A chapter with what the page adds to it."""
+
+    anchor: str
+    title: str
+    chapter: Chapter
+    findings: list[tuple[str, list[Finding]]]
+    parts: list[Part]
+    prompts: list[Asked]
+    images: str
+
+
+class Headline(NamedTuple):
+    """A finding of the first screen, and where it is shown in full."""
+
+    finding: Finding
+    sentence: str
+    whose: str
+    anchor: str
 
 
 def write_report(run: Run, folder: Path) -> Path:
@@ -87,25 +88,71 @@ def write_report(run: Run, folder: Path) -> Path:
 
 def render(run: Run) -> str:
     """The page as text; equal runs give equal pages."""
-    parts = chapters(run)
-    scripts = [chart_library(), (TEMPLATES / "page.js").read_text(encoding="utf-8")] if parts else []
+    run = shortly_named(run)
+    found, parts = findings(run), chapters(run)
+    sections = [
+        section(run, chapter, heading, found) for chapter, heading in zip(parts, headings(parts), strict=True)
+    ]
+    ledger = results_ledger(run.results)
+    scripts = [chart_library(), _template("page.js"), _template("ledger.js")] if parts else []
     return environment().get_template("page.html.j2").render(
         title=title(run),
-        subtitle=subtitle(run, parts),
-        findings=under_headings(findings(run), parts),
+        headlines=headlines(found, sections),
         measured=run.results["value"].is_not_null().any(),
         facts=run_facts(run.record),
+        command=command(run.record),
         models=model_things(run.record),
         datasets=dataset_things(run.record),
-        chapters=[(chapter, topics(chapter, number)) for number, chapter in enumerate(parts)],
+        sections=sections,
+        ledger=ledger,
         record=run.record,
+        prompts=run.prompts.height > 0,
         citation=citation(run, parts),
         few=FEW,
         belief=any(part.name not in ("gras", "perception", "disparity") for part in parts) or not parts,
-        css=(TEMPLATES / "page.css").read_text(encoding="utf-8"),
+        css=_template("page.css") + _template("ledger.css"),
         scripts=scripts,
         policy=policy(scripts),
     )  # fmt: skip
+
+
+def headings(parts: list[Chapter]) -> list[tuple[str, str]]:
+    """An anchor and a title for every chapter; one benchmark on several data sets is told apart by them."""
+    titles = [part.title for part in parts]
+    return [
+        (
+            f"{re.sub('[^a-z0-9]+', '-', part.name.lower())}-{place}",
+            part.title if titles.count(part.title) == 1 else f"{part.title}, on {part.dataset}",
+        )
+        for place, part in enumerate(parts, 1)
+    ]
+
+
+def section(run: Run, chapter: Chapter, heading: tuple[str, str], found: list[Finding]) -> Section:
+    """A chapter with its findings, its parts and its words."""
+    mine = [each for each in found if (each.benchmark, each.dataset) == (chapter.name, chapter.dataset)]
+    models = dict.fromkeys(each.model for each in mine)
+    return Section(
+        *heading, chapter, [(model, [each for each in mine if each.model == model]) for model in models],
+        parts_of(chapter, heading[0]), what_was_asked(run.prompts, chapter.name, chapter.dataset),
+        images_of(run.record, chapter.dataset),
+    )  # fmt: skip
+
+
+def headlines(found: list[Finding], sections: list[Section]) -> list[Headline]:
+    """The five findings of the first screen."""
+    places = {(each.chapter.name, each.chapter.dataset): each for each in sections}
+    several = len({(each.benchmark, each.dataset, each.model) for each in found}) > 1
+    made = []
+    for each in brief(found):
+        where = places[each.benchmark, each.dataset]
+        whose = f"{each.model}, {where.title}" if several else ""
+        anchors = {part.anchor for part in where.parts}
+        exact = f"{where.anchor}-{topic_of(each.kind)}"
+        made.append(
+            Headline(each, first_sentence(each.sentence), whose, exact if exact in anchors else where.anchor)
+        )
+    return made
 
 
 def title(run: Run) -> str:
@@ -117,30 +164,6 @@ def title(run: Run) -> str:
         return "An audit"
     who = words.listed(models) if len(models) < 4 else f"{words.count(len(models))} models"
     return f"How {who} {'sees' if len(models) == 1 else 'see'} people"
-
-
-def subtitle(run: Run, parts: list[Chapter]) -> str:
-    """On what, how much, when."""
-    what = dict.fromkeys(f"{chapter.title}, on {chapter.dataset}" for chapter in parts)
-    return " · ".join([*what, run.record.created[:10]])
-
-
-def under_headings(found: list[Finding], parts: list[Chapter]) -> list[tuple[str, list[Finding]]]:
-    """Findings under their model, and under their benchmark and data set where there are several."""
-    named = [part.title for part in parts]
-    titles = {
-        (part.name, part.dataset): part.title
-        if named.count(part.title) == 1
-        else f"{part.title}, on {part.dataset}"
-        for part in parts
-    }
-    groups: dict[str, list[Finding]] = {}
-    for finding in found:
-        title = titles[finding.benchmark, finding.dataset]
-        groups.setdefault(f"{finding.model} · {title}" if len(titles) > 1 else finding.model, []).append(
-            finding
-        )
-    return list(groups.items())
 
 
 def citation(run: Run, parts: list[Chapter]) -> str:
@@ -158,21 +181,23 @@ def citation(run: Run, parts: list[Chapter]) -> str:
     return "; ".join(said) + "."
 
 
-def topics(chapter: Chapter, number: int) -> list[Topic]:
+def parts_of(chapter: Chapter, anchor: str) -> list[Part]:
     """A chapter's charts and tables, topic by topic."""
-    drawn = drawings(chapter, number)
+    drawn, measured = drawings(chapter, anchor), list(chapter.metrics)
     made = [
-        Topic(
-            title,
-            [d for d in drawn if d.topic == key],
+        Part(
+            f"{anchor}-{key}",
+            topic.title,
+            [drawing for drawing in drawn if drawing.topic == key],
             [table for table in chapter.tables if table.topic == key],
+            metrics_of(key, measured),
         )
-        for key, title in TOPICS.items()
+        for key, topic in TOPICS.items()
     ]
-    return [topic for topic in made if topic.drawings or topic.tables]
+    return [part for part in made if part.drawings or part.tables]
 
 
-def drawings(chapter: Chapter, number: int) -> list[Drawing]:
+def drawings(chapter: Chapter, anchor: str) -> list[Drawing]:
     """The chapter's figures, drawn."""
     import vl_convert  # loads a JavaScript engine
 
@@ -180,7 +205,7 @@ def drawings(chapter: Chapter, number: int) -> list[Drawing]:
 
     return [
         Drawing(
-            f"c{number}-{place}", figure.title, figure.caption,
+            f"{anchor}-figure-{place}", figure.title, figure.caption,
             vl_convert.vegalite_to_svg(figure.spec(ink=PAGE_INK, width=PAPER_WIDTH), allowed_base_urls=[]),
             script_json(figure.spec(ink=PAGE_INK, width="container")),
             figure.topic,
@@ -188,6 +213,10 @@ def drawings(chapter: Chapter, number: int) -> list[Drawing]:
         )
         for place, figure in enumerate(figures(chapter.results))
     ]  # fmt: skip
+
+
+def _template(name: str) -> str:
+    return (TEMPLATES / name).read_text(encoding="utf-8")
 
 
 def script_json(value: Any) -> str:
@@ -226,7 +255,9 @@ def environment() -> Environment:
 
     loader = FileSystemLoader(TEMPLATES)
     options: dict[str, Any] = {"trim_blocks": True, "lstrip_blocks": True, "undefined": StrictUndefined}
-    return Environment(loader=loader, autoescape=True, finalize=keep_together, **options)
+    made = Environment(loader=loader, autoescape=True, finalize=keep_together, **options)
+    made.filters["script_json"] = script_json
+    return made
 
 
 def keep_together(value: Any) -> Any:

@@ -17,18 +17,24 @@ from beholder.models.catalog import STUDIES
 from beholder.published.consistency import Check, consistency
 from beholder.published.ledger import CANNOT_BE, DIFFERS, EQUAL, NOT_MEASURED, RUN, VERDICTS, WITHIN, counts
 from beholder.published.tables import SOURCES
-from beholder.report.page import TEMPLATES, environment, policy, script_json
+from beholder.report.ledger import Column, Ledger, packed
+from beholder.report.page import TEMPLATES, environment, policy
 from beholder.scores.store import write_whole
 
-FILTERS = (
-    ("study", "Study"),
-    ("table", "Table"),
-    ("model", "Model"),
-    ("metric", "Metric"),
-    ("verdict", "Verdict"),
-)
-COLUMNS = ("study", "table", "model", "metric", "verdict", "where", "what", "printed", "ours", "interval", "difference",
-           "reason")  # fmt: skip
+FILTERS = [
+    ("study", "Study"), ("table", "Table"), ("model", "Model"), ("metric", "Metric"), ("verdict", "Verdict"),
+]  # fmt: skip
+FIELDS = ("study", "table", "model", "metric", "verdict", "where", "what", "printed", "ours", "interval", "difference",
+          "reason")  # fmt: skip
+COLUMNS = [
+    Column("Where", ("where",), "name"),
+    Column("Model", ("model",)),
+    Column("What", ("what",)),
+    Column("Printed", ("printed",), "number"),
+    Column("Ours", ("ours",), "number", ("interval",)),
+    Column("Difference", ("difference",), "number"),
+    Column("Verdict", ("verdict",), "reason", ("reason",), dot=True),
+]
 
 
 def write_replication(cells: pl.DataFrame, folder: Path, *, models: list[str]) -> Path:
@@ -47,8 +53,8 @@ def write_replication(cells: pl.DataFrame, folder: Path, *, models: list[str]) -
 
 def render_replication(cells: pl.DataFrame, checks: list[Check], *, models: list[str]) -> str:
     """The page as text."""
-    scripts = [(TEMPLATES / "replication.js").read_text(encoding="utf-8")]
-    css = [(TEMPLATES / name).read_text(encoding="utf-8") for name in ("page.css", "replication.css")]
+    scripts = [(TEMPLATES / "ledger.js").read_text(encoding="utf-8")]
+    css = [(TEMPLATES / name).read_text(encoding="utf-8") for name in ("page.css", "ledger.css")]
     number = counts(cells)
     return environment().get_template("replication.html.j2").render(
         title="Printed beside measured" if models else "The printed tables, checked",
@@ -58,15 +64,19 @@ def render_replication(cells: pl.DataFrame, checks: list[Check], *, models: list
         agreement=_agreement(checks),
         checks=sorted(checks, key=lambda check: check.holds),
         names={study: name.split(",")[0] for study, name in STUDIES.items()},
-        scope=_scope(cells),
-        filters=FILTERS,
-        cells=script_json({"columns": COLUMNS, "rows": [_line(row) for row in _telling_first(cells)]}),
+        ledger=_ledger(cells),
         sources=list(SOURCES.values()),
         citation=f"Beholder {metadata.version('beholder')}, replication ledger; {', '.join(models) or 'no run'}.",
         css="\n".join(css),
         scripts=scripts,
         policy=policy(scripts),
     )  # fmt: skip
+
+
+def _ledger(cells: pl.DataFrame) -> Ledger:
+    lines = [_line(row) for row in _telling_first(cells)]
+    table = pl.DataFrame(lines, schema=dict.fromkeys(FIELDS, pl.String), orient="row")
+    return Ledger(packed(table, COLUMNS), FILTERS, COLUMNS, cells.height, _scope(cells))
 
 
 def _telling_first(cells: pl.DataFrame) -> list[dict[str, Any]]:

@@ -52,10 +52,15 @@ def run_facts(record: Record) -> list[Fact]:
         Fact("Computed", as_released if settings.get("compat") else "as the study describes it"),
         Fact("Intervals", _intervals(record)),
         *_facts(settings, skip=("compat", "draws", "seed")),
-        Fact("Command", shlex.join(record.command)),
         Fact("Versions", f"beholder {record.beholder}, {versions}"),
     ]
     return [fact for fact in facts if fact.text]
+
+
+def command(record: Record) -> str:
+    """What was typed, to be typed again; a run made from Python has none."""
+    words = record.command[1:] if record.command[:1] == ["beholder"] else record.command
+    return shlex.join(["beholder", *words]) if words else ""
 
 
 def _intervals(record: Record) -> str:
