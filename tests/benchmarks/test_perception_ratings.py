@@ -76,6 +76,8 @@ def test_an_unknown_trait_is_named_and_has_no_number(judged: Judged, tmp_path: P
         ("trait,mean,n", ("warm", 1, 2), "one column 'image' or 'group'"),
         ("image,trait,mean", ("a", "warm", 1), "'n' is missing"),
         ("image,trait,mean,n", ("a", "warm", "high", 2), "row 2 has no mean"),
+        ("image,trait,mean,n", ("a", "warm", "nan", 2), "row 2 has no mean"),
+        ("image,trait,mean,n", ("a", "warm", "1", "inf"), "row 2 has no n"),
     ],
 )
 def test_a_faulty_table_is_refused_with_the_place(tmp_path: Path, header: str, row: tuple, said: str):
@@ -87,3 +89,49 @@ def test_a_double_rating_is_refused(tmp_path: Path):
     rows = [("a", "warm", 1, 2), ("a", "warm", 2, 2)]
     with pytest.raises(DataError, match="more than once"):
         read_ratings(write(tmp_path / "r.csv", rows, "image,trait,mean,n"))
+
+
+def test_a_group_of_one_picture_has_no_departure_of_its_own(judged: Judged, tmp_path: Path):
+    """It would tell how one picture of someone was rated."""
+    lone = judged.images.with_columns(
+        race=pl.when(pl.col("image_id") == "7.jpg").then(pl.lit("Asian")).otherwise("race")
+    )
+    rows = [(name, "honest", place % 9, 9) for place, name in enumerate(lone["image_id"])]
+    ratings = read_ratings(write(tmp_path / "r.csv", rows, "image,trait,mean,n"))
+    found = [r for r in rating_rows(judged._replace(images=lone), ratings) if r.metric.endswith("departure")]
+    assert found
+    assert not any("Asian" in row.group for row in found)
+    assert all(row.n >= 5 and row.low < row.value < row.high for row in found)
+
+
+def test_what_is_not_independent_has_no_interval(judged: Judged, tmp_path: Path):
+    """Pictures of one seed, and groups that share images."""
+    rows = [(name, "honest", place % 9, 9) for place, name in enumerate(judged.images["image_id"])]
+    ratings = read_ratings(write(tmp_path / "i.csv", rows, "image,trait,mean,n"))
+    seeds = judged._replace(images=judged.images.with_columns(seed=pl.int_range(pl.len()) // 6))
+    row = next(rating_rows(seeds, ratings))
+    assert row.value is not None
+    assert row.low is None
+    assert "a seed's pictures are not independent" in row.note
+    names = ["White", "Black", "Male", "Female", "White Male"]
+    groups = [(name, "honest", place, 50) for place, name in enumerate(names)]
+    (row, *departures) = rating_rows(
+        judged, read_ratings(write(tmp_path / "g.csv", groups, "group,trait,mean,n"))
+    )
+    assert row.low is None
+    assert "share images" in row.note
+    sizes = {name: row.n for row in departures for name in [row.group]}
+    assert sizes["White"] == (judged.images["race"] == "White").sum()
+
+
+def test_p_values_are_corrected_over_traits(judged: Judged, tmp_path: Path):
+    rng = np.random.default_rng(8)
+    traits = ("honest", "warm", "poor", "meek")
+    rows = [(name, trait, rng.normal(), 9) for trait in traits for name in judged.images["image_id"]]
+    ratings = read_ratings(write(tmp_path / "r.csv", rows, "image,trait,mean,n"))
+    found = [row for row in rating_rows(judged, ratings) if row.metric.endswith("_r")]
+    alone = []
+    for trait in traits:
+        people = ratings.filter(pl.col("trait") == trait)["mean"].to_numpy()
+        alone.append(stats.pearsonr(people, judged.delta[:, judged.words.index(trait)]).pvalue)
+    assert [row.p_value for row in found] == pytest.approx(stats.false_discovery_control(alone))

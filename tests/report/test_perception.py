@@ -11,7 +11,7 @@ import vl_convert
 
 from beholder.audit import measure
 from beholder.benchmarks.benchmark import MeasureOptions
-from beholder.benchmarks.perception import PERCEPTION
+from beholder.benchmarks.perception import PERCEPTION, perception_benchmark
 from beholder.glasshouse.design import design
 from beholder.prompts.perception import DIMENSIONS, perception_prompts
 from beholder.report.charts import figures
@@ -189,3 +189,32 @@ def test_titles_claim_nothing_of_noise(faces):
     }
     assert noise["induced-variation"] == "No attribute is shown to make wider differences than another"
     assert noise["effects"].startswith("0 of ")
+
+
+def test_ratings_have_figures_whose_numbers_are_rows():
+    rng, images = np.random.default_rng(9), photographs()
+    prompts = perception_prompts().table
+    values = rng.normal(0.2, 0.01, (images.height, prompts.height, 1))
+    rated = pl.DataFrame(
+        [
+            {"kind": "image", "who": name, "trait": trait, "mean": rng.normal(), "n": 9.0}
+            for trait in ("warmth", "honest")
+            for name in images["image_id"]
+        ]
+    )
+    sheet = ScoreMatrix("perception", images, prompts, ("cosine",), values)
+    found = measure(perception_benchmark(ratings=rated), [sheet], OPTIONS, model="m", dataset="d")
+    drawn = {figure.name: figure for figure in perception_figures(found)}
+    for name, metric, count in (("ratings", "rating_r", 2), ("rating-departures", "rating_departure", 12)):
+        spec = drawn[name].spec(ink="#000", width=300)
+        (values_drawn,) = (
+            [each for each in spec["datasets"].values() if "group" in each[0]]
+            if "datasets" in spec
+            else [layer["data"]["values"] for layer in spec["layer"] if "dimension" in str(layer["data"])][:1]
+        )
+        rows = found.filter((pl.col("metric") == f"perception.{metric}") & pl.col("value").is_not_null())
+        assert len(values_drawn) == rows.height == count
+        assert sorted(row["value"] for row in values_drawn) == pytest.approx(
+            sorted(rows["value"].to_list()), abs=1e-4
+        )
+        assert vl_convert.vegalite_to_svg(drawn[name].paper()).startswith("<svg")

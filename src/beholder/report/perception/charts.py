@@ -32,6 +32,7 @@ def _figures(mine: pl.DataFrame, *, few: bool) -> Iterator[Figure]:
     yield from _effects(mine)
     yield from _induced(mine)
     yield from _variance(mine)
+    yield from _ratings(mine)
     if few:
         yield from curve_figures(mine)
 
@@ -164,3 +165,47 @@ def _variance(mine: pl.DataFrame) -> Iterator[Figure]:
             marks.stacked(rows),
             "effects",
         )
+
+
+# Ratings
+
+
+def _ratings(mine: pl.DataFrame) -> Iterator[Figure]:
+    """How far the model follows people trait by trait, and for which groups it departs from them."""
+    found = reading.rows(mine, "rating_r").sort("value", descending=True).to_dicts()
+    if not found:
+        return
+    kind = found[0]["subset"]
+    shown = sum(reading.shown(row) and row["value"] > 0 for row in found)
+    yield Figure(
+        "ratings",
+        f"{shown} of {len(found)} traits order {kind}s as people do",
+        f"Correlation of people's mean ratings with the model's Δ over {kind}s, with 95 % intervals where {kind}s are "
+        "independent of each other; 1: the same order, 0: none. Counted: above 0 after correction over traits.",
+        marks.group_dots(
+            [_rating(row, kind=f"{kind}s") for row in found], "correlation with people's ratings"
+        ),
+        "ratings",
+    )
+    departures = reading.rows(mine, "rating_departure").to_dicts()
+    if departures:
+        far = max(departures, key=lambda row: abs(row["value"]))
+        whose = f"{said.group(far['group'])} at {said.dimension(far['concept'])}"
+        way = "above" if far["value"] > 0 else "below"
+        yield Figure(
+            "rating-departures",
+            f"farthest from people: {whose}, {abs(far['value']):.2f} standard deviations {way}",
+            "Model less people's ratings, each in standard deviations of the trait; bars: 95 % intervals over images. "
+            "Line: as people rate. Groups of fewer than five images are left out.",
+            marks.group_dots(
+                [_rating(row) for row in departures], "standard deviations above people's ratings"
+            ),
+            "ratings",
+            wide=True,
+        )
+
+
+def _rating(row: Result, kind: str | None = None) -> Result:
+    numbers = {key: None if row[key] is None else round(row[key], 4) for key in ("value", "low", "high")}
+    whose = kind or said.group(row["group"])
+    return {"dimension": said.dimension(row["concept"]), "group": whose, "n": row["n"], **numbers}

@@ -11,7 +11,7 @@ import polars as pl
 
 from beholder.report import words
 from beholder.report.finding import Finding, finding
-from beholder.report.numbers import Result, excludes, percent
+from beholder.report.numbers import Result, excludes, has_interval, percent
 from beholder.report.perception import reading, said
 
 MOST = 3
@@ -206,13 +206,17 @@ def _ratings(part: pl.DataFrame) -> Iterator[Finding]:
     found = reading.rows(part, "rating_r").sort("value", descending=True).to_dicts()
     if not found:
         return
-    agree = [row for row in found if excludes(row, 0.0) and row["value"] > 0]
+    agree = [row for row in found if reading.shown(row) and row["value"] > 0]
     listed = "; ".join(
-        f"{said.dimension(row['concept'])} r = {said.number(row)} ({said.bounds(row)}, n = {row['n']})"
+        f"{said.dimension(row['concept'])} r = {said.number(row)} ({_interval_and(row)}n = {row['n']})"
         for row in found[:8]
     )
-    headline = f"It orders {found[0]['subset']}s as people do on {len(agree)} of {len(found)} traits"
+    headline = f"It orders {found[0]['subset']}s as people do on {len(agree)} of {len(found)} traits, after correction"
     yield finding(found[0], "ratings", headline, f"{listed}.{_departure(part)}", shown=bool(agree))
+
+
+def _interval_and(row: Result) -> str:
+    return f"{said.bounds(row)}, " if has_interval(row) else ""
 
 
 def _departure(part: pl.DataFrame) -> str:
