@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import io
 
+import polars as pl
 import pytest
 from rich.console import Console
 
@@ -47,3 +48,15 @@ def test_several_models_get_a_table_each(two_models: Run) -> None:
     text = summary(two_models)
     assert "Right answer, level by level: clip" in text
     assert "Right answer, level by level: siglip" in text
+
+
+def test_the_little_to_keep_stands_last(two_models: Run) -> None:
+    last = summary(two_models).split("In short\n")[1].splitlines()
+    assert 1 <= len(last) <= 5
+    assert "Women among politicians get less (clip, apa on apa)" in last[0]
+
+
+def test_a_folder_is_called_by_its_last_name(apa_run: Run) -> None:
+    text = summary(Run(apa_run.results.with_columns(model=pl.lit("/home/me/models/mine")), apa_run.record))
+    assert "mine, apa on apa" in text
+    assert "/home/me" not in text

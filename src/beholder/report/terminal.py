@@ -11,9 +11,11 @@ from rich.padding import Padding
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from beholder.report.brief import brief
 from beholder.report.chapters import chapters
 from beholder.report.finding import Finding
 from beholder.report.findings import findings
+from beholder.report.naming import shortly_named
 from beholder.report.table import Cell, Table
 from beholder.run import Run
 
@@ -23,16 +25,22 @@ GAP = 2
 
 
 def print_summary(run: Run, console: Console) -> None:
-    """What was found, then the tables that are not long; names are shown as they are, whatever brackets they hold."""
+    """What was found, then the tables that are not long, then the little to keep: it stands last, where the eye is.
+
+    Names are shown as they are, whatever brackets they hold.
+    """
+    run = shortly_named(run)
     if run.results["value"].is_null().all():
         console.print("Nothing could be measured.")
-    _print_findings(findings(run), console)
+    found = findings(run)
+    _print_findings(found, console)
     for chapter in chapters(run):
         console.print(f"\n[bold]{escape(chapter.title)}[/bold] on {escape(chapter.dataset)}")
         for table in (chapter.planted, *chapter.tables):
             if table is not None and not table.long:
                 _print_table(table, console)
     _print_left_out(run, console)
+    _print_brief(found, console)
 
 
 def _print_table(table: Table, console: Console) -> None:
@@ -52,6 +60,18 @@ def _print_findings(found: list[Finding], console: Console) -> None:
         style = "bold" if finding.shown else "dim bold"
         text = Text.assemble((f"{finding.headline}. ", style), finding.sentence)
         console.print(Padding(text, (0, 0, 0, 2)))
+
+
+def _print_brief(found: list[Finding], console: Console) -> None:
+    """The headlines of the first screen of the page, a line each."""
+    few = brief(found)
+    several = len({(each.benchmark, each.dataset, each.model) for each in found}) > 1
+    if few:
+        console.print("\n[bold]In short[/bold]")
+    for each in few:
+        whose = f" ({each.model}, {each.benchmark} on {each.dataset})" if several else ""
+        line = Text.assemble((each.headline, "bold" if each.shown else "dim bold"), (whose, "dim"))
+        console.print(Padding(line, (0, 0, 0, 2)))
 
 
 def by_model(table: Table) -> Iterator[Table]:
