@@ -78,7 +78,11 @@ def audit_command(
     word_vectors: Path = typer.Option(None, help=WORD_VECTORS_HELP, rich_help_panel=WHAT),
     beside: list[Path] = typer.Option(None, help=BESIDE_HELP, rich_help_panel=WHAT),
     limit: int = typer.Option(
-        None, min=1, help="At most so many images of each branch.", rich_help_panel=WHAT
+        None,
+        min=1,
+        help="At most so many images of each branch (APA, P-FI), race (GRAS, perception) or gender (disparity), "
+        "spread evenly over the groups.",
+        rich_help_panel=WHAT,
     ),
     skip_bad_images: bool = typer.Option(
         False,

@@ -15,6 +15,7 @@ from beholder.datasets.crops import cut_of, files_of
 from beholder.datasets.group_words import GroupWords
 from beholder.datasets.images import CROPPED, DRAWN
 from beholder.datasets.objects import check_objects, objects_in
+from beholder.datasets.selection import spread_rows
 from beholder.datasets.settings import Setting, Settings
 from beholder.digests import FileDigests, digest
 from beholder.errors import DataError, MissingData, UnknownName
@@ -103,15 +104,16 @@ class Dataset:
         return replace(self._with_rows(table), notes=(*self.notes, note, *self.remarks(table)))
 
     def limit(self, count: int | None, *, by: str | None = None) -> Dataset:
-        """The first `count` rows (of every value of `by`, when it is given and known)."""
+        """`count` rows (of every value of `by`, when it is given and known), spread evenly over the groups.
+
+        The same rows every time, in table order; fewer are always part of more.
+        """
         if count is None:
             return self
-        table = (
-            self.table.group_by(by, maintain_order=True).head(count)
-            if by in self.attributes
-            else self.table.head(count)
-        )
-        return self._with_rows(table.select(self.table.columns))
+        whole = self.table.with_row_index("place")
+        parts = whole.partition_by(by, maintain_order=True) if by in self.attributes else [whole]
+        kept = [part["place"][row] for part in parts for row in spread_rows(part.drop("place"), count)]
+        return self._with_rows(self.table[sorted(kept)])
 
     def _with_rows(self, table: pl.DataFrame) -> Dataset:
         """These rows, and the objects in their pictures."""
