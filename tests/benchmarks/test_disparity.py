@@ -150,6 +150,35 @@ def test_any_attribute_can_be_compared_and_a_wrong_one_is_named(matrix: ScoreMat
 # Scores
 
 
+@pytest.mark.parametrize("name", ["more or less tall", "the rest"])
+def test_a_group_called_like_a_comparison_is_refused(object_world: Callable[..., ScoreMatrix], name: str):
+    with pytest.raises(DataError, match=f"is called '{name}'"):
+        measure(object_world(40, groups=(name, "woman")))
+
+
+def test_a_detector_without_a_fault_has_no_interval_of_width_0(object_world: Callable[..., ScoreMatrix]):
+    """What no draw moves says nothing about other images."""
+    whole = object_world(200)
+    seen = read_seen(whole, None)
+    found = measure(replace(whole, values=seen.present[:, :, None].astype(np.float32)))
+    for metric in ("ece", "brier", "ece_adaptive"):
+        row = one(found, metric, group="man", concept="tie")
+        assert row["value"] == 0
+        assert row["low"] is None
+    assert one(found, "ap_gap_matched", concept="tie")["low"] is None
+    assert "without a fault" in one(found, "ap_gap_matched", concept="tie")["note"]
+
+
+def test_a_concept_that_a_group_was_not_scored_on_says_so(object_world: Callable[..., ScoreMatrix]):
+    whole = object_world(200)
+    values = whole.values.copy()
+    values[(whole.images["gender"] == "man").to_numpy(), 0] = np.nan
+    found = measure(replace(whole, values=values))
+    row = one(found, "prevalence", group="man", concept="tie")
+    assert row["value"] is None
+    assert "no image of the group has a score" in row["note"]
+
+
 def test_the_score_follows_the_kind_of_model(matrix: ScoreMatrix):
     raw = matrix.values[:, :, 0]
     assert (read_seen(matrix, None).scores[raw < 0.1] == 0).all()

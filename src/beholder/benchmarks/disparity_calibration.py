@@ -12,9 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from beholder.benchmarks.benchmark import MeasureOptions
+from beholder.benchmarks.disparity_gaps import NONE, spread
 from beholder.benchmarks.disparity_scores import Cells, Confidence, Mask, Pair, Seen
 from beholder.benchmarks.rows import PROBABILITY, join
-from beholder.metrics.bootstrap import FEWEST, centred_interval
+from beholder.metrics.bootstrap import FEWEST
 from beholder.metrics.calibration import BINS, Array, Calibrated, equal_width_bins, reliability
 from beholder.metrics.intervals import Reach, clustered_share_interval, difference_reach
 from beholder.metrics.miscalibration import Miscalibration, miscalibration
@@ -22,7 +23,6 @@ from beholder.metrics.precision_gaps import each_concept
 from beholder.results import Row
 
 UNIT, SQUARED = "calibration error", "squared calibration error"
-NONE = (np.nan, np.nan)
 Counts = npt.NDArray[np.int_]
 KINDS = ("ece", "ece_adaptive", "brier")
 DRAWN = 5
@@ -77,7 +77,7 @@ def _group_rows(
         n = int(known[place, column])
         for kind, metric in enumerate(KINDS):
             value = float(found[place, kind, column])
-            low, high = centred_interval(draws[place, kind, column], value) if n >= FEWEST else NONE
+            low, high = spread(draws[place, kind, column], value) if n >= FEWEST else NONE
             row = Row(f"disparity.{metric}", value, n, UNIT, group=group, concept=concept)
             yield row._replace(low=max(low, 0.0), high=high, note=_note(n, reading))
 
@@ -89,7 +89,7 @@ def _gap_rows(seen: Seen, pair: Pair, numbers: tuple[Array, Array], known: Count
         for column, concept in enumerate(seen.concepts):
             sizes, value = known[[pair.first, pair.second], column], float(gaps[kind, column])
             enough = sizes.min() >= FEWEST
-            low, high = centred_interval(draws[kind, column], value) if enough else NONE
+            low, high = spread(draws[kind, column], value) if enough else NONE
             row = Row(f"disparity.{metric}_gap", value, int(sizes.sum()), UNIT, group=pair.name)
             yield row._replace(concept=concept, low=low, high=high, note=_note(int(sizes.min()), None))
 

@@ -220,8 +220,9 @@ def _precision_rows(gaps: Gaps) -> Iterator[Row]:
             low, high = exact_proportion_interval(showing, n) if n else NONE
             share = showing / n if n else None
             yield row._replace(
-                metric="disparity.prevalence", value=share, unit=PROBABILITY, low=low, high=high, note=None
-            )
+                metric="disparity.prevalence", value=share, unit=PROBABILITY, low=low, high=high,
+                note=None if n else "no image of the group has a score",
+            )  # fmt: skip
             for metric, alone in zip(
                 ("average_precision", "average_precision_matched"), gaps.alone, strict=True
             ):

@@ -27,7 +27,7 @@ PROBABILITIES = {"presence": "score of the best box or pixel", "log_p_yes": "pro
 """Channels that say how likely a concept is there, in words."""
 RANKED = (*PROBABILITIES, "cosine", "match_logit", "logit_true", "area", "score")
 """The channel that ranks the pictures is the first of these that a model has."""
-GENDER, REST = "gender", "the rest"
+GENDER, REST, LESS = "gender", "the rest", " less "
 
 
 class Pair(NamedTuple):
@@ -40,7 +40,7 @@ class Pair(NamedTuple):
     @property
     def name(self) -> str:
         """As the column `group` has it: `man less woman`."""
-        return " less ".join(self.names)
+        return LESS.join(self.names)
 
 
 class Confidence(NamedTuple):
@@ -125,6 +125,12 @@ def read_seen(matrix: ScoreMatrix, by: str | None) -> Seen:
     if len(groups) < 2:
         found = f"only '{groups[0]}'" if groups else "none"
         raise DataError(f"{dataset.name}: two groups of '{attribute}' are needed, and there is {found}.")
+    for group in groups:
+        if LESS in group or group == REST:
+            raise DataError(
+                f"{dataset.name}: a group of '{attribute}' is called '{group}', which is how results name comparisons."
+                "\nCall it otherwise."
+            )
     codes = labels.replace_strict({group: code for code, group in enumerate(groups)}, return_dtype=pl.Int64)
     concepts = matrix.prompts["concept"].unique(maintain_order=True).to_list()
     channel = next((name for name in RANKED if name in matrix.channels), matrix.channels[0])

@@ -36,6 +36,8 @@ FEWEST_AGES = 3
 GROUP_LEVELS = ("age", "smiling")
 """Attributes over which groups are followed; the others for everyone only."""
 CONFOUNDS = ("smiling", "lighting", "pose")
+NO_INTERVAL = "no interval: a handful of ages does not tell how far ages spread"
+"""Of a distance in units of that spread every kind was tried, and covered in 12 to 91 of 100: docs/perception.md."""
 STANDARD_DEVIATIONS, CORRELATION = "standard deviations", "correlation"
 
 
@@ -175,7 +177,7 @@ def separation_rows(judged: Judged, options: MeasureOptions) -> Iterator[Row]:
             yield row._replace(template=f"{level:g}", note=note)
     for first, second in combinations(clouds, 2):
         a, b = (np.array([both for _, _, both in clouds[name]]) for name in (first, second))
-        within = "Mahalanobis distance of the groups' means over ages, in pooled standard deviations"
+        within = f"Mahalanobis distance of the groups' means over ages, in pooled standard deviations; {NO_INTERVAL}"
         row = Row(
             "perception.separation", mahalanobis(a, b), len(a) + len(b), STANDARD_DEVIATIONS, note=within
         )
