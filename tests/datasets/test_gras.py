@@ -1,0 +1,65 @@
+"""GRAS's lists: both or one of them, with the groups that deviate from the published balance."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from beholder.datasets import gras
+from beholder.datasets.gras import load
+from beholder.errors import DataError, MissingData
+
+FAIRFACE = (
+    "file,gender,race,age\nFairFace/train/1.jpg,Male,White,20-29\nFairFace/val/2.jpg,Female,Black,30-39\n"
+)
+AIFACE = "file,Skin Tone\nAIFace/a/3.png,7\n"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "gras").mkdir()
+    (tmp_path / "gras" / "selected_images_fairface.csv").write_text(FAIRFACE)
+    return tmp_path / "gras"
+
+
+def test_both_lists_are_one_table_whose_images_lie_in_the_parts_own_folders(folder: Path):
+    (folder / "selected_images_aiface.csv").write_text(AIFACE)
+    table = load(folder).table
+    assert table["image_id"].to_list() == ["FairFace/train/1.jpg", "FairFace/val/2.jpg", "AIFace/a/3.png"]
+    places = [
+        f"{folder.parent}/{rest}" for rest in ("fairface/train/1.jpg", "fairface/val/2.jpg", "aiface/a/3.png")
+    ]
+    assert table["uri"].to_list() == places
+    assert table["part"].to_list() == ["fairface", "fairface", "aiface"]
+    assert table["skin_tone"].cast(pl.String).to_list() == [None, None, "7"]
+    assert table["gender"].to_list() == ["Male", "Female", None]
+
+
+def test_a_list_that_is_not_there_is_said_and_no_list_is_an_error(folder: Path):
+    assert "the aiface list is not there" in load(folder).notes
+    (folder / "selected_images_fairface.csv").unlink()
+    with pytest.raises(MissingData, match=r"expected selected_images_fairface\.csv"):
+        load(folder)
+
+
+def test_a_list_without_its_columns_is_refused(folder: Path):
+    (folder / "selected_images_aiface.csv").write_text("file,tone\nAIFace/1.png,7\n")
+    with pytest.raises(DataError, match="Skin Tone"):
+        load(folder)
+
+
+def test_groups_of_another_size_than_published_are_named_and_others_not(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(gras, "BALANCE", {"gender": 1, "race": 2, "skin_tone": 3})
+    assert gras.imbalances(load(folder).table) == [
+        "race is not balanced as published (2 each): Black 1, White 1"
+    ]
+
+
+def test_the_published_balance_is_that_of_the_published_selection():
+    """3,570 images of FairFace in two genders, seven races and five ages; 1,440 of AI-Face in ten tones."""
+    assert gras.BALANCE == {"gender": 3570 // 2, "race": 3570 // 7, "age": 3570 // 5, "skin_tone": 1440 // 10}
+    assert gras.SOURCE.images == 3570 + 1440
