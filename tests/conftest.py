@@ -101,6 +101,20 @@ def bridge(assembled: Callable[[str, str], Path]) -> Path:
 
 
 @pytest.fixture(scope="session")
+def results_of() -> Callable[..., list[dict[str, Any]]]:
+    """`results_of("audit", …)` is what a program of its own printed, to which torch was never loaded."""
+    code = "import sys; from beholder.cli import app; app(standalone_mode=False); assert 'torch' not in sys.modules"
+
+    def run(*arguments: object) -> list[dict[str, Any]]:
+        command = [sys.executable, "-c", code, *map(str, arguments), "--json"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)["results"]
+
+    return run
+
+
+@pytest.fixture(scope="session")
 def closed_vocabulary(bridge: Path, data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The real CLIP ViT-B/16 with the 171 texts whose vectors are known."""
     folder = tmp_path_factory.mktemp("closed")

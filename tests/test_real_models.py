@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnxruntime
@@ -17,15 +17,8 @@ from tokenizers import Tokenizer
 pytestmark = [pytest.mark.real, pytest.mark.slow]
 CATEGORY = {"senate": 0.804, "house": 0.807, "mayors": 0.767, "actors": 0.925, "athletes": 0.717}
 PERSON = {"senate": 0.988, "actors": 0.970, "mayors": 0.983, "house": 0.983, "athletes": 0.901}
+Results = Callable[..., list[dict[str, Any]]]
 CLASSES = ("person", "dog", "giraffe", "potted plant", "tree", "bed", "chair")
-
-
-def beholder(*arguments: object) -> list[dict]:
-    code = "import sys; from beholder.cli import app; app(standalone_mode=False); assert 'torch' not in sys.modules"
-    command = [sys.executable, "-c", code, *map(str, arguments), "--json"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)["results"]
 
 
 @pytest.fixture(scope="module")
@@ -34,10 +27,10 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def bridge_results(bridge: Path, data: Path, store: Path) -> pl.DataFrame:
+def bridge_results(bridge: Path, data: Path, store: Path, results_of: Results) -> pl.DataFrame:
     out = store / "run"
     places = ["--data", data, "--out", out, "--store", store]
-    beholder("audit", f"onnx:{bridge}", "--benchmark", "apa", "--benchmark", "pfi", *places)
+    results_of("audit", f"onnx:{bridge}", "--benchmark", "apa", "--benchmark", "pfi", *places)
     return pl.read_parquet(out / "results.parquet")
 
 
@@ -113,13 +106,13 @@ def test_three_numbers_agree_with_a_computation_by_hand(
 
 
 def test_true_clip_with_a_closed_vocabulary_knows_persons(
-    closed_vocabulary: Path, data: Path, store: Path, tmp_path: Path
+    closed_vocabulary: Path, data: Path, store: Path, tmp_path: Path, results_of: Results
 ):
     prompts = tmp_path / "prompts.csv"
     rows = [f"a photo of a {name},{name}" for name in CLASSES]
     prompts.write_text("text,concept\n" + "\n".join(rows) + "\n")
     places = ["--data", data, "--out", tmp_path / "run", "--store", store]
-    results = beholder(
+    results = results_of(
         "audit",
         f"onnx:{closed_vocabulary}",
         "--prompts",

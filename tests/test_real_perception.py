@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnxruntime
@@ -21,7 +21,12 @@ LIMIT = 20
 
 
 @pytest.fixture(scope="module")
-def run(bridge: Path, data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def run(
+    bridge: Path,
+    data: Path,
+    results_of: Callable[..., list[dict[str, Any]]],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Path:
     """One command, both face sets: twenty faces of each race."""
     folder = tmp_path_factory.mktemp("perception")
     options = [
@@ -36,11 +41,7 @@ def run(bridge: Path, data: Path, tmp_path_factory: pytest.TempPathFactory) -> P
         "--draws",
         200,
     ]
-    words = ["audit", f"onnx:{bridge}", "-b", "perception", *options, "--quiet"]
-    code = "from beholder.cli import main; main()"
-    command = [sys.executable, "-c", code, *map(str, words)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    results_of("audit", f"onnx:{bridge}", "-b", "perception", *options)
     return folder / "out"
 
 

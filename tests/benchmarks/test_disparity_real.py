@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -19,22 +19,21 @@ from beholder.models.load import load_model
 pytestmark = [pytest.mark.real, pytest.mark.slow]
 BOXES = "instances_val2017_from_yolo_boxes_3200.json"
 PAIR = "man less woman"
-
-
-def beholder(*arguments: object) -> list[dict]:
-    code = "import sys; from beholder.cli import app; app(standalone_mode=False); assert 'torch' not in sys.modules"
-    command = [sys.executable, "-c", code, *map(str, arguments), "--json"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)["results"]
+Results = Callable[..., list[dict[str, Any]]]
 
 
 @pytest.fixture(scope="module")
-def runs(closed_vocabulary: Path, bridge: Path, data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def runs(
+    closed_vocabulary: Path,
+    bridge: Path,
+    data: Path,
+    results_of: Results,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Path:
     """CLIP ViT-B/16 with its own text vectors, and the open-vocabulary bridge, in one run."""
     folder = tmp_path_factory.mktemp("disparity")
     vectors = next((data / "word2vec").glob("*.bin"))
-    beholder(
+    results_of(
         "audit", f"onnx:{closed_vocabulary}", f"onnx:{bridge}", "--benchmark", "disparity", "--data", data,
         "--set", f"instances={BOXES}", "--word-vectors", vectors, "--calibration", "platt", "--draws", 500,
         "--out", folder / "run", "--store", folder / "store",
@@ -86,7 +85,9 @@ def test_every_part_of_the_benchmark_is_there_and_the_page_too(results: pl.DataF
     assert "Disparity: recognition by who is in the picture" in page
 
 
-def test_detections_from_a_file_are_measured_and_set_beside_a_run(runs: Path, data: Path, tmp_path: Path):
+def test_detections_from_a_file_are_measured_and_set_beside_a_run(
+    runs: Path, data: Path, results_of: Results, tmp_path: Path
+):
     """Boxes that are right but for every other one of women's chairs: the gap is what was left out."""
     boxes = json.loads((data / "coco" / BOXES).read_text())
     gender = dict(
@@ -106,7 +107,7 @@ def test_detections_from_a_file_are_measured_and_set_beside_a_run(runs: Path, da
     (tmp_path / "labels.json").write_text(
         json.dumps({"categories": boxes["categories"], "images": boxes["images"]})
     )
-    rows = beholder(
+    rows = results_of(
         "measure", "disparity", "--scores", tmp_path / "results.json", "--data", data, "--set", f"instances={BOXES}",
         "--model", "boxes", "--draws", 500, "--beside", runs / "run", "--out", tmp_path / "run",
     )  # fmt: skip

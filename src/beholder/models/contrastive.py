@@ -56,18 +56,74 @@ class TextSettings(NamedTuple):
     lowercase: bool
 
 
-class TransformersContrastive(ContrastiveScorer):
+class TorchContrastive(ContrastiveScorer):
+    """Two towers in torch: what transformers and open_clip share around them."""
+
+    def __init__(
+        self,
+        model: Any,
+        spec: ModelSpec,
+        *,
+        device: str,
+        batch_size: int | None,
+        max_length: int,
+        notes: Sequence[str],
+    ) -> None:
+        self.spec = spec
+        self.batch_size = batch_size or BATCH_SIZES.get(device.partition(":")[0], 16)
+        self._model, self._device, self._dtype = model, device, getattr(torch, spec.precision)
+        self._cut, self._loader_notes = CutTexts(max_length), notes
+
+    @property
+    def notes(self) -> list[str]:
+        """What a reader of the scores should know: the loader's remarks, texts that were cut."""
+        return [*self._loader_notes, *self._cut.notes]
+
+    def embed_prepared(self, prepared: Sequence[Any]) -> Floats:
+        """Unit image vectors."""
+        return embed_in_batches(prepared, self.batch_size, self._embed_images, kind="image")
+
+    def embed_texts(self, texts: Sequence[str]) -> Floats:
+        """Unit text vectors; a text longer than the model reads is cut, and `notes` says so."""
+        return embed_in_batches(texts, self.batch_size, self._embed_texts, kind="text")
+
+    def verify(self) -> None:
+        """Raise unless our cosine is that of the model's own forward pass, to the precision's tolerance."""
+        prepared, text = [self.prepare(sample_picture())], ["a photo of a person"]
+        ours = float(self.score_prepared(prepared, text)[0, 0, 0])
+        with running():
+            theirs = self._own_cosine(prepared, text)
+        if not abs(theirs - ours) <= TOLERANCE[self.spec.precision]:
+            raise ModelError(
+                f"{self.spec.name} ({type(self._model).__name__}) is not scored rightly by Beholder: its own "
+                f"forward pass gives a cosine of {theirs:.6f} where its two towers give {ours:.6f}."
+            )
+
+    def _embed_images(self, prepared: Sequence[Any]) -> Any:
+        raise NotImplementedError
+
+    def _embed_texts(self, texts: Sequence[str]) -> Any:
+        raise NotImplementedError
+
+    def _own_cosine(self, prepared: Sequence[Any], texts: Sequence[str]) -> float:
+        """Of one picture and one text, by the model's own forward pass."""
+        raise NotImplementedError
+
+    def _pixels(self, arrays: Sequence[Any]) -> Any:
+        return torch.from_numpy(np.stack(arrays)).to(self._device, self._dtype)
+
+
+class TransformersContrastive(TorchContrastive):
     """Cosine similarity by `get_image_features` and `get_text_features`."""
 
     def __init__(
         self, checkpoint: Checkpoint, spec: ModelSpec, *, device: str, batch_size: int | None = None
     ) -> None:
-        self.spec = spec
-        self.batch_size = batch_size or BATCH_SIZES.get(device.partition(":")[0], 16)
-        self._model, self._image_processor, self._tokenizer, self._loader_notes = checkpoint
-        self._device, self._dtype = device, getattr(torch, spec.precision)
+        model, self._image_processor, self._tokenizer, notes = checkpoint
         self._text = text_settings(checkpoint)
-        self._cut = CutTexts(self._text.max_length)
+        super().__init__(
+            model, spec, device=device, batch_size=batch_size, max_length=self._text.max_length, notes=notes
+        )
 
     @classmethod
     def from_folder(
@@ -88,32 +144,14 @@ class TransformersContrastive(ContrastiveScorer):
             scorer.verify()
         return scorer
 
-    @property
-    def notes(self) -> list[str]:
-        """What a reader of the scores should know: the loader's remarks, texts that were cut."""
-        return [*self._loader_notes, *self._cut.notes]
-
     def prepare(self, image: Image.Image) -> Any:
         """The checkpoint's own preprocessing: float32 `[channel, height, width]`."""
         return self._preprocessed(image)["pixel_values"]
 
-    def embed_prepared(self, prepared: Sequence[Any]) -> Floats:
-        """Unit image vectors."""
-        return embed_in_batches(prepared, self.batch_size, self._embed_images, kind="image")
-
-    def embed_texts(self, texts: Sequence[str]) -> Floats:
-        """Unit text vectors; a text longer than the model reads is cut, and `notes` says so."""
-        return embed_in_batches(texts, self.batch_size, self._embed_texts, kind="text")
-
-    def verify(self) -> None:
-        """Raise unless our cosine, scaled, is the logit of the model's own forward pass."""
-        prepared, text = [self.prepare(sample_picture())], ["a photo of a person"]
-        ours = float(self.score_prepared(prepared, text)[0, 0, 0])
-        with running():
-            output = self._model(**self._image_inputs(prepared), **self._text_inputs(text))
+    def _own_cosine(self, prepared: Sequence[Any], texts: Sequence[str]) -> float:
+        output = self._model(**self._image_inputs(prepared), **self._text_inputs(texts))
         scale, bias = self.spec.settings["logit_scale"], self.spec.settings["logit_bias"]
-        theirs = (float(output.logits_per_image[0, 0]) - bias) / scale
-        require_agreement(self.spec, type(self._model).__name__, ours=ours, theirs=theirs)
+        return float((output.logits_per_image[0, 0] - bias) / scale)
 
     def _embed_images(self, prepared: Sequence[Any]) -> Any:
         with running(self._model):
@@ -136,9 +174,6 @@ class TransformersContrastive(ContrastiveScorer):
 
     def _image_inputs(self, prepared: Sequence[Any]) -> dict[str, Any]:
         return {"pixel_values": self._pixels(prepared)}
-
-    def _pixels(self, arrays: Sequence[Any]) -> Any:
-        return torch.from_numpy(np.stack(arrays)).to(self._device, self._dtype)
 
     def _text_inputs(self, texts: Sequence[str]) -> dict[str, Any]:
         texts = [text.lower() for text in texts] if self._text.lowercase else list(texts)
@@ -190,15 +225,6 @@ def running(model: Any = None) -> Iterator[None]:
 
 def _small(model: Any) -> bool:
     return bool(model.device.type == "cpu" and model.num_parameters() < SMALL)
-
-
-def require_agreement(spec: ModelSpec, kind: str, *, ours: float, theirs: float) -> None:
-    """Raise unless our cosine is that of the model's own forward pass, to the precision's tolerance."""
-    if not abs(theirs - ours) <= TOLERANCE[spec.precision]:
-        raise ModelError(
-            f"{spec.name} ({kind}) is not scored rightly by Beholder: its own "
-            f"forward pass gives a cosine of {theirs:.6f} where its two towers give {ours:.6f}."
-        )
 
 
 def require_two_towers(folder: Path) -> None:

@@ -15,7 +15,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
 from PIL import Image
 
 from beholder.errors import MissingExtra, ModelError, UnknownName
@@ -34,15 +33,12 @@ from beholder.models.checkpoint import (
     memory_errors,
     resolve_device,
     told_as_model_error,
-    torch,
 )
 from beholder.models.checkpoint_files import Origin
-from beholder.models.contrastive import BATCH_SIZES, require_agreement, rows_of, running, sample_picture
-from beholder.models.embedding import CutTexts, embed_in_batches
+from beholder.models.contrastive import TorchContrastive, rows_of, running
 from beholder.models.folder import content_digest
 from beholder.models.hub import fetch_files
 from beholder.models.load import LoadOptions
-from beholder.models.scorer import ContrastiveScorer, Floats
 from beholder.models.spec import ModelSpec
 
 LIBRARY = f"open_clip {open_clip.__version__}"
@@ -67,19 +63,23 @@ class Weights(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
-class OpenClipContrastive(ContrastiveScorer):
+class OpenClipContrastive(TorchContrastive):
     """Cosine similarity by `encode_image` and `encode_text`."""
 
     def __init__(
-        self, model: Any, tokenizer: Any, spec: ModelSpec, *, device: str, batch_size: int | None = None
+        self,
+        model: Any,
+        tokenizer: Any,
+        spec: ModelSpec,
+        *,
+        device: str,
+        batch_size: int | None,
+        notes: Sequence[str],
     ) -> None:
-        self.spec = spec
-        self.batch_size = batch_size or BATCH_SIZES.get(device.partition(":")[0], 16)
-        self.loader_notes: list[str] = []
-        self._model, self._tokenizer, self._device = model, tokenizer, device
-        self._dtype = getattr(torch, spec.precision)
+        limit = tokenizer.context_length
+        super().__init__(model, spec, device=device, batch_size=batch_size, max_length=limit, notes=notes)
+        self._tokenizer = tokenizer
         self._transform = image_transform_v2(PreprocessCfg(**model.visual.preprocess_cfg), is_train=False)
-        self._cut = CutTexts(tokenizer.context_length)
 
     @classmethod
     def from_name(cls, rest: str, options: LoadOptions) -> OpenClipContrastive:
@@ -97,40 +97,23 @@ class OpenClipContrastive(ContrastiveScorer):
         spec = ModelSpec(
             f"openclip:{rest}", "openclip", *weights.origin, options.resolved_precision, settings
         )
-        scorer = cls(model, tokenizer, spec, device=device, batch_size=options.batch_size)
-        scorer.loader_notes = list(weights.notes)
+        scorer = cls(
+            model, tokenizer, spec, device=device, batch_size=options.batch_size, notes=weights.notes
+        )
         with told_as_model_error(weights.file, LIBRARY):
             scorer.verify()
         return scorer
-
-    @property
-    def notes(self) -> list[str]:
-        """What a reader of the scores should know: the loader's remarks, texts that were cut."""
-        return [*self.loader_notes, *self._cut.notes]
 
     def prepare(self, image: Image.Image) -> Any:
         """The checkpoint's own preprocessing: float32 `[channel, height, width]`."""
         return self._transform(image.convert("RGB")).numpy()
 
-    def embed_prepared(self, prepared: Sequence[Any]) -> Floats:
-        """Unit image vectors."""
-        return embed_in_batches(prepared, self.batch_size, self._embed_images, kind="image")
-
-    def embed_texts(self, texts: Sequence[str]) -> Floats:
-        """Unit text vectors; a text longer than the model reads is cut, and `notes` says so."""
-        return embed_in_batches(texts, self.batch_size, self._embed_texts, kind="text")
-
-    def verify(self) -> None:
-        """Raise unless our cosine is that of the model's own forward pass."""
-        prepared, text = [self.prepare(sample_picture())], ["a photo of a person"]
-        ours = float(self.score_prepared(prepared, text)[0, 0, 0])
-        with running():
-            output = self._model(self._pixels(prepared), self._tokens(text))
+    def _own_cosine(self, prepared: Sequence[Any], texts: Sequence[str]) -> float:
+        output = self._model(self._pixels(prepared), self._tokens(texts))
         image, words = (
             (output["image_features"], output["text_features"]) if isinstance(output, dict) else output[:2]
         )
-        theirs = float((image.float() * words.float()).sum())
-        require_agreement(self.spec, type(self._model).__name__, ours=ours, theirs=theirs)
+        return float((image.float() * words.float()).sum())
 
     def _embed_images(self, prepared: Sequence[Any]) -> Any:
         with running():
@@ -140,9 +123,6 @@ class OpenClipContrastive(ContrastiveScorer):
         self._cut.record(texts, [_length(self._tokenizer, text) for text in texts])
         with running():
             return rows_of(self._model.encode_text(self._tokens(texts), normalize=False))
-
-    def _pixels(self, prepared: Sequence[Any]) -> Any:
-        return torch.from_numpy(np.stack(prepared)).to(self._device, self._dtype)
 
     def _tokens(self, texts: Sequence[str]) -> Any:
         return self._tokenizer(list(texts)).to(self._device)

@@ -179,33 +179,34 @@ def pixels_of(picture: Image.Image) -> Any:
 
 def blip_plain(folder: Path) -> Plain:
     model = transformers.BlipForImageTextRetrieval.from_pretrained(folder).eval()
-    words = transformers.AutoTokenizer.from_pretrained(folder)
 
-    def plain(picture: Image.Image, text: str) -> list[float]:
-        tokens = words(
-            [text], return_tensors="pt", return_token_type_ids=False, truncation=True, max_length=40
-        )
-        inputs = {"pixel_values": pixels_of(picture), **tokens}
-        with torch.no_grad():
-            no_match, match = model(**inputs, use_itm_head=True).itm_score[0].tolist()
-            return [match, no_match, float(model(**inputs, use_itm_head=False).itm_score[0, 0])]
+    def channels(inputs: dict[str, Any]) -> list[float]:
+        no_match, match = model(**inputs, use_itm_head=True).itm_score[0].tolist()
+        return [match, no_match, float(model(**inputs, use_itm_head=False).itm_score[0, 0])]
 
-    return plain
+    return by_forward_pass(folder, channels)
 
 
 def blip2_plain(folder: Path) -> Plain:
     model = transformers.Blip2ForImageTextRetrieval.from_pretrained(folder).eval()
+
+    def channels(inputs: dict[str, Any]) -> list[float]:
+        no_match, match = model(**inputs, use_image_text_matching_head=True).logits_per_image[0].tolist()
+        cosine = model(**inputs, use_image_text_matching_head=False).logits_per_image[0, 0]
+        return [match, no_match, float(cosine)]
+
+    return by_forward_pass(folder, channels)
+
+
+def by_forward_pass(folder: Path, channels: Callable[[dict[str, Any]], list[float]]) -> Plain:
+    """One picture and one text through the library's own model."""
     words = transformers.AutoTokenizer.from_pretrained(folder)
+    cut = {"truncation": True, "max_length": 40}
 
     def plain(picture: Image.Image, text: str) -> list[float]:
-        tokens = words(
-            [text], return_tensors="pt", return_token_type_ids=False, truncation=True, max_length=40
-        )
-        inputs = {"pixel_values": pixels_of(picture), **tokens}
+        tokens = words([text], return_tensors="pt", return_token_type_ids=False, **cut)
         with torch.no_grad():
-            head = model(**inputs, use_image_text_matching_head=True).logits_per_image[0].tolist()
-            cosine = model(**inputs, use_image_text_matching_head=False).logits_per_image[0]
-        return [head[1], head[0], float(cosine[0])]
+            return channels({"pixel_values": pixels_of(picture), **tokens})
 
     return plain
 
