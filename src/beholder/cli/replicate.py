@@ -23,6 +23,12 @@ def replicate_command(
         "--as",
         help="The printed name under which the run's one model stands in the studies (ViT-B/32 …).",
     ),
+    data: Path = typer.Option(
+        None,
+        "--data",
+        envvar="BEHOLDER_DATA",
+        help="Folder of the data sets, to count again the sizes that the papers print of theirs.",
+    ),
     as_json: bool = typer.Option(False, "--json", help="Print the ledger and the checks as JSON."),
     quiet: bool = typer.Option(False, "--quiet", "-q", help="No summary."),
 ) -> None:
@@ -37,7 +43,7 @@ def replicate_command(
         raise UsageError("--as names the model of a run: beholder replicate RUN --as NAME.")
     results = _renamed(load_run(run).results, printed_as) if run else None
     known = {name: printed_name(name) for name in (results["model"].unique() if results is not None else [])}
-    cells = ledger(results)
+    cells = ledger(results, data)
     models = sorted(name for name in known.values() if name)
     page = write_replication(cells, output or run or Path("beholder-replication"), models=models)
     if as_json:

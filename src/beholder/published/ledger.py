@@ -1,13 +1,16 @@
 """The replication ledger: every printed number beside ours, with difference, interval and a verdict.
 
 Ours comes from a run, or, without one, from the study's own tables wherever a printed number follows from others
-(ratios from their rows, GRAS's scores from its result files). The ledger is a results table with a few columns more.
+(ratios from their rows, GRAS's scores from its result files), or from counting in the data.
+The ledger is a results table with a few columns more.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -15,6 +18,7 @@ import polars as pl
 from beholder.models.catalog import catalog, lookup
 from beholder.published import gras_results as gras
 from beholder.published.printed import MEAN, OCCUPATIONS, PLACE, POOL_RIGHT, printed_cells
+from beholder.published.sizes import Size, data_sizes
 from beholder.published.tables import published
 from beholder.results import SCHEMA as RESULTS
 
@@ -32,7 +36,7 @@ SCHEMA: dict[str, pl.DataType] = {
     **RESULTS, "source": pl.String(), "place": pl.String(), "printed": pl.Float64(), "step": pl.Float64(),
     "difference": pl.Float64(), "verdict": pl.String(), "reason": pl.String(), "origin": pl.String(),
 }  # fmt: skip
-RUN, TABLES = "run", "printed tables"
+RUN, TABLES, DATA = "run", "printed tables", "data"
 HALF_PRECISION = ("apa_gender_bias", "apa_identity")
 """Tables whose figures are means in float16."""
 SIZES: dict[str, dict[str | None, int]] = {
@@ -43,20 +47,27 @@ SIZES: dict[str, dict[str | None, int]] = {
 """How many people APA's and P-FI's figures are over."""
 
 
-def ledger(results: pl.DataFrame | None = None) -> pl.DataFrame:
-    """Every printed cell with what stands beside it; a run on none of the printed models leaves it as it is."""
+Sizes = Mapping[tuple[str, str, str], Size]
+
+
+def ledger(results: pl.DataFrame | None = None, data: Path | None = None) -> pl.DataFrame:
+    """Every printed cell with what stands beside it; a run on none of the printed models leaves it as it is.
+
+    Sizes of data sets are counted in the folder of data, where one is named.
+    """
+    sizes = data_sizes(data) if data is not None else {}
     own = _of_run(results) if results is not None else pl.DataFrame(schema=_OWN)
     wide = own.filter(pl.col("benchmark") == "gras").height > 0
     cells = printed_cells(result_tables=wide)
     if wide:  # the 92,000 cells of the result files stand in the ledger for the models of the run only
         kept = (pl.col("source") != "gras_results") | pl.col("model").is_in(own["model"].unique().to_list())
         cells = cells.filter(kept)
-    beside = pl.concat([own, _of_tables()], how="diagonal").unique(
+    beside = pl.concat([own, _of_tables(), _of_data(sizes)], how="diagonal").unique(
         list(PLACE), keep="first", maintain_order=True
     )
     joined = cells.join(beside, on=list(PLACE), how="left", nulls_equal=True, maintain_order="left")
     joined = joined.with_columns(difference=pl.col("value") - pl.col("printed"))
-    return judged(joined).select(pl.col(name).cast(kind) for name, kind in SCHEMA.items())
+    return judged(joined, sizes).select(pl.col(name).cast(kind) for name, kind in SCHEMA.items())
 
 
 _OWN: dict[str, pl.DataType] = {
@@ -169,13 +180,24 @@ def _averages() -> list[dict[str, object]]:
 # Verdicts
 
 
-def judged(joined: pl.DataFrame) -> pl.DataFrame:
+def _of_data(sizes: Sizes) -> pl.DataFrame:
+    """Sizes counted in the data."""
+    rows = [
+        {"benchmark": benchmark, "dataset": dataset, "metric": f"{benchmark}.count", "concept": what,
+         "value": float(size.count), "n": size.count, "note": "counted in the data", "origin": DATA}
+        for (benchmark, dataset, what), size in sizes.items()
+    ]  # fmt: skip
+    return pl.DataFrame(rows, schema=_OWN)
+
+
+def judged(joined: pl.DataFrame, sizes: Sizes | None = None) -> pl.DataFrame:
     """A verdict for every cell, and its reason where it needs one."""
+    sizes = sizes or {}
     tolerance = _tolerance(joined)
     near = (joined["difference"].abs() <= tolerance).fill_null(False)
     printed, half = joined["printed"], joined["step"] / 2
     inside = ((joined["low"] <= printed + half) & (printed - half <= joined["high"])).fill_null(False)
-    partial, impossible = _partial(joined), _impossible(joined)
+    partial, impossible = _partial(joined, sizes), _impossible(joined)
     from_tables = pl.Series([origin == TABLES for origin in joined["origin"]])
     known = joined["value"].is_not_null() & partial.is_null()
     verdict = (
@@ -188,17 +210,20 @@ def judged(joined: pl.DataFrame) -> pl.DataFrame:
     cells = joined.with_columns(verdict=verdict)
     said = (
         pl.when(pl.col("verdict") == CANNOT_BE).then(impossible)
-        .when(pl.col("verdict") == DIFFERS).then(_explained(joined))
+        .when(pl.col("verdict") == DIFFERS).then(_explained(joined, sizes))
         .when(pl.col("value").is_not_null()).then(partial)
     )  # fmt: skip
     return cells.with_columns(reason=said)
 
 
-def _explained(cells: pl.DataFrame) -> pl.Series:
-    """What may make a run differ, where the tables themselves give a hint."""
+def _explained(cells: pl.DataFrame, sizes: Sizes) -> pl.Series:
+    """What may make ours differ, where the tables or the data themselves give a hint."""
     eight = {model for model, _ in over_one()}
     said: list[str | None] = []
-    for row in cells.select("metric", "model", "origin").iter_rows(named=True):
+    for row in cells.iter_rows(named=True):
+        if row["origin"] == DATA:
+            said.append(sizes[_counted(row)].hint)
+            continue
         shares = row["metric"] in ("apa.occupation_probability", "apa.bias_ratio") and row["model"] in eight
         exchanged = row["metric"].startswith("pfi.identity_given")
         hint = (
@@ -220,12 +245,19 @@ def _tolerance(cells: pl.DataFrame) -> pl.Series:
     return pl.Series(cells["step"].to_numpy() * 0.5 * (1 + 1e-6) + np.where(halves, moved, 0.0))
 
 
-def _partial(cells: pl.DataFrame) -> pl.Series:
-    """Why a run's value does not compare: it is over other people than the printed one."""
+def _counted(row: dict[str, Any]) -> tuple[str, str, str]:
+    return row["benchmark"], row["dataset"], row["concept"]
+
+
+def _partial(cells: pl.DataFrame, sizes: Sizes) -> pl.Series:
+    """Why a value does not compare: it is over other people than the printed one, or over a part of the source."""
     said: list[str | None] = []
-    for row in cells.select("benchmark", "subset", "group", "n", "origin").iter_rows(named=True):
-        sizes: dict[str | None, int] = SIZES.get(row["subset"] or "", {})
-        expected = sizes.get(row["group"])
+    for row in cells.iter_rows(named=True):
+        if row["origin"] == DATA:
+            said.append(sizes[_counted(row)].partial)
+            continue
+        people: dict[str | None, int] = SIZES.get(row["subset"] or "", {})
+        expected = people.get(row["group"])
         told = (
             row["origin"] == RUN and row["benchmark"] in ("apa", "pfi") and expected and row["n"] is not None
         )

@@ -15,7 +15,18 @@ import polars as pl
 
 from beholder.models.catalog import STUDIES
 from beholder.published.consistency import Check, consistency
-from beholder.published.ledger import CANNOT_BE, DIFFERS, EQUAL, NOT_MEASURED, RUN, VERDICTS, WITHIN, counts
+from beholder.published.ledger import (
+    CANNOT_BE,
+    DATA,
+    DIFFERS,
+    EQUAL,
+    NOT_MEASURED,
+    RUN,
+    TABLES,
+    VERDICTS,
+    WITHIN,
+    counts,
+)
 from beholder.published.tables import SOURCES
 from beholder.report.ledger import Column, Ledger, packed
 from beholder.report.page import TEMPLATES, environment, policy
@@ -86,9 +97,10 @@ def _telling_first(cells: pl.DataFrame) -> list[dict[str, Any]]:
 
 
 def _lead(cells: pl.DataFrame, models: list[str]) -> str:
-    compared = cells.filter(pl.col("origin") == RUN).height
-    derived = cells.filter(pl.col("value").is_not_null()).height - compared
+    there = cells.filter(pl.col("value").is_not_null())["origin"]
+    compared, derived, counted = (int((there == origin).sum()) for origin in (RUN, TABLES, DATA))
     tables = f"{derived:,} printed numbers follow from other printed ones and are computed from those"
+    tables += f", {counted} sizes of data sets are counted in the data" if counted else ""
     if not models:
         return f"No run was named, so no model was asked: {tables}; the rest waits for a run."
     return f"{compared:,} printed numbers stand beside this run's ({', '.join(models)}); {tables}."
