@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from beholder.datasets import open_dataset
-from beholder.datasets.adult_faces import balanced, load_fairface
+from beholder.datasets.adult_faces import balanced, load_fairface, load_utkface
 
 LABELS = """file,age,gender,race,service_test
 train/1.jpg,20-29,Male,East Asian,True
@@ -34,6 +34,21 @@ def test_asians_are_joined_children_and_others_left_out(folder: Path):
 
 def test_bands_stand_at_their_midpoints(folder: Path):
     assert load_fairface(folder).table["age"].to_list() == [25.0, 70.0, 65.0]
+
+
+def test_twenty_is_an_adult_and_nineteen_is_not(tmp_path: Path):
+    """UTKFace tells years: age, gender and race are in the name."""
+    for years in (19, 20, 21):
+        (tmp_path / f"{years}_0_2_20170109150557335.jpg.chip.jpg").touch()
+    found = load_utkface(tmp_path)
+    assert found.table["age"].to_list() == [20.0, 21.0]
+    assert set(found.table["race"]) == {"Asian"}
+    assert "2 of the study's 14630 images are in its tables here; 2 in all" in found.notes
+
+
+def test_the_notes_tell_the_studys_part_from_the_rest(folder: Path):
+    (folder / "fairface_label_val.csv").write_text(LABELS.replace("train/", "val/"))
+    assert "3 of the study's 38744 images are in its tables here; 6 in all" in load_fairface(folder).notes
 
 
 def test_the_released_balance_takes_equally_many_of_each_group_before_ages_are_dropped():

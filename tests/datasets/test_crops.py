@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from beholder.datasets.crops import crop_uri, face_brightness, files_of, grey_values
+from beholder.datasets.crops import GREY, brightened, crop_uri, face_brightness, files_of, grey_values
 from beholder.datasets.dataset import ImageDigests
 from beholder.datasets.images import open_image
 from beholder.errors import BadImage
@@ -32,6 +32,24 @@ def test_brightness_is_matched_to_the_other_file(picture: Path, tmp_path: Path):
     found = open_image(crop_uri(dark, (0, 0, 60, 60), match=picture))
     wanted = face_brightness(Image.open(picture).crop((0, 0, 60, 60)))
     assert face_brightness(found) == pytest.approx(wanted, rel=0.01)
+
+
+def test_the_face_is_the_middle_ellipse_of_the_picture():
+    """Half axes 0.35 of the width and 0.45 of the height, pixel by pixel."""
+    pixels = np.random.default_rng(2).integers(0, 256, (20, 31), dtype=np.uint8)
+    inside = [
+        float(pixels[down, across])
+        for down in range(20)
+        for across in range(31)
+        if ((across - 15) / (0.35 * 31)) ** 2 + ((down - 9.5) / (0.45 * 20)) ** 2 <= 1
+    ]
+    found = face_brightness(Image.fromarray(np.stack([pixels] * 3, axis=-1)))
+    assert found == pytest.approx(sum(inside) / len(inside) * sum(GREY))
+
+
+def test_a_black_face_is_left_as_it_is():
+    black = Image.new("RGB", (9, 9))
+    assert brightened(black, 100.0).tobytes() == black.tobytes()
 
 
 def test_grey_is_the_studys_mixture():

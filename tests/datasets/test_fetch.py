@@ -26,6 +26,7 @@ def test_the_wanted_folder_is_taken_out_of_the_archive(tmp_path: Path):
     fetch_archive(path.as_uri(), tmp_path / "apa", keep="data")
     found = sorted(str(p.relative_to(tmp_path / "apa")) for p in (tmp_path / "apa").rglob("*") if p.is_file())
     assert found == ["data/actors.txt", "data/actors/0.jpg"]
+    assert (tmp_path / "apa/data/actors/0.jpg").read_text() == "repo-main/data/actors/0.jpg"
 
 
 def test_a_member_that_climbs_out_is_refused(tmp_path: Path):

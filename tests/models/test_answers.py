@@ -98,6 +98,22 @@ def test_first_pieces_stand_for_a_word_that_is_no_token() -> None:
     assert "the vocabulary has no token 'Yes': its first pieces stand for it" in answers.notes[0]
 
 
+def test_an_answer_that_melts_into_what_stands_before_it_is_read_by_itself() -> None:
+    """After `:` the tokenizer writes `:t`; alone the answer begins with `t`."""
+    tokenizer = WordTokenizer("Answer", ":", ":t", "t", "T", "rue", "false")
+    answers = resolve_answers(tokenizer, "Answer:", yes="true", no="false")
+    assert tokenizer.convert_ids_to_tokens(answers.study) == "t"
+
+
+def test_an_answer_that_cannot_be_written_is_refused() -> None:
+    class Mute(WordTokenizer):
+        def encode(self, text: str, *, add_special_tokens: bool = True) -> list[int]:
+            return []
+
+    with pytest.raises(ModelError, match="has no way to write 'maybe'"):
+        resolve_answers(Mute("Yes", "No"), "", yes="Yes", no="No", read_off="maybe")
+
+
 def test_a_token_that_can_begin_both_answers_counts_for_neither_and_is_noted() -> None:
     tokenizer = WordTokenizer("Ġ", "Y", "es", "N", "o", "y", "n")
     answers = resolve_answers(tokenizer, "", yes="Yes", no="No")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from beholder.datasets import open_dataset
@@ -38,6 +39,49 @@ def test_an_actress_is_correct_for_women_and_an_actor_for_men():
     assert (rules["actress"], rules["actor"], rules["politician"]) == ("gender=woman", "gender=man", "")
 
 
+ATTRIBUTES = {"branch": "", "name": "Ann", "gender": "woman", "academy_award": "1", "sport": "Golf"}
+
+
+def right_for(branch: str, level: str, **person: str) -> list[str]:
+    """The concepts that are right for one person."""
+    table = association_prompts(branch).table.filter(level=level)
+    cells = correct_cells(table, pl.DataFrame([ATTRIBUTES | person]))
+    return [concept for concept, right in zip(table["concept"], cells[0], strict=True) if right]
+
+
+@pytest.mark.parametrize("branch", BRANCHES)
+def test_everyone_is_a_person_and_nothing_else(branch: str):
+    assert right_for(branch, "category") == ["person"]
+
+
+@pytest.mark.parametrize(
+    ("branch", "person", "occupation", "specialty"),
+    [
+        ("actors", {}, "actress", "actress, nominated"),
+        ("actors", {"gender": "man", "academy_award": "0"}, "actor", "actor, won"),
+        ("actors", {"academy_award": "2"}, "actress", "actress, never nominated"),
+        ("athletes", {}, "athlete", "Golfer"),
+        ("athletes", {"sport": "Martial Arts"}, "athlete", "Martial Artist"),
+        ("senate", {}, "politician", "senator"),
+        ("house", {}, "politician", "house representative"),
+        ("mayors", {}, "politician", "mayor"),
+    ],
+)
+def test_what_is_right_follows_from_the_branch_and_the_sources_table(
+    branch: str, person: dict[str, str], occupation: str, specialty: str
+):
+    assert right_for(branch, "occupation", **person) == [occupation]
+    assert right_for(branch, "specialty", **person) == [specialty]
+
+
+def test_a_name_is_right_for_that_person_only():
+    table = identity_prompts("x", "this is a photo of {}", ["Ann", "Bob"]).table
+    assert correct_cells(table, pl.DataFrame([ATTRIBUTES, ATTRIBUTES | {"name": "Bob"}])).tolist() == [
+        [True, False],
+        [False, True],
+    ]
+
+
 def test_a_person_with_two_pictures_is_one_name():
     assert identity_prompts("x", "this is a photo of {}", ["Ann", "Bob", "Ann"]).texts == [
         "this is a photo of Ann", "this is a photo of Bob",
@@ -64,3 +108,9 @@ def test_pfi_roles_are_right_for_their_branch():
         table = pfi_association_prompts(branch).table
         right = table.filter((table["level"] == "specialty") & (table["correct_for"] == "*"))
         assert right["concept"].to_list() == [role]
+
+
+def test_pfi_sports_are_right_for_who_plays_them():
+    table = pfi_association_prompts("athletes").table
+    rules = dict(table.filter(level="specialty").select("concept", "correct_for").iter_rows())
+    assert (rules["Golf player"], rules["Tennis player"]) == ("sport=Golf", "sport=Tennis")

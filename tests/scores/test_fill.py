@@ -19,7 +19,7 @@ from beholder.models.scorer import ContrastiveScorer, unit_rows
 from beholder.models.spec import ModelSpec
 from beholder.prompts.prompt_set import prompt_set
 from beholder.scores.fill import FillOptions, fill
-from beholder.scores.store import Store
+from beholder.scores.store import Shelf, Store
 from beholder.scores.task import Task
 
 
@@ -198,3 +198,32 @@ def test_progress_counts_every_image_once(task: Task, tmp_path: Path):
 
     fill([task], Hashing(), Store(tmp_path), FillOptions(progress=progress))
     assert sum(moves) == 0
+
+
+def test_texts_without_a_vector_are_refused_by_name(task: Task, tmp_path: Path):
+    class Broken(Hashing):
+        def embed_texts(self, texts: Sequence[str]) -> np.ndarray:
+            return super().embed_texts(texts) * np.nan
+
+    with pytest.raises(ModelError, match=f"NaN or infinite scores for '{task.prompts.texts[0]}'"):
+        fill([task], Broken(), Store(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("limit", "at", "sizes"), [("BLOCK_ROWS", 4, [4, 4, 3]), ("BLOCK_SECONDS", -1.0, [1] * 11)]
+)
+def test_rows_are_written_when_they_are_many_or_old(
+    limit: str, at: float, sizes: list[int], task: Task, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Eleven pictures one at a time: in blocks of four, or each at once where none may wait."""
+    written, put = [], Shelf.put
+
+    def watched(shelf: Shelf, keys: list[str], rows: dict[str, np.ndarray]) -> None:
+        put(shelf, keys, rows)
+        if keys[0] not in task.prompts.texts:
+            written.append(len(keys))
+
+    monkeypatch.setattr(f"beholder.scores.fill.{limit}", at)
+    monkeypatch.setattr(Shelf, "put", watched)
+    fill([task], Hashing(batch_size=1), Store(tmp_path))
+    assert written == sizes
