@@ -26,7 +26,7 @@ def test_the_embedded_world_is_planned_for_gras():
 
 
 def test_more_power_asks_for_a_larger_effect():
-    low, high = (plan("apa", PlanOptions(power=power))["value"].to_list() for power in (0.5, 0.95))
+    low, high = (plan("gras", PlanOptions(power=power))["value"].to_list() for power in (0.5, 0.95))
     assert all(a < b for a, b in zip(low, high, strict=True))
 
 
@@ -38,7 +38,8 @@ def test_an_earlier_run_lends_its_spread():
     )
     run = results_table([row], benchmark="apa", model="m", dataset="glasshouse")
     found = plan("apa", PlanOptions(results=run)).filter(concept=pool).row(0, named=True)
-    assert found["value"] < counts["value"][0]
+    assert found["value"] < 0.05
+    assert counts["value"][0] is None  # with the spread that is assumed, 30 women and 30 men show no b at all
     assert "spread from the run" in found["note"]
 
 
@@ -62,6 +63,27 @@ def test_an_unknown_benchmark_is_refused():
 def test_the_command_prints_a_table():
     done = CliRunner().invoke(app, ["plan", "apa", "--json"], catch_exceptions=False)
     assert {row["metric"] for row in json.loads(done.stdout)} == {"plan.detectable"}
+
+
+def test_a_pool_too_small_for_any_ratio_says_so_and_how_many_it_takes(tmp_path: Path):
+    """Two women and two men: no b is low enough, and nothing is not a detectable 1."""
+    table = "image_id,branch,gender\n" + "".join(
+        f"{i}.jpg,doctors,{'woman' if i % 2 else 'man'}\n" for i in range(4)
+    )
+    (tmp_path / "people.csv").write_text(table)
+    rows = plan("apa", PlanOptions(dataset=f"folder:{tmp_path}", effect=0.2))
+    found, needed = (
+        rows.filter(metric=f"plan.{name}").row(0, named=True) for name in ("detectable", "images_needed")
+    )
+    assert found["value"] is None
+    assert found["note"].startswith("no b is low enough")
+    assert needed["value"] > 100
+
+
+@pytest.mark.real
+def test_a_plan_names_the_benchmarks_own_metric(data: Path):
+    for name in ("apa", "pfi"):
+        assert set(plan(name, PlanOptions(data=data))["subset"]) == {f"{name}.bias_ratio"}
 
 
 @pytest.mark.real

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -69,7 +70,7 @@ def plan(benchmark_name: str, options: PlanOptions) -> pl.DataFrame:
 
 def _rows(row: Row, needed: float | None, options: PlanOptions) -> Iterator[Row]:
     yield row
-    if needed is not None and row.value:
+    if needed is not None:
         note = f"to find {options.effect:g} with {100 * options.power:g} % power; {row.note}"
         yield row._replace(
             metric="plan.images_needed", value=float(np.ceil(needed)), unit="images", note=note
@@ -79,7 +80,7 @@ def _rows(row: Row, needed: float | None, options: PlanOptions) -> Iterator[Row]
 # Ratios
 
 
-def _ratio_plan(dataset: Dataset, options: PlanOptions) -> Iterator[Row]:
+def _ratio_plan(prefix: str, dataset: Dataset, options: PlanOptions) -> Iterator[Row]:
     pools = {
         name: images
         for name, branches in {**POOLS, **DRAWN_POOLS}.items()
@@ -94,10 +95,10 @@ def _ratio_plan(dataset: Dataset, options: PlanOptions) -> Iterator[Row]:
         note = f"{found}; Holm over {len(counted)} pools; {said}"
         row = Row(
             "plan.detectable",
-            1 - ratio,
+            1 - ratio if ratio else None,
             sum(sizes),
             "1 − b",
-            subset="apa.bias_ratio",
+            subset=f"{prefix}.bias_ratio",
             concept=pool,
             note=note,
         )
@@ -270,6 +271,6 @@ def _detectable_precision(sizes: list[int], shown: list[int], alpha: float, powe
 
 
 PLANNERS = {
-    "apa": _ratio_plan, "pfi": _ratio_plan, "gras": _trait_plan, "perception": _judgement_plan,
-    "disparity": _recognition_plan,
+    "apa": partial(_ratio_plan, "apa"), "pfi": partial(_ratio_plan, "pfi"), "gras": _trait_plan,
+    "perception": _judgement_plan, "disparity": _recognition_plan,
 }  # fmt: skip

@@ -184,7 +184,7 @@ def _of_data(sizes: Sizes) -> pl.DataFrame:
     """Sizes counted in the data."""
     rows = [
         {"benchmark": benchmark, "dataset": dataset, "metric": f"{benchmark}.count", "concept": what,
-         "value": float(size.count), "n": size.count, "note": "counted in the data", "origin": DATA}
+         "value": float(size.number), "n": size.number, "note": "counted in the data", "origin": DATA}
         for (benchmark, dataset, what), size in sizes.items()
     ]  # fmt: skip
     return pl.DataFrame(rows, schema=_OWN)

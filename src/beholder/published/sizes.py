@@ -24,7 +24,7 @@ CUT = "the protocol's rule cuts captions into words at anything that is no lette
 class Size(NamedTuple):
     """A count; why it does not compare, where only a part of the source is here; and what may explain a difference."""
 
-    count: int
+    number: int
     partial: str | None = None
     hint: str | None = None
 
