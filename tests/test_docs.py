@@ -70,6 +70,13 @@ def test_every_command_and_option_exists(page: Path):
         assert {word for word in words if word.startswith("-")} <= known | {"--help"}, words
 
 
+def test_the_list_of_pages_has_them_all():
+    listed = {
+        (ROOT / "docs" / link).resolve() for link in LINK.findall((ROOT / "docs" / "README.md").read_text())
+    }
+    assert {page for page in (ROOT / "docs").glob("*.md") if page.name != "README.md"} <= listed
+
+
 def test_the_page_of_data_sets_has_them_all():
     page = (ROOT / "docs" / "data.md").read_text()
     for source in DATASETS.values():
