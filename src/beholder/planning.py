@@ -5,7 +5,7 @@ Spreads come from an earlier run where one is named, else from the oracle's worl
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -270,7 +270,8 @@ def _detectable_precision(sizes: list[int], shown: list[int], alpha: float, powe
     return detectable(float(np.nanstd(own.matched[0, 0] - rest.matched[0, 0])), alpha=alpha, power=power)
 
 
-PLANNERS = {
+Planner = Callable[[Dataset, PlanOptions], Iterator[Row]]
+PLANNERS: dict[str, Planner] = {
     "apa": partial(_ratio_plan, "apa"), "pfi": partial(_ratio_plan, "pfi"), "gras": _trait_plan,
     "perception": _judgement_plan, "disparity": _recognition_plan,
 }  # fmt: skip
