@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 import polars as pl
 
 from beholder.report import words
+from beholder.report.claims import log, surviving
 from beholder.report.disparity.findings import disparity_findings
 from beholder.report.finding import Finding, finding, valued
 from beholder.report.gras.findings import gras_findings
@@ -77,12 +78,12 @@ def uncertainty(row: Result, *, decimals: int) -> str:
 def _bias(part: pl.DataFrame) -> Iterator[Finding]:
     counts = {(row["subset"], row["group"]): row["n"] for row in valued(part, "occupation_probability")}
     rows = valued(part, "bias_ratio")
-    for row in rows:
-        if excludes(row, 1.0):
-            yield _slight(row, counts) if slight(row) else _difference(row, counts)
-    alike = [row for row in rows if not excludes(row, 1.0)]
+    off = surviving(rows, lambda row: 1.0, log)
+    for row in off:
+        yield _slight(row, counts) if slight(row) else _difference(row, counts)
+    alike = [row for row in rows if row not in off]
     if alike:
-        yield _no_difference(alike, counts)
+        yield _no_difference(alike, counts, len(rows))
 
 
 def _difference(row: Result, counts: Counts) -> Finding:
@@ -103,7 +104,7 @@ def _slight(row: Result, counts: Counts) -> Finding:
     return finding(row, "bias", headline, sentence, shown=True, effect=log_distance(row["value"], 1.0))
 
 
-def _no_difference(rows: list[Result], counts: Counts) -> Finding:
+def _no_difference(rows: list[Result], counts: Counts, pools: int) -> Finding:
     """Several pools in one breath: what is not shown should not fill the page."""
     headline = f"No gender difference shown for {words.listed([row['subset'] for row in rows])}"
     claim = (
@@ -111,7 +112,13 @@ def _no_difference(rows: list[Result], counts: Counts) -> Finding:
         if len(rows) == 1
         else f"Women over men: {', '.join(map(_ratio_brief, rows))}"
     )
-    if any(map(has_interval, rows)):
+    near = [row["subset"] for row in rows if excludes(row, 1.0)]
+    if near:
+        verdict = (
+            f". The interval of {words.listed(near)} excludes 1, but one of {words.count(pools)} may do so by chance: "
+            "after correction no difference is shown, which is not the same as none."
+        )
+    elif any(map(has_interval, rows)):
         subject = ": the interval does not exclude" if len(rows) == 1 else "; no 95 % interval excludes"
         verdict = f"{subject} 1. No difference is shown, which is not the same as none."
     else:
@@ -194,9 +201,7 @@ def _identity(part: pl.DataFrame) -> Iterator[Finding]:
     given_image = [row for row in valued(part, "identity_given_image") if chance(row)]
     if not given_image:
         return
-    known = [
-        row for row in given_image if excludes(row, level := chance(row) or 1.0) and row["value"] > level
-    ]
+    known = [row for row in surviving(given_image, chance) if row["value"] > (chance(row) or 1.0)]
     yield _knows_names(given_image, known) if known else _at_chance(given_image)
 
 
@@ -227,9 +232,14 @@ def _at_chance(rows: list[Result]) -> Finding:
     where = f"{words.count(len(rows))} branches" if len(rows) > 1 else words.people(rows[0]["subset"])
     sentence = (
         f"Given a {words.picture(rows[0])}, the right name gets {much} what chance gives it "
-        f"({where}, n = {sum(row['n'] for row in rows)}): no interval lies above chance."
+        f"({where}, n = {sum(row['n'] for row in rows)}): {_above(rows)} above chance."
     )
     return finding(rows[0], "identity", "Does not tell people apart by name", sentence, shown=False)
+
+
+def _above(rows: list[Result]) -> str:
+    above = [row for row in rows if excludes(row, level := chance(row) or 1.0) and row["value"] > level]
+    return "after correction for their number no interval lies" if above else "no interval lies"
 
 
 # Own prompts
