@@ -71,3 +71,8 @@ def test_a_ratio_that_excludes_one_by_a_hair_among_three_is_not_claimed(make: Si
     said = findings(make.run(make.ratio("actors", 0.79, 0.57, 0.99), make.ratio("athletes", 1.0, 0.8, 1.2)))
     assert [each.shown for each in said] == [False]
     assert "The interval of actors excludes 1, but one of two may do so by chance" in said[0].sentence
+
+
+def test_a_ratio_goes_by_its_own_corrected_p_where_it_has_one(make: SimpleNamespace):
+    rows = [make.ratio("actors", 0.6, 0.5, 0.7)._replace(p_value=p) for p in (0.08, 0.02)]
+    assert [findings(make.run(each))[0].shown for each in rows] == [False, True]

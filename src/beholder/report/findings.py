@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 import polars as pl
 
 from beholder.report import words
-from beholder.report.claims import log, surviving
+from beholder.report.claims import ALPHA, log, surviving
 from beholder.report.disparity.findings import disparity_findings
 from beholder.report.finding import Finding, finding, valued
 from beholder.report.gras.findings import gras_findings
@@ -78,12 +78,19 @@ def uncertainty(row: Result, *, decimals: int) -> str:
 def _bias(part: pl.DataFrame) -> Iterator[Finding]:
     counts = {(row["subset"], row["group"]): row["n"] for row in valued(part, "occupation_probability")}
     rows = valued(part, "bias_ratio")
-    off = surviving(rows, lambda row: 1.0, log)
+    off = _off_one(rows)
     for row in off:
         yield _slight(row, counts) if slight(row) else _difference(row, counts)
     alike = [row for row in rows if row not in off]
     if alike:
         yield _no_difference(alike, counts, len(rows))
+
+
+def _off_one(rows: list[Result]) -> list[Result]:
+    """The ratios that differ from 1 after correction: by their own p, corrected over the pools, where they have it."""
+    if all(row.get("p_value") is not None for row in rows):
+        return [row for row in rows if excludes(row, 1.0) and row["p_value"] <= ALPHA]
+    return surviving(rows, lambda row: 1.0, log)
 
 
 def _difference(row: Result, counts: Counts) -> Finding:
