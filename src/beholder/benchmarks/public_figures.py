@@ -310,6 +310,15 @@ def _identity_rows(
         yield mean_row(name, values, resampler)._replace(unit=unit, chance=expected)
 
 
+def right_name_shares(matrix: ScoreMatrix) -> pl.DataFrame:
+    """For every scored picture, whom it shows (`name`) and how much of the belief is on that name (`share`)."""
+    matrix = _one_column_a_name(scored_people(matrix)[0])
+    if not matrix.images.height:
+        return pl.DataFrame(schema={"name": pl.String, "share": pl.Float64})
+    right = correct_share(softmax(matrix.logits), correct_cells(matrix.prompts, matrix.images))
+    return matrix.images.select("name", share=pl.Series(right))
+
+
 def scored_people(matrix: ScoreMatrix) -> tuple[ScoreMatrix, str | None]:
     """The names and images that have scores, and a note on those that have none."""
     asked_images, asked_names = matrix.images.height, matrix.prompts["concept"].n_unique()

@@ -1,4 +1,4 @@
-"""The command line: `beholder audit|measure|report|replicate|calibrate|plan|bench|list|data`, each a short module."""
+"""The command line, a short module for each of `beholder audit`, `measure`, `exposure` and so on."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from beholder.cli import audit, bench, calibrate, data, listing, measure, plan, replicate, report
+from beholder.cli import audit, bench, calibrate, data, exposure, listing, measure, plan, replicate, report
 from beholder.cli.console import err
 from beholder.cli.group import Commands
 from beholder.cli.help import Command
@@ -28,6 +28,7 @@ app.command("report", cls=Command)(report.report_command)
 app.command("replicate", cls=Command)(replicate.replicate_command)
 app.command("calibrate", cls=Command)(calibrate.calibrate_command)
 app.command("plan", cls=Command)(plan.plan_command)
+app.command("exposure", cls=Command)(exposure.exposure_command)
 app.add_typer(listing.app, name="list")
 app.add_typer(data.app, name="data")
 app.add_typer(bench.app, name="bench")

@@ -35,6 +35,10 @@ EXAMPLES = {
         ("what can be seen with these images", "beholder plan apa --data DIR"),
         ("how many images a gap of 5 points takes", "beholder plan gras --data DIR --effect 0.05"),
     ),
+    "exposure": (
+        ("how often captions name women and men", "beholder exposure captions.tsv.gz --data DIR"),
+        ("beside what a model knows of them", "beholder exposure part-*.parquet --data DIR --run RUN"),
+    ),
     "models": (("what fits into this machine", "beholder list models --fits --max-parameters 500M"),),
     "prompts": (
         ("what GRAS asks", "beholder list prompts -b gras"),

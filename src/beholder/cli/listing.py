@@ -86,8 +86,9 @@ def metrics(as_json: bool = AS_JSON) -> None:
     """Metrics, with their unit and what their values mean."""
     from beholder.benchmarks import BENCHMARKS
     from beholder.benchmarks.custom import METRICS
+    from beholder.exposure.measures import METRICS as EXPOSURE
 
-    known = {name: info for b in BENCHMARKS.values() for name, info in b.metrics.items()} | METRICS
+    known = {name: info for b in BENCHMARKS.values() for name, info in b.metrics.items()} | METRICS | EXPOSURE
     show(
         [{"metric": name, "unit": info.unit, "meaning": info.meaning} for name, info in known.items()],
         as_json,

@@ -33,6 +33,7 @@ class _JsonStream:
         self.path = path
         self.count = 0
         """Records given so far, of this list."""
+        self.bytes_read = 0
         self._what, self._error = "record", error
         self._decoder = json.JSONDecoder()
         self._start = 0
@@ -139,6 +140,7 @@ class _JsonStream:
         self._before += len(self._text[: self._place].encode())
         self._text, self._place = self._text[self._place :], 0
         chunk = self._file.read(max(CHUNK, len(self._text)))
+        self.bytes_read += len(chunk)
         try:
             self._text += self._bytes.decode(chunk, final=not chunk)
         except UnicodeDecodeError as error:

@@ -15,6 +15,7 @@ import polars as pl
 
 from beholder.report import words
 from beholder.report.disparity.charts import disparity_figures
+from beholder.report.exposure.charts import exposure_figures
 from beholder.report.figure import Figure, sentence, whose
 from beholder.report.gras.charts import gras_figures
 from beholder.report.marks import (
@@ -227,5 +228,6 @@ MAKERS: dict[str, tuple[Maker, ...]] = {
     "disparity": (disparity_figures,),
     "perception": (perception_figures,),
     "custom": (custom_figures,),
+    "exposure": (exposure_figures,),
 }
 """What a benchmark brings; any other has tables only."""

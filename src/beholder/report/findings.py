@@ -13,6 +13,7 @@ import polars as pl
 from beholder.report import words
 from beholder.report.claims import ALPHA, log, surviving
 from beholder.report.disparity.findings import disparity_findings
+from beholder.report.exposure.findings import exposure_findings
 from beholder.report.finding import Finding, finding, valued
 from beholder.report.gras.findings import gras_findings
 from beholder.report.numbers import (
@@ -301,5 +302,6 @@ MAKERS: dict[str, Callable[[pl.DataFrame], list[Finding]]] = {
     "gras": gras_findings,
     "disparity": disparity_findings,
     "perception": perception_findings,
+    "exposure": exposure_findings,
 }
 """What a benchmark brings; any other has the sentences above, as far as its metrics are there."""

@@ -43,7 +43,7 @@ def bars(rows: Rows) -> Layers:
     ).properties(height=240)  # fmt: skip
 
 
-def dots(rows: Rows) -> Layers:
+def dots(rows: Rows, title: str = "share of belief") -> Layers:
     """Concepts down, groups as coloured shapes with their intervals."""
     best = {row["concept"]: max(r["value"] for r in rows if r["concept"] == row["concept"]) for row in rows}
     concepts = sorted(best, key=lambda concept: -best[concept])
@@ -59,7 +59,7 @@ def dots(rows: Rows) -> Layers:
     base = _chart(data).encode(
         y=alt.Y("concept:N", title=None, sort=concepts), yOffset=alt.YOffset("group:N", sort=names)
     )
-    x = alt.X("value:Q", title="share of belief", scale=alt.Scale(domainMin=0), axis=percent_axis())
+    x = alt.X("value:Q", title=title, scale=alt.Scale(domainMin=0), axis=percent_axis())
     return alt.layer(
         base.transform_filter("isValid(datum.low)").mark_rule(strokeWidth=2, opacity=0.55).encode(
             x="low:Q", x2="high:Q", color=colour

@@ -109,7 +109,7 @@ def render(run: Run) -> str:
         prompts=run.prompts.height > 0,
         citation=citation(run, parts),
         few=FEW,
-        belief=any(part.name not in ("gras", "perception", "disparity") for part in parts) or not parts,
+        belief=any(part.name not in ("gras", "perception", "disparity", "exposure") for part in parts) or not parts,
         css=_template("page.css") + _template("ledger.css"),
         scripts=scripts,
         policy=policy(scripts),
@@ -162,6 +162,8 @@ def title(run: Run) -> str:
     ]
     if not models:
         return "An audit"
+    if run.record.benchmarks == ["exposure"]:
+        return " beside ".join([f"Who is named in {models[0]}", *models[1:]])
     who = words.listed(models) if len(models) < 4 else f"{words.count(len(models))} models"
     return f"How {who} {'sees' if len(models) == 1 else 'see'} people"
 

@@ -12,10 +12,12 @@ import polars as pl
 
 from beholder.benchmarks import BENCHMARKS
 from beholder.benchmarks.custom import METRICS as CUSTOM
+from beholder.exposure.measures import METRICS as EXPOSURE
 from beholder.prompts.prompt_set import ONE_LEVEL
 from beholder.report import words
 from beholder.report.disparity.tables import disparity_tables
 from beholder.report.equivalence import gap_equivalence_table, ratio_equivalence_table
+from beholder.report.exposure.tables import exposure_tables
 from beholder.report.gras.tables import gras_tables
 from beholder.report.numbers import ABSENT, Result, ratio, remarks
 from beholder.report.perception.tables import perception_tables
@@ -42,7 +44,7 @@ def tables(results: pl.DataFrame, benchmark_name: str) -> list[Table]:
     """
     part = results.filter(pl.col("benchmark") == benchmark_name)
     ours = pl.col("metric").is_in(
-        list(BENCHMARKS[benchmark_name].metrics if benchmark_name in BENCHMARKS else CUSTOM)
+        list(BENCHMARKS[benchmark_name].metrics if benchmark_name in BENCHMARKS else CUSTOM | EXPOSURE)
     )
     made = [table for make in MAKERS.get(benchmark_name, ()) for table in make(part.filter(ours))]
     return [*made, *plain_tables(part.filter(~ours))] if made else list(plain_tables(part))
@@ -296,5 +298,6 @@ MAKERS: dict[str, tuple[Maker, ...]] = {
     "disparity": (disparity_tables,),
     "perception": (perception_tables,),
     "custom": (custom_tables,),
+    "exposure": (exposure_tables,),
 }
 """What a benchmark brings; any other gets plain tables."""

@@ -58,6 +58,9 @@ TOPICS = {
         "area", "area_gap", "instances", "instances_gap", "ap_gap_same_area")),
     "images": Topic("Images, by their ids", ("outranked",)),
     "prompts": Topic("Prompt by prompt", ("probability",)),
+    "named": Topic("Who is named", ("captions", "captions_median", "never", "ratio")),
+    "said": Topic("Which words are said", ("category",)),
+    "known": Topic("Named and known", ("identity_correlation", "identity_gap")),
     "results": Topic("Results", ()),
 }  # fmt: skip
 OF_KIND = {

@@ -1,0 +1,46 @@
+"""Scores of an earlier run, read from the store without its model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from beholder.datasets.dataset import ImageDigests
+from beholder.models.scorer import cosines
+from beholder.models.spec import ModelSpec
+from beholder.scores.score_matrix import ScoreMatrix
+from beholder.scores.store import Store
+from beholder.scores.task import Task
+
+
+def stored_scores(tasks: Sequence[Task], spec: ModelSpec, store: Store) -> list[ScoreMatrix]:
+    """Every task's matrix as far as the store has it: images without scores are left out, tasks without any too."""
+    if not (store.root / spec.digest).is_dir():
+        return []
+    uris = list(dict.fromkeys(uri for task in tasks for uri in task.dataset.table["uri"]))
+    keys = dict(zip(uris, ImageDigests(store.digest_memory).of(uris), strict=True))
+    return [made for task in tasks if (made := _stored(task, keys, spec, store)) is not None]
+
+
+def _stored(task: Task, keys: dict[str, str | None], spec: ModelSpec, store: Store) -> ScoreMatrix | None:
+    texts = store.texts(spec)
+    contrastive = texts.folder.is_dir()
+    shelf = store.images(spec) if contrastive else store.scores(spec, task.prompts.digest)
+    mine = [keys[uri] or "" for uri in task.dataset.table["uri"]]
+    missing = set(shelf.missing(mine))
+    here = [key for key in mine if key not in missing]
+    if not here or (contrastive and texts.missing(task.prompts.texts)):
+        return None
+    channels = shelf.read(here)
+    if contrastive:
+        channels = {"cosine": cosines(channels["vector"], texts.read(task.prompts.texts)["vector"])}
+    return ScoreMatrix(
+        task.name,
+        task.dataset.table.filter([key not in missing for key in mine]),
+        task.prompts.table,
+        tuple(channels),
+        np.stack(list(channels.values()), axis=2),
+        spec.settings,
+        task.dataset,
+    )
