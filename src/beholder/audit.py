@@ -65,16 +65,14 @@ def audit_models(models: Sequence[str], benchmarks: Sequence[str | Benchmark], o
     What is finished is written before the next begins.
     """
     run, started, others = Run(), time.monotonic(), _results_beside(options)
-    sheets = [sheet for benchmark in benchmarks for sheet in _open_all(benchmark, options, run)]
+    sheets = [sheet for benchmark in benchmarks for sheet in open_sheets(benchmark, options, run)]
     embedded = dict.fromkeys(model for benchmark, _ in sheets for model in reference_models(benchmark))
     for name in models or embedded:
         scorer = load_model(name, options.load)
         for benchmark, dataset in sheets:
             if not models and name not in reference_models(benchmark):
                 continue
-            answers, looks = isinstance(scorer, Answerer), "presence" in scorer.channels
-            tasks = benchmark.tasks_for(dataset, answers=answers, looks=looks, compat=options.measure.compat)
-            run.add(audit_one(asked(scorer, benchmark, options), benchmark, tasks, options, run))
+            run.add(audit_one(scorer, benchmark, dataset, options, run))
             run.record.seconds = round(time.monotonic() - started, 1)
             run.save(options.out)
     _set_beside(run, [benchmark for benchmark, _ in sheets], others, compat=options.measure.compat)
@@ -108,9 +106,21 @@ def asked(scorer: Scorer, benchmark: Benchmark, options: AuditOptions) -> Scorer
 
 
 def audit_one(
-    scorer: Scorer, benchmark: Benchmark, tasks: Sequence[Task], options: AuditOptions, run: Run
+    scorer: Scorer, benchmark: Benchmark, dataset: Dataset, options: AuditOptions, run: Run
 ) -> pl.DataFrame:
     """One model on one benchmark: fill what the store lacks, then measure."""
+    matrices, name = filled_sheets(scorer, benchmark, dataset, options, run), scorer.spec.name
+    with options.fill.progress(f"{name}: measuring {benchmark.name}", 0, 0):
+        return measure(benchmark, matrices, options.measure, model=name, dataset=dataset.name)
+
+
+def filled_sheets(
+    scorer: Scorer, benchmark: Benchmark, dataset: Dataset, options: AuditOptions, run: Run
+) -> list[ScoreMatrix]:
+    """What a model says to all that a benchmark asks it; the record says how it was asked."""
+    answers, looks = isinstance(scorer, Answerer), "presence" in scorer.channels
+    tasks = benchmark.tasks_for(dataset, answers=answers, looks=looks, compat=options.measure.compat)
+    scorer = asked(scorer, benchmark, options)
     filled = fill(tasks, scorer, Store(options.store), options.fill)
     run.add_prompts(benchmark.name, tasks)
     run.record.add_model({**scorer.spec.as_dict(), "notes": list(getattr(scorer, "notes", []))})
@@ -118,9 +128,7 @@ def audit_one(
     run.record.bad_images += [
         {"image": uri, "reason": reason} for uri, reason in filled.bad_images.items() if uri not in known
     ]
-    name = scorer.spec.name
-    with options.fill.progress(f"{name}: measuring {benchmark.name}", 0, 0):
-        return measure(benchmark, filled.matrices, options.measure, model=name, dataset=tasks[0].dataset.name)
+    return filled.matrices
 
 
 def measure(
@@ -168,7 +176,7 @@ def open_tasks(benchmark: Benchmark, *, data: Path | None = None) -> Sequence[Ta
     return benchmark.tasks(open_dataset(default_dataset(benchmark, data), data))
 
 
-def _open_all(name: str | Benchmark, options: AuditOptions, run: Run) -> Iterator[tuple[Benchmark, Dataset]]:
+def open_sheets(name: str | Benchmark, options: AuditOptions, run: Run) -> Iterator[tuple[Benchmark, Dataset]]:
     """A benchmark with its data; one that is asked everywhere, with each of its data sets that is at hand."""
     benchmark = BENCHMARKS[name] if isinstance(name, str) else name
     if options.dataset or options.data is None or not benchmark.everywhere:

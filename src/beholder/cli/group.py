@@ -15,7 +15,7 @@ from typer.core import TyperGroup
 from beholder.cli.console import err
 from beholder.errors import UsageError
 
-RESUMES = ("audit", "calibrate")
+RESUMES = ("audit", "compare", "calibrate")
 """Commands that keep what they did and go on from there."""
 REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.EEXIST, errno.ENOTDIR)
 """What a disk answers when it is the user's to mend; any other trouble with a file is ours, and keeps its traceback."""

@@ -1,0 +1,165 @@
+"""The comparison: which numbers of two models differ, in the terminal and on a page that opens from disk."""
+
+from __future__ import annotations
+
+import io
+import json
+from dataclasses import asdict
+from importlib import metadata
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import polars as pl
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table as RichTable
+
+from beholder.benchmarks import BENCHMARKS
+from beholder.comparison import KEY, PARTS, Comparison
+from beholder.report.ledger import FILTERS, MOST, Column, Ledger, packed
+from beholder.report.naming import short_names
+from beholder.report.page import TEMPLATES, environment, policy
+from beholder.scores.store import write_whole
+
+LEVEL = 0.05
+DIFFERS, OPEN = "differs", "not shown"
+
+
+class Line(NamedTuple):
+    """One metric: how many of its numbers differ, and the one that does so most surely."""
+
+    metric: str
+    meaning: str
+    differ: int
+    compared: int
+    where: str
+    first: str
+    second: str
+    difference: str
+
+
+def lines(found: Comparison) -> list[Line]:
+    """Every metric in the order of its benchmark; within one, the number with the smallest p stands for it."""
+    return [
+        _line(str(metric), rows) for (metric,), rows in found.table.group_by("metric", maintain_order=True)
+    ]
+
+
+def _line(metric: str, rows: pl.DataFrame) -> Line:
+    known = BENCHMARKS[metric.split(".")[0]].metrics if metric.split(".")[0] in BENCHMARKS else {}
+    surest = rows.sort("p_value", nulls_last=True).row(0, named=True)
+    return Line(
+        metric, known[metric].meaning if metric in known else "",
+        rows.filter(pl.col("p_adjusted") <= LEVEL).height, rows.height, place(surest),
+        f"{surest['first']:.3g}", f"{surest['second']:.3g}", with_interval(surest),
+    )  # fmt: skip
+
+
+def place(row: dict[str, Any]) -> str:
+    """Of what a number is."""
+    return " · ".join(str(row[name]) for name in KEY[1:] if row[name] is not None)
+
+
+def with_interval(row: dict[str, Any]) -> str:
+    """A signed difference with its interval.
+
+    >>> with_interval({"difference": 0.1234, "low": 0.1, "high": 0.15})
+    '+0.123 (0.100 to 0.150)'
+    """
+    digits = _digits(row)
+    shown = f"{row['difference']:+.{digits}f}"
+    return (
+        f"{shown} ({row['low']:.{digits}f} to {row['high']:.{digits}f})" if row["low"] is not None else shown
+    )
+
+
+def _digits(row: dict[str, Any]) -> int:
+    """Decimals such that the interval spans some units of the last place."""
+    width = abs(row["high"] - row["low"]) if row["low"] is not None else abs(row["difference"])
+    return next((digits for digits in range(1, 7) if width * 10**digits >= 3), 6)
+
+
+def lead(found: Comparison) -> str:
+    """The result in a sentence or two."""
+    table = found.table
+    differ = table.filter(pl.col("p_adjusted") <= LEVEL).height
+    first, second = named(found)
+    return (
+        f"{differ:,} of {table.height:,} numbers differ between {first} and {second} by more than chance, after "
+        f"correction over the numbers of each metric. A number that is not shown to differ is not shown to be equal."
+    )
+
+
+def named(found: Comparison) -> tuple[str, str]:
+    """Both models, shortly."""
+    short = short_names(found.models)
+    return short.get(found.models.first, found.models.first), short.get(
+        found.models.second, found.models.second
+    )
+
+
+def print_comparison(found: Comparison, console: Console) -> None:
+    """What differs, metric after metric."""
+    first, second = named(found)
+    console.print(lead(found), markup=False)
+    shown = RichTable("Metric", "Differ", escape(f"{second} less {first}, where it is surest (95 %)"))
+    for line in lines(found):
+        surest = f"{line.difference} {line.where}"
+        shown.add_row(*map(escape, (line.metric, f"{line.differ} of {line.compared}", surest)))
+    console.print(shown)
+    for said in found.record.left_out:
+        console.print(f"Left out: {said}.", markup=False)
+
+
+def write_comparison(found: Comparison, folder: Path) -> Path:
+    """`comparison.html`, `comparison.parquet`, `comparison.csv` and `comparison.json`; returns the page's path."""
+    for name, write in (
+        ("comparison.parquet", found.table.write_parquet),
+        ("comparison.csv", found.table.write_csv),
+    ):
+        buffer = io.BytesIO()
+        write(buffer)
+        write_whole(folder / name, buffer.getvalue())
+    record = {"models": found.models._asdict(), **asdict(found.record)}
+    write_whole(
+        folder / "comparison.json",
+        json.dumps(record, indent=1, ensure_ascii=False).encode("utf-8", "replace"),
+    )
+    path = folder / "comparison.html"
+    write_whole(path, render_comparison(found).encode("utf-8", "replace"))
+    return path
+
+
+def render_comparison(found: Comparison) -> str:
+    """The page as text."""
+    scripts = [(TEMPLATES / "ledger.js").read_text(encoding="utf-8")]
+    css = [(TEMPLATES / name).read_text(encoding="utf-8") for name in ("page.css", "ledger.css")]
+    first, second = named(found)
+    return environment().get_template("comparison.html.j2").render(
+        first=first, second=second, lead=lead(found), lines=lines(found), record=found.record, parts=PARTS,
+        ledger=_ledger(found), models=[entry for entry in found.record.models],
+        citation=f"Beholder {metadata.version('beholder')}, {first} beside {second}, {found.record.created[:10]}.",
+        css="\n".join(css), scripts=scripts, policy=policy(scripts),
+    )  # fmt: skip
+
+
+def _ledger(found: Comparison) -> Ledger | None:
+    """Every difference, the surest first; None where there are too many for a page."""
+    if not 0 < found.table.height <= MOST:
+        return None
+    verdict = pl.when(pl.col("p_adjusted") <= LEVEL).then(pl.lit(DIFFERS)).otherwise(pl.lit(OPEN))
+    table = found.table.with_columns(verdict.alias("verdict")).sort("p_adjusted", "p_value", nulls_last=True)
+    columns = [
+        Column("Metric", ("metric",), "name"),
+        Column("Of", KEY[1:]),
+        Column(named(found)[0], ("first",), "number"),
+        Column(named(found)[1], ("second",), "number"),
+        Column("Difference", ("difference",), "number", ("low", "high")),
+        Column("p, corrected", ("p_adjusted",), "number"),
+        Column("n", ("n",), "number"),
+        Column("Verdict", ("verdict",), "reason", ("note",), dot=True),
+    ]
+    filters = [
+        (name, FILTERS[name]) for name in FILTERS if name in table.columns and table[name].n_unique() > 1
+    ]
+    return Ledger(packed(table, columns), [*filters, ("verdict", "Verdict")], columns, table.height, "")
