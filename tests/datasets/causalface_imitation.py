@@ -26,8 +26,8 @@ def imitate(folder: Path, *, seeds: int = 2, corrected: bool = False, alike: boo
         for race, gender, (place, value) in product(RACES, GENDERS, enumerate(varied.values)):
             name = f"{race}_{gender}_{varied.abbreviation}_{value}{suffix}.png"
             share = place / (len(varied.values) - 1)
-            portrait = Portrait("woman") if alike else _portrait(attribute, share, race, gender, seed)
-            (home / name).write_bytes(_png(portrait))
+            who = ("age", 0.0, "white", "male", 0) if alike else (attribute, share, race, gender, seed)
+            (home / name).write_bytes(_png(_portrait(*who)))
     return folder
 
 

@@ -59,7 +59,7 @@ def test_text_that_is_not_utf8_is_refused_with_its_line(tmp_path: Path):
 
 
 def test_a_ragged_row_is_refused(tmp_path: Path):
-    with pytest.raises(DataError, match="row 2 has 8 cells, the header has 7"):
+    with pytest.raises(DataError, match="line 2 has 8 cells, the header has 7"):
         load(write(tmp_path, ACTORS + ROW.replace("\n", "\textra\n")))
 
 

@@ -26,12 +26,13 @@ def test_labels_are_read_from_names_in_the_sources_words(tmp_path: Path):
     (tmp_path / "UTKFace").mkdir()
     (tmp_path / "UTKFace" / GOOD).touch()
     row = load(tmp_path).table.row(0, named=True)
+    assert load(tmp_path).notes == ()
     assert (row["image_id"], row["age"], row["gender"], row["race"]) == (GOOD, 25, "Male", "Black")
     assert Path(row["uri"]) == tmp_path / "UTKFace" / GOOD
 
 
 def test_names_that_do_not_parse_are_listed_and_left_out(tmp_path: Path):
-    for name in (GOOD, *ODD):
+    for name in (GOOD, *ODD, "readme.txt"):
         (tmp_path / name).touch()
     dataset = load(tmp_path)
     assert dataset.table["image_id"].to_list() == [GOOD]
@@ -46,7 +47,16 @@ def test_a_folder_without_pictures_says_what_was_expected(tmp_path: Path):
 
 
 @pytest.mark.parametrize(
-    ("age", "band"), [(0, "0-2"), (3, "3-9"), (19, "10-19"), (20, "20-29"), (116, "more than 70")]
+    ("age", "band"),
+    [
+        (0, "0-2"),
+        (3, "3-9"),
+        (19, "10-19"),
+        (20, "20-29"),
+        (69, "60-69"),
+        (70, "more than 70"),
+        (116, "more than 70"),
+    ],
 )
 def test_bands_are_fairfaces(age: int, band: str):
     assert age_band(age) == band

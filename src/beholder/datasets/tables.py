@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 from pathlib import Path
 
 import polars as pl
@@ -27,20 +28,24 @@ def read_text(path: Path) -> str:
 
 def read_delimited(path: Path, delimiter: str = ",") -> pl.DataFrame:
     """A delimited text file as strings: blanks around cells stripped, empty cells null, unnamed columns dropped."""
-    rows = [row for row in csv.reader(read_text(path).splitlines(), delimiter=delimiter) if row]
+    lines = csv.reader(io.StringIO(read_text(path), newline=""), delimiter=delimiter)
+    try:
+        rows = [(lines.line_num, row) for row in lines if row]
+    except csv.Error as error:
+        raise DataError(f"{path}: line {lines.line_num} cannot be read: {error}.") from error
     if not rows:
         raise DataError(f"{path}: the table is empty.")
-    header = [cell.strip() for cell in rows[0]]
-    for number, row in enumerate(rows[1:], start=2):
+    header = [cell.strip() for cell in rows[0][1]]
+    for line, row in rows:
         if len(row) != len(header):
-            raise DataError(f"{path}: row {number} has {len(row)} cells, the header has {len(header)}.")
+            raise DataError(f"{path}: line {line} has {len(row)} cells, the header has {len(header)}.")
     keep = [i for i, name in enumerate(header) if name and not name.startswith("Unnamed")]
     names = [header[i] for i in keep]
     repeated = sorted({name for name in names if names.count(name) > 1})
     if repeated:
         raise DataError(f"{path}: the column {repeated[0]!r} stands more than once.")
     columns = {
-        name: [row[i].strip() or None for row in rows[1:]] for i, name in zip(keep, names, strict=True)
+        name: [row[i].strip() or None for _, row in rows[1:]] for i, name in zip(keep, names, strict=True)
     }
     return pl.DataFrame(columns, schema=dict.fromkeys(names, pl.String))
 
