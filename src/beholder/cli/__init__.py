@@ -1,4 +1,4 @@
-"""The command line, a short module for each of `beholder audit`, `measure`, `exposure` and so on."""
+"""The command line, a short module for each of `beholder audit`, `measure`, `compare`, `exposure` and so on."""
 
 from __future__ import annotations
 
@@ -6,7 +6,19 @@ import sys
 
 import typer
 
-from beholder.cli import audit, bench, calibrate, data, exposure, listing, measure, plan, replicate, report
+from beholder.cli import (
+    audit,
+    bench,
+    calibrate,
+    compare,
+    data,
+    exposure,
+    listing,
+    measure,
+    plan,
+    replicate,
+    report,
+)
 from beholder.cli.console import err
 from beholder.cli.group import Commands
 from beholder.cli.help import Command
@@ -24,6 +36,7 @@ app = typer.Typer(
 )
 app.command("audit", cls=Command)(audit.audit_command)
 app.command("measure", cls=Command)(measure.measure_command)
+app.command("compare", cls=Command)(compare.compare_command)
 app.command("report", cls=Command)(report.report_command)
 app.command("replicate", cls=Command)(replicate.replicate_command)
 app.command("calibrate", cls=Command)(calibrate.calibrate_command)
