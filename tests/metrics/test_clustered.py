@@ -57,6 +57,23 @@ def test_five_people_have_an_interval_and_cells_of_weight_0_are_left_aside_even_
     assert np.isnan(means.combined(np.array([[1.0, -1.0]])).value).all()
 
 
+def test_a_difference_of_independent_cells_is_welchs():
+    first, second = rng(6).normal(size=7), 3 * rng(7).normal(size=40)
+    means = CellMeans(np.concatenate([first, second]), np.repeat([0, 1], [7, 40]), np.arange(47), 2)
+    found = means.combined(np.array([[1.0, -1.0]]))
+    expected = stats.ttest_ind(first, second, equal_var=False)
+    assert (found.low[0, 0], found.high[0, 0]) == pytest.approx(tuple(expected.confidence_interval()))
+    assert found.p_value[0, 0] == pytest.approx(expected.pvalue)
+
+
+def test_one_person_against_many_has_a_difference_but_no_interval_and_no_p():
+    """Nothing tells how far that one person's group spreads; it was taken to be known for certain."""
+    means = CellMeans(rng(8).normal(size=40), np.repeat([0, 1], [1, 39]), np.arange(40), 2)
+    found = means.combined(np.array([[1.0, -1.0]]))
+    assert np.isfinite(found.value).all()
+    assert np.isnan([found.low, found.high, found.p_value]).all()
+
+
 def test_images_of_no_cell_count_for_nothing():
     values = np.array([1.0, 2.0, 99.0])
     assert CellMeans(values, np.array([0, 0, -1]), np.arange(3), 1).value[0, 0] == 1.5

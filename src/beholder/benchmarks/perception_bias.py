@@ -20,7 +20,7 @@ from beholder.benchmarks.perception_scores import (
     groupings,
     natural,
 )
-from beholder.metrics.bootstrap import Resampler, percentile_interval
+from beholder.metrics.bootstrap import Resampler, interval_over
 from beholder.metrics.clustered import CellMeans
 from beholder.metrics.intervals import mean_interval
 from beholder.metrics.markedness import unmarked
@@ -134,6 +134,7 @@ def _pair_rows(
     words = judged.cosine[:, used]
     effect = sc_weat(words[a], words[b]).effect
     draws = _effect_draws(words, a, b, judged.clusters, options)
+    both, side = np.concatenate([a, b]), np.repeat([0, 1], [len(a), len(b)])
     dimensions = judged.by_dimension(judged.cosine)
     tested = np.concatenate([dimensions, words.mean(axis=1, keepdims=True)], axis=1)
     test = permutation_test(tested[a], tested[b], options.rng(), samples=options.draws)
@@ -141,7 +142,7 @@ def _pair_rows(
     parts = {d.name: [used.index(place) for place in judged.places(d)] for d in judged.dimensions}
     parts[MEAN] = list(range(len(used)))
     for (name, columns), p_value in zip(parts.items(), test.p_value, strict=True):
-        low, high = percentile_interval(draws[:, columns].mean(axis=1))
+        low, high = interval_over(draws[:, columns].mean(axis=1), judged.clusters[both], side)
         over = f"mean over {len(columns)} words"
         row = Row(
             "perception.sc_weat",

@@ -25,6 +25,7 @@ from beholder.benchmarks.perception_scores import (
     levels_of,
     ordered_attributes,
 )
+from beholder.benchmarks.rows import join
 from beholder.metrics.clustered import CellMeans, Estimates, polynomial_weights
 from beholder.metrics.multiplicity import benjamini_hochberg
 from beholder.prompts.perception import NEGATIVE, POSITIVE
@@ -90,8 +91,12 @@ def gap_rows(judged: Judged) -> Iterator[Row]:
         for place, (first, second) in enumerate(compared):
             for column, name in enumerate(judged.names()):
                 row = _row("perception.gap", found, (place, column), judged.unit, n=int(found.n[place]))
+                few = None if np.isfinite(found.low[place, column]) else "one has too few people: no interval"
                 row = row._replace(
-                    subset=groups.attribute, group=f"{first} over {second}", concept=name, note=note
+                    subset=groups.attribute,
+                    group=f"{first} over {second}",
+                    concept=name,
+                    note=join((note, few)),
                 )
                 yield row._replace(p_value=float(p_values[place, column]))
 
@@ -136,20 +141,28 @@ def _curve_rows(
 ) -> Iterator[Row]:
     levels, codes = levels_of(judged.images, attribute)
     codes = np.where(groups.mask(group), codes, -1)
-    there = np.flatnonzero(np.bincount(codes[codes >= 0], minlength=len(levels)))
+    cells = CellMeans(judged.by_dimension(judged.delta), codes, judged.clusters, len(levels))
+    several = np.flatnonzero(
+        cells.people > 1
+    )  # one person does not tell how far a level spreads: no part of the fit
+    there = np.flatnonzero(cells.people)
     if len(there) < 2:
         return
-    cells = CellMeans(judged.by_dimension(judged.delta), codes, judged.clusters, len(levels))
-    weights = np.zeros((len(there), len(levels)))
-    weights[:, there] = polynomial_weights(np.array(levels)[there])
-    means, fitted = cells.means(), cells.combined(weights)
-    for place, level in enumerate(there.tolist()):
+    means, fitted, curve = cells.means(), None, dict[int, int]()
+    if len(several) > 1:
+        weights = np.zeros((len(several), len(levels)))
+        weights[:, several] = polynomial_weights(np.array(levels)[several])
+        fitted, curve = (
+            cells.combined(weights),
+            {level: place for place, level in enumerate(several.tolist())},
+        )
+    for level in there.tolist():
         for column, name in enumerate(judged.names()):
             n = int(means.n[level])
-            rows = (
-                _row("perception.trajectory", means, (level, column), judged.unit, n=n),
-                _row("perception.trajectory_fit", fitted, (place, column), judged.unit, n=n),
-            )
+            rows = [_row("perception.trajectory", means, (level, column), judged.unit, n=n)]
+            if fitted is not None and level in curve:
+                place = (curve[level], column)
+                rows.append(_row("perception.trajectory_fit", fitted, place, judged.unit, n=n))
             for row in rows:
                 row = row._replace(subset=attribute, group=group, concept=name, template=f"{levels[level]:g}")
                 yield row._replace(note=note)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +17,7 @@ from scipy import stats
 from beholder.benchmarks.benchmark import MeasureOptions
 from beholder.benchmarks.perception_design import STATISTIC, design_columns, matched_sets
 from beholder.benchmarks.perception_scores import MEAN, Array, Judged
-from beholder.metrics.bootstrap import Resampler, percentile_interval
+from beholder.metrics.bootstrap import Resampler, interval_over
 from beholder.metrics.multiplicity import holm
 from beholder.results import Row
 
@@ -34,7 +35,7 @@ def induced_rows(judged: Judged, options: MeasureOptions) -> Iterator[Row]:
         first, second = draw_pairs(judged.images, attribute, options.rng())
         if len(first):
             drawn[attribute] = np.abs(scores[first] - scores[second])
-            yield from _box_rows(drawn[attribute], judged, attribute, options)
+            yield from _box_rows(drawn[attribute], judged, attribute, judged.clusters[first], options)
     yield from _rank_sum_rows(drawn)
 
 
@@ -65,12 +66,15 @@ def draw_pairs(
     return found[0][:count], found[1][:count]
 
 
-def _box_rows(absolute: Array, judged: Judged, attribute: str, options: MeasureOptions) -> Iterator[Row]:
-    """The median of every dimension and of all together, and the box around it."""
-    resampler = Resampler(np.arange(len(absolute)), options.rng(), min(options.draws, 200))
+def _box_rows(
+    absolute: Array, judged: Judged, attribute: str, seeds: npt.NDArray[Any], options: MeasureOptions
+) -> Iterator[Row]:
+    """The median of every dimension and of all together, and the box around it; pairs of a seed are drawn together."""
+    resampler = Resampler(seeds, options.rng(), min(options.draws, 200))
+    alike = np.zeros(len(seeds), dtype=int)
     for place, name in enumerate([*judged.names(), MEAN]):
         values = absolute[:, [place]] if place < absolute.shape[1] else absolute
-        low, high = percentile_interval(_median_draws(values, resampler))
+        low, high = interval_over(_median_draws(values, resampler), seeds, alike)
         row = Row(
             "perception.induced_variation",
             float(np.median(values)),

@@ -12,13 +12,15 @@ from scipy import stats
 
 from beholder.benchmarks.benchmark import MeasureOptions
 from beholder.benchmarks.perception_scores import EVERYONE, MOST_DRAWS, SEED, Array, Groups, Judged, finest
-from beholder.metrics.bootstrap import Resampler, percentile_interval
+from beholder.metrics.bootstrap import Resampler, interval_over
 from beholder.metrics.multiplicity import holm
 from beholder.results import Row
 
 GRID = 41
 """Places at which densities are given."""
 DENSITIES = ("neutral", "cosine", "delta_cosine")
+ALIKE = 1e-12
+"""Scores that lie no farther apart are one score."""
 STATISTIC, CORRELATION, RATIO = "statistic", "correlation", "ratio"
 
 
@@ -54,14 +56,15 @@ def _test(
     if judged.designed:
         a, b = _shared(judged, groups, first, second)
         kind = f"paired t over {len(a)} pictures of shared seeds"
-        found = stats.ttest_rel(a, b) if len(a) > 1 else None
+        found = stats.ttest_rel(a, b) if len(a) > 1 and np.ptp(a - b) > ALIKE else None
     else:
         a, b = (judged.neutral[groups.mask(name)] for name in (first, second))
         kind = "Welch's t"
-        found = stats.ttest_ind(a, b, equal_var=False) if min(len(a), len(b)) > 1 else None
+        moves = min(len(a), len(b)) > 1 and max(np.ptp(a), np.ptp(b)) > ALIKE
+        found = stats.ttest_ind(a, b, equal_var=False) if moves else None
     n = len(a) if judged.designed else len(a) + len(b)
     return (
-        (None, None, n, f"{kind}: too few")
+        (None, None, n, f"{kind}: too few, or all alike")
         if found is None
         else (float(found.statistic), float(found.pvalue), n, kind)
     )
@@ -110,8 +113,9 @@ def _narrowing_rows(
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios = found["delta_cosine"] / found["cosine"]
     for place, (what, whose) in enumerate((("groups", "the group means"), ("images", "all images"))):
-        low, high = percentile_interval(ratios[1:, place])
+        low, high = interval_over(ratios[1:, place], judged.clusters[inside], groups.codes[inside])
         value, note = float(ratios[0, place]), f"standard deviation of {whose}, after Δ over before"
+        note = note if np.isfinite(value) else f"{note}; all are alike before"
         row = Row("perception.narrowing", value, int(inside.sum()), RATIO, low=low, high=high, note=note)
         yield row._replace(subset=groups.attribute, concept=what)
 
@@ -121,9 +125,10 @@ def _spreads(weights: Array, values: Array, codes: npt.NDArray[np.int_], count: 
     belongs = (codes[:, None] == np.arange(count)).astype(np.float64)
     with np.errstate(divide="ignore", invalid="ignore"):
         means = (weights @ (belongs * values[:, None])) / (weights @ belongs)
-    size = weights.sum(axis=1)
-    mean = weights @ values / size
-    return np.stack([means.std(axis=1), np.sqrt(weights @ values**2 / size - mean**2)], axis=1)
+    size, centred = weights.sum(axis=1), values - values.mean()
+    variance = weights @ centred**2 / size - (weights @ centred / size) ** 2
+    spreads = np.stack([means.std(axis=1), np.sqrt(np.maximum(variance, 0.0))], axis=1)
+    return np.where(spreads > ALIKE, spreads, 0.0)
 
 
 def _correlation_rows(judged: Judged) -> Iterator[Row]:

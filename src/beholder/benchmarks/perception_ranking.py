@@ -16,10 +16,11 @@ from beholder.benchmarks.perception_scores import MEAN, MOST_DRAWS, Array, Group
 from beholder.benchmarks.rows import join
 from beholder.metrics.bootstrap import (
     FEWEST,
+    Interval,
     Resampler,
     centred_interval,
     half_samples,
-    percentile_interval,
+    interval_over,
 )
 from beholder.metrics.ranking import descending, ndkl, skew_at_k, top_shares
 from beholder.results import Row
@@ -56,6 +57,10 @@ class Ranking(NamedTuple):
     def names(self) -> list[str]:
         """The dimensions, and their mean."""
         return [*self.part.names(), MEAN]
+
+    def interval(self, draws: Array) -> Interval:
+        """Of draws of these images; none where a group has too few people."""
+        return interval_over(draws, self.part.clusters, self.codes)
 
     def shuffled(self, options: MeasureOptions) -> npt.NDArray[np.int_]:
         """The groups dealt out anew, a row a shuffle: rankings without preference."""
@@ -103,7 +108,8 @@ def _skew_rows(ranking: Ranking, k: int, options: MeasureOptions) -> Iterator[Ro
     for column, group in enumerate(ranking.groups):
         for place, name in enumerate(ranking.names):
             value, note = _over_dimensions(skew[:, column], place, group, k)
-            low, high = percentile_interval(_mean_of_finite(draws[:, :, column], place))
+            drawn = _mean_of_finite(draws[:, :, column], place)
+            low, high = ranking.interval(drawn) if value is not None else (None, None)
             row = Row("perception.skew", value, n, LOGARITHM, low=low, high=high, note=join((how, note)))
             row = row._replace(subset=ranking.attribute, group=group, concept=name, template=f"k={k}")
             p_value = _skew_p(ranking, k, value, options) if name == MEAN and value is not None else None
@@ -111,8 +117,9 @@ def _skew_rows(ranking: Ranking, k: int, options: MeasureOptions) -> Iterator[Ro
     largest = skew.max(axis=1)
     for place, name in enumerate(ranking.names):
         value = float(largest[place] if place < len(largest) else largest.mean())
-        low, high = percentile_interval(_mean_of_finite(draws.max(axis=2), place))
-        row = Row("perception.max_skew", value, n, LOGARITHM, low=low, high=high, note=how)
+        low, high = ranking.interval(_mean_of_finite(draws.max(axis=2), place))
+        # The largest of drawn skews lies above the largest: the value itself is never left out.
+        row = Row("perception.max_skew", value, n, LOGARITHM, low=min(low, value), high=high, note=how)
         yield row._replace(subset=ranking.attribute, concept=name, template=f"k={k}")
 
 

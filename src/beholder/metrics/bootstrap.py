@@ -118,6 +118,14 @@ def percentile_interval(draws: npt.NDArray[Any], level: float = 0.95) -> Interva
     return Interval(float(low), float(high))
 
 
+def interval_over(draws: npt.NDArray[Any], people: npt.NDArray[Any], groups: npt.NDArray[Any]) -> Interval:
+    """The middle 95 % of the draws; none where a group has fewer than five people, or where no draw moved."""
+    pairs = np.unique(np.stack([groups, np.unique(people, return_inverse=True)[1]]), axis=1)
+    low, high = percentile_interval(draws)
+    few = np.unique(pairs[0], return_counts=True)[1].min(initial=FEWEST) < FEWEST
+    return Interval(np.nan, np.nan) if few or not high > low else Interval(low, high)
+
+
 def centred_interval(draws: npt.NDArray[Any], value: float, level: float = 0.95) -> Interval:
     """The spread of the draws laid around `value`, for numbers whose draws are off it on average.
 

@@ -47,17 +47,23 @@ class CellMeans:
         pairs, places = np.unique(np.stack([cluster_codes, cells]), axis=1, return_inverse=True)
         self._cluster, self._cell = pairs
         pull = (values - self.value[cells]) / self.n[cells, None]
-        self._pulls = np.asarray(indicator(places.ravel(), pairs.shape[1]) @ pull)
+        self.people = np.bincount(self._cell, minlength=n_cells)
+        free = np.maximum(self.people - 1, 1)
+        spread = np.sqrt(self.people / free)[self._cell, None]
+        self._pulls = spread * np.asarray(indicator(places.ravel(), pairs.shape[1]) @ pull)
+        self._variance = np.asarray(indicator(self._cell, n_cells) @ self._pulls**2)
 
     def means(self) -> Estimates:
         """Every cell's mean, `[n_cells, n_columns]`."""
-        variance = np.asarray(indicator(self._cell, len(self.n)) @ self._pulls**2)
-        return _bounds(self.value, variance, np.bincount(self._cell, minlength=len(self.n)), self.n)
+        few = self.people < FEWEST
+        free = (self.people[:, None] - 1).astype(np.float64)
+        return _bounds(self.value, self._variance, free, few, self.n)
 
     def combined(self, weights: Array) -> Estimates:
         """Weighted sums of the cells' means, a row of `weights[n_sums, n_cells]` each, such as a fitted curve.
 
-        Cells of weight 0 are left aside even where they are empty.
+        Cells of weight 0 are left aside even where they are empty. One person does not tell how far a cell spreads:
+        with such a cell a sum has no interval. Small cells count by their own degrees of freedom (Satterthwaite's).
         """
         weights = np.atleast_2d(weights)
         used = (weights != 0).astype(np.float64)
@@ -68,18 +74,26 @@ class CellMeans:
             (np.asarray(by_cluster @ (row[self._cell, None] * self._pulls)) ** 2).sum(axis=0) for row in weights
         ])  # fmt: skip
         counts = np.array([len(np.unique(self._cluster[row[self._cell] != 0])) for row in weights])
-        return _bounds(value, variance, counts, (used @ self.n).astype(int))
+        few = (counts < FEWEST) | (used @ (self.people < 2) > 0)
+        free = np.minimum(counts[:, None] - 1.0, self._freedom(weights))
+        return _bounds(value, variance, free, few, (used @ self.n).astype(int))
+
+    def _freedom(self, weights: Array) -> Array:
+        """Satterthwaite's degrees of freedom of every sum and column; without end where nothing varies."""
+        parts = weights[:, :, None] ** 2 * self._variance
+        squares = (parts**2 / np.maximum(self.people - 1, 1)[:, None]).sum(axis=1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.asarray(np.where(squares > 0, parts.sum(axis=1) ** 2 / squares, np.inf))
 
 
 def _bounds(
-    value: Array, variance: Array, clusters: npt.NDArray[np.int_], n: npt.NDArray[np.int_]
+    value: Array, variance: Array, free: Array, few: npt.NDArray[np.bool_], n: npt.NDArray[np.int_]
 ) -> Estimates:
-    few = np.asarray(clusters < FEWEST)
-    count = np.where(few, 2, clusters)[:, None]
-    error = np.sqrt(variance * count / (count - 1))
+    """Student's bounds with `free` degrees of freedom; none for those with too few people."""
+    error, free = np.sqrt(variance), np.broadcast_to(np.maximum(free, 1.0), variance.shape)
     error[few] = np.nan
-    margin = special.stdtrit(count - 1, 0.975) * error
-    return Estimates(value, value - margin, value + margin, n, two_sided(value, error, count - 1))
+    margin = special.stdtrit(free, 0.975) * error
+    return Estimates(value, value - margin, value + margin, n, two_sided(value, error, free))
 
 
 def two_sided(value: Array, error: Array, df: npt.NDArray[Any]) -> Array:
