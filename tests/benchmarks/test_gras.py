@@ -391,3 +391,17 @@ def test_the_widest_pair_is_named_among_the_groups_that_have_all_wordings():
     row = one(measure(matrix), "largest_gap", subset="gender", concept="kind")
     assert row.group == "Female over Male"
     assert row.n == female.sum() + (images["gender"] == "Male").sum()
+
+
+def test_overall_means_and_answer_masses_have_students_interval_over_images():
+    matrix = world(80, channels=("log_p_yes", "log_p_no", "log_p_other"))
+    rows = measure(matrix)
+    yes, no = (np.exp(matrix.channel(name)) for name in ("log_p_yes", "log_p_no"))
+    first = np.array([name.endswith("T1") for name in matrix.prompts["prompt_id"]])
+    for row, values in (
+        (one(rows, "overall_mean", subset="gender", concept="kind", template="T1"), yes[:, 0]),
+        (one(rows, "answer_mass", template="T1"), (yes + no)[:, first].mean(axis=1)),
+        (one(rows, "p_yes_given_answer", template="T1"), (yes / (yes + no))[:, first].mean(axis=1)),
+    ):
+        expected = stats.t.interval(0.95, 79, values.mean(), stats.sem(values))
+        assert (row.value, row.low, row.high) == pytest.approx((values.mean(), *expected))

@@ -224,6 +224,7 @@ def _test_rows(answers: Answers, compared: Compared) -> Iterator[Row]:
     moments, test = compared.moments, compared.test
     omega, bounds, overall = omega_squared(moments), omega_squared_interval(moments), moments.overall
     margin = mean_margins(moments.size, moments.variance)
+    overall_margin = mean_margins(moments.size.sum(axis=0), moments.overall_variance)
     kind = "Welch's t, first group less second" if len(compared.groups) == 2 else "Welch's F"
     places = [(trait, template) for trait in answers.traits for template in answers.templates]
     for column, (trait, template) in enumerate(places):
@@ -233,7 +234,8 @@ def _test_rows(answers: Answers, compared: Compared) -> Iterator[Row]:
             mean, width, size = (float(part[k, column]) for part in (moments.mean, margin, moments.size))
             low, high = mean - width, mean + width
             rows.append(Row("gras.group_mean", mean, int(size), PROBABILITY, group=group, low=low, high=high))
-        rows.append(Row("gras.overall_mean", float(overall[column]), n, PROBABILITY))
+        mean, width = float(overall[column]), float(overall_margin[column])
+        rows.append(Row("gras.overall_mean", mean, n, PROBABILITY, low=mean - width, high=mean + width))
         low, high = (float(bound[column]) for bound in bounds)
         rows.append(Row("gras.omega_squared", float(omega[column]), n, SHARE, low=low, high=high))
         note = f"{kind}; df {test.df_between[column]:g}, {test.df_within[column]:.1f}"
@@ -329,16 +331,20 @@ def _answer_rows(matrix: ScoreMatrix) -> Iterator[Row]:
     yes, no = (np.exp(matrix.channel(channel).astype(np.float64)) for channel in ("log_p_yes", "log_p_no"))
     templates = np.array([name.rsplit("|", 1)[1] for name in matrix.prompts["prompt_id"]])
     for template in dict.fromkeys(templates.tolist()):
-        mine, n = templates == template, len(yes)
+        mine = templates == template
         mass = yes[:, mine] + no[:, mine]
-        yield Row(
-            "gras.answer_mass",
-            float(mass.mean()),
-            n,
-            PROBABILITY,
-            template=template,
-            note="mean P(yes) + P(no)",
-        )
-        yield Row(
-            "gras.p_yes_given_answer", float((yes[:, mine] / mass).mean()), n, PROBABILITY, template=template
-        )
+        row = _mean_over_images("gras.answer_mass", mass)
+        yield row._replace(template=template, note="mean P(yes) + P(no)")
+        yield _mean_over_images("gras.p_yes_given_answer", yes[:, mine] / mass)._replace(template=template)
+
+
+def _mean_over_images(metric: str, values: npt.NDArray[np.float64]) -> Row:
+    """The mean of all cells, with Student's interval over the images, each of which has a mean of its own."""
+    each = values.mean(axis=1)
+    margin = (
+        float(mean_margins(np.array(float(len(each))), np.array(each.var(ddof=1))))
+        if len(each) > 1
+        else np.nan
+    )
+    mean = float(each.mean()) if len(each) else np.nan
+    return Row(metric, mean, len(each), PROBABILITY, low=mean - margin, high=mean + margin)
