@@ -80,7 +80,7 @@ def test_the_published_copy_is_complete(data: Path):
     assert counts == {name: branch.images for name, branch in BRANCHES.items()}
     assert [note for note in dataset.notes if "published" in note] == []
     assert dataset.notes == (
-        "athletes: 1 person stands twice, with two photographs; either is right for the name",
+        "athletes: 1 person stands there more than once; any of their photographs is right for the name",
     )
     assert dataset.where(branch="athletes").table["sport"].n_unique() == 16
 

@@ -211,9 +211,9 @@ def _equivalence_rows(
     if delta is None:
         return
     found = welch_equivalence(averaged.moments, delta)
-    adjusted = benjamini_hochberg(found.p_value)
+    different, alike = compared.adjusted, benjamini_hochberg(found.p_value)
     for column, trait in enumerate(answers.traits):
-        differs, same = float(compared.adjusted[column]), float(adjusted[column])
+        differs, same = float(different[column]), float(alike[column])
         note = f"{verdict(differs, same)}; δ = {delta:g}; p: Benjamini–Hochberg over traits"
         row = Row("gras.equivalence", float(found.bound[column]), averaged.n, PROBABILITY, note=note)
         yield row._replace(subset=compared.attribute, concept=trait, p_value=same)

@@ -85,9 +85,8 @@ def _deviations(branch: str, table: pl.DataFrame) -> list[str]:
             notes.append(f"{branch}: {have} {what}, the published copy has {want}")
     twice = table.filter(pl.col("name").is_duplicated()).n_unique("name") if table.height else 0
     if twice:
-        notes.append(
-            f"{branch}: {twice} person stands twice, with two photographs; either is right for the name"
-        )
+        who = "1 person stands" if twice == 1 else f"{twice} people stand"
+        notes.append(f"{branch}: {who} there more than once; any of their photographs is right for the name")
     return notes
 
 
