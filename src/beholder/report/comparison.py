@@ -36,6 +36,8 @@ class Line(NamedTuple):
     first: str
     second: str
     difference: str
+    span: tuple[float, float, float] | None
+    """Where low, value and high stand between 0 and 100, with no difference at 50; None without an interval."""
 
 
 def lines(found: Comparison) -> list[Line]:
@@ -51,8 +53,16 @@ def _line(metric: str, rows: pl.DataFrame) -> Line:
     return Line(
         metric, known[metric].meaning if metric in known else "",
         rows.filter(pl.col("p_adjusted") <= LEVEL).height, rows.height, place(surest),
-        f"{surest['first']:.3g}", f"{surest['second']:.3g}", with_interval(surest),
+        f"{surest['first']:.3g}", f"{surest['second']:.3g}", with_interval(surest), _span(surest),
     )  # fmt: skip
+
+
+def _span(row: dict[str, Any]) -> tuple[float, float, float] | None:
+    if row["low"] is None:
+        return None
+    reach = max(abs(row["low"]), abs(row["high"]))
+    low, value, high = (round(50 + 45 * row[name] / reach, 1) for name in ("low", "difference", "high"))
+    return low, value, high
 
 
 def place(row: dict[str, Any]) -> str:
@@ -68,9 +78,9 @@ def with_interval(row: dict[str, Any]) -> str:
     """
     digits = _digits(row)
     shown = f"{row['difference']:+.{digits}f}"
-    return (
-        f"{shown} ({row['low']:.{digits}f} to {row['high']:.{digits}f})" if row["low"] is not None else shown
-    )
+    if row["low"] is not None:
+        shown += f" ({row['low']:.{digits}f} to {row['high']:.{digits}f})"
+    return shown.replace("-", "−")
 
 
 def _digits(row: dict[str, Any]) -> int:
