@@ -139,6 +139,16 @@ def test_a_run_goes_on_where_it_stopped(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 @pytest.mark.slow
+def test_a_damaged_block_is_drawn_again(tmp_path: Path):
+    chosen = chosen_experiments(["apa.association_top1"])[:1]
+    asked = {"repetitions": 20, "seed": 1, "workers": 1}
+    whole = repeat(chosen, tmp_path, **asked)
+    for path in (tmp_path / "blocks").iterdir():
+        path.write_bytes(path.read_bytes()[:100])
+    again = repeat(chosen, tmp_path, **asked)
+    np.testing.assert_equal(again, whole)
+
+
 def test_two_processes_give_what_one_gives(tmp_path: Path):
     chosen = [experiments()["identity 30"]]
     one, two = (

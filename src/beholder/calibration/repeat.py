@@ -78,6 +78,14 @@ def _work(block: Block, folder: Path) -> None:
     write_whole(block.path(folder), buffer.getvalue())
 
 
+def _kept(block: Block, folder: Path) -> Array | None:
+    """A block's outcomes; None where it was not drawn yet, or its file is damaged and it has to be drawn again."""
+    try:
+        return np.asarray(np.load(block.path(folder), allow_pickle=False), dtype=np.float64)
+    except (OSError, ValueError, EOFError):
+        return None
+
+
 def repeat(
     chosen: Sequence[Experiment],
     folder: Path,
@@ -89,7 +97,7 @@ def repeat(
 ) -> dict[str, Array]:
     """Outcomes of every experiment; blocks that lie in the folder are not drawn again."""
     blocks = [block for each in chosen for block in blocks_of(each, repetitions, seed)]
-    missing = [block for block in blocks if not block.path(folder).is_file()]
+    missing = [block for block in blocks if _kept(block, folder) is None]
     advance(sum(block.stop - block.start for block in blocks if block not in missing))
     if workers == 1 or len(missing) < 2:
         for block in missing:
