@@ -105,7 +105,7 @@ class CaptionFile:
         if number:
             yield header[place] if 0 <= place < len(header) else None
         for row in rows:
-            if row != [""]:
+            if row not in ([], [""]):
                 yield None if row is None or len(row) != len(header) else row[place]
 
     def _chosen(self, names: list[str]) -> str:

@@ -32,6 +32,7 @@ EVERYONE = "all branches"
 CAPTIONS = "captions"
 MEAN, TYPICAL = "mean", "typical"
 UNADJUSTED, ADJUSTED, CHANGE = "as measured", "at equal exposure", "change"
+FEW_PEOPLE = f"fewer than {FEWEST} people: no interval"
 METRICS = {
     "exposure.captions": MetricInfo(CAPTIONS, "mean number of captions that name a person"),
     "exposure.captions_median": MetricInfo(CAPTIONS, "median number of captions that name a person"),
@@ -103,17 +104,15 @@ def _medians(values: npt.NDArray[np.float64], weights: npt.NDArray[np.float64]) 
 def _ratio_rows(of_group: dict[str, pl.DataFrame], options: MeasureOptions) -> Iterator[Row]:
     """Women over men, of means and of geometric means; groups are drawn apart."""
     n = sum(map(len, of_group.values()))
-    who = f"{of_group['woman'].height} women, {of_group['man'].height} men"
-    row = Row("exposure.ratio", None, n, "ratio", concept=MEAN, note=who)
+    row = Row("exposure.ratio", None, n, "ratio", concept=MEAN)
     counts = {group: mine[CAPTIONS].to_numpy().astype(np.float64) for group, mine in of_group.items()}
     if not (counts["woman"].any() and counts["man"].any()):
-        nobody = " and ".join(
-            word for group, word in (("woman", "women"), ("man", "men")) if not counts[group].any()
-        )
-        yield row._replace(note=f"no caption names any of the {nobody}; {who}")
+        yield row._replace(note="captions name no woman or no man")
         return
+    rng = options.rng()  # one for both: equal seeds would draw women and men alike
+    resamplers = {group: _resampler(of_group[group], options, rng) for group in GROUPS}
     means, logs = (
-        [mean_estimate(change(counts[group]), _resampler(of_group[group], options)) for group in GROUPS]
+        [mean_estimate(change(counts[group]), resamplers[group]) for group in GROUPS]
         for change in (np.asarray, np.log1p)
     )
     ratio, typical, few = ratio_estimate(*means), difference_estimate(*logs), _too_few(*counts.values())
@@ -122,17 +121,18 @@ def _ratio_rows(of_group: dict[str, pl.DataFrame], options: MeasureOptions) -> I
     yield _bounded(row._replace(concept=TYPICAL, value=float(np.exp(typical.value))), bounds, few)
 
 
-def _resampler(people: pl.DataFrame, options: MeasureOptions, *, by_gender: bool = False) -> Resampler:
-    """Draws of people; how many a branch has, and with `by_gender` how many women, is no chance."""
-    apart = pl.struct("branch", *(["gender"] if by_gender else [])).rank("dense")
-    strata = people.select(apart.cast(pl.Int64))["branch"].to_numpy() if people.height else None
-    return Resampler(np.arange(people.height), options.rng(), options.draws, strata=strata)
+def _resampler(
+    people: pl.DataFrame, options: MeasureOptions, rng: np.random.Generator | None = None
+) -> Resampler:
+    """Draws of people; how many women and men a branch has is no chance."""
+    strata = people.select(pl.struct("branch", "gender").rank("dense").cast(pl.Int64))["branch"].to_numpy()
+    return Resampler(np.arange(people.height), rng or options.rng(), options.draws, strata=strata)
 
 
 def _too_few(*groups: npt.NDArray[np.float64]) -> str | None:
     """Why resampling these counts says nothing: of few people, or of few who are named at all."""
     if min(map(len, groups)) < FEWEST:
-        return f"fewer than {FEWEST} people: no interval"
+        return FEW_PEOPLE
     if min(map(np.count_nonzero, groups)) < FEWEST:
         return f"captions name fewer than {FEWEST} people: no interval"
     return None
@@ -184,8 +184,8 @@ def _gap_rows(people: pl.DataFrame, options: MeasureOptions) -> Iterator[Row]:
         yield row._replace(note="women or men are not there")
         return
     counts, identity, branches = _columns(people)
-    few = _too_few(np.ones(women.sum()), np.ones((~women).sum()))
-    resampler = _resampler(people, options, by_gender=True)
+    few = FEW_PEOPLE if min(women.sum(), (~women).sum()) < FEWEST else None
+    resampler = _resampler(people, options)
     values, draws = {}, {}
     for concept, covariates in ((UNADJUSTED, counts[:, None][:, :0]), (ADJUSTED, np.log1p(counts)[:, None])):
         values[concept] = adjusted_gap(identity, women, covariates, branches)

@@ -50,25 +50,23 @@ def _named(part: pl.DataFrame) -> Iterator[Finding]:
 
 
 def _ratios(part: pl.DataFrame) -> Iterator[Finding]:
+    """Women over men, everywhere and where it is shown, in one breath."""
     rows = [row for row in valued(part, "ratio") if row["concept"] == TYPICAL]
-    for row in (row for row in rows if excludes(row, 1.0)):
-        who = "Women" if row["value"] < 1 else "Men"
-        where = "" if row["subset"] == EVERYONE else f" among {words.people(row['subset'])}"
-        sentence = (
-            f"Captions name a typical woman {ratio(row['value'], ratio_decimals(row))} times as often as a typical man "
-            f"(geometric means of 1 + captions; 95 % interval {ratio_range(row)}, n = {row['n']:,})."
-        )
-        effect = log_distance(row["value"], 1.0)
-        yield finding(row, "named", f"{who}{where} are named less", sentence, shown=True, effect=effect)
-    alike = [row for row in rows if not excludes(row, 1.0)]
-    if alike:
-        said = ", ".join(f"{row['subset']} {ratio(row['value'])}{_range(row)}" for row in alike)
-        sentence = f"Women over men: {said}. No difference is shown, which is not the same as none."
-        yield finding(alike[0], "named", "No difference between women and men shown", sentence, shown=False)
-
-
-def _range(row: Result) -> str:
-    return f" ({ratio_range(row)})" if has_interval(row) else " (no interval)"
+    if not rows:
+        return
+    row = next((row for row in rows if row["subset"] == EVERYONE), rows[0])
+    shown = excludes(row, 1.0)
+    bracket = f"95 % interval {ratio_range(row)}" if has_interval(row) else "no interval"
+    sentence = (
+        f"Captions name a typical woman {ratio(row['value'], ratio_decimals(row))} times as often as a typical man "
+        f"(geometric means of 1 + captions; {bracket}, n = {row['n']:,})."
+    )
+    away = [words.people(each["subset"]) for each in rows if each is not row and excludes(each, 1.0)]
+    if len(rows) > 1:
+        sentence += f" By branch, the interval excludes 1 for {words.listed(away) if away else 'none'}."
+    less = "Women" if row["value"] < 1 else "Men"
+    headline = f"{less} are named less" if shown else "No difference between women and men shown"
+    yield finding(row, "named", headline, sentence, shown=shown, effect=log_distance(row["value"], 1.0))
 
 
 def _players(part: pl.DataFrame) -> Iterator[Finding]:

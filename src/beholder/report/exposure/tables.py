@@ -54,22 +54,23 @@ def _people_table(part: pl.DataFrame) -> Iterator[Table]:
 
 def _ratio_table(part: pl.DataFrame) -> Iterator[Table]:
     rows = rows_of(part, "ratio")
-    places = dict.fromkeys((row["model"], row["subset"], row["n"]) for row in rows)
+    places = dict.fromkeys((row["model"], row["subset"]) for row in rows)
+    people = _by_place(rows_of(part, "captions"))
     cells = {(row["model"], row["subset"], row["concept"]): row for row in rows}
     body = [
         [
             *names(part, model, subset),
-            Cell(f"{n:,}"),
+            Cell(" / ".join(str(people[model, subset, group]["n"]) for group in words.GROUPS)),
             *(_ratio(cells.get((model, subset, which))) for which in (TYPICAL, MEAN)),
         ]
-        for model, subset, n in places
+        for model, subset in places
     ]
     if body:
         caption = (
             "Captions per person, women over men; 1: alike, below 1: women are named less. Typical: geometric means of "
             f"1 + captions. {INTERVALS}"
         )
-        header = [*labels(part, "Branch"), "n", "Typical", "Of the means"]
+        header = [*labels(part, "Branch"), "n women / men", "Typical", "Of the means"]
         yield Table(
             "Women over men", caption, header, body, len(labels(part, "Branch")), _notes(rows), "named"
         )
