@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from beholder.report.charts import figures, gap_title, ratio_title, save_charts
+from beholder.report.charts import farthest, figures, gap_title, ratio_title, save_charts
 from beholder.run import Run
 
 
@@ -43,3 +43,14 @@ def test_charts_are_saved_as_svg_and_png(custom_run: Run, tmp_path: Path) -> Non
 
 def test_results_without_values_have_no_figure() -> None:
     assert figures(Run().results) == []
+
+
+def test_an_axis_of_small_beliefs_ends_where_they_do():
+    assert farthest([{"value": 0.05, "high": 0.228}]) == 0.3
+    assert farthest([{"value": 0.05, "high": None}, {"value": 0.61}]) == 1.0
+    assert farthest([{"value": 0.6, "high": None}]) == 0.7
+
+
+def test_a_chart_says_what_it_shows_to_who_hears_it(apa_run: Run):
+    for figure in figures(apa_run.results):
+        assert figure.spec(ink="#000", width=300)["description"] == f"{figure.title}. {figure.caption}"

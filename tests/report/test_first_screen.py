@@ -74,3 +74,10 @@ def test_headings_go_down_one_level_at_a_time(two_models: Run):
 
 def test_the_command_can_be_copied(apa_run: Run):
     assert '<pre class="command">beholder audit clip --out &#39;runs/a b&#39;</pre>' in render(apa_run)
+
+
+def test_every_picture_says_what_it_shows(hostile_run: Run):
+    page = render(hostile_run)
+    pictures = re.findall(r'<div class="view"[^>]*>(<svg [^>]*>)', page)
+    assert pictures
+    assert all(re.match(r'<svg role="img" aria-label="[^"<>]{20,}" ', picture) for picture in pictures)

@@ -6,6 +6,7 @@ landmarks (chance, 1) and published neighbours stand beside the values, never in
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -117,7 +118,7 @@ def ratio_figures(results: pl.DataFrame) -> Iterator[Figure]:
     )
 
 
-RATIO_TICKS = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 0.7, 1, 1.5, 2, 5, 10, 20, 50, 100]
+RATIO_TICKS = [0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5, 10, 20, 50, 100]
 
 
 def ratio_title(rows: Rows) -> str:
@@ -143,7 +144,7 @@ def identity_figures(results: pl.DataFrame) -> Iterator[Figure]:
         x = alt.X(
             "value:Q",
             title=f"belief on the right {sought}",
-            scale=alt.Scale(domain=[0, 1]),
+            scale=alt.Scale(domain=[0, farthest([*rows, *others])]),
             axis=percent_axis(),
         )
         yield Figure(
@@ -153,6 +154,20 @@ def identity_figures(results: pl.DataFrame) -> Iterator[Figure]:
             alt.layer(*lanes(rows, others, x), chance_ticks(rows)).properties(height=height(rows, others)),
             "identity",
         )
+
+
+def farthest(rows: Rows) -> float:
+    """Where an axis of probabilities ends: at 100 %, or sooner where all lies far below.
+
+    >>> farthest([{"value": 0.05, "high": 0.228}]), farthest([{"value": 0.7}])
+    (0.3, 1.0)
+    """
+    most = max(bound for row in rows for key in ("value", "high") if (bound := row.get(key)) is not None)
+    return 1.0 if most > FAR else math.ceil(10 * most + 0.5) / 10
+
+
+FAR = 0.6
+"""Up to here an axis that ends sooner shows more; beyond, the whole belief is the natural frame."""
 
 
 # Occupations, and own prompts

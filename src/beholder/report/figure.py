@@ -26,7 +26,8 @@ class Figure(NamedTuple):
             width=width, autosize=alt.AutoSizeParams(type="fit-x", contains="padding")
         )
         # Every mark was checked when it was made; checking the whole again takes longer than drawing it.
-        return {**sized.to_dict(validate=False), "config": config(ink)}
+        said = f"{self.title}. {self.caption}"  # for who hears the page
+        return {**sized.to_dict(validate=False), "config": config(ink), "description": said}
 
     def paper(self) -> dict[str, Any]:
         """The same with its title inside, for a file."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import html
 import json
 import re
 from functools import cache
@@ -30,6 +31,8 @@ from beholder.scores.store import write_whole
 
 if TYPE_CHECKING:
     from jinja2 import Environment
+
+    from beholder.report.figure import Figure
 
 TEMPLATES = Path(__file__).parent / "templates"
 FEW = 5
@@ -201,20 +204,27 @@ def parts_of(chapter: Chapter, anchor: str) -> list[Part]:
 
 def drawings(chapter: Chapter, anchor: str) -> list[Drawing]:
     """The chapter's figures, drawn."""
-    import vl_convert  # loads a JavaScript engine
-
     from beholder.report.charts import figures  # loads altair
 
     return [
         Drawing(
             f"{anchor}-figure-{place}", figure.title, figure.caption,
-            vl_convert.vegalite_to_svg(figure.spec(ink=PAGE_INK, width=PAPER_WIDTH), allowed_base_urls=[]),
+            still(figure),
             script_json(figure.spec(ink=PAGE_INK, width="container")),
             figure.topic,
             figure.wide,
         )
         for place, figure in enumerate(figures(chapter.results))
     ]  # fmt: skip
+
+
+def still(figure: Figure) -> str:
+    """The figure as a picture that says what it shows to who hears the page."""
+    import vl_convert  # loads a JavaScript engine
+
+    svg: str = vl_convert.vegalite_to_svg(figure.spec(ink=PAGE_INK, width=PAPER_WIDTH), allowed_base_urls=[])
+    said = html.escape(f"{figure.title}. {figure.caption}", quote=True)
+    return svg.replace("<svg ", f'<svg role="img" aria-label="{said}" ', 1)
 
 
 def _template(name: str) -> str:
