@@ -31,7 +31,7 @@ def neutral_rows(judged: Judged, options: MeasureOptions) -> Iterator[Row]:
         ("cosine", judged.by_dimension(judged.cosine)), ("delta_cosine", judged.by_dimension(judged.delta)),
     )}  # fmt: skip
     quantities = {"neutral": judged.neutral, **mean}
-    yield from _density_rows(judged, groups, quantities)
+    yield from _density_rows(groups, quantities)
     yield from _correlation_rows(judged)
     if groups.attribute != EVERYONE and len(groups.names) > 1:
         yield from _test_rows(judged, groups)
@@ -81,7 +81,7 @@ def _shared(judged: Judged, groups: Groups, first: str, second: str) -> tuple[Ar
     return joined["value"].to_numpy(), joined["value_other"].to_numpy()
 
 
-def _density_rows(judged: Judged, groups: Groups, quantities: dict[str, Array]) -> Iterator[Row]:
+def _density_rows(groups: Groups, quantities: dict[str, Array]) -> Iterator[Row]:
     """Densities of the neutral cosine, and of the mean of all dimensions before and after Δ."""
     for name, values in quantities.items():
         margin = 0.1 * (np.ptp(values) or 1.0)

@@ -58,11 +58,6 @@ class Judged(NamedTuple):
     missing: dict[str, list[str]]
     """Words of a dimension that have no score."""
 
-    @property
-    def is_cosine(self) -> bool:
-        """Whether the numbers are the study's."""
-        return self.unit == UNITS[COSINE]
-
     def word(self, name: str) -> Array | None:
         """One word's cosine; None where it has no score."""
         return self.cosine[:, self.words.index(name)] if name in self.words else None

@@ -15,7 +15,7 @@ import numpy as np
 
 from beholder.datasets.group_words import GroupWords
 from beholder.errors import DataError
-from beholder.words.concepts import AMBIGUOUS, concept_name
+from beholder.words.concepts import concept_name
 from beholder.words.vectors import Vector, WordVectors, read_vectors
 
 
@@ -45,11 +45,9 @@ class Alignments(NamedTuple):
     notes: list[str]
 
 
-def align(
-    path: Path, concepts: Sequence[str], groups: GroupWords, ambiguous: dict[str, str] = AMBIGUOUS
-) -> Alignments:
+def align(path: Path, concepts: Sequence[str], groups: GroupWords) -> Alignments:
     """Read the vectors that concepts and groups need, and compare them."""
-    names = {concept: concept_name(concept, ambiguous) for concept in concepts}
+    names = {concept: concept_name(concept) for concept in concepts}
     terms = {group: [concept_name(word) for word in words] for group, words in groups.words.items()}
     texts = [*names.values(), *(term for found in terms.values() for term in found)]
     vectors = read_vectors(path, {word for text in texts for word in text.split()})

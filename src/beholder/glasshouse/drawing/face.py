@@ -25,7 +25,7 @@ from beholder.glasshouse.drawing.light import (
 )
 
 TURN = 0.54  # radians at the largest pose
-EYE_Y, BROW_Y, NOSE_Y, MOUTH_Y = -0.02, -0.19, 0.36, 0.615
+EYE_Y, MOUTH_Y = -0.02, 0.615
 
 
 class Head:
@@ -76,15 +76,14 @@ def draw_neck(canvas: Canvas, head: Head) -> None:
     canvas.blob([*left, (0.5 - n, 0.86), (0.5 + n, 0.86), *right], paint)
 
 
-def draw_head(canvas: Canvas, head: Head, *, ears: bool) -> Image.Image:
-    """Ears and the bare face; returns the skin's field of colour for what is drawn later."""
+def draw_head(canvas: Canvas, head: Head, *, ears: bool) -> None:
+    """Ears and the bare face."""
     person = head.person
     skin = skin_field(person.skin, person.light, head.turn)
     if ears:
         for side in (-1, 1):
             draw_ear(canvas, head, side, skin)
     canvas.blob(head.outline(), skin)
-    return skin
 
 
 def draw_ear(canvas: Canvas, head: Head, side: int, skin: Image.Image) -> None:
@@ -96,12 +95,12 @@ def draw_ear(canvas: Canvas, head: Head, side: int, skin: Image.Image) -> None:
     canvas.oval(x + side * 0.002, y, size * 0.38, size * 0.8, skin_shadow(head.person.skin), 0.5)
 
 
-def draw_features(canvas: Canvas, head: Head, skin: Image.Image) -> None:
+def draw_features(canvas: Canvas, head: Head) -> None:
     """Everything on the face, from the back to the front."""
     draw_age_lines(canvas, head)
     draw_beard(canvas, head)
     for side in (-1, 1):
-        draw_eye(canvas, head, side, skin)
+        draw_eye(canvas, head, side)
         draw_brow(canvas, head, side)
     draw_nose(canvas, head)
     draw_smile_folds(canvas, head)
@@ -109,7 +108,7 @@ def draw_features(canvas: Canvas, head: Head, skin: Image.Image) -> None:
     draw_moustache(canvas, head)
 
 
-def draw_eye(canvas: Canvas, head: Head, side: int, skin: Image.Image) -> None:
+def draw_eye(canvas: Canvas, head: Head, side: int) -> None:
     """One eye: socket, white, iris with its highlights, lid and lashes."""
     face, tone = head.person.face, head.person.skin
     x, wide = side * face.eye_gap, face.eye_width

@@ -12,7 +12,6 @@ from beholder.report.numbers import Result, excludes
 from beholder.report.perception import said
 
 PROTECTED = ("race", "skin_tone", "gender", "age")
-UNPROTECTED = ("smiling", "lighting", "pose", "seed")
 
 
 def rows(part: pl.DataFrame, what: str, *, absent: bool = False) -> pl.DataFrame:
