@@ -74,7 +74,7 @@ def with_interval(row: dict[str, Any]) -> str:
     """A signed difference with its interval.
 
     >>> with_interval({"difference": 0.1234, "low": 0.1, "high": 0.15})
-    '+0.123 (0.100 to 0.150)'
+    '+0.12 (0.10 to 0.15)'
     """
     digits = _digits(row)
     shown = f"{row['difference']:+.{digits}f}"
