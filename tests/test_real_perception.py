@@ -14,6 +14,7 @@ import pytest
 from PIL import Image
 from tokenizers import Tokenizer
 
+from beholder.datasets import open_dataset
 from beholder.prompts.perception import DIMENSIONS, TEMPLATES
 
 pytestmark = [pytest.mark.real, pytest.mark.slow]
@@ -68,14 +69,10 @@ def test_fairfaces_markedness_is_a_number_from_real_rows(results: pl.DataFrame, 
 
 
 def test_a_groups_warmth_agrees_with_a_computation_by_hand(bridge: Path, data: Path, results: pl.DataFrame):
-    """The first twenty Black adults, with onnxruntime and nothing of ours."""
-    rows = [line.split(",") for split in ("train", "val") for line in (data / "fairface" / f"fairface_label_{split}.csv").read_text().splitlines()[1:]]  # fmt: skip  # noqa: E501
-    adults = [
-        row[0]
-        for row in rows
-        if row[3] == "Black" and (row[1] == "more than 70" or int(row[1].split("-")[0]) >= 20)
-    ]
-    files = [path for name in adults if (path := data / "fairface" / name).is_file()][:LIMIT]
+    """The twenty Black adults that were taken, with onnxruntime and nothing else of ours."""
+    taken = open_dataset("fairface-adults", data).present().limit(LIMIT, by="race").where(race="Black")
+    files = [Path(uri) for uri in taken.table["uri"]]
+    assert len(files) == LIMIT
     words = DIMENSIONS[0].words
     texts = [t.replace("{} ", "") for t in TEMPLATES.values()] + [
         t.replace("{}", w) for w in words for t in TEMPLATES.values()
