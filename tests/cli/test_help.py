@@ -50,3 +50,9 @@ def test_help_names_kinds_as_a_person_would():
     assert "list[" not in text
     assert "<bool>" not in text.replace("--help  -h      <bool>", "")
     assert "Examples" in text
+
+
+def test_paragraphs_break_where_the_terminal_does_and_not_where_the_source_does():
+    helps = [command.help for path, command in ALL.items() if path and not hasattr(command, "commands")]
+    assert all(helps)
+    assert not [said for said in helps if "\n" in said.replace("\n\n", "")]

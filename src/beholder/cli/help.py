@@ -19,6 +19,10 @@ EXAMPLES = {
         ("a table of scores", "beholder measure apa --scores scores.parquet --data DIR --model mine"),
         ("a detector's COCO results", "beholder measure disparity --scores results.json --data DIR"),
     ),
+    "compare": (
+        ("a model before and after a change", "beholder compare ./before ./after -b apa --data DIR"),
+        ("beside noise, in the embedded world", "beholder compare null glasshouse/contrastive"),
+    ),
     "report": (
         ("the page of a run again", "beholder report beholder-run"),
         ("charts for a paper", "beholder report beholder-run --figures figures"),
@@ -59,6 +63,7 @@ class Command(TyperCommand):
 
     def __init__(self, name: str | None, **options: Any) -> None:
         super().__init__(name, **options)
+        self.help = "\n\n".join(" ".join(part.split()) for part in (self.help or "").split("\n\n"))
         examples = EXAMPLES.get(name or "", ())
         lines = [f"{what}:\n\n  [bold]{escape(typed)}[/bold]" for what, typed in examples]
         self.epilog = "\n\n".join(["[dim]Examples[/dim]", *lines]) if lines else None
