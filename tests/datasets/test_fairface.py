@@ -74,3 +74,10 @@ def test_gras_is_balanced_as_published_and_its_images_are_found(data: Path):
     assert len(present) == 1_674
     assert all(Path(uri).is_file() for uri in present.table["uri"])
     assert any(note.startswith("race is not balanced as published") for note in present.notes)
+
+
+@pytest.mark.parametrize("name", ["../../elsewhere.jpg", "/etc/picture.jpg"])
+def test_a_name_that_leads_out_of_the_folder_is_refused(tmp_path: Path, name: str):
+    (tmp_path / "fairface_label_val.csv").write_text(f"{HEADER}{name},20-29,Female,Black,False\n")
+    with pytest.raises(DataError, match=r"row 2 names .* which lies outside the folder"):
+        load(tmp_path)

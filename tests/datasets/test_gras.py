@@ -63,3 +63,12 @@ def test_the_published_balance_is_that_of_the_published_selection():
     """3,570 images of FairFace in two genders, seven races and five ages; 1,440 of AI-Face in ten tones."""
     assert gras.BALANCE == {"gender": 3570 // 2, "race": 3570 // 7, "age": 3570 // 5, "skin_tone": 1440 // 10}
     assert gras.SOURCE.images == 3570 + 1440
+
+
+@pytest.mark.parametrize(
+    ("name", "said"), [("FairFace/../../x.jpg", "outside the folder"), ("", "names no image")]
+)
+def test_a_name_that_leads_nowhere_is_refused(folder: Path, name: str, said: str):
+    (folder / "selected_images_fairface.csv").write_text(f"{FAIRFACE}{name},Male,White,20-29\n")
+    with pytest.raises(DataError, match=f"row 4 .*{said}"):
+        load(folder)

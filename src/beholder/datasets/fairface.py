@@ -12,7 +12,7 @@ from pathlib import Path
 import polars as pl
 
 from beholder.datasets.dataset import Dataset, DatasetSource
-from beholder.datasets.tables import read_delimited, require_columns
+from beholder.datasets.tables import read_delimited, require_columns, require_inside
 from beholder.errors import DataError, MissingData
 
 SPLITS = ("train", "val")
@@ -46,6 +46,7 @@ def _load_split(folder: Path, split: str) -> pl.DataFrame:
     path = table_path(folder, split)
     raw = read_delimited(path)
     require_columns(raw, ["file", "age", "gender", "race"], path)
+    require_inside(raw["file"], path)
     _refuse_dates(raw["age"], path)
     return raw.select(
         pl.col("file").alias("image_id"),

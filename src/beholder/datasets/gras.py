@@ -11,7 +11,7 @@ from pathlib import Path
 import polars as pl
 
 from beholder.datasets.dataset import Dataset, DatasetSource
-from beholder.datasets.tables import read_delimited, require_columns
+from beholder.datasets.tables import read_delimited, require_columns, require_inside
 from beholder.errors import MissingData
 
 FAIRFACE, AIFACE = "fairface", "aiface"
@@ -45,6 +45,7 @@ def _load_part(folder: Path, part: str) -> pl.DataFrame:
     path = list_path(folder, part)
     raw = read_delimited(path)
     require_columns(raw, ["file", *COLUMNS[part]], path)
+    require_inside(raw["file"], path)
     inside = pl.col("file").str.strip_prefix(PREFIXES[part])
     return raw.select(
         pl.col("file").alias("image_id"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import polars as pl
 
@@ -69,3 +69,12 @@ def require_columns(table: pl.DataFrame, names: list[str], path: Path) -> None:
         raise DataError(
             f"{path}: the column {missing[0]!r} is missing.\nThe table has: {', '.join(table.columns) or 'no columns'}."
         )
+
+
+def require_inside(names: pl.Series, path: Path) -> None:
+    """Every image's name lies below the folder it is relative to; one that is empty or leads out of it is refused."""
+    for row, name in enumerate(names.to_list(), start=2):
+        if not name:
+            raise DataError(f"{path}: row {row} names no image.")
+        if PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts:
+            raise DataError(f"{path}: row {row} names {name!r}, which lies outside the folder of images.")
