@@ -25,7 +25,7 @@ pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[1]
 BLOCK = re.compile(
     r"(?:<!-- not run: (?P<reason>.+?) -->\n)?(?:[^\n]*`(?P<file>[\w./-]+)`:\n\n)?"
-    r"```(?P<kind>python|bash|csv|json)\n(?P<text>.*?)```",
+    r"```(?P<kind>python|bash|csv|json|toml)\n(?P<text>.*?)```",
     re.DOTALL,
 )
 NEEDS_MORE = re.compile(

@@ -13,6 +13,7 @@ from beholder.cli import (
     compare,
     data,
     exposure,
+    gate,
     listing,
     measure,
     plan,
@@ -37,6 +38,7 @@ app = typer.Typer(
 app.command("audit", cls=Command)(audit.audit_command)
 app.command("measure", cls=Command)(measure.measure_command)
 app.command("compare", cls=Command)(compare.compare_command)
+app.command("gate", cls=Command)(gate.gate_command)
 app.command("report", cls=Command)(report.report_command)
 app.command("replicate", cls=Command)(replicate.replicate_command)
 app.command("calibrate", cls=Command)(calibrate.calibrate_command)
