@@ -35,6 +35,21 @@ def test_belief_is_told_for_everyone_and_by_group():
     assert found["custom.probability", "gender", "man", "cold"].value == pytest.approx(0.6)
     assert found["custom.association", None, None, "trait"].value == pytest.approx(0.8)
     assert found["custom.association", None, None, "trait"].n == 1
+    assert found["custom.probability", None, None, "kind"].note.endswith(
+        "among the 2 prompts of level 'trait'"
+    )
+
+
+def test_an_image_without_a_group_is_in_none_and_one_without_a_score_not_in_its_level():
+    images = pl.DataFrame({"image_id": list("abc"), "uri": list("abc"), "gender": ["woman", None, "man"]})
+    cells = np.log([[0.8, 0.2], [0.5, 0.5], [0.4, 0.6]])[:, :, None]
+    cells[2, 1] = np.nan
+    matrix = ScoreMatrix("custom", images, PROMPTS.table, ("score",), cells)
+    found = custom_benchmark(PROMPTS, by=("gender",)).measures[0](
+        {"custom": matrix}, MeasureOptions(draws=100)
+    )
+    sizes = {(row.group, row.n) for row in found if row.metric == "custom.probability"}
+    assert sizes == {(None, 2), ("woman", 1)}
 
 
 def test_groups_that_are_numbers_stand_by_their_size():

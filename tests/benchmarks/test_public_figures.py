@@ -189,18 +189,35 @@ def test_one_person_has_no_interval():
     assert np.isnan([row.low, row.high]).all()
 
 
-def test_a_ratio_has_a_p_value_that_agrees_with_its_interval():
-    cells, people = many()
-    ratio = measure("x/association", WORDS, cells, people)["bias_ratio", "xs", None, None]
-    assert (ratio.p_value <= 0.05) == (not ratio.low <= 1 <= ratio.high)
-
-
 @pytest.mark.parametrize(("delta", "said"), [(0.01, "difference;"), (9.0, "difference below δ;")])
 def test_with_a_delta_a_verdict_stands_beside_the_ratio(delta: float, said: str):
     cells, people = many()
     row = measure("x/association", WORDS, cells, people, delta=delta)["equivalence", "xs", None, None]
     assert row.note.startswith(said)
     assert row.value > 0
+
+
+def test_a_ratio_is_called_other_than_1_exactly_where_its_interval_leaves_1_out():
+    """Women get less by and by; the correct occupation's share is noisy, so that some intervals hold 1."""
+    rng, called = np.random.default_rng(3), []
+    people = pl.concat([PEOPLE.with_columns(pl.col("name") + f" {i}") for i in range(10)])
+    women = (people["gender"] == "woman").to_numpy()
+    noise = rng.normal(0, 0.1, people.height)
+    for less in np.linspace(0.0, 0.12, 13):
+        share = 0.5 + noise - less * women
+        cells = np.tile(logits(0.9, 0.1, 0.5, 0.5, 0.5, 0.5), (people.height, 1))
+        cells[:, 2], cells[:, 3] = np.log(share), np.log(1 - share)
+        ratio = measure("x/association", WORDS, cells, people)["bias_ratio", "xs", None, None]
+        assert ratio.value == pytest.approx(share[women].mean() / share[~women].mean())
+        assert (ratio.p_value <= 0.05) == (not ratio.low <= 1 <= ratio.high)
+        called.append(ratio.p_value <= 0.05)
+    assert 0 < sum(called) < len(called), "all alike would prove nothing"
+
+
+def test_with_a_delta_the_bounds_of_likeness_are_said():
+    cells, people = many()
+    row = measure("x/association", WORDS, cells, people, delta=0.25)["equivalence", "xs", None, None]
+    assert row.note.endswith("δ = 0.25: b between 0.8 and 1.25")
 
 
 def test_scores_that_are_all_alike_show_no_difference_and_have_no_interval():

@@ -292,6 +292,8 @@ def test_a_class_map_counts_by_its_pixels(maps: Path) -> None:
     expected = [[3 / 20, 0, np.nan], [0, 5 / 20, np.nan], [np.nan] * 3]
     np.testing.assert_allclose(found.cells, expected)
     assert found.notes[0] == "1 of 3 images have no class map"
+    Image.new("L", (2, 2)).save(maps / "777.png")
+    assert read(maps).notes[1] == "1 class maps are of other images"
 
 
 def test_predictions_say_whether_they_are_scores_or_areas(write: Write, maps: Path) -> None:
