@@ -60,9 +60,8 @@ class Gaps:
         return np.asarray(gap - self.expected(pair) if matched else gap)
 
     def expected(self, pair: Pair) -> Cells:
-        """The matched gap that the counts give by themselves: few positives flatter average precision."""
-        bias = np.nan_to_num(self.alone[True].bias)
-        return np.asarray(bias[pair.first] - bias[pair.second])
+        """The matched gap that shuffled labels give on average: few positives flatter average precision."""
+        return _mean(self.null.matched[self._place(pair)], axis=1)
 
     def interval(self, pair: Pair, column: int, *, matched: bool) -> Interval:
         """Of a gap; none where one side is ranked without a fault, for then nothing tells how sure that is."""
@@ -81,11 +80,6 @@ class Gaps:
         """The gap in every shuffle, around its mean."""
         values = (self.null.matched if matched else self.null.raw)[self._place(pair)]
         return np.asarray(values - _mean(values, axis=1)[:, None])
-
-    def beside_shuffles(self, pair: Pair) -> Cells:
-        """The matched gap around the shuffles' mean, as they are themselves: like is compared with like."""
-        gap = self.found.matched[pair.first] - self.found.matched[pair.second]
-        return np.asarray(gap - _mean(self.null.matched[self._place(pair)], axis=1))
 
     def enough(self, pair: Pair) -> np.ndarray:
         """Concepts that at least a few images of both sets show, and a few do not."""
@@ -201,10 +195,10 @@ def _summary_rows(gaps: Gaps, pair: Pair) -> Iterator[Row]:
     adjusted = benjamini_hochberg(gaps.p_values(pair, matched=True))[enough]
     note = f"p ≤ {ALPHA:g} after Benjamini–Hochberg over {n} concepts"
     yield Row("disparity.gaps_shown", float((adjusted <= ALPHA).sum()), n, COUNT, group=pair.name, note=note)
-    value = float(np.abs(gaps.beside_shuffles(pair)[enough]).mean())
+    value = float(np.abs(gaps.gap(pair, matched=True)[enough]).mean())
     by_chance = _mean(np.abs(gaps.shuffles(pair, matched=True)[enough]), axis=0)
     low, high = np.quantile(by_chance, [0.025, 0.975])
-    note = f"mean distance from the shuffles' mean over {n} concepts, at matched prevalence"
+    note = f"mean distance from 0 over {n} concepts, at matched prevalence"
     yield Row("disparity.gap_spread", value, n, AP, group=pair.name, note=note)
     row = Row("disparity.gap_spread_expected", float(by_chance.mean()), n, AP, group=pair.name)
     yield row._replace(low=float(low), high=float(high), note="the same when labels are shuffled")

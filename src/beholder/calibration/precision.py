@@ -74,7 +74,7 @@ def _draw(
     outcomes = []
     for found, first, second, taken_off in zip(alone, own, rest, (False, True), strict=True):
         gap, null = float(found.value[0, 0] - found.value[1, 0]), np.asarray(first[0, 0] - second[0, 0])
-        shown = gap - float(found.bias[0, 0] - found.bias[1, 0]) if taken_off else gap
+        shown = gap - float(null.mean()) if taken_off else gap
         reach = difference_reach(found.reach(0, 0), found.reach(1, 0))
         p_value = shuffle_p_value(gap, null)
         outcomes.append(Outcome(shown, shown - reach.below, shown + reach.above, p_value=p_value))

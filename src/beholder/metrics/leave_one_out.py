@@ -1,8 +1,7 @@
 """How sure is an average precision? One picture after the other is left out, and what that does is added up.
 
 A draw of a bootstrap shows pictures twice, in one place: that flatters precision, and makes draws vary by four or five
-parts in a hundred less than data sets do. Leaving pictures out does neither, and tells what few pictures that show a
-concept add to its precision, for each group at its own quality. Pure functions for all concepts at once.
+parts in a hundred less than data sets do. Leaving pictures out does neither. Pure functions for all concepts at once.
 """
 
 from __future__ import annotations
@@ -24,8 +23,6 @@ class LeaveOneOut(NamedTuple):
     """Of every set and concept, `[n_sets, n_concepts]` each."""
 
     value: Array
-    bias: Array
-    """How much too high it is for want of pictures: few that show the concept flatter average precision."""
     error: Array
     """Standard error over pictures, or over people where pictures of one belong together."""
     freedom: Array
@@ -45,7 +42,7 @@ def left_out(
 ) -> tuple[LeaveOneOut, LeaveOneOut]:
     """Of average precision as it stands, and at matched prevalence; `people` numbers who is in each picture."""
     common, rankings = prevalences(scores, present), rankings_of(scores, present, sets)
-    found = np.full((2, 4, len(sets), scores.shape[1]), np.nan)
+    found = np.full((2, 3, len(sets), scores.shape[1]), np.nan)
 
     def walk(concept: int) -> None:
         for place, column in enumerate(rankings):
@@ -62,8 +59,8 @@ def left_out(
     return LeaveOneOut(*found[0]), LeaveOneOut(*found[1])
 
 
-def _from_each(value: float, each: Array, shows: Mask, people: Codes) -> tuple[float, float, float, float]:
-    """Value, bias, error and degrees of freedom (Satterthwaite's, over pictures with the concept and without)."""
+def _from_each(value: float, each: Array, shows: Mask, people: Codes) -> tuple[float, float, float]:
+    """Value, error and degrees of freedom (Satterthwaite's, over pictures with the concept and without)."""
     n, off = len(each), each - each.mean()
     alone = np.bincount(np.unique(people, return_inverse=True)[1], weights=off)
     squares = np.array([(off[part] ** 2).sum() for part in (shows, ~shows)])
@@ -72,4 +69,4 @@ def _from_each(value: float, each: Array, shows: Mask, people: Codes) -> tuple[f
         error = np.sqrt((alone**2).sum() * (len(alone) - 1) / len(alone))
         parts = np.where(sizes > 1, squares**2 / (sizes - 1), 0.0)
         freedom = squares.sum() ** 2 / parts.sum()
-    return value, float((n - 1) * (each.mean() - value)), float(error), float(freedom)
+    return value, float(error), float(freedom)
