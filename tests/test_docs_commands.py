@@ -27,6 +27,7 @@ ELSEWHERE = ("visual-genome", "--plugin", "beholder bench", "glasshouse", "data 
 """Commands about data that is not here, and those that other tests run."""
 LITTLE = {"audit": ["--limit", "2", "--draws", "100"], "measure": ["--draws", "100"]}
 FILES = {
+    "captions.txt": "a dog and a person\nMeryl Streep and Denzel Washington, actress and actor\n",
     "prompts.csv": "text\na photo of a warm person\na photo of a cold person\n",
     "concepts.csv": "text\na hat\na tie\n",
     "traits.csv": "trait,valence\npunctual,positive\nabsent-minded,negative\n",

@@ -41,8 +41,8 @@ EXPOSURE = Benchmark(
         "spellings, nicknames and bare surnames are not counted, and namesakes are.",
         "Capitals, accents and punctuation do not matter; words are counted as they stand, plurals are other words.",
         "These are the captions that were given: how often a model saw them is not known.",
-        "Means of counts are decided by a few famous people: over 30 of them their interval can hold the truth in "
-        "84 of 100 cases instead of 95. The typical ratio and the median are the safer numbers.",
+        "Means of counts are decided by a few famous people, and their intervals can hold the truth in 79 of 100 cases "
+        "instead of 95. The typical ratio and the median are the safer numbers.",
         "Each branch has its own 95 % interval: even if nothing were there, about one in twenty would exclude alike.",
         "A correlation with identity is no cause: who is named often is also photographed often.",
     ),
