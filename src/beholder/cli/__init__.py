@@ -12,6 +12,7 @@ from beholder.cli import (
     calibrate,
     compare,
     data,
+    export,
     exposure,
     gate,
     listing,
@@ -40,6 +41,7 @@ app.command("measure", cls=Command)(measure.measure_command)
 app.command("compare", cls=Command)(compare.compare_command)
 app.command("gate", cls=Command)(gate.gate_command)
 app.command("report", cls=Command)(report.report_command)
+app.command("export", cls=Command)(export.export_command)
 app.command("replicate", cls=Command)(replicate.replicate_command)
 app.command("calibrate", cls=Command)(calibrate.calibrate_command)
 app.command("plan", cls=Command)(plan.plan_command)
