@@ -28,9 +28,8 @@ def confidence_experiments() -> Iterator[Experiment]:
 
 def _gap(sizes: tuple[int, int]) -> Experiment:
     setting = f"groups of {sizes[0]} and {sizes[1]}, every confidence right"
-    unequal = sizes[0] != sizes[1]
-    said = SIZES_ALONE if unequal else FOLDED
-    exceptions = (said, said, "", "" if unequal else WIDE)
+    said = SIZES_ALONE if sizes[0] != sizes[1] else FOLDED
+    exceptions = (said, said, "", WIDE)
     trials = tuple(
         Trial(f"disparity.{kind}", setting, min(sizes), 0.0, exception=exception)
         for kind, exception in zip(KINDS, exceptions, strict=True)
