@@ -149,10 +149,24 @@ def test_shares_of_different_people_have_wilsons_interval_and_of_the_same_people
     assert paired.high - paired.low > 1.05 * (expected.high - expected.low)
 
 
-def test_values_beyond_1_are_no_probabilities():
-    values = np.append(rng(2).random(30), 1.5)
+@pytest.mark.parametrize(("last", "scale"), [(1.0, "logit"), (0.0, "logit"), (1.5, "plain"), (-0.1, "plain")])
+def test_what_lies_between_0_and_1_is_a_probability_and_what_lies_beyond_is_none(last: float, scale: str):
+    values = np.append(rng(2).random(30), last)
     resampler = Resampler(np.arange(31), rng(), 500)
-    assert mean_interval(values, resampler) == studentised_interval(mean_estimate(values, resampler))
+    expected = studentised_interval(mean_estimate(values, resampler), scale=scale)
+    assert mean_interval(values, resampler) == expected
+
+
+@pytest.mark.parametrize("value", [0.0, 0.5, 1.0])
+def test_values_that_are_alike_have_an_exact_interval_only_where_they_are_yes_or_no(value: float):
+    """Two pictures of each of nine people, of whom one has no score: eight people say so."""
+    values = np.append(np.full(16, value), [np.nan, np.nan])
+    found = mean_interval(values, Resampler(np.arange(18) // 2, rng(), 200))
+    if value == 0.5:
+        assert np.isnan(found).all()
+    else:
+        expected = stats.binomtest(int(8 * value), 8).proportion_ci(0.95, method="exact")
+        assert found == pytest.approx((expected.low, expected.high))
 
 
 @pytest.mark.parametrize(("people", "told"), [(4, False), (5, True)])

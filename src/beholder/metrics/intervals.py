@@ -113,8 +113,9 @@ def mean_interval(values: Array, resampler: Resampler) -> Interval:
     if set(np.unique(known)) <= {0.0, 1.0} and resampler.n_clusters == values.size:
         exact = lowest == highest
         return (exact_proportion_interval if exact else wilson_interval)(int(known.sum()), known.size)
-    if lowest == highest and known[0] in (0.0, 1.0):
-        return exact_proportion_interval(int(known.sum()), known.size)
+    if lowest == highest and known[0] in (0.0, 1.0):  # ten pictures of one person are one person's yes
+        people = len(np.unique(resampler.cluster_of[~np.isnan(values)]))
+        return exact_proportion_interval(people * int(lowest), people)
     bounded = lowest >= 0 and highest <= 1
     return studentised_interval(mean_estimate(values, resampler), scale="logit" if bounded else "plain")
 
