@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from beholder.report.charts import farthest, figures, gap_title, ratio_title, save_charts
+from beholder.report.charts import bars, farthest, figures, gap_title, ratio_title, save_charts
 from beholder.run import Run
 
 
@@ -54,3 +54,10 @@ def test_an_axis_of_small_beliefs_ends_where_they_do():
 def test_a_chart_says_what_it_shows_to_who_hears_it(apa_run: Run):
     for figure in figures(apa_run.results):
         assert figure.spec(ink="#000", width=300)["description"] == f"{figure.title}. {figure.caption}"
+
+
+def test_many_or_long_names_under_bars_are_slanted_so_that_they_do_not_meet():
+    few, many = ([{"subset": f"branch{i}", "concept": "category", "value": 0.5, "low": None, "high": None,
+                   "n": 9, "model": "m", "group": None} for i in range(number)] for number in (5, 6))  # fmt: skip
+    angles = [bars(rows).to_dict()["layer"][0]["encoding"]["x"]["axis"]["labelAngle"] for rows in (few, many)]
+    assert angles == [0, -35]

@@ -81,3 +81,11 @@ def test_every_picture_says_what_it_shows(hostile_run: Run):
     pictures = re.findall(r'<div class="view"[^>]*>(<svg [^>]*>)', page)
     assert pictures
     assert all(re.match(r'<svg role="img" aria-label="[^"<>]{20,}" ', picture) for picture in pictures)
+
+
+def test_many_planted_rows_are_closed_and_their_finding_leads_to_them(glasshouse_run: Run):
+    page = render(glasshouse_run)
+    assert '<a href="#apa-1-planted">charts and tables</a>' in page
+    assert 'id="apa-1-planted"' in page
+    known = page[page.index('id="apa-1-planted"') :]
+    assert ("<details" in known[:200]) == (known.split("</figure>")[0].count("<tr") > 16)

@@ -17,9 +17,16 @@ LANE = 15
 """Height of one lane in pixels."""
 
 
+MOST_LEVEL, LONGEST_LEVEL = 5, 10
+"""Up to so many names of so many letters stand side by side on a phone; others are slanted."""
+
+
 def bars(rows: Rows) -> Layers:
     data = [{**_plain(row), "chance": chance(row)} for row in rows]
-    x = alt.X("subset:N", title=None, sort=order(rows, "subset"), axis=alt.Axis(labelAngle=0))
+    places = order(rows, "subset")
+    slanted = len(places) > MOST_LEVEL or max(map(len, places)) > LONGEST_LEVEL
+    axis = alt.Axis(labelAngle=-35, labelAlign="right") if slanted else alt.Axis(labelAngle=0)
+    x = alt.X("subset:N", title=None, sort=places, axis=axis)
     levels = [level for level in words.LEVELS if any(row["concept"] == level for row in rows)]
     offset = alt.XOffset("concept:N", sort=levels)
     colour = alt.Color(

@@ -150,7 +150,9 @@ def headlines(found: list[Finding], sections: list[Section]) -> list[Headline]:
     for each in brief(found):
         where = places[each.benchmark, each.dataset]
         whose = f"{each.model}, {where.title}" if several else ""
-        anchors = {part.anchor for part in where.parts}
+        anchors = {part.anchor for part in where.parts} | (
+            {f"{where.anchor}-planted"} if where.chapter.planted else set()
+        )
         exact = f"{where.anchor}-{topic_of(each.kind)}"
         made.append(
             Headline(each, first_sentence(each.sentence), whose, exact if exact in anchors else where.anchor)

@@ -9,11 +9,16 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
+from beholder.report import words
 from beholder.report.numbers import percent, ratio
 from beholder.report.table import Cell, Table, labels, names, percent_cell, ratio_cell
 
 REFERENCE = "glasshouse/"
 """How the names of the embedded reference models begin."""
+
+
+LONG = 15
+"""Rows beyond which the sentence about them is enough at first sight."""
 
 
 class Comparison(NamedTuple):
@@ -92,12 +97,15 @@ def planted_table(results: pl.DataFrame) -> Table | None:
             )
         ),
         "planted",
+        long=len(found) > LONG,
     )
 
 
 def _place(found: Comparison) -> str:
     what = {"bias_ratio": "women over men", "association": f"right {found.concept}"}
     name = found.metric.partition(".")[2]
+    if name == "occupation_probability":
+        return f"{found.subset}: {words.GROUPS.get(found.group, found.group)} called “{found.concept}”"
     said = what.get(name, " ".join(filter(None, (name.replace("_", " "), found.group, found.concept))))
     return f"{found.subset}: {said}"
 
