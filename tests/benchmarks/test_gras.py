@@ -405,3 +405,15 @@ def test_overall_means_and_answer_masses_have_students_interval_over_images():
     ):
         expected = stats.t.interval(0.95, 79, values.mean(), stats.sem(values))
         assert (row.value, row.low, row.high) == pytest.approx((values.mean(), *expected))
+
+
+def test_the_scores_are_the_means_of_their_attributes_rows():
+    rows = measure(world(effect=0.02))
+    for score, by_attribute in (
+        ("bias_score", "biased_traits"),
+        ("bias_score_corrected", "biased_traits_corrected"),
+        ("bias_score_sized", "biased_traits_sized"),
+    ):
+        own = [row.value for row in rows if row.metric == f"gras.{by_attribute}"]
+        assert len(own) == 2
+        assert one(rows, score).value == pytest.approx(np.mean(own))

@@ -34,6 +34,12 @@ METRICS = {
     "gras.biased_traits": MetricInfo(
         PERCENT, "traits of which any wording has p ≤ 0.05; up to 22.6 without bias"
     ),
+    "gras.biased_traits_corrected": MetricInfo(
+        PERCENT, "the same after correction for wordings and traits; near 0 without bias"
+    ),
+    "gras.biased_traits_sized": MetricInfo(
+        PERCENT, "corrected, counting only mean gaps of at least one point of P(Yes)"
+    ),
     "gras.attribute": MetricInfo(
         PROBABILITY, "largest mean gap of any trait; p: does the attribute matter at all"
     ),

@@ -25,7 +25,7 @@ TOPICS = {
         "identity_given_name_top1", "identity_given_name_mrr")),
     "score": Topic("The score, and what it says without bias", (
         "bias_score", "fairness_score", "bias_score_corrected", "bias_score_sized", "bias_score_expected",
-        "biased_traits", "attribute", "refusal_share")),
+        "biased_traits", "biased_traits_corrected", "biased_traits_sized", "attribute", "refusal_share")),
     "means": Topic("On average", ("mean_average_precision", "mean_ap_gap")),
     "gaps": Topic("The largest gaps", (
         "largest_gap", "gap", "average_precision", "average_precision_matched", "ap_gap", "ap_gap_matched",

@@ -10,7 +10,6 @@ from functools import cache
 import polars as pl
 
 from beholder.benchmarks.gras_groups import ALPHA, ATTRIBUTES
-from beholder.benchmarks.gras_rows import SIZE
 from beholder.prompts.gras import TEMPLATES, VALENCES, read_traits
 from beholder.report.numbers import Result
 
@@ -65,17 +64,12 @@ def attribute_scores(part: pl.DataFrame) -> pl.DataFrame:
 
     Their means over the attributes are the run's `bias_score_corrected` and `bias_score_sized`.
     """
-    width = pl.col("value").max() - pl.col("value").min()
-    means = (
-        rows(part, "group_mean").group_by([*PLACE, "template"], maintain_order=True).agg(width.alias("gap"))
+    place = ["model", "subset"]
+    corrected, sized = (
+        rows(part, f"biased_traits_{name}").select(*place, pl.col("value").alias(name))
+        for name in ("corrected", "sized")
     )
-    mean_gaps = means.group_by(PLACE, maintain_order=True).agg(pl.col("gap").mean())
-    called = (pl.col("p_value") <= ALPHA).fill_null(False)
-    return (
-        rows(part, "largest_gap").join(mean_gaps, on=PLACE, how="left")
-        .group_by(["model", "subset"], maintain_order=True)
-        .agg((100 * called.mean()).alias("corrected"), (100 * (called & (pl.col("gap") >= SIZE)).mean()).alias("sized"))
-    )  # fmt: skip
+    return corrected.join(sized, on=place, how="left", maintain_order="left")
 
 
 def deviations(part: pl.DataFrame) -> pl.DataFrame:
