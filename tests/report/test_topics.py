@@ -5,6 +5,7 @@ import re
 import pytest
 
 from beholder.benchmarks import BENCHMARKS
+from beholder.exposure.measures import METRICS as EXPOSURE
 from beholder.report.page import render
 from beholder.report.topics import TOPICS, metrics_of, topic_of
 from beholder.run import Run
@@ -12,6 +13,7 @@ from beholder.run import Run
 
 def test_every_metric_has_a_topic_and_every_topic_names_metrics_that_exist():
     known = {metric.partition(".")[2] for each in BENCHMARKS.values() for metric in each.metrics}
+    known |= {metric.partition(".")[2] for metric in EXPOSURE}
     named = {name for topic in TOPICS.values() for name in topic.metrics}
     assert named == known | {"probability"}  # that of own prompts
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
+from itertools import combinations
 
 import polars as pl
 
 from beholder.datasets.dataset import Dataset
-from beholder.exposure.mentions import Term, words_said
+from beholder.exposure.mentions import Term, Words, words_said
 from beholder.prompts.apa import CATEGORIES, OCCUPATIONS, OFFICES, SPORTS
 
 NAME = "name"
@@ -41,20 +43,16 @@ def _ambiguous(names: list[str]) -> list[str | None]:
     within = {
         words[start:end]
         for words in often
-        for start in range(len(words))
-        for end in range(start + 1, len(words) + 1)
+        for start, end in combinations(range(len(words) + 1), 2)
         if end - start < len(words)
     }
-    reasons = [
-        [
-            reason
-            for reason, holds in (
-                (SHARED, often[words] > 1),
-                (WITHIN, words in within),
-                (ONE_WORD, len(words) == 1),
-            )
-            if holds
-        ]
-        for words in said
-    ]
-    return ["; ".join(each) or None for each in reasons]
+
+    def reasons(words: Words) -> Iterator[str]:
+        if often[words] > 1:
+            yield SHARED
+        if words in within:
+            yield WITHIN
+        if len(words) == 1:
+            yield ONE_WORD
+
+    return ["; ".join(reasons(words)) or None for words in said]
