@@ -51,8 +51,8 @@ def test_empty_and_malformed_records_are_counted_and_told(tmp_path: Path):
     (tally,) = counts.files
     assert (tally.captions, tally.empty, tally.malformed, tally.first_malformed) == (2, 1, 2, 3)
     assert tally.remarks == [
-        f"{path}: 1 captions are empty",
-        f"{path}: 2 records are malformed, the first is record 3; 2 captions were read",
+        f"{path}: empty captions: 1",
+        f"{path}: malformed records: 2, the first is record 3; captions read: 2",
     ]
 
 

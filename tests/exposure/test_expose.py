@@ -68,8 +68,8 @@ def test_planted_counts_come_back(tables: Path, captions: Path, tmp_path: Path, 
     record = load_run(out).record
     assert record.settings["captions"] == sum(senate) + 2
     assert [line.partition(": ")[2] for line in record.left_out] == [
-        "1 captions are empty",
-        f"1 records are malformed, the first is record {sum(senate) + 4}; {sum(senate) + 2:,} captions were read",
+        "empty captions: 1",
+        f"malformed records: 1, the first is record {sum(senate) + 4}; captions read: {sum(senate) + 2:,}",
     ]
 
 

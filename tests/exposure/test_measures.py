@@ -153,6 +153,15 @@ def test_a_gap_that_captions_make_is_gone_at_equal_exposure():
     assert change.value == pytest.approx(after.value - before.value)
 
 
+def test_people_with_another_gender_word_are_neither_women_nor_men():
+    people, others = world(), world(30, seed=9, gender=["another"] * 30, identity=np.ones(30))
+    alone, beside = (found(identity_rows(each, OPTIONS)) for each in (people, pl.concat([people, others])))
+    for which in (UNADJUSTED, ADJUSTED, CHANGE):
+        key = "exposure.identity_gap", EVERYONE, which
+        assert beside[key] == alone[key]
+    assert beside["exposure.identity_correlation", EVERYONE, None].n == 150
+
+
 def test_words_are_counted_by_level_and_the_gendered_one_names_its_group():
     counts = Counts(
         np.arange(len(WORD_TERMS) + 2), np.full(len(WORD_TERMS) + 2, 7), [Tally("a", captions=500)]

@@ -33,11 +33,11 @@ class Tally:
     @property
     def remarks(self) -> list[str]:
         """What was not counted."""
-        said = [f"{self.path}: {self.empty:,} captions are empty"] if self.empty else []
+        said = [f"{self.path}: empty captions: {self.empty:,}"] if self.empty else []
         if self.malformed:
             said.append(
-                f"{self.path}: {self.malformed:,} records are malformed, the first is record "
-                f"{self.first_malformed:,}; {self.captions:,} captions were read"
+                f"{self.path}: malformed records: {self.malformed:,}, the first is record {self.first_malformed:,}; "
+                f"captions read: {self.captions:,}"
             )
         return said
 

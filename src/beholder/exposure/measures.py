@@ -178,6 +178,7 @@ def _correlation_row(people: pl.DataFrame, options: MeasureOptions) -> Row:
 
 def _gap_rows(people: pl.DataFrame, options: MeasureOptions) -> Iterator[Row]:
     """Women less men, before and after captions are held equal, and the difference of the two."""
+    people = people.filter(pl.col("gender").is_in(GROUPS))
     women = (people["gender"] == "woman").to_numpy()
     row = Row("exposure.identity_gap", None, people.height, "probability", concept=UNADJUSTED)
     if not 0 < women.sum() < people.height:

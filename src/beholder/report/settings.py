@@ -87,7 +87,8 @@ def _facts(entry: dict[str, Any], *, skip: tuple[str, ...]) -> Iterator[Fact]:
 
 def _dataset_facts(entry: dict[str, Any]) -> Iterator[Fact]:
     images, whole = entry.get("images"), entry.get("of")
-    yield Fact("Images", _text(images) if images == whole or whole is None else f"{images} of {whole}")
+    if images is not None:
+        yield Fact("Images", _text(images) if images == whole or whole is None else f"{images} of {whole}")
     yield from _facts(entry, skip=("name", "images", "of", "notes"))
 
 
