@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from beholder.datasets import open_dataset
-from beholder.datasets.adult_faces import balanced, load_fairface, load_utkface
+from beholder.datasets.adult_faces import MIDPOINTS, balanced, load_fairface, load_utkface
 
 LABELS = """file,age,gender,race,service_test
 train/1.jpg,20-29,Male,East Asian,True
@@ -34,6 +34,8 @@ def test_asians_are_joined_children_and_others_left_out(folder: Path):
 
 def test_bands_stand_at_their_midpoints(folder: Path):
     assert load_fairface(folder).table["age"].to_list() == [25.0, 70.0, 65.0]
+    bands = {f"{low}-{low + 9}": low + 5.0 for low in range(20, 70, 10)}
+    assert bands | {"more than 70": 70.0} == MIDPOINTS
 
 
 def test_twenty_is_an_adult_and_nineteen_is_not(tmp_path: Path):
