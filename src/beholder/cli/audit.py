@@ -31,6 +31,10 @@ WHAT, WHERE, MODEL, NUMBERS = (
     "How the model runs",
     "How numbers are made",
 )
+LIMIT = (
+    "At most so many images of each branch (APA, P-FI), race (GRAS, perception) or gender (disparity), spread evenly "
+    "over the groups."
+)
 COMPAT = "Compute as the authors' released scripts do: float16 means, dropped rows."
 
 
@@ -80,8 +84,7 @@ def audit_command(
     limit: int = typer.Option(
         None,
         min=1,
-        help="At most so many images of each branch (APA, P-FI), race (GRAS, perception) or gender (disparity), "
-        "spread evenly over the groups.",
+        help=LIMIT,
         rich_help_panel=WHAT,
     ),
     skip_bad_images: bool = typer.Option(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import typer
 
-from beholder.cli.audit import store_folder
+from beholder.cli.audit import LIMIT, store_folder
 from beholder.cli.choice import SETTINGS_HELP, OwnWords, chosen_benchmarks
 from beholder.cli.console import bar, err, out, say_json, set_verbosity
 from beholder.cli.group import writable
@@ -34,7 +34,7 @@ def compare_command(
     ),
     dataset: str = typer.Option(None, help="Another data set: a name, or folder:PATH for own images."),
     settings: list[str] = typer.Option(None, "--set", help=SETTINGS_HELP),
-    limit: int = typer.Option(None, min=1, help="At most so many images of each branch."),
+    limit: int = typer.Option(None, min=1, help=LIMIT),
     skip_bad_images: bool = typer.Option(
         False, "--skip-bad-images", help="Go on without images that cannot be read."
     ),
