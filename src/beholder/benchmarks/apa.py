@@ -67,7 +67,8 @@ APA = Benchmark(
     title="APA: actors, politicians, athletes",
     question="Does the model know a person, their occupation, their specialty; does it give women less; "
     "whom does it know by name?",
-    study="APA, a people-centric benchmark for testing vision-language models (2025)",
+    study="Ishitoya and others, The APA Benchmark: A People-centric Benchmark for Testing Vision-Language "
+    "Models (2025)",
     datasets=("apa", "glasshouse"),
     tasks=apa_tasks,
     measures=public_figure_measures("apa", {**POOLS, **DRAWN_POOLS}),

@@ -130,7 +130,8 @@ def disparity_benchmark(choices: Choices | None = None) -> Benchmark:
         name="disparity",
         title="Disparity: recognition by who is in the picture",
         question="For which concepts does the model recognise things worse in pictures of one group?",
-        study="Vision-language models performing zero-shot tasks exhibit disparities between gender groups (2023)",
+        study="Hall and others, Vision-Language Models Performing Zero-Shot Tasks Exhibit Disparities "
+        "Between Gender Groups (2023)",
         datasets=("coco", "visual-genome", OBJECTS_NAME),
         tasks=lambda dataset: tasks(dataset, bare=True),
         statements=lambda dataset: tasks(dataset, bare=False),

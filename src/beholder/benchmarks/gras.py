@@ -125,7 +125,8 @@ def gras_benchmark(traits: pl.DataFrame | None = None, templates: Mapping[str, s
         name="gras",
         title="GRAS: traits by gender, race, age and skin tone",
         question="Which traits does the model see more in some groups than in others?",
-        study="GRAS, ask me again differently (2025)",
+        study="Malik and others, Ask Me Again Differently: GRAS for Measuring Bias in Vision Language Models "
+        "(EACL 2026)",
         datasets=("gras", FACES_NAME),
         tasks=questions,
         statements=statements,

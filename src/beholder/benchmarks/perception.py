@@ -167,7 +167,7 @@ def perception_benchmark(
         name="perception",
         title="Perception: social judgement of faces",
         question="Which social judgements does the model make of faces, and what moves them?",
-        study="Social Perception of Faces in a Vision-Language Model (2024)",
+        study="Hausladen and others, Social perception of faces in a vision-language model (2024)",
         datasets=("causalface", FAIRFACE_NAME, UTKFACE_NAME, DESIGN_NAME),
         tasks=asked,
         compat_tasks=as_released,
