@@ -66,7 +66,8 @@ def test_planted_counts_come_back(tables: Path, captions: Path, tmp_path: Path, 
     words = dict(results.filter(metric="exposure.category").select("concept", "value").iter_rows())
     assert (words["actress"], words["vice president"], words["president"], words["actor"]) == (1, 1, 0, 0)
     record = load_run(out).record
-    assert record.settings["captions"] == sum(senate) + 2
+    assert record.models[0]["captions"] == sum(senate) + 2
+    assert len(record.models[0]["digest"]) == 20
     assert [line.partition(": ")[2] for line in record.left_out] == [
         "empty captions: 1",
         f"malformed records: 1, the first is record {sum(senate) + 4}; captions read: {sum(senate) + 2:,}",
@@ -100,6 +101,13 @@ def test_json_is_one_document_with_the_results(
     assert {row["benchmark"] for row in said["results"]} == {"exposure"}
     assert {row["model"] for row in said["results"]} == {"captions.tsv.gz and 1 more"}
     assert len(said["left_out"]) == 4
+
+
+def test_an_audit_is_not_overwritten(tables: Path, captions: Path, tmp_path: Path):
+    done = beholder(
+        "exposure", captions, "--data", tables, "--run", tmp_path / "run", "--out", tmp_path / "run"
+    )
+    assert "would be lost" in str(done.exception)
 
 
 def test_the_metrics_are_listed():
@@ -166,6 +174,7 @@ def test_an_audits_identity_scores_stand_beside_the_counts(
         "exposure", tmp_path / "captions.txt", "--data", data, "--run", run, "--out", out, *LITTLE
     )
     assert done.exit_code == 0, done.output
+    assert [entry["name"] for entry in load_run(out).record.models] == ["captions.txt", "imported"]
     rows = load_run(out).results.filter(metric="exposure.identity_correlation")
     assert rows.select("model", "subset", "value", "n").rows() == [
         ("imported", "senate", pytest.approx(1.0), 100)

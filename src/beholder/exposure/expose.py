@@ -13,6 +13,8 @@ import polars as pl
 from beholder.benchmarks.apa import APA
 from beholder.benchmarks.benchmark import Benchmark, MeasureOptions
 from beholder.datasets import DATASETS, open_dataset
+from beholder.digests import digest, file_digest
+from beholder.errors import UsageError
 from beholder.exposure.captions import CaptionFile
 from beholder.exposure.counting import Counts, count_captions
 from beholder.exposure.identity import identity_scores
@@ -21,7 +23,7 @@ from beholder.exposure.mentions import Mentions, Term
 from beholder.exposure.people import NAME, WORD_TERMS, people_of
 from beholder.report.page import write_report
 from beholder.results import results_table
-from beholder.run import Run
+from beholder.run import Run, load_run
 from beholder.scores.progress import Progress, silent
 from beholder.scores.store import write_whole
 
@@ -70,6 +72,10 @@ class ExposureOptions:
 
 def expose(captions: Sequence[Path], options: ExposureOptions) -> Run:
     """Count, measure, and leave a run folder with its page; what can be wrong is asked before anything is counted."""
+    if options.run and options.out.resolve() == options.run.resolve():
+        raise UsageError(
+            f"--out {options.out} is the audit itself, which would be lost. Name another folder."
+        )
     started, dataset = time.monotonic(), open_dataset("apa", options.data)
     files = [CaptionFile(path, options.column) for path in captions]
     people = people_of(dataset)
@@ -119,13 +125,18 @@ def _record(run: Run, counts: Counts, options: ExposureOptions) -> None:
     record.benchmarks, record.command = [EXPOSURE.name], list(options.command)
     record.declared[EXPOSURE.name] = EXPOSURE.declaration()
     record.settings = {
-        "captions": counts.captions, "column": options.column, "draws": options.measure.draws,
-        "seed": options.measure.seed, "identity scores of": str(options.run) if options.run else None,
+        "column": options.column, "draws": options.measure.draws, "seed": options.measure.seed,
+        "identity scores of": str(options.run) if options.run else None,
     }  # fmt: skip
+    files = [tally.path for tally in counts.files]
+    with options.progress("digesting the captions", 0, 0):
+        digests = [file_digest(Path(path)) for path in files]
     record.models.append({
         "name": run.results["model"][0], "adapter": "captions", "captions": counts.captions,
-        "files": [tally.path for tally in counts.files],
+        "digest": digest(digests), "files": files,
     })  # fmt: skip
+    audited = load_run(options.run).record.models if options.run else []
+    record.models += [entry for entry in audited if entry["name"] in set(run.results["model"])]
     record.left_out += [line for tally in counts.files for line in tally.remarks]
 
 
