@@ -24,7 +24,7 @@ def test_metrics_are_those_that_were_measured():
     assert topic_of("identity") == "identity"
 
 
-@pytest.mark.parametrize("name", ["apa_run", "gras_full", "custom_run"])
+@pytest.mark.parametrize("name", ["apa_run", "custom_run", pytest.param("gras_full", marks=pytest.mark.slow)])
 def test_charts_name_the_rows_they_are_drawn_from(name: str, request: pytest.FixtureRequest):
     run: Run = request.getfixturevalue(name)
     parts = re.findall(r'<section class="topic".*?</section>', render(run), re.DOTALL)
