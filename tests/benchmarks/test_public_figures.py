@@ -256,3 +256,16 @@ def test_chance_stands_beside_what_it_is_the_chance_of():
         (1 + 1 / 2 + 1 / 3 + 1 / 4) / 4
     )
     assert rows["bias_ratio", "xs", None, None].chance is None
+
+
+def test_women_and_men_are_drawn_apart_also_where_they_are_as_many():
+    """With one set of draws for both, women whose scores are the men's would have a ratio of 1 in every draw."""
+    shares = np.linspace(0.2, 0.8, 12)
+    cells = np.array([logits(0.9, 0.1, share, 1 - share, 0.5, 0.5) for share in np.tile(shares, 2)])
+    gender = ["woman"] * 12 + ["man"] * 12
+    people = pl.DataFrame(
+        {"branch": "x", "name": [f"{i}" for i in range(24)], "gender": gender, "sport": "golf"}
+    )
+    row = measure("x/association", WORDS, cells, people)["bias_ratio", "xs", None, None]
+    assert row.value == pytest.approx(1)
+    assert row.low < 0.9 < 1.1 < row.high

@@ -217,3 +217,12 @@ def test_two_way_draws_are_those_of_the_loop_and_spread_wider():
         expected = np.nansum(weight * table) / weight[~np.isnan(table)].sum()
         assert found[draw] == pytest.approx(expected)
     assert found.std() > rows.means(np.nanmean(table, axis=1)).std()
+
+
+def test_a_ratio_whose_top_is_nothing_is_0_and_has_no_interval() -> None:
+    resampler = Resampler(np.arange(8), rng(), 200)
+    nothing, something = mean_estimate(np.zeros(8), resampler), mean_estimate(rng().random(8), resampler)
+    found = ratio_estimate(nothing, something)
+    assert found.value == 0
+    assert np.isnan(found.error)
+    assert not np.isfinite(ratio_estimate(something, nothing).value)

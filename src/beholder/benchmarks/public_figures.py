@@ -184,7 +184,8 @@ def _bias(
         ]
         level = read_level(present, "occupation")
         if level.concepts:
-            compared = {group: _of_group(level, group, options) for group in GROUPS}
+            rng = options.rng()  # one for both: equal seeds would draw the first woman whenever the first man
+            compared = {group: _of_group(level, group, options, rng) for group in GROUPS}
             for group in filter(None, compared.values()):
                 yield from _occupation_rows(prefix, subset, level, group, options)
             women, men = (compared[group] for group in GROUPS)
@@ -203,13 +204,15 @@ class GroupLevel(NamedTuple):
     value: float
 
 
-def _of_group(level: Level, group: str, options: MeasureOptions) -> GroupLevel | None:
+def _of_group(
+    level: Level, group: str, options: MeasureOptions, rng: np.random.Generator
+) -> GroupLevel | None:
     """Women and men are resampled apart: their numbers are a property of the data set, not of chance."""
     mask = (level.images["gender"] == group).to_numpy()
     if not mask.any():
         return None
     right = correct_share(level.shares, level.correct)[mask]
-    resampler = Resampler(people_shown(level.images.filter(mask)), options.rng(), options.draws)
+    resampler = Resampler(people_shown(level.images.filter(mask)), rng, options.draws)
     value = half_precision_mean(right) if options.compat else float(np.nanmean(right))
     return GroupLevel(group, mask, resampler, mean_estimate(right, resampler), value)
 

@@ -82,10 +82,11 @@ def _mean_and_error(totals: Array, clusters: int) -> tuple[Array, Array]:
 def ratio_estimate(top: Estimate, bottom: Estimate) -> Estimate:
     """One mean over another, of groups that were drawn apart."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        value, draws = np.float64(top.value) / bottom.value, top.draws / bottom.draws
-        error = value * np.hypot(top.error / top.value, bottom.error / bottom.value)
+        over, under = np.float64(top.value), np.float64(bottom.value)  # unlike Python's, they may be divided by 0
+        value, draws = over / under, top.draws / bottom.draws
+        error = value * np.hypot(top.error / over, bottom.error / under)
         errors = draws * np.hypot(top.errors / top.draws, bottom.errors / bottom.draws)
-        moved = [top.influence / bottom.value, -bottom.influence * value / bottom.value]
+        moved = [top.influence / under, -bottom.influence * value / under]
     return Estimate(float(value), float(error), draws, errors, np.concatenate(moved))
 
 

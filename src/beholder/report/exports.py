@@ -14,6 +14,7 @@ import polars as pl
 from beholder.report.chapters import Chapter, chapters
 from beholder.report.findings import findings
 from beholder.report.naming import shortly_named
+from beholder.report.page import title
 from beholder.report.table import Cell, Table
 from beholder.run import Run
 
@@ -27,7 +28,7 @@ def markdown(run: Run) -> str:
     """Findings, then every table that the page shows open."""
     run = shortly_named(run)
     parts = [part for chapter in chapters(run) for part in _chapter(chapter, run, "##")]
-    return "\n\n".join([f"# {_md(_title(run))}", *parts, _origin(run)]) + "\n"
+    return "\n\n".join([f"# {_md(title(run))}", *parts, _origin(run)]) + "\n"
 
 
 def card(run: Run) -> str:
@@ -69,10 +70,6 @@ def _findings(chapter: Chapter, run: Run, mark: str) -> Iterator[str]:
     for one in mine:
         whose = f"{_md(one.model)}: " if several else ""
         yield f"- **{whose}{_md(one.headline)}.** {_md(one.sentence)}"
-
-
-def _title(run: Run) -> str:
-    return f"How {', '.join(dict.fromkeys(run.results['model']))} sees people"
 
 
 def _origin(run: Run) -> str:
