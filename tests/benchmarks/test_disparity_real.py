@@ -88,7 +88,7 @@ def test_every_part_of_the_benchmark_is_there_and_the_page_too(results: pl.DataF
 def test_detections_from_a_file_are_measured_and_set_beside_a_run(
     runs: Path, data: Path, results_of: Results, tmp_path: Path
 ):
-    """Boxes that are right but for every other one of women's chairs: the gap is what was left out."""
+    """Boxes that are right but for every other one of women's chairs and some of men's: that is the gap."""
     boxes = json.loads((data / "coco" / BOXES).read_text())
     gender = dict(
         open_dataset("coco", data, {"instances": BOXES}).table.select("image_id", "gender").iter_rows()
@@ -97,7 +97,8 @@ def test_detections_from_a_file_are_measured_and_set_beside_a_run(
     rng, records = np.random.default_rng(1), []
     for box in boxes["annotations"]:
         image, category = str(box["image_id"]), box["category_id"]
-        missed = category == chair and gender.get(image) == "woman" and int(image) % 2
+        left_out = int(image) % 2 if gender.get(image) == "woman" else int(image) % 10 == 3
+        missed = category == chair and left_out
         score = round(float(rng.uniform(0.3, 1.0)), 3)
         if image in gender and not missed:
             records.append(
@@ -113,7 +114,7 @@ def test_detections_from_a_file_are_measured_and_set_beside_a_run(
     )  # fmt: skip
     found = {(r["metric"], r["concept"]): r for r in rows if r["group"] == PAIR}
     gap = found["disparity.ap_gap_matched", "chair"]
-    assert gap["low"] > 0.2
+    assert gap["low"] > 0.1
     assert gap["p_value"] < 0.05
     assert abs(found["disparity.ap_gap_matched", "dog"]["value"]) < 0.01
     assert found["disparity.ece_gap", "chair"]["value"] is not None  # boxes' scores are probabilities
