@@ -176,7 +176,9 @@ def open_tasks(benchmark: Benchmark, *, data: Path | None = None) -> Sequence[Ta
     return benchmark.tasks(open_dataset(default_dataset(benchmark, data), data))
 
 
-def open_sheets(name: str | Benchmark, options: AuditOptions, run: Run) -> Iterator[tuple[Benchmark, Dataset]]:
+def open_sheets(
+    name: str | Benchmark, options: AuditOptions, run: Run
+) -> Iterator[tuple[Benchmark, Dataset]]:
     """A benchmark with its data; one that is asked everywhere, with each of its data sets that is at hand."""
     benchmark = BENCHMARKS[name] if isinstance(name, str) else name
     if options.dataset or options.data is None or not benchmark.everywhere:

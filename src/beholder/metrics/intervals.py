@@ -82,7 +82,10 @@ def _mean_and_error(totals: Array, clusters: int) -> tuple[Array, Array]:
 def ratio_estimate(top: Estimate, bottom: Estimate) -> Estimate:
     """One mean over another, of groups that were drawn apart."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        over, under = np.float64(top.value), np.float64(bottom.value)  # unlike Python's, they may be divided by 0
+        over, under = (
+            np.float64(top.value),
+            np.float64(bottom.value),
+        )  # unlike Python's, they may be divided by 0
         value, draws = over / under, top.draws / bottom.draws
         error = value * np.hypot(top.error / over, bottom.error / under)
         errors = draws * np.hypot(top.errors / top.draws, bottom.errors / bottom.draws)
