@@ -18,6 +18,7 @@ from beholder.metrics.intervals import (
     studentised_tails,
     two_way_means,
     wilson_interval,
+    yes_or_no_bounds,
 )
 
 
@@ -226,3 +227,28 @@ def test_a_ratio_whose_top_is_nothing_is_0_and_has_no_interval() -> None:
     assert found.value == 0
     assert np.isnan(found.error)
     assert not np.isfinite(ratio_estimate(something, nothing).value)
+
+
+@pytest.mark.parametrize(("hits", "n"), [(1, 100), (7, 40), (39, 40)])
+def test_the_bounds_of_yes_and_no_are_the_exact_ones_of_a_share(hits: int, n: int) -> None:
+    expected = stats.binomtest(hits, n).proportion_ci(method="exact")
+    assert yes_or_no_bounds(hits / n, n) == pytest.approx((expected.low, expected.high), abs=1e-12)
+
+
+def test_a_mean_that_two_of_hundreds_carry_is_no_less_sure_than_a_share() -> None:
+    values = rng(8).lognormal(np.log(0.002), 1.0, 436).clip(0, 0.2)
+    values[[3, 50]] = 0.7, 0.4
+    resampler = Resampler(np.arange(436), rng(9), 1000)
+    low, high = mean_interval(values, resampler)
+    bounds = yes_or_no_bounds(values.mean(), 436)
+    assert bounds.low <= low < values.mean() < high
+    assert high == pytest.approx(bounds.high, rel=1e-9)
+    assert studentised_interval(mean_estimate(values, resampler), scale="logit").high > 3 * high
+
+
+def test_pictures_of_one_person_count_as_one_person_for_those_bounds() -> None:
+    """Each of 60 people three times: as wide as 60 people, not as 180."""
+    one = rng(8).lognormal(np.log(0.002), 1.0, 60).clip(0, 0.2)
+    one[3] = 0.9
+    thrice = mean_interval(np.repeat(one, 3), Resampler(np.repeat(np.arange(60), 3), rng(9), 1000))
+    assert thrice.high == pytest.approx(yes_or_no_bounds(one.mean(), 60).high, rel=1e-9)

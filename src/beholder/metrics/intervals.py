@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import expit, logit, ndtr, ndtri, stdtrit
+from scipy.special import betaincinv, expit, logit, ndtr, ndtri, stdtrit
 
 from beholder.metrics.bootstrap import (
     FEWEST,
@@ -120,8 +120,30 @@ def mean_interval(values: Array, resampler: Resampler) -> Interval:
     if lowest == highest and known[0] in (0.0, 1.0):  # ten pictures of one person are one person's yes
         people = len(np.unique(resampler.cluster_of[~np.isnan(values)]))
         return exact_proportion_interval(people * int(lowest), people)
-    bounded = lowest >= 0 and highest <= 1
-    return studentised_interval(mean_estimate(values, resampler), scale="logit" if bounded else "plain")
+    estimate = mean_estimate(values, resampler)
+    if lowest < 0 or highest > 1:
+        return studentised_interval(estimate)
+    low, high = studentised_interval(estimate, scale="logit")
+    least, most = yes_or_no_bounds(estimate.value, _people(values, resampler))
+    return Interval(max(low, least), min(high, most)) if np.isfinite(low) else NONE
+
+
+def _people(values: Array, resampler: Resampler) -> float:
+    """How many people a mean over pictures rests on: fewer where some of them have more pictures than others."""
+    sizes = np.bincount(resampler.cluster_of[~np.isnan(values)])
+    return float(sizes.sum() ** 2 / (sizes**2).sum())
+
+
+def yes_or_no_bounds(mean: float, n: float, level: float = 0.95) -> Interval:
+    """The widest an interval of a mean of numbers from 0 to 1 can be: the exact one of a share of yes and no.
+
+    Nothing between 0 and 1 spreads wider around its mean than yes and no. Where a few of hundreds of people carry the
+    mean, draws without them have next to no error of their own, and the studentised bound runs away.
+    """
+    tail, hits = (1 - level) / 2, mean * n
+    return Interval(
+        float(betaincinv(hits, n - hits + 1, tail)), float(betaincinv(hits + 1, n - hits, 1 - tail))
+    )
 
 
 def wilson_interval(hits: int, n: int, level: float = 0.95) -> Interval:
