@@ -68,7 +68,8 @@ class MissingExtra(ModelError):  # noqa: N818
 
     def __init__(self, what: str, extra: str) -> None:
         super().__init__(
-            f"{what} needs an optional part of Beholder.\nInstall it with: pip install 'beholder[{extra}]'"
+            f"{what} needs an optional part of Beholder.\nInstall it with: pip install 'beholder[{extra}]' "
+            f"(in a clone: pip install -c constraints.txt '.[{extra}]')"
         )
 
 
