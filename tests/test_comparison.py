@@ -129,3 +129,14 @@ def test_the_page_escapes_names_and_the_files_hold_the_table(compared: Any, tmp_
     shown = {line.metric: line for line in lines(found)}
     assert shown["apa.occupation_probability"].differ >= 1
     assert "judge" in shown["apa.occupation_probability"].where
+
+
+def test_people_of_whom_nothing_is_said_are_dealt_too(tmp_path: Path, options: AuditOptions) -> None:
+    """A data set without an attribute, and one in which it is missing for some."""
+    from beholder.comparison import _parts
+    from beholder.datasets.dataset import Dataset
+
+    table = pl.DataFrame({"image_id": [f"{i}" for i in range(40)], "uri": [f"{i}.png" for i in range(40)]})
+    for each in (table, table.with_columns(gender=pl.Series(["a", None] * 20))):
+        part = _parts(Dataset("d", "1", "none", each), 20, options.measure)
+        assert sorted(part.values()) == sorted(list(range(20)) * 2)

@@ -23,6 +23,7 @@ from beholder.errors import UsageError
 from beholder.metrics.jackknife import dealt, left_out_in_turn
 from beholder.metrics.multiplicity import benjamini_hochberg
 from beholder.models.load import load_model
+from beholder.results import KEY
 from beholder.run import Record, Run
 from beholder.scores.score_matrix import ScoreMatrix
 
@@ -30,7 +31,6 @@ PARTS = 20
 """Parts into which people are dealt. More cost more and say little more: an interval is 7 % wider than with endless."""
 KINDS = 12
 """An attribute with at most so many values is one that people are spread by."""
-KEY = ("metric", "subset", "group", "concept", "template")
 SCHEMA: dict[str, Any] = {
     "benchmark": pl.String, "dataset": pl.String, **dict.fromkeys(KEY, pl.String), "first": pl.Float64,
     "second": pl.Float64, "difference": pl.Float64, "low": pl.Float64, "high": pl.Float64, "p_value": pl.Float64,
@@ -82,7 +82,7 @@ def _compared(
     benchmark: Benchmark, dataset: Dataset, pair: Sequence[list[ScoreMatrix]], options: AuditOptions, run: Run,
     parts: int,
 ) -> pl.DataFrame:  # fmt: skip
-    if [_asked(matrices) for matrices in pair[:1]] != [_asked(matrices) for matrices in pair[1:]]:
+    if _asked(pair[0]) != _asked(pair[1]):
         run.record.left_out.append(
             f"{benchmark.name} on {dataset.name}: the two models are asked in different ways (one answers questions, "
             "the other matches statements), so their numbers are not of one kind"
@@ -175,8 +175,9 @@ def _shared(first: ScoreMatrix, second: ScoreMatrix) -> Iterator[ScoreMatrix]:
 def _parts(dataset: Dataset, parts: int, options: MeasureOptions) -> dict[str, int]:
     """For every image, when it is left out."""
     few = [name for name in dataset.attributes if dataset.table[name].n_unique() <= KINDS]
-    kind = dataset.table.select(pl.struct(few).rank("dense") if few else pl.lit(0).repeat_by(1)).to_series()
-    part = dealt(people_shown(dataset.table), kind.to_numpy(), parts, options.rng())
+    told = dataset.table.select(pl.col(few).cast(pl.String).fill_null("")).to_numpy().astype(str)
+    kind = np.unique(told, axis=0, return_inverse=True)[1] if few else np.zeros(len(dataset), dtype=int)
+    part = dealt(people_shown(dataset.table), kind.ravel(), parts, options.rng())
     return dict(zip(dataset.table["image_id"], part.tolist(), strict=True))
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import polars as pl
 
@@ -19,6 +19,10 @@ SCHEMA: dict[str, pl.DataType] = {
     "value": pl.Float64(), "low": pl.Float64(), "high": pl.Float64(), "p_value": pl.Float64(), "n": pl.Int64(),
     "unit": pl.String(), "note": pl.String(), "chance": pl.Float64(),
 }  # fmt: skip
+
+
+KEY = ("metric", "subset", "group", "concept", "template")
+"""What tells the numbers of one benchmark, model and data set apart."""
 
 
 class Row(NamedTuple):
@@ -49,6 +53,15 @@ def results_table(rows: Iterable[Row], *, benchmark: str, model: str, dataset: s
 
 def _absent(value: object) -> object:
     return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def place(row: Mapping[str, Any]) -> str:
+    """Of what a number is, in words.
+
+    >>> place({"subset": "actors", "group": None, "concept": "actor", "template": None})
+    'actors · actor'
+    """
+    return " · ".join(str(row[name]) for name in KEY[1:] if row[name] is not None)
 
 
 def write_results(results: pl.DataFrame, folder: Path) -> None:

@@ -252,3 +252,29 @@ def test_pictures_of_one_person_count_as_one_person_for_those_bounds() -> None:
     one[3] = 0.9
     thrice = mean_interval(np.repeat(one, 3), Resampler(np.repeat(np.arange(60), 3), rng(9), 1000))
     assert thrice.high == pytest.approx(yes_or_no_bounds(one.mean(), 60).high, rel=1e-9)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("people", "known", "least", "most"), [(436, 0.005, 85, 97), (100, 0.01, 50, 75)])
+def test_the_bounds_cost_no_coverage_and_make_intervals_narrower(
+    people: int, known: float, least: float, most: float
+) -> None:
+    """A few people are known, all others near 0. Where none of the known was drawn, no interval holds the mean."""
+    source, worlds = rng(5), 200
+
+    def drawn(n: int) -> np.ndarray:
+        near_0 = source.lognormal(np.log(0.002), 1.0, n).clip(0, 0.2)
+        return np.where(source.random(n) < known, source.uniform(0.3, 1, n), near_0)
+
+    truth = drawn(1_000_000).mean()
+    held, width = np.zeros(2), np.zeros(2)
+    for _ in range(worlds):
+        values = drawn(people)
+        resampler = Resampler(np.arange(people), source, 500)
+        alone = studentised_interval(mean_estimate(values, resampler), scale="logit")
+        for place, (low, high) in enumerate((alone, mean_interval(values, resampler))):
+            held[place] += low <= truth <= high
+            width[place] += high - low
+    assert held[1] == held[0]
+    assert width[0] > 3 * width[1]
+    assert least <= 100 * held[1] / worlds <= most

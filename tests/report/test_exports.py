@@ -49,9 +49,11 @@ def test_names_stay_words() -> None:
     run = run_of(HOSTILE)
     marked = markdown(run)
     assert "<script>" not in marked.replace("\\<script\\>", "").replace(f"`beholder audit {HOSTILE}`", "")
-    tables = [line for line in marked.splitlines() if line.startswith("| ")]
-    headers = {line.count("|") for line in tables if line.startswith("| Model")}
-    assert {len(re.findall(r"(?<!\\)\|", line)) for line in tables if "m\\_1" in line} <= headers
+    lines = [line for line in marked.splitlines() if line.startswith("| ")]
+    headers = {line.count("|") for line in lines if line.startswith("| Model")}
+    named = {len(re.findall(r"(?<!\\)\|", line)) for line in lines if "m\\_1" in line}
+    assert named
+    assert named <= headers
     tables = latex(run)
     assert "\\input{x}" not in tables
     assert r"\textbackslash{}input\{x\} \$y\$" in tables

@@ -23,7 +23,7 @@ def gate_command(
     between; open numbers pass unless the rule asks for the bound to be shown. What was not measured fails.
     """
     from beholder.gate import judged, read_rules
-    from beholder.report.comparison import place
+    from beholder.results import place
     from beholder.run import load_run
 
     verdicts = judged(load_run(folder).results, read_rules(rules))

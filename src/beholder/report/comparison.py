@@ -15,10 +15,11 @@ from rich.markup import escape
 from rich.table import Table as RichTable
 
 from beholder.benchmarks import BENCHMARKS
-from beholder.comparison import KEY, PARTS, Comparison
+from beholder.comparison import PARTS, Comparison
 from beholder.report.ledger import FILTERS, MOST, Column, Ledger, packed
 from beholder.report.naming import short_names
 from beholder.report.page import TEMPLATES, environment, policy
+from beholder.results import KEY, place
 from beholder.scores.store import write_whole
 
 LEVEL = 0.05
@@ -63,11 +64,6 @@ def _span(row: dict[str, Any]) -> tuple[float, float, float] | None:
     reach = max(abs(row["low"]), abs(row["high"]))
     low, value, high = (round(50 + 45 * row[name] / reach, 1) for name in ("low", "difference", "high"))
     return low, value, high
-
-
-def place(row: dict[str, Any]) -> str:
-    """Of what a number is."""
-    return " · ".join(str(row[name]) for name in KEY[1:] if row[name] is not None)
 
 
 def with_interval(row: dict[str, Any]) -> str:
@@ -147,7 +143,7 @@ def render_comparison(found: Comparison) -> str:
     first, second = named(found)
     return environment().get_template("comparison.html.j2").render(
         first=first, second=second, lead=lead(found), lines=lines(found), record=found.record, parts=PARTS,
-        ledger=_ledger(found), models=[entry for entry in found.record.models],
+        ledger=_ledger(found), models=found.record.models,
         citation=f"Beholder {metadata.version('beholder')}, {first} beside {second}, {found.record.created[:10]}.",
         css="\n".join(css), scripts=scripts, policy=policy(scripts),
     )  # fmt: skip

@@ -16,6 +16,7 @@ from beholder.report.findings import findings
 from beholder.report.naming import shortly_named
 from beholder.report.page import title
 from beholder.report.table import Cell, Table
+from beholder.results import place
 from beholder.run import Run
 
 LATEX = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
@@ -101,8 +102,7 @@ def _headline(results: pl.DataFrame) -> pl.DataFrame:
 
 
 def _metric(row: Mapping[str, object]) -> dict[str, object]:
-    place = [str(row[name]) for name in ("subset", "concept") if row[name] is not None]
-    return {"type": row["metric"], "name": " · ".join([str(row["metric"]), *place]), "value": row["value"],
+    return {"type": row["metric"], "name": " · ".join(filter(None, (str(row["metric"]), place(row)))), "value": row["value"],
             "args": {"low": row["low"], "high": row["high"], "n": row["n"], "unit": row["unit"]}}  # fmt: skip
 
 
