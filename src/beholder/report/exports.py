@@ -102,8 +102,9 @@ def _headline(results: pl.DataFrame) -> pl.DataFrame:
 
 
 def _metric(row: Mapping[str, object]) -> dict[str, object]:
-    return {"type": row["metric"], "name": " · ".join(filter(None, (str(row["metric"]), place(row)))), "value": row["value"],
-            "args": {"low": row["low"], "high": row["high"], "n": row["n"], "unit": row["unit"]}}  # fmt: skip
+    name = " · ".join(filter(None, (str(row["metric"]), place(row))))
+    interval = {"low": row["low"], "high": row["high"], "n": row["n"], "unit": row["unit"]}
+    return {"type": row["metric"], "name": name, "value": row["value"], "args": interval}
 
 
 def _md(text: str) -> str:
