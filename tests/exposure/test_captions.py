@@ -180,3 +180,11 @@ def test_the_place_grows_up_to_the_size(tmp_path: Path, name: str):
     places = [file.place for _ in file]
     assert places == sorted(places)
     assert 0 < places[-1] <= file.size
+
+
+@pytest.mark.parametrize("number", ["0", "3"])
+def test_a_column_beyond_the_file_is_refused(tmp_path: Path, number: str):
+    path = tmp_path / "a.tsv"
+    path.write_text("1\tone\n2\ttwo\n")
+    with pytest.raises(DataError, match=f"no column {number}: they are numbered 1 to 2"):
+        list(CaptionFile(path, number))

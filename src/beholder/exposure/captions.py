@@ -102,8 +102,12 @@ class CaptionFile:
         header = next(rows, None) or []
         number = self._column is not None and self._column.isdigit() and self._column not in header
         place = int(self._column or 0) - 1 if number else header.index(self._chosen(header))
+        if not 0 <= place < len(header):
+            raise DataError(
+                f"{self.path} has no column {self._column}: they are numbered 1 to {len(header)}."
+            )
         if number:
-            yield header[place] if 0 <= place < len(header) else None
+            yield header[place]
         for row in rows:
             if row not in ([], [""]):
                 yield None if row is None or len(row) != len(header) else row[place]
