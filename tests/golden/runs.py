@@ -1,0 +1,65 @@
+"""Golden copies of results: what every study gave before the house was rebuilt, value by value.
+
+`python tests/golden/runs.py` runs every command again and writes the copies anew: only after a number was found wrong.
+Names of groups and numbers are kept, no prose.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+
+HERE = Path(__file__).parent
+SHARED = Path(os.environ.get("BEHOLDER_SHARED", HERE.parents[2] / "shared"))
+DATA, APA = SHARED / "data", SHARED / "golden" / "apa"
+NUMBERS = ["value", "low", "high", "p_value", "chance"]
+PLACE = ["benchmark", "model", "dataset", "metric", "subset", "concept", "template", "unit"]
+COMMANDS: dict[str, list[str]] = {
+    "demo": ["audit"],
+    "apa": ["measure", "apa", "--data", f"{DATA}", "--delta", "0.1",
+            *(f"--scores={APA / file}.npy" for file in ("logits_actors", "logits_senate", "identity_logits_senate"))],
+    "apa-compat": ["measure", "apa", "--data", f"{DATA}", "--compat", f"--scores={APA / 'logits_actors.npy'}"],
+    "pfi": ["audit", "null", "-b", "pfi", "--data", f"{DATA}", "--limit", "20"],
+    "gras": ["audit", "null", "-b", "gras", "--data", f"{DATA}", "--limit", "20", "--delta", "0.02",
+             "--traits", f"{HERE / 'traits.csv'}"],
+    "disparity": ["audit", "null", "-b", "disparity", "--data", f"{DATA}", "--calibration", "platt",
+                  "--word-vectors", f"{DATA / 'word2vec' / 'GoogleNews-vectors-negative300-bolukbasi.bin'}"],
+    "perception": ["audit", "null", "-b", "perception", "--dataset", "fairface-adults", "--data", f"{DATA}",
+                   "--limit", "40", "--dimensions", f"{HERE / 'dimensions.csv'}"],
+    "perception-design": ["audit", "null", "-b", "perception", "--dimensions", f"{HERE / 'dimensions.csv'}"],
+    "exposure": ["exposure", f"{DATA / 'coco' / 'captions_val2017.json'}", "--data", f"{DATA}"],
+    "custom": ["audit", "null", "--dataset", "glasshouse", "--prompts", f"{HERE / 'prompts.csv'}", "--by", "gender",
+               "--by", "skin_tone"],
+}  # fmt: skip
+
+
+def run(name: str, folder: Path) -> pl.DataFrame:
+    """The results of one command, in a form that both the old and the new table take."""
+    command = [sys.executable, "-c", "from beholder.cli import main; main()", *COMMANDS[name], "--out", str(folder / name), "-q"]
+    environment = {**os.environ, "BEHOLDER_STORE": str(folder / "store"), "HF_HUB_OFFLINE": "1"}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    assert done.returncode == 0, done.stderr
+    return comparable(pl.read_parquet(folder / name / "results.parquet"))
+
+
+def comparable(results: pl.DataFrame) -> pl.DataFrame:
+    """Place, groups, numbers; a pair is `first | second`, whether one column names it or two."""
+    group = pl.col("group").str.replace(" over | less | with ", " | ")
+    if "against" in results.columns:
+        group = pl.concat_str("group", "against", separator=" | ", ignore_nulls=True)
+        group = pl.when(pl.col("group").is_not_null()).then(group)
+    return results.select(*PLACE, group.alias("group"), *NUMBERS, "n")
+
+
+if __name__ == "__main__":
+    import tempfile
+
+    for each in sys.argv[1:] or COMMANDS:
+        with tempfile.TemporaryDirectory() as place:
+            table = run(each, Path(place))
+        table.write_parquet(HERE / f"{each}.parquet", compression="zstd", compression_level=19)
+        print(each, table.height, (HERE / f"{each}.parquet").stat().st_size)
