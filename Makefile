@@ -23,15 +23,15 @@ fast: setup  ## the quick part, one to two minutes
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow and not real"
 
 check: setup  ## ruff and strict mypy
-	$(BIN)/ruff check src tests benchmarks
-	$(BIN)/ruff format --check src tests benchmarks
+	$(BIN)/ruff check src tests speed tools
+	$(BIN)/ruff format --check src tests speed tools
 	$(BIN)/mypy
 
 docs: setup  ## check that every link, every command and every example in the docs works
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/test_docs.py tests/test_docs_examples.py
 
 bench: setup  ## speed, as ratios in one run
-	$(BIN)/python benchmarks/run.py
+	$(BIN)/python speed/run.py
 
 clean:
 	rm -rf $(VENV) demo .pytest_cache .mypy_cache .ruff_cache

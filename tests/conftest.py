@@ -21,9 +21,10 @@ from PIL import Image
 from beholder.datasets.dataset import Dataset
 from beholder.datasets.group_words import GENDER_WORDS
 from beholder.datasets.objects import SCHEMA as OBJECTS
-from beholder.prompts.disparity import disparity_prompts
 from beholder.scores.score_matrix import ScoreMatrix
+from beholder.studies.disparity.prompts import disparity_prompts
 
+pytest_plugins = ["made_runs", "model_fixtures"]
 ROOT = Path(__file__).parents[1]
 # Models this small lose time to threads that wait for each other, beside other workers most of all.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -35,11 +36,7 @@ def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
     connect = socket.socket.connect
 
     def guarded(self: socket.socket, address: Any) -> None:
-        if self.family in (socket.AF_INET, socket.AF_INET6) and address[0] not in (
-            "127.0.0.1",
-            "::1",
-            "localhost",
-        ):
+        if self.family in (socket.AF_INET, socket.AF_INET6) and address[0] not in ("127.0.0.1", "::1", "localhost"):
             raise ConnectionRefusedError(f"tests have no network: {address}")
         connect(self, address)
 
@@ -84,10 +81,7 @@ def assembled(shared: Path) -> Callable[[str, str], Path]:
             if not (cache / folder / "config.json").is_file():  # every tool writes it last
                 environment = {**os.environ, "PYTHON": sys.executable}
                 subprocess.run(
-                    [shared / "tools" / tool, cache / folder],
-                    check=True,
-                    capture_output=True,
-                    env=environment,
+                    [shared / "tools" / tool, cache / folder], check=True, capture_output=True, env=environment
                 )
         return cache / folder
 
@@ -185,10 +179,13 @@ def object_world() -> Callable[..., Any]:
             {"image_id": [str(i) for i in range(n)], "uri": [f"{i}.jpg" for i in range(n)], "gender": who}
         )
         dataset = Dataset(
-            name, "made up", "MIT", table,
+            name,
+            "made up",
+            "MIT",
+            table,
             objects=pl.DataFrame(objects, schema=OBJECTS, orient="row"),
             group_words=GENDER_WORDS if set(groups) == {"man", "woman"} else None,
-        )  # fmt: skip
+        )
         prompts = disparity_prompts(concepts).table
         return ScoreMatrix("disparity", table, prompts, (channel,), cells.astype(np.float32), {}, dataset)
 

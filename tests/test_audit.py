@@ -10,16 +10,16 @@ import polars as pl
 import pytest
 
 from beholder.audit import DEMO, AuditOptions, audit_models, measure_scores, reference_models
-from beholder.benchmarks import BENCHMARKS
-from beholder.benchmarks.benchmark import MeasureOptions
-from beholder.benchmarks.custom import custom_benchmark
-from beholder.errors import DataError, UnknownName
+from beholder.core.errors import DataError, UnknownName
+from beholder.core.results import SCHEMA
 from beholder.models.null import NullScorer
-from beholder.models.scorer import Instruction
+from beholder.prompts.instruction import Instruction
 from beholder.prompts.prompt_set import prompt_set
-from beholder.results import SCHEMA
 from beholder.run import load_run
 from beholder.scores.fill import FillOptions
+from beholder.studies import BENCHMARKS
+from beholder.studies.custom.study import custom_benchmark
+from beholder.studies.study import MeasureOptions
 
 WORDS = prompt_set("words", [{"text": w, "level": "words", "concept": w} for w in ("kind", "cold")])
 
@@ -28,9 +28,7 @@ WORDS = prompt_set("words", [{"text": w, "level": "words", "concept": w} for w i
 def options(tmp_path: Path, people: Callable[..., Path]) -> AuditOptions:
     folder = people(10)
     measure = MeasureOptions(draws=100)
-    return AuditOptions(
-        out=tmp_path / "run", store=tmp_path / "store", dataset=f"folder:{folder}", measure=measure
-    )
+    return AuditOptions(out=tmp_path / "run", store=tmp_path / "store", dataset=f"folder:{folder}", measure=measure)
 
 
 def test_a_run_leaves_results_a_record_and_a_page(options: AuditOptions):
@@ -82,9 +80,7 @@ def test_finished_models_are_kept_when_a_later_one_fails(options: AuditOptions):
 
 
 def test_the_embedded_world_is_audited_without_data(tmp_path: Path):
-    options = AuditOptions(
-        out=tmp_path / "run", store=tmp_path / "s", limit=4, measure=MeasureOptions(draws=100)
-    )
+    options = AuditOptions(out=tmp_path / "run", store=tmp_path / "s", limit=4, measure=MeasureOptions(draws=100))
     results = audit_models(["null"], ["apa"], options).results
     assert set(results["dataset"]) == {"glasshouse"}
     assert {"doctors", "judges"} <= set(results.filter(metric="apa.bias_ratio")["subset"])
@@ -96,9 +92,8 @@ def test_without_a_model_each_embedded_one_is_asked_what_it_was_made_for(tmp_pat
     """What `make demo` runs, on fewer pictures."""
     pytest.importorskip("torch")
     options = AuditOptions(
-        out=tmp_path / "run", store=tmp_path / "store", limit=4,
-        measure=MeasureOptions(draws=100, permutations=10),
-    )  # fmt: skip
+        out=tmp_path / "run", store=tmp_path / "store", limit=4, measure=MeasureOptions(draws=100, permutations=10)
+    )
     run = audit_models([], DEMO, options)
     assert set(run.results.select("model", "benchmark").unique().iter_rows()) == {
         ("glasshouse/contrastive", "apa"),
@@ -135,9 +130,7 @@ def test_some_scores_are_measured_as_far_as_they_go(tmp_path: Path, data: Path, 
     assert any("actors/association" in line for line in run.record.left_out)
 
 
-def test_what_a_model_says_at_the_end_is_in_the_record(
-    options: AuditOptions, monkeypatch: pytest.MonkeyPatch
-):
+def test_what_a_model_says_at_the_end_is_in_the_record(options: AuditOptions, monkeypatch: pytest.MonkeyPatch):
     class Talkative(NullScorer):
         def __init__(self) -> None:
             super().__init__()
@@ -145,9 +138,7 @@ def test_what_a_model_says_at_the_end_is_in_the_record(
 
         def instructed(self, instruction: Instruction) -> NullScorer:
             other = Talkative()
-            other.spec = replace(
-                self.spec, settings={**self.spec.settings, "instruction": instruction.template}
-            )
+            other.spec = replace(self.spec, settings={**self.spec.settings, "instruction": instruction.template})
             return other
 
         def score_prepared(self, prepared, prompts):

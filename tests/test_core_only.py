@@ -45,18 +45,14 @@ def beholder(*arguments: object) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.real
 def test_imported_scores_are_measured(data: Path, golden: Path, tmp_path: Path):
-    done = beholder(
-        "measure", "apa", "--scores", golden / "logits_senate.npy", "--data", data, "--out", tmp_path
-    )
+    done = beholder("measure", "apa", "--scores", golden / "logits_senate.npy", "--data", data, "--out", tmp_path)
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "report.html").is_file()
 
 
 @pytest.mark.slow
 def test_noise_is_audited_in_the_embedded_world(tmp_path: Path):
-    done = beholder(
-        "audit", "null", "--limit", 2, "--draws", 100, "--out", tmp_path / "run", "--store", tmp_path / "s"
-    )
+    done = beholder("audit", "null", "--limit", 2, "--draws", 100, "--out", tmp_path / "run", "--store", tmp_path / "s")
     assert done.returncode == 0, done.stderr
 
 

@@ -34,9 +34,7 @@ def anchors(page: Path) -> set[str]:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_every_link_to_a_place_finds_it(page: Path):
     places = re.findall(r"\]\(([^)#:]*)#([^)]+)\)", page.read_text())
-    missing = [
-        (file, place) for file, place in places if place not in anchors(page.parent / file if file else page)
-    ]
+    missing = [(file, place) for file, place in places if place not in anchors(page.parent / file if file else page)]
     assert missing == []
 
 
@@ -71,9 +69,7 @@ def test_every_command_and_option_exists(page: Path):
 
 
 def test_the_list_of_pages_has_them_all():
-    listed = {
-        (ROOT / "docs" / link).resolve() for link in LINK.findall((ROOT / "docs" / "README.md").read_text())
-    }
+    listed = {(ROOT / "docs" / link).resolve() for link in LINK.findall((ROOT / "docs" / "README.md").read_text())}
     assert {page for page in (ROOT / "docs").glob("*.md") if page.name != "README.md"} <= listed
 
 

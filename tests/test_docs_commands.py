@@ -15,9 +15,9 @@ import pytest
 from typer.testing import CliRunner
 
 from beholder.audit import default_dataset
-from beholder.benchmarks import BENCHMARKS
 from beholder.cli import app
 from beholder.datasets import open_dataset
+from beholder.studies import BENCHMARKS
 
 pytestmark = [pytest.mark.slow, pytest.mark.real]
 ROOT = Path(__file__).parents[1]
@@ -101,12 +101,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("said", COMMANDS)
 def test_the_command_runs(
-    said: str,
-    data: Path,
-    store: Path,
-    tmp_path: Path,
-    people: Callable[..., Path],
-    monkeypatch: pytest.MonkeyPatch,
+    said: str, data: Path, store: Path, tmp_path: Path, people: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("BEHOLDER_STORE", str(store))
@@ -115,10 +110,7 @@ def test_the_command_runs(
     folder = people(12)
     table = folder / "people.csv"
     table.write_text(
-        table.read_text()
-        .replace("gender", "gender,age", 1)
-        .replace("woman", "woman,30")
-        .replace("man\n", "man,60\n")
+        table.read_text().replace("gender", "gender,age", 1).replace("woman", "woman,30").replace("man\n", "man,60\n")
     )
     words = [at_hand(word, data=data, people=folder) for word in COMMANDS[said]]
     words = [word for word in words if word not in ("--device", "shard", "--allow-pickle")]

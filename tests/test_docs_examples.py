@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 import pytest
 from typer.testing import CliRunner
 
-from beholder.benchmarks import BENCHMARKS
 from beholder.cli import app
 from beholder.datasets import DATASETS
 from beholder.models import load
+from beholder.studies import BENCHMARKS
 
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[1]

@@ -11,9 +11,9 @@ import pytest
 from typer.testing import CliRunner
 
 from beholder.cli import app
-from beholder.errors import UsageError
+from beholder.core.errors import UsageError
+from beholder.core.results import Row, results_table
 from beholder.gate import Rule, decided, judged, read_rules
-from beholder.results import Row, results_table
 from beholder.run import Run
 
 ROWS = [
@@ -67,14 +67,8 @@ def test_an_open_number_stops_only_where_the_bound_must_be_shown() -> None:
     ("rule", "said"),
     [
         (Rule("apa.biased", {}, at_least=0), "this run has apa.bias_ratio, apa.association"),
-        (
-            Rule("apa.bias_ratio", {"subset": "actor"}, at_least=0),
-            "no subset is called 'actor'; there is actors",
-        ),
-        (
-            Rule("apa.bias_ratio", {"subset": "actors", "model": "[b]m[/b]", "dataset": "x"}, at_least=0),
-            "'x'",
-        ),
+        (Rule("apa.bias_ratio", {"subset": "actor"}, at_least=0), "no subset is called 'actor'; there is actors"),
+        (Rule("apa.bias_ratio", {"subset": "actors", "model": "[b]m[/b]", "dataset": "x"}, at_least=0), "'x'"),
     ],
 )
 def test_a_rule_that_finds_nothing_fails_and_says_what_there_is(rule: Rule, said: str) -> None:

@@ -8,10 +8,25 @@ import sys
 import beholder
 
 PUBLIC = {
-    "AuditOptions", "BENCHMARKS", "BeholderError", "Benchmark", "DATASETS", "Dataset", "MeasureOptions", "ModelSpec",
-    "PromptSet", "Run", "ScoreMatrix", "Scorer", "audit_models", "load_model", "load_run", "measure_scores",
-    "open_dataset", "read_prompts",
-}  # fmt: skip
+    "AuditOptions",
+    "BENCHMARKS",
+    "BeholderError",
+    "Benchmark",
+    "DATASETS",
+    "Dataset",
+    "MeasureOptions",
+    "ModelSpec",
+    "PromptSet",
+    "Run",
+    "ScoreMatrix",
+    "Scorer",
+    "audit_models",
+    "load_model",
+    "load_run",
+    "measure_scores",
+    "open_dataset",
+    "read_prompts",
+}
 
 
 def test_the_public_names_are_these():

@@ -72,15 +72,10 @@ def embed_by_hand(bridge: Path, files: list[Path], texts: list[str]) -> np.ndarr
     return images @ words.T
 
 
-def test_three_numbers_agree_with_a_computation_by_hand(
-    bridge: Path, data: Path, bridge_results: pl.DataFrame
-):
+def test_three_numbers_agree_with_a_computation_by_hand(bridge: Path, data: Path, bridge_results: pl.DataFrame):
     folder = data / "apa" / "benchmark-data-v1"
     rows = [line.split("\t") for line in (folder / "senate.txt").read_text().splitlines()]
-    people = [
-        dict(zip((h.strip('"') for h in rows[0]), (c.strip('" ') for c in row), strict=True))
-        for row in rows[1:]
-    ]
+    people = [dict(zip((h.strip('"') for h in rows[0]), (c.strip('" ') for c in row), strict=True)) for row in rows[1:]]
     lines = (data / "apa" / "base-prompts-senate.csv").read_text().splitlines()[1:]
     texts = [line.split("|")[1] for line in lines] + [f"this is a photo of {p['names']}" for p in people]
     scale = json.loads((bridge / "config.json").read_text())["logit_scale"]
@@ -100,9 +95,7 @@ def test_three_numbers_agree_with_a_computation_by_hand(
     assert value(bridge_results, "apa.association", subset="senate", concept="specialty") == pytest.approx(
         senator, abs=2e-3
     )
-    assert value(bridge_results, "apa.identity_given_image", subset="senate") == pytest.approx(
-        identity, abs=2e-3
-    )
+    assert value(bridge_results, "apa.identity_given_image", subset="senate") == pytest.approx(identity, abs=2e-3)
 
 
 def test_true_clip_with_a_closed_vocabulary_knows_persons(
@@ -113,15 +106,7 @@ def test_true_clip_with_a_closed_vocabulary_knows_persons(
     prompts.write_text("text,concept\n" + "\n".join(rows) + "\n")
     places = ["--data", data, "--out", tmp_path / "run", "--store", store]
     results = results_of(
-        "audit",
-        f"onnx:{closed_vocabulary}",
-        "--prompts",
-        prompts,
-        "--dataset",
-        "apa",
-        "--by",
-        "branch",
-        *places,
+        "audit", f"onnx:{closed_vocabulary}", "--prompts", prompts, "--dataset", "apa", "--by", "branch", *places
     )
     found = {r["group"]: r["value"] for r in results if r["concept"] == "person" and r["subset"] == "branch"}
     assert found == pytest.approx(PERSON, abs=0.01)

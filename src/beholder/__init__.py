@@ -17,17 +17,17 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from beholder.audit import AuditOptions, audit_models, measure_scores
-    from beholder.benchmarks import BENCHMARKS
-    from beholder.benchmarks.benchmark import Benchmark, MeasureOptions
+    from beholder.core.errors import BeholderError
     from beholder.datasets import DATASETS, open_dataset
     from beholder.datasets.dataset import Dataset
-    from beholder.errors import BeholderError
     from beholder.models.load import load_model
     from beholder.models.scorer import Scorer
     from beholder.models.spec import ModelSpec
     from beholder.prompts.prompt_set import PromptSet, read_prompts
     from beholder.run import Run, load_run
     from beholder.scores.score_matrix import ScoreMatrix
+    from beholder.studies import BENCHMARKS
+    from beholder.studies.study import Benchmark, MeasureOptions
 
 __all__ = [
     "BENCHMARKS",
@@ -52,11 +52,11 @@ __all__ = [
 
 _HOME = {
     "beholder.audit": ("AuditOptions", "audit_models", "measure_scores"),
-    "beholder.benchmarks": ("BENCHMARKS",),
-    "beholder.benchmarks.benchmark": ("Benchmark", "MeasureOptions"),
+    "beholder.studies": ("BENCHMARKS",),
+    "beholder.studies.study": ("Benchmark", "MeasureOptions"),
     "beholder.datasets": ("DATASETS", "open_dataset"),
     "beholder.datasets.dataset": ("Dataset",),
-    "beholder.errors": ("BeholderError",),
+    "beholder.core.errors": ("BeholderError",),
     "beholder.models.load": ("load_model",),
     "beholder.models.scorer": ("Scorer",),
     "beholder.models.spec": ("ModelSpec",),

@@ -12,21 +12,21 @@ from pathlib import Path
 
 import polars as pl
 
-from beholder.benchmarks import BENCHMARKS
-from beholder.benchmarks.benchmark import Benchmark, MeasureOptions
+from beholder.core.errors import BadScores
+from beholder.core.results import results_table
 from beholder.datasets import DATASETS, open_dataset
 from beholder.datasets.dataset import Dataset
-from beholder.errors import BadScores
 from beholder.models.load import LoadOptions, load_model
 from beholder.models.scorer import Answerer, Scorer
 from beholder.report.page import write_report
-from beholder.results import results_table
 from beholder.run import Run, load_run
 from beholder.scores.fill import FillOptions, fill
 from beholder.scores.imported import import_scores
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.scores.store import Store
 from beholder.scores.task import Task
+from beholder.studies import BENCHMARKS
+from beholder.studies.study import Benchmark, MeasureOptions
 
 REFERENCE = {
     "glasshouse/contrastive": ("apa", "pfi", "disparity", "perception"),
@@ -105,9 +105,7 @@ def asked(scorer: Scorer, benchmark: Benchmark, options: AuditOptions) -> Scorer
     return scorer.instructed(released(scorer.spec) if released else benchmark.instruction)
 
 
-def audit_one(
-    scorer: Scorer, benchmark: Benchmark, dataset: Dataset, options: AuditOptions, run: Run
-) -> pl.DataFrame:
+def audit_one(scorer: Scorer, benchmark: Benchmark, dataset: Dataset, options: AuditOptions, run: Run) -> pl.DataFrame:
     """One model on one benchmark: fill what the store lacks, then measure."""
     matrices, name = filled_sheets(scorer, benchmark, dataset, options, run), scorer.spec.name
     with options.fill.progress(f"{name}: measuring {benchmark.name}", 0, 0):
@@ -132,12 +130,7 @@ def filled_sheets(
 
 
 def measure(
-    benchmark: Benchmark,
-    matrices: Iterable[ScoreMatrix],
-    options: MeasureOptions,
-    *,
-    model: str,
-    dataset: str,
+    benchmark: Benchmark, matrices: Iterable[ScoreMatrix], options: MeasureOptions, *, model: str, dataset: str
 ) -> pl.DataFrame:
     """Everything the benchmark reads off the matrices, as the tidy table."""
     sheets = {matrix.task: matrix for matrix in matrices}
@@ -154,9 +147,7 @@ def measure_scores(benchmark: Benchmark, scores: Sequence[Path], options: AuditO
     imported = import_scores(scores, tasks)
     run.add_prompts(benchmark.name, tasks)
     run.record.left_out += imported.left_out
-    run.record.models.append(
-        {"name": model, "adapter": "imported scores", "files": [str(path) for path in scores]}
-    )
+    run.record.models.append({"name": model, "adapter": "imported scores", "files": [str(path) for path in scores]})
     with options.fill.progress(f"{model}: measuring {benchmark.name}", 0, 0):
         run.add(measure(benchmark, imported.matrices, options.measure, model=model, dataset=dataset.name))
     _set_beside(run, [benchmark], others, compat=options.measure.compat)
@@ -176,9 +167,7 @@ def open_tasks(benchmark: Benchmark, *, data: Path | None = None) -> Sequence[Ta
     return benchmark.tasks(open_dataset(default_dataset(benchmark, data), data))
 
 
-def open_sheets(
-    name: str | Benchmark, options: AuditOptions, run: Run
-) -> Iterator[tuple[Benchmark, Dataset]]:
+def open_sheets(name: str | Benchmark, options: AuditOptions, run: Run) -> Iterator[tuple[Benchmark, Dataset]]:
     """A benchmark with its data; one that is asked everywhere, with each of its data sets that is at hand."""
     benchmark = BENCHMARKS[name] if isinstance(name, str) else name
     if options.dataset or options.data is None or not benchmark.everywhere:
@@ -208,9 +197,7 @@ def _scored_dataset(benchmark: Benchmark, scores: Sequence[Path], options: Audit
     return names[-1]
 
 
-def _open(
-    name: str | Benchmark, options: AuditOptions, run: Run, *, scored: bool = True
-) -> tuple[Benchmark, Dataset]:
+def _open(name: str | Benchmark, options: AuditOptions, run: Run, *, scored: bool = True) -> tuple[Benchmark, Dataset]:
     """A benchmark with its data; the record says what they are."""
     benchmark = BENCHMARKS[name] if isinstance(name, str) else name
     source = options.dataset or default_dataset(benchmark, options.data)
@@ -223,16 +210,26 @@ def _open(
             run.record.declared[benchmark.name] = benchmark.declaration()
     run.record.command = list(options.command)
     run.record.settings = {
-        "compat": options.measure.compat, "draws": options.measure.draws, "seed": options.measure.seed,
+        "compat": options.measure.compat,
+        "draws": options.measure.draws,
+        "seed": options.measure.seed,
         "delta": options.measure.delta,
-        "limit": options.limit, "device": options.load.device, "precision": options.load.precision,
-    }  # fmt: skip
+        "limit": options.limit,
+        "device": options.load.device,
+        "precision": options.load.precision,
+    }
     if dataset.name not in [entry["name"] for entry in run.record.datasets]:
-        run.record.datasets.append({
-            "name": dataset.name, "revision": dataset.revision, "licence": dataset.licence,
-            "origin": DATASETS[source].origin if source in DATASETS else source,
-            "images": len(dataset), "of": len(whole), "notes": list(dataset.notes),
-        })  # fmt: skip
+        run.record.datasets.append(
+            {
+                "name": dataset.name,
+                "revision": dataset.revision,
+                "licence": dataset.licence,
+                "origin": DATASETS[source].origin if source in DATASETS else source,
+                "images": len(dataset),
+                "of": len(whole),
+                "notes": list(dataset.notes),
+            }
+        )
     return benchmark, dataset
 
 

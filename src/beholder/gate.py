@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from beholder.errors import UsageError
+from beholder.core.errors import UsageError
 
 WHERE = ("benchmark", "model", "dataset", "subset", "group", "concept", "template")
 BOUNDS = ("at_least", "at_most")
@@ -64,9 +64,7 @@ def read_rules(path: Path) -> list[Rule]:
         raise UsageError(f"{path} is not TOML: {error}") from error
     entries = read.get("rule")
     if not isinstance(entries, list) or not entries or set(read) != {"rule"}:
-        raise UsageError(
-            f"{path} has no rules: it is a list of [[rule]] and nothing else. docs/gate.md shows one."
-        )
+        raise UsageError(f"{path} has no rules: it is a list of [[rule]] and nothing else. docs/gate.md shows one.")
     return [_rule(entry, f"{path}, rule {number}") for number, entry in enumerate(entries, 1)]
 
 
@@ -135,6 +133,4 @@ def _why_none(results: pl.DataFrame, measured: pl.DataFrame, rule: Rule) -> str:
 
 def _some(names: pl.Series, most: int = 8) -> str:
     known: Sequence[str] = names.unique(maintain_order=True).to_list()
-    return (
-        ", ".join(known[:most]) + (f" and {len(known) - most} more" if len(known) > most else "") or "nothing"
-    )
+    return ", ".join(known[:most]) + (f" and {len(known) - most} more" if len(known) > most else "") or "nothing"

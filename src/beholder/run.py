@@ -19,10 +19,10 @@ from typing import Any
 
 import polars as pl
 
-from beholder.errors import MissingData
+from beholder.core.errors import MissingData
+from beholder.core.files import write_whole
+from beholder.core.results import SCHEMA, read_results, write_results
 from beholder.prompts.prompt_set import SCHEMA as PROMPT
-from beholder.results import SCHEMA, read_results, write_results
-from beholder.scores.store import write_whole
 from beholder.scores.task import Task
 
 PROMPTS = {"benchmark": pl.String, "dataset": pl.String, "set": pl.String, **PROMPT}
@@ -101,11 +101,7 @@ def load_run(folder: Path) -> Run:
 def machine() -> dict[str, str]:
     """What the numbers were computed with."""
     versions = {name: version for name in LIBRARIES if (version := _version(name))}
-    return {
-        "python": platform.python_version(),
-        "system": f"{platform.system()} {platform.machine()}",
-        **versions,
-    }
+    return {"python": platform.python_version(), "system": f"{platform.system()} {platform.machine()}", **versions}
 
 
 def _version(library: str) -> str | None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from beholder.errors import OutOfMemory, UnknownName
+from beholder.core.errors import OutOfMemory, UnknownName
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
@@ -59,30 +59,14 @@ def test_copies_that_do_not_fit_are_made_fewer_at_a_time(monkeypatch: pytest.Mon
 
     monkeypatch.setattr(generative, "copied_prefix", small)
     lines = list(rehearse(architecture("llava-1.5-7b"), tiny("llava-1.5-7b"), SHAPE, EFFORT))
-    assert [line.way for line in lines if "copied" in line.way] == [
-        "prefix's keys and values copied, 3 at once"
-    ]
+    assert [line.way for line in lines if "copied" in line.way] == ["prefix's keys and values copied, 3 at once"]
     assert sizes[:3] == [4, 12, 6]
 
 
 def test_the_command_prints_json(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(generative, "Shape", lambda: SHAPE)
-    options = [
-        "--device",
-        "cpu",
-        "--pictures",
-        "2",
-        "--at-once",
-        "2",
-        "--loop",
-        "2",
-        "--repeats",
-        "1",
-        "--json",
-    ]
-    result = CliRunner().invoke(
-        app, ["bench", "generative", "llava-1.5-7b", *options], catch_exceptions=False
-    )
+    options = ["--device", "cpu", "--pictures", "2", "--at-once", "2", "--loop", "2", "--repeats", "1", "--json"]
+    result = CliRunner().invoke(app, ["bench", "generative", "llava-1.5-7b", *options], catch_exceptions=False)
     assert result.exit_code == 0
     (lines,) = json.loads(result.stdout).values()
     assert len(lines) == 5

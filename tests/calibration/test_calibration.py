@@ -14,27 +14,21 @@ from scipy.stats import norm
 from sklearn.metrics import average_precision_score
 from typer.testing import CliRunner
 
-from beholder.calibration import intersections, large_draws, traits
 from beholder.calibration import repeat as repeating
-from beholder.calibration.experiment import Experiment, Outcome, Trial
 from beholder.calibration.experiments import chosen_experiments, experiments
-from beholder.calibration.figures import bias_rows
-from beholder.calibration.judgements import judged_world, marked_share, true_skew
-from beholder.calibration.precision import true_precision
 from beholder.calibration.repeat import Block, repeat, simulate
-from beholder.calibration.summary import (
-    EXCEPTION,
-    FAILS,
-    HOLDS,
-    NOT_PROMISED,
-    calibration_table,
-    summarise,
-    summary,
-)
+from beholder.calibration.summary import EXCEPTION, FAILS, HOLDS, NOT_PROMISED, calibration_table, summarise, summary
 from beholder.calibration.weaknesses import weaknesses
 from beholder.cli import app
-from beholder.errors import UnknownName
+from beholder.core.errors import UnknownName
 from beholder.report.calibration import promises, render_calibration
+from beholder.studies import large_draws
+from beholder.studies.disparity.trials import true_precision
+from beholder.studies.gras import intersection_trials as intersections
+from beholder.studies.gras import trials as traits
+from beholder.studies.perception.trials import judged_world, marked_share, true_skew
+from beholder.studies.public_figures.trials import bias_rows
+from beholder.studies.trial import Experiment, Outcome, Trial
 
 
 def rng(seed: int = 1) -> np.random.Generator:
@@ -151,9 +145,7 @@ def test_a_damaged_block_is_drawn_again(tmp_path: Path):
 
 def test_two_processes_give_what_one_gives(tmp_path: Path):
     chosen = [experiments()["identity 30"]]
-    one, two = (
-        repeat(chosen, tmp_path / str(n), repetitions=120, seed=1, workers=n)["identity 30"] for n in (1, 2)
-    )
+    one, two = (repeat(chosen, tmp_path / str(n), repetitions=120, seed=1, workers=n)["identity 30"] for n in (1, 2))
     np.testing.assert_array_equal(one, two)
 
 
@@ -195,9 +187,9 @@ def test_few_repetitions_break_no_promise_that_they_cannot_judge():
 
 
 def test_calls_are_false_alarms_or_power():
-    table = calibration_table([
-        summary(Trial("m", "w", 100, 0.0, effect=effect), drawn(950, 70)) for effect in (0.0, 0.5)
-    ])  # fmt: skip
+    table = calibration_table(
+        [summary(Trial("m", "w", 100, 0.0, effect=effect), drawn(950, 70)) for effect in (0.0, 0.5)]
+    )
     rates = table.filter(pl.col("metric").is_in(["calibration.false_alarms", "calibration.power"]))
     assert rates["metric"].to_list() == ["calibration.false_alarms", "calibration.power"]
     assert rates["value"].to_list() == [0.07, 0.07]
@@ -217,10 +209,15 @@ def test_a_broken_promise_is_named():
 @pytest.fixture(scope="module")
 def reduced(tmp_path_factory: pytest.TempPathFactory):
     names = [
-        "association 100 people, mean 0.04", "ratio 100 women, 100 men, b = 1", "identity 100", "identity 30",
-        "gap 2 groups of 100, gap 0 points", "judgements 2 groups of 100, difference 0", "depths",
+        "association 100 people, mean 0.04",
+        "ratio 100 women, 100 men, b = 1",
+        "identity 100",
+        "identity 30",
+        "gap 2 groups of 100, gap 0 points",
+        "judgements 2 groups of 100, difference 0",
+        "depths",
         "precision 2 groups of 400, shown by 40 % and 15 %, quality 1.5 and 1.5",
-    ]  # fmt: skip
+    ]
     chosen = [experiments()[name] for name in names]
     folder = tmp_path_factory.mktemp("calibration")
     return summarise(chosen, repeat(chosen, folder, repetitions=150, seed=5, workers=1))
@@ -234,9 +231,7 @@ def test_intervals_cover_and_tests_are_quiet(reduced):
 @pytest.mark.slow
 def test_known_weaknesses_are_found_and_said(reduced):
     said = {weakness.metric: weakness for weakness in weaknesses(reduced)}
-    assert {"gras.largest_gap", "disparity.ap_gap", "perception.skew", "apa.identity_given_image"} <= set(
-        said
-    )
+    assert {"gras.largest_gap", "disparity.ap_gap", "perception.skew", "apa.identity_given_image"} <= set(said)
     assert all(weakness.found for weakness in said.values())
 
 
@@ -249,9 +244,7 @@ def test_the_page_holds_every_trial_and_asks_the_network_for_nothing(reduced):
 
 
 def test_the_score_of_gras_without_bias_is_said_not_to_be_0():
-    score, corrected = (
-        Trial(f"gras.{name}", "w", 100, 0.0) for name in ("bias_score", "bias_score_corrected")
-    )
+    score, corrected = (Trial(f"gras.{name}", "w", 100, 0.0) for name in ("bias_score", "bias_score_corrected"))
     values = [
         np.column_stack([rng(i).normal(level, 3, 200), *[np.full(200, np.nan)] * 3])
         for i, level in enumerate((21, 0.1))

@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from beholder.cli import app, main
-from beholder.errors import DataError, ModelError, UsageError
+from beholder.core.errors import DataError, ModelError, UsageError
 from beholder.models.load import load_model
 
 RUN = CliRunner()
@@ -110,17 +110,8 @@ def test_data_verify_names_what_is_damaged(people: Callable[..., Path]):
 
 @pytest.mark.real
 def test_scores_made_elsewhere_are_measured(data: Path, golden: Path, tmp_path: Path):
-    arguments = [
-        "measure",
-        "apa",
-        "--scores",
-        golden / "logits_mayors.npy",
-        "--scores",
-        golden / "logits_actors.npy",
-    ]
-    answer = json.loads(
-        invoke(*arguments, "--data", data, "--out", tmp_path, "--draws", 100, "--compat", "--json")
-    )
+    arguments = ["measure", "apa", "--scores", golden / "logits_mayors.npy", "--scores", golden / "logits_actors.npy"]
+    answer = json.loads(invoke(*arguments, "--data", data, "--out", tmp_path, "--draws", 100, "--compat", "--json"))
     values = {(r["metric"], r["subset"], r["concept"]): r["value"] for r in answer["results"]}
     assert values["apa.association", "mayors", "occupation"] == 0.29296875
     assert values["apa.association", "actors", "category"] == 0.70947265625
@@ -153,9 +144,7 @@ def test_own_traits_and_wordings_are_previewed_and_measured(data: Path, tmp_path
     scores = pl.DataFrame({"file": images, "kind|plain": pl.Series(range(200)) / 200, "cold|plain": 0.5})
     scores.write_csv(tmp_path / "scores.csv")
     answer = json.loads(
-        invoke(
-            "measure", "gras", "--scores", tmp_path / "scores.csv", *own, "--out", tmp_path / "run", "--json"
-        )
+        invoke("measure", "gras", "--scores", tmp_path / "scores.csv", *own, "--out", tmp_path / "run", "--json")
     )
     assert {row["concept"] for row in answer["results"] if row["metric"] == "gras.welch"} == {"kind", "cold"}
 
@@ -182,9 +171,7 @@ def test_an_error_is_a_message_and_not_a_traceback(refused: Callable[..., str], 
 
 
 def test_markup_in_a_name_is_shown_not_interpreted(refused: Callable[..., str], tmp_path: Path):
-    assert "'[bold]x[/bold]'" in refused(
-        "audit", "null", "--dataset", "[bold]x[/bold]", "--out", str(tmp_path)
-    )
+    assert "'[bold]x[/bold]'" in refused("audit", "null", "--dataset", "[bold]x[/bold]", "--out", str(tmp_path))
 
 
 def test_the_version_is_told():

@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from beholder.cli import app
-from beholder.errors import BadScores, UnknownName
+from beholder.core.errors import BadScores, UnknownName
 
 CATEGORIES = [{"id": 1, "name": "person"}, {"id": 18, "name": "dog"}, {"id": 67, "name": "dining table"}]
 EACH = 12
@@ -51,17 +51,7 @@ def measure(data: Path, results: str) -> Any:
     folder = data.parent
     (folder / "results.json").write_text(results)
     (folder / "labels.json").write_text(json.dumps({"categories": CATEGORIES}))
-    options = [
-        "--scores",
-        folder / "results.json",
-        "--data",
-        data,
-        "--out",
-        folder / "run",
-        "--draws",
-        100,
-        "--json",
-    ]
+    options = ["--scores", folder / "results.json", "--data", data, "--out", folder / "run", "--draws", 100, "--json"]
     words = ["measure", "disparity", *map(str, options)]
     return CliRunner().invoke(app, words, catch_exceptions=False)
 
@@ -125,7 +115,7 @@ def test_every_setting_is_listed_with_its_default() -> None:
 PEAK = """
 import sys
 from beholder.cli import app
-from beholder.errors import BadScores
+from beholder.core.errors import BadScores
 try:
     app(sys.argv[1:], standalone_mode=False)
 except BadScores as error:
@@ -143,9 +133,7 @@ def run(data: Path, results: Path) -> tuple[str, int]:
 
 
 @pytest.mark.slow
-def test_a_hundred_megabytes_that_are_cut_off_cost_no_more_than_a_few_kilobytes(
-    data: Path, tmp_path: Path
-) -> None:
+def test_a_hundred_megabytes_that_are_cut_off_cost_no_more_than_a_few_kilobytes(data: Path, tmp_path: Path) -> None:
     (tmp_path / "labels.json").write_text(json.dumps({"categories": CATEGORIES}))
     block = json.dumps(GOOD)[1:-1]
     peaks = []
@@ -155,8 +143,6 @@ def test_a_hundred_megabytes_that_are_cut_off_cost_no_more_than_a_few_kilobytes(
             file.write("[" + block)
             file.writelines(", " + block for _ in range(times))
         said, peak = run(data, path)
-        assert (
-            f"cut off: it ends at byte {path.stat().st_size}, in or after record {36 * (times + 1)}" in said
-        )
+        assert f"cut off: it ends at byte {path.stat().st_size}, in or after record {36 * (times + 1)}" in said
         peaks.append(peak)
     assert peaks[1] - peaks[0] < 30_000  # KiB

@@ -10,12 +10,7 @@ from rich.console import Console
 from beholder.cli import console, listing
 
 ROWS: list[dict[str, object]] = [
-    {
-        "name": "fairface",
-        "images": 97698,
-        "licence": None,
-        "origin": "https://example.org/a/long/address/of/it",
-    },
+    {"name": "fairface", "images": 97698, "licence": None, "origin": "https://example.org/a/long/address/of/it"},
     {"name": "apa", "images": 845, "licence": "MIT", "origin": "here"},
 ]
 
@@ -43,9 +38,7 @@ def test_a_narrow_terminal_gets_a_paragraph_for_each_row(monkeypatch: pytest.Mon
     assert max(map(len, lines)) <= 60
 
 
-def progress_of(
-    monkeypatch: pytest.MonkeyPatch, *, terminal: bool, between: float = 0.0, total: int = 4
-) -> str:
+def progress_of(monkeypatch: pytest.MonkeyPatch, *, terminal: bool, between: float = 0.0, total: int = 4) -> str:
     file = io.StringIO()
     monkeypatch.setattr(console, "err", Console(file=file, width=60, force_terminal=terminal))
     monkeypatch.setattr(console, "BETWEEN_LINES", between)

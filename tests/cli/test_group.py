@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from beholder.cli import app
 from beholder.cli.group import stopped, writable
-from beholder.errors import UsageError
+from beholder.core.errors import UsageError
 
 RUN = CliRunner()
 SMALL = ["audit", "null", "--limit", "2", "--draws", "100"]

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from beholder.core.errors import DataError, MissingData
 from beholder.datasets import open_dataset
 from beholder.datasets.apa import BRANCHES, load
 from beholder.datasets.verify import damaged_images
-from beholder.errors import DataError, MissingData
 
 ACTORS = '""\tUnnamed: 0\t"filename"\t"names"\t"film"\t"gender"\t"academy_award"\n'
 ROW = '0 \t0 \t"000.jpg"\t"Ann Other "\t"A Film"\t" woman"\t0\n'
@@ -25,8 +25,11 @@ def write(folder: Path, text: str, name: str = "actors.txt") -> Path:
 def test_blanks_are_stripped_and_index_columns_dropped(tmp_path: Path):
     table = load(write(tmp_path, ACTORS + ROW)).table
     assert table.select("image_id", "name", "gender", "academy_award").row(0) == (
-        "actors/000.jpg", "Ann Other", "woman", "0",
-    )  # fmt: skip
+        "actors/000.jpg",
+        "Ann Other",
+        "woman",
+        "0",
+    )
 
 
 def test_a_copy_that_deviates_is_said_so(tmp_path: Path):

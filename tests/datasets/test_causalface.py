@@ -10,10 +10,10 @@ import pytest
 from causalface_imitation import imitate
 from PIL import Image
 
+from beholder.core.errors import MissingData
 from beholder.datasets.causalface import crop_box, load
 from beholder.datasets.crops import face_brightness
 from beholder.datasets.images import open_image
-from beholder.errors import MissingData
 
 
 @pytest.fixture(scope="module")
@@ -38,9 +38,7 @@ def test_pictures_are_shown_as_the_study_crops_them(folder: Path):
     row = load(folder).table.filter(pl.col("pose") == 3.0).row(0, named=True)
     name = Path(row["image_id"]).name
     whole = Image.open(folder / "final_picked_pose" / "seed_1" / name).convert("RGB")
-    np.testing.assert_array_equal(
-        np.asarray(open_image(row["uri"])), np.asarray(whole.crop((80, 0, 512, 432)))
-    )
+    np.testing.assert_array_equal(np.asarray(open_image(row["uri"])), np.asarray(whole.crop((80, 0, 512, 432))))
 
 
 def test_smiling_variants_are_as_bright_as_the_same_person_at_zero(folder: Path):

@@ -12,11 +12,11 @@ from typing import Any
 import polars as pl
 import pytest
 
+from beholder.core.errors import DataError, MissingData, UnknownName, UsageError
 from beholder.datasets import open_dataset
 from beholder.datasets.coco import load
 from beholder.datasets.dataset import Dataset
 from beholder.datasets.group_words import GENDER_WORDS
-from beholder.errors import DataError, MissingData, UnknownName, UsageError
 
 CAPTIONS = {
     1: ["A man's hat.", "Somebody rides a horse."],
@@ -38,9 +38,7 @@ Make = Callable[..., Path]
 def make(tmp_path: Path) -> Make:
     """Writes a small COCO in its own layout; images are 100 × 50."""
 
-    def write(
-        *, boxes: Any = BOXES, categories: Any = CATEGORIES, below: str = "annotations", **more: Any
-    ) -> Path:
+    def write(*, boxes: Any = BOXES, categories: Any = CATEGORIES, below: str = "annotations", **more: Any) -> Path:
         folder = tmp_path / "coco"
         place = folder / below
         place.mkdir(parents=True, exist_ok=True)
@@ -66,11 +64,7 @@ def steps(dataset: Dataset) -> list[int]:
 
 def test_a_picture_belongs_to_the_one_group_its_captions_name(make: Make) -> None:
     table = load(make()).table
-    assert dict(zip(table["image_id"], table["gender"], strict=True)) == {
-        "1": "man",
-        "2": "woman",
-        "6": "woman",
-    }
+    assert dict(zip(table["image_id"], table["gender"], strict=True)) == {"1": "man", "2": "woman", "6": "woman"}
     assert table["uri"][0].endswith("coco/val2017/000000000001.jpg")
 
 
@@ -146,9 +140,7 @@ def test_concepts_are_kept_by_their_training_frequency(make: Make) -> None:
     make()
     dataset = load(folder, {"train": "train.json", "concept_images": "3"})
     assert dataset.concepts == ["person"]  # in 1, 3 and 4; dog and dining table are in two images each
-    assert any(
-        "1 of 3 categories are in at least 3 of the 7 images of train.json" in n for n in dataset.notes
-    )
+    assert any("1 of 3 categories are in at least 3 of the 7 images of train.json" in n for n in dataset.notes)
     with pytest.raises(UsageError, match="a whole number"):
         load(folder, {"train": "train.json", "concept_images": "many"})
 
@@ -172,9 +164,7 @@ def test_groups_may_be_any_number_and_come_from_a_file(make: Make, tmp_path: Pat
         ("name,word\na,x\n", "the column 'group' is missing"),
     ],
 )
-def test_groups_that_cannot_be_told_apart_are_refused(
-    text: str, message: str, make: Make, tmp_path: Path
-) -> None:
+def test_groups_that_cannot_be_told_apart_are_refused(text: str, message: str, make: Make, tmp_path: Path) -> None:
     path = tmp_path / "odd.csv"
     path.write_text(text)
     with pytest.raises(DataError, match=message):
@@ -195,10 +185,7 @@ def test_groups_that_cannot_be_told_apart_are_refused(
         ({"boxes": [(1, 1, float("nan"))]}, r"byte \d+: annotations record 1 has bbox"),
         ({"boxes": [(1, 1, True)]}, r"byte \d+: annotations record 1 has bbox"),
         ({"boxes": [(2**70, 1, 1)]}, r"byte \d+: annotations record 1 has image_id"),
-        (
-            {"categories": [CATEGORIES[0]] * 2},
-            "categories record 2 has the id 1, which another had before it",
-        ),
+        ({"categories": [CATEGORIES[0]] * 2}, "categories record 2 has the id 1, which another had before it"),
         ({"categories": [{"id": 1}]}, "categories record 1 has no 'name'"),
         ({"categories": [{"id": 1, "name": " "}]}, "categories record 1 has name ' ', not a name"),
         ({"images": [IMAGE, IMAGE]}, "images record 2 has the id 1, which another had before it"),
@@ -255,9 +242,7 @@ def slow_count(captions: Path, without: set[str]) -> int:
 
 @pytest.mark.real
 @pytest.mark.parametrize(("without", "count"), [("", 1733), ("people", 1418), ("person,people", 1010)])
-def test_the_steps_of_the_protocol_come_out_on_the_real_captions(
-    data: Path, without: str, count: int
-) -> None:
+def test_the_steps_of_the_protocol_come_out_on_the_real_captions(data: Path, without: str, count: int) -> None:
     dataset = load(data / "coco", {"without": without})
     assert steps(dataset)[:2] == [5000, 1733]
     assert steps(dataset)[1 if not without else 2] == count

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from beholder.core.errors import BadImage
 from beholder.datasets.crops import GREY, brightened, crop_uri, face_brightness, files_of, grey_values
 from beholder.datasets.dataset import ImageDigests
 from beholder.datasets.images import open_image
-from beholder.errors import BadImage
 
 
 @pytest.fixture

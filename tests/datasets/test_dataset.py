@@ -8,10 +8,10 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from beholder.core.errors import DataError, MissingData, UnknownName
 from beholder.datasets import DATASETS, data_root, open_dataset
 from beholder.datasets.dataset import Dataset, ImageDigests
 from beholder.datasets.objects import SCHEMA
-from beholder.errors import DataError, MissingData, UnknownName
 
 
 def dataset(**columns) -> Dataset:
@@ -83,9 +83,13 @@ def test_equal_pictures_have_equal_digests_and_drawn_ones_have_their_own(tmp_pat
 
 def objects(**columns) -> pl.DataFrame:
     table = {
-        "image_id": ["a", "a", "c"], "concept": ["tie", "cup", "tie"], "instances": [1, 2, 1],
-        "area": [0.5, 0.1, None], "names": [["tie"], ["cup", "mug"], ["tie"]], **columns,
-    }  # fmt: skip
+        "image_id": ["a", "a", "c"],
+        "concept": ["tie", "cup", "tie"],
+        "instances": [1, 2, 1],
+        "area": [0.5, 0.1, None],
+        "names": [["tie"], ["cup", "mug"], ["tie"]],
+        **columns,
+    }
     return pl.DataFrame(table, schema=SCHEMA)
 
 

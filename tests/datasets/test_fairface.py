@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from beholder.core.errors import DataError, MissingData
 from beholder.datasets import open_dataset
 from beholder.datasets.fairface import load, mend
-from beholder.errors import DataError, MissingData
 
 HEADER = "file,age,gender,race,service_test\n"
 

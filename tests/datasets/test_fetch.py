@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from beholder.core.errors import DataError, MissingData
 from beholder.datasets import DATASETS
 from beholder.datasets.fetch import fetch_archive, unpack_folder
-from beholder.errors import DataError, MissingData
 
 
 def archive(path: Path, names: list[str]) -> Path:
@@ -20,9 +20,7 @@ def archive(path: Path, names: list[str]) -> Path:
 
 
 def test_the_wanted_folder_is_taken_out_of_the_archive(tmp_path: Path):
-    path = archive(
-        tmp_path / "a.zip", ["repo-main/data/actors.txt", "repo-main/data/actors/0.jpg", "repo-main/x.py"]
-    )
+    path = archive(tmp_path / "a.zip", ["repo-main/data/actors.txt", "repo-main/data/actors/0.jpg", "repo-main/x.py"])
     fetch_archive(path.as_uri(), tmp_path / "apa", keep="data")
     found = sorted(str(p.relative_to(tmp_path / "apa")) for p in (tmp_path / "apa").rglob("*") if p.is_file())
     assert found == ["data/actors.txt", "data/actors/0.jpg"]

@@ -7,8 +7,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from beholder.core.errors import DataError, MissingData
 from beholder.datasets import open_dataset
-from beholder.errors import DataError, MissingData
 
 
 def test_a_folder_with_a_table_is_a_data_set(people):

@@ -7,13 +7,11 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from beholder.core.errors import DataError, MissingData
 from beholder.datasets import gras
 from beholder.datasets.gras import load
-from beholder.errors import DataError, MissingData
 
-FAIRFACE = (
-    "file,gender,race,age\nFairFace/train/1.jpg,Male,White,20-29\nFairFace/val/2.jpg,Female,Black,30-39\n"
-)
+FAIRFACE = "file,gender,race,age\nFairFace/train/1.jpg,Male,White,20-29\nFairFace/val/2.jpg,Female,Black,30-39\n"
 AIFACE = "file,Skin Tone\nAIFace/a/3.png,7\n"
 
 
@@ -28,9 +26,7 @@ def test_both_lists_are_one_table_whose_images_lie_in_the_parts_own_folders(fold
     (folder / "selected_images_aiface.csv").write_text(AIFACE)
     table = load(folder).table
     assert table["image_id"].to_list() == ["FairFace/train/1.jpg", "FairFace/val/2.jpg", "AIFace/a/3.png"]
-    places = [
-        f"{folder.parent}/{rest}" for rest in ("fairface/train/1.jpg", "fairface/val/2.jpg", "aiface/a/3.png")
-    ]
+    places = [f"{folder.parent}/{rest}" for rest in ("fairface/train/1.jpg", "fairface/val/2.jpg", "aiface/a/3.png")]
     assert table["uri"].to_list() == places
     assert table["part"].to_list() == ["fairface", "fairface", "aiface"]
     assert table["skin_tone"].cast(pl.String).to_list() == [None, None, "7"]
@@ -50,13 +46,9 @@ def test_a_list_without_its_columns_is_refused(folder: Path):
         load(folder)
 
 
-def test_groups_of_another_size_than_published_are_named_and_others_not(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_groups_of_another_size_than_published_are_named_and_others_not(folder: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(gras, "BALANCE", {"gender": 1, "race": 2, "skin_tone": 3})
-    assert gras.imbalances(load(folder).table) == [
-        "race is not balanced as published (2 each): Black 1, White 1"
-    ]
+    assert gras.imbalances(load(folder).table) == ["race is not balanced as published (2 each): Black 1, White 1"]
 
 
 def test_the_published_balance_is_that_of_the_published_selection():
@@ -65,9 +57,7 @@ def test_the_published_balance_is_that_of_the_published_selection():
     assert gras.SOURCE.images == 3570 + 1440
 
 
-@pytest.mark.parametrize(
-    ("name", "said"), [("FairFace/../../x.jpg", "outside the folder"), ("", "names no image")]
-)
+@pytest.mark.parametrize(("name", "said"), [("FairFace/../../x.jpg", "outside the folder"), ("", "names no image")])
 def test_a_name_that_leads_nowhere_is_refused(folder: Path, name: str, said: str):
     (folder / "selected_images_fairface.csv").write_text(f"{FAIRFACE}{name},Male,White,20-29\n")
     with pytest.raises(DataError, match=f"row 4 .*{said}"):

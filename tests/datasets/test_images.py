@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from beholder.core.errors import BadImage
 from beholder.datasets.images import open_image
-from beholder.errors import BadImage
 
 
 def save(path: Path, mode: str = "RGB", **options) -> Path:

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from beholder.core.errors import BadScores, DataError
 from beholder.datasets import json_stream
 from beholder.datasets.json_stream import JsonRecords, JsonTables
-from beholder.errors import BadScores, DataError
 
 RECORDS = [{"image_id": 139, "score": 0.25, "name": "é€"}, {"image_id": 285, "score": 1e-5, "bbox": [1.5, 2]}]
 
@@ -86,9 +86,7 @@ def test_bytes_that_are_no_text_are_told_by_their_place(chunk: int, tmp_path: Pa
         list(JsonRecords(path))
 
 
-def test_a_record_without_end_does_not_fill_the_memory(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_record_without_end_does_not_fill_the_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(json_stream, "LONGEST_RECORD", 2 << 20)
     path = tmp_path / "endless.json"
     path.write_text('[{"a": "' + "x" * (6 << 20) + '"}]')

@@ -16,10 +16,15 @@ from beholder.datasets.selection import group_attributes, spread_rows
 
 def sorted_people(n: int = 200) -> pl.DataFrame:
     """All men, then all women; within each the ages in order: the first rows are of one group."""
-    return pl.DataFrame({
-        "image_id": [f"{i:03d}" for i in range(n)], "uri": ["x"] * n, "name": [f"name {i}" for i in range(n)],
-        "gender": ["man"] * (n // 2) + ["woman"] * (n // 2), "age": np.tile(np.repeat([20, 40], n // 4), 2),
-    })  # fmt: skip
+    return pl.DataFrame(
+        {
+            "image_id": [f"{i:03d}" for i in range(n)],
+            "uri": ["x"] * n,
+            "name": [f"name {i}" for i in range(n)],
+            "gender": ["man"] * (n // 2) + ["woman"] * (n // 2),
+            "age": np.tile(np.repeat([20, 40], n // 4), 2),
+        }
+    )
 
 
 def test_groups_are_chosen_evenly_however_the_table_is_sorted():
@@ -51,10 +56,15 @@ def test_a_small_group_is_taken_whole_before_others_take_its_place():
 
 def test_matched_sets_come_one_by_one():
     """Ten rows of a design with sets of six: one set whole, and of the next some of every group."""
-    table = pl.DataFrame({
-        "image_id": [str(i) for i in range(24)], "uri": ["x"] * 24, "seed": [str(i % 4) for i in range(24)],
-        "pose": np.arange(24) // 4 % 3, "gender": np.repeat(["man", "woman"], 12),
-    })  # fmt: skip
+    table = pl.DataFrame(
+        {
+            "image_id": [str(i) for i in range(24)],
+            "uri": ["x"] * 24,
+            "seed": [str(i % 4) for i in range(24)],
+            "pose": np.arange(24) // 4 % 3,
+            "gender": np.repeat(["man", "woman"], 12),
+        }
+    )
     chosen = table[spread_rows(table, 10)]
     assert sorted(Counter(chosen["seed"]).values()) == [4, 6]
     second = chosen.filter(seed="1")

@@ -6,14 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from beholder.core.errors import MissingData, UnknownName, UsageError
 from beholder.datasets.settings import Setting, Settings, parse_settings
-from beholder.errors import MissingData, UnknownName, UsageError
 
-KNOWN = {
-    "split": Setting("val", "which part"),
-    "fewest": Setting("5", "a number"),
-    "words": Setting("a,b", "words"),
-}
+KNOWN = {"split": Setting("val", "which part"), "fewest": Setting("5", "a number"), "words": Setting("a,b", "words")}
 
 
 @pytest.mark.parametrize("pair", ["split", "=val", ""])
@@ -43,9 +39,7 @@ def test_a_number_is_a_whole_one_from_0(value: str) -> None:
 
 
 def test_unknown_names_and_values_suggest_the_nearest() -> None:
-    with pytest.raises(
-        UnknownName, match=r"(?s)The data set 'toy' has no setting 'splits'.*Did you mean 'split'"
-    ):
+    with pytest.raises(UnknownName, match=r"(?s)The data set 'toy' has no setting 'splits'.*Did you mean 'split'"):
         Settings("toy", KNOWN, {"splits": "x"})
     with pytest.raises(UnknownName, match=r"(?s)The setting 'split' has no value 'vall'.*Did you mean 'val'"):
         Settings("toy", KNOWN, {"split": "vall"}).one_of("split", ["val", "train"])

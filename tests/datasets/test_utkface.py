@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from beholder.core.errors import MissingData
 from beholder.datasets import open_dataset
 from beholder.datasets.utkface import age_band, load
-from beholder.errors import MissingData
 
 GOOD = "25_0_1_20170109150557335.jpg.chip.jpg"
 ODD = (
@@ -48,15 +48,7 @@ def test_a_folder_without_pictures_says_what_was_expected(tmp_path: Path):
 
 @pytest.mark.parametrize(
     ("age", "band"),
-    [
-        (0, "0-2"),
-        (3, "3-9"),
-        (19, "10-19"),
-        (20, "20-29"),
-        (69, "60-69"),
-        (70, "more than 70"),
-        (116, "more than 70"),
-    ],
+    [(0, "0-2"), (3, "3-9"), (19, "10-19"), (20, "20-29"), (69, "60-69"), (70, "more than 70"), (116, "more than 70")],
 )
 def test_bands_are_fairfaces(age: int, band: str):
     assert age_band(age) == band

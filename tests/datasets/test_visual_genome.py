@@ -12,19 +12,25 @@ from typing import Any
 
 import pytest
 
+from beholder.core.errors import DataError, MissingData
 from beholder.datasets import open_dataset
 from beholder.datasets.visual_genome import GENDER_TERMS, load
 from beholder.datasets.visual_genome_files import read_aliases
-from beholder.errors import DataError, MissingData
 
 Make = Callable[..., Path]
 
 
 def thing(synsets: list[str] | str, *names: str, w: int = 10, h: int = 10) -> dict[str, Any]:
     return {
-        "synsets": [synsets] if isinstance(synsets, str) else synsets, "names": list(names) or ["it"],
-        "x": 0, "y": 0, "w": w, "h": h, "object_id": 1, "merged_object_ids": [],
-    }  # fmt: skip
+        "synsets": [synsets] if isinstance(synsets, str) else synsets,
+        "names": list(names) or ["it"],
+        "x": 0,
+        "y": 0,
+        "w": w,
+        "h": h,
+        "object_id": 1,
+        "merged_object_ids": [],
+    }
 
 
 MAN, WOMAN, PERSON = thing("man.n.01", "man"), thing("bride.n.01", "bride"), thing("person.n.01", "person")
@@ -82,11 +88,7 @@ def test_objects_carry_count_largest_area_and_all_names(make: Make) -> None:
 
 
 def test_concepts_must_be_in_enough_images_of_every_group(make: Make) -> None:
-    assert load(make(), FEW).concepts == [
-        "cup.n.01",
-        "mug.n.04",
-        "tie.n.01",
-    ]  # no man.n.01: in no image of women
+    assert load(make(), FEW).concepts == ["cup.n.01", "mug.n.04", "tie.n.01"]  # no man.n.01: in no image of women
     images = {**IMAGES, 8: [WOMAN, TIE], 9: [MAN, TIE]}
     dataset = load(make(images), {"group_images": "2"})
     assert dataset.concepts == ["tie.n.01"]
@@ -209,9 +211,7 @@ def test_all_of_visual_genome_fits_into_a_gigabyte(tmp_path: Path) -> None:
             objects = [people[n % 2], *rng.choices(pool[: 1 + n % 3000], k=14)]
             file.write(f'{"," if n else ""}{{"image_id": {n}, "objects": [{",".join(objects)}]}}')
         file.write("]")
-    done = subprocess.run(
-        [sys.executable, "-c", PEAK, str(tmp_path)], check=True, capture_output=True, text=True
-    )
+    done = subprocess.run([sys.executable, "-c", PEAK, str(tmp_path)], check=True, capture_output=True, text=True)
     images, kept, concepts, peak = map(int, done.stdout.split())
     assert (images, kept) == (108_000, 108_000)
     assert concepts > 500

@@ -13,11 +13,12 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
+from recovered import TwoTowers, recovered
+from tokens import byte_letters, learn_merges, merge_pair, vocabulary
+
 import beholder.glasshouse
 from beholder.glasshouse import residents
 from beholder.glasshouse.planted import PLANTED
-from beholder.glasshouse.recovered import TwoTowers, recovered
-from beholder.glasshouse.tokens import byte_letters, learn_merges, merge_pair, vocabulary
 
 FOLDER = Path(beholder.glasshouse.__file__).parent / "models" / "contrastive"
 # Largest distance between implied and recovered that we accept, by metric.
@@ -100,7 +101,7 @@ def test_merges_are_learnt_from_the_most_frequent_pair():
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_training_script_runs_two_steps_and_writes_a_loadable_folder(tmp_path):
-    from beholder.glasshouse.train_contrastive import Plan, run
+    from train_contrastive import Plan, run
 
     losses = run(Plan(steps=2, batch=8, pictures=16, draws=2), tmp_path, "cpu", 1)
     assert len(losses) == 2
@@ -111,8 +112,7 @@ def test_training_script_runs_two_steps_and_writes_a_loadable_folder(tmp_path):
 @pytest.mark.filterwarnings("ignore")
 def test_equal_captions_share_the_target():
     import torch
-
-    from beholder.glasshouse.train_contrastive import contrast
+    from train_contrastive import contrast
 
     image, text, scale = torch.eye(2), torch.eye(2)[[0, 0]], torch.tensor(3.0)
     shared = contrast(image, text, torch.tensor([7, 7]), scale)

@@ -13,7 +13,7 @@ from beholder.glasshouse.faces import faces
 from beholder.glasshouse.planted_traits import ATTRIBUTES, PLANTED_TRAITS, p_yes
 from beholder.glasshouse.portrait import open_uri
 from beholder.models.load import LoadOptions, load_model
-from beholder.prompts.gras import TEMPLATES, YES_OR_NO, released_instruction
+from beholder.studies.gras.prompts import TEMPLATES, YES_OR_NO, released_instruction
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
@@ -51,9 +51,7 @@ def effect(answers, rows, attribute):
     """Slope of answers along an attribute, in the unit of `PlantedTrait.effect`, other attributes held."""
     from beholder.glasshouse.planted_traits import darkness, seniority, side
 
-    drawn = np.array(
-        [[side(r["gender"]), darkness(int(r["skin_tone"])), seniority(r["age_years"]), 1] for r in rows]
-    )
+    drawn = np.array([[side(r["gender"]), darkness(int(r["skin_tone"])), seniority(r["age_years"]), 1] for r in rows])
     return np.linalg.lstsq(drawn, answers, rcond=None)[0][ATTRIBUTES.index(attribute)]
 
 
@@ -88,13 +86,11 @@ def test_it_answers_yes_or_no_and_nothing_else(masses):
 
 
 def test_it_answers_true_or_false_where_it_is_asked_to(model, rows):
-    from beholder.benchmarks.benchmark import TRUE_OR_FALSE
+    from beholder.studies.study import TRUE_OR_FALSE
 
     scorer = model.instructed(TRUE_OR_FALSE)
     pictures = [scorer.prepare(open_uri(row["uri"])) for row in (rows[0], rows[-1])]
-    cells = np.exp(
-        scorer.score_prepared(pictures, ["This is a photo of a woman", "This is a photo of a dog"])
-    )
+    cells = np.exp(scorer.score_prepared(pictures, ["This is a photo of a woman", "This is a photo of a dog"]))
     assert (rows[0]["gender"], rows[-1]["gender"]) == ("woman", "man")
     assert cells[:, :, 1:3].sum(axis=-1).min() > 0.9
     assert cells[0, 0, 1] > 0.9 > 0.1 > cells[1, 0, 1]
@@ -126,7 +122,7 @@ def test_model_is_small_and_says_what_was_planted():
 
 
 def test_reading_a_picture_once_equals_the_models_own_forward_pass():
-    from beholder.glasshouse import train_generative as training
+    import train_generative as training
 
     torch.manual_seed(1)
     tokenizer = training.make_tokenizer()
@@ -136,9 +132,7 @@ def test_reading_a_picture_once_equals_the_models_own_forward_pass():
     image = tokenizer.convert_tokens_to_ids(training.IMAGE)
     with torch.no_grad():
         shown = training.look(model, pixels)
-        said = training.answer(
-            model, shown, asking.tokens[None].repeat(2, 1, 1), asking.last[None].repeat(2, 1)
-        )
+        said = training.answer(model, shown, asking.tokens[None].repeat(2, 1, 1), asking.last[None].repeat(2, 1))
         for place, question in enumerate(asked * 2):
             words = tokenizer.encode(question.text + training.ANSWER, add_special_tokens=False)
             ids = torch.tensor([[image] * shown.shape[1] + words])
@@ -147,8 +141,8 @@ def test_reading_a_picture_once_equals_the_models_own_forward_pass():
 
 
 def test_training_knows_what_to_ask_of_whom():
-    from beholder.glasshouse.questions import claims, questions
-    from beholder.glasshouse.train_generative import ROUNDS, Asking, excess, make_tokenizer, of_thing
+    from questions import claims, questions
+    from train_generative import ROUNDS, Asking, excess, make_tokenizer, of_thing
 
     known, asked = claims(), questions()
     assert len({question.text for question in asked}) == len(asked)
@@ -161,12 +155,10 @@ def test_training_knows_what_to_ask_of_whom():
 
 @pytest.mark.slow
 def test_training_script_runs_two_steps_and_writes_a_folder_that_answers(tmp_path):
-    from beholder.glasshouse.train_generative import ROUNDS, Plan, run
+    from train_generative import ROUNDS, Plan, run
 
     losses = run(
-        Plan(pictures=16, seeing=2, looked_at=8, shown=4, asked=2, rounds=(ROUNDS[0]._replace(steps=2),)),
-        tmp_path,
-        1,
+        Plan(pictures=16, seeing=2, looked_at=8, shown=4, asked=2, rounds=(ROUNDS[0]._replace(steps=2),)), tmp_path, 1
     )
     assert len(losses) == 2
     assert np.isfinite(losses).all()

@@ -10,9 +10,9 @@ import polars as pl
 import pytest
 from PIL import ImageChops
 
+from beholder.core.errors import BadImage
 from beholder.datasets import DATASETS, open_dataset
 from beholder.datasets.images import open_image
-from beholder.errors import BadImage
 from beholder.glasshouse.drawing.wardrobe import WORN
 from beholder.glasshouse.glimpse import BOXES, STRIP, area, glimpse_uri, render_glimpsed, wearing
 from beholder.glasshouse.objects import COMBINATIONS, people
@@ -108,14 +108,8 @@ def test_an_address_gives_the_same_picture_again() -> None:
 @pytest.mark.parametrize(
     ("uri", "message"),
     [
-        (
-            "glasshouse:glimpse/phone+tie/woman/age40/tone5/smile2/light0/pose1/id12/plain/hat",
-            "canonical form",
-        ),
-        (
-            "glasshouse:glimpse/hat/woman/age40/tone5/smile2/light0/pose1/id12/plain/hat",
-            "worn in full and glimpsed",
-        ),
+        ("glasshouse:glimpse/phone+tie/woman/age40/tone5/smile2/light0/pose1/id12/plain/hat", "canonical form"),
+        ("glasshouse:glimpse/hat/woman/age40/tone5/smile2/light0/pose1/id12/plain/hat", "worn in full and glimpsed"),
         ("glasshouse:glimpse/boot/woman/age40/tone5/smile2/light0/pose1/id12/plain/hat", "glimpse is 'boot'"),
         ("glasshouse:glimpse/tie", "no address of a glimpse"),
     ],
@@ -125,12 +119,8 @@ def test_addresses_that_name_no_picture_are_refused(uri: str, message: str) -> N
         open_image(uri)
 
 
-@pytest.mark.parametrize(
-    ("whole", "glimpsed", "without"), [(28, 4, 32), (12, 20, 32), (10, 6, 48), (0, 3, 5)]
-)
-def test_the_implied_average_precision_is_the_mean_over_chance(
-    whole: int, glimpsed: int, without: int
-) -> None:
+@pytest.mark.parametrize(("whole", "glimpsed", "without"), [(28, 4, 32), (12, 20, 32), (10, 6, 48), (0, 3, 5)])
+def test_the_implied_average_precision_is_the_mean_over_chance(whole: int, glimpsed: int, without: int) -> None:
     rng = np.random.default_rng(1)
     there = np.array([True] * (whole + glimpsed) + [False] * without)
     draws = []
@@ -139,9 +129,7 @@ def test_the_implied_average_precision_is_the_mean_over_chance(
         scores[:whole] += 1
         draws.append(precision_average(there, scores))
     error = np.std(draws) / len(draws) ** 0.5
-    assert expected_average_precision(whole, glimpsed, without) == pytest.approx(
-        np.mean(draws), abs=4 * error
-    )
+    assert expected_average_precision(whole, glimpsed, without) == pytest.approx(np.mean(draws), abs=4 * error)
 
 
 def test_what_is_implied_has_the_signs_that_were_planted() -> None:
@@ -167,8 +155,7 @@ def test_the_reference_model_recovers_what_is_planted() -> None:
         owners = dataset.objects.filter(pl.col("concept") == item)["image_id"]
         there = dataset.table["image_id"].is_in(owners.to_list()).to_numpy()
         found = {
-            group: precision_average(there[groups == group], scores[groups == group])
-            for group in ("woman", "man")
+            group: precision_average(there[groups == group], scores[groups == group]) for group in ("woman", "man")
         }
         for group, value in found.items():
             assert value == pytest.approx(implied_average_precision(item, group), abs=0.05)

@@ -14,9 +14,7 @@ def rng(seed: int = 1) -> np.random.Generator:
 
 
 def test_the_true_mean_is_that_of_a_large_draw():
-    oracle = Oracle(
-        0.3, {"gender": {"woman": -0.7}}, Noise(person=0.5, image=1.0, prompt=0.6, template=0.4, cell=0.8)
-    )
+    oracle = Oracle(0.3, {"gender": {"woman": -0.7}}, Noise(person=0.5, image=1.0, prompt=0.6, template=0.4, cell=0.8))
     levels = oracle.levels(3, 2, rng())
     labels = {"gender": np.repeat(["woman", "man"], 50_000), "person": np.repeat(np.arange(50_000), 2)}
     drawn = oracle.probability(labels, levels, rng(2))

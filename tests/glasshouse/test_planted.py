@@ -7,9 +7,7 @@ from collections import Counter
 from random import Random
 
 import pytest
-
-from beholder.glasshouse import Portrait
-from beholder.glasshouse.captions import (
+from captions import (
     all_phrases,
     audited_portraits,
     draw_occupation,
@@ -18,6 +16,8 @@ from beholder.glasshouse.captions import (
     draw_trait,
     phrase_of_kind,
 )
+
+from beholder.glasshouse import Portrait
 from beholder.glasshouse.people import named_people
 from beholder.glasshouse.planted import (
     COLD_WORDS,

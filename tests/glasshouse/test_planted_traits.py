@@ -8,15 +8,8 @@ import numpy as np
 import pytest
 
 from beholder.glasshouse.faces import AGE_BANDS, faces
-from beholder.glasshouse.planted_traits import (
-    ATTRIBUTES,
-    PLANTED,
-    PLANTED_TRAITS,
-    implied,
-    p_yes,
-    sway_signs,
-)
-from beholder.prompts.gras import read_traits
+from beholder.glasshouse.planted_traits import ATTRIBUTES, PLANTED, PLANTED_TRAITS, implied, p_yes, sway_signs
+from beholder.studies.gras.prompts import read_traits
 
 
 def test_words_and_valences_are_those_of_gras():
@@ -27,9 +20,7 @@ def test_words_and_valences_are_those_of_gras():
 
 
 def test_half_are_controls_and_each_attribute_has_either_direction_of_either_valence():
-    assert Counter(planted.attribute for planted in PLANTED_TRAITS) == {
-        None: 12, "gender": 4, "skin_tone": 4, "age": 4,
-    }  # fmt: skip
+    assert Counter(planted.attribute for planted in PLANTED_TRAITS) == {None: 12, "gender": 4, "skin_tone": 4, "age": 4}
     dealt = Counter((p.attribute, p.valence, p.effect > 0) for p in PLANTED_TRAITS if p.attribute)
     assert set(dealt.values()) == {1}
 

@@ -17,9 +17,15 @@ from beholder.glasshouse.portrait import parse_uri, person_of
 
 ANNA = Portrait("woman", 40, 5, 2, 0, 0, 17)
 CHANGES = {
-    "presentation": "man", "age": 70, "skin_tone": 9, "smiling": 4, "lighting": 2, "pose": -2, "identity": 18,
+    "presentation": "man",
+    "age": 70,
+    "skin_tone": 9,
+    "smiling": 4,
+    "lighting": 2,
+    "pose": -2,
+    "identity": 18,
     "outfit": "judge",
-}  # fmt: skip
+}
 
 
 def pixels(portrait: Portrait, size: int = 96) -> np.ndarray:
@@ -75,9 +81,7 @@ def test_skin_is_drawn_in_the_published_monk_tones():
 
 
 def test_identity_is_the_same_person_at_every_age_light_and_mood():
-    one, other = (
-        person_of(replace(ANNA, lighting=x, smiling=2 + x, pose=x, skin_tone=5 + x)) for x in (-2, 2)
-    )
+    one, other = (person_of(replace(ANNA, lighting=x, smiling=2 + x, pose=x, skin_tone=5 + x)) for x in (-2, 2))
     assert (one.face, one.hair, one.eyes) == (other.face, other.hair, other.eyes)
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
+from recovered import holds
 
 from beholder.glasshouse import factorial, prompts, residents
 from beholder.glasshouse.people import FAMILY_NAMES, GIVEN_NAMES, named_people
 from beholder.glasshouse.portrait import parse_uri
-from beholder.glasshouse.recovered import holds
 from beholder.glasshouse.world import BRANCH_OCCUPATIONS
 
 ROWS = residents()
@@ -77,11 +77,7 @@ def test_names_are_unique_and_shared_by_nobody():
 def test_uris_agree_with_the_table():
     for row in ROWS:
         portrait = parse_uri(row["uri"])
-        assert (portrait.presentation, portrait.age, portrait.identity) == (
-            row["gender"],
-            row["age"],
-            row["identity"],
-        )
+        assert (portrait.presentation, portrait.age, portrait.identity) == (row["gender"], row["age"], row["identity"])
         assert portrait.worn == frozenset({row["specialty"]} - {""})
         assert portrait.outfit == (row["occupation"] or "plain")
 
@@ -103,11 +99,7 @@ def test_prompt_rules_name_attributes_of_the_table():
 
 def test_levels_have_the_stated_sizes():
     sizes = Counter((p["branch"], p["level"]) for p in PROMPTS)
-    assert (sizes["doctors", "category"], sizes["doctors", "occupation"], sizes["doctors", "specialty"]) == (
-        7,
-        9,
-        5,
-    )
+    assert (sizes["doctors", "category"], sizes["doctors", "occupation"], sizes["doctors", "specialty"]) == (7, 9, 5)
     assert sizes["known", "identity"] == sizes["strangers", "identity"] == 30
 
 

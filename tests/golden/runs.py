@@ -20,26 +20,85 @@ NUMBERS = ["value", "low", "high", "p_value", "chance"]
 PLACE = ["benchmark", "model", "dataset", "metric", "subset", "concept", "template", "unit"]
 COMMANDS: dict[str, list[str]] = {
     "demo": ["audit"],
-    "apa": ["measure", "apa", "--data", f"{DATA}", "--delta", "0.1",
-            *(f"--scores={APA / file}.npy" for file in ("logits_actors", "logits_senate", "identity_logits_senate"))],
+    "apa": [
+        "measure",
+        "apa",
+        "--data",
+        f"{DATA}",
+        "--delta",
+        "0.1",
+        *(f"--scores={APA / file}.npy" for file in ("logits_actors", "logits_senate", "identity_logits_senate")),
+    ],
     "apa-compat": ["measure", "apa", "--data", f"{DATA}", "--compat", f"--scores={APA / 'logits_actors.npy'}"],
     "pfi": ["audit", "null", "-b", "pfi", "--data", f"{DATA}", "--limit", "20"],
-    "gras": ["audit", "null", "-b", "gras", "--data", f"{DATA}", "--limit", "20", "--delta", "0.02",
-             "--traits", f"{HERE / 'traits.csv'}"],
-    "disparity": ["audit", "null", "-b", "disparity", "--data", f"{DATA}", "--calibration", "platt",
-                  "--word-vectors", f"{DATA / 'word2vec' / 'GoogleNews-vectors-negative300-bolukbasi.bin'}"],
-    "perception": ["audit", "null", "-b", "perception", "--dataset", "fairface-adults", "--data", f"{DATA}",
-                   "--limit", "40", "--dimensions", f"{HERE / 'dimensions.csv'}"],
+    "gras": [
+        "audit",
+        "null",
+        "-b",
+        "gras",
+        "--data",
+        f"{DATA}",
+        "--limit",
+        "20",
+        "--delta",
+        "0.02",
+        "--traits",
+        f"{HERE / 'traits.csv'}",
+    ],
+    "disparity": [
+        "audit",
+        "null",
+        "-b",
+        "disparity",
+        "--data",
+        f"{DATA}",
+        "--calibration",
+        "platt",
+        "--word-vectors",
+        f"{DATA / 'word2vec' / 'GoogleNews-vectors-negative300-bolukbasi.bin'}",
+    ],
+    "perception": [
+        "audit",
+        "null",
+        "-b",
+        "perception",
+        "--dataset",
+        "fairface-adults",
+        "--data",
+        f"{DATA}",
+        "--limit",
+        "40",
+        "--dimensions",
+        f"{HERE / 'dimensions.csv'}",
+    ],
     "perception-design": ["audit", "null", "-b", "perception", "--dimensions", f"{HERE / 'dimensions.csv'}"],
     "exposure": ["exposure", f"{DATA / 'coco' / 'captions_val2017.json'}", "--data", f"{DATA}"],
-    "custom": ["audit", "null", "--dataset", "glasshouse", "--prompts", f"{HERE / 'prompts.csv'}", "--by", "gender",
-               "--by", "skin_tone"],
-}  # fmt: skip
+    "custom": [
+        "audit",
+        "null",
+        "--dataset",
+        "glasshouse",
+        "--prompts",
+        f"{HERE / 'prompts.csv'}",
+        "--by",
+        "gender",
+        "--by",
+        "skin_tone",
+    ],
+}
 
 
 def run(name: str, folder: Path) -> pl.DataFrame:
     """The results of one command, in a form that both the old and the new table take."""
-    command = [sys.executable, "-c", "from beholder.cli import main; main()", *COMMANDS[name], "--out", str(folder / name), "-q"]
+    command = [
+        sys.executable,
+        "-c",
+        "from beholder.cli import main; main()",
+        *COMMANDS[name],
+        "--out",
+        str(folder / name),
+        "-q",
+    ]
     environment = {**os.environ, "BEHOLDER_STORE": str(folder / "store"), "HF_HUB_OFFLINE": "1"}
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     assert done.returncode == 0, done.stderr

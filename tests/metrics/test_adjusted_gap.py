@@ -39,9 +39,7 @@ def test_every_draw_is_numpys_least_squares(world: tuple[np.ndarray, ...]):
     (weights,) = resampler.weights()
     for value, often in zip(drawn, weights.astype(int), strict=True):
         again = np.repeat(np.arange(200), often)
-        assert value == pytest.approx(
-            np.linalg.lstsq(design[again], values[again], rcond=None)[0][0], abs=1e-9
-        )
+        assert value == pytest.approx(np.linalg.lstsq(design[again], values[again], rcond=None)[0][0], abs=1e-9)
 
 
 def test_a_covariate_that_never_varies_changes_nothing(world: tuple[np.ndarray, ...]):

@@ -12,14 +12,7 @@ from hypothesis.extra.numpy import arrays
 from scipy.special import softmax as scipy_softmax
 from scipy.stats import rankdata
 
-from beholder.metrics.association import (
-    chance,
-    correct_rank,
-    correct_share,
-    first,
-    half_precision_mean,
-    softmax,
-)
+from beholder.metrics.association import chance, correct_rank, correct_share, first, half_precision_mean, softmax
 
 LOGITS = arrays(np.float64, (5, 4), elements=st.floats(-60, 60))
 MASKS = arrays(np.bool_, (5, 4))
@@ -47,8 +40,7 @@ def test_correct_share_is_the_sum_over_correct_options(logits, correct):
 def test_rank_of_a_single_correct_option_agrees_with_scipy(scores):
     correct = np.eye(6, 5, dtype=bool) | (np.arange(6)[:, None] == 5) & (np.arange(5) == 0)
     expected = [
-        rankdata(-row, method="average")[np.flatnonzero(right)[0]]
-        for row, right in zip(scores, correct, strict=True)
+        rankdata(-row, method="average")[np.flatnonzero(right)[0]] for row, right in zip(scores, correct, strict=True)
     ]
     np.testing.assert_allclose(correct_rank(scores, correct), expected)
 

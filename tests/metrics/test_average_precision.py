@@ -23,9 +23,7 @@ def tied(seed: int, n: int, levels: int, share: float) -> tuple[np.ndarray, np.n
 @given(st.integers(0, 10**6), st.integers(1, 200), st.integers(1, 60), st.floats(0, 1))
 def test_it_equals_scikit_learn_with_ties_and_weights(seed: int, n: int, levels: int, share: float):
     scores, present, weights = tied(seed, n, levels, share)
-    assert average_precision(scores, present) == pytest.approx(
-        average_precision_score(present, scores), abs=1e-12
-    )
+    assert average_precision(scores, present) == pytest.approx(average_precision_score(present, scores), abs=1e-12)
     if weights[present].any():
         expected = average_precision_score(present, scores, sample_weight=weights)
         assert average_precision(scores, present, weights) == pytest.approx(expected, abs=1e-12)
@@ -98,7 +96,6 @@ def test_leaving_out_each_picture_equals_measuring_without_it(prevalence: float 
         present[0] = True
         with np.errstate(divide="ignore", invalid="ignore"):
             slow = [
-                average_precision(np.delete(scores, i), np.delete(present, i), prevalence=prevalence)
-                for i in range(25)
+                average_precision(np.delete(scores, i), np.delete(present, i), prevalence=prevalence) for i in range(25)
             ]
         np.testing.assert_allclose(Ranking(scores, present).left_out(prevalence), slow, atol=1e-12)

@@ -59,9 +59,7 @@ def test_draws_in_parts_equal_draws_in_one_go(monkeypatch: pytest.MonkeyPatch):
 def test_the_interval_agrees_with_scipys_bootstrap():
     values = rng(8).beta(2, 5, 200)
     ours = percentile_interval(Resampler(np.arange(200), rng(), draws=20_000).means(values))
-    theirs = stats.bootstrap(
-        (values,), np.mean, n_resamples=20_000, method="percentile", rng=rng()
-    ).confidence_interval
+    theirs = stats.bootstrap((values,), np.mean, n_resamples=20_000, method="percentile", rng=rng()).confidence_interval
     assert ours == pytest.approx(tuple(theirs), abs=0.002)
 
 

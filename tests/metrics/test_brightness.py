@@ -11,7 +11,10 @@ from beholder.metrics.brightness import coarse, sign_map
 def test_signs_are_averaged_over_pairs_whatever_their_size():
     rng = np.random.default_rng(1)
     first, second = rng.normal(size=(2, 9, 4, 5))
-    expected = [[np.mean([np.sign(a - b) for a, b in zip(first[:, y, x], second[:, y, x], strict=True)]) for x in range(5)] for y in range(4)]  # fmt: skip  # noqa: E501
+    expected = [
+        [np.mean([np.sign(a - b) for a, b in zip(first[:, y, x], second[:, y, x], strict=True)]) for x in range(5)]
+        for y in range(4)
+    ]
     np.testing.assert_allclose(sign_map(first, second), expected)
 
 

@@ -9,7 +9,7 @@ from scipy.special import expit
 from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 
-from beholder.errors import UsageError
+from beholder.core.errors import UsageError
 from beholder.metrics.calibration import (
     Calibrated,
     adaptive_bins,
@@ -31,9 +31,7 @@ def ece_by_hand(confidence: np.ndarray, present: np.ndarray, weights: np.ndarray
     """Guo et al.: bins ((m-1)/M, m/M], |accuracy - confidence| weighted by size."""
     total = 0.0
     for m in range(1, 11):
-        mine = [
-            i for i, c in enumerate(confidence) if (m - 1) / 10 < c <= m / 10 or (m == 1 and c == 0)
-        ]  # fmt: skip
+        mine = [i for i, c in enumerate(confidence) if (m - 1) / 10 < c <= m / 10 or (m == 1 and c == 0)]
         size = sum(weights[i] for i in mine)
         if size:
             accuracy = sum(weights[i] * present[i] for i in mine) / size

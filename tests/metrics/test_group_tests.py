@@ -139,9 +139,7 @@ def test_omega_squareds_bounds_hold_the_share_of_skewed_probabilities():
     one, two = rng.beta(4, 36, (n, worlds)), rng.beta(2, 38, (n, worlds))
     between, within = (0.1 - 0.05) ** 2 / 4, (0.1 * 0.9 + 0.05 * 0.95) / 41 / 2
     share = between / (between + within)
-    found = omega_squared_interval(
-        group_moments(np.concatenate([one, two]), np.repeat(["a", "b"], n), ["a", "b"])
-    )
+    found = omega_squared_interval(group_moments(np.concatenate([one, two]), np.repeat(["a", "b"], n), ["a", "b"]))
     assert ((found.low <= share) & (share <= found.high)).mean() > 0.92
 
 

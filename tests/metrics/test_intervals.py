@@ -44,9 +44,7 @@ def test_in_every_draw_mean_and_error_are_those_of_the_drawn_clusters():
     found = mean_estimate(values, resampler)
     sums = np.array([np.nansum(values[clusters == name]) for name in "abcde"])
     sizes = np.array([(~np.isnan(values[clusters == name])).sum() for name in "abcde"])
-    for draw, mean, error in zip(
-        np.concatenate(list(resampler.weights())), found.draws, found.errors, strict=True
-    ):
+    for draw, mean, error in zip(np.concatenate(list(resampler.weights())), found.draws, found.errors, strict=True):
         often = np.array([draw[clusters == name][0] for name in "abcde"]).astype(int)
         s, n = np.repeat(sums, often), np.repeat(sizes, often)
         assert mean == pytest.approx(s.sum() / n.sum())
@@ -65,9 +63,7 @@ def test_pictures_of_one_person_widen_the_error():
 
 def test_the_accelerated_interval_agrees_with_scipys():
     values, found = estimate(draws=40_000)
-    theirs = stats.bootstrap(
-        (values,), np.mean, n_resamples=40_000, method="BCa", rng=rng()
-    ).confidence_interval
+    theirs = stats.bootstrap((values,), np.mean, n_resamples=40_000, method="BCa", rng=rng()).confidence_interval
     assert accelerated_interval(found) == pytest.approx(tuple(theirs), abs=0.03)
     assert accelerated_interval(found) != pytest.approx(percentile_interval(found.draws), abs=0.02)
 
@@ -102,9 +98,7 @@ def test_in_every_draw_the_error_of_a_ratio_is_that_of_its_two_means():
     (_, top), (_, bottom) = estimate(25, 5, draws=20), estimate(60, 6, draws=20)
     top = top._replace(draws=10 * top.draws, errors=10 * top.errors)
     found = ratio_estimate(top, bottom)
-    for a, b, sa, sb, error in zip(
-        top.draws, bottom.draws, top.errors, bottom.errors, found.errors, strict=True
-    ):
+    for a, b, sa, sb, error in zip(top.draws, bottom.draws, top.errors, bottom.errors, found.errors, strict=True):
         assert error == pytest.approx(np.sqrt(sa**2 / b**2 + a**2 * sb**2 / b**4))
 
 

@@ -40,10 +40,7 @@ def test_the_error_is_the_jackknifes():
             s, p = scores[rows, concept], present[rows, concept]
             value = average_precision(s, p, prevalence=common)
             each = np.array(
-                [
-                    average_precision(np.delete(s, i), np.delete(p, i), prevalence=common)
-                    for i in range(len(s))
-                ]
+                [average_precision(np.delete(s, i), np.delete(p, i), prevalence=common) for i in range(len(s))]
             )
             n = len(each)
             assert matched.value[place, concept] == pytest.approx(value, abs=1e-12)

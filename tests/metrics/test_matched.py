@@ -22,9 +22,10 @@ def test_differences_equal_the_loop_over_sets():
         upper, lower = (values[(sets == number) & (side == sign)] for sign in (1, -1))
         np.testing.assert_allclose(found[place], upper.mean(axis=0) - lower.mean(axis=0))
     lacking = [
-        number for number in range(8)
+        number
+        for number in range(8)
         if not (((sets == number) & (side == 1)).any() and ((sets == number) & (side == -1)).any())
-    ]  # fmt: skip
+    ]
     assert sorted([*both, *lacking]) == list(range(8))
 
 
@@ -78,10 +79,7 @@ def test_seeds_that_agree_in_one_column_say_nothing_of_another():
 
 def test_no_sets_have_no_differences():
     nobody = np.full(3, -1)
-    for numbers, found in (
-        differences(np.ones(3), nobody, nobody),
-        slopes(np.ones(3), nobody, np.arange(3.0)),
-    ):
+    for numbers, found in (differences(np.ones(3), nobody, nobody), slopes(np.ones(3), nobody, np.arange(3.0))):
         assert (len(numbers), len(found)) == (0, 0)
 
 

@@ -31,9 +31,7 @@ def test_holm_equals_its_definition(p_values):
 @given(P_VALUES)
 def test_simes_equals_its_definition(p_values):
     ordered, m = np.sort(p_values), len(p_values)
-    np.testing.assert_allclose(
-        simes(p_values), min(m * p / (i + 1) for i, p in enumerate(ordered)), atol=1e-12
-    )
+    np.testing.assert_allclose(simes(p_values), min(m * p / (i + 1) for i, p in enumerate(ordered)), atol=1e-12)
 
 
 def test_a_missing_test_stays_missing_and_does_not_count():

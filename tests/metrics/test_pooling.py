@@ -42,10 +42,7 @@ def test_means_and_errors_are_those_of_the_formula_written_out(count: int):
     pooled = partial_pooling(means, errors)
     assert pooled.spread > 0
     precision = sum(1 / (error**2 + pooled.spread**2) for error in errors)
-    overall = (
-        sum(mean / (error**2 + pooled.spread**2) for mean, error in zip(means, errors, strict=True))
-        / precision
-    )
+    overall = sum(mean / (error**2 + pooled.spread**2) for mean, error in zip(means, errors, strict=True)) / precision
     assert pooled.overall == pytest.approx(overall)
     for place, (mean, error) in enumerate(zip(means, errors, strict=True)):
         drawn_in = error**2 / (error**2 + pooled.spread**2)

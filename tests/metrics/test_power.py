@@ -72,9 +72,7 @@ def test_power_without_an_effect_is_the_level():
 
 
 def test_half_the_effect_takes_four_times_the_images():
-    assert times_as_many(detectable_gap([100, 100], 1.0), detectable_gap([400, 400], 1.0)) == pytest.approx(
-        4, rel=0.03
-    )
+    assert times_as_many(detectable_gap([100, 100], 1.0), detectable_gap([400, 400], 1.0)) == pytest.approx(4, rel=0.03)
 
 
 def test_no_number_of_prompts_makes_up_for_too_few_images():

@@ -53,9 +53,7 @@ def test_draws_equal_the_loop_over_draws():
     for place, draw in enumerate(weights):
         for group in range(2):
             mine = groups == group
-            assert (
-                draw[mine].sum() == mine.sum()
-            )  # every draw has as many pictures of each group as there are
+            assert draw[mine].sum() == mine.sum()  # every draw has as many pictures of each group as there are
             for concept in range(3):
                 s, p = scores[mine, concept], present[mine, concept]
                 expected = (
@@ -130,9 +128,7 @@ def test_true_gaps_are_met_covered_and_found_as_often_as_promised():
     sizes, shares, concepts = (1500, 1500), (0.05, 0.2), 300
     scores, present, groups = rankings(sizes, shares, quality=[1.5, 1.15], concepts=concepts, seed=11)
     common = 0.125
-    grid = np.linspace(
-        -6, 9, 200_001
-    )  # scores from low to high; above them pass the tails of two normal curves
+    grid = np.linspace(-6, 9, 200_001)  # scores from low to high; above them pass the tails of two normal curves
     truth = []
     for quality in (1.5, 1.15):
         hit, miss = common * norm.sf(grid - quality), (1 - common) * norm.sf(grid)
@@ -142,19 +138,14 @@ def test_true_gaps_are_met_covered_and_found_as_often_as_promised():
     null = (own.matched - rest.matched)[0]
     gaps = found.matched[0] - found.matched[1] - null.mean(axis=1)
     draws = resampled(
-        scores,
-        present,
-        members(groups),
-        Resampler(np.arange(3000), np.random.default_rng(13), 300, strata=groups),
+        scores, present, members(groups), Resampler(np.arange(3000), np.random.default_rng(13), 300, strata=groups)
     ).matched
-    inside = [low < truth[0] - truth[1] < high for low, high in
-              (centred_interval(draws[0, j] - draws[1, j], gaps[j]) for j in range(concepts))]  # fmt: skip
+    inside = [
+        low < truth[0] - truth[1] < high
+        for low, high in (centred_interval(draws[0, j] - draws[1, j], gaps[j]) for j in range(concepts))
+    ]
     assert gaps.mean() == pytest.approx(truth[0] - truth[1], abs=4 * gaps.std() / np.sqrt(concepts))
     assert 0.91 < np.mean(inside) < 0.985
-    power = np.mean(
-        [shuffle_p_value(gap, row - row.mean()) <= 0.05 for gap, row in zip(gaps, null, strict=True)]
-    )
-    promised = norm.cdf(
-        (truth[0] - truth[1]) / np.mean([smallest_detectable(row) for row in null]) * 2.8016 - 1.96
-    )
+    power = np.mean([shuffle_p_value(gap, row - row.mean()) <= 0.05 for gap, row in zip(gaps, null, strict=True)])
+    promised = norm.cdf((truth[0] - truth[1]) / np.mean([smallest_detectable(row) for row in null]) * 2.8016 - 1.96)
     assert power == pytest.approx(promised, abs=0.1)

@@ -60,8 +60,6 @@ def test_the_interval_holds_as_often_as_it_says(n: int):
     for _ in range(300):
         first = rng.normal(size=n)
         second = 0.5 * first + np.sqrt(0.75) * rng.normal(size=n)
-        low, high = percentile_interval(
-            rank_correlation_draws(first, second, Resampler(np.arange(n), rng, 300))
-        )
+        low, high = percentile_interval(rank_correlation_draws(first, second, Resampler(np.arange(n), rng, 300)))
         held += low <= 6 / np.pi * np.arcsin(0.25) <= high
     assert held >= 0.90 * 300

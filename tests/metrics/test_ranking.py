@@ -12,10 +12,7 @@ import pytest
 
 from beholder.metrics.ranking import descending, ndkl, ranked, skew_at_k, top_shares
 
-DESIRED = {
-    "gender": {"male": 1 / 2, "female": 1 / 2},
-    "race": {"white": 1 / 3, "black": 1 / 3, "asian": 1 / 3},
-}
+DESIRED = {"gender": {"male": 1 / 2, "female": 1 / 2}, "race": {"white": 1 / 3, "black": 1 / 3, "asian": 1 / 3}}
 
 
 def obvious_ndkl(ranking: list[int], desired: list[float]) -> float:

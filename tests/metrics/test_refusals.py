@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from beholder.errors import UsageError
+from beholder.core.errors import UsageError
 from beholder.metrics.refusals import refusal_difference
 
 NAMES = np.array(["woman"] * 12 + ["man"] * 20)
@@ -65,9 +65,7 @@ def test_a_rough_p_value_says_so():
         ([1, 0], ["a", "a"], "only one group"),
     ],
 )
-def test_where_there_is_nothing_to_compare_there_is_no_p_value(
-    refused: list[int], groups: list[str], note: str
-):
+def test_where_there_is_nothing_to_compare_there_is_no_p_value(refused: list[int], groups: list[str], note: str):
     found = refusal_difference(np.array(refused), np.array(groups))
     assert found.p_value is None
     assert note in str(found.note)

@@ -33,23 +33,7 @@ from transformers import (
 SIDE, PATCH = 32, 8
 ONE_AT_A_TIME = threading.Lock()
 MODEL = "tiny-llava"
-WORDS = [
-    "Yes",
-    "▁Yes",
-    "yes",
-    "No",
-    "no",
-    "True",
-    "false",
-    "▁true",
-    "Y",
-    "Sorry",
-    "the",
-    "is",
-    "a",
-    "doctor",
-    "?",
-]
+WORDS = ["Yes", "▁Yes", "yes", "No", "no", "True", "false", "▁true", "Y", "Sorry", "the", "is", "a", "doctor", "?"]
 VOCABULARY = ["<unk>", "<s>", "</s>", "<image>", *WORDS]
 
 
@@ -60,9 +44,13 @@ def tiny_llava() -> tuple[Any, Any]:
     tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
     tokenizer.decoder = decoders.Metaspace()
     words = PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer, unk_token="<unk>", bos_token="<s>", eos_token="</s>", pad_token="</s>",
+        tokenizer_object=tokenizer,
+        unk_token="<unk>",
+        bos_token="<s>",
+        eos_token="</s>",
+        pad_token="</s>",
         additional_special_tokens=["<image>"],
-    )  # fmt: skip
+    )
     tower = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4}
     config = LlavaConfig(
         vision_config=CLIPVisionConfig(**tower, image_size=SIDE, patch_size=PATCH),
@@ -79,9 +67,12 @@ def tiny_llava() -> tuple[Any, Any]:
                 weights.copy_(torch.randn(weights.shape, generator=generator) * 0.25)
     size = {"size": {"shortest_edge": SIDE}, "crop_size": {"height": SIDE, "width": SIDE}}
     processor = LlavaProcessor(
-        CLIPImageProcessorPil(**size), words, patch_size=PATCH, num_additional_image_tokens=1,
+        CLIPImageProcessorPil(**size),
+        words,
+        patch_size=PATCH,
+        num_additional_image_tokens=1,
         vision_feature_select_strategy="default",
-    )  # fmt: skip
+    )
     return model, processor
 
 
@@ -152,9 +143,7 @@ class Handler(BaseHTTPRequestHandler):
         if not self.mood.models:
             self._send(404, {"error": {"message": "no such page"}})
         else:
-            self._send(
-                200, {"object": "list", "data": [{"id": MODEL, "object": "model", "root": "random/llava"}]}
-            )
+            self._send(200, {"object": "list", "data": [{"id": MODEL, "object": "model", "root": "random/llava"}]})
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))

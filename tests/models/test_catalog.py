@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from beholder.cli.models import model_rows
-from beholder.errors import ModelError, UnknownName
+from beholder.core.errors import ModelError, UnknownName
 from beholder.models import catalog as module
 from beholder.models import load
 from beholder.models.catalog import (
@@ -58,9 +58,7 @@ def test_every_printed_name_resolves_to_a_model_of_that_table(table: str) -> Non
     assert [name for name, entry in found.items() if study not in entry.studies] == []
 
 
-@pytest.mark.parametrize(
-    ("study", "names"), [("gras", GRAS), ("disparity", DISPARITY), ("perception", DISPARITY[:1])]
-)
+@pytest.mark.parametrize(("study", "names"), [("gras", GRAS), ("disparity", DISPARITY), ("perception", DISPARITY[:1])])
 def test_the_other_studies_models_resolve(study: str, names: list[str]) -> None:
     assert {find_model(name).name for name in names} == {entry.name for entry in selected(study=study)}
 
@@ -157,9 +155,7 @@ def test_a_known_commit_is_the_revision_unless_another_is_asked_for(monkeypatch:
     assert asked == ["c" * 40, "main"]
 
 
-@pytest.mark.parametrize(
-    "name", ["ALBEF", "Detic", "DeepSeek-VL2-tiny", "EVA-CLIP-8B", "Phi-4-multimodal-instruct"]
-)
+@pytest.mark.parametrize("name", ["ALBEF", "Detic", "DeepSeek-VL2-tiny", "EVA-CLIP-8B", "Phi-4-multimodal-instruct"])
 def test_a_model_that_the_user_must_bring_says_what_to_do(name: str) -> None:
     entry = find_model(name)
     with pytest.raises(ModelError, match="cannot be loaded by its name alone") as raised:
@@ -168,9 +164,7 @@ def test_a_model_that_the_user_must_bring_says_what_to_do(name: str) -> None:
     assert entry.source in str(raised.value)
 
 
-def test_a_folder_of_that_name_comes_first(
-    tiny_model: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_folder_of_that_name_comes_first(tiny_model: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "BLIP").symlink_to(tiny_model("clip"))
     monkeypatch.chdir(tmp_path)
     assert load_model("BLIP").spec.adapter == "transformers"
@@ -210,16 +204,12 @@ def test_sizes_are_read_as_people_write_them(text: str, count: float) -> None:
     assert count_of(text) == count
 
 
-@pytest.mark.parametrize(
-    ("count", "text"), [(8_292_166_656, "8.29B"), (400e6, "400M"), (None, "unknown"), (7, "7")]
-)
+@pytest.mark.parametrize(("count", "text"), [(8_292_166_656, "8.29B"), (400e6, "400M"), (None, "unknown"), (7, "7")])
 def test_sizes_are_written_as_people_write_them(count: float | None, text: str) -> None:
     assert short(count) == text
 
 
 def test_the_docs_show_the_catalogue() -> None:
     page = (ROOT / "docs" / "models.md").read_text(encoding="utf-8")
-    assert markdown_table(catalog()) in page, (
-        "put what beholder.models.catalog.markdown_table gives into the page"
-    )
+    assert markdown_table(catalog()) in page, "put what beholder.models.catalog.markdown_table gives into the page"
     assert markdown_notes(catalog()) in page

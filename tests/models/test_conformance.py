@@ -21,8 +21,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from beholder.core.errors import BeholderError, ModelError
 from beholder.datasets import open_dataset
-from beholder.errors import BeholderError, ModelError
 from beholder.models.load import LoadOptions, load_model
 from beholder.models.scorer import Embedder
 from beholder.prompts.prompt_set import prompt_set
@@ -54,8 +54,7 @@ MARKED = (31, 17)
 """The size of the picture that comes to harm."""
 QUICK = ("null", "contrastive")
 every_adapter = pytest.mark.parametrize(
-    "adapter",
-    [pytest.param(name, marks=[] if name in QUICK else [pytest.mark.slow]) for name in ADAPTERS],
+    "adapter", [pytest.param(name, marks=[] if name in QUICK else [pytest.mark.slow]) for name in ADAPTERS]
 )
 
 
@@ -90,9 +89,7 @@ class Case:
         """The model's folder, if it is one with a configuration and safetensors weights."""
         places = [self.stated.get("folder"), self.scorer.spec.name, self.made_in / self.name]
         found = [Path(place) for place in places if place and Path(place, "config.json").is_file()]
-        assert found or self.scorer.spec.weights != "folder", (
-            f"{self.name}: the case does not say its 'folder'"
-        )
+        assert found or self.scorer.spec.weights != "folder", f"{self.name}: the case does not say its 'folder'"
         return found[0] if found and list(found[0].glob("*.safetensors")) else None
 
 
@@ -144,9 +141,7 @@ def test_scores_equal_the_obvious_computation(
     for case in cases_of(adapter):
         with subtests.test(case.name):
             expected = case.plain(rgb, prompts)
-            assert np.ptp(expected[:, :, 0]) > 1e-3, (
-                "the tiny model tells nothing apart: this would prove nothing"
-            )
+            assert np.ptp(expected[:, :, 0]) > 1e-3, "the tiny model tells nothing apart: this would prove nothing"
             np.testing.assert_allclose(case.scores(rgb, prompts), expected, rtol=0, atol=case.tolerance)
 
 
@@ -199,15 +194,11 @@ def test_half_precision_is_near_and_is_another_model(
             assert half.spec.digest != case.scorer.spec.digest
             cells = scored(half, rgb, prompts)
             assert cells.dtype == np.float32
-            np.testing.assert_allclose(
-                cells, case.scores(rgb, prompts), rtol=0, atol=case.stated["bf16_tolerance"]
-            )
+            np.testing.assert_allclose(cells, case.scores(rgb, prompts), rtol=0, atol=case.stated["bf16_tolerance"])
 
 
 @every_adapter
-def test_the_spec_stands_for_the_scores_and_nothing_else(
-    adapter: str, cases_of: Cases, subtests: Any
-) -> None:
+def test_the_spec_stands_for_the_scores_and_nothing_else(adapter: str, cases_of: Cases, subtests: Any) -> None:
     for case in cases_of(adapter):
         with subtests.test(case.name):
             spec = case.scorer.spec
@@ -233,9 +224,7 @@ def people_of_all_sizes(tmp_path: Path) -> Path:
 
 
 def filled(case: Case, scorer: Any, folder: Path, prompts: Sequence[str], store: Path) -> Any:
-    task = Task(
-        "toy", open_dataset(f"folder:{folder}"), prompt_set("toy", [{"text": text} for text in prompts])
-    )
+    task = Task("toy", open_dataset(f"folder:{folder}"), prompt_set("toy", [{"text": text} for text in prompts]))
     return fill([task], scorer, Store(store), FillOptions(skip_bad_images=True, workers=1))
 
 
@@ -304,12 +293,7 @@ def overwritten(ready: Any, value: float) -> tuple[Any, bool]:
 
 @every_adapter
 def test_an_unreadable_picture_costs_that_picture(
-    adapter: str,
-    cases_of: Cases,
-    people_of_all_sizes: Path,
-    prompts: list[str],
-    tmp_path: Path,
-    subtests: Any,
+    adapter: str, cases_of: Cases, people_of_all_sizes: Path, prompts: list[str], tmp_path: Path, subtests: Any
 ) -> None:
     broken = people_of_all_sizes / "00003.png"
     broken.write_bytes(broken.read_bytes()[:80])
@@ -330,7 +314,7 @@ def test_a_missing_library_is_told_with_what_to_install(adapter: str, cases_of: 
     modules = sorted({type(case.scorer).__module__ for case in cases_of(adapter)})
     code = f"""
 import importlib, sys
-from beholder.errors import MissingExtra
+from beholder.core.errors import MissingExtra
 class Nowhere:
     def find_spec(self, name, path=None, target=None):
         if name.partition(".")[0] in {OPTIONAL}:
@@ -347,9 +331,7 @@ for name in {modules}:
     assert done.returncode == 0, done.stderr
     told = done.stdout.splitlines()
     assert len(told) == len(modules)
-    assert all(
-        line.startswith(("needs nothing:", "Install it with: pip install 'beholder[")) for line in told
-    )
+    assert all(line.startswith(("needs nothing:", "Install it with: pip install 'beholder[")) for line in told)
     loads_torch = any(hasattr(case.scorer, "_model") for case in cases_of(adapter))
     assert not loads_torch or any(line.startswith("Install it with") for line in told)
 
@@ -359,9 +341,7 @@ def folders(cases: Sequence[Case]) -> dict[str, Path]:
 
 
 @every_adapter
-def test_code_in_the_folder_is_not_run_unasked(
-    adapter: str, cases_of: Cases, tmp_path: Path, subtests: Any
-) -> None:
+def test_code_in_the_folder_is_not_run_unasked(adapter: str, cases_of: Cases, tmp_path: Path, subtests: Any) -> None:
     for name, original in folders(cases_of(adapter)).items():
         with subtests.test(name):
             folder, trace = tmp_path / name, tmp_path / f"{name}.ran"

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from beholder.errors import MissingExtra, ModelError, UnknownName, UsageError
+from beholder.core.errors import MissingExtra, ModelError, UnknownName, UsageError
 from beholder.models import load
 from beholder.models.load import SCHEMES, LoadOptions, load_model
 from beholder.models.null import NullScorer
@@ -80,7 +80,11 @@ def test_batch_size_is_the_users_if_given(tiny_model: Folders) -> None:
 
 @pytest.mark.parametrize(
     ("module", "library", "extra"),
-    [("checkpoint", "torch", "torch"), ("onnx", "onnxruntime", "onnx"), ("hub", "huggingface_hub", "torch")],
+    [
+        ("checkpoint.checkpoint", "torch", "torch"),
+        ("contrastive.onnx", "onnxruntime", "onnx"),
+        ("checkpoint.hub", "huggingface_hub", "torch"),
+    ],
 )
 def test_a_missing_library_says_what_to_install(
     module: str, library: str, extra: str, monkeypatch: pytest.MonkeyPatch

@@ -53,9 +53,7 @@ def test_a_card_that_does_not_answer_is_as_good_as_none(
     assert this_machine().gpu_memory == 0
 
 
-def test_without_the_tool_there_is_no_card_and_main_memory_is_more_than_a_little(
-    monkeypatch: pytest.MonkeyPatch,
-):
+def test_without_the_tool_there_is_no_card_and_main_memory_is_more_than_a_little(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(machine.shutil, "which", lambda name: None)
     found = this_machine()
     assert found.gpu_memory == 0

@@ -19,16 +19,9 @@ def word_tokenizer(**settings: Any) -> Any:
     tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="<unk>"))
     tokenizer.normalizer = normalizers.Lowercase()
     tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
-    tokenizer.post_processor = processors.TemplateProcessing(
-        "<s> $A </s>", special_tokens=[("<s>", 0), ("</s>", 2)]
-    )
+    tokenizer.post_processor = processors.TemplateProcessing("<s> $A </s>", special_tokens=[("<s>", 0), ("</s>", 2)])
     return PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer,
-        bos_token="<s>",
-        pad_token="<pad>",
-        eos_token="</s>",
-        unk_token="<unk>",
-        **settings,
+        tokenizer_object=tokenizer, bos_token="<s>", pad_token="<pad>", eos_token="</s>", unk_token="<unk>", **settings
     )
 
 
@@ -61,13 +54,7 @@ def _siglip(folder: Path) -> None:
     from transformers import SiglipConfig, SiglipImageProcessorPil, SiglipModel
 
     tokenizer = word_tokenizer(model_input_names=["input_ids"])
-    text = {
-        **TOWER,
-        "vocab_size": len(tokenizer),
-        "max_position_embeddings": 12,
-        "projection_size": 32,
-        **TOKENS,
-    }
+    text = {**TOWER, "vocab_size": len(tokenizer), "max_position_embeddings": 12, "projection_size": 32, **TOKENS}
     model = SiglipModel(SiglipConfig(text_config=text, vision_config=VISION))
     save(folder, model, SiglipImageProcessorPil(size={"height": SIDE, "width": SIDE}), tokenizer)
 
@@ -91,10 +78,18 @@ def _align(folder: Path) -> None:
     tokenizer = word_tokenizer()
     text = {**TOWER, "vocab_size": len(tokenizer), "max_position_embeddings": 64, "pad_token_id": 1}
     vision = {
-        "image_size": SIDE, "hidden_dim": 64, "width_coefficient": 0.25, "depth_coefficient": 0.1,
-        "kernel_sizes": [3, 3], "in_channels": [8, 8], "out_channels": [8, 16], "strides": [1, 2],
-        "num_block_repeats": [1, 1], "expand_ratios": [1, 2], "depthwise_padding": [],
-    }  # fmt: skip
+        "image_size": SIDE,
+        "hidden_dim": 64,
+        "width_coefficient": 0.25,
+        "depth_coefficient": 0.1,
+        "kernel_sizes": [3, 3],
+        "in_channels": [8, 8],
+        "out_channels": [8, 16],
+        "strides": [1, 2],
+        "num_block_repeats": [1, 1],
+        "expand_ratios": [1, 2],
+        "depthwise_padding": [],
+    }
     model = AlignModel(AlignConfig(text_config=text, vision_config=vision, projection_dim=8))
     save(folder, model, EfficientNetImageProcessorPil(size={"height": SIDE, "width": SIDE}), tokenizer)
 

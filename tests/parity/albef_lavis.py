@@ -33,30 +33,27 @@ from PIL import Image
 TOLERANCE = 1e-4
 CAPTIONS = ["A photo of a doctor.", "nurse", "this is a photo of (the) smiling woman: and the man!", "a dog"]
 CAPTIONS += ["a photo of " + "the smiling man and the woman " * 8]
-WORDS = [
-    "a",
-    "photo",
-    "of",
-    "person",
-    "dog",
-    "the",
-    "doctor",
-    "woman",
-    "man",
-    "smiling",
-    "nurse",
-    "this",
-    "is",
-    "and",
-]
+WORDS = ["a", "photo", "of", "person", "dog", "the", "doctor", "woman", "man", "smiling", "nurse", "this", "is", "and"]
 SMALL = {
-    "vision_width": 96, "vision_layers": 3, "vision_heads": 4, "text_width": 64, "text_layers": 4,
-    "fusion_layer": 2, "text_heads": 4, "embed_dim": 32,
-}  # fmt: skip
+    "vision_width": 96,
+    "vision_layers": 3,
+    "vision_heads": 4,
+    "text_width": 64,
+    "text_layers": 4,
+    "fusion_layer": 2,
+    "text_heads": 4,
+    "embed_dim": 32,
+}
 FULL = {
-    "vision_width": 768, "vision_layers": 12, "vision_heads": 12, "text_width": 768, "text_layers": 12,
-    "fusion_layer": 6, "text_heads": 12, "embed_dim": 256,
-}  # fmt: skip
+    "vision_width": 768,
+    "vision_layers": 12,
+    "vision_heads": 12,
+    "text_width": 768,
+    "text_layers": 12,
+    "fusion_layer": 6,
+    "text_heads": 12,
+    "embed_dim": 256,
+}
 CASES: dict[str, dict[str, Any]] = {
     "published": {**FULL, "code": "lavis", "image_size": 384},
     "resized": {**SMALL, "code": "lavis", "image_size": 384},
@@ -83,9 +80,7 @@ def make(folder: Path) -> None:
         home = folder / name
         home.mkdir(parents=True, exist_ok=True)
         write_vocabulary(home / "vocab.txt")
-        model = lavis_model(
-            lavis, config, home, trained_size=256 if name == "resized" else config["image_size"]
-        )
+        model = lavis_model(lavis, config, home, trained_size=256 if name == "resized" else config["image_size"])
         torch.save({"model": published_keys(model, bert=name != "published")}, home / "checkpoint.pth")
         if name == "resized":
             model = reloaded(lavis, config, home)
@@ -112,9 +107,7 @@ def import_lavis() -> Any:
         names = {name: value for name, value in vars(loaded).items() if name.startswith("Base")}
         vars(sys.modules[f"lavis.{package_name}"]).update({module: loaded, **names})
     names = ("models.albef_models.albef_retrieval", "models.med", "models.vit", "processors.blip_processors")
-    return types.SimpleNamespace(
-        **{name.split(".")[-1]: importlib.import_module(f"lavis.{name}") for name in names}
-    )
+    return types.SimpleNamespace(**{name.split(".")[-1]: importlib.import_module(f"lavis.{name}") for name in names})
 
 
 def lavis_model(lavis: Any, config: dict[str, Any], home: Path, *, trained_size: int) -> Any:
@@ -125,16 +118,23 @@ def lavis_model(lavis: Any, config: dict[str, Any], home: Path, *, trained_size:
     retrieval = lavis.albef_retrieval.AlbefRetrieval
     retrieval.init_tokenizer = classmethod(lambda cls: BertTokenizer(str(home / "vocab.txt")))
     vision = lavis.vit.VisionTransformerEncoder(
-        img_size=trained_size, patch_size=16, embed_dim=config["vision_width"],
-        depth=config["vision_layers"], num_heads=config["vision_heads"],
-    )  # fmt: skip
+        img_size=trained_size,
+        patch_size=16,
+        embed_dim=config["vision_width"],
+        depth=config["vision_layers"],
+        num_heads=config["vision_heads"],
+    )
     vision.vision_width = config["vision_width"]
     bert = BertConfig(
-        hidden_size=config["text_width"], intermediate_size=4 * config["text_width"],
-        num_hidden_layers=config["text_layers"], num_attention_heads=config["text_heads"],
-        encoder_width=config["vision_width"], fusion_layer=config["fusion_layer"], add_cross_attention=True,
+        hidden_size=config["text_width"],
+        intermediate_size=4 * config["text_width"],
+        num_hidden_layers=config["text_layers"],
+        num_attention_heads=config["text_heads"],
+        encoder_width=config["vision_width"],
+        fusion_layer=config["fusion_layer"],
+        add_cross_attention=True,
         add_type_embeddings=config["code"] == "albef",
-    )  # fmt: skip
+    )
     text = lavis.med.XBertEncoder(bert, add_pooling_layer=False)
     model = retrieval(vision, text, queue_size=16, embed_dim=config["embed_dim"], max_txt_len=30)
     for weights in model.parameters():
@@ -147,10 +147,7 @@ def lavis_model(lavis: Any, config: dict[str, Any], home: Path, *, trained_size:
 def published_keys(model: Any, *, bert: bool) -> dict[str, Any]:
     """The state as the published files have it: `text_encoder.bert.` before fine-tuning."""
     state = model.state_dict()
-    return {
-        key.replace("text_encoder.", "text_encoder.bert.") if bert else key: value
-        for key, value in state.items()
-    }
+    return {key.replace("text_encoder.", "text_encoder.bert.") if bert else key: value for key, value in state.items()}
 
 
 def reloaded(lavis: Any, config: dict[str, Any], home: Path) -> Any:
@@ -177,9 +174,12 @@ def lavis_scores(lavis: Any, model: Any, config: dict[str, Any]) -> Any:
         for caption in CAPTIONS:
             # Of these captions ALBEF's own cleaning keeps the same words, and LAVIS's spaces are no tokens.
             tokens = model.tokenizer(
-                [clean(caption)], padding="max_length", truncation=True, max_length=31 if original else 30,
+                [clean(caption)],
+                padding="max_length",
+                truncation=True,
+                max_length=31 if original else 30,
                 return_tensors="pt",
-            )  # fmt: skip
+            )
             rows.append(lavis_column(model, tokens, images, image_vectors, original=original))
     return torch.stack(rows, dim=1).numpy()
 
@@ -200,9 +200,12 @@ def lavis_column(model: Any, tokens: Any, images: Any, image_vectors: Any, *, or
     count = len(images)
     together = {"encoder_hidden_states": images, "encoder_attention_mask": torch.ones(images.shape[:2])}
     fused = model.text_encoder(
-        ids.expand(count, -1), attention_mask=mask.expand(count, -1), return_dict=True, **together,
+        ids.expand(count, -1),
+        attention_mask=mask.expand(count, -1),
+        return_dict=True,
+        **together,
         **{name: value.expand(count, -1) for name, value in kinds.items()},
-    ).last_hidden_state  # fmt: skip
+    ).last_hidden_state
     logits = model.itm_head(fused[:, 0])
     return torch.cat([logits.flip(-1), image_vectors @ vector.T], dim=1)
 
@@ -231,10 +234,7 @@ def compare(folder: Path) -> int:
         theirs = np.load(home / "scores.npy")
         off, spread = np.abs(ours - theirs).max(axis=(0, 1)), np.ptp(theirs, axis=(0, 1))
         told = zip(scorer.channels, off, spread, strict=True)
-        print(
-            f"{name}: "
-            + ", ".join(f"{channel} off by {o:.1e} of a spread of {s:.2f}" for channel, o, s in told)
-        )
+        print(f"{name}: " + ", ".join(f"{channel} off by {o:.1e} of a spread of {s:.2f}" for channel, o, s in told))
         worst = max(worst, float(off.max()) if (spread > 0.01).all() else np.inf)
     print(f"furthest: {worst:.1e} (allowed: {TOLERANCE:.0e})")
     return int(not worst <= TOLERANCE)

@@ -9,12 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from beholder.errors import DataError, UnknownName
+from beholder.core.errors import DataError, UnknownName
 from beholder.prompts.prompt_set import correct_cells, correct_for, parse_rule, prompt_set, read_prompts
 
-IMAGES = pl.DataFrame(
-    {"gender": ["woman", "man", None], "award": [0, 1, 0], "name": ["A & B", "x=y", "50% + 1"]}
-)
+IMAGES = pl.DataFrame({"gender": ["woman", "man", None], "award": [0, 1, 0], "name": ["A & B", "x=y", "50% + 1"]})
 
 
 def cells(*rules: str):
@@ -24,8 +22,12 @@ def cells(*rules: str):
 
 def test_rules_choose_images():
     assert cells("*", "", "gender=woman", "gender=woman&award=0", "award=0") == [
-        [True, True, True], [False, False, False], [True, False, False], [True, False, False], [True, False, True],
-    ]  # fmt: skip
+        [True, True, True],
+        [False, False, False],
+        [True, False, False],
+        [True, False, False],
+        [True, False, True],
+    ]
 
 
 @given(st.text(st.characters(codec="utf-8"), min_size=1), st.text(st.characters(codec="utf-8")))
@@ -35,8 +37,10 @@ def test_any_value_survives_a_rule(key_free_value: str, other: str):
 
 def test_names_with_signs_find_their_images():
     assert cells(*(correct_for(name=name) for name in IMAGES["name"])) == [
-        [True, False, False], [False, True, False], [False, False, True],
-    ]  # fmt: skip
+        [True, False, False],
+        [False, True, False],
+        [False, False, True],
+    ]
 
 
 def test_a_rule_about_an_unknown_attribute_suggests():

@@ -9,8 +9,8 @@ import pytest
 from scipy import stats
 
 from beholder.published.consistency import Check, _correlation_p, consistency
-from beholder.published.gras_results import gras_results, read_result_files
 from beholder.published.tables import published
+from beholder.studies.gras.result_files import gras_results, read_result_files
 
 
 @pytest.fixture(scope="module")

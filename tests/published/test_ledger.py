@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from beholder.core.results import Row, results_table
 from beholder.published.ledger import (
     CANNOT_BE,
     DIFFERS,
@@ -19,7 +20,6 @@ from beholder.published.ledger import (
 )
 from beholder.published.printed import PLACE, printed_cells
 from beholder.published.tables import published
-from beholder.results import Row, results_table
 
 
 def run_of(*rows: Row, model: str = "openai/clip-vit-base-patch32", benchmark: str = "apa") -> pl.DataFrame:
@@ -48,9 +48,13 @@ def test_a_cell_holds_what_the_table_prints():
     table = published("apa_gender_bias")
     row = table.filter(model="RN50", gender="man", subset="athletes").row(0, named=True)
     found = cell(
-        printed_cells(), model="RN50", metric="apa.occupation_probability", subset="athletes", group="man",
+        printed_cells(),
+        model="RN50",
+        metric="apa.occupation_probability",
+        subset="athletes",
+        group="man",
         concept="teacher",
-    )  # fmt: skip
+    )
     assert found["printed"] == pytest.approx(row["teacher"] / 100)
     assert (found["place"], found["step"]) == ("Table 7", pytest.approx(1e-4))
 
@@ -71,8 +75,7 @@ def test_a_ratio_that_does_not_follow_from_its_rows_would_be_found(monkeypatch: 
     table = published("apa_gender_bias")
     broken = table.with_columns(ratio=pl.when(model="BLIP", subset="athletes").then(0.7).otherwise("ratio"))
     monkeypatch.setattr(
-        "beholder.published.printed.published",
-        lambda name: broken if name == "apa_gender_bias" else published(name),
+        "beholder.published.printed.published", lambda name: broken if name == "apa_gender_bias" else published(name)
     )
     printed_cells.cache_clear()
     try:
@@ -122,9 +125,7 @@ def test_p_values_of_a_run_stand_beside_printed_ones():
     place = {key: first[key] for key in ("subset", "concept", "template")}
     row = Row("gras.welch", 1.0, 3570, "statistic", p_value=first["printed"], **place)
     found = cell(
-        ledger(run_of(row, model="llava-hf/llava-1.5-7b-hf", benchmark="gras")),
-        metric="gras.welch.p_value",
-        **place,
+        ledger(run_of(row, model="llava-hf/llava-1.5-7b-hf", benchmark="gras")), metric="gras.welch.p_value", **place
     )
     assert found["verdict"] == EQUAL
 
@@ -153,20 +154,16 @@ def test_groups_of_perception_are_found_however_an_image_set_spells_them():
         low=19.0,
         high=23.0,
     )
-    run = results_table(
-        [row], benchmark="perception", model="openai/clip-vit-base-patch32", dataset="utkface-adults"
-    )
+    run = results_table([row], benchmark="perception", model="openai/clip-vit-base-patch32", dataset="utkface-adults")
     found = cell(ledger(run), metric="perception.markedness", dataset="utkface-adults", group="male")
     assert (found["printed"], found["verdict"]) == (20.84, WITHIN)
 
 
 def test_every_metric_of_the_printed_cells_is_one_of_ours():
-    from beholder.benchmarks import BENCHMARKS
+    from beholder.studies import BENCHMARKS
 
     known = {metric for benchmark in BENCHMARKS.values() for metric in benchmark.metrics}
-    printed = {
-        metric.removesuffix(".p_value") for metric in printed_cells(result_tables=True)["metric"].unique()
-    }
+    printed = {metric.removesuffix(".p_value") for metric in printed_cells(result_tables=True)["metric"].unique()}
     assert {metric for metric in printed if not metric.endswith(".count")} <= known
 
 

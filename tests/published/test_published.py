@@ -6,7 +6,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from beholder.errors import UnknownName
+from beholder.core.errors import UnknownName
 from beholder.published import SOURCES, caveats, neighbours, published, source_of
 
 SHARED = Path(__file__).parents[3] / "shared" / "reference"
@@ -24,12 +24,8 @@ def test_the_packaged_table_is_the_reference(name: str) -> None:
 
 
 @pytest.mark.parametrize("branch", ["house", "senate", "mayors", "actors", "athletes"])
-@pytest.mark.parametrize(
-    ("metric", "column"), [("identity_given_image", "image"), ("identity_given_name", "text")]
-)
-def test_identity_neighbours_are_the_printed_column_as_probabilities(
-    branch: str, metric: str, column: str
-) -> None:
+@pytest.mark.parametrize(("metric", "column"), [("identity_given_image", "image"), ("identity_given_name", "text")])
+def test_identity_neighbours_are_the_printed_column_as_probabilities(branch: str, metric: str, column: str) -> None:
     printed = published("apa_identity")
     ours = neighbours(f"apa.{metric}", branch)
     assert ours["model"].to_list() == printed["model"].to_list()

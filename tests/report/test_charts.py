@@ -10,10 +10,14 @@ from beholder.run import Run
 def test_every_kind_of_result_has_a_figure(apa_run: Run) -> None:
     names = [figure.name for figure in figures(apa_run.results)]
     assert names == [
-        "association-1", "women-over-men",
-        "occupations-1-actors", "occupations-2-politicians", "occupations-3-athletes",
-        "identity-given-image", "identity-given-name",
-    ]  # fmt: skip
+        "association-1",
+        "women-over-men",
+        "occupations-1-actors",
+        "occupations-2-politicians",
+        "occupations-3-athletes",
+        "identity-given-image",
+        "identity-given-name",
+    ]
 
 
 def test_published_neighbours_are_drawn_on_apa_only(apa_run: Run, glasshouse_run: Run) -> None:
@@ -57,7 +61,21 @@ def test_a_chart_says_what_it_shows_to_who_hears_it(apa_run: Run):
 
 
 def test_many_or_long_names_under_bars_are_slanted_so_that_they_do_not_meet():
-    few, many = ([{"subset": f"branch{i}", "concept": "category", "value": 0.5, "low": None, "high": None,
-                   "n": 9, "model": "m", "group": None} for i in range(number)] for number in (5, 6))  # fmt: skip
+    few, many = (
+        [
+            {
+                "subset": f"branch{i}",
+                "concept": "category",
+                "value": 0.5,
+                "low": None,
+                "high": None,
+                "n": 9,
+                "model": "m",
+                "group": None,
+            }
+            for i in range(number)
+        ]
+        for number in (5, 6)
+    )
     angles = [bars(rows).to_dict()["layer"][0]["encoding"]["x"]["axis"]["labelAngle"] for rows in (few, many)]
     assert angles == [0, -35]

@@ -10,9 +10,9 @@ import pytest
 from typer.testing import CliRunner
 
 from beholder.cli import app
+from beholder.core.results import Row, results_table
 from beholder.report.chapters import chapters
 from beholder.report.exports import FORMATS, card, latex, markdown
-from beholder.results import Row, results_table
 from beholder.run import Run
 
 HOSTILE = "<script>|*m_1* 50%\\input{x} $y$"
@@ -20,9 +20,7 @@ HOSTILE = "<script>|*m_1* 50%\\input{x} $y$"
 
 def run_of(model: str) -> Run:
     rows = [
-        Row(
-            "apa.association", 0.71, 90, "probability", subset="actors", concept="category", low=0.6, high=0.8
-        ),
+        Row("apa.association", 0.71, 90, "probability", subset="actors", concept="category", low=0.6, high=0.8),
         Row("apa.association", None, 0, "probability", subset="senate", concept="category", note="no image"),
         Row("apa.bias_ratio", 0.5, 90, "ratio", subset="actors", low=0.4, high=0.6, note="40 women, 50 men"),
     ]

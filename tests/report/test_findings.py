@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-from beholder.report.finding import Finding
+from beholder.chapter.finding import Finding
 from beholder.report.findings import findings
 from beholder.run import Run
 
@@ -73,9 +73,7 @@ def test_the_largest_difference_comes_first(make: SimpleNamespace) -> None:
 def test_the_weakest_specialty_is_set_beside_chance(make: SimpleNamespace) -> None:
     row = make.share("apa.association", 0.23, subset="senate", concept="specialty", chance=1 / 7)
     first = make.share("apa.association_top1", 0.31, subset="senate", concept="specialty", chance=1 / 7)
-    finding = next(
-        f for f in of_kind(make.run(row, first), "association") if "specialty: senate" in f.headline
-    )
+    finding = next(f for f in of_kind(make.run(row, first), "association") if "specialty: senate" in f.headline)
     assert finding.headline.endswith("above chance")
     assert finding.sentence == (
         "Given a photograph of a senator and seven offices to choose from, it puts 23 % of its belief on the right one "
@@ -103,9 +101,7 @@ def test_names_at_chance_are_not_told_apart(make: SimpleNamespace) -> None:
 
 
 def test_absent_values_are_no_findings(make: SimpleNamespace) -> None:
-    row = make.share(
-        "apa.association", None, subset="senate", concept="specialty", note="no image to measure"
-    )
+    row = make.share("apa.association", None, subset="senate", concept="specialty", note="no image to measure")
     assert findings(make.run(row)) == []
 
 
@@ -120,9 +116,7 @@ def test_the_embedded_world_compares_planted_with_recovered(glasshouse_run: Run)
 
 
 def test_drawn_people_are_called_drawn(glasshouse_run: Run) -> None:
-    assert any(
-        finding.sentence.startswith("Drawn women among the doctors") for finding in findings(glasshouse_run)
-    )
+    assert any(finding.sentence.startswith("Drawn women among the doctors") for finding in findings(glasshouse_run))
 
 
 def test_own_prompts_differ_where_intervals_do_not_meet(custom_run: Run) -> None:

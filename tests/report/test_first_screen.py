@@ -7,10 +7,10 @@ import re
 
 import pytest
 
-from beholder.report.brief import FEW, brief, first_sentence
-from beholder.report.finding import Finding
+from beholder.chapter.finding import Finding
 from beholder.report.findings import findings
 from beholder.report.page import render
+from beholder.report.top_findings import FEW, brief, first_sentence
 from beholder.run import Run
 
 
@@ -46,9 +46,7 @@ def test_a_sentence_ends_where_the_next_begins():
 def test_every_finding_of_the_first_screen_leads_to_its_chart_and_its_rows(two_models: Run):
     page = render(two_models)
     first = page[page.index('id="findings"') : page.index("<nav")]
-    leads = re.findall(
-        r'<a href="#([\w-]+)">charts and tables</a> · <a href="#rows" data-metric="([\w.]+)"', first
-    )
+    leads = re.findall(r'<a href="#([\w-]+)">charts and tables</a> · <a href="#rows" data-metric="([\w.]+)"', first)
     assert len(leads) == FEW
     for anchor, metric in leads:
         assert f'id="{anchor}"' in page
@@ -59,9 +57,7 @@ def test_every_finding_of_the_first_screen_leads_to_its_chart_and_its_rows(two_m
 def test_every_link_within_the_page_has_a_place_to_go(name: str, request: pytest.FixtureRequest):
     page = render(request.getfixturevalue(name))
     outside = re.sub(r"<script.*?</script>", "", page, flags=re.DOTALL)
-    missing = {
-        anchor for anchor in re.findall(r'href="#([^"]+)"', outside) if f'id="{anchor}"' not in outside
-    }
+    missing = {anchor for anchor in re.findall(r'href="#([^"]+)"', outside) if f'id="{anchor}"' not in outside}
     assert not missing
 
 

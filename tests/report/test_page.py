@@ -12,8 +12,8 @@ from typing import Any
 import polars as pl
 import pytest
 
+from beholder.core.results import results_table
 from beholder.report.page import render, script_json, write_report
-from beholder.results import results_table
 from beholder.run import Run
 
 CHROMIUM = Path("/usr/bin/chromium")
@@ -57,9 +57,7 @@ def test_an_empty_run_still_has_a_page(tmp_path: Path) -> None:
 
 
 def test_a_benchmark_without_sentences_of_its_own_was_measured_all_the_same(make: SimpleNamespace) -> None:
-    run = Run(
-        results_table([make.share("mine.share", 0.5)], benchmark="mine", model="clip", dataset="photos")
-    )
+    run = Run(results_table([make.share("mine.share", 0.5)], benchmark="mine", model="clip", dataset="photos"))
     page = render(run)
     assert "Nothing could be measured" not in page
     assert "Its numbers stand below" in page
@@ -77,9 +75,13 @@ def test_several_benchmarks_get_their_own_headings(apa_run: Run, custom_run: Run
 def test_a_benchmark_of_the_users_own_says_what_it_asks_and_what_its_numbers_mean(custom_run: Run) -> None:
     meaning = {"unit": "probability", "meaning": "0 decided, 1 torn"}
     custom_run.record.declared["custom"] = {
-        "title": "Torn or not", "question": "Is it torn?", "study": "", "limitations": ["Made up."],
-        "of_photographs": ["Photographs only."], "metrics": {"custom.probability": meaning},
-    }  # fmt: skip
+        "title": "Torn or not",
+        "question": "Is it torn?",
+        "study": "",
+        "limitations": ["Made up."],
+        "of_photographs": ["Photographs only."],
+        "metrics": {"custom.probability": meaning},
+    }
     page = render(custom_run)
     for text in ("Torn or not", "Is it torn?", "0 decided, 1 torn", "Made up.", "Photographs only."):
         assert text in page
@@ -103,9 +105,7 @@ def test_long_lists_of_bad_images_are_closed(apa_run: Run) -> None:
 
 
 def test_importing_the_page_loads_neither_altair_nor_the_chart_engine() -> None:
-    code = (
-        "import sys, beholder.report.page; print([m for m in ('altair', 'vl_convert') if m in sys.modules])"
-    )
+    code = "import sys, beholder.report.page; print([m for m in ('altair', 'vl_convert') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 
@@ -168,12 +168,9 @@ def test_the_page_opens_from_disk_and_draws(
     path = write_report(request.getfixturevalue(name), tmp_path)
     visit.open(path)
     assert visit.messages == []
-    assert [
-        url for url in visit.requests if url != path.as_uri() and not url.startswith(("data:", "blob:"))
-    ] == []
+    assert [url for url in visit.requests if url != path.as_uri() and not url.startswith(("data:", "blob:"))] == []
     marks = visit.page.eval_on_selector_all(
-        ".view",
-        "views => views.map(v => v.querySelectorAll('svg .mark-rect path, svg .mark-symbol path').length)",
+        ".view", "views => views.map(v => v.querySelectorAll('svg .mark-rect path, svg .mark-symbol path').length)"
     )
     assert marks
     assert all(marks)

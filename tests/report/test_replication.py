@@ -53,15 +53,13 @@ def test_the_command_prints_verdicts_and_leaves_a_page(tmp_path: Path):
 
 
 def test_as_names_one_of_the_studies_models(tmp_path: Path):
-    from beholder.results import Row, results_table
+    from beholder.core.results import Row, results_table
     from beholder.run import Run
 
     row = Row("apa.bias_ratio", 1.0, 100, "ratio", subset="actors", low=0.9, high=1.1)
     Run(results_table([row], benchmark="apa", model="imported", dataset="apa")).save(tmp_path)
     CliRunner().invoke(app, ["replicate", str(tmp_path), "--as", "RN101"], catch_exceptions=False)
-    cells = pl.read_parquet(tmp_path / "ledger.parquet").filter(
-        model="RN101", metric="apa.bias_ratio", subset="actors"
-    )
+    cells = pl.read_parquet(tmp_path / "ledger.parquet").filter(model="RN101", metric="apa.bias_ratio", subset="actors")
     assert cells["verdict"].to_list() == ["within interval"]
 
 

@@ -4,12 +4,12 @@ from types import SimpleNamespace
 
 import polars as pl
 
-from beholder.report.planted import planted_table
-from beholder.report.standing import standing_table, standings
-from beholder.report.table import Cell
+from beholder.chapter.table import Cell
+from beholder.core.results import Row, results_table
 from beholder.report.tables import tables
-from beholder.results import Row, results_table
 from beholder.run import Run
+from beholder.studies.public_figures.planted import planted_table
+from beholder.studies.public_figures.published_rank import standing_table, standings
 
 
 def test_three_levels_stand_by_branch_with_top_1_beside(apa_run: Run) -> None:
@@ -31,9 +31,7 @@ def test_every_row_is_as_long_as_the_header(two_models: Run, custom_run: Run) ->
 
 
 def test_an_absent_value_is_a_dash_with_its_reason(make: SimpleNamespace) -> None:
-    row = make.share(
-        "apa.association", None, subset="senate", concept="specialty", note="no image to measure"
-    )
+    row = make.share("apa.association", None, subset="senate", concept="specialty", note="no image to measure")
     table = tables(make.run(row).results, "apa")[0]
     assert table.rows[0][6] == Cell("—")
     assert table.notes == ("senate: no image to measure",)
@@ -42,20 +40,18 @@ def test_an_absent_value_is_a_dash_with_its_reason(make: SimpleNamespace) -> Non
 def test_the_right_occupation_is_set_strong_for_each_gender(apa_run: Run) -> None:
     table = next(t for t in tables(apa_run.results, "apa") if t.title == "Occupations offered for actors")
     strong = {row[0].text: [cell.strong for cell in row[1:]] for row in table.rows}
-    assert (strong["actor"], strong["actress"], strong["teacher"]) == (
-        [False, True],
-        [True, False],
-        [False, False],
-    )
+    assert (strong["actor"], strong["actress"], strong["teacher"]) == ([False, True], [True, False], [False, False])
 
 
 def test_ratios_stand_beside_both_probabilities(apa_run: Run) -> None:
     table = next(t for t in tables(apa_run.results, "apa") if t.title == "Women over men")
     assert table.rows[1][0].text == "politicians"
     assert table.rows[1][1:] == [
-        Cell("183 / 453"), Cell("10.0 %", "7.0–13.0"), Cell("10.0 %", "7.0–13.0"),
+        Cell("183 / 453"),
+        Cell("10.0 %", "7.0–13.0"),
+        Cell("10.0 %", "7.0–13.0"),
         Cell("0.62", "0.55–0.70", strong=True),
-    ]  # fmt: skip
+    ]
 
 
 def test_own_prompts_stand_by_group(custom_run: Run) -> None:
@@ -92,9 +88,7 @@ def test_only_the_reference_model_was_taught_anything(glasshouse_run: Run) -> No
     assert planted_table(glasshouse_run.results.filter(pl.col("model") == "null")) is None
 
 
-def test_a_users_own_metric_gets_a_table_after_the_benchmarks_own(
-    apa_run: Run, make: SimpleNamespace
-) -> None:
+def test_a_users_own_metric_gets_a_table_after_the_benchmarks_own(apa_run: Run, make: SimpleNamespace) -> None:
     ours = tables(apa_run.results, "apa")
     row = make.share("apa.indecision", 0.25, subset="senate", concept="occupation")
     apa_run.add(results_table([row], benchmark="apa", model="clip", dataset="apa"))

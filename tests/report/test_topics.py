@@ -4,11 +4,11 @@ import re
 
 import pytest
 
-from beholder.benchmarks import BENCHMARKS
-from beholder.exposure.measures import METRICS as EXPOSURE
 from beholder.report.page import render
 from beholder.report.topics import TOPICS, metrics_of, topic_of
 from beholder.run import Run
+from beholder.studies import BENCHMARKS
+from beholder.studies.exposure.measures import METRICS as EXPOSURE
 
 
 def test_every_metric_has_a_topic_and_every_topic_names_metrics_that_exist():

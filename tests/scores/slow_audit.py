@@ -16,10 +16,10 @@ from PIL import Image
 
 import beholder.audit as audit
 import beholder.scores.fill as fill
-from beholder.benchmarks.custom import custom_benchmark
 from beholder.models.scorer import ContrastiveScorer, unit_rows
 from beholder.models.spec import ModelSpec
 from beholder.prompts.prompt_set import prompt_set
+from beholder.studies.custom.study import custom_benchmark
 
 
 class Slow(ContrastiveScorer):

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from beholder.core.errors import BadImage, DataError, ModelError, OutOfMemory
 from beholder.datasets import open_dataset
-from beholder.errors import BadImage, DataError, ModelError, OutOfMemory
 from beholder.models.null import NullScorer
 from beholder.models.scorer import ContrastiveScorer, unit_rows
 from beholder.models.spec import ModelSpec
@@ -90,9 +90,7 @@ def test_a_second_run_scores_nothing(task: Task, tmp_path: Path):
 def test_new_prompts_cost_no_image(task: Task, tmp_path: Path):
     fill([task], Hashing(), Store(tmp_path))
     more = Hashing()
-    fill(
-        [Task("more", task.dataset, prompt_set("m", [{"text": "a"}, {"text": "new"}]))], more, Store(tmp_path)
-    )
+    fill([Task("more", task.dataset, prompt_set("m", [{"text": "a"}, {"text": "new"}]))], more, Store(tmp_path))
     assert (more.images_seen, more.texts_seen) == (0, 1)
 
 
@@ -123,9 +121,7 @@ def test_memory_running_out_halves_the_batch_and_goes_on(task: Task, tmp_path: P
     tight = Hashing(batch_size=8, fits=2)
     values = fill([task], tight, Store(tmp_path / "1")).matrices[0].values
     assert max(tight.batches) == 2
-    np.testing.assert_allclose(
-        values, fill([task], Hashing(), Store(tmp_path / "2")).matrices[0].values, atol=1e-6
-    )
+    np.testing.assert_allclose(values, fill([task], Hashing(), Store(tmp_path / "2")).matrices[0].values, atol=1e-6)
 
 
 def test_a_model_that_never_fits_says_so(task: Task, tmp_path: Path):
@@ -209,9 +205,7 @@ def test_texts_without_a_vector_are_refused_by_name(task: Task, tmp_path: Path):
         fill([task], Broken(), Store(tmp_path))
 
 
-@pytest.mark.parametrize(
-    ("limit", "at", "sizes"), [("BLOCK_ROWS", 4, [4, 4, 3]), ("BLOCK_SECONDS", -1.0, [1] * 11)]
-)
+@pytest.mark.parametrize(("limit", "at", "sizes"), [("BLOCK_ROWS", 4, [4, 4, 3]), ("BLOCK_SECONDS", -1.0, [1] * 11)])
 def test_rows_are_written_when_they_are_many_or_old(
     limit: str, at: float, sizes: list[int], task: Task, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):

@@ -11,20 +11,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from beholder.core.errors import BadScores
 from beholder.datasets.dataset import Dataset
-from beholder.errors import BadScores
-from beholder.prompts.apa import identity_prompts
 from beholder.prompts.prompt_set import prompt_set
 from beholder.scores.imported import import_scores
 from beholder.scores.task import Task
+from beholder.studies.apa.prompts import identity_prompts
 
 IMAGES = ["x/0.jpg", "x/1.jpg", "x/2.jpg"]
-DATASET = Dataset(
-    "toy", "1", "MIT", pl.DataFrame({"image_id": IMAGES, "uri": IMAGES, "name": ["Ann", "Bob", "Ann"]})
-)
-WORDS = Task(
-    "x/association", DATASET, prompt_set("w", [{"text": "This is a photo of an actor"}, {"text": "dog"}])
-)
+DATASET = Dataset("toy", "1", "MIT", pl.DataFrame({"image_id": IMAGES, "uri": IMAGES, "name": ["Ann", "Bob", "Ann"]}))
+WORDS = Task("x/association", DATASET, prompt_set("w", [{"text": "This is a photo of an actor"}, {"text": "dog"}]))
 NAMES = Task("x/identity", DATASET, identity_prompts("n", "this is {}", ["Ann", "Bob", "Ann"]))
 CELLS = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
 
@@ -118,11 +114,7 @@ def test_ids_are_taken_as_they_are_written(tmp_path: Path):
 def test_prompts_that_differ_in_blanks_only_keep_apart(tmp_path: Path):
     """Two people may be called Jo Smith and Jo  Smith."""
     people = pl.DataFrame({"image_id": IMAGES, "uri": IMAGES, "name": ["Jo Smith", "Jo  Smith", "Bob"]})
-    task = Task(
-        "x/identity",
-        Dataset("toy", "1", "MIT", people),
-        identity_prompts("n", "{}", people["name"].to_list()),
-    )
+    task = Task("x/identity", Dataset("toy", "1", "MIT", people), identity_prompts("n", "{}", people["name"].to_list()))
     cells = np.arange(9.0).reshape(3, 3)
     path = wide(tmp_path / "w.csv", ["Jo Smith", "Jo  Smith", " Bob "], cells)
     assert (values([path], [task]) == cells).all()
@@ -134,16 +126,9 @@ def test_a_person_with_two_rows_may_have_two_columns(tmp_path: Path):
     csv = wide(tmp_path / "w.csv", [ann, bob, ann], cells)
     rows = [(IMAGES[i], name, cells[i, j]) for i in range(3) for j, name in enumerate((ann, bob, ann))]
     np.save(tmp_path / "identity_logits_x.npy", cells)
-    arrow = pa.table(
-        [pa.array(IMAGES), *(pa.array(cells[:, j]) for j in range(3))], names=["image_id", ann, bob, ann]
-    )
+    arrow = pa.table([pa.array(IMAGES), *(pa.array(cells[:, j]) for j in range(3))], names=["image_id", ann, bob, ann])
     pq.write_table(arrow, tmp_path / "w.parquet")
-    for path in (
-        csv,
-        long(tmp_path / "l.parquet", rows),
-        tmp_path / "identity_logits_x.npy",
-        tmp_path / "w.parquet",
-    ):
+    for path in (csv, long(tmp_path / "l.parquet", rows), tmp_path / "identity_logits_x.npy", tmp_path / "w.parquet"):
         matrix = import_scores([path], [NAMES]).matrices[0]
         assert matrix.prompts["concept"].to_list() == ["Ann", "Ann", "Bob"]
         assert (matrix.values[:, :, 0] == cells[:, [0, 2, 1]]).all()
@@ -177,10 +162,7 @@ def test_a_bad_file_is_refused_with_the_reason(tmp_path: Path, text: str, messag
 
 
 def test_conflicting_files_are_refused_by_cell(tmp_path: Path):
-    one, two = (
-        wide(tmp_path / "1.csv", ["dog"], CELLS[:, :1]),
-        wide(tmp_path / "2.csv", ["dog"], CELLS[:, 1:]),
-    )
+    one, two = (wide(tmp_path / "1.csv", ["dog"], CELLS[:, :1]), wide(tmp_path / "2.csv", ["dog"], CELLS[:, 1:]))
     with pytest.raises(BadScores, match=r"'x/0.jpg' × 'dog' has another score"):
         import_scores([one, two], [WORDS])
 

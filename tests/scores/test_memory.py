@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-SCRIPT = Path(__file__).parents[2] / "benchmarks" / "memory.py"
+SCRIPT = Path(__file__).parents[2] / "speed" / "memory.py"
 
 
 @pytest.mark.slow

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from beholder.errors import BeholderError
+from beholder.core.errors import BeholderError
 from beholder.scores.score_matrix import LOGIT_CHANNELS, ScoreMatrix
 
 IMAGES = pl.DataFrame({"image_id": list("abc")})

@@ -7,8 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from beholder.core.files import write_whole
 from beholder.models.spec import ModelSpec
-from beholder.scores.store import Shelf, Store, write_whole
+from beholder.scores.store import Shelf, Store
 
 
 def vectors(count: int, seed: int = 0) -> np.ndarray:

@@ -18,16 +18,16 @@ import numpy as np
 from PIL import Image
 
 from beholder.bench.architectures import MARKS, Architecture
-from beholder.errors import OutOfMemory
-from beholder.models.checkpoint import torch, transformers
-from beholder.models.contrastive import running
-from beholder.models.generative_asking import Asked
-from beholder.models.generative_processor import Picture
-from beholder.models.generative_reuse import Reuse, contract, difference, image_tower
-from beholder.models.generative_sharing import Sharing
-from beholder.models.generative_texts import Encoded
-from beholder.models.generative_tree import language_model
-from beholder.models.prompt_tree import prompt_tree
+from beholder.core.errors import OutOfMemory
+from beholder.models.checkpoint.checkpoint import torch, transformers
+from beholder.models.contrastive.two_towers import running
+from beholder.models.generative.asking import Asked
+from beholder.models.generative.processor import Picture
+from beholder.models.generative.prompt_tree import prompt_tree
+from beholder.models.generative.reuse import Reuse, contract, difference, image_tower
+from beholder.models.generative.sharing import Sharing
+from beholder.models.generative.texts import Encoded
+from beholder.models.generative.tree import language_model
 
 
 @dataclass(frozen=True)
@@ -104,19 +104,13 @@ class Rehearsal(Asked):
 
 
 def rehearse(
-    built: Architecture,
-    model: Any,
-    shape: Shape,
-    effort: Effort,
-    tell: Callable[[str], None] = lambda _: None,
+    built: Architecture, model: Any, shape: Shape, effort: Effort, tell: Callable[[str], None] = lambda _: None
 ) -> Iterator[Timed]:
     """Time one way after the other."""
     asked = Rehearsal.of_shape(built, model, shape)
     questions = [str(number) for number in range(shape.questions)]
     rng = torch.Generator().manual_seed(2)
-    pictures = [
-        Picture(Image.new("RGB", (8, 8)), built.picture(model.config, rng)) for _ in range(effort.pictures)
-    ]
+    pictures = [Picture(Image.new("RGB", (8, 8)), built.picture(model.config, rng)) for _ in range(effort.pictures)]
     few = questions[:: max(1, len(questions) // effort.loop)][: effort.loop]
     texts, seen = [asked.encode(pictures[0], one)[0] for one in few], dict(pictures[0].features)
     expected = torch.cat([asked.logits([text], seen) for text in texts])
@@ -127,17 +121,20 @@ def rehearse(
     yield Timed(f"whole prompts, {len(many)} at once", len(many) / seconds)
     if contract(model) is Reuse.PREFIX:
         copied = copied_prefix(asked, texts, seen)
-        yield _copying(
-            asked, [asked.encode(pictures[0], one)[0] for one in questions], seen, copied, expected
-        )
+        yield _copying(asked, [asked.encode(pictures[0], one)[0] for one in questions], seen, copied, expected)
     yield _ours(asked, pictures, questions, few, expected, effort, tell)
     yield Timed("floor: matrix products alone", floor(built, model, asked, tell))
 
 
 def _ours(
-    asked: Rehearsal, pictures: Sequence[Picture], questions: Sequence[str], few: Sequence[str], expected: Any,
-    effort: Effort, tell: Callable[[str], None],
-) -> Timed:  # fmt: skip
+    asked: Rehearsal,
+    pictures: Sequence[Picture],
+    questions: Sequence[str],
+    few: Sequence[str],
+    expected: Any,
+    effort: Effort,
+    tell: Callable[[str], None],
+) -> Timed:
     sharing = Sharing(asked, together=effort.together)
 
     def ask(some: Sequence[Picture]) -> Any:
@@ -205,9 +202,12 @@ def copied_prefix(asked: Rehearsal, texts: Sequence[Encoded], seen: Encoded) -> 
         text = language_model(model)
         assert text is not None
         output = text(
-            inputs_embeds=model.get_input_embeddings()(rest), attention_mask=mask, past_key_values=cache,
-            position_ids=positions.expand(*positions.shape[:-2], len(texts), -1), use_cache=True,
-        )  # fmt: skip
+            inputs_embeds=model.get_input_embeddings()(rest),
+            attention_mask=mask,
+            past_key_values=cache,
+            position_ids=positions.expand(*positions.shape[:-2], len(texts), -1),
+            use_cache=True,
+        )
         return model.get_output_embeddings()(output.last_hidden_state[:, -1]).float()
 
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from functools import cache
 
-from beholder.calibration.confidence import confidence_experiments
-from beholder.calibration.effects import effect_experiments
-from beholder.calibration.experiment import Experiment
-from beholder.calibration.figures import figure_experiments
-from beholder.calibration.intersections import intersection_experiments
-from beholder.calibration.judgements import judgement_experiments
-from beholder.calibration.precision import precision_experiments
 from beholder.calibration.sampled_prompts import prompt_experiments
-from beholder.calibration.traits import trait_experiments
-from beholder.catalog import Catalog
-from beholder.errors import UnknownName
+from beholder.core.catalog import Catalog
+from beholder.core.errors import UnknownName
+from beholder.studies.disparity.confidence_trials import confidence_experiments
+from beholder.studies.disparity.trials import precision_experiments
+from beholder.studies.gras.intersection_trials import intersection_experiments
+from beholder.studies.gras.trials import trait_experiments
+from beholder.studies.perception.effect_trials import effect_experiments
+from beholder.studies.perception.trials import judgement_experiments
+from beholder.studies.public_figures.trials import figure_experiments
+from beholder.studies.trial import Experiment
 
 MAKERS = (
     figure_experiments,

@@ -23,9 +23,9 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from beholder.calibration.experiment import Experiment
 from beholder.calibration.experiments import experiments
-from beholder.scores.store import write_whole
+from beholder.core.files import write_whole
+from beholder.studies.trial import Experiment
 
 Array = npt.NDArray[np.float64]
 BLOCK = 50
@@ -57,9 +57,7 @@ def repetitions_of(experiment: Experiment, repetitions: int) -> int:
 def blocks_of(experiment: Experiment, repetitions: int, seed: int) -> list[Block]:
     """The experiment cut into blocks."""
     total = repetitions_of(experiment, repetitions)
-    return [
-        Block(experiment.name, seed, start, min(start + BLOCK, total)) for start in range(0, total, BLOCK)
-    ]
+    return [Block(experiment.name, seed, start, min(start + BLOCK, total)) for start in range(0, total, BLOCK)]
 
 
 def simulate(block: Block) -> Array:
@@ -105,9 +103,7 @@ def repeat(
             advance(block.stop - block.start)
     else:
         _in_parallel(missing, folder, workers, advance)
-    found = {
-        each.name: [np.load(b.path(folder)) for b in blocks_of(each, repetitions, seed)] for each in chosen
-    }
+    found = {each.name: [np.load(b.path(folder)) for b in blocks_of(each, repetitions, seed)] for each in chosen}
     return {name: np.concatenate(parts) for name, parts in found.items()}
 
 

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from scipy.special import ndtr
 
-from beholder.calibration.experiment import Experiment, Outcome, Trial
 from beholder.glasshouse.oracle import Noise, Oracle
 from beholder.metrics.bootstrap import Resampler, percentile_interval
 from beholder.metrics.intervals import mean_interval, two_way_means
+from beholder.studies.trial import Experiment, Outcome, Trial
 
 PROMPTS, IMAGES, DRAWS = 20, 100, 500
 NOISE = Noise(image=0.7, prompt=0.7, cell=0.7)
@@ -36,7 +36,4 @@ def _draw(rng: np.random.Generator) -> Sequence[Outcome]:
     table = oracle.probability({"person": np.arange(IMAGES)}, levels, rng)[:, :, 0]
     rows, columns = (Resampler(np.arange(size), rng, DRAWS) for size in (IMAGES, PROMPTS))
     both = percentile_interval(two_way_means(table, rows, columns))
-    return [
-        Outcome(float(table.mean()), *both),
-        Outcome(float(table.mean()), *mean_interval(table.mean(axis=1), rows)),
-    ]
+    return [Outcome(float(table.mean()), *both), Outcome(float(table.mean()), *mean_interval(table.mean(axis=1), rows))]

@@ -10,9 +10,9 @@ import numpy.typing as npt
 import polars as pl
 from scipy import stats
 
-from beholder.calibration.experiment import Experiment, Trial
+from beholder.core.results import Row, results_table
 from beholder.metrics.intervals import NONE, wilson_interval
-from beholder.results import Row, results_table
+from beholder.studies.trial import Experiment, Trial
 
 Array = npt.NDArray[np.float64]
 ALPHA, ENOUGH, ENOUGH_REPETITIONS = 0.05, 100, 1000
@@ -124,18 +124,25 @@ def _rows(found: Summary) -> Iterator[Row]:
     trial = found.trial
     note = f"truth {trial.truth:.6g}, effect {trial.effect:g}, n {trial.n}"
 
-    def row(
-        metric: str, value: float, unit: str, low: float = np.nan, high: float = np.nan, more: str = ""
-    ) -> Row:
+    def row(metric: str, value: float, unit: str, low: float = np.nan, high: float = np.nan, more: str = "") -> Row:
         return Row(
-            f"calibration.{metric}", value, found.repetitions, unit, subset=trial.metric, group=trial.kind or None,
-            concept=trial.setting, low=low, high=high, note=note + more,
-        )  # fmt: skip
+            f"calibration.{metric}",
+            value,
+            found.repetitions,
+            unit,
+            subset=trial.metric,
+            group=trial.kind or None,
+            concept=trial.setting,
+            low=low,
+            high=high,
+            note=note + more,
+        )
 
     calls = "false_alarms" if trial.nothing_there else "power"
     for metric, share, verdict in (
-        ("coverage", found.coverage, found.coverage_verdict), (calls, found.called, found.alarm_verdict),
-    ):  # fmt: skip
+        ("coverage", found.coverage, found.coverage_verdict),
+        (calls, found.called, found.alarm_verdict),
+    ):
         if np.isfinite(share.value):
             why = f": {trial.exception}" if verdict == EXCEPTION and trial.exception else ""
             said = f"; {verdict}{why}" if verdict else ""

@@ -24,8 +24,8 @@ from beholder.cli import (
 from beholder.cli.console import err
 from beholder.cli.group import Commands
 from beholder.cli.help import Command
-from beholder.errors import BeholderError
-from beholder.plugins import load_plugins
+from beholder.core.errors import BeholderError
+from beholder.core.plugins import load_plugins
 
 app = typer.Typer(
     name="beholder",

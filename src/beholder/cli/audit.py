@@ -25,12 +25,7 @@ from beholder.cli.choice import (
 from beholder.cli.console import bar, err, out, say_json, set_verbosity
 from beholder.cli.group import writable
 
-WHAT, WHERE, MODEL, NUMBERS = (
-    "What is audited",
-    "Where results go",
-    "How the model runs",
-    "How numbers are made",
-)
+WHAT, WHERE, MODEL, NUMBERS = ("What is audited", "Where results go", "How the model runs", "How numbers are made")
 LIMIT = (
     "At most so many images of each branch (APA, P-FI), race (GRAS, perception) or gender (disparity), spread evenly "
     "over the groups."
@@ -70,9 +65,7 @@ def audit_command(
     ),
     settings: list[str] = typer.Option(None, "--set", help=SETTINGS_HELP, rich_help_panel=WHAT),
     prompts: Path = typer.Option(
-        None,
-        help="Own prompts (CSV or Parquet with a column 'text') instead of a benchmark.",
-        rich_help_panel=WHAT,
+        None, help="Own prompts (CSV or Parquet with a column 'text') instead of a benchmark.", rich_help_panel=WHAT
     ),
     by: list[str] = typer.Option(None, help=BY_HELP, rich_help_panel=WHAT),
     traits: Path = typer.Option(None, help=TRAITS_HELP, rich_help_panel=WHAT),
@@ -81,12 +74,7 @@ def audit_command(
     ratings: Path = typer.Option(None, help=RATINGS_HELP, rich_help_panel=WHAT),
     word_vectors: Path = typer.Option(None, help=WORD_VECTORS_HELP, rich_help_panel=WHAT),
     beside: list[Path] = typer.Option(None, help=BESIDE_HELP, rich_help_panel=WHAT),
-    limit: int = typer.Option(
-        None,
-        min=1,
-        help=LIMIT,
-        rich_help_panel=WHAT,
-    ),
+    limit: int = typer.Option(None, min=1, help=LIMIT, rich_help_panel=WHAT),
     skip_bad_images: bool = typer.Option(
         False,
         "--skip-bad-images",
@@ -103,12 +91,8 @@ def audit_command(
         rich_help_panel=WHERE,
     ),
     as_json: bool = typer.Option(False, "--json", help="Print the results as JSON.", rich_help_panel=WHERE),
-    quiet: bool = typer.Option(
-        False, "--quiet", "-q", help="No progress, no summary.", rich_help_panel=WHERE
-    ),
-    verbose: bool = typer.Option(
-        False, "--verbose", "-v", help="Say more along the way.", rich_help_panel=WHERE
-    ),
+    quiet: bool = typer.Option(False, "--quiet", "-q", help="No progress, no summary.", rich_help_panel=WHERE),
+    verbose: bool = typer.Option(False, "--verbose", "-v", help="Say more along the way.", rich_help_panel=WHERE),
     device: str = typer.Option("auto", help="auto, cpu, cuda, cuda:1, mps.", rich_help_panel=MODEL),
     precision: str = typer.Option(
         "auto", help="auto, float32, bfloat16, float16. Part of the model's spec.", rich_help_panel=MODEL
@@ -137,9 +121,7 @@ def audit_command(
     ),
     compat: bool = typer.Option(False, "--compat", help=COMPAT, rich_help_panel=NUMBERS),
     calibration: str = typer.Option(None, help=CALIBRATION_HELP, rich_help_panel=NUMBERS),
-    draws: int = typer.Option(
-        2000, min=100, help="Bootstrap draws behind every interval.", rich_help_panel=NUMBERS
-    ),
+    draws: int = typer.Option(2000, min=100, help="Bootstrap draws behind every interval.", rich_help_panel=NUMBERS),
     seed: int = typer.Option(20260801, help="Seed of the bootstrap.", rich_help_panel=NUMBERS),
     delta: float = typer.Option(
         None,
@@ -154,36 +136,41 @@ def audit_command(
     Stop it at any time with Ctrl-C and start it again with the same command: it goes on where it stopped.
     """
     from beholder.audit import AuditOptions, audit_models
-    from beholder.benchmarks.benchmark import MeasureOptions
+    from beholder.core.progress import silent
     from beholder.datasets.settings import parse_settings
     from beholder.models.load import LoadOptions
     from beholder.report.terminal import print_summary
     from beholder.scores.fill import FillOptions
-    from beholder.scores.progress import silent
+    from beholder.studies.study import MeasureOptions
 
     set_verbosity(quiet=quiet, verbose=verbose)
     writable(output, "--out")
     own = OwnWords(prompts, by or (), traits, templates, dimensions, ratings, word_vectors, calibration)
     chosen = chosen_benchmarks(benchmark or [], own, data=data, dataset=dataset, models=models or ())
     options = AuditOptions(
-        out=output, store=writable(store_folder(store), "--store"), data=data, dataset=dataset, limit=limit,
+        out=output,
+        store=writable(store_folder(store), "--store"),
+        data=data,
+        dataset=dataset,
+        limit=limit,
         settings=parse_settings(settings or ()),
         load=LoadOptions(
-            device=device, precision=precision, batch_size=batch_size,
-            trust_remote_code=trust_remote_code, allow_pickle=allow_pickle, shared_prefix=not one_by_one,
+            device=device,
+            precision=precision,
+            batch_size=batch_size,
+            trust_remote_code=trust_remote_code,
+            allow_pickle=allow_pickle,
+            shared_prefix=not one_by_one,
         ),
         fill=FillOptions(skip_bad_images=skip_bad_images, progress=silent if quiet else bar),
         measure=MeasureOptions(compat=compat, draws=draws, seed=seed, delta=delta),
-        beside=beside or (), command=sys.argv[1:],
-    )  # fmt: skip
+        beside=beside or (),
+        command=sys.argv[1:],
+    )
     run = audit_models(models or [], chosen, options)
     if as_json:
         say_json(
-            {
-                "results": run.results.to_dicts(),
-                "left_out": run.record.left_out,
-                "bad_images": run.record.bad_images,
-            }
+            {"results": run.results.to_dicts(), "left_out": run.record.left_out, "bad_images": run.record.bad_images}
         )
     elif not quiet:
         print_summary(run, out)

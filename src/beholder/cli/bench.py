@@ -8,9 +8,7 @@ from rich.table import Table
 from beholder.cli.console import err, out, say_json
 from beholder.cli.help import Command
 
-app = typer.Typer(
-    help="Time the work on this machine, as ratios of ways timed in one run.", no_args_is_help=True
-)
+app = typer.Typer(help="Time the work on this machine, as ratios of ways timed in one run.", no_args_is_help=True)
 
 
 @app.callback()
@@ -24,15 +22,11 @@ def generative_command(
         None, help="qwen2.5-vl-3b, llava-1.5-7b, gemma-3-4b, paligemma2-3b; default: all."
     ),
     device: str = typer.Option("auto", help="auto, cpu, cuda, cuda:1."),
-    full: bool = typer.Option(
-        False, "--full", help="True sizes in bfloat16, for a GPU; else tiny models in float32."
-    ),
+    full: bool = typer.Option(False, "--full", help="True sizes in bfloat16, for a GPU; else tiny models in float32."),
     pictures: int = typer.Option(8, min=1, help="Pictures asked about in each timing of ours."),
     loop: int = typer.Option(8, min=2, help="Questions asked in each timing of the authors' loop."),
     repeats: int = typer.Option(2, min=1, help="Timings taken of each way."),
-    at_once: int = typer.Option(
-        None, min=1, help="Pictures that ours takes at once; default: what memory holds."
-    ),
+    at_once: int = typer.Option(None, min=1, help="Pictures that ours takes at once; default: what memory holds."),
     as_json: bool = typer.Option(False, "--json", help="Print the timings as JSON."),
 ) -> None:
     """500 questions about a picture: the authors' loop, batches, copied prefixes, ours, and the floor.
@@ -42,12 +36,9 @@ def generative_command(
     """
     from beholder.bench.architectures import ARCHITECTURES, architecture
     from beholder.bench.generative import Effort, Shape, rehearse
-    from beholder.models.checkpoint import resolve_device, torch
+    from beholder.models.checkpoint.checkpoint import resolve_device, torch
 
-    effort, place = (
-        Effort(pictures=pictures, loop=loop, repeats=repeats, together=at_once),
-        resolve_device(device),
-    )
+    effort, place = (Effort(pictures=pictures, loop=loop, repeats=repeats, together=at_once), resolve_device(device))
     found = {}
     for built in [architecture(name) for name in architectures or ARCHITECTURES]:
         model = built.build(tiny=not full, device=place, dtype=torch.bfloat16 if full else torch.float32)
@@ -62,12 +53,8 @@ def generative_command(
         return
     size = "true size, bfloat16" if full else "tiny, float32"
     for name, lines in found.items():
-        table = Table(
-            "Way", "Questions/s", "To the loop", "Largest |Δ log p|", title=f"{name}, {size}, {place}"
-        )
+        table = Table("Way", "Questions/s", "To the loop", "Largest |Δ log p|", title=f"{name}, {size}, {place}")
         for line in lines:
             far = "" if line.difference is None else f"{line.difference:.1g}"
-            table.add_row(
-                line.way, f"{line.per_second:,.1f}", f"{line.per_second / lines[0].per_second:,.1f} ×", far
-            )
+            table.add_row(line.way, f"{line.per_second:,.1f}", f"{line.per_second / lines[0].per_second:,.1f} ×", far)
         out.print(table)

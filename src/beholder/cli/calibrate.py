@@ -13,21 +13,13 @@ from beholder.cli.group import writable
 
 def calibrate_command(
     metric: list[str] = typer.Option(
-        None,
-        "--metric",
-        "-m",
-        help="apa.bias_ratio, or gras for all of its metrics (repeatable). Default: all.",
+        None, "--metric", "-m", help="apa.bias_ratio, or gras for all of its metrics (repeatable). Default: all."
     ),
-    repetitions: int = typer.Option(
-        1000, min=20, help="Worlds drawn for each trial; power takes a part of them."
-    ),
+    repetitions: int = typer.Option(1000, min=20, help="Worlds drawn for each trial; power takes a part of them."),
     seed: int = typer.Option(20260801, help="Equal seeds give equal numbers, on any number of processes."),
     processes: int = typer.Option(None, min=1, help="Processes side by side. Default: one a core."),
     output: Path = typer.Option(
-        Path("beholder-calibration"),
-        "--out",
-        "-o",
-        help="Folder for the page, the table and finished blocks.",
+        Path("beholder-calibration"), "--out", "-o", help="Folder for the page, the table and finished blocks."
     ),
     as_json: bool = typer.Option(False, "--json", help="Print the table as JSON."),
     quiet: bool = typer.Option(False, "--quiet", "-q", help="No progress, no summary."),
@@ -40,8 +32,8 @@ def calibrate_command(
     from beholder.calibration.repeat import repeat, repetitions_of
     from beholder.calibration.summary import calibration_table, summarise
     from beholder.calibration.weaknesses import weaknesses
+    from beholder.core.progress import silent
     from beholder.report.calibration import promises, write_calibration
-    from beholder.scores.progress import silent
 
     writable(output, "--out")
     chosen = chosen_experiments(metric or [])
@@ -62,10 +54,7 @@ def calibrate_command(
         say_json({"results": calibration_table(summaries).to_dicts(), "weaknesses": said})
     elif not quiet:
         for promise in promises(summaries):
-            out.print(
-                f"{'Kept' if promise.kept else 'Not kept'}: {promise.headline}. {promise.sentence}",
-                markup=False,
-            )
+            out.print(f"{'Kept' if promise.kept else 'Not kept'}: {promise.headline}. {promise.sentence}", markup=False)
         for weakness in weaknesses(summaries):
             out.print(f"{weakness.title}. {weakness.sentence}", markup=False)
     if not quiet:

@@ -7,14 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from beholder.errors import UsageError
+from beholder.core.errors import UsageError
 
 if TYPE_CHECKING:
-    from beholder.benchmarks.benchmark import Benchmark
+    from beholder.studies.study import Benchmark
 
-SETTINGS_HELP = (
-    "How the data set is read, NAME=VALUE (repeatable); `beholder data settings NAME` lists what it knows."
-)
+SETTINGS_HELP = "How the data set is read, NAME=VALUE (repeatable); `beholder data settings NAME` lists what it knows."
 TRAITS_HELP = "With gras: own traits (a table with the columns trait and valence)."
 TEMPLATES_HELP = (
     "With gras or disparity: own wordings (a table with the columns template and text, in which {} is the trait "
@@ -25,15 +23,9 @@ CALIBRATION_HELP = (
     "With disparity: how scores become probabilities. auto: where they are some; scores: take imported ones as such; "
     "platt, isotonic: read any score as one, cross-validated."
 )
-BESIDE_HELP = (
-    "With disparity: another run's folder, of another data set or model, to compare with (repeatable)."
-)
-BY_HELP = (
-    "With --prompts: attribute whose groups are told apart (repeatable). With disparity: the one attribute."
-)
-DIMENSIONS_HELP = (
-    "With perception: own dimensions (a table with the columns dimension, word, and valence, opposite)."
-)
+BESIDE_HELP = "With disparity: another run's folder, of another data set or model, to compare with (repeatable)."
+BY_HELP = "With --prompts: attribute whose groups are told apart (repeatable). With disparity: the one attribute."
+DIMENSIONS_HELP = "With perception: own dimensions (a table with the columns dimension, word, and valence, opposite)."
 RATINGS_HELP = "With perception: people's ratings (a table with the columns image or group, trait, mean, n)."
 
 
@@ -55,8 +47,8 @@ def chosen_benchmarks(
     names: list[str], own: OwnWords, *, data: Path | None, dataset: str | None, models: Sequence[str] = ()
 ) -> list[Benchmark]:
     """The named ones, the user's own prompts, or what makes sense with the data at hand."""
-    from beholder.benchmarks.custom import custom_benchmark
     from beholder.prompts.prompt_set import read_prompts
+    from beholder.studies.custom.study import custom_benchmark
 
     if own.prompts is not None:
         if names or not dataset:
@@ -90,9 +82,9 @@ def default_benchmarks(*, data: Path | None, dataset: str | None, embedded: bool
 
 def chosen_benchmark(name: str, own: OwnWords) -> Benchmark:
     """A benchmark by name, with the user's own traits and wordings where it takes them."""
-    from beholder.benchmarks import BENCHMARKS
-    from beholder.benchmarks.gras import gras_benchmark
-    from beholder.prompts.gras import TEMPLATES, read_templates, read_traits
+    from beholder.studies import BENCHMARKS
+    from beholder.studies.gras.prompts import TEMPLATES, read_templates, read_traits
+    from beholder.studies.gras.study import gras_benchmark
 
     if name == "disparity" and (own.by or own.templates or own.word_vectors or own.calibration):
         return _disparity(own)
@@ -105,20 +97,20 @@ def chosen_benchmark(name: str, own: OwnWords) -> Benchmark:
 
 
 def _perception(own: OwnWords) -> Benchmark:
-    from beholder.benchmarks.perception import perception_benchmark
-    from beholder.benchmarks.perception_ratings import read_ratings
-    from beholder.prompts.perception import DIMENSIONS, read_dimensions
+    from beholder.studies.perception.prompts import DIMENSIONS, read_dimensions
+    from beholder.studies.perception.ratings import read_ratings
+    from beholder.studies.perception.study import perception_benchmark
 
     dimensions = read_dimensions(own.dimensions) if own.dimensions else DIMENSIONS
     return perception_benchmark(dimensions, read_ratings(own.ratings) if own.ratings else None)
 
 
 def _disparity(own: OwnWords) -> Benchmark:
-    from beholder.benchmarks.disparity import Choices, disparity_benchmark
-    from beholder.benchmarks.disparity_scores import AUTO, CALIBRATIONS
-    from beholder.errors import UnknownName
-    from beholder.prompts.disparity import TEMPLATES
-    from beholder.prompts.gras import read_templates
+    from beholder.core.errors import UnknownName
+    from beholder.studies.disparity.prompts import TEMPLATES
+    from beholder.studies.disparity.scores import AUTO, CALIBRATIONS
+    from beholder.studies.disparity.study import Choices, disparity_benchmark
+    from beholder.studies.gras.prompts import read_templates
 
     if len(own.by) > 1:
         raise UsageError(f"Disparity compares the groups of one attribute, not of {', '.join(own.by)}.")

@@ -14,9 +14,7 @@ from beholder.cli.group import writable
 
 
 def compare_command(
-    first: str = typer.Argument(
-        ..., metavar="FIRST", help="The model that is compared with: a name as for audit."
-    ),
+    first: str = typer.Argument(..., metavar="FIRST", help="The model that is compared with: a name as for audit."),
     second: str = typer.Argument(
         ..., metavar="SECOND", help="The model that is compared. Differences are its less the first's."
     ),
@@ -27,24 +25,15 @@ def compare_command(
         help="apa, pfi, gras, perception, disparity (repeatable). Default: apa, with --data also pfi.",
     ),
     data: Path = typer.Option(
-        None,
-        "--data",
-        envvar="BEHOLDER_DATA",
-        help="Folder that holds the data sets. Without it: the embedded world.",
+        None, "--data", envvar="BEHOLDER_DATA", help="Folder that holds the data sets. Without it: the embedded world."
     ),
     dataset: str = typer.Option(None, help="Another data set: a name, or folder:PATH for own images."),
     settings: list[str] = typer.Option(None, "--set", help=SETTINGS_HELP),
     limit: int = typer.Option(None, min=1, help=LIMIT),
-    skip_bad_images: bool = typer.Option(
-        False, "--skip-bad-images", help="Go on without images that cannot be read."
-    ),
-    output: Path = typer.Option(
-        Path("beholder-comparison"), "--out", "-o", help="Folder for the page and the tables."
-    ),
+    skip_bad_images: bool = typer.Option(False, "--skip-bad-images", help="Go on without images that cannot be read."),
+    output: Path = typer.Option(Path("beholder-comparison"), "--out", "-o", help="Folder for the page and the tables."),
     store: Path = typer.Option(
-        None,
-        envvar="BEHOLDER_STORE",
-        help="Where scores are kept and found again. Default: ~/.cache/beholder.",
+        None, envvar="BEHOLDER_STORE", help="Where scores are kept and found again. Default: ~/.cache/beholder."
     ),
     device: str = typer.Option("auto", help="auto, cpu, cuda, cuda:1, mps."),
     precision: str = typer.Option("auto", help="auto, float32, bfloat16, float16."),
@@ -58,24 +47,28 @@ def compare_command(
     without a twentieth of the people, twenty times, the same people for both; the interval is that of the difference.
     """
     from beholder.audit import AuditOptions
-    from beholder.benchmarks.benchmark import MeasureOptions
-    from beholder.comparison import Pair, compare_models
+    from beholder.compare import Pair, compare_models
+    from beholder.core.progress import silent
     from beholder.datasets.settings import parse_settings
     from beholder.models.load import LoadOptions
     from beholder.report.comparison import print_comparison, write_comparison
     from beholder.scores.fill import FillOptions
-    from beholder.scores.progress import silent
+    from beholder.studies.study import MeasureOptions
 
     set_verbosity(quiet=quiet, verbose=False)
     options = AuditOptions(
-        out=writable(output, "--out"), store=writable(store_folder(store), "--store"), data=data, dataset=dataset,
-        settings=parse_settings(settings or ()), limit=limit, load=LoadOptions(device=device, precision=precision),
+        out=writable(output, "--out"),
+        store=writable(store_folder(store), "--store"),
+        data=data,
+        dataset=dataset,
+        settings=parse_settings(settings or ()),
+        limit=limit,
+        load=LoadOptions(device=device, precision=precision),
         fill=FillOptions(skip_bad_images=skip_bad_images, progress=silent if quiet else bar),
-        measure=MeasureOptions(seed=seed), command=sys.argv[1:],
-    )  # fmt: skip
-    chosen = chosen_benchmarks(
-        benchmark or [], OwnWords(), data=data, dataset=dataset, models=(first, second)
+        measure=MeasureOptions(seed=seed),
+        command=sys.argv[1:],
     )
+    chosen = chosen_benchmarks(benchmark or [], OwnWords(), data=data, dataset=dataset, models=(first, second))
     found = compare_models(Pair(first, second), chosen, options)
     page = write_comparison(found, output)
     if as_json:

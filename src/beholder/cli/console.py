@@ -25,7 +25,7 @@ from rich.progress import (
 )
 from rich.text import Text
 
-from beholder.scores.progress import Advance
+from beholder.core.progress import Advance
 
 out = Console(highlight=False)
 err = Console(stderr=True, highlight=False)

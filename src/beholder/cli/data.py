@@ -74,16 +74,13 @@ def where(name: str = NAME, data: Path = DATA) -> None:
 
 
 @app.command("settings", cls=Command)
-def settings_command(
-    name: str = typer.Argument(..., help="A data set's name."), as_json: bool = AS_JSON
-) -> None:
+def settings_command(name: str = typer.Argument(..., help="A data set's name."), as_json: bool = AS_JSON) -> None:
     """What may be chosen about how a data set is read, with --set NAME=VALUE."""
     from beholder.datasets import DATASETS
 
     known = DATASETS[name].settings
     rows: list[dict[str, object]] = [
-        {"setting": setting, "default": default, "meaning": meaning}
-        for setting, (default, meaning) in known.items()
+        {"setting": setting, "default": default, "meaning": meaning} for setting, (default, meaning) in known.items()
     ]
     if rows or as_json:
         show(rows, as_json)
@@ -110,8 +107,7 @@ def verify(
         say_json({"name": name, "images": len(dataset), "notes": list(dataset.notes), "damaged": damaged})
     else:
         out.print(
-            f"{name}: {len(dataset)} images in the table, {len(dataset) - len(damaged)} can be read.",
-            markup=False,
+            f"{name}: {len(dataset)} images in the table, {len(dataset) - len(damaged)} can be read.", markup=False
         )
         for note in dataset.notes:
             out.print(f"  note: {note}", markup=False)
@@ -129,9 +125,9 @@ def mend(
     data: Path = DATA,
 ) -> None:
     """Mend a table that a spreadsheet has damaged; the damaged one is kept beside it."""
+    from beholder.core.errors import UsageError
     from beholder.datasets import data_root
     from beholder.datasets.fairface import mend as mend_fairface
-    from beholder.errors import UsageError
 
     root = data_root(data)
     if name != "fairface" or root is None:
@@ -143,8 +139,8 @@ def mend(
 @app.command("fetch", cls=Command)
 def fetch(name: str = NAME, data: Path = DATA) -> None:
     """Download a data set that may be downloaded freely."""
+    from beholder.core.errors import UsageError
     from beholder.datasets import DATASETS, data_root
-    from beholder.errors import UsageError
 
     source, root = DATASETS[name], data_root(data)
     if source.embedded:
@@ -156,7 +152,5 @@ def fetch(name: str = NAME, data: Path = DATA) -> None:
         raise UsageError(f"{name} may not be fetched by a program.\n{source.how_to_get(root)}")
     source.fetch(source.folder(root))
     err.print(
-        f"{name} is at {source.folder(root)}; check it with: beholder data verify {name}",
-        markup=False,
-        soft_wrap=True,
+        f"{name} is at {source.folder(root)}; check it with: beholder data verify {name}", markup=False, soft_wrap=True
     )

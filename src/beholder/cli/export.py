@@ -22,8 +22,7 @@ class Format(StrEnum):
 def export_command(
     folder: Path = typer.Argument(Path("beholder-run"), help="A run folder that an audit left."),
     to: Format = typer.Option(
-        Format.markdown,
-        help="markdown: findings and tables; latex: tables with booktabs; card: for a model's card.",
+        Format.markdown, help="markdown: findings and tables; latex: tables with booktabs; card: for a model's card."
     ),
     file: Path = typer.Option(None, "--out", "-o", help="A file to write. Default: standard output."),
 ) -> None:
@@ -31,9 +30,9 @@ def export_command(
 
     Charts as SVG and PNG: `beholder report RUN --figures FOLDER`. All numbers: results.csv in the run folder.
     """
+    from beholder.core.files import write_whole
     from beholder.report.exports import FORMATS
     from beholder.run import load_run
-    from beholder.scores.store import write_whole
 
     text = FORMATS[to](load_run(folder))
     if file is None:

@@ -22,8 +22,8 @@ def gate_command(
     A number holds if its whole interval keeps the bound, fails if its whole interval breaks it, and is open in
     between; open numbers pass unless the rule asks for the bound to be shown. What was not measured fails.
     """
+    from beholder.core.results import place
     from beholder.gate import judged, read_rules
-    from beholder.results import place
     from beholder.run import load_run
 
     verdicts = judged(load_run(folder).results, read_rules(rules))
@@ -52,9 +52,7 @@ def gate_command(
             style = "red" if one.stops else "green" if one.verdict == "holds" else "yellow"
             table.add_row(f"[{style}]{one.verdict}[/]", *map(escape, (str(one.rule), number, one.reason)))
         out.print(table)
-        out.print(
-            f"{'Stopped' if stopped else 'Passes'}: {len(stopped)} of {len(verdicts)} numbers stop the model."
-        )
+        out.print(f"{'Stopped' if stopped else 'Passes'}: {len(stopped)} of {len(verdicts)} numbers stop the model.")
     raise typer.Exit(1 if stopped else 0)
 
 

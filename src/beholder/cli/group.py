@@ -13,7 +13,7 @@ import typer
 from typer.core import TyperGroup
 
 from beholder.cli.console import err
-from beholder.errors import UsageError
+from beholder.core.errors import UsageError
 
 RESUMES = ("audit", "compare", "calibrate")
 """Commands that keep what they did and go on from there."""
@@ -49,9 +49,7 @@ def writable(folder: Path, option: str) -> Path:
     """The folder, if something can be written there: asked before the work, and without making it."""
     there = next(place for place in (folder, *folder.resolve().parents) if place.exists())
     if not there.is_dir():
-        raise UsageError(
-            f"{option} {folder}: {there} is a file, and results need a folder. Name another one."
-        )
+        raise UsageError(f"{option} {folder}: {there} is a file, and results need a folder. Name another one.")
     if not os.access(there, os.W_OK | os.X_OK):
         raise UsageError(f"{option} {folder}: nothing may be written to {there}. Name another folder.")
     return folder

@@ -54,7 +54,7 @@ EXAMPLES = {
         ("on this machine, small", "beholder bench generative llava-1.5-7b"),
         ("on a GPU, at true size", "beholder bench generative --full"),
     ),
-}  # fmt: skip
+}
 """By the last word of the command: what for, and what to type."""
 
 

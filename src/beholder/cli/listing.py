@@ -70,7 +70,7 @@ def datasets(as_json: bool = AS_JSON) -> None:
 @app.command("benchmarks", cls=Command)
 def benchmarks(as_json: bool = AS_JSON) -> None:
     """Benchmarks, with their question and data."""
-    from beholder.benchmarks import BENCHMARKS
+    from beholder.studies import BENCHMARKS
 
     show(
         [
@@ -84,15 +84,12 @@ def benchmarks(as_json: bool = AS_JSON) -> None:
 @app.command("metrics", cls=Command)
 def metrics(as_json: bool = AS_JSON) -> None:
     """Metrics, with their unit and what their values mean."""
-    from beholder.benchmarks import BENCHMARKS
-    from beholder.benchmarks.custom import METRICS
-    from beholder.exposure.measures import METRICS as EXPOSURE
+    from beholder.studies import BENCHMARKS
+    from beholder.studies.custom.study import METRICS
+    from beholder.studies.exposure.measures import METRICS as EXPOSURE
 
     known = {name: info for b in BENCHMARKS.values() for name, info in b.metrics.items()} | METRICS | EXPOSURE
-    show(
-        [{"metric": name, "unit": info.unit, "meaning": info.meaning} for name, info in known.items()],
-        as_json,
-    )
+    show([{"metric": name, "unit": info.unit, "meaning": info.meaning} for name, info in known.items()], as_json)
 
 
 @app.command("prompts", cls=Command)
@@ -114,10 +111,7 @@ def prompts(
     own = OwnWords(traits=traits, templates=templates, dimensions=dimensions)
     tasks = [] if file else open_tasks(chosen_benchmark(benchmark, own), data=data)
     sets = [read_prompts(file)] if file else [task.prompts for task in tasks]
-    show(
-        [{"set": each.name, **row} for each in sets for row in each.table.drop("prompt_id").to_dicts()],
-        as_json,
-    )
+    show([{"set": each.name, **row} for each in sets for row in each.table.drop("prompt_id").to_dicts()], as_json)
 
 
 def show(rows: Sequence[dict[str, object]], as_json: bool) -> None:

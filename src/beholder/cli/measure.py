@@ -26,9 +26,7 @@ from beholder.cli.group import writable
 
 
 def measure_command(
-    benchmark: str = typer.Argument(
-        ..., help="apa, gras, disparity …; `beholder list benchmarks` names them all."
-    ),
+    benchmark: str = typer.Argument(..., help="apa, gras, disparity …; `beholder list benchmarks` names them all."),
     scores: list[Path] = typer.Option(
         ...,
         "--scores",
@@ -36,14 +34,10 @@ def measure_command(
         "the studies' arrays (logits_<branch>.npy, identity_logits_<branch>.npy); or detections: COCO results (.json), "
         "a folder of class maps. Repeatable.",
     ),
-    data: Path = typer.Option(
-        None, "--data", envvar="BEHOLDER_DATA", help="Folder that holds the data sets (apa/ …)."
-    ),
+    data: Path = typer.Option(None, "--data", envvar="BEHOLDER_DATA", help="Folder that holds the data sets (apa/ …)."),
     dataset: str = typer.Option(None, help="Another data set for the benchmark, by name."),
     settings: list[str] = typer.Option(None, "--set", help=SETTINGS_HELP),
-    output: Path = typer.Option(
-        Path("beholder-run"), "--out", "-o", help="Run folder for results and report."
-    ),
+    output: Path = typer.Option(Path("beholder-run"), "--out", "-o", help="Run folder for results and report."),
     model: str = typer.Option("imported", "--model", help="What to call the model behind the scores."),
     traits: Path = typer.Option(None, help=TRAITS_HELP),
     templates: Path = typer.Option(None, help=TEMPLATES_HELP),
@@ -67,22 +61,26 @@ def measure_command(
 ) -> None:
     """Measure scores made elsewhere: a subset is measured as far as it goes, and the output says what was left out."""
     from beholder.audit import AuditOptions, measure_scores
-    from beholder.benchmarks.benchmark import MeasureOptions
+    from beholder.core.progress import silent
     from beholder.datasets.settings import parse_settings
     from beholder.report.terminal import print_summary
     from beholder.scores.fill import FillOptions
-    from beholder.scores.progress import silent
+    from beholder.studies.study import MeasureOptions
 
     set_verbosity(quiet=quiet, verbose=False)
     measure = MeasureOptions(compat=compat, draws=draws, seed=seed, delta=delta)
     options = AuditOptions(
-        out=writable(output, "--out"), store=Path(), data=data, dataset=dataset,
-        settings=parse_settings(settings or ()), fill=FillOptions(progress=silent if quiet else bar),
-        measure=measure, beside=beside or (), command=sys.argv[1:],
-    )  # fmt: skip
-    own = OwnWords(
-        None, (by,) if by else (), traits, templates, dimensions, ratings, word_vectors, calibration
+        out=writable(output, "--out"),
+        store=Path(),
+        data=data,
+        dataset=dataset,
+        settings=parse_settings(settings or ()),
+        fill=FillOptions(progress=silent if quiet else bar),
+        measure=measure,
+        beside=beside or (),
+        command=sys.argv[1:],
     )
+    own = OwnWords(None, (by,) if by else (), traits, templates, dimensions, ratings, word_vectors, calibration)
     (chosen,) = chosen_benchmarks([benchmark], own, data=data, dataset=dataset)
     run = measure_scores(chosen, scores, options, model=model)
     if as_json:

@@ -10,41 +10,23 @@ from beholder.models.machine import Machine, this_machine
 
 FORMS = (
     ("null, null:SEED", "baseline", "noise: what a measure says when there is nothing to find"),
-    (
-        "OWNER/NAME[@REVISION]",
-        "any",
-        "a model of the hub: two towers, matching, answering, detecting, segmenting",
-    ),
+    ("OWNER/NAME[@REVISION]", "any", "a model of the hub: two towers, matching, answering, detecting, segmenting"),
     ("DIR", "any", "the same from a local transformers folder"),
-    (
-        "openclip:ARCH/TAG",
-        "contrastive",
-        "a model of open_clip's list; openclip:ARCH/FILE for weights at hand",
-    ),
+    ("openclip:ARCH/TAG", "contrastive", "a model of open_clip's list; openclip:ARCH/FILE for weights at hand"),
     ("onnx:DIR", "contrastive", "an ONNX image tower with a text tower or a table of text embeddings"),
     ("openai:MODEL@URL", "generative", "a model behind an OpenAI-compatible server"),
-    (
-        "predictions:PATH",
-        "detection",
-        "files of a detector or segmenter that ran elsewhere: `beholder measure`",
-    ),
+    ("predictions:PATH", "detection", "files of a detector or segmenter that ran elsewhere: `beholder measure`"),
 )
 
 
 def form_rows() -> list[dict[str, object]]:
     """What can be named, beside the models of the studies."""
-    own = [
-        (name, name.partition("/")[2], "a reference model that comes along") for name in reference_models()
-    ]
+    own = [(name, name.partition("/")[2], "a reference model that comes along") for name in reference_models()]
     return [{"name": name, "family": family, "what": what} for name, family, what in (*own, *FORMS)]
 
 
 def model_rows(
-    *,
-    family: str | None = None,
-    study: str | None = None,
-    max_parameters: str | None = None,
-    fits: bool = False,
+    *, family: str | None = None, study: str | None = None, max_parameters: str | None = None, fits: bool = False
 ) -> list[dict[str, object]]:
     """The models of the studies, filtered; `fits` keeps those that run on this machine."""
     limit = count_of(max_parameters) if max_parameters else None
@@ -55,18 +37,31 @@ def model_rows(
 
 def _row(entry: Entry, machine: Machine) -> dict[str, object]:
     return {
-        "name": entry.name, "aliases": list(entry.aliases), "studies": entry.studies, "family": entry.family,
-        "adapter": entry.adapter, "load": entry.load or None, "source": entry.source,
-        "revision": entry.revision or None, "parameters": entry.parameters,
-        "training_pairs": entry.training_pairs, "licence": entry.licence,
-        "memory_bytes": entry.memory("float32"), "runs_here": entry.fits(machine), "note": entry.note or None,
-    }  # fmt: skip
+        "name": entry.name,
+        "aliases": list(entry.aliases),
+        "studies": entry.studies,
+        "family": entry.family,
+        "adapter": entry.adapter,
+        "load": entry.load or None,
+        "source": entry.source,
+        "revision": entry.revision or None,
+        "parameters": entry.parameters,
+        "training_pairs": entry.training_pairs,
+        "licence": entry.licence,
+        "memory_bytes": entry.memory("float32"),
+        "runs_here": entry.fits(machine),
+        "note": entry.note or None,
+    }
 
 
 def readable(row: dict[str, Any]) -> dict[str, object]:
     """A row of the catalogue for a terminal."""
     tables = "; ".join(f"{study} {tables}".strip() for study, tables in row["studies"].items())
     return {
-        "name": row["name"], "family": row["family"], "size": short(row["parameters"]), "pairs": row["training_pairs"],
-        "tables": tables, "runs here": row["runs_here"],
-    }  # fmt: skip
+        "name": row["name"],
+        "family": row["family"],
+        "size": short(row["parameters"]),
+        "pairs": row["training_pairs"],
+        "tables": tables,
+        "runs here": row["runs_here"],
+    }

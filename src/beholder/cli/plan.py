@@ -13,15 +13,10 @@ from beholder.cli.console import out, say_json
 def plan_command(
     benchmark: str = typer.Argument(..., help="apa, pfi, gras, perception or disparity."),
     data: Path = typer.Option(
-        None,
-        "--data",
-        envvar="BEHOLDER_DATA",
-        help="Folder that holds the data sets. Without it: the embedded world.",
+        None, "--data", envvar="BEHOLDER_DATA", help="Folder that holds the data sets. Without it: the embedded world."
     ),
     dataset: str = typer.Option(None, help="Another data set for the benchmark, by name."),
-    run: Path = typer.Option(
-        None, "--run", help="An earlier run folder: its spreads instead of assumed ones."
-    ),
+    run: Path = typer.Option(None, "--run", help="An earlier run folder: its spreads instead of assumed ones."),
     power: float = typer.Option(0.8, min=0.05, max=0.999, help="How often the effect should be found."),
     effect: float = typer.Option(
         None,
@@ -32,7 +27,7 @@ def plan_command(
 ) -> None:
     """How large an effect can be seen with this data set and these groups, at 5 % after correction."""
     from beholder.cli.listing import show
-    from beholder.planning import PlanOptions, plan
+    from beholder.plan import PlanOptions, plan
     from beholder.run import load_run
 
     results = load_run(run).results if run else None
@@ -55,13 +50,13 @@ WHAT = {
 def _readable(row: dict[str, object]) -> dict[str, object]:
     value = row["value"]
     shown = (
-        "none is enough"
-        if value is None
-        else f"{value:,.0f}"
-        if row["metric"] != "plan.detectable"
-        else f"{value:.3f}"
+        "none is enough" if value is None else f"{value:,.0f}" if row["metric"] != "plan.detectable" else f"{value:.3f}"
     )
     return {
-        "metric": row["subset"], "comparison": row["concept"], "groups": row["group"], "what": WHAT[str(row["metric"])],
-        "value": shown, "unit": row["unit"],
-    }  # fmt: skip
+        "metric": row["subset"],
+        "comparison": row["concept"],
+        "groups": row["group"],
+        "what": WHAT[str(row["metric"])],
+        "value": shown,
+        "unit": row["unit"],
+    }

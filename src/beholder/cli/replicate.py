@@ -8,7 +8,7 @@ import polars as pl
 import typer
 
 from beholder.cli.console import err, out, say_json
-from beholder.errors import UsageError
+from beholder.core.errors import UsageError
 
 
 def replicate_command(
@@ -19,9 +19,7 @@ def replicate_command(
         None, "--out", "-o", help="Folder for the ledger and its page. Default: RUN, or beholder-replication."
     ),
     printed_as: str = typer.Option(
-        None,
-        "--as",
-        help="The printed name under which the run's one model stands in the studies (ViT-B/32 …).",
+        None, "--as", help="The printed name under which the run's one model stands in the studies (ViT-B/32 …)."
     ),
     data: Path = typer.Option(
         None,
@@ -51,17 +49,12 @@ def replicate_command(
         say_json({"verdicts": counts(cells), "cells": cells.to_dicts(), "consistency": checks})
         return
     if not quiet:
-        show(
-            [{"verdict": verdict, "cells": number} for verdict, number in counts(cells).items()],
-            as_json=False,
-        )
+        show([{"verdict": verdict, "cells": number} for verdict, number in counts(cells).items()], as_json=False)
         for check in consistency():
             if not check.holds:
                 out.print(f"{check.study}, {check.table}: {check.finding}", markup=False)
     for name in (name for name, found in known.items() if not found):
-        err.print(
-            f"{name} is in none of the studies' tables; --as NAME says which of them it is.", markup=False
-        )
+        err.print(f"{name} is in none of the studies' tables; --as NAME says which of them it is.", markup=False)
     if not quiet:
         err.print(f"Page: {page.resolve()}", markup=False, soft_wrap=True)
 

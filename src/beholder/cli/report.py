@@ -12,9 +12,7 @@ from beholder.cli.console import err, out, say_json
 def report_command(
     folder: Path = typer.Argument(Path("beholder-run"), help="A run folder: results.parquet and run.json."),
     figures: Path = typer.Option(None, help="Also write the charts as SVG and PNG into this folder."),
-    as_json: bool = typer.Option(
-        False, "--json", help="Print the run's results as JSON instead of writing the page."
-    ),
+    as_json: bool = typer.Option(False, "--json", help="Print the run's results as JSON instead of writing the page."),
     quiet: bool = typer.Option(False, "--quiet", "-q", help="No summary."),
 ) -> None:
     """Write report.html again from a run folder, and print its summary."""
@@ -26,11 +24,7 @@ def report_command(
     run = load_run(folder)
     if as_json:
         say_json(
-            {
-                "results": run.results.to_dicts(),
-                "left_out": run.record.left_out,
-                "bad_images": run.record.bad_images,
-            }
+            {"results": run.results.to_dicts(), "left_out": run.record.left_out, "bad_images": run.record.bad_images}
         )
         return
     page = write_report(run, folder)

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from beholder.catalog import Catalog
+from beholder.core.catalog import Catalog
 from beholder.datasets import (
     adult_faces,
     apa,

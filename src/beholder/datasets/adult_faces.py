@@ -15,13 +15,7 @@ import polars as pl
 from beholder.datasets import fairface, utkface
 from beholder.datasets.dataset import Dataset, DatasetSource
 
-JOINED = {
-    "White": "White",
-    "Black": "Black",
-    "East Asian": "Asian",
-    "Southeast Asian": "Asian",
-    "Asian": "Asian",
-}
+JOINED = {"White": "White", "Black": "Black", "East Asian": "Asian", "Southeast Asian": "Asian", "Asian": "Asian"}
 MIDPOINTS = {"20-29": 25.0, "30-39": 35.0, "40-49": 45.0, "50-59": 55.0, "60-69": 65.0, "more than 70": 70.0}
 YOUNGEST = 20
 FAIRFACE_NAME, UTKFACE_NAME = "fairface-adults", "utkface-adults"
@@ -58,9 +52,7 @@ def _adults(whole: Dataset, table: pl.DataFrame, name: str, *, in_study: pl.Expr
     table = table.with_columns(pl.Series("released_balance", balanced(table)))
     adults = table.filter((pl.col("age") >= YOUNGEST).fill_null(False))
     studied = adults.filter(in_study).height
-    note = (
-        f"{studied} of the study's {IN_THE_STUDY[name]} images are in its tables here; {adults.height} in all"
-    )
+    note = f"{studied} of the study's {IN_THE_STUDY[name]} images are in its tables here; {adults.height} in all"
     return replace(whole, name=name, table=adults, notes=(*whole.notes, note))
 
 

@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import polars as pl
 
+from beholder.core.errors import DataError, MissingData
+from beholder.core.tables import read_delimited, require_columns
 from beholder.datasets.dataset import Dataset, DatasetSource
-from beholder.datasets.tables import read_delimited, require_columns
-from beholder.errors import DataError, MissingData
 
 FOLDER = "benchmark-data-v1"
 REPOSITORY = "https://github.com/uvavision/apa-bench"
@@ -45,9 +45,7 @@ def load(folder: Path) -> Dataset:
     base = folder / FOLDER if (folder / FOLDER).is_dir() else folder
     present = [name for name in BRANCHES if (base / f"{name}.txt").is_file()]
     if not present:
-        raise MissingData(
-            f"No APA table lies at {base}: expected {', '.join(f'{name}.txt' for name in BRANCHES)}."
-        )
+        raise MissingData(f"No APA table lies at {base}: expected {', '.join(f'{name}.txt' for name in BRANCHES)}.")
     tables = [_load_branch(base, name) for name in present]
     notes = [f"{name}: the table {name}.txt is not there" for name in BRANCHES if name not in present]
     notes += [note for name, table in zip(present, tables, strict=True) for note in _deviations(name, table)]

@@ -16,9 +16,9 @@ from typing import NamedTuple
 
 import polars as pl
 
+from beholder.core.errors import MissingData
 from beholder.datasets.crops import Box, crop_uri
 from beholder.datasets.dataset import Dataset, DatasetSource
-from beholder.errors import MissingData
 
 RACES, GENDERS = ("asian", "black", "white"), ("female", "male")
 
@@ -33,19 +33,28 @@ class Varied(NamedTuple):
 
 
 VARIED = {
-    "age": Varied("age", ("0.8", "1.4", "2.0", "2.3", "2.6", "2.9", "3.2", "3.5", "3.8", "4.4"),
-                  ("_o2_corrected", "_o2")),
+    "age": Varied(
+        "age", ("0.8", "1.4", "2.0", "2.3", "2.6", "2.9", "3.2", "3.5", "3.8", "4.4"), ("_o2_corrected", "_o2")
+    ),
     "lighting": Varied("l", ("-1", "0", "1", "2", "3", "4", "5", "6"), ("",)),
     "pose": Varied("y", ("-3.0", "-1.5", "0.0", "1.5", "3.0"), ("",)),
-    "smiling": Varied("smiling", ("-2.5", "-1.5", "-0.5", "0", "0.5", "1", "1.5", "2", "3", "4"),
-                      ("_o2_corrected", "_o2")),
-}  # fmt: skip
+    "smiling": Varied(
+        "smiling", ("-2.5", "-1.5", "-0.5", "0", "0.5", "1", "1.5", "2", "3", "4"), ("_o2_corrected", "_o2")
+    ),
+}
 CROP = 432
 LEFT = {"negative": 0, "none": 40, "positive": 80}
 """Left edge of the crop by the sign of the pose: the head stays in it."""
 IMAGES = 18_000
-SCHEMA = {"image_id": pl.String, "uri": pl.String, "varied": pl.String, "race": pl.String, "gender": pl.String,
-          "seed": pl.String, **dict.fromkeys(VARIED, pl.Float64)}  # fmt: skip
+SCHEMA = {
+    "image_id": pl.String,
+    "uri": pl.String,
+    "varied": pl.String,
+    "race": pl.String,
+    "gender": pl.String,
+    "seed": pl.String,
+    **dict.fromkeys(VARIED, pl.Float64),
+}
 
 
 def load(folder: Path) -> Dataset:
@@ -67,16 +76,12 @@ def load(folder: Path) -> Dataset:
             if missing:
                 notes.append(f"{attribute}, {seed.name}: {missing} of {len(mine)} files are missing")
     notes += _uncorrected(rows)
-    return Dataset(
-        "causalface", "as released", SOURCE.licence, pl.DataFrame(rows, schema=SCHEMA), tuple(notes)
-    )
+    return Dataset("causalface", "as released", SOURCE.licence, pl.DataFrame(rows, schema=SCHEMA), tuple(notes))
 
 
 def seeds(folder: Path) -> list[Path]:
     """The folders of the seeds, by number."""
-    named = [
-        path for path in folder.iterdir() if path.is_dir() and path.name.removeprefix("seed_").isdecimal()
-    ]
+    named = [path for path in folder.iterdir() if path.is_dir() and path.name.removeprefix("seed_").isdecimal()]
     return sorted(named, key=lambda path: int(path.name.removeprefix("seed_")))
 
 
@@ -96,9 +101,7 @@ def levels_there(attribute: str, files: set[str]) -> list[str]:
     ]
 
 
-def _pictures(
-    seed: Path, files: set[str], attribute: str, values: list[str]
-) -> Iterator[dict[str, object] | None]:
+def _pictures(seed: Path, files: set[str], attribute: str, values: list[str]) -> Iterator[dict[str, object] | None]:
     """A row for every file that the design asks of a seed, None where it is missing."""
     for race, gender, value in product(RACES, GENDERS, values):
         name = next((name for name in file_names(attribute, race, gender, value) if name in files), None)
@@ -108,13 +111,7 @@ def _pictures(
         levels = {other: float(value) if other == attribute else None for other in VARIED}
         labels = {"race": race, "gender": gender, "seed": seed.name.removeprefix("seed_")}
         uri = _uri(seed / name, attribute, value)
-        yield {
-            "image_id": f"{attribute}/{seed.name}/{name}",
-            "uri": uri,
-            "varied": attribute,
-            **labels,
-            **levels,
-        }
+        yield {"image_id": f"{attribute}/{seed.name}/{name}", "uri": uri, "varied": attribute, **labels, **levels}
 
 
 def _uri(path: Path, attribute: str, value: str) -> str:

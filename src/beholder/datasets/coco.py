@@ -15,14 +15,14 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from beholder.core.digests import digest, file_digest
+from beholder.core.errors import DataError
 from beholder.datasets.coco_files import Instances, find, read_captions, read_instances
 from beholder.datasets.dataset import Dataset, DatasetSource
 from beholder.datasets.group_words import CUTS, GENDER_WORDS, GroupWords, read_group_words, require_words
 from beholder.datasets.objects import SCHEMA, objects_in
 from beholder.datasets.settings import Setting, Settings
 from beholder.datasets.steps import Steps, group_counts
-from beholder.digests import digest, file_digest
-from beholder.errors import DataError
 
 LICENCE = "annotations CC BY 4.0; images by their Flickr licences"
 SETTINGS = {
@@ -62,10 +62,17 @@ def load(folder: Path, settings: Mapping[str, str] | None = None) -> Dataset:
     steps.note(group_counts(table, groups.attribute))
     contents = [file_digest(boxes), file_digest(captions), chosen.contents(folder)]
     return Dataset(
-        "coco", f"{split}, {digest(contents)}", LICENCE, table, tuple(steps.notes), partial=True,
+        "coco",
+        f"{split}, {digest(contents)}",
+        LICENCE,
+        table,
+        tuple(steps.notes),
+        partial=True,
         remarks=lambda rows: [group_counts(rows, groups.attribute)],
-        objects=objects, group_words=groups, source_ids=frozenset(str(image) for image in said),
-    )  # fmt: skip
+        objects=objects,
+        group_words=groups,
+        source_ids=frozenset(str(image) for image in said),
+    )
 
 
 def image_folder(folder: Path, split: str) -> Path:
@@ -80,16 +87,12 @@ def count_images(folder: Path) -> int:
     return sum(path.suffix == ".jpg" for path in place.iterdir()) if place.is_dir() else 0
 
 
-def grouped(
-    said: Mapping[int, set[str]], groups: GroupWords, without: tuple[str, ...], steps: Steps
-) -> dict[int, str]:
+def grouped(said: Mapping[int, set[str]], groups: GroupWords, without: tuple[str, ...], steps: Steps) -> dict[int, str]:
     """The one group that each image's captions name; images without one, or with a word that excludes, are left out."""
     named = {image: groups.named(words) for image, words in said.items()}
     sizes = Counter(len(found) for found in named.values())
     steps.add("with captions", len(said))
-    steps.note(
-        f"captions name no group of {sizes[0]:,} images and several of {len(said) - sizes[0] - sizes[1]:,}"
-    )
+    steps.note(f"captions name no group of {sizes[0]:,} images and several of {len(said) - sizes[0] - sizes[1]:,}")
     single = {image: found[0] for image, found in named.items() if len(found) == 1}
     steps.add(f"captions name exactly one group of {groups.attribute}", len(single))
     if without:
@@ -138,11 +141,13 @@ def _tables(
 def _objects(instances: Instances, kept: frozenset[int]) -> pl.DataFrame:
     """One row per image and kept category; a box around a crowd counts as one instance."""
     sizes = np.array([instances.images[image][1] for image in instances.image], dtype=np.float64)
-    boxes = pl.DataFrame({
-        "image": np.frombuffer(instances.image, dtype=np.int64),
-        "category": np.frombuffer(instances.category, dtype=np.int64),
-        "area": np.minimum(np.frombuffer(instances.pixels) / sizes, 1.0),
-    })  # fmt: skip
+    boxes = pl.DataFrame(
+        {
+            "image": np.frombuffer(instances.image, dtype=np.int64),
+            "category": np.frombuffer(instances.category, dtype=np.int64),
+            "area": np.minimum(np.frombuffer(instances.pixels) / sizes, 1.0),
+        }
+    )
     return (
         boxes.filter(pl.col("category").is_in(sorted(kept)))
         .group_by("image", "category")

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from beholder.core.errors import DataError, MissingData
 from beholder.datasets.group_words import words_of
 from beholder.datasets.json_stream import JsonTables
-from beholder.errors import DataError, MissingData
 
 LARGEST = 1 << 63
 """What is larger is no number of an image."""
@@ -71,10 +71,7 @@ def read_instances(path: Path) -> Instances:
             width, height = (_number(tables, record, side) for side in ("width", "height"))
             if not width or not height:
                 raise tables.fault(f"has the size {width} × {height}")
-            found.images[_new(tables, record, found.images)] = (
-                _text(tables, record, "file_name"),
-                width * height,
-            )
+            found.images[_new(tables, record, found.images)] = (_text(tables, record, "file_name"), width * height)
         elif key == "categories":
             found.categories[_new(tables, record, found.categories)] = _text(tables, record, "name")
         elif key == "annotations":
@@ -90,10 +87,7 @@ def read_instances(path: Path) -> Instances:
 
 def _refuse_strangers(found: Instances) -> None:
     """Boxes in images, or of categories, that the file does not list."""
-    for kind, used, known in (
-        ("image", found.image, found.images),
-        ("category", found.category, found.categories),
-    ):
+    for kind, used, known in (("image", found.image, found.images), ("category", found.category, found.categories)):
         strangers = set(used) - set(known)
         if strangers:
             raise DataError(

@@ -11,14 +11,14 @@ from pathlib import Path
 
 import polars as pl
 
+from beholder.core.digests import FileDigests, digest
+from beholder.core.errors import DataError, MissingData, UnknownName
 from beholder.datasets.crops import cut_of, files_of
 from beholder.datasets.group_words import GroupWords
 from beholder.datasets.images import CROPPED, DRAWN
 from beholder.datasets.objects import check_objects, objects_in
 from beholder.datasets.selection import spread_rows
 from beholder.datasets.settings import Setting, Settings
-from beholder.digests import FileDigests, digest
-from beholder.errors import DataError, MissingData, UnknownName
 
 KEYS = ("image_id", "uri")
 
@@ -51,10 +51,7 @@ class Dataset:
                 f"{self.name}: the table lacks the column {missing[0]!r}. It has: {', '.join(self.table.columns)}."
             )
         twice = (
-            self.table["image_id"]
-            .filter(self.table["image_id"].is_duplicated())
-            .unique(maintain_order=True)
-            .to_list()
+            self.table["image_id"].filter(self.table["image_id"].is_duplicated()).unique(maintain_order=True).to_list()
         )
         if twice:
             raise DataError(
@@ -92,10 +89,7 @@ class Dataset:
         """The rows whose image is there, with a note on how many are not; unchanged unless it may be partial."""
         if not self.partial:
             return self
-        there = [
-            uri.startswith(DRAWN) or all(path.is_file() for path in files_of(uri))
-            for uri in self.table["uri"]
-        ]
+        there = [uri.startswith(DRAWN) or all(path.is_file() for path in files_of(uri)) for uri in self.table["uri"]]
         missing = there.count(False)
         if not missing:
             return self
@@ -129,9 +123,7 @@ class ImageDigests:
 
     def of(self, uris: Sequence[str]) -> list[str | None]:
         """One digest per address, None for a file that is not there."""
-        files = list(
-            dict.fromkeys(path for uri in uris if not uri.startswith(DRAWN) for path in files_of(uri))
-        )
+        files = list(dict.fromkeys(path for uri in uris if not uri.startswith(DRAWN) for path in files_of(uri)))
         content = dict(zip(files, self._files.of(files), strict=True))
         return [_drawn_digest(uri) if uri.startswith(DRAWN) else _file_digest(uri, content) for uri in uris]
 
@@ -187,9 +179,7 @@ class DatasetSource:
             raise MissingData(f"The data set '{self.name}' needs a folder.\n{self.how_to_get(Path('DIR'))}")
         folder = Path() if self.embedded or root is None else self.folder(root)
         if not folder.is_dir():
-            raise MissingData(
-                f"The data set '{self.name}' is not at {folder}.\n{self.how_to_get(root or Path('DIR'))}"
-            )
+            raise MissingData(f"The data set '{self.name}' is not at {folder}.\n{self.how_to_get(root or Path('DIR'))}")
         return self.load(folder, chosen) if self.settings else self.load(folder)
 
     def how_to_get(self, root: Path) -> str:

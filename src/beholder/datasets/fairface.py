@@ -11,16 +11,25 @@ from pathlib import Path
 
 import polars as pl
 
+from beholder.core.errors import DataError, MissingData
+from beholder.core.tables import read_delimited, require_columns, require_inside
 from beholder.datasets.dataset import Dataset, DatasetSource
-from beholder.datasets.tables import read_delimited, require_columns, require_inside
-from beholder.errors import DataError, MissingData
 
 SPLITS = ("train", "val")
 AGES = ("0-2", "3-9", "10-19", "20-29", "30-39", "40-49", "50-59", "60-69", "more than 70")
 SPREADSHEET_DATES = {
-    "9-Mar": "3-9", "09-Mar": "3-9", "3-Sep": "3-9", "03-Sep": "3-9", "Mar-09": "3-9", "Mar-9": "3-9",
-    "19-Oct": "10-19", "Oct-19": "10-19", "2-Jan": "0-2", "Feb-00": "0-2", "2-Feb": "0-2",
-}  # fmt: skip
+    "9-Mar": "3-9",
+    "09-Mar": "3-9",
+    "3-Sep": "3-9",
+    "03-Sep": "3-9",
+    "Mar-09": "3-9",
+    "Mar-9": "3-9",
+    "19-Oct": "10-19",
+    "Oct-19": "10-19",
+    "2-Jan": "0-2",
+    "Feb-00": "0-2",
+    "2-Feb": "0-2",
+}
 """What spreadsheets make of the age bands when they take them for dates."""
 IMAGES = 97_698
 
@@ -52,8 +61,10 @@ def _load_split(folder: Path, split: str) -> pl.DataFrame:
         pl.col("file").alias("image_id"),
         (str(folder) + "/" + pl.col("file")).alias("uri"),
         pl.lit(split).alias("split"),
-        "age", "gender", "race",
-    )  # fmt: skip
+        "age",
+        "gender",
+        "race",
+    )
 
 
 def _refuse_dates(ages: pl.Series, path: Path) -> None:

@@ -9,7 +9,7 @@ import urllib.request
 import zipfile
 from pathlib import Path, PurePosixPath
 
-from beholder.errors import DataError, MissingData
+from beholder.core.errors import DataError, MissingData
 
 
 def fetch_archive(url: str, folder: Path, *, keep: str) -> None:

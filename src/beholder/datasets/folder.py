@@ -10,10 +10,10 @@ from pathlib import Path
 
 import polars as pl
 
+from beholder.core.digests import digest, file_digest
+from beholder.core.errors import DataError, MissingData
+from beholder.core.tables import read_table
 from beholder.datasets.dataset import Dataset
-from beholder.datasets.tables import read_table
-from beholder.digests import digest, file_digest
-from beholder.errors import DataError, MissingData
 
 IMAGE_COLUMNS = ("image_id", "image", "file", "filename", "path")
 TABLE_ENDINGS = (".csv", ".tsv", ".parquet")
@@ -69,7 +69,5 @@ def _inside(folder: Path, name: str | None, row: int) -> str:
         raise DataError(f"{folder}: row {row} of the table names no image.")
     path = folder / name
     if Path(name).is_absolute() or ".." in Path(name).parts:
-        raise DataError(
-            f"{folder}: row {row} names {name!r}, which lies outside the folder. Use names relative to it."
-        )
+        raise DataError(f"{folder}: row {row} names {name!r}, which lies outside the folder. Use names relative to it.")
     return str(path)

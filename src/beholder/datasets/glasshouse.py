@@ -56,23 +56,23 @@ def _drawn(name: str, rows: Sequence[Mapping[str, Any]], *notes: str, **others: 
 
 def _source(name: str, title: str, images: int, load: Callable[..., Dataset]) -> DatasetSource:
     return DatasetSource(
-        name=name, title=title, licence=LICENCE, origin="Beholder itself", layout="nothing: it is drawn on demand",
-        images=images, load=load, embedded=True,
-    )  # fmt: skip
+        name=name,
+        title=title,
+        licence=LICENCE,
+        origin="Beholder itself",
+        layout="nothing: it is drawn on demand",
+        images=images,
+        load=load,
+        embedded=True,
+    )
 
 
 SOURCE = _source("glasshouse", "Glasshouse: the embedded world of drawn people", 420, load)
 FACES = _source(
-    FACES_NAME,
-    "Glasshouse faces: 120 drawn people crossed over presentation, skin tone and age",
-    120,
-    load_faces,
+    FACES_NAME, "Glasshouse faces: 120 drawn people crossed over presentation, skin tone and age", 120, load_faces
 )
 DESIGN = _source(
-    DESIGN_NAME,
-    "Glasshouse design: a full factorial of six attributes over ten drawn identities",
-    3240,
-    load_design,
+    DESIGN_NAME, "Glasshouse design: a full factorial of six attributes over ten drawn identities", 3240, load_design
 )
 OBJECTS = _source(
     OBJECTS_NAME,

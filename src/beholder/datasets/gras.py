@@ -10,9 +10,9 @@ from pathlib import Path
 
 import polars as pl
 
+from beholder.core.errors import MissingData
+from beholder.core.tables import read_delimited, require_columns, require_inside
 from beholder.datasets.dataset import Dataset, DatasetSource
-from beholder.datasets.tables import read_delimited, require_columns, require_inside
-from beholder.errors import MissingData
 
 FAIRFACE, AIFACE = "fairface", "aiface"
 PREFIXES = {FAIRFACE: "FairFace/", AIFACE: "AIFace/"}
@@ -31,9 +31,7 @@ def load(folder: Path) -> Dataset:
     table = pl.concat(tables, how="diagonal")
     notes = [f"the {part} list is not there" for part in COLUMNS if part not in parts]
     notes += imbalances(table)
-    return Dataset(
-        "gras", "as published", "the parts' own", table, tuple(notes), partial=True, remarks=imbalances
-    )
+    return Dataset("gras", "as published", "the parts' own", table, tuple(notes), partial=True, remarks=imbalances)
 
 
 def list_path(folder: Path, part: str) -> Path:

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from beholder.datasets.tables import read_table, require_columns
-from beholder.errors import DataError
+from beholder.core.errors import DataError
+from beholder.core.tables import read_table, require_columns
 
 CUTS = {"letters": re.compile(r"\w+"), "apostrophes": re.compile(r"[\w']+"), "blanks": re.compile(r"\S+")}
 """Where a word ends. `letters`: at anything that is no letter, so "man's" names a man. `apostrophes`: "man's" is a
@@ -56,14 +56,24 @@ GENDER_WORDS = GroupWords(
     "gender",
     {
         "woman": (
-            "woman", "womans", "women", "girl", "girls", "lady", "ladies", "mother", "mothers", "daughter",
-            "daughters", "she", "her", "hers",
+            "woman",
+            "womans",
+            "women",
+            "girl",
+            "girls",
+            "lady",
+            "ladies",
+            "mother",
+            "mothers",
+            "daughter",
+            "daughters",
+            "she",
+            "her",
+            "hers",
         ),
-        "man": (
-            "man", "mans", "men", "boy", "boys", "father", "fathers", "son", "sons", "he", "his", "him",
-        ),
+        "man": ("man", "mans", "men", "boy", "boys", "father", "fathers", "son", "sons", "he", "his", "him"),
     },
-)  # fmt: skip
+)
 """The study's words for captions."""
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from PIL import Image, ImageOps, UnidentifiedImageError
 
-from beholder.errors import BadImage
+from beholder.core.errors import BadImage
 
 DRAWN, CROPPED = "glasshouse:", "crop:"
 """Schemes of the pictures that Beholder draws itself, and of parts of files."""

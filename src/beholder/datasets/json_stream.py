@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from beholder.errors import DataError
+from beholder.core.errors import DataError
 
 CHUNK = 1 << 20
 LONGEST_RECORD = 64 << 20
@@ -61,11 +61,7 @@ class _JsonStream:
     def _record(self) -> dict[str, Any]:
         self.count += 1
         if (found := self._next()) != "{":
-            raise (
-                self._fault(self._place, f"{self._what} {self.count} is no object")
-                if found
-                else self._cut_off()
-            )
+            raise (self._fault(self._place, f"{self._what} {self.count} is no object") if found else self._cut_off())
         record: dict[str, Any] = self._value()
         return record
 
@@ -79,9 +75,7 @@ class _JsonStream:
             except RecursionError:
                 raise self._fault(self._place, f"{self._what} {self.count} is nested too deeply") from None
             except ValueError:  # Python reads no whole number of more than a few thousand digits
-                raise self._fault(
-                    self._place, f"{self._what} {self.count} has a number without end"
-                ) from None
+                raise self._fault(self._place, f"{self._what} {self.count} has a number without end") from None
             else:
                 if end == len(self._text) and self._text[-1] not in '}]"' and self._fill():
                     continue  # a number may go on in what was not read yet
@@ -106,9 +100,7 @@ class _JsonStream:
         if not cut:
             raise self._fault(error.pos, f"{self._what} {self.count} is broken JSON ({error.msg})") from None
         if len(self._text) - self._place > LONGEST_RECORD:
-            raise self._fault(
-                self._place, f"{self._what} {self.count} does not end within {LONGEST_RECORD >> 20} MB"
-            )
+            raise self._fault(self._place, f"{self._what} {self.count} does not end within {LONGEST_RECORD >> 20} MB")
         if not self._fill():
             raise self._cut_off() from None
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from beholder.errors import DataError
+from beholder.core.errors import DataError
 
 SCHEMA: dict[str, pl.DataType] = {
     "image_id": pl.String(),
@@ -24,9 +24,7 @@ the annotators' words behind the concept, each once, in the order of their first
 def check_objects(objects: pl.DataFrame, image_ids: pl.Series, where: str) -> None:
     """Raise for a table of another form, for pictures that are not in the data set, for rows that stand twice."""
     if dict(objects.schema) != SCHEMA:
-        raise DataError(
-            f"{where}: the table of objects has {dict(objects.schema)}.\nIt must have exactly {SCHEMA}."
-        )
+        raise DataError(f"{where}: the table of objects has {dict(objects.schema)}.\nIt must have exactly {SCHEMA}.")
     strangers = objects.join(image_ids.to_frame(), on="image_id", how="anti")
     if strangers.height:
         raise DataError(
@@ -34,9 +32,7 @@ def check_objects(objects: pl.DataFrame, image_ids: pl.Series, where: str) -> No
             f"the first is {strangers['image_id'][0]!r}."
         )
     keys = objects.select(pl.col("image_id").hash(1) ^ pl.col("concept").hash(2)).to_series()
-    if (
-        keys.n_unique() == objects.height
-    ):  # far less memory than the rows themselves; equal rows have equal keys
+    if keys.n_unique() == objects.height:  # far less memory than the rows themselves; equal rows have equal keys
         return
     twice = objects.filter(objects.select("image_id", "concept").is_duplicated())
     if twice.height:

@@ -28,9 +28,7 @@ def spread_rows(table: pl.DataFrame, count: int) -> list[int]:
         return list(range(table.height))
     attributes, chosen = group_attributes(table), list[int]()
     sets = table[SET].rank("dense").to_numpy() if SET in table.columns else np.zeros(table.height)
-    codes = np.stack(
-        [np.zeros(table.height, dtype=int), *(_codes(table[name]) for name in attributes)], axis=1
-    )
+    codes = np.stack([np.zeros(table.height, dtype=int), *(_codes(table[name]) for name in attributes)], axis=1)
     for each in dict.fromkeys(sets.tolist()):
         rows = np.flatnonzero(sets == each)
         chosen += rows[_evenly(codes[rows], count - len(chosen))].tolist()

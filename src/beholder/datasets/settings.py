@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from beholder.digests import file_digest
-from beholder.errors import MissingData, UnknownName, UsageError
+from beholder.core.digests import file_digest
+from beholder.core.errors import MissingData, UnknownName, UsageError
 
 
 def parse_settings(pairs: Iterable[str]) -> dict[str, str]:

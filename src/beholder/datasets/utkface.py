@@ -11,20 +11,24 @@ from pathlib import Path
 
 import polars as pl
 
+from beholder.core.errors import MissingData
 from beholder.datasets.dataset import Dataset, DatasetSource
 from beholder.datasets.fairface import AGES
-from beholder.errors import MissingData
 
-NAME = re.compile(
-    r"(?P<age>\d{1,3})_(?P<gender>[01])_(?P<race>[0-4])_(?P<time>\d{17})\.jpg(?:\.chip\.jpg)?", re.ASCII
-)
+NAME = re.compile(r"(?P<age>\d{1,3})_(?P<gender>[01])_(?P<race>[0-4])_(?P<time>\d{17})\.jpg(?:\.chip\.jpg)?", re.ASCII)
 """Age in years, gender 0 male 1 female, race 0 to 4, and when it was collected, to the millisecond."""
 GENDERS = ("Male", "Female")
 RACES = ("White", "Black", "Asian", "Indian", "Others")
 LICENCE = "non-commercial research only"
 IMAGES = 23_708
-SCHEMA = {"image_id": pl.String, "uri": pl.String, "age": pl.Int64, "age_band": pl.String, "gender": pl.String,
-          "race": pl.String}  # fmt: skip
+SCHEMA = {
+    "image_id": pl.String,
+    "uri": pl.String,
+    "age": pl.Int64,
+    "age_band": pl.String,
+    "gender": pl.String,
+    "race": pl.String,
+}
 
 
 def load(folder: Path) -> Dataset:
@@ -36,11 +40,7 @@ def load(folder: Path) -> Dataset:
     named = [(name, NAME.fullmatch(name)) for name in files]
     rows = [_row(home, name, match) for name, match in named if match]
     unread = [name for name, match in named if not match]
-    notes = (
-        [f"{len(unread)} names do not parse and are left out: {', '.join(map(repr, unread))}"]
-        if unread
-        else []
-    )
+    notes = [f"{len(unread)} names do not parse and are left out: {', '.join(map(repr, unread))}"] if unread else []
     return Dataset("utkface", "aligned and cropped", LICENCE, pl.DataFrame(rows, schema=SCHEMA), tuple(notes))
 
 

@@ -12,46 +12,71 @@ from pathlib import Path
 
 import polars as pl
 
+from beholder.core.digests import digest, file_digest
+from beholder.core.errors import DataError, MissingData
 from beholder.datasets.dataset import Dataset, DatasetSource
 from beholder.datasets.group_words import GroupWords, read_group_words
 from beholder.datasets.settings import Setting, Settings
 from beholder.datasets.steps import Steps, group_counts
-from beholder.datasets.visual_genome_files import (
-    Collected,
-    image_files,
-    read_aliases,
-    read_objects,
-    read_sizes,
-)
-from beholder.digests import digest, file_digest
-from beholder.errors import DataError, MissingData
+from beholder.datasets.visual_genome_files import Collected, image_files, read_aliases, read_objects, read_sizes
 
 LICENCE = "CC BY 4.0"
 GENDER_TERMS = GroupWords(
     "gender",
     {
         "woman": (
-            "maid.n.02", "woman.n.01", "girl.n.01", "lady.n.01", "female.n.01", "mother.n.01", "lass.n.01", "ma.n.01",
-            "widow.n.01", "bride.n.01", "daughter.n.01", "grandma.n.01", "granddaughter.n.01", "bridesmaid.n.01",
-            "girlfriend.n.01", "sister.n.01", "wife.n.01", "female_child.n.01", "white_woman.n.01", "dame.n.01",
-            "matriarch.n.01", "mother_figure.n.01", "dame.n.02", "great-aunt.n.01", "donna.n.01",
+            "maid.n.02",
+            "woman.n.01",
+            "girl.n.01",
+            "lady.n.01",
+            "female.n.01",
+            "mother.n.01",
+            "lass.n.01",
+            "ma.n.01",
+            "widow.n.01",
+            "bride.n.01",
+            "daughter.n.01",
+            "grandma.n.01",
+            "granddaughter.n.01",
+            "bridesmaid.n.01",
+            "girlfriend.n.01",
+            "sister.n.01",
+            "wife.n.01",
+            "female_child.n.01",
+            "white_woman.n.01",
+            "dame.n.01",
+            "matriarch.n.01",
+            "mother_figure.n.01",
+            "dame.n.02",
+            "great-aunt.n.01",
+            "donna.n.01",
         ),
         "man": (
-            "man.n.01", "male_child.n.01", "guy.n.01", "male.n.01", "groom.n.01", "husband.n.01", "grandfather.n.01",
-            "son.n.01", "boyfriend.n.01", "brother.n.01", "grandson.n.01", "groomsman.n.01", "ex-husband.n.01",
-            "uncle.n.01", "godfather.n.01",
+            "man.n.01",
+            "male_child.n.01",
+            "guy.n.01",
+            "male.n.01",
+            "groom.n.01",
+            "husband.n.01",
+            "grandfather.n.01",
+            "son.n.01",
+            "boyfriend.n.01",
+            "brother.n.01",
+            "grandson.n.01",
+            "groomsman.n.01",
+            "ex-husband.n.01",
+            "uncle.n.01",
+            "godfather.n.01",
         ),
     },
-)  # fmt: skip
+)
 """The study's synsets."""
 SETTINGS = {
     "objects": Setting("", "another file of objects, in Visual Genome's format"),
     "image_data": Setting("", "another file of picture sizes"),
     "aliases": Setting("", "another table of names that mean the same"),
     "groups": Setting("", "own groups: a table with the columns group and word (a synset or a name)"),
-    "without": Setting(
-        "person.n.01,people.n.01", "these synsets or names leave their image out; empty: none"
-    ),
+    "without": Setting("person.n.01,people.n.01", "these synsets or names leave their image out; empty: none"),
     "group_images": Setting("50", "fewest images of every group in which a concept that is kept occurs"),
 }
 
@@ -78,10 +103,17 @@ def load(folder: Path, settings: Mapping[str, str] | None = None) -> Dataset:
     table = table.select("image_id", pl.Series("uri", uris), pl.col("group").alias(groups.attribute))
     steps.note(group_counts(table, groups.attribute))
     return Dataset(
-        "visual-genome", digest([file_digest(path), chosen.contents(folder)]), LICENCE, table, tuple(steps.notes),
-        partial=True, remarks=lambda rows: [group_counts(rows, groups.attribute)],
-        objects=objects, group_words=groups, source_ids=frozenset(found.every_image),
-    )  # fmt: skip
+        "visual-genome",
+        digest([file_digest(path), chosen.contents(folder)]),
+        LICENCE,
+        table,
+        tuple(steps.notes),
+        partial=True,
+        remarks=lambda rows: [group_counts(rows, groups.attribute)],
+        objects=objects,
+        group_words=groups,
+        source_ids=frozenset(found.every_image),
+    )
 
 
 def _beside(chosen: Settings, setting: str, folder: Path, name: str, steps: Steps) -> Path | None:
@@ -107,17 +139,19 @@ def frequent_concepts(
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The concepts in enough images of every group, and the images that have one."""
     kept = [
-        concept for concept in found.concepts
+        concept
+        for concept in found.concepts
         if all(found.images_with[group, concept] >= fewest for group in groups.groups)
-    ]  # fmt: skip
+    ]
     steps.note(
         f"concepts: {len(kept):,} of {len(found.concepts):,} synsets are in at least {fewest} images of every group"
     )
     if not kept:
         raise DataError(
-            "No concept of Visual Genome is left after these steps:\n" + "\n".join(steps.notes)
+            "No concept of Visual Genome is left after these steps:\n"
+            + "\n".join(steps.notes)
             + f"\nA smaller share of the data may need --set group_images=N below {fewest}."
-        )  # fmt: skip
+        )
     objects = found.objects(kept)
     table = pl.DataFrame({"image_id": found.image_ids, "group": found.groups})
     table = table.join(objects.select("image_id"), on="image_id", how="semi", maintain_order="left")

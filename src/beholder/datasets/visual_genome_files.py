@@ -11,9 +11,9 @@ from typing import Any
 
 import polars as pl
 
+from beholder.core.tables import read_text
 from beholder.datasets.group_words import GroupWords
 from beholder.datasets.json_stream import JsonRecords
-from beholder.datasets.tables import read_text
 
 FOLDERS = ("VG_100K", "VG_100K_2", "images")
 PART = 2000
@@ -83,9 +83,7 @@ class Collected:
         wanted = pl.Series([self._concepts[name] for name in kept], dtype=pl.UInt32).to_frame("concept")
         parts = [part.join(wanted, on="concept", how="semi", maintain_order="left") for part in self._parts]
         coded = pl.concat(parts)
-        words = pl.element().replace_strict(
-            list(self._names.values()), list(self._names), return_dtype=pl.String
-        )
+        words = pl.element().replace_strict(list(self._names.values()), list(self._names), return_dtype=pl.String)
         return coded.select(
             pl.Series("image_id", self.image_ids, pl.String).gather(coded["image"]),
             pl.Series("concept", self.concepts, pl.String).gather(coded["concept"]),
@@ -108,9 +106,7 @@ class _Concept:
     names: dict[str, None] = field(default_factory=dict)
 
 
-def read_objects(
-    path: Path, groups: GroupWords, without: frozenset[str], sizes: Sizes, aliases: Aliases
-) -> Collected:
+def read_objects(path: Path, groups: GroupWords, without: frozenset[str], sizes: Sizes, aliases: Aliases) -> Collected:
     """The images whose synsets and names point to one group and to nothing that excludes, with their concepts."""
     collected, records = Collected(), JsonRecords(path)
     for record in records:
@@ -146,9 +142,7 @@ def _things(records: JsonRecords, record: dict[str, Any], aliases: Aliases) -> l
             for thing in objects
         ]
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise records.fault(
-            f"has an object without synsets, names, w or h as they should be ({error})"
-        ) from None
+        raise records.fault(f"has an object without synsets, names, w or h as they should be ({error})") from None
 
 
 def _concepts(things: list[Thing], size: int | None) -> dict[str, _Concept]:
@@ -210,9 +204,7 @@ def read_aliases(path: Path | None) -> Aliases:
     """Each line's names, all standing for its first; none where the file is not there."""
     if path is None:
         return {}
-    lines = [
-        [_plain(name) for name in line.split(",")] for line in read_text(path).splitlines() if line.strip()
-    ]
+    lines = [[_plain(name) for name in line.split(",")] for line in read_text(path).splitlines() if line.strip()]
     first = {names[0] for names in lines}
     # A line's first name stands for itself, whatever other line also lists it.
     return {name: names[0] for names in lines for name in names[1:] if name and name not in first}

@@ -41,9 +41,7 @@ def scene(side: int, tone: int, age: int) -> tuple[int, int, int]:
 
 def _row(place: int, side: int, tone: int, age: int) -> dict[str, Any]:
     band, years = list(AGE_BANDS.items())[age]
-    portrait = Portrait(
-        PRESENTATIONS[side], years, SKIN_TONES[tone], *scene(side, tone, age), FACE_IDENTITIES + place
-    )
+    portrait = Portrait(PRESENTATIONS[side], years, SKIN_TONES[tone], *scene(side, tone, age), FACE_IDENTITIES + place)
     return {
         "image_id": f"faces/{place:03d}",
         "uri": portrait_uri(portrait),

@@ -48,9 +48,7 @@ def render_glimpsed(portrait: Portrait, glimpsed: frozenset[str], size: int = 22
 def wearing(portrait: Portrait, worn: frozenset[str]) -> Portrait:
     """The same person with other things on."""
     p = portrait
-    return Portrait(
-        p.presentation, p.age, p.skin_tone, p.smiling, p.lighting, p.pose, p.identity, p.outfit, worn
-    )
+    return Portrait(p.presentation, p.age, p.skin_tone, p.smiling, p.lighting, p.pose, p.identity, p.outfit, worn)
 
 
 def glimpse_uri(portrait: Portrait, glimpsed: frozenset[str]) -> str:

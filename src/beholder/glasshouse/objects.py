@@ -27,9 +27,7 @@ def worn_by(presentation: str) -> list[frozenset[str]]:
     """What the person of each setting wears; a thing that is planted to be rarer is taken off some."""
     worn = [COMBINATIONS[place % len(COMBINATIONS)] for place in range(SETTINGS)]
     for planted in PLANTED_OBJECTS:
-        wearers = ranked(
-            [place for place in range(SETTINGS) if planted.item in worn[place]], "off", planted.item
-        )
+        wearers = ranked([place for place in range(SETTINGS) if planted.item in worn[place]], "off", planted.item)
         for place in wearers[planted.wearers[presentation] :]:
             worn[place] = worn[place] - {planted.item}
     return worn
@@ -65,18 +63,19 @@ def objects() -> list[dict[str, Any]]:
     """One row per picture and thing in it, whole or glimpsed, as `datasets.objects` has them."""
     return [
         {
-            "image_id": row["image_id"], "concept": item, "instances": 1,
-            "area": area(item, glimpsed=item in row["glimpsed"].split("+")), "names": [item],
+            "image_id": row["image_id"],
+            "concept": item,
+            "instances": 1,
+            "area": area(item, glimpsed=item in row["glimpsed"].split("+")),
+            "names": [item],
         }
         for row in people()
         for item in WORN
         if item in row["worn"].split("+")
-    ]  # fmt: skip
+    ]
 
 
-def _row(
-    place: int, number: int, side: str, worn: frozenset[str], glimpsed: frozenset[str]
-) -> dict[str, Any]:
+def _row(place: int, number: int, side: str, worn: frozenset[str], glimpsed: frozenset[str]) -> dict[str, Any]:
     portrait = Portrait(
         side,
         age=AGES[place // len(COMBINATIONS)],

@@ -91,9 +91,7 @@ class Oracle:
         scores = scores + (self.shift(labels)[:, None] * moves[None])[:, :, None]
         return np.asarray(scores + noise.cell * rng.standard_normal(scores.shape) if noise.cell else scores)
 
-    def probability(
-        self, labels: Mapping[str, Labels], levels: Levels, rng: np.random.Generator, **more: Any
-    ) -> Array:
+    def probability(self, labels: Mapping[str, Labels], levels: Levels, rng: np.random.Generator, **more: Any) -> Array:
         """P(Yes), or the share of belief on the right answer."""
         return np.asarray(ndtr(self.latent(labels, levels, rng, **more)))
 

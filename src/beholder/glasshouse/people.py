@@ -9,21 +9,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-GIVEN_NAMES = (
-    "Amara", "Bela", "Cato", "Dalia", "Emre", "Fenna", "Goran", "Hanae", "Idris", "Jora", "Kiran", "Leda",
-    "Milo", "Noor", "Orla", "Pavel", "Quilla", "Runa", "Soren", "Tala", "Umar", "Vesna", "Wanda", "Xenia",
-    "Yaro", "Zofia", "Adem", "Brisa", "Ciro", "Devi", "Elio", "Freya", "Gita", "Henk", "Ines", "Joon",
-    "Kaya", "Lars", "Maren", "Nilo", "Odile", "Petra", "Rafi", "Suvi", "Teo", "Ulla", "Vito", "Wren",
-    "Yuki", "Zane", "Anouk", "Boris", "Cleo", "Dario", "Esme", "Farid", "Greta", "Hugo", "Ilse", "Jonas",
-)  # fmt: skip
-FAMILY_NAMES = (
-    "Abara", "Brandvik", "Castelo", "Dunmore", "Eskola", "Farrow", "Galvez", "Hartono", "Ibekwe", "Jansky",
-    "Kestrel", "Lindholt", "Marlowe", "Nakada", "Okonjo", "Pereda", "Quist", "Rosendal", "Sandoval", "Takeda",
-    "Ustov", "Varga", "Westbrook", "Ximeno", "Yarrow", "Zelenka", "Almeda", "Bostrom", "Chandra", "Delacour",
-    "Engstrom", "Fontane", "Grigoryan", "Hollis", "Ivanek", "Juma", "Karlsen", "Lombardo", "Mbaye", "Novotny",
-    "Oduya", "Pashko", "Quennell", "Rask", "Silveira", "Thorne", "Ulrich", "Velasco", "Winther", "Yamane",
-    "Zubiri", "Arslan", "Bexley", "Corvin", "Drummond", "Elbaz", "Fiore", "Gastineau", "Hovland", "Imada",
-)  # fmt: skip
+GIVEN_NAMES = tuple(
+    """
+    Amara Bela Cato Dalia Emre Fenna Goran Hanae Idris Jora Kiran Leda Milo Noor Orla Pavel Quilla Runa Soren
+    Tala Umar Vesna Wanda Xenia Yaro Zofia Adem Brisa Ciro Devi Elio Freya Gita Henk Ines Joon Kaya Lars Maren
+    Nilo Odile Petra Rafi Suvi Teo Ulla Vito Wren Yuki Zane Anouk Boris Cleo Dario Esme Farid Greta Hugo Ilse
+    Jonas
+    """.split()
+)
+FAMILY_NAMES = tuple(
+    """
+    Abara Brandvik Castelo Dunmore Eskola Farrow Galvez Hartono Ibekwe Jansky Kestrel Lindholt Marlowe Nakada
+    Okonjo Pereda Quist Rosendal Sandoval Takeda Ustov Varga Westbrook Ximeno Yarrow Zelenka Almeda Bostrom
+    Chandra Delacour Engstrom Fontane Grigoryan Hollis Ivanek Juma Karlsen Lombardo Mbaye Novotny Oduya Pashko
+    Quennell Rask Silveira Thorne Ulrich Velasco Winther Yamane Zubiri Arslan Bexley Corvin Drummond Elbaz Fiore
+    Gastineau Hovland Imada
+    """.split()
+)
 PEOPLE_PER_BRANCH = 30
 KNOWN_IDENTITIES = 1_000_000  # known people are identities 1,000,000 to 1,000,029
 STRANGER_IDENTITIES = 2_000_000  # strangers 2,000,000 to 2,000,029
@@ -44,9 +46,7 @@ class NamedPerson:
 
 def named_people(branch: str) -> list[NamedPerson]:
     """The thirty people of `known` or `strangers`: women and men in turn, ages and skin tones balanced."""
-    start, base = {"known": (0, KNOWN_IDENTITIES), "strangers": (PEOPLE_PER_BRANCH, STRANGER_IDENTITIES)}[
-        branch
-    ]
+    start, base = {"known": (0, KNOWN_IDENTITIES), "strangers": (PEOPLE_PER_BRANCH, STRANGER_IDENTITIES)}[branch]
     return [named_person(place, start + place, base + place) for place in range(PEOPLE_PER_BRANCH)]
 
 

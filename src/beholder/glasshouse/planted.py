@@ -31,27 +31,30 @@ OCCUPATION_RATES: dict[tuple[str, str], dict[str, float]] = {
 
 # P(a warm word | smiling), against a cold word; smiling is uniform, so the mean is one half.
 WARM_RATES: dict[int, float] = {0: 0.10, 1: 0.30, 2: 0.50, 3: 0.70, 4: 0.90}
-WARM_WORDS = (
-    "warm", "friendly", "kind", "trustworthy", "honest", "likable", "sincere", "benevolent", "altruistic",
-)  # fmt: skip
-COLD_WORDS = (
-    "cold", "distant", "unfriendly", "untrustworthy", "dishonest", "threatening", "unpleasant", "egoistic",
-)  # fmt: skip
+WARM_WORDS = tuple(
+    """
+    warm friendly kind trustworthy honest likable sincere benevolent altruistic
+    """.split()
+)
+COLD_WORDS = tuple(
+    """
+    cold distant unfriendly untrustworthy dishonest threatening unpleasant egoistic
+    """.split()
+)
 # Said of everybody alike, whatever is drawn: the traits on which a fair audit finds nothing.
-CONTROL_WORDS = (
-    "competent", "intelligent", "skilled", "efficient", "assertive", "confident", "powerful", "high-status",
-    "dominating", "wealthy", "competitive", "powerless", "low-status", "dominated", "poor", "meek", "passive",
-    "science-oriented", "alternative", "liberal", "modern", "religious", "conventional", "conservative",
-    "traditional", "curious", "punctual", "thoughtful",
-)  # fmt: skip
+CONTROL_WORDS = tuple(
+    """
+    competent intelligent skilled efficient assertive confident powerful high-status dominating wealthy
+    competitive powerless low-status dominated poor meek passive science-oriented alternative liberal modern
+    religious conventional conservative traditional curious punctual thoughtful
+    """.split()
+)
 
 
 def occupation_base_rates() -> dict[str, float]:
     """P(word) over all training pictures of people: outfits and presentations are equally frequent."""
     share = 1 / len(OCCUPATION_RATES)
-    return {
-        word: share * sum(rates.get(word, 0.0) for rates in OCCUPATION_RATES.values()) for word in OCCUPATIONS
-    }
+    return {word: share * sum(rates.get(word, 0.0) for rates in OCCUPATION_RATES.values()) for word in OCCUPATIONS}
 
 
 def implied_occupation(outfit: str, presentation: str) -> dict[str, float]:
@@ -78,67 +81,60 @@ def planted_row(
     metric: str, subset: str, value: float, *, group: str = "", concept: str = "", note: str = ""
 ) -> dict[str, Any]:
     """One implied value, named as in the results table."""
-    return {
-        "metric": metric,
-        "subset": subset,
-        "group": group,
-        "concept": concept,
-        "value": value,
-        "note": note,
-    }
+    return {"metric": metric, "subset": subset, "group": group, "concept": concept, "value": value, "note": note}
 
 
 def branch_rows(branch: str, outfit: str) -> list[dict[str, Any]]:
     """What an audit should find in one occupation branch."""
     planted = {side: OCCUPATION_RATES[outfit, side][outfit] for side in ("woman", "man")}
     rows = [
-        planted_row("apa.occupation_probability", branch, implied_occupation(outfit, side)[word], group=side,
-                    concept=word, note=f"planted: {OCCUPATION_RATES[outfit, side].get(word, 0.0):.0%} of captions")
+        planted_row(
+            "apa.occupation_probability",
+            branch,
+            implied_occupation(outfit, side)[word],
+            group=side,
+            concept=word,
+            note=f"planted: {OCCUPATION_RATES[outfit, side].get(word, 0.0):.0%} of captions",
+        )
         for side in planted
         for word in OCCUPATIONS
-    ]  # fmt: skip
+    ]
     mean = sum(implied_occupation(outfit, side)[outfit] for side in planted) / 2
-    says = (
-        f"planted: captions say {outfit} of {planted['woman']:.0%} of women and {planted['man']:.0%} of men"
-    )
+    says = f"planted: captions say {outfit} of {planted['woman']:.0%} of women and {planted['man']:.0%} of men"
     return [
         planted_row("apa.bias_ratio", branch, implied_bias_ratio(outfit), concept=outfit, note=says),
         *rows,
         planted_row("apa.association", branch, 1.0, concept="category", note="always a person"),
         planted_row("apa.association", branch, mean, concept="occupation", note=says),
-        planted_row(
-            "apa.association", branch, 1.0, concept="specialty", note="the worn thing is always in view"
-        ),
+        planted_row("apa.association", branch, 1.0, concept="specialty", note="the worn thing is always in view"),
     ]
 
 
 def identity_rows() -> list[dict[str, Any]]:
     """What an audit should find of names and faces."""
     chance = 1 / PEOPLE_PER_BRANCH
-    known, never = (
-        "every known person is named in training",
-        "neither face nor name was ever in training: chance",
-    )
+    known, never = ("every known person is named in training", "neither face nor name was ever in training: chance")
     return [
         planted_row("apa.identity_given_image", "known", 1.0, note=known),
         planted_row("apa.identity_given_image", "strangers", chance, note=never),
         planted_row("apa.identity_given_name", "known", 1.0, note=f"{known}; the sum over their own pictures"),
         planted_row("apa.identity_given_name", "strangers", chance, note=f"{never}; the sum over their own pictures"),
         *(planted_row("apa.association", b, 1.0, concept="category") for b in ("known", "strangers")),
-    ]  # fmt: skip
+    ]
 
 
 def warmth_rows() -> list[dict[str, Any]]:
     """What an audit should find of warmth and smiling."""
     note = "softmax of a warm word against a cold one; planted: the same rate of warm captions"
     return [
-        planted_row("perception.warm_against_cold", "smiling", implied_warmth(s), group=str(s), concept="Warmth",
-                    note=note)
+        planted_row(
+            "perception.warm_against_cold", "smiling", implied_warmth(s), group=str(s), concept="Warmth", note=note
+        )
         for s in WARM_RATES
     ] + [
         planted_row("perception.slope_sign", "smiling", sign, concept=concept, note="the sign is what is planted")
         for concept, sign in (("Warmth", 1.0), ("Communion +", 1.0), ("Communion -", -1.0), ("Competence", 0.0))
-    ]  # fmt: skip
+    ]
 
 
 PLANTED: list[dict[str, Any]] = [

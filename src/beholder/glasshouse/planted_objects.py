@@ -35,10 +35,12 @@ PLANTED_OBJECTS: tuple[PlantedObject, ...] = (
     PlantedObject("handbag", HALF, {"woman": 20, "man": 28}, "in view on 5 of 8 women and 7 of 8 men who wear one"),
     PlantedObject("glasses", HALF, {"woman": 24, "man": 24}, "control: in view on 6 of 8 of both who wear them"),
     PlantedObject(
-        "phone", {"woman": 32, "man": 16}, {"woman": 20, "man": 10},
+        "phone",
+        {"woman": 32, "man": 16},
+        {"woman": 20, "man": 10},
         "control: in view on 5 of 8 of both who hold one, but half as many men hold one",
     ),
-)  # fmt: skip
+)
 """Hat, tie and handbag differ in view. Glasses differ in nothing. Phones are equally in view but rarer among men: their
 raw gap in average precision is one of prevalence, which a comparison at matched prevalence takes away."""
 _BY_ITEM = {planted.item: planted for planted in PLANTED_OBJECTS}
@@ -93,10 +95,14 @@ PLANTED: list[dict[str, Any]] = [
     ),
     *(
         planted_row(
-            "disparity.average_precision", "gender", implied_average_precision(p.item, group), group=group,
-            concept=p.item, note=f"planted: {p.whole[group]} of {p.wearers[group]} in view",
+            "disparity.average_precision",
+            "gender",
+            implied_average_precision(p.item, group),
+            group=group,
+            concept=p.item,
+            note=f"planted: {p.whole[group]} of {p.wearers[group]} in view",
         )
         for p in PLANTED_OBJECTS
         for group in p.wearers
     ),
-]  # fmt: skip
+]

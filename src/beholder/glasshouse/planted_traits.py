@@ -55,7 +55,7 @@ PLANTED_TRAITS: tuple[PlantedTrait, ...] = (
     PlantedTrait("resentful", "negative", None, 0.0, 0.45),
     PlantedTrait("deceitful", "negative", None, 0.0, 0.40),
     PlantedTrait("bad", "negative", None, 0.0, 0.35),
-)  # fmt: skip
+)
 ATTRIBUTES = ("gender", "skin_tone", "age")
 OTHER_BASE = 0.50
 """P(Yes) for a word that is not in the table: no association."""
@@ -67,9 +67,7 @@ YOUNG, OLD = 45, 65
 _BY_TRAIT = {planted.trait: planted for planted in PLANTED_TRAITS}
 
 
-def p_yes(
-    trait: str, presentation: str, skin_tone: int, age_years: int, *, pose: int = 0, lighting: int = 0
-) -> float:
+def p_yes(trait: str, presentation: str, skin_tone: int, age_years: int, *, pose: int = 0, lighting: int = 0) -> float:
     """Planted P(Yes); pose and light at their middle add nothing.
 
     >>> round(p_yes("brave", "woman", 4, 30), 3), round(p_yes("brave", "man", 4, 30), 3)
@@ -111,9 +109,8 @@ def group_means(attribute: str, trait: str) -> dict[str, float]:
     values: dict[str, list[float]] = {}
     for row in faces():
         answer = p_yes(
-            trait, row["gender"], int(row["skin_tone"]), row["age_years"],
-            pose=row["pose"], lighting=row["lighting"],
-        )  # fmt: skip
+            trait, row["gender"], int(row["skin_tone"]), row["age_years"], pose=row["pose"], lighting=row["lighting"]
+        )
         values.setdefault(row[attribute], []).append(answer)
     return {group: sum(answers) / len(answers) for group, answers in values.items()}
 
@@ -131,18 +128,14 @@ def implied(metric: str, subset: str, group: str, concept: str) -> float:
 def _note(planted: PlantedTrait, attribute: str) -> str:
     if planted.attribute != attribute:
         return "nothing planted"
-    up, down = {"gender": ("women", "men"), "skin_tone": ("tone 10", "tone 1"), "age": ("old", "young")}[
-        attribute
-    ]
+    up, down = {"gender": ("women", "men"), "skin_tone": ("tone 10", "tone 1"), "age": ("old", "young")}[attribute]
     more, less = (up, down) if planted.effect > 0 else (down, up)
     return f"planted: {100 * abs(planted.effect):.0f} points more of {more} than of {less}"
 
 
 def _gap_row(planted: PlantedTrait, attribute: str) -> dict[str, Any]:
     value = implied("gras.largest_gap", attribute, "", planted.trait)
-    return planted_row(
-        "gras.largest_gap", attribute, value, concept=planted.trait, note=_note(planted, attribute)
-    )
+    return planted_row("gras.largest_gap", attribute, value, concept=planted.trait, note=_note(planted, attribute))
 
 
 def _mean_rows(planted: PlantedTrait, attribute: str) -> list[dict[str, Any]]:
@@ -155,12 +148,7 @@ def _mean_rows(planted: PlantedTrait, attribute: str) -> list[dict[str, Any]]:
 
 PLANTED: list[dict[str, Any]] = [
     *(_gap_row(planted, attribute) for planted in PLANTED_TRAITS for attribute in ATTRIBUTES),
-    *(
-        row
-        for planted in PLANTED_TRAITS
-        if planted.attribute
-        for row in _mean_rows(planted, planted.attribute)
-    ),
+    *(row for planted in PLANTED_TRAITS if planted.attribute for row in _mean_rows(planted, planted.attribute)),
 ]
 """Every gap (72, most of them 0) and the group means of every association. A gap's row names no pair: which of two
 equal groups an audit names is chance."""

@@ -11,15 +11,7 @@ from dataclasses import dataclass
 
 from PIL import Image
 
-from beholder.glasshouse.drawing.anatomy import (
-    EYE_COLOURS,
-    JUMPERS,
-    MONK_SKIN_TONES,
-    Draws,
-    Person,
-    face_of,
-    hair_of,
-)
+from beholder.glasshouse.drawing.anatomy import EYE_COLOURS, JUMPERS, MONK_SKIN_TONES, Draws, Person, face_of, hair_of
 from beholder.glasshouse.drawing.canvas import Canvas
 from beholder.glasshouse.drawing.face import Head, draw_features, draw_head, draw_neck
 from beholder.glasshouse.drawing.hair import HIDES_EARS, draw_back_hair, draw_front_hair, hair_paint

@@ -38,9 +38,7 @@ def prompt_row(level: str, branch: str, subject: str, *, concept: str, correct_f
 def category_prompts(branch: str) -> list[PromptRow]:
     """A person, or one of six things."""
     return [
-        prompt_row(
-            "category", branch, with_article(word), concept=word, correct_for="*" if word == "person" else ""
-        )
+        prompt_row("category", branch, with_article(word), concept=word, correct_for="*" if word == "person" else "")
         for word in ("person", *THINGS)
     ]
 
@@ -58,11 +56,7 @@ def specialty_prompts(branch: str) -> list[PromptRow]:
     work = with_article(BRANCH_OCCUPATIONS[branch])
     return [
         prompt_row(
-            "specialty",
-            branch,
-            f"{work} with {with_article(item)}",
-            concept=item,
-            correct_for=f"specialty={item}",
+            "specialty", branch, f"{work} with {with_article(item)}", concept=item, correct_for=f"specialty={item}"
         )
         for item in WORN
     ]
@@ -83,9 +77,5 @@ def prompts() -> list[PromptRow]:
         for branch in BRANCH_OCCUPATIONS
         for line in category_prompts(branch) + occupation_prompts(branch) + specialty_prompts(branch)
     ]
-    names = [
-        line
-        for branch in ("known", "strangers")
-        for line in category_prompts(branch) + identity_prompts(branch)
-    ]
+    names = [line for branch in ("known", "strangers") for line in category_prompts(branch) + identity_prompts(branch)]
     return work + names

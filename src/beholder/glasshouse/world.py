@@ -115,9 +115,7 @@ def snapshot(person: NamedPerson, shot: int) -> Portrait:
     return Portrait(p.presentation, p.age, p.skin_tone, smiling, lighting, pose, p.identity)
 
 
-def row(
-    image_id: str, branch: str, portrait: Portrait, *, name: str = "", specialty: str = ""
-) -> dict[str, Any]:
+def row(image_id: str, branch: str, portrait: Portrait, *, name: str = "", specialty: str = "") -> dict[str, Any]:
     """A line of the residents' table."""
     return {
         "image_id": image_id,

@@ -16,9 +16,7 @@ from beholder.metrics.bootstrap import Resampler
 Array = npt.NDArray[np.float64]
 
 
-def adjusted_gap(
-    values: Array, member: npt.NDArray[np.bool_], covariates: Array, blocks: npt.NDArray[Any]
-) -> float:
+def adjusted_gap(values: Array, member: npt.NDArray[np.bool_], covariates: Array, blocks: npt.NDArray[Any]) -> float:
     """Members less the others, at equal `covariates[n, k]` within blocks.
 
     >>> adjusted_gap(np.array([1.0, 4.0, 3.0]), np.array([True, False, False]), np.empty((3, 0)), np.zeros(3))
@@ -28,11 +26,7 @@ def adjusted_gap(
 
 
 def adjusted_gap_draws(
-    values: Array,
-    member: npt.NDArray[np.bool_],
-    covariates: Array,
-    blocks: npt.NDArray[Any],
-    resampler: Resampler,
+    values: Array, member: npt.NDArray[np.bool_], covariates: Array, blocks: npt.NDArray[Any], resampler: Resampler
 ) -> Array:
     """The same in every draw."""
     design = _design(member, covariates, blocks)

@@ -73,8 +73,7 @@ def chance(correct: Mask) -> Chance:
         return Chance(np.nan, np.nan)
     ranks = [_reciprocal_rank(options, right) if many else 0.0 for right, many in enumerate(rows)]
     return Chance(
-        float((rows * np.arange(len(rows))).sum() / rows.sum() / options),
-        float((rows * ranks).sum() / rows.sum()),
+        float((rows * np.arange(len(rows))).sum() / rows.sum() / options), float((rows * ranks).sum() / rows.sum())
     )
 
 

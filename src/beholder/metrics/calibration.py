@@ -18,7 +18,7 @@ from scipy import sparse
 from scipy.optimize import isotonic_regression
 from scipy.special import expit
 
-from beholder.errors import UsageError
+from beholder.core.errors import UsageError
 
 Array = npt.NDArray[np.floating[Any]]
 Codes = npt.NDArray[np.integer[Any]]
@@ -87,9 +87,7 @@ class Calibrated:
         """All three in every draw, when picture i counts `weights[i, d]` times in draw d."""
         sums = self._sums @ weights
         with np.errstate(invalid="ignore"):
-            ece, adaptive = (
-                np.abs(sums[part]).sum(axis=0) / sums[-1] for part in (slice(BINS), self._adaptive)
-            )
+            ece, adaptive = (np.abs(sums[part]).sum(axis=0) / sums[-1] for part in (slice(BINS), self._adaptive))
             return Calibration(ece, adaptive, sums[-2] / sums[-1])
 
 
@@ -143,10 +141,7 @@ def isotonic(scores: Array, present: Mask) -> Callable[[Array], Array]:
     return lambda new: np.interp(new, levels, fitted)
 
 
-READINGS: dict[str, Callable[[Array, Mask], Callable[[Array], Array]]] = {
-    "platt": platt,
-    "isotonic": isotonic,
-}
+READINGS: dict[str, Callable[[Array, Mask], Callable[[Array], Array]]] = {"platt": platt, "isotonic": isotonic}
 
 
 def cross_fitted(scores: Array, present: Mask, reading: str, rng: np.random.Generator) -> Array | None:

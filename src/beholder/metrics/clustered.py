@@ -32,9 +32,7 @@ class Estimates(NamedTuple):
 class CellMeans:
     """Means of `values[n_images, n_columns]` in cells; `cells[i]` is image i's cell, −1 for none."""
 
-    def __init__(
-        self, values: npt.NDArray[Any], cells: Codes, clusters: npt.NDArray[Any], n_cells: int
-    ) -> None:
+    def __init__(self, values: npt.NDArray[Any], cells: Codes, clusters: npt.NDArray[Any], n_cells: int) -> None:
         inside = np.flatnonzero(np.asarray(cells) >= 0)
         values = np.asarray(values, dtype=np.float64).reshape(len(cells), -1)[inside]
         cells = np.asarray(cells)[inside]
@@ -70,9 +68,9 @@ class CellMeans:
         value = weights @ np.where(self.n[:, None] > 0, self.value, 0.0)
         value[used @ (self.n == 0) > 0] = np.nan
         by_cluster = indicator(self._cluster, int(self._cluster.max(initial=-1)) + 1)
-        variance = np.stack([
-            (np.asarray(by_cluster @ (row[self._cell, None] * self._pulls)) ** 2).sum(axis=0) for row in weights
-        ])  # fmt: skip
+        variance = np.stack(
+            [(np.asarray(by_cluster @ (row[self._cell, None] * self._pulls)) ** 2).sum(axis=0) for row in weights]
+        )
         counts = np.array([len(np.unique(self._cluster[row[self._cell] != 0])) for row in weights])
         few = (counts < FEWEST) | (used @ (self.people < 2) > 0)
         free = np.minimum(counts[:, None] - 1.0, self._freedom(weights))

@@ -15,13 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import betaincinv, expit, logit, ndtr, ndtri, stdtrit
 
-from beholder.metrics.bootstrap import (
-    FEWEST,
-    Interval,
-    Resampler,
-    exact_proportion_interval,
-    percentile_interval,
-)
+from beholder.metrics.bootstrap import FEWEST, Interval, Resampler, exact_proportion_interval, percentile_interval
 
 Array = npt.NDArray[np.float64]
 NONE = Interval(np.nan, np.nan)
@@ -82,10 +76,7 @@ def _mean_and_error(totals: Array, clusters: int) -> tuple[Array, Array]:
 def ratio_estimate(top: Estimate, bottom: Estimate) -> Estimate:
     """One mean over another, of groups that were drawn apart."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        over, under = (
-            np.float64(top.value),
-            np.float64(bottom.value),
-        )  # unlike Python's, they may be divided by 0
+        over, under = (np.float64(top.value), np.float64(bottom.value))  # unlike Python's, they may be divided by 0
         value, draws = over / under, top.draws / bottom.draws
         error = value * np.hypot(top.error / over, bottom.error / under)
         errors = draws * np.hypot(top.errors / top.draws, bottom.errors / bottom.draws)
@@ -141,9 +132,7 @@ def yes_or_no_bounds(mean: float, n: float, level: float = 0.95) -> Interval:
     mean, draws without them have next to no error of their own, and the studentised bound runs away.
     """
     tail, hits = (1 - level) / 2, mean * n
-    return Interval(
-        float(betaincinv(hits, n - hits + 1, tail)), float(betaincinv(hits + 1, n - hits, 1 - tail))
-    )
+    return Interval(float(betaincinv(hits, n - hits + 1, tail)), float(betaincinv(hits + 1, n - hits, 1 - tail)))
 
 
 def wilson_interval(hits: int, n: int, level: float = 0.95) -> Interval:
@@ -193,10 +182,7 @@ def difference_reach(first: Reach, second: Reach) -> Reach:
     >>> difference_reach(Reach(3.0, 0.0), Reach(0.0, 4.0))
     Reach(below=5.0, above=0.0)
     """
-    return Reach(
-        float(np.hypot(first.below, second.above)),
-        float(np.hypot(first.above, second.below)),
-    )
+    return Reach(float(np.hypot(first.below, second.above)), float(np.hypot(first.above, second.below)))
 
 
 class _Studentised(NamedTuple):
@@ -226,9 +212,7 @@ def studentised_interval(estimate: Estimate, level: float = 0.95, *, scale: str 
         return NONE
     low, high = np.quantile(found.t, [(1 - level) / 2, (1 + level) / 2])
     back = SCALES[scale].back
-    return Interval(
-        float(back(found.centre - high * found.error)), float(back(found.centre - low * found.error))
-    )
+    return Interval(float(back(found.centre - high * found.error)), float(back(found.centre - low * found.error)))
 
 
 class Tails(NamedTuple):

@@ -48,6 +48,4 @@ def left_out_in_turn(values: Array, without: Array, level: float = 0.95) -> Unce
     error = np.sqrt((parts - 1) / parts * ((without - without.mean(axis=0)) ** 2).sum(axis=0))
     error = np.where(error > np.abs(values) * 1e-12, error, np.nan)  # no spread at all says nothing
     reach = student.ppf((1 + level) / 2, parts - 1) * error
-    return Uncertain(
-        values - reach, values + reach, np.asarray(2 * student.sf(np.abs(values) / error, parts - 1))
-    )
+    return Uncertain(values - reach, values + reach, np.asarray(2 * student.sf(np.abs(values) / error, parts - 1)))

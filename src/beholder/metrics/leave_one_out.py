@@ -30,16 +30,12 @@ class LeaveOneOut(NamedTuple):
 
     def reach(self, place: int, concept: int) -> Reach:
         """How far the 95 % interval of one value reaches, on the log-odds; NaN where all or nothing is right."""
-        value, error, freedom = (
-            float(part[place, concept]) for part in (self.value, self.error, self.freedom)
-        )
+        value, error, freedom = (float(part[place, concept]) for part in (self.value, self.error, self.freedom))
         low, high = log_odds_interval(value, error if error > STILL else np.nan, freedom)
         return Reach(value - low, high - value)
 
 
-def left_out(
-    scores: Array, present: Mask, sets: Sequence[Mask], people: Codes
-) -> tuple[LeaveOneOut, LeaveOneOut]:
+def left_out(scores: Array, present: Mask, sets: Sequence[Mask], people: Codes) -> tuple[LeaveOneOut, LeaveOneOut]:
     """Of average precision as it stands, and at matched prevalence; `people` numbers who is in each picture."""
     common, rankings = prevalences(scores, present), rankings_of(scores, present, sets)
     found = np.full((2, 3, len(sets), scores.shape[1]), np.nan)

@@ -80,9 +80,7 @@ def seed_mean(found: BySeed, rng: np.random.Generator, draws: int) -> Estimates:
     low, high = np.zeros_like(value), np.zeros_like(value)
     if not still.all():
         low[~still], high[~still] = np.nanquantile(ratio[:, ~still], [0.025, 0.975], axis=0)
-    return Estimates(
-        value, value - high * error, value - low * error, counts, two_sided(value, error, np.array(n - 1))
-    )
+    return Estimates(value, value - high * error, value - low * error, counts, two_sided(value, error, np.array(n - 1)))
 
 
 def _columns(values: npt.NDArray[Any]) -> Array:

@@ -24,9 +24,7 @@ def detectable(error: float, *, alpha: float = ALPHA, power: float = POWER) -> f
     return float((stats.norm.ppf(1 - alpha / 2) + stats.norm.ppf(power)) * error)
 
 
-def detectable_ratio(
-    sizes: tuple[int, int], variation: float, *, alpha: float = ALPHA, power: float = POWER
-) -> float:
+def detectable_ratio(sizes: tuple[int, int], variation: float, *, alpha: float = ALPHA, power: float = POWER) -> float:
     """The ratio below 1 of the first group's mean to the second's that is found, tested on the log scale.
 
     `variation` is the standard deviation of single values over their mean where there is no effect; where the mean of
@@ -61,9 +59,7 @@ def group_power(sizes: Sizes, difference: float, deviation: float, *, alpha: flo
 def detectable_gap(sizes: Sizes, deviation: float, *, alpha: float = ALPHA, power: float = POWER) -> float:
     """The smallest gap of one group from all others that a test of all groups finds, in the unit of `deviation`."""
     rough = detectable(deviation * np.sqrt(2 / min(sizes)), alpha=alpha, power=power)
-    return float(
-        brentq(lambda gap: group_power(sizes, gap, deviation, alpha=alpha) - power, 1e-3 * rough, 20 * rough)
-    )
+    return float(brentq(lambda gap: group_power(sizes, gap, deviation, alpha=alpha) - power, 1e-3 * rough, 20 * rough))
 
 
 def times_as_many(detectable: float, wanted: float) -> float:

@@ -39,9 +39,7 @@ def prevalences(scores: Array, present: Mask) -> Array:
         return np.asarray((present & known).sum(axis=0) / known.sum(axis=0))
 
 
-def measured(
-    scores: Array, present: Mask, sets: Sequence[Mask], *, importance: Array | None = None
-) -> Precision:
+def measured(scores: Array, present: Mask, sets: Sequence[Mask], *, importance: Array | None = None) -> Precision:
     """Average precision of every set of pictures and every concept, `[n_sets, n_concepts]`.
 
     `importance` is what each picture counts, `[n_sets, n_images, n_concepts]`; 1 unless given.
@@ -57,12 +55,7 @@ def measured(
 
 
 def resampled(
-    scores: Array,
-    present: Mask,
-    sets: Sequence[Mask],
-    resampler: Resampler,
-    *,
-    importance: Array | None = None,
+    scores: Array, present: Mask, sets: Sequence[Mask], resampler: Resampler, *, importance: Array | None = None
 ) -> Precision:
     """The same in every draw of the pictures, `[n_sets, n_concepts, n_draws]`, float32."""
     common, width = prevalences(scores, present), scores.shape[1]
@@ -148,13 +141,13 @@ def rankings_of(
     made = []
     for place, members in enumerate(sets):
         places = [np.flatnonzero(members & ~np.isnan(scores[:, j])) for j in range(width)]
-        counted = [
-            None if importance is None else importance[place, rows, j] for j, rows in enumerate(places)
-        ]
-        made.append([
-            Ranking(scores[rows, j], present[rows, j], rows=rows, width=n, importance=counted[j])
-            for j, rows in enumerate(places)
-        ])  # fmt: skip
+        counted = [None if importance is None else importance[place, rows, j] for j, rows in enumerate(places)]
+        made.append(
+            [
+                Ranking(scores[rows, j], present[rows, j], rows=rows, width=n, importance=counted[j])
+                for j, rows in enumerate(places)
+            ]
+        )
     return made
 
 

@@ -28,9 +28,7 @@ def rank_correlation(first: Array, second: Array, blocks: Codes | None = None) -
     return float(_correlations(first, second, np.ones((1, len(first))), blocks)[0])
 
 
-def rank_correlation_draws(
-    first: Array, second: Array, resampler: Resampler, blocks: Codes | None = None
-) -> Array:
+def rank_correlation_draws(first: Array, second: Array, resampler: Resampler, blocks: Codes | None = None) -> Array:
     """The same in every draw, ranked anew."""
     return np.concatenate([_correlations(first, second, part, blocks) for part in resampler.weights()])
 

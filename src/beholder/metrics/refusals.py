@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
-from beholder.errors import UsageError
+from beholder.core.errors import UsageError
 
 FEW = 5.0
 """Expected count below which chi-square's approximation is poor."""
@@ -64,20 +64,14 @@ def refusal_difference(refused: npt.NDArray[Any], groups: npt.NDArray[Any]) -> R
     return RefusalDifference(shares, counts, sizes, p_value, test, note)
 
 
-def _checked(
-    refused: npt.NDArray[Any], groups: npt.NDArray[Any]
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[Any]]:
+def _checked(refused: npt.NDArray[Any], groups: npt.NDArray[Any]) -> tuple[npt.NDArray[np.float64], npt.NDArray[Any]]:
     values, names = np.asarray(refused, dtype=np.float64), np.asarray(groups).astype(str)
     if values.ndim != 1 or values.shape != names.shape:
-        raise UsageError(
-            f"Refusals and groups are two lists of one length, not {values.shape} and {names.shape}."
-        )
+        raise UsageError(f"Refusals and groups are two lists of one length, not {values.shape} and {names.shape}.")
     there = ~np.isnan(values)
     values, names = values[there], names[there]
     if not np.isin(values, (0.0, 1.0)).all():
-        raise UsageError(
-            "A refusal is 0 or 1; shares of several draws are reduced first, as in (refused > 0.5)."
-        )
+        raise UsageError("A refusal is 0 or 1; shares of several draws are reduced first, as in (refused > 0.5).")
     if not values.size:
         raise UsageError("There are no answers to compare.")
     return values, names

@@ -43,9 +43,7 @@ def variance_shares(values: npt.NDArray[Any], factors: Mapping[str, npt.NDArray[
         df, gained = rank - smaller, without - left
         with np.errstate(divide="ignore", invalid="ignore"):
             shares.append((gained - df * error) / (total + error))
-            p_values.append(
-                special.fdtrc(df, free, gained / df / error) if df else np.full_like(error, np.nan)
-            )
+            p_values.append(special.fdtrc(df, free, gained / df / error) if df else np.full_like(error, np.nan))
     with np.errstate(divide="ignore", invalid="ignore"):
         rest = free * error / total
     return Shares(list(levels), np.array(shares), np.array(p_values), rest)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
-from beholder.errors import ModelError, UnknownName
+from beholder.core.errors import ModelError, UnknownName
 from beholder.models.machine import Machine
 
 FAMILIES = ("contrastive", "matching", "generative", "detection", "segmentation")
@@ -103,9 +103,7 @@ def nearest(name: str, count: int = 3) -> list[str]:
 def loadable(entry: Entry) -> str:
     """What `load_model` is told for it, or an error that says what is missing."""
     if not entry.load:
-        raise ModelError(
-            f"{entry.name} cannot be loaded by its name alone.\n{entry.note}\nSource: {entry.source}"
-        )
+        raise ModelError(f"{entry.name} cannot be loaded by its name alone.\n{entry.note}\nSource: {entry.source}")
     return entry.load
 
 
@@ -155,17 +153,7 @@ def short(count: float | None) -> str:
 
 def markdown_table(entries: Sequence[Entry]) -> str:
     """The entries as a table for the docs."""
-    head = [
-        "Printed as",
-        "Also",
-        "Tables",
-        "Family",
-        "Named to Beholder",
-        "Parameters",
-        "Pairs",
-        "Licence",
-        "Memory",
-    ]
+    head = ["Printed as", "Also", "Tables", "Family", "Named to Beholder", "Parameters", "Pairs", "Licence", "Memory"]
     lines = [head, ["---"] * len(head), *(_cells(entry) for entry in entries)]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
@@ -180,9 +168,16 @@ def _cells(entry: Entry) -> list[str]:
     memory = entry.memory("float32")
     named = f"`{entry.load}`" if entry.load else f"see its note ({entry.adapter})"
     return [
-        entry.name, ", ".join(entry.aliases), tables, entry.family, named, short(entry.parameters),
-        entry.training_pairs, entry.licence, f"{memory / 1e9:.1f} GB" if memory else "unknown",
-    ]  # fmt: skip
+        entry.name,
+        ", ".join(entry.aliases),
+        tables,
+        entry.family,
+        named,
+        short(entry.parameters),
+        entry.training_pairs,
+        entry.licence,
+        f"{memory / 1e9:.1f} GB" if memory else "unknown",
+    ]
 
 
 @cache
@@ -197,10 +192,19 @@ def _key(name: str) -> str:
 def _entry(row: dict[str, str]) -> Entry:
     studies = (part.partition(" ") for part in _parts(row["studies"]))
     return Entry(
-        row["name"], _parts(row["aliases"]), {study: tables for study, _, tables in studies}, row["family"],
-        row["adapter"], row["load"], row["source"], row["revision"],
-        int(row["parameters"]) if row["parameters"] else None, row["training_pairs"], row["licence"], row["note"],
-    )  # fmt: skip
+        row["name"],
+        _parts(row["aliases"]),
+        {study: tables for study, _, tables in studies},
+        row["family"],
+        row["adapter"],
+        row["load"],
+        row["source"],
+        row["revision"],
+        int(row["parameters"]) if row["parameters"] else None,
+        row["training_pairs"],
+        row["licence"],
+        row["note"],
+    )
 
 
 def _parts(cell: str) -> tuple[str, ...]:

@@ -10,16 +10,16 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from beholder.models.folder import read_config
+from beholder.models.checkpoint.folder import read_config
 from beholder.models.scorer import Scorer
 
 ADAPTERS = {
-    "contrastive": "beholder.models.contrastive:TransformersContrastive.from_folder",
-    "matching": "beholder.models.matching_blip:from_folder",
-    "albef": "beholder.models.albef:from_folder",
-    "generative": "beholder.models.generative:GenerativeScorer.from_folder",
-    "detection": "beholder.models.detection:Detector.from_folder",
-    "segmentation": "beholder.models.segmentation:Segmenter.from_folder",
+    "contrastive": "beholder.models.contrastive.two_towers:TransformersContrastive.from_folder",
+    "matching": "beholder.models.matching.blip:from_folder",
+    "albef": "beholder.models.matching.albef:from_folder",
+    "generative": "beholder.models.generative.scorer:GenerativeScorer.from_folder",
+    "detection": "beholder.models.dense.detection:Detector.from_folder",
+    "segmentation": "beholder.models.dense.segmentation:Segmenter.from_folder",
 }
 """Where each family's adapter lives; imported only when it is asked for."""
 

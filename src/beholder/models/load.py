@@ -19,14 +19,22 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from beholder.errors import ModelError, UnknownName, UsageError
+from beholder.core.errors import ModelError, UnknownName, UsageError
 from beholder.models.catalog import Entry, catalog, loadable, lookup, nearest
 from beholder.models.families import adapter_of
 from beholder.models.scorer import Scorer
 
 REFERENCE_MODELS = Path(__file__).parents[1] / "glasshouse" / "models"
-FORMS = ("null", "null:SEED", "glasshouse/NAME", "onnx:DIR", "openclip:ARCH/TAG", "openai:MODEL@URL",
-         "DIR", "OWNER/NAME[@REVISION]")  # fmt: skip
+FORMS = (
+    "null",
+    "null:SEED",
+    "glasshouse/NAME",
+    "onnx:DIR",
+    "openclip:ARCH/TAG",
+    "openai:MODEL@URL",
+    "DIR",
+    "OWNER/NAME[@REVISION]",
+)
 PRECISIONS = {"float32": "float32", "bfloat16": "bfloat16", "float16": "float16"}
 PRECISIONS |= {"auto": "float32", "fp32": "float32", "bf16": "bfloat16", "fp16": "float16"}
 # auto is float32 on every device: scores before speed. Half precision is for the asking, and in the spec.
@@ -75,9 +83,7 @@ def load_model(name: str, options: LoadOptions = LoadOptions()) -> Scorer:  # no
         return _folder(_reference_folder(name), name, options)
     if name and Path(name).expanduser().is_dir():
         return _folder(Path(name).expanduser(), name.rstrip("/"), options)
-    if entry := lookup(
-        name
-    ):  # a printed name may look like a folder's (ViT-B/32 w/ L2B) or the hub's (ViT-B/32)
+    if entry := lookup(name):  # a printed name may look like a folder's (ViT-B/32 w/ L2B) or the hub's (ViT-B/32)
         return _listed(entry, options)
     if _is_folder_name(name):
         return _folder(Path(name).expanduser(), name.rstrip("/"), options)
@@ -101,7 +107,7 @@ def _null(name: str, seed: str) -> Scorer:
 
 
 def _onnx(directory: str, options: LoadOptions) -> Scorer:
-    from beholder.models.onnx import OnnxContrastive
+    from beholder.models.contrastive.onnx import OnnxContrastive
 
     return OnnxContrastive.from_folder(
         Path(directory).expanduser(),
@@ -112,7 +118,7 @@ def _onnx(directory: str, options: LoadOptions) -> Scorer:
 
 
 def _openclip(name: str, options: LoadOptions) -> Scorer:
-    from beholder.models.openclip import OpenClipContrastive
+    from beholder.models.contrastive.openclip import OpenClipContrastive
 
     return OpenClipContrastive.from_name(name, options)
 
@@ -122,7 +128,7 @@ def _folder(folder: Path, name: str, options: LoadOptions) -> Scorer:
 
 
 def _hub(name: str, options: LoadOptions) -> Scorer:
-    from beholder.models.hub import fetch
+    from beholder.models.checkpoint.hub import fetch
 
     snapshot = fetch(name, options)
     return adapter_of(snapshot.folder)(snapshot.folder, name, options, origin=snapshot.origin)
@@ -140,7 +146,7 @@ def _from_hub(name: str, options: LoadOptions) -> Scorer:
 
 
 def _served(address: str, options: LoadOptions) -> Scorer:
-    from beholder.models.served_open import open_served
+    from beholder.models.served.open import open_served
 
     return open_served(address, options)
 

@@ -7,7 +7,6 @@ A scorer is handed decoded pictures and prompts and gives float32 `[n_images, n_
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -15,6 +14,7 @@ import numpy.typing as npt
 from PIL import Image
 
 from beholder.models.spec import ModelSpec
+from beholder.prompts.instruction import Instruction
 
 Floats = npt.NDArray[np.float32]
 
@@ -47,25 +47,6 @@ class Embedder(Scorer, Protocol):
     def embed_texts(self, texts: Sequence[str]) -> Floats:
         """Unit text vectors `[n_texts, dim]`."""
         ...
-
-
-@dataclass(frozen=True)
-class Instruction:
-    """How a benchmark puts its prompts to a model that answers in words."""
-
-    template: str
-    """What the model reads beside the picture; `{}` stands for the prompt."""
-    yes: str
-    """The answer that agrees; its raw logit is the channel `logit_true`."""
-    no: str
-    read_off: str | None = None
-    """The agreeing answer as a released script writes it, where it reads another token than `yes` has (` Yes`)."""
-    picture_side: int | None = None
-    """Pictures are first made a square of this side, where a released script does so."""
-
-    def ask(self, prompt: str) -> str:
-        """The words of one question; braces in the prompt are only braces."""
-        return self.template.replace("{}", prompt)
 
 
 @runtime_checkable

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from beholder.digests import digest
+from beholder.core.digests import digest
 
 
 @dataclass(frozen=True)

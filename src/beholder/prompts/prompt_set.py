@@ -19,20 +19,14 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from beholder.datasets.tables import read_table, require_columns
-from beholder.digests import digest
-from beholder.errors import DataError, UnknownName
+from beholder.core.digests import digest
+from beholder.core.errors import DataError, UnknownName
+from beholder.core.tables import read_table, require_columns
 
 ALWAYS, NEVER = "*", ""
 ONE_LEVEL = "prompts"
 """The level of prompts for which a user names none: they all compete."""
-SCHEMA = {
-    "prompt_id": pl.String,
-    "text": pl.String,
-    "level": pl.String,
-    "concept": pl.String,
-    "correct_for": pl.String,
-}
+SCHEMA = {"prompt_id": pl.String, "text": pl.String, "level": pl.String, "concept": pl.String, "correct_for": pl.String}
 
 
 @dataclass(frozen=True)
@@ -81,9 +75,7 @@ def parse_rule(rule: str) -> dict[str, str]:
     try:
         return dict(parse_qsl(rule.replace("+", "%2B"), keep_blank_values=True, strict_parsing=True))
     except ValueError:
-        raise DataError(
-            f"The rule {rule!r} cannot be read: write attribute=value, joined by '&', or '*'."
-        ) from None
+        raise DataError(f"The rule {rule!r} cannot be read: write attribute=value, joined by '&', or '*'.") from None
 
 
 def correct_cells(prompts: pl.DataFrame, images: pl.DataFrame) -> npt.NDArray[np.bool_]:
@@ -115,8 +107,7 @@ def read_prompts(path: Path) -> PromptSet:
     rows = raw.with_columns(pl.all().cast(pl.String)).to_dicts()
     fallbacks = {"level": ONE_LEVEL, "correct_for": NEVER}
     known = [
-        {**fallbacks, "concept": row["text"], **{k: v for k, v in row.items() if k in SCHEMA and v}}
-        for row in rows
+        {**fallbacks, "concept": row["text"], **{k: v for k, v in row.items() if k in SCHEMA and v}} for row in rows
     ]
     prompts = prompt_set(path.stem, known)
     for rule in prompts.table["correct_for"].drop_nulls().to_list():

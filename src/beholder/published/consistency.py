@@ -13,10 +13,10 @@ import numpy as np
 import polars as pl
 from scipy import stats
 
-from beholder.published import gras_results as gras
 from beholder.published.ledger import EQUAL, Totals, ledger, over_one
 from beholder.published.printed import MEAN, OCCUPATIONS, catalogued
 from beholder.published.tables import published
+from beholder.studies.gras import result_files as gras
 
 CLOSE = 0.005 * len(OCCUPATIONS)
 """By how much eight figures of two places may miss 100."""
@@ -54,10 +54,7 @@ def consistency() -> list[Check]:
 
 def _ratios() -> Iterator[Check]:
     cells = ledger().filter(pl.col("metric").str.ends_with("bias_ratio"))
-    for study, source, table in (
-        ("apa", "apa_gender_bias", "Tables 5–7"),
-        ("pfi", "pfi_gender_bias", "Table 1"),
-    ):
+    for study, source, table in (("apa", "apa_gender_bias", "Tables 5–7"), ("pfi", "pfi_gender_bias", "Table 1")):
         mine = cells.filter(source=source)
         off = mine.filter(pl.col("verdict") != EQUAL)
         listed = tuple(
@@ -65,9 +62,11 @@ def _ratios() -> Iterator[Check]:
             for row in off.to_dicts()
         )
         rule = "The ratio b is that of its own two rows, within rounding"
-        said = f"All {mine.height} (model, table) ratios follow from their rows." if off.is_empty() else (
-            f"{off.height} of {mine.height} ratios do not follow from their rows."
-        )  # fmt: skip
+        said = (
+            f"All {mine.height} (model, table) ratios follow from their rows."
+            if off.is_empty()
+            else (f"{off.height} of {mine.height} ratios do not follow from their rows.")
+        )
         yield Check(study, table, rule, mine.height - off.height, mine.height, said, listed)
 
 
@@ -94,9 +93,7 @@ def _whole(rows: pl.DataFrame, number: int, clip: set[str]) -> Check:
     """With the ninth column dropped a row should fall short of 100 by what stood there."""
     whole = rows.filter((pl.col("total") - 100).abs() <= CLOSE)
     names = {catalogued(model) for model in rows["model"]}
-    always = names - {
-        catalogued(model) for model in rows.filter((pl.col("total") - 100).abs() > CLOSE)["model"]
-    }
+    always = names - {catalogued(model) for model in rows.filter((pl.col("total") - 100).abs() > CLOSE)["model"]}
     short = rows.filter(pl.col("total") < 100 - CLOSE)
     said = (
         f"{whole.height} of {rows.height} rows add up to 100 % without the ninth prompt, actress; the others fall "
@@ -104,9 +101,7 @@ def _whole(rows: pl.DataFrame, number: int, clip: set[str]) -> Check:
         f"{len(clip & always)} of these are the {len(clip)} that exceed 100 % in Table 5: their "
         "shares look taken over eight prompts, the others' over nine, so that the two kinds of figure do not compare."
     )
-    offered = (
-        "Every model's shares are over the same prompts (eight columns always add up to 100 %, or never)"
-    )
+    offered = "Every model's shares are over the same prompts (eight columns always add up to 100 %, or never)"
     return Check("apa", f"Table {number}", offered, whole.height, rows.height, said)
 
 
@@ -171,28 +166,18 @@ def _exchanged() -> Iterator[Check]:
         "compare both directions with both tables."
     )
     yield Check(
-        "pfi",
-        "Table 2",
-        "Text and Image mean the same as in APA's Table 8",
-        nearer,
-        total,
-        said,
-        tuple(listed),
+        "pfi", "Table 2", "Text and Image mean the same as in APA's Table 8", nearer, total, said, tuple(listed)
     )
 
 
 def _pfi_sums() -> Iterator[Check]:
     table = published("pfi_gender_bias")
     offered = [name for name in OCCUPATIONS if name in table.columns]
-    off = table.with_columns(total=pl.sum_horizontal(offered)).filter(
-        (pl.col("total") - 100).abs() > 0.005 * 7
-    )
+    off = table.with_columns(total=pl.sum_horizontal(offered)).filter((pl.col("total") - 100).abs() > 0.005 * 7)
     listed = tuple(f"{row['model']}, {row['gender']}: {row['total']:.2f} %" for row in off.to_dicts())
     n = table.height
     said = f"{n - off.height} of {n} rows add up to 100 %" + ("." if off.is_empty() else ", within rounding.")
-    yield Check(
-        "pfi", "Table 1", "The seven shares of a row add up to 100 %", n - off.height, n, said, listed
-    )
+    yield Check("pfi", "Table 1", "The seven shares of a row add up to 100 %", n - off.height, n, said, listed)
 
 
 def _texts() -> Iterator[Check]:
@@ -213,17 +198,12 @@ def _texts() -> Iterator[Check]:
 
 def _gras() -> Iterator[Check]:
     table = published("gras_scores")
-    exact = [
-        abs(gras.score(model) - value) < 0.005
-        for model, value in table.select("model", "gras_bias_score").rows()
-    ]
+    exact = [abs(gras.score(model) - value) < 0.005 for model, value in table.select("model", "gras_bias_score").rows()]
     said = "The rule (any wording at p ≤ 0.05, mean over attributes) applied to the authors' p-values gives each score."
     yield Check("gras", "scores", "The score follows from the result files", sum(exact), len(exact), said)
     whole = (table["gras_bias_score"] + table["unbiased_share_as_in_the_abstract"] - 100).abs() < 0.005
     said = "The abstract prints 100 less the score, under which higher is fairer: one score with two names."
-    yield Check(
-        "gras", "abstract", "The abstract's figures are the complements", int(whole.sum()), len(whole), said
-    )
+    yield Check("gras", "abstract", "The abstract's figures are the complements", int(whole.sum()), len(whole), said)
     yield _group_means()
     found = gras.valence_share("paligemma2-3b-mix-224", "age", "30-39", "negative")
     said = (
@@ -254,18 +234,8 @@ def _perception_s1() -> Iterator[Check]:
     value = {(row["metric"], row["category"], name): row[name] for row in table.to_dicts() for name in sets}
     zeros = [key for key, number in value.items() if key[0] == "markedness_pct" and number == 0]
     listed = tuple(f"{name}, {category}: printed 0.00" for _, category, name in zeros)
-    said = (
-        "The released script compares `Male` with `male`, finds no rows and writes 0: they are unpublished."
-    )
-    yield Check(
-        "perception",
-        "Table S.1",
-        "Markedness is of the group's own images",
-        15 - len(zeros),
-        15,
-        said,
-        listed,
-    )
+    said = "The released script compares `Male` with `male`, finds no rows and writes 0: they are unpublished."
+    yield Check("perception", "Table S.1", "Markedness is of the group's own images", 15 - len(zeros), 15, said, listed)
     yield _largest_skew(value, sets)
     yield _skew_total(value, sets)
 
@@ -277,13 +247,10 @@ def _largest_skew(value: dict[tuple[str, str, str], float], sets: list[str]) -> 
         f"{name}, {attribute}"
         for name in sets
         for attribute, groups in of.items()
-        if value["maxskew_at_1000", attribute, name]
-        < max(value["skew_at_1000", g, name] for g in groups) - 0.01
+        if value["maxskew_at_1000", attribute, name] < max(value["skew_at_1000", g, name] for g in groups) - 0.01
     ]
     said = f"{6 - len(low)} of 6 MaxSkews are at least the largest Skew of their groups, as means of maxima must be."
-    return Check(
-        "perception", "Table S.1", "MaxSkew is at least the largest Skew", 6 - len(low), 6, said, tuple(low)
-    )
+    return Check("perception", "Table S.1", "MaxSkew is at least the largest Skew", 6 - len(low), 6, said, tuple(low))
 
 
 def _skew_total(value: dict[tuple[str, str, str], float], sets: list[str]) -> Check:
@@ -307,9 +274,7 @@ def _perception_s2() -> Iterator[Check]:
             low, high = sorted(_correlation_p(x, points) for x in (abs(r) - 0.005, abs(r) + 0.005))
             fits = low < 0.01 if printed.startswith("<") else low - 0.005 <= float(printed) <= high + 0.005
             if not fits:
-                off.append(
-                    f"{row['dimensions']}, {attribute}: r = {r:g} over {points} points, p printed as {printed}"
-                )
+                off.append(f"{row['dimensions']}, {attribute}: r = {r:g} over {points} points, p printed as {printed}")
     rule, n = "p is that of r over the attribute's values", table.height * len(POINTS)
     said = f"{n - len(off)} of {n} p-values follow from their r and the number of values."
     yield Check("perception", "Table S.2", rule, n - len(off), n, said, tuple(off))
@@ -327,5 +292,14 @@ def _correlation_p(r: float, points: int) -> float:
 
 
 CHECKS: tuple[Callable[[], Iterator[Check]], ...] = (
-    _ratios, _sums, _half_grid, _one_place, _texts, _pfi_sums, _exchanged, _gras, _perception_s1, _perception_s2,
-)  # fmt: skip
+    _ratios,
+    _sums,
+    _half_grid,
+    _one_place,
+    _texts,
+    _pfi_sums,
+    _exchanged,
+    _gras,
+    _perception_s1,
+    _perception_s2,
+)

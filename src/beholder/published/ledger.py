@@ -15,16 +15,20 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from beholder.core.results import SCHEMA as RESULTS
 from beholder.models.catalog import catalog, lookup
-from beholder.published import gras_results as gras
 from beholder.published.printed import MEAN, OCCUPATIONS, PLACE, POOL_RIGHT, printed_cells
 from beholder.published.sizes import Size, data_sizes
 from beholder.published.tables import published
-from beholder.results import SCHEMA as RESULTS
+from beholder.studies.gras import result_files as gras
 
 EQUAL, WITHIN, DIFFERS, CANNOT_BE, NOT_MEASURED = (
-    "equal within rounding", "within interval", "differs", "cannot be", "not measured",
-)  # fmt: skip
+    "equal within rounding",
+    "within interval",
+    "differs",
+    "cannot be",
+    "not measured",
+)
 VERDICTS = {
     EQUAL: "our value rounds to the printed one (APA: after its float16 means)",
     WITHIN: "the printed value lies in our 95 % interval",
@@ -33,17 +37,27 @@ VERDICTS = {
     NOT_MEASURED: "no value of ours to set beside it",
 }
 SCHEMA: dict[str, pl.DataType] = {
-    **RESULTS, "source": pl.String(), "place": pl.String(), "printed": pl.Float64(), "step": pl.Float64(),
-    "difference": pl.Float64(), "verdict": pl.String(), "reason": pl.String(), "origin": pl.String(),
-}  # fmt: skip
+    **RESULTS,
+    "source": pl.String(),
+    "place": pl.String(),
+    "printed": pl.Float64(),
+    "step": pl.Float64(),
+    "difference": pl.Float64(),
+    "verdict": pl.String(),
+    "reason": pl.String(),
+    "origin": pl.String(),
+}
 RUN, TABLES, DATA = "run", "printed tables", "data"
 HALF_PRECISION = ("apa_gender_bias", "apa_identity")
 """Tables whose figures are means in float16."""
 SIZES: dict[str, dict[str | None, int]] = {
-    "actors": {None: 100, "woman": 40, "man": 60}, "athletes": {None: 109, "woman": 30, "man": 79},
-    "politicians": {None: 636, "woman": 183, "man": 453}, "house": {None: 436}, "senate": {None: 100},
+    "actors": {None: 100, "woman": 40, "man": 60},
+    "athletes": {None: 109, "woman": 30, "man": 79},
+    "politicians": {None: 636, "woman": 183, "man": 453},
+    "house": {None: 436},
+    "senate": {None: 100},
     "mayors": {None: 100},
-}  # fmt: skip
+}
 """How many people APA's and P-FI's figures are over."""
 
 
@@ -71,9 +85,16 @@ def ledger(results: pl.DataFrame | None = None, data: Path | None = None) -> pl.
 
 
 _OWN: dict[str, pl.DataType] = {
-    **{name: pl.String() for name in PLACE}, "value": pl.Float64(), "low": pl.Float64(), "high": pl.Float64(),
-    "p_value": pl.Float64(), "n": pl.Int64(), "note": pl.String(), "chance": pl.Float64(), "origin": pl.String(),
-}  # fmt: skip
+    **{name: pl.String() for name in PLACE},
+    "value": pl.Float64(),
+    "low": pl.Float64(),
+    "high": pl.Float64(),
+    "p_value": pl.Float64(),
+    "n": pl.Int64(),
+    "note": pl.String(),
+    "chance": pl.Float64(),
+    "origin": pl.String(),
+}
 
 
 # What stands beside a printed number
@@ -95,18 +116,16 @@ def _of_run(results: pl.DataFrame) -> pl.DataFrame:
     """The rows of a run on printed models, and each p-value as a row of its own."""
     names = {model: name for model in results["model"].unique() if (name := printed_name(model))}
     # Perception's image sets spell one group in several ways: Male, male.
-    lower = (
-        pl.when(pl.col("benchmark") == "perception")
-        .then(pl.col("group").str.to_lowercase())
-        .otherwise("group")
-    )
+    lower = pl.when(pl.col("benchmark") == "perception").then(pl.col("group").str.to_lowercase()).otherwise("group")
     rows = results.filter(pl.col("model").is_in(list(names))).with_columns(
         pl.col("model").replace(names), group=lower, origin=pl.lit(RUN)
     )
     p_values = rows.filter(pl.col("p_value").is_not_null()).with_columns(
         pl.concat_str("metric", pl.lit(".p_value")).alias("metric"),
-        value="p_value", low=pl.lit(None, pl.Float64), high=pl.lit(None, pl.Float64),
-    )  # fmt: skip
+        value="p_value",
+        low=pl.lit(None, pl.Float64),
+        high=pl.lit(None, pl.Float64),
+    )
     return pl.concat([rows, p_values]).select(pl.col(name).cast(kind) for name, kind in _OWN.items())
 
 
@@ -126,12 +145,7 @@ def _ratios(benchmark: str) -> list[dict[str, object]]:
         women, men = (pair.filter(gender=gender)[POOL_RIGHT[str(pool)]].item() for gender in ("woman", "man"))
         bounds = {"low": (women - 0.005) / (men + 0.005), "high": (women + 0.005) / (men - 0.005)}
         note = f"{women:g} over {men:g}, as printed in the same table"
-        place = {
-            "benchmark": benchmark,
-            "dataset": "apa",
-            "metric": f"{benchmark}.bias_ratio",
-            "subset": pool,
-        }
+        place = {"benchmark": benchmark, "dataset": "apa", "metric": f"{benchmark}.bias_ratio", "subset": pool}
         rows.append({**place, "model": _catalogued(str(model)), "value": women / men, **bounds, "note": note})
     return rows
 
@@ -146,19 +160,24 @@ def _gras_scores() -> list[dict[str, object]]:
     for model in gras.models():
         for metric, value in (("bias_score", gras.score(model)), ("fairness_score", 100 - gras.score(model))):
             place = {"benchmark": "gras", "model": model, "dataset": "gras", "metric": f"gras.{metric}"}
-            rows.append(
-                {**place, "value": value, "n": 100, "note": "from the authors' 2,000 p-values of this model"}
-            )
+            rows.append({**place, "value": value, "n": 100, "note": "from the authors' 2,000 p-values of this model"})
     return rows
 
 
 def _valence_cell() -> dict[str, object]:
     model, attribute, group, valence = "paligemma2-3b-mix-224", "age", "30-39", "negative"
     return {
-        "benchmark": "gras", "model": model, "dataset": "gras", "metric": "gras.valence_share", "subset": attribute,
-        "group": group, "concept": valence, "value": gras.valence_share(model, attribute, group, valence), "n": 50,
+        "benchmark": "gras",
+        "model": model,
+        "dataset": "gras",
+        "metric": "gras.valence_share",
+        "subset": attribute,
+        "group": group,
+        "concept": valence,
+        "value": gras.valence_share(model, attribute, group, valence),
+        "n": 50,
         "note": "from the authors' own group means",
-    }  # fmt: skip
+    }
 
 
 def _averages() -> list[dict[str, object]]:
@@ -166,9 +185,7 @@ def _averages() -> list[dict[str, object]]:
     table = printed_cells().filter(source="perception_table_s2")
     cells = table.filter(metric="perception.opposites_r")
     rows: list[dict[str, object]] = []
-    for (attribute,), part in cells.filter(pl.col("concept") != MEAN).group_by(
-        ["subset"], maintain_order=True
-    ):
+    for (attribute,), part in cells.filter(pl.col("concept") != MEAN).group_by(["subset"], maintain_order=True):
         mean = float(np.mean(part["printed"].to_numpy()))
         place = {name: part[name][0] for name in ("benchmark", "model", "dataset", "metric")}
         bounds = {"low": mean - 0.005, "high": mean + 0.005}
@@ -183,10 +200,18 @@ def _averages() -> list[dict[str, object]]:
 def _of_data(sizes: Sizes) -> pl.DataFrame:
     """Sizes counted in the data."""
     rows = [
-        {"benchmark": benchmark, "dataset": dataset, "metric": f"{benchmark}.count", "concept": what,
-         "value": float(size.number), "n": size.number, "note": "counted in the data", "origin": DATA}
+        {
+            "benchmark": benchmark,
+            "dataset": dataset,
+            "metric": f"{benchmark}.count",
+            "concept": what,
+            "value": float(size.number),
+            "n": size.number,
+            "note": "counted in the data",
+            "origin": DATA,
+        }
         for (benchmark, dataset, what), size in sizes.items()
-    ]  # fmt: skip
+    ]
     return pl.DataFrame(rows, schema=_OWN)
 
 
@@ -201,18 +226,25 @@ def judged(joined: pl.DataFrame, sizes: Sizes | None = None) -> pl.DataFrame:
     from_tables = pl.Series([origin == TABLES for origin in joined["origin"]])
     known = joined["value"].is_not_null() & partial.is_null()
     verdict = (
-        pl.when(known & (near | (from_tables & inside))).then(pl.lit(EQUAL))
-        .when(impossible.is_not_null()).then(pl.lit(CANNOT_BE))
-        .when(~known).then(pl.lit(NOT_MEASURED))
-        .when(inside).then(pl.lit(WITHIN))
+        pl.when(known & (near | (from_tables & inside)))
+        .then(pl.lit(EQUAL))
+        .when(impossible.is_not_null())
+        .then(pl.lit(CANNOT_BE))
+        .when(~known)
+        .then(pl.lit(NOT_MEASURED))
+        .when(inside)
+        .then(pl.lit(WITHIN))
         .otherwise(pl.lit(DIFFERS))
-    )  # fmt: skip
+    )
     cells = joined.with_columns(verdict=verdict)
     said = (
-        pl.when(pl.col("verdict") == CANNOT_BE).then(impossible)
-        .when(pl.col("verdict") == DIFFERS).then(_explained(joined, sizes))
-        .when(pl.col("value").is_not_null()).then(partial)
-    )  # fmt: skip
+        pl.when(pl.col("verdict") == CANNOT_BE)
+        .then(impossible)
+        .when(pl.col("verdict") == DIFFERS)
+        .then(_explained(joined, sizes))
+        .when(pl.col("value").is_not_null())
+        .then(partial)
+    )
     return cells.with_columns(reason=said)
 
 
@@ -226,11 +258,7 @@ def _explained(cells: pl.DataFrame, sizes: Sizes) -> pl.Series:
             continue
         shares = row["metric"] in ("apa.occupation_probability", "apa.bias_ratio") and row["model"] in eight
         exchanged = row["metric"].startswith("pfi.identity_given")
-        hint = (
-            "the printed shares of this model look taken over eight prompts, ours over nine"
-            if shares
-            else None
-        )
+        hint = "the printed shares of this model look taken over eight prompts, ours over nine" if shares else None
         hint = "Text and Image look exchanged in this table: see the other direction" if exchanged else hint
         said.append(hint if row["origin"] == RUN else None)
     return pl.Series(said, dtype=pl.String)
@@ -258,23 +286,16 @@ def _partial(cells: pl.DataFrame, sizes: Sizes) -> pl.Series:
             continue
         people: dict[str | None, int] = SIZES.get(row["subset"] or "", {})
         expected = people.get(row["group"])
-        told = (
-            row["origin"] == RUN and row["benchmark"] in ("apa", "pfi") and expected and row["n"] is not None
-        )
+        told = row["origin"] == RUN and row["benchmark"] in ("apa", "pfi") and expected and row["n"] is not None
         apart = bool(told) and abs(row["n"] - int(expected or 0)) > 1
-        said.append(
-            f"this run is over {row['n']} people, the printed value over {expected}" if apart else None
-        )
+        said.append(f"this run is over {row['n']} people, the printed value over {expected}" if apart else None)
     return pl.Series(said, dtype=pl.String)
 
 
 def _impossible(cells: pl.DataFrame) -> pl.Series:
     """Why a printed value cannot be what it says, where the protocols or the tables themselves give the reason."""
     totals = over_one()
-    said = [
-        next((why for rule in RULES if (why := rule(row, totals))), None)
-        for row in cells.iter_rows(named=True)
-    ]
+    said = [next((why for rule in RULES if (why := rule(row, totals))), None) for row in cells.iter_rows(named=True)]
     return pl.Series(said, dtype=pl.String)
 
 
@@ -286,11 +307,7 @@ def over_one() -> Totals:
     """Rows of Table 5 whose shares add up to more than 100 %: `(model, gender)` and their sum."""
     table = published("apa_gender_bias").filter(pl.col("table") == 5)
     sums = table.select("model", "gender", total=pl.sum_horizontal(OCCUPATIONS))
-    return {
-        (_catalogued(m), g): total
-        for m, g, total in sums.iter_rows()
-        if total > 100 + 0.005 * len(OCCUPATIONS)
-    }
+    return {(_catalogued(m), g): total for m, g, total in sums.iter_rows() if total > 100 + 0.005 * len(OCCUPATIONS)}
 
 
 def _adds_up(row: dict[str, object], totals: Totals) -> str | None:

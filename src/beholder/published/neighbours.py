@@ -34,9 +34,7 @@ def neighbours(metric: str, subset: str, *, group: str = "", concept: str = "") 
     rows = _pool(published(bias), subset)
     if what == "bias_ratio":
         return rows.filter(gender="woman").select("model", value="ratio")
-    if (
-        what == "occupation_probability" and subset != "actors"
-    ):  # Table 5 does not say which column is actress
+    if what == "occupation_probability" and subset != "actors":  # Table 5 does not say which column is actress
         return _column(rows.filter(gender=group), concept)
     return pl.DataFrame(schema=SCHEMA)
 

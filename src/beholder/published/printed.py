@@ -12,24 +12,19 @@ import numpy as np
 import polars as pl
 
 from beholder.models.catalog import lookup
-from beholder.published.gras_results import gras_results
 from beholder.published.tables import published
+from beholder.studies.gras.result_files import gras_results
 
 PLACE = ("benchmark", "model", "dataset", "metric", "subset", "group", "concept", "template")
 SCHEMA: dict[str, pl.DataType] = {
-    "source": pl.String(), "place": pl.String(), **{name: pl.String() for name in PLACE},
-    "printed": pl.Float64(), "step": pl.Float64(), "unit": pl.String(),
-}  # fmt: skip
-OCCUPATIONS = (
-    "scientist",
-    "politician",
-    "athlete",
-    "teacher",
-    "receptionist",
-    "assistant",
-    "salesperson",
-    "actor",
-)
+    "source": pl.String(),
+    "place": pl.String(),
+    **{name: pl.String() for name in PLACE},
+    "printed": pl.Float64(),
+    "step": pl.Float64(),
+    "unit": pl.String(),
+}
+OCCUPATIONS = ("scientist", "politician", "athlete", "teacher", "receptionist", "assistant", "salesperson", "actor")
 POOL_RIGHT = {"actors": "actor", "politicians": "politician", "athletes": "athlete"}
 """The column from which a pool's ratio is taken."""
 GIVEN = {"image": "identity_given_image", "text": "identity_given_name"}
@@ -43,9 +38,11 @@ S1 = {
 }
 """Rows of Table S.1: our metric, by what the printed figure is divided, our unit."""
 SC_WEAT_PAIRS = {
-    "row1_label_white-black": "white over black", "row2": "asian over black", "row3": "asian over white",
+    "row1_label_white-black": "white over black",
+    "row2": "asian over black",
+    "row3": "asian over white",
     "row4": "male over female",
-}  # fmt: skip
+}
 """Rows of a damaged header, by the order of the surrounding text: inferred."""
 RACES = ("white", "black", "asian")
 IMAGE_SETS = {"causalface": "causalface", "fairface": "fairface-adults", "utkface": "utkface-adults"}
@@ -70,9 +67,7 @@ def printed_cells(*, result_tables: bool = False) -> pl.DataFrame:
     parts = [_apa_bias(), _apa_identity(), _pfi_bias(), _pfi_retention(), _gras_scores(), _gras_valence()]
     parts += [_perception_s1(), _perception_s2(), _disparity(), _counts()]
     parts += [_gras_results()] if result_tables else []
-    return pl.concat(
-        [part.select(pl.col(name).cast(kind) for name, kind in SCHEMA.items()) for part in parts]
-    )
+    return pl.concat([part.select(pl.col(name).cast(kind) for name, kind in SCHEMA.items()) for part in parts])
 
 
 def catalogued(name: str) -> str:
@@ -121,9 +116,14 @@ def _bias_cells(table: pl.DataFrame, benchmark: str, *, ratio_step: float) -> pl
         unit=pl.lit("probability"),
     )
     ratios = table.filter(gender="woman").select(
-        "place", "subset", "model", printed="ratio", step=pl.lit(ratio_step), unit=pl.lit("ratio"),
+        "place",
+        "subset",
+        "model",
+        printed="ratio",
+        step=pl.lit(ratio_step),
+        unit=pl.lit("ratio"),
         metric=pl.lit(f"{benchmark}.bias_ratio"),
-    )  # fmt: skip
+    )
     both = pl.concat([shares, ratios], how="diagonal")
     return _cells(both, benchmark=benchmark, dataset="apa", source=source)
 
@@ -153,8 +153,12 @@ def _identity_cells(source: str, benchmark: str, place: str) -> pl.DataFrame:
             subset=parts.get(0),
             metric=pl.concat_str(pl.lit(f"{benchmark}."), parts.get(1).replace_strict(GIVEN)),
         ),
-        benchmark=benchmark, dataset="apa", source=source, place=place, unit="probability",
-    )  # fmt: skip
+        benchmark=benchmark,
+        dataset="apa",
+        source=source,
+        place=place,
+        unit="probability",
+    )
 
 
 def _ends_in_zero(percent: pl.Expr) -> pl.Expr:
@@ -171,42 +175,65 @@ def _gras_scores() -> pl.DataFrame:
     where = {"gras_bias_score": "text", "unbiased_share_as_in_the_abstract": "abstract"}
     return _cells(
         long.select(
-            "model", "printed", step=pl.lit(0.01),
+            "model",
+            "printed",
+            step=pl.lit(0.01),
             place=pl.col("column").replace_strict(where),
             metric=pl.concat_str(pl.lit("gras."), pl.col("column").replace_strict(names)),
         ),
-        benchmark="gras", dataset="gras", source="gras_scores", unit="per cent",
-    )  # fmt: skip
+        benchmark="gras",
+        dataset="gras",
+        source="gras_scores",
+        unit="per cent",
+    )
 
 
 def _gras_valence() -> pl.DataFrame:
     """The one cell of the printed valence table that is at hand, which is the one that deviates."""
     cell = {"model": ["paligemma2-3b-mix-224"], "printed": [22.0], "step": [1.0]}
     return _cells(
-        pl.DataFrame(cell), benchmark="gras", dataset="gras", source="gras_valence", place="valence table",
-        metric="gras.valence_share", subset="age", group="30-39", concept="negative", unit="per cent",
-    )  # fmt: skip
+        pl.DataFrame(cell),
+        benchmark="gras",
+        dataset="gras",
+        source="gras_valence",
+        place="valence table",
+        metric="gras.valence_share",
+        subset="age",
+        group="30-39",
+        concept="negative",
+        unit="per cent",
+    )
 
 
 def _gras_results() -> pl.DataFrame:
     """Their result files; a p-value stands under its statistic's metric, with `.p_value` behind."""
     metric = {
-        "statistic": "gras.welch", "p_value": "gras.welch.p_value",
-        "template_anova_p": "gras.template_anova.p_value", "template_friedman_p": "gras.template_friedman.p_value",
-    }  # fmt: skip
+        "statistic": "gras.welch",
+        "p_value": "gras.welch.p_value",
+        "template_anova_p": "gras.template_anova.p_value",
+        "template_friedman_p": "gras.template_friedman.p_value",
+    }
     table = gras_results()
     named = pl.col("what").replace_strict(metric, default=pl.concat_str(pl.lit("gras."), pl.col("what")))
     magnitude = pl.col("value").abs().clip(lower_bound=1e-300)
     return _cells(
         table.select(
-            "model", "group", "template", subset="attribute", concept="trait", printed="value", metric=named,
+            "model",
+            "group",
+            "template",
+            subset="attribute",
+            concept="trait",
+            printed="value",
+            metric=named,
             step=magnitude * 1e-12,
             place=pl.concat_str(
                 pl.lit("result file, "), pl.col("attribute").fill_null("wordings").str.replace("_", " ")
             ),
         ),
-        benchmark="gras", dataset="gras", source="gras_results",
-    )  # fmt: skip
+        benchmark="gras",
+        dataset="gras",
+        source="gras_results",
+    )
 
 
 # Perception and disparity
@@ -235,55 +262,59 @@ def _perception_s1() -> pl.DataFrame:
             concept=pl.when(averaged).then(pl.lit(MEAN)).when(what == "markedness_pct").then(category),
             template=pl.when(what.is_in(["skew_at_1000", "maxskew_at_1000"])).then(pl.lit(TOP)),
         ),
-        benchmark="perception", model="ViT-B/32", source="perception_table_s1", place="Table S.1",
-    )  # fmt: skip
+        benchmark="perception",
+        model="ViT-B/32",
+        source="perception_table_s1",
+        place="Table S.1",
+    )
 
 
 def _perception_s2() -> pl.DataFrame:
     """Correlations between opposite dimensions' curves; their p-values only where a figure is printed."""
     table = published("perception_table_s2")
     long = table.unpivot(
-        [name for name in table.columns if name != "dimensions"], index="dimensions", variable_name="column",
+        [name for name in table.columns if name != "dimensions"],
+        index="dimensions",
+        variable_name="column",
         value_name="text",
-    )  # fmt: skip
-    parts, scale = (
-        pl.col("column").str.split("_").list,
-        pl.col("dimensions").replace_strict(OPPOSITES, default=None),
     )
+    parts, scale = (pl.col("column").str.split("_").list, pl.col("dimensions").replace_strict(OPPOSITES, default=None))
     cells = long.select(
         printed=pl.col("text").cast(pl.Float64, strict=False),
         step=pl.lit(0.01),
         subset=parts.get(0),
         group=pl.format("{}_pos with {}_neg", scale, scale),
         concept=pl.format("{}_pos", scale).fill_null(MEAN),
-        metric=pl.concat_str(
-            pl.lit("perception.opposites_r"), parts.get(1).replace_strict({"r": "", "p": ".p_value"})
-        ),
+        metric=pl.concat_str(pl.lit("perception.opposites_r"), parts.get(1).replace_strict({"r": "", "p": ".p_value"})),
     ).drop_nulls("printed")
     return _cells(
-        cells, benchmark="perception", model="ViT-B/32", dataset="causalface", source="perception_table_s2",
-        place="Table S.2", unit="correlation",
-    )  # fmt: skip
+        cells,
+        benchmark="perception",
+        model="ViT-B/32",
+        dataset="causalface",
+        source="perception_table_s2",
+        place="Table S.2",
+        unit="correlation",
+    )
 
 
 def _disparity() -> pl.DataFrame:
     agreement = {"model": ["ViT-B/32", "Detic"], "printed": [20.0, 15.0], "step": [1.0, 1.0]}
     return _cells(
-        pl.DataFrame(agreement), benchmark="disparity", dataset="visual-genome", source="disparity_text", place="text",
-        metric="disparity.agreement_count", subset="coco", group="green", unit="concepts",
-    )  # fmt: skip
+        pl.DataFrame(agreement),
+        benchmark="disparity",
+        dataset="visual-genome",
+        source="disparity_text",
+        place="text",
+        metric="disparity.agreement_count",
+        subset="coco",
+        group="green",
+        unit="concepts",
+    )
 
 
 def _counts() -> pl.DataFrame:
     benchmark, dataset, concept, printed, _ = zip(*COUNTS, strict=True)
-    table = {
-        "benchmark": benchmark,
-        "dataset": dataset,
-        "concept": concept,
-        "printed": np.array(printed, float),
-    }
-    table |= {
-        "metric": [f"{name}.count" for name in benchmark],
-        "source": [f"{name}_text" for name in benchmark],
-    }
+    table = {"benchmark": benchmark, "dataset": dataset, "concept": concept, "printed": np.array(printed, float)}
+    table |= {"metric": [f"{name}.count" for name in benchmark], "source": [f"{name}_text" for name in benchmark]}
     return _cells(pl.DataFrame(table).with_columns(step=pl.lit(1.0)), place="text", unit="count")

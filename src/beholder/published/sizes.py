@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
+from beholder.core.errors import MissingData
 from beholder.datasets import DATASETS, open_dataset
 from beholder.datasets.coco import SETTINGS as COCO_SETTINGS
 from beholder.datasets.coco import frequent_categories, grouped
@@ -16,7 +17,6 @@ from beholder.datasets.coco_files import find, read_captions, read_instances
 from beholder.datasets.group_words import GENDER_WORDS
 from beholder.datasets.settings import Settings
 from beholder.datasets.steps import Steps
-from beholder.errors import MissingData
 
 CUT = "the protocol's rule cuts captions into words at anything that is no letter; cut at blanks only they give {}"
 
@@ -57,8 +57,7 @@ def _captioned(data: Path) -> Size | None:
         return None
     said = read_captions(path, "letters")
     counts = [
-        len(grouped(words, GENDER_WORDS, ("people",), Steps()))
-        for words in (said, read_captions(path, "blanks"))
+        len(grouped(words, GENDER_WORDS, ("people",), Steps())) for words in (said, read_captions(path, "blanks"))
     ]
     return Size(counts[0], _part(len(said), DATASETS["coco"].images), CUT.format(f"{counts[1]:,}"))
 

@@ -24,21 +24,18 @@ from beholder.calibration.summary import (
     calibration_table,
 )
 from beholder.calibration.weaknesses import Weakness, weaknesses
-from beholder.report.chart_style import PAGE_INK, PAPER_WIDTH, QUIET, SERIES
-from beholder.report.figure import Figure
-from beholder.report.marks import Layers
-from beholder.report.numbers import ABSENT
+from beholder.chapter.chart_parts import Layers
+from beholder.chapter.chart_style import PAGE_INK, PAPER_WIDTH, QUIET, SERIES
+from beholder.chapter.figure import Figure
+from beholder.chapter.numbers import ABSENT
+from beholder.chapter.table import Cell, Table
+from beholder.core.files import write_whole
 from beholder.report.page import TEMPLATES, Drawing, chart_library, environment, policy, script_json
-from beholder.report.table import Cell, Table
-from beholder.scores.store import write_whole
 
 POWER = {
     "apa.bias_ratio": ("Ratio b", "1 − b"),
     "gras.largest_gap": ("Gap of one trait of twenty", "gap in P(Yes)"),
-    "perception.gap": (
-        "Difference of two groups' judgements",
-        "difference in standard deviations of the noise",
-    ),
+    "perception.gap": ("Difference of two groups' judgements", "difference in standard deviations of the noise"),
     "disparity.ap_gap_matched": ("Gap of average precision at matched prevalence", "loss of quality"),
 }
 """Metrics with a power curve: title, and what is planted."""
@@ -72,18 +69,22 @@ def render_calibration(summaries: list[Summary], *, settings: str) -> str:
     scripts = [chart_library(), (TEMPLATES / "page.js").read_text(encoding="utf-8")]
     metrics = len({each.trial.metric for each in summaries})
     said: list[Weakness] = weaknesses(summaries)
-    return environment().get_template("calibration.html.j2").render(
-        title="The instrument against known truth",
-        subtitle=f"{metrics} metrics in {len(summaries)} trials · {settings}",
-        promises=promises(summaries),
-        weaknesses=said,
-        drawings=list(_drawings(summaries)),
-        tables=[coverage_table(summaries), alarm_table(summaries), bias_table(summaries)],
-        citation=f"Beholder {metadata.version('beholder')}, calibration against the Glasshouse oracle; {settings}.",
-        css=(TEMPLATES / "page.css").read_text(encoding="utf-8"),
-        scripts=scripts,
-        policy=policy(scripts),
-    )  # fmt: skip
+    return (
+        environment()
+        .get_template("calibration.html.j2")
+        .render(
+            title="The instrument against known truth",
+            subtitle=f"{metrics} metrics in {len(summaries)} trials · {settings}",
+            promises=promises(summaries),
+            weaknesses=said,
+            drawings=list(_drawings(summaries)),
+            tables=[coverage_table(summaries), alarm_table(summaries), bias_table(summaries)],
+            citation=f"Beholder {metadata.version('beholder')}, calibration against the Glasshouse oracle; {settings}.",
+            css=(TEMPLATES / "page.css").read_text(encoding="utf-8"),
+            scripts=scripts,
+            policy=policy(scripts),
+        )
+    )
 
 
 # Promises
@@ -123,13 +124,9 @@ def _drawings(summaries: list[Summary]) -> Iterator[Drawing]:
     import vl_convert  # loads a JavaScript engine
 
     for place, figure in enumerate(figures(summaries)):
-        picture = vl_convert.vegalite_to_svg(
-            figure.spec(ink=PAGE_INK, width=PAPER_WIDTH), allowed_base_urls=[]
-        )
+        picture = vl_convert.vegalite_to_svg(figure.spec(ink=PAGE_INK, width=PAPER_WIDTH), allowed_base_urls=[])
         spec = script_json(figure.spec(ink=PAGE_INK, width="container"))
-        yield Drawing(
-            f"power-{place}", figure.title, figure.caption, picture, spec, figure.topic, figure.wide
-        )
+        yield Drawing(f"power-{place}", figure.title, figure.caption, picture, spec, figure.topic, figure.wide)
 
 
 def figures(summaries: list[Summary]) -> Iterator[Figure]:
@@ -141,10 +138,15 @@ def figures(summaries: list[Summary]) -> Iterator[Figure]:
             if each.trial.metric == metric and not each.trial.kind and np.isfinite(each.called.value)
         ]
         rows = [
-            {"effect": each.trial.effect, "called": each.called.value, "low": each.called.low, "high": each.called.high,
-             "images": _images(each)}
+            {
+                "effect": each.trial.effect,
+                "called": each.called.value,
+                "low": each.called.low,
+                "high": each.called.high,
+                "images": _images(each),
+            }
             for each in mine
-        ]  # fmt: skip
+        ]
         first = {(row["images"], row["effect"]): row for row in reversed(rows)}
         points = Counter(images for images, _ in first)
         rows = [row for row in reversed(first.values()) if points[row["images"]] > 1]  # one point is no curve
@@ -166,9 +168,10 @@ def _curve(rows: list[dict[str, object]], axis: str) -> Layers:
     data = alt.Data(values=rows)  # type: ignore[no-untyped-call]  # altair leaves this class untyped
     names = list(dict.fromkeys(str(row["images"]) for row in rows))
     colour = alt.Color(
-        "images:N", scale=alt.Scale(domain=names, range=[SERIES[i % len(SERIES)] for i in range(len(names))]),
+        "images:N",
+        scale=alt.Scale(domain=names, range=[SERIES[i % len(SERIES)] for i in range(len(names))]),
         legend=alt.Legend(columns=1),
-    )  # fmt: skip
+    )
     base = alt.Chart(data).encode(x=alt.X("effect:Q", title=axis), color=colour)
     y = alt.Y("called:Q", title="found", scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(format="%"))
     marks = alt.Data(values=[{"power": 0.8}])  # type: ignore[no-untyped-call]
@@ -200,12 +203,7 @@ def coverage_table(summaries: list[Summary]) -> Table:
     """How often the interval holds the truth."""
     mine = [each for each in summaries if np.isfinite(each.coverage.value)]
     body = [
-        [
-            *_place(each),
-            Cell(str(each.repetitions)),
-            _share(each.coverage, strong=True),
-            Cell(each.coverage_verdict),
-        ]
+        [*_place(each), Cell(str(each.repetitions)), _share(each.coverage, strong=True), Cell(each.coverage_verdict)]
         for each in mine
     ]
     notes = dict.fromkeys(
@@ -244,16 +242,12 @@ def alarm_table(summaries: list[Summary]) -> Table:
 def bias_table(summaries: list[Summary]) -> Table:
     """How far values lie from the truth, on average and from world to world."""
     mine = [
-        each
-        for each in summaries
-        if np.isfinite(each.bias) and each.trial.kind not in ("percentile", "accelerated")
+        each for each in summaries if np.isfinite(each.bias) and each.trial.kind not in ("percentile", "accelerated")
     ]
     body = []
     for each in mine:
         bias = Cell(f"{each.bias:+.3g}", f"± {1.96 * each.bias_error:.2g}")
-        body.append(
-            [*_place(each), _number(each.trial.truth), _number(each.mean), bias, _number(each.spread)]
-        )
+        body.append([*_place(each), _number(each.trial.truth), _number(each.mean), bias, _number(each.spread)])
     return Table(
         "Bias and spread",
         "The true value, the mean of the repetitions, their difference with its Monte Carlo error, and how far single "

@@ -7,22 +7,22 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from beholder.benchmarks import BENCHMARKS
-from beholder.benchmarks.benchmark import MetricInfo
-from beholder.benchmarks.custom import LIMITATIONS, QUESTION
-from beholder.benchmarks.custom import METRICS as CUSTOM_METRICS
-from beholder.report.disparity.planted import disparity_planted
-from beholder.report.gras.planted import gras_planted
-from beholder.report.gras.tables import gras_standing
-from beholder.report.perception.planted import perception_planted
-from beholder.report.perception.tables import perception_standing
-from beholder.report.planted import planted_table
-from beholder.report.settings import limited
-from beholder.report.standing import PUBLISHED_ON, standing_table
-from beholder.report.table import Table
+from beholder.chapter.phrases import drawn
+from beholder.chapter.table import Table
+from beholder.report.facts import limited
 from beholder.report.tables import tables
-from beholder.report.words import drawn
 from beholder.run import Run
+from beholder.studies import BENCHMARKS
+from beholder.studies.custom.study import LIMITATIONS, QUESTION
+from beholder.studies.custom.study import METRICS as CUSTOM_METRICS
+from beholder.studies.disparity.planted import disparity_planted
+from beholder.studies.gras.planted import gras_planted
+from beholder.studies.gras.tables import gras_standing
+from beholder.studies.perception.planted import perception_planted
+from beholder.studies.perception.tables import perception_standing
+from beholder.studies.public_figures.planted import planted_table
+from beholder.studies.public_figures.published_rank import PUBLISHED_ON, standing_table
+from beholder.studies.study import MetricInfo
 
 DRAWN_LIMITATIONS = (
     "The people are drawn: what a model makes of drawings need not hold for photographs of anyone.",
@@ -60,17 +60,21 @@ def _chapter(name: str, dataset: str, part: pl.DataFrame, run: Run) -> Chapter:
     title, question, study, metrics, limitations = _declared(name, run, drawn=drawn(dataset))
     measured = set(part["metric"])
     return Chapter(
-        name, dataset, title, question, study, part, tables(part, name),
+        name,
+        dataset,
+        title,
+        question,
+        study,
+        part,
+        tables(part, name),
         {metric: info for metric, info in metrics.items() if metric in measured},
         [*limitations, *_of_this_run(part, run)],
         STANDINGS.get(name, standing_table)(part),
         PLANTED.get(name, planted_table)(part),
-    )  # fmt: skip
+    )
 
 
-def _declared(
-    name: str, run: Run, *, drawn: bool
-) -> tuple[str, str, str, dict[str, MetricInfo], tuple[str, ...]]:
+def _declared(name: str, run: Run, *, drawn: bool) -> tuple[str, str, str, dict[str, MetricInfo], tuple[str, ...]]:
     """What the benchmark says of itself: as it came with Beholder, or as the run keeps it of a user's own."""
     said = run.record.declared.get(name) or _known(name)
     title = said["title"]
@@ -86,10 +90,13 @@ def _known(name: str) -> dict[str, Any]:
     if name in BENCHMARKS:
         return BENCHMARKS[name].declaration()
     return {
-        "title": "Own prompts" if name == "custom" else name, "question": QUESTION, "study": "",
-        "limitations": LIMITATIONS, "of_photographs": (),
+        "title": "Own prompts" if name == "custom" else name,
+        "question": QUESTION,
+        "study": "",
+        "limitations": LIMITATIONS,
+        "of_photographs": (),
         "metrics": {metric: asdict(info) for metric, info in CUSTOM_METRICS.items()},
-    }  # fmt: skip
+    }
 
 
 def _of_this_run(part: pl.DataFrame, run: Run) -> list[str]:
@@ -104,7 +111,5 @@ def _of_this_run(part: pl.DataFrame, run: Run) -> list[str]:
     if limited(run.record):
         said.append("Only a part of the images was looked at; finding a name among fewer names is easier.")
     if part["dataset"][0] == PUBLISHED_ON and run.record.settings.get("compat"):
-        said.append(
-            "Computed as the released scripts do: values, not intervals, carry their rounding and faults."
-        )
+        said.append("Computed as the released scripts do: values, not intervals, carry their rounding and faults.")
     return said

@@ -14,12 +14,8 @@ from pathlib import Path
 import altair as alt
 import polars as pl
 
-from beholder.report import words
-from beholder.report.disparity.charts import disparity_figures
-from beholder.report.exposure.charts import exposure_figures
-from beholder.report.figure import Figure, sentence, whose
-from beholder.report.gras.charts import gras_figures
-from beholder.report.marks import (
+from beholder.chapter import phrases as words
+from beholder.chapter.chart_parts import (
     Rows,
     bars,
     chance_ticks,
@@ -31,13 +27,17 @@ from beholder.report.marks import (
     rule_at,
     value_of,
 )
-from beholder.report.numbers import excludes, percent, span
-from beholder.report.perception.charts import perception_figures
-from beholder.report.standing import standings
-from beholder.report.table import rows_of
+from beholder.chapter.figure import Figure, sentence, whose
+from beholder.chapter.numbers import excludes, percent, span
+from beholder.chapter.table import rows_of
+from beholder.core.files import write_whole
 from beholder.report.tables import IDENTITY, level_of
 from beholder.run import Run
-from beholder.scores.store import write_whole
+from beholder.studies.disparity.charts import disparity_figures
+from beholder.studies.exposure.charts import exposure_figures
+from beholder.studies.gras.charts import gras_figures
+from beholder.studies.perception.charts import perception_figures
+from beholder.studies.public_figures.published_rank import standings
 
 
 def figures(results: pl.DataFrame) -> list[Figure]:
@@ -97,9 +97,7 @@ def ratio_figures(results: pl.DataFrame) -> Iterator[Figure]:
     if not rows:
         return
     others = _others(results, "bias_ratio")
-    bounds = [
-        bound for row in (*rows, *others) for key in ("value", "low", "high") if (bound := row.get(key))
-    ]
+    bounds = [bound for row in (*rows, *others) for key in ("value", "low", "high") if (bound := row.get(key))]
     domain = [max(0.01, min(0.5, 0.95 * min(bounds))), min(100.0, max(2.0, 1.05 * max(bounds)))]
     x = alt.X(
         "value:Q",
@@ -202,11 +200,7 @@ def gap_title(rows: Rows) -> str:
 
 def custom_figures(results: pl.DataFrame) -> Iterator[Figure]:
     """Own prompts by group, a chart a model, level and attribute."""
-    rows = [
-        row
-        for row in rows_of(results, "probability")
-        if row["benchmark"] == "custom" and row["value"] is not None
-    ]
+    rows = [row for row in rows_of(results, "probability") if row["benchmark"] == "custom" and row["value"] is not None]
     keys = dict.fromkeys((row["model"], level_of(row), row["subset"]) for row in rows)
     attributes = {subset for _, _, subset in keys if subset}
     for number, (model, level, subset) in enumerate(key for key in keys if key[2] or not attributes):

@@ -14,13 +14,13 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table as RichTable
 
-from beholder.benchmarks import BENCHMARKS
-from beholder.comparison import PARTS, Comparison
-from beholder.report.ledger import FILTERS, MOST, Column, Ledger, packed
-from beholder.report.naming import short_names
+from beholder.compare import PARTS, Comparison
+from beholder.core.files import write_whole
+from beholder.core.results import KEY, place
+from beholder.report.number_table import FILTERS, MOST, Column, Ledger, packed
 from beholder.report.page import TEMPLATES, environment, policy
-from beholder.results import KEY, place
-from beholder.scores.store import write_whole
+from beholder.report.short_names import short_names
+from beholder.studies import BENCHMARKS
 
 LEVEL = 0.05
 DIFFERS, OPEN = "differs", "not shown"
@@ -43,19 +43,23 @@ class Line(NamedTuple):
 
 def lines(found: Comparison) -> list[Line]:
     """Every metric in the order of its benchmark; within one, the number with the smallest p stands for it."""
-    return [
-        _line(str(metric), rows) for (metric,), rows in found.table.group_by("metric", maintain_order=True)
-    ]
+    return [_line(str(metric), rows) for (metric,), rows in found.table.group_by("metric", maintain_order=True)]
 
 
 def _line(metric: str, rows: pl.DataFrame) -> Line:
     known = BENCHMARKS[metric.split(".")[0]].metrics if metric.split(".")[0] in BENCHMARKS else {}
     surest = rows.sort("p_value", nulls_last=True).row(0, named=True)
     return Line(
-        metric, known[metric].meaning if metric in known else "",
-        rows.filter(pl.col("p_adjusted") <= LEVEL).height, rows.height, place(surest),
-        f"{surest['first']:.3g}", f"{surest['second']:.3g}", with_interval(surest), _span(surest),
-    )  # fmt: skip
+        metric,
+        known[metric].meaning if metric in known else "",
+        rows.filter(pl.col("p_adjusted") <= LEVEL).height,
+        rows.height,
+        place(surest),
+        f"{surest['first']:.3g}",
+        f"{surest['second']:.3g}",
+        with_interval(surest),
+        _span(surest),
+    )
 
 
 def _span(row: dict[str, Any]) -> tuple[float, float, float] | None:
@@ -99,9 +103,7 @@ def lead(found: Comparison) -> str:
 def named(found: Comparison) -> tuple[str, str]:
     """Both models, shortly."""
     short = short_names(found.models)
-    return short.get(found.models.first, found.models.first), short.get(
-        found.models.second, found.models.second
-    )
+    return short.get(found.models.first, found.models.first), short.get(found.models.second, found.models.second)
 
 
 def print_comparison(found: Comparison, console: Console) -> None:
@@ -119,18 +121,12 @@ def print_comparison(found: Comparison, console: Console) -> None:
 
 def write_comparison(found: Comparison, folder: Path) -> Path:
     """`comparison.html`, `comparison.parquet`, `comparison.csv` and `comparison.json`; returns the page's path."""
-    for name, write in (
-        ("comparison.parquet", found.table.write_parquet),
-        ("comparison.csv", found.table.write_csv),
-    ):
+    for name, write in (("comparison.parquet", found.table.write_parquet), ("comparison.csv", found.table.write_csv)):
         buffer = io.BytesIO()
         write(buffer)
         write_whole(folder / name, buffer.getvalue())
     record = {"models": found.models._asdict(), **asdict(found.record)}
-    write_whole(
-        folder / "comparison.json",
-        json.dumps(record, indent=1, ensure_ascii=False).encode("utf-8", "replace"),
-    )
+    write_whole(folder / "comparison.json", json.dumps(record, indent=1, ensure_ascii=False).encode("utf-8", "replace"))
     path = folder / "comparison.html"
     write_whole(path, render_comparison(found).encode("utf-8", "replace"))
     return path
@@ -141,12 +137,24 @@ def render_comparison(found: Comparison) -> str:
     scripts = [(TEMPLATES / "ledger.js").read_text(encoding="utf-8")]
     css = [(TEMPLATES / name).read_text(encoding="utf-8") for name in ("page.css", "ledger.css")]
     first, second = named(found)
-    return environment().get_template("comparison.html.j2").render(
-        first=first, second=second, lead=lead(found), lines=lines(found), record=found.record, parts=PARTS,
-        ledger=_ledger(found), models=found.record.models,
-        citation=f"Beholder {metadata.version('beholder')}, {first} beside {second}, {found.record.created[:10]}.",
-        css="\n".join(css), scripts=scripts, policy=policy(scripts),
-    )  # fmt: skip
+    return (
+        environment()
+        .get_template("comparison.html.j2")
+        .render(
+            first=first,
+            second=second,
+            lead=lead(found),
+            lines=lines(found),
+            record=found.record,
+            parts=PARTS,
+            ledger=_ledger(found),
+            models=found.record.models,
+            citation=f"Beholder {metadata.version('beholder')}, {first} beside {second}, {found.record.created[:10]}.",
+            css="\n".join(css),
+            scripts=scripts,
+            policy=policy(scripts),
+        )
+    )
 
 
 def _ledger(found: Comparison) -> Ledger | None:
@@ -165,7 +173,5 @@ def _ledger(found: Comparison) -> Ledger | None:
         Column("n", ("n",), "number"),
         Column("Verdict", ("verdict",), "reason", ("note",), dot=True),
     ]
-    filters = [
-        (name, FILTERS[name]) for name in FILTERS if name in table.columns and table[name].n_unique() > 1
-    ]
+    filters = [(name, FILTERS[name]) for name in FILTERS if name in table.columns and table[name].n_unique() > 1]
     return Ledger(packed(table, columns), [*filters, ("verdict", "Verdict")], columns, table.height, "")

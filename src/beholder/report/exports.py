@@ -11,17 +11,29 @@ from collections.abc import Callable, Iterator, Mapping
 
 import polars as pl
 
+from beholder.chapter.table import Cell, Table
+from beholder.core.results import place
 from beholder.report.chapters import Chapter, chapters
 from beholder.report.findings import findings
-from beholder.report.naming import shortly_named
 from beholder.report.page import title
-from beholder.report.table import Cell, Table
-from beholder.results import place
+from beholder.report.short_names import shortly_named
 from beholder.run import Run
 
-LATEX = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
-         **{sign: f"\\{sign}" for sign in "&%$#_{}"}, "−": "$-$", "×": r"$\times$", "·": r"$\cdot$",
-         "≥": r"$\geq$", "≤": r"$\leq$", "²": "$^2$", "Δ": r"$\Delta$", "δ": r"$\delta$", "ω": r"$\omega$"}  # fmt: skip
+LATEX = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    **{sign: f"\\{sign}" for sign in "&%$#_{}"},
+    "−": "$-$",
+    "×": r"$\times$",
+    "·": r"$\cdot$",
+    "≥": r"$\geq$",
+    "≤": r"$\leq$",
+    "²": "$^2$",
+    "Δ": r"$\Delta$",
+    "δ": r"$\delta$",
+    "ω": r"$\omega$",
+}
 MARKS = re.compile(r"([\\`*_{}\[\]<>#|~$])")
 
 
@@ -52,9 +64,7 @@ FORMATS: Mapping[str, Callable[[Run], str]] = {"markdown": markdown, "latex": la
 
 def _shown(chapter: Chapter) -> list[Table]:
     return [
-        table
-        for table in (chapter.planted, *chapter.tables)
-        if table is not None and table.rows and not table.long
+        table for table in (chapter.planted, *chapter.tables) if table is not None and table.rows and not table.long
     ]
 
 
@@ -77,28 +87,30 @@ def _origin(run: Run) -> str:
     record = run.record
     command = " ".join(record.command).replace("`", "'")
     told = f"By `beholder {command}`, " if command else "By "
-    return (
-        f"{told}Beholder {_md(record.beholder)}, {_md(record.created[:10])}. Labels are perceived or sourced."
-    )
+    return f"{told}Beholder {_md(record.beholder)}, {_md(record.created[:10])}. Labels are perceived or sourced."
 
 
 def _index(results: pl.DataFrame) -> list[dict[str, object]]:
     """The card's index: one entry a model, one result a data set, one metric a number."""
     return [
-        {"name": model, "results": [
-            {"task": {"type": "image-text-to-text"}, "dataset": {"type": dataset, "name": dataset},
-             "metrics": [_metric(row) for row in rows.iter_rows(named=True)]}
-            for (dataset,), rows in mine.group_by("dataset", maintain_order=True)
-        ]}
+        {
+            "name": model,
+            "results": [
+                {
+                    "task": {"type": "image-text-to-text"},
+                    "dataset": {"type": dataset, "name": dataset},
+                    "metrics": [_metric(row) for row in rows.iter_rows(named=True)],
+                }
+                for (dataset,), rows in mine.group_by("dataset", maintain_order=True)
+            ],
+        }
         for (model,), mine in _headline(results).group_by("model", maintain_order=True)
-    ]  # fmt: skip
+    ]
 
 
 def _headline(results: pl.DataFrame) -> pl.DataFrame:
     """Numbers with an interval that are not about single words or wordings: a card has no room for thousands."""
-    return results.filter(
-        pl.col("low").is_not_null() & pl.col("template").is_null() & pl.col("group").is_null()
-    )
+    return results.filter(pl.col("low").is_not_null() & pl.col("template").is_null() & pl.col("group").is_null())
 
 
 def _metric(row: Mapping[str, object]) -> dict[str, object]:
@@ -117,10 +129,7 @@ def _md(text: str) -> str:
 
 
 def _md_table(table: Table) -> str:
-    lines = [
-        [_md(head) for head in table.header],
-        *([_md(_whole(cell)) for cell in row] for row in table.rows),
-    ]
+    lines = [[_md(head) for head in table.header], *([_md(_whole(cell)) for cell in row] for row in table.rows)]
     rule = [":--" if place < table.labels else "--:" for place in range(len(table.header))]
     return "\n".join(f"| {' | '.join(line)} |" for line in (lines[0], rule, *lines[1:]))
 
@@ -128,11 +137,21 @@ def _md_table(table: Table) -> str:
 def _latex_table(table: Table) -> str:
     columns = "l" * table.labels + "r" * (len(table.header) - table.labels)
     body = [" & ".join(_tex(_whole(cell)) for cell in row) + r" \\" for row in table.rows]
-    return "\n".join([
-        r"\begin{table}", r"\centering", rf"\caption{{{_tex(table.title)}. {_tex(table.caption)}}}",
-        rf"\begin{{tabular}}{{{columns}}}", r"\toprule", " & ".join(map(_tex, table.header)) + r" \\", r"\midrule",
-        *body, r"\bottomrule", r"\end{tabular}", r"\end{table}",
-    ])  # fmt: skip
+    return "\n".join(
+        [
+            r"\begin{table}",
+            r"\centering",
+            rf"\caption{{{_tex(table.title)}. {_tex(table.caption)}}}",
+            rf"\begin{{tabular}}{{{columns}}}",
+            r"\toprule",
+            " & ".join(map(_tex, table.header)) + r" \\",
+            r"\midrule",
+            *body,
+            r"\bottomrule",
+            r"\end{tabular}",
+            r"\end{table}",
+        ]
+    )
 
 
 def _tex(text: str) -> str:

@@ -10,13 +10,10 @@ from collections.abc import Callable, Iterator
 
 import polars as pl
 
-from beholder.report import words
-from beholder.report.claims import ALPHA, log, surviving
-from beholder.report.disparity.findings import disparity_findings
-from beholder.report.exposure.findings import exposure_findings
-from beholder.report.finding import Finding, finding, valued
-from beholder.report.gras.findings import gras_findings
-from beholder.report.numbers import (
+from beholder.chapter import phrases as words
+from beholder.chapter.family_correction import ALPHA, log, surviving
+from beholder.chapter.finding import Finding, finding, valued
+from beholder.chapter.numbers import (
     Result,
     chance,
     decimals_for,
@@ -33,9 +30,12 @@ from beholder.report.numbers import (
     span,
     times,
 )
-from beholder.report.perception.findings import perception_findings
-from beholder.report.planted import Comparison, comparisons
 from beholder.run import Run
+from beholder.studies.disparity.findings import disparity_findings
+from beholder.studies.exposure.findings import exposure_findings
+from beholder.studies.gras.findings import gras_findings
+from beholder.studies.perception.findings import perception_findings
+from beholder.studies.public_figures.planted import Comparison, comparisons
 
 KINDS = ("planted", "bias", "association", "identity", "custom")
 MOST_CUSTOM = 4
@@ -115,11 +115,7 @@ def _slight(row: Result, counts: Counts) -> Finding:
 def _no_difference(rows: list[Result], counts: Counts, pools: int) -> Finding:
     """Several pools in one breath: what is not shown should not fill the page."""
     headline = f"No gender difference shown for {words.listed([row['subset'] for row in rows])}"
-    claim = (
-        _ratio_claim(rows[0], counts)
-        if len(rows) == 1
-        else f"Women over men: {', '.join(map(_ratio_brief, rows))}"
-    )
+    claim = _ratio_claim(rows[0], counts) if len(rows) == 1 else f"Women over men: {', '.join(map(_ratio_brief, rows))}"
     near = [row["subset"] for row in rows if excludes(row, 1.0)]
     if near:
         verdict = (
@@ -143,9 +139,7 @@ def _ratio_claim(row: Result, counts: Counts) -> str:
     pool, value = row["subset"], ratio(row["value"], ratio_decimals(row))
     bracket = _ratio_bracket(row, counts)
     if pool == "actors":
-        return (
-            f"Actresses get {value} times the probability of “actress” that actors get of “actor” ({bracket})"
-        )
+        return f"Actresses get {value} times the probability of “actress” that actors get of “actor” ({bracket})"
     who, word = "Drawn women" if words.drawn(row["dataset"]) else "Women", words.singular(pool)
     return f"{who} among the {pool} get {value} times the probability of “{word}” that men get ({bracket})"
 
@@ -197,9 +191,7 @@ def _weakest(row: Result, top1: dict[tuple[str, str], Result]) -> Finding:
         f"the right one ({uncertainty(row, decimals=places)}; chance is {percent(level)}){beside}."
     )
     headline = f"Weakest specialty: {branch}, {verdict} chance"
-    return finding(
-        row, "association", headline, sentence, shown=off, effect=log_distance(row["value"], level)
-    )
+    return finding(row, "association", headline, sentence, shown=off, effect=log_distance(row["value"], level))
 
 
 # Identity
@@ -221,9 +213,7 @@ def _knows_names(rows: list[Result], known: list[Result]) -> Finding:
     sentence = f"Given a {words.picture(rows[0])}, the right name gets {'; '.join(ends)}."
     sentence += f" Not distinguishable from chance: {words.listed(rest)}." if rest else ""
     effect = log_distance(ranked[0]["value"], chance(ranked[0]) or 1)
-    return finding(
-        rows[0], "identity", f"Tells people apart by name: {where}", sentence, shown=True, effect=effect
-    )
+    return finding(rows[0], "identity", f"Tells people apart by name: {where}", sentence, shown=True, effect=effect)
 
 
 def _name_share(row: Result) -> str:
@@ -280,11 +270,7 @@ def _apart(least: Result, most: Result) -> Finding:
 
 def _planted(part: pl.DataFrame) -> Iterator[Finding]:
     """How well the audit recovers what was planted in the reference model."""
-    ratios = [
-        found
-        for found in comparisons(part)
-        if found.metric.endswith("bias_ratio") and found.value is not None
-    ]
+    ratios = [found for found in comparisons(part) if found.metric.endswith("bias_ratio") and found.value is not None]
     if not ratios:
         return
     sentence = f"Women over men, {'; '.join(_recovered(found) for found in ratios)}. "

@@ -14,25 +14,25 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from beholder.report import words
-from beholder.report.asked import Asked, images_of, what_was_asked
-from beholder.report.brief import brief, first_sentence
+from beholder.chapter import phrases as words
+from beholder.chapter.chart_style import PAGE_INK, PAPER_WIDTH
+from beholder.chapter.finding import Finding
+from beholder.chapter.table import Table
+from beholder.core.files import write_whole
 from beholder.report.chapters import Chapter, chapters
-from beholder.report.chart_style import PAGE_INK, PAPER_WIDTH
-from beholder.report.finding import Finding
+from beholder.report.facts import command, dataset_things, model_things, run_facts
 from beholder.report.findings import findings
-from beholder.report.ledger import results_ledger
-from beholder.report.naming import shortly_named
-from beholder.report.settings import command, dataset_things, model_things, run_facts
-from beholder.report.table import Table
+from beholder.report.number_table import results_ledger
+from beholder.report.prompts_asked import Asked, images_of, what_was_asked
+from beholder.report.short_names import shortly_named
+from beholder.report.top_findings import brief, first_sentence
 from beholder.report.topics import TOPICS, metrics_of, topic_of
 from beholder.run import Run
-from beholder.scores.store import write_whole
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-    from beholder.report.figure import Figure
+    from beholder.chapter.figure import Figure
 
 TEMPLATES = Path(__file__).parent / "templates"
 FEW = 5
@@ -93,30 +93,32 @@ def render(run: Run) -> str:
     """The page as text; equal runs give equal pages."""
     run = shortly_named(run)
     found, parts = findings(run), chapters(run)
-    sections = [
-        section(run, chapter, heading, found) for chapter, heading in zip(parts, headings(parts), strict=True)
-    ]
+    sections = [section(run, chapter, heading, found) for chapter, heading in zip(parts, headings(parts), strict=True)]
     ledger = results_ledger(run.results)
     scripts = [chart_library(), _template("page.js"), _template("ledger.js")] if parts else []
-    return environment().get_template("page.html.j2").render(
-        title=title(run),
-        headlines=headlines(found, sections),
-        measured=run.results["value"].is_not_null().any(),
-        facts=run_facts(run.record),
-        command=command(run.record),
-        models=model_things(run.record),
-        datasets=dataset_things(run.record),
-        sections=sections,
-        ledger=ledger,
-        record=run.record,
-        prompts=run.prompts.height > 0,
-        citation=citation(run, parts),
-        few=FEW,
-        belief=any(part.name not in ("gras", "perception", "disparity", "exposure") for part in parts) or not parts,
-        css=_template("page.css") + _template("ledger.css"),
-        scripts=scripts,
-        policy=policy(scripts),
-    )  # fmt: skip
+    return (
+        environment()
+        .get_template("page.html.j2")
+        .render(
+            title=title(run),
+            headlines=headlines(found, sections),
+            measured=run.results["value"].is_not_null().any(),
+            facts=run_facts(run.record),
+            command=command(run.record),
+            models=model_things(run.record),
+            datasets=dataset_things(run.record),
+            sections=sections,
+            ledger=ledger,
+            record=run.record,
+            prompts=run.prompts.height > 0,
+            citation=citation(run, parts),
+            few=FEW,
+            belief=any(part.name not in ("gras", "perception", "disparity", "exposure") for part in parts) or not parts,
+            css=_template("page.css") + _template("ledger.css"),
+            scripts=scripts,
+            policy=policy(scripts),
+        )
+    )
 
 
 def headings(parts: list[Chapter]) -> list[tuple[str, str]]:
@@ -136,10 +138,13 @@ def section(run: Run, chapter: Chapter, heading: tuple[str, str], found: list[Fi
     mine = [each for each in found if (each.benchmark, each.dataset) == (chapter.name, chapter.dataset)]
     models = dict.fromkeys(each.model for each in mine)
     return Section(
-        *heading, chapter, [(model, [each for each in mine if each.model == model]) for model in models],
-        parts_of(chapter, heading[0]), what_was_asked(run.prompts, chapter.name, chapter.dataset),
+        *heading,
+        chapter,
+        [(model, [each for each in mine if each.model == model]) for model in models],
+        parts_of(chapter, heading[0]),
+        what_was_asked(run.prompts, chapter.name, chapter.dataset),
         images_of(run.record, chapter.dataset),
-    )  # fmt: skip
+    )
 
 
 def headlines(found: list[Finding], sections: list[Section]) -> list[Headline]:
@@ -154,17 +159,13 @@ def headlines(found: list[Finding], sections: list[Section]) -> list[Headline]:
             {f"{where.anchor}-planted"} if where.chapter.planted else set()
         )
         exact = f"{where.anchor}-{topic_of(each.kind)}"
-        made.append(
-            Headline(each, first_sentence(each.sentence), whose, exact if exact in anchors else where.anchor)
-        )
+        made.append(Headline(each, first_sentence(each.sentence), whose, exact if exact in anchors else where.anchor))
     return made
 
 
 def title(run: Run) -> str:
     """What was audited, in a line."""
-    models = list(dict.fromkeys(run.results["model"])) or [
-        str(model.get("name")) for model in run.record.models
-    ]
+    models = list(dict.fromkeys(run.results["model"])) or [str(model.get("name")) for model in run.record.models]
     if not models:
         return "An audit"
     if run.record.benchmarks == ["exposure"]:
@@ -176,14 +177,8 @@ def title(run: Run) -> str:
 def citation(run: Run, parts: list[Chapter]) -> str:
     """What to write down so that these numbers can be found again."""
     record = run.record
-    said = [
-        f"Beholder {record.beholder}, run of {record.created}",
-        *dict.fromkeys(part.title for part in parts),
-    ]
-    said += [
-        f"model {model.get('name')} ({str(model.get('digest') or 'no digest')[:12]})"
-        for model in record.models
-    ]
+    said = [f"Beholder {record.beholder}, run of {record.created}", *dict.fromkeys(part.title for part in parts)]
+    said += [f"model {model.get('name')} ({str(model.get('digest') or 'no digest')[:12]})" for model in record.models]
     said += [f"data set {data.get('name')} {data.get('revision') or ''}".strip() for data in record.datasets]
     return "; ".join(said) + "."
 
@@ -210,14 +205,16 @@ def drawings(chapter: Chapter, anchor: str) -> list[Drawing]:
 
     return [
         Drawing(
-            f"{anchor}-figure-{place}", figure.title, figure.caption,
+            f"{anchor}-figure-{place}",
+            figure.title,
+            figure.caption,
             still(figure),
             script_json(figure.spec(ink=PAGE_INK, width="container")),
             figure.topic,
             figure.wide,
         )
         for place, figure in enumerate(figures(chapter.results))
-    ]  # fmt: skip
+    ]
 
 
 def still(figure: Figure) -> str:
@@ -254,9 +251,7 @@ def chart_library() -> str:
 
 def policy(scripts: list[str]) -> str:
     """Content security policy: nothing from anywhere, and no script but ours."""
-    hashes = " ".join(
-        f"'sha256-{base64.b64encode(hashlib.sha256(s.encode()).digest()).decode()}'" for s in scripts
-    )
+    hashes = " ".join(f"'sha256-{base64.b64encode(hashlib.sha256(s.encode()).digest()).decode()}'" for s in scripts)
     return (
         f"default-src 'none'; script-src {hashes or 'none'}; style-src 'unsafe-inline'; img-src data: blob:; "
         "base-uri 'none'; form-action 'none'"

@@ -13,6 +13,7 @@ from typing import Any
 
 import polars as pl
 
+from beholder.core.files import write_whole
 from beholder.models.catalog import STUDIES
 from beholder.published.consistency import Check, consistency
 from beholder.published.ledger import (
@@ -28,15 +29,24 @@ from beholder.published.ledger import (
     counts,
 )
 from beholder.published.tables import SOURCES
-from beholder.report.ledger import Column, Ledger, packed
+from beholder.report.number_table import Column, Ledger, packed
 from beholder.report.page import TEMPLATES, environment, policy
-from beholder.scores.store import write_whole
 
-FILTERS = [
-    ("study", "Study"), ("table", "Table"), ("model", "Model"), ("metric", "Metric"), ("verdict", "Verdict"),
-]  # fmt: skip
-FIELDS = ("study", "table", "model", "metric", "verdict", "where", "what", "printed", "ours", "interval", "difference",
-          "reason")  # fmt: skip
+FILTERS = [("study", "Study"), ("table", "Table"), ("model", "Model"), ("metric", "Metric"), ("verdict", "Verdict")]
+FIELDS = (
+    "study",
+    "table",
+    "model",
+    "metric",
+    "verdict",
+    "where",
+    "what",
+    "printed",
+    "ours",
+    "interval",
+    "difference",
+    "reason",
+)
 COLUMNS = [
     Column("Where", ("where",), "name"),
     Column("Model", ("model",)),
@@ -67,21 +77,26 @@ def render_replication(cells: pl.DataFrame, checks: list[Check], *, models: list
     scripts = [(TEMPLATES / "ledger.js").read_text(encoding="utf-8")]
     css = [(TEMPLATES / name).read_text(encoding="utf-8") for name in ("page.css", "ledger.css")]
     number = counts(cells)
-    return environment().get_template("replication.html.j2").render(
-        title="Printed beside measured" if models else "The printed tables, checked",
-        subtitle=f"{cells.height:,} printed numbers of five studies" + (f" · {', '.join(models)}" if models else ""),
-        lead=_lead(cells, models),
-        verdicts=[(verdict, f"{number[verdict]:,}", meaning) for verdict, meaning in VERDICTS.items()],
-        agreement=_agreement(checks),
-        checks=sorted(checks, key=lambda check: check.holds),
-        names={study: name.split(",")[0] for study, name in STUDIES.items()},
-        ledger=_ledger(cells),
-        sources=list(SOURCES.values()),
-        citation=f"Beholder {metadata.version('beholder')}, replication ledger; {', '.join(models) or 'no run'}.",
-        css="\n".join(css),
-        scripts=scripts,
-        policy=policy(scripts),
-    )  # fmt: skip
+    return (
+        environment()
+        .get_template("replication.html.j2")
+        .render(
+            title="Printed beside measured" if models else "The printed tables, checked",
+            subtitle=f"{cells.height:,} printed numbers of five studies"
+            + (f" · {', '.join(models)}" if models else ""),
+            lead=_lead(cells, models),
+            verdicts=[(verdict, f"{number[verdict]:,}", meaning) for verdict, meaning in VERDICTS.items()],
+            agreement=_agreement(checks),
+            checks=sorted(checks, key=lambda check: check.holds),
+            names={study: name.split(",")[0] for study, name in STUDIES.items()},
+            ledger=_ledger(cells),
+            sources=list(SOURCES.values()),
+            citation=f"Beholder {metadata.version('beholder')}, replication ledger; {', '.join(models) or 'no run'}.",
+            css="\n".join(css),
+            scripts=scripts,
+            policy=policy(scripts),
+        )
+    )
 
 
 def _ledger(cells: pl.DataFrame) -> Ledger:
@@ -135,10 +150,19 @@ def _line(row: dict[str, Any]) -> list[str]:
     difference = "" if row["difference"] is None else f"{row['difference']:+.{_places(row)}f}"
     note = row["reason"] or (row["note"] if row["origin"] != RUN and row["verdict"] != NOT_MEASURED else "")
     return [
-        study, row["place"], row["model"] or "", row["metric"], row["verdict"], f"{study}, {row['place']}", what,
-        _number(row, row["printed"]), "" if row["value"] is None else _number(row, row["value"], more=1), interval,
-        difference, note or "",
-    ]  # fmt: skip
+        study,
+        row["place"],
+        row["model"] or "",
+        row["metric"],
+        row["verdict"],
+        f"{study}, {row['place']}",
+        what,
+        _number(row, row["printed"]),
+        "" if row["value"] is None else _number(row, row["value"], more=1),
+        interval,
+        difference,
+        note or "",
+    ]
 
 
 def _places(row: dict[str, Any]) -> int:

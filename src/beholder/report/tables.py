@@ -10,18 +10,10 @@ from collections.abc import Callable, Iterator
 
 import polars as pl
 
-from beholder.benchmarks import BENCHMARKS
-from beholder.benchmarks.custom import METRICS as CUSTOM
-from beholder.exposure.measures import METRICS as EXPOSURE
-from beholder.prompts.prompt_set import ONE_LEVEL
-from beholder.report import words
-from beholder.report.disparity.tables import disparity_tables
-from beholder.report.equivalence import gap_equivalence_table, ratio_equivalence_table
-from beholder.report.exposure.tables import exposure_tables
-from beholder.report.gras.tables import gras_tables
-from beholder.report.numbers import ABSENT, Result, ratio, remarks
-from beholder.report.perception.tables import perception_tables
-from beholder.report.table import (
+from beholder.chapter import phrases as words
+from beholder.chapter.equivalence import gap_equivalence_table, ratio_equivalence_table
+from beholder.chapter.numbers import ABSENT, Result, ratio, remarks
+from beholder.chapter.table import (
     INTERVALS,
     Cell,
     Table,
@@ -33,6 +25,14 @@ from beholder.report.table import (
     rows_of,
     sizes,
 )
+from beholder.prompts.prompt_set import ONE_LEVEL
+from beholder.studies import BENCHMARKS
+from beholder.studies.custom.study import METRICS as CUSTOM
+from beholder.studies.disparity.tables import disparity_tables
+from beholder.studies.exposure.measures import METRICS as EXPOSURE
+from beholder.studies.exposure.tables import exposure_tables
+from beholder.studies.gras.tables import gras_tables
+from beholder.studies.perception.tables import perception_tables
 
 Maker = Callable[[pl.DataFrame], Iterator[Table]]
 
@@ -111,9 +111,7 @@ def _ratio_table(part: pl.DataFrame, ratios: list[Result], cell_of: Cells) -> Ta
         answers = {group: words.correct_occupation(pool, group) for group in words.GROUPS}
         right = [cell_of.get((row["model"], pool, group, answer)) for group, answer in answers.items()]
         counts = " / ".join(str(cell["n"]) for cell in right if cell) or str(row["n"])
-        body.append(
-            [*names(part, row["model"], pool), Cell(counts), *map(percent_cell, right), ratio_cell(row)]
-        )
+        body.append([*names(part, row["model"], pool), Cell(counts), *map(percent_cell, right), ratio_cell(row)])
     return Table(
         "Women over men",
         "Probability of the right occupation for women and for men, in per cent, and their ratio b; 1: alike, below 1: "
@@ -158,10 +156,7 @@ Place = tuple[str, str]
 
 def identity_tables(part: pl.DataFrame) -> Iterator[Table]:
     """Both directions by branch, with top-1 and reciprocal rank."""
-    rows = {
-        what: {(row["model"], row["subset"]): row for row in rows_of(part, what)}
-        for what in _identity_metrics()
-    }
+    rows = {what: {(row["model"], row["subset"]): row for row in rows_of(part, what)} for what in _identity_metrics()}
     places = dict.fromkeys(place for what in IDENTITY for place in rows[what])
     if not places:
         return
@@ -174,16 +169,7 @@ def identity_tables(part: pl.DataFrame) -> Iterator[Table]:
         "Names and faces",
         "Given an image: belief on the right name. Given a name: belief on the right image. In per cent, with how "
         f"often the right one comes first and the mean reciprocal rank (1: always first). {INTERVALS}",
-        [
-            *labels(part, "Branch"),
-            "n",
-            "Given an image",
-            "first",
-            "1/rank",
-            "Given a name",
-            "first",
-            "1/rank",
-        ],
+        [*labels(part, "Branch"), "n", "Given an image", "first", "1/rank", "Given a name", "first", "1/rank"],
         body,
         len(labels(part, "Branch")),
         notes_of([row for what in IDENTITY for row in rows[what].values()]),
@@ -218,9 +204,7 @@ def custom_tables(part: pl.DataFrame) -> Iterator[Table]:
     for level in dict.fromkeys(map(level_of, rows)):
         mine = [row for row in rows if level_of(row) == level]
         for attribute in dict.fromkeys(row["subset"] for row in mine if row["subset"]) or [None]:
-            yield _custom_table(
-                part, level, attribute, [row for row in mine if row["subset"] in (None, attribute)]
-            )
+            yield _custom_table(part, level, attribute, [row for row in mine if row["subset"] in (None, attribute)])
 
 
 def _custom_table(part: pl.DataFrame, level: str, attribute: str | None, rows: list[Result]) -> Table:
@@ -232,9 +216,7 @@ def _custom_table(part: pl.DataFrame, level: str, attribute: str | None, rows: l
             *names(part, model, _custom_label(metric, concept)),
             *(percent_cell(cell_of.get((model, metric, concept, group))) for group in groups),
         ]
-        for model, metric, concept in dict.fromkeys(
-            (row["model"], row["metric"], row["concept"]) for row in rows
-        )
+        for model, metric, concept in dict.fromkeys((row["model"], row["metric"], row["concept"]) for row in rows)
     ]
     return Table(
         ("Prompts" if level in ("", ONE_LEVEL) else f"Prompts of level {level}")
@@ -249,10 +231,7 @@ def _custom_table(part: pl.DataFrame, level: str, attribute: str | None, rows: l
 
 
 def _custom_label(metric: str, concept: str | None) -> str:
-    what = {
-        "custom.association": "the right prompt",
-        "custom.association_top1": "the right prompt comes first",
-    }
+    what = {"custom.association": "the right prompt", "custom.association_top1": "the right prompt comes first"}
     return what.get(metric, concept or "")
 
 
@@ -263,11 +242,7 @@ def plain_tables(part: pl.DataFrame) -> Iterator[Table]:
     """One table a metric, for benchmarks that have no tables of their own."""
     for (metric,), rows in part.group_by(["metric"], maintain_order=True):
         body = [
-            [
-                *names(part, row["model"], *(row[key] or "" for key in PLACES)),
-                Cell(str(row["n"])),
-                _plain_cell(row),
-            ]
+            [*names(part, row["model"], *(row[key] or "" for key in PLACES)), Cell(str(row["n"])), _plain_cell(row)]
             for row in rows.to_dicts()
         ]
         header = [*labels(part, *(key.capitalize() for key in PLACES)), "n", "Value"]
@@ -285,12 +260,7 @@ def _plain_cell(row: Result) -> Cell:
     return Cell(f"{row['value']:.3g}", "" if row["low"] is None else f"{row['low']:.3g}–{row['high']:.3g}")
 
 
-PUBLIC_FIGURES: tuple[Maker, ...] = (
-    association_tables,
-    bias_tables,
-    ratio_equivalence_table,
-    identity_tables,
-)
+PUBLIC_FIGURES: tuple[Maker, ...] = (association_tables, bias_tables, ratio_equivalence_table, identity_tables)
 MAKERS: dict[str, tuple[Maker, ...]] = {
     "apa": PUBLIC_FIGURES,
     "pfi": PUBLIC_FIGURES,

@@ -11,12 +11,12 @@ from rich.padding import Padding
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from beholder.report.brief import brief
+from beholder.chapter.finding import Finding
+from beholder.chapter.table import Cell, Table
 from beholder.report.chapters import chapters
-from beholder.report.finding import Finding
 from beholder.report.findings import findings
-from beholder.report.naming import shortly_named
-from beholder.report.table import Cell, Table
+from beholder.report.short_names import shortly_named
+from beholder.report.top_findings import brief
 from beholder.run import Run
 
 EXTRAS = ("first", "1/rank", "Valence", "Wording")
@@ -100,12 +100,7 @@ def without_details(table: Table) -> Table:
 def width(table: Table) -> int:
     """Columns that a table takes in the terminal."""
     widths = [
-        max(
-            [
-                len(name),
-                *(len(part) for row in table.rows for part in (row[place].text, interval(row[place]))),
-            ]
-        )
+        max([len(name), *(len(part) for row in table.rows for part in (row[place].text, interval(row[place])))])
         for place, name in enumerate(table.header)
     ]
     return sum(widths) + GAP * len(widths)
@@ -122,9 +117,7 @@ def rich_table(table: Table) -> RichTable:
     made.title, made.title_justify, made.title_style = escape(table.title), "left", "bold"
     for place, name in enumerate(table.header):
         justify: Literal["left", "right"] = "left" if place < table.labels else "right"
-        made.add_column(
-            escape(name), justify=justify, overflow="fold", min_width=6 if justify == "left" else 3
-        )
+        made.add_column(escape(name), justify=justify, overflow="fold", min_width=6 if justify == "left" else 3)
     for row in table.rows:
         made.add_row(*map(_cell, row))
     if table.notes:

@@ -18,11 +18,11 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from beholder.core.errors import BadImage, DataError, ModelError, OutOfMemory, UnusableScore
+from beholder.core.progress import Progress, silent
 from beholder.datasets.dataset import ImageDigests
 from beholder.datasets.images import open_image
-from beholder.errors import BadImage, DataError, ModelError, OutOfMemory, UnusableScore
 from beholder.models.scorer import Embedder, Scorer, cosines
-from beholder.scores.progress import Progress, silent
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.scores.store import Shelf, Store
 from beholder.scores.task import Task
@@ -62,9 +62,7 @@ def fill(tasks: Sequence[Task], scorer: Scorer, store: Store, options: FillOptio
     if not options.skip_bad_images:
         _refuse_missing(keys)
     matrices = (
-        _by_product(tasks, uris, store, filler)
-        if isinstance(scorer, Embedder)
-        else _by_pair(tasks, store, filler)
+        _by_product(tasks, uris, store, filler) if isinstance(scorer, Embedder) else _by_pair(tasks, store, filler)
     )
     for matrix, task in zip(matrices, tasks, strict=True):
         _declare_complete(store, scorer, task, matrix, filler)
@@ -174,10 +172,7 @@ class _Filler:
                     if not waiting:
                         return
                     batch, futures = waiting.popleft()
-                    yield (
-                        batch,
-                        [self._result(uri, future) for uri, future in zip(batch, futures, strict=True)],
-                    )
+                    yield (batch, [self._result(uri, future) for uri, future in zip(batch, futures, strict=True)])
             finally:
                 for _, futures in waiting:
                     for future in futures:
@@ -239,9 +234,7 @@ class _Block:
     def flush(self) -> None:
         if self._keys:
             names = self._rows[0]
-            self._shelf.put(
-                self._keys, {name: np.concatenate([rows[name] for rows in self._rows]) for name in names}
-            )
+            self._shelf.put(self._keys, {name: np.concatenate([rows[name] for rows in self._rows]) for name in names})
         self._keys, self._rows, self._since = [], [], time.monotonic()
 
 
@@ -277,7 +270,15 @@ def _unusable(name: str, scorer: Scorer) -> ModelError:
 
 def _declare_complete(store: Store, scorer: Scorer, task: Task, matrix: ScoreMatrix, filler: _Filler) -> None:
     keys = [filler.key(uri) for uri in matrix.images["uri"]]
-    store.complete(scorer.spec, task.sheet_name(keys), {
-        "task": task.name, "dataset": task.dataset.name, "revision": task.dataset.revision,
-        "prompts": task.prompts.name, "images": matrix.images.height, "asked": len(task.dataset),
-    })  # fmt: skip
+    store.complete(
+        scorer.spec,
+        task.sheet_name(keys),
+        {
+            "task": task.name,
+            "dataset": task.dataset.name,
+            "revision": task.dataset.revision,
+            "prompts": task.prompts.name,
+            "images": matrix.images.height,
+            "asked": len(task.dataset),
+        },
+    )

@@ -20,8 +20,8 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
-from beholder.errors import BadScores
-from beholder.models.predictions import import_predictions, is_predictions
+from beholder.core.errors import BadScores
+from beholder.models.predictions.predictions import import_predictions, is_predictions
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.scores.task import Task
 
@@ -107,12 +107,7 @@ def _predictions(path: Path, tasks: Sequence[Task]) -> Sheet:
     known = frozenset().union(*sources) if len(sources) == len(tasks) else None
     found = import_predictions(path, images, dict(prompts), known=known)
     return Sheet(
-        found.source,
-        found.image_ids,
-        found.prompt_ids,
-        found.cells,
-        notes=tuple(found.notes),
-        channel=found.channel,
+        found.source, found.image_ids, found.prompt_ids, found.cells, notes=tuple(found.notes), channel=found.channel
     )
 
 
@@ -157,10 +152,7 @@ def _read_array(path: Path, tasks: Sequence[Task]) -> Sheet:
     task = next((t for t in tasks if t.name == f"{branch}/{ARRAY_KINDS.get(kind, kind)}"), None)
     if task is None:
         expected = ", ".join(
-            f"{k}_{t.name.split('/')[0]}.npy"
-            for t in tasks
-            for k, v in ARRAY_KINDS.items()
-            if t.name.endswith(v)
+            f"{k}_{t.name.split('/')[0]}.npy" for t in tasks for k, v in ARRAY_KINDS.items() if t.name.endswith(v)
         )
         raise BadScores(f"{path}: the name does not say which scores these are. Expected one of: {expected}.")
     try:
@@ -195,13 +187,7 @@ def _lay(task: Task, sheets: Sequence[Sheet]) -> ScoreMatrix:
         rows = [(source, images[image]) for source, image in enumerate(sheet.image_ids) if image in images]
         if rows:
             for column, key in _columns(sheet, wanted):
-                _merge(
-                    layers.setdefault(key, np.full(len(images), np.nan)),
-                    sheet,
-                    column,
-                    np.array(rows),
-                    key[0],
-                )
+                _merge(layers.setdefault(key, np.full(len(images), np.nan)), sheet, column, np.array(rows), key[0])
     order = {prompt: place for place, prompt in enumerate(prompts)}
     keys = sorted(_distinct(layers), key=lambda key: (order[key[0]], key[1]))
     _refuse_extra_columns(task, keys)
@@ -250,9 +236,10 @@ def _merge(layer: Cells, sheet: Sheet, column: int, rows: npt.NDArray[np.int_], 
 def _distinct(layers: dict[tuple[str, int], Cells]) -> list[tuple[str, int]]:
     """Columns that say something: a repeat with the same values as the first says nothing new."""
     return [
-        key for key, cells in layers.items()
+        key
+        for key, cells in layers.items()
         if key[1] == 0 or not (np.isnan(cells) | (cells == layers[key[0], 0])).all()
-    ]  # fmt: skip
+    ]
 
 
 def _refuse_extra_columns(task: Task, keys: list[tuple[str, int]]) -> None:

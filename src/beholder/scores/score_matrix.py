@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from beholder.core.errors import BeholderError
 from beholder.datasets.dataset import Dataset
-from beholder.errors import BeholderError
 
 Cells = npt.NDArray[np.floating[Any]]
 

@@ -16,8 +16,6 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-import os
-import uuid
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -28,7 +26,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from beholder.digests import digest
+from beholder.core.digests import digest
+from beholder.core.files import write_whole
 from beholder.models.spec import ModelSpec
 
 Floats = npt.NDArray[np.float32]
@@ -103,9 +102,7 @@ class Shelf:
             sources = np.array([places[i][1] for i in targets])
             for name in table.column_names[1:]:
                 block = _rows(table[name])
-                result.setdefault(name, np.empty((len(keys), block.shape[1]), np.float32))[targets] = block[
-                    sources
-                ]
+                result.setdefault(name, np.empty((len(keys), block.shape[1]), np.float32))[targets] = block[sources]
         return result
 
     def _look(self) -> None:
@@ -150,20 +147,4 @@ def _fixed_lists(values: Floats) -> pa.FixedSizeListArray:
 
 def _rows(column: pa.ChunkedArray) -> Floats:
     lists = column.combine_chunks()
-    return np.asarray(
-        lists.flatten().to_numpy(zero_copy_only=False).reshape(len(lists), -1), dtype=np.float32
-    )
-
-
-def write_whole(path: Path, data: bytes) -> None:
-    """Write a file whole or not at all, even when the machine stops in the middle."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.name}.{uuid.uuid4().hex}.part")
-    try:
-        with part.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
+    return np.asarray(lists.flatten().to_numpy(zero_copy_only=False).reshape(len(lists), -1), dtype=np.float32)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from beholder.core.digests import digest
 from beholder.datasets.dataset import Dataset
-from beholder.digests import digest
 from beholder.prompts.prompt_set import PromptSet
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 import transformers
 
-from beholder.models.detection import Detector
+from beholder.models.dense.detection import Detector
 from beholder.models.load import LoadOptions
 
 TOWER = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4}
@@ -17,9 +17,14 @@ SIDE = 32
 SPREAD = 0.15
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 SWIN = {
-    "image_size": SIDE, "patch_size": 2, "embed_dim": 8, "depths": [1, 1, 1, 1], "num_heads": [1, 1, 2, 2],
-    "window_size": 4, "drop_path_rate": 0.0,
-}  # fmt: skip
+    "image_size": SIDE,
+    "patch_size": 2,
+    "embed_dim": 8,
+    "depths": [1, 1, 1, 1],
+    "num_heads": [1, 1, 2, 2],
+    "window_size": 4,
+    "drop_path_rate": 0.0,
+}
 
 
 def clip_tokenizer(**settings: Any) -> Any:
@@ -67,9 +72,17 @@ def build_grounding_dino(folder: Path, family: str) -> None:
         text_config=transformers.BertConfig(
             **TOWER, vocab_size=len(tokenizer), max_position_embeddings=64, pad_token_id=0
         ),
-        d_model=64, encoder_layers=2, decoder_layers=2, encoder_attention_heads=4, decoder_attention_heads=4,
-        encoder_ffn_dim=48, decoder_ffn_dim=48, num_queries=20, max_text_len=64, num_feature_levels=4,
-    )  # fmt: skip
+        d_model=64,
+        encoder_layers=2,
+        decoder_layers=2,
+        encoder_attention_heads=4,
+        decoder_attention_heads=4,
+        encoder_ffn_dim=48,
+        decoder_ffn_dim=48,
+        num_queries=20,
+        max_text_len=64,
+        num_feature_levels=4,
+    )
     model = getattr(transformers, f"{kind}ForObjectDetection")(config)
     if family == "grounding-dino":  # its logits are plain dot products: without this every score is 1
         model.model.decoder.layer_norm.weight.data.fill_(0.1)
@@ -83,12 +96,25 @@ def build_omdet(folder: Path, family: str) -> None:
     text = transformers.CLIPTextConfig(**text_of(tokenizer, 77))
     swin = transformers.SwinConfig(**SWIN, out_indices=[2, 3, 4])
     config = transformers.OmDetTurboConfig(
-        backbone_config=swin, text_config=text, image_size=SIDE, apply_layernorm_after_vision_backbone=False,
-        encoder_in_channels=[16, 32, 64], encoder_hidden_dim=16, vision_features_channels=[16, 16, 16],
-        encoder_attention_heads=4, encoder_dim_feedforward=32, decoder_hidden_dim=16, decoder_num_heads=4,
-        decoder_num_layers=2, decoder_dim_feedforward=32, num_queries=20, class_embed_dim=32,
-        text_projection_in_dim=32, text_projection_out_dim=32, task_encoder_hidden_dim=32,
-    )  # fmt: skip
+        backbone_config=swin,
+        text_config=text,
+        image_size=SIDE,
+        apply_layernorm_after_vision_backbone=False,
+        encoder_in_channels=[16, 32, 64],
+        encoder_hidden_dim=16,
+        vision_features_channels=[16, 16, 16],
+        encoder_attention_heads=4,
+        encoder_dim_feedforward=32,
+        decoder_hidden_dim=16,
+        decoder_num_heads=4,
+        decoder_num_layers=2,
+        decoder_dim_feedforward=32,
+        num_queries=20,
+        class_embed_dim=32,
+        text_projection_in_dim=32,
+        text_projection_out_dim=32,
+        task_encoder_hidden_dim=32,
+    )
     model = transformers.OmDetTurboForObjectDetection(config)
     processor = transformers.DetrImageProcessorPil(size={"height": SIDE, "width": SIDE}, do_pad=False)
     save(folder, model, processor, tokenizer)
@@ -106,9 +132,7 @@ def save(folder: Path, model: Any, image_processor: Any, tokenizer: Any) -> None
 
 def parts_of(folder: Path) -> tuple[Any, Any, Any]:
     """Model, PIL image processor and tokenizer, loaded the plain way."""
-    model = transformers.AutoModelForZeroShotObjectDetection.from_pretrained(
-        folder, dtype=torch.float32
-    ).eval()
+    model = transformers.AutoModelForZeroShotObjectDetection.from_pretrained(folder, dtype=torch.float32).eval()
     images = transformers.AutoImageProcessor.from_pretrained(folder, backend="pil")
     return model, images, transformers.AutoTokenizer.from_pretrained(folder)
 
@@ -116,20 +140,14 @@ def parts_of(folder: Path) -> tuple[Any, Any, Any]:
 def plain_owl(folder: Path) -> Callable[[Any, str], list[float]]:
     """The library's processor, forward pass and post-processing."""
     model, images, tokenizer = parts_of(folder)
-    kind = (
-        transformers.OwlViTProcessor if model.config.model_type == "owlvit" else transformers.Owlv2Processor
-    )
+    kind = transformers.OwlViTProcessor if model.config.model_type == "owlvit" else transformers.Owlv2Processor
     processor = kind(images, tokenizer)
 
     def plain(picture: Any, prompt: str) -> list[float]:
-        inputs = processor(
-            text=[[prompt]], images=picture.convert("RGB"), return_tensors="pt", truncation=True
-        )
+        inputs = processor(text=[[prompt]], images=picture.convert("RGB"), return_tensors="pt", truncation=True)
         with torch.no_grad():
             outputs = model(**inputs)
-        return [
-            float(processor.post_process_grounded_object_detection(outputs, threshold=0)[0]["scores"].max())
-        ]
+        return [float(processor.post_process_grounded_object_detection(outputs, threshold=0)[0]["scores"].max())]
 
     return plain
 

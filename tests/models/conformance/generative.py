@@ -31,9 +31,11 @@ TEXT = {**TOWER, "num_key_value_heads": 2, "head_dim": 8, "max_position_embeddin
 VISION = {**TOWER, "image_size": 32, "patch_size": 8}
 PINPOINTS = [[32, 64], [64, 32], [64, 64]]
 QWEN_MARKS = {
-    "image_token_id": "<|image_pad|>", "video_token_id": "<|video_pad|>",
-    "vision_start_token_id": "<|vision_start|>", "vision_end_token_id": "<|vision_end|>",
-}  # fmt: skip
+    "image_token_id": "<|image_pad|>",
+    "video_token_id": "<|video_pad|>",
+    "vision_start_token_id": "<|vision_start|>",
+    "vision_end_token_id": "<|vision_end|>",
+}
 CHATML = (
     "{% for m in messages %}<|im_start|>{{ m['role'] }}\n{% for c in m['content'] %}"
     "{% if c['type'] == 'image' %}IMAGE{% else %}{{ c['text'] }}{% endif %}{% endfor %}<|im_end|>\n{% endfor %}"
@@ -70,17 +72,15 @@ def tokenizer_with(special: Mapping[str, str]) -> Any:
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
     trainer = trainers.BpeTrainer(
-        vocab_size=420, show_progress=False, initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        vocab_size=420,
+        show_progress=False,
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
         special_tokens=["<pad>", "<bos>", "<eos>"],
-    )  # fmt: skip
+    )
     tokenizer.train_from_iterator(SENTENCES, trainer)
     named = {name: token for name, token in special.items() if name.endswith("_token")}
     fast = transformers.PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer,
-        bos_token="<bos>",
-        eos_token="<eos>",
-        pad_token="<pad>",
-        extra_special_tokens=named,
+        tokenizer_object=tokenizer, bos_token="<bos>", eos_token="<eos>", pad_token="<pad>", extra_special_tokens=named
     )
     fast.add_special_tokens({"additional_special_tokens": list(special.values())})
     return fast
@@ -98,8 +98,9 @@ def llava(tokenizer: Any) -> Any:
     config = transformers.LlavaConfig(
         vision_config={"model_type": "clip_vision_model", **VISION},
         text_config={"model_type": "llama", **TEXT, **ends(tokenizer)},
-        image_token_index=number(tokenizer, "<image>"), image_seq_length=16,
-    )  # fmt: skip
+        image_token_index=number(tokenizer, "<image>"),
+        image_seq_length=16,
+    )
     return transformers.LlavaForConditionalGeneration(config)
 
 
@@ -107,17 +108,20 @@ def llava_next(tokenizer: Any) -> Any:
     config = transformers.LlavaNextConfig(
         vision_config={"model_type": "clip_vision_model", **VISION},
         text_config={"model_type": "llama", **TEXT, **ends(tokenizer)},
-        image_token_index=number(tokenizer, "<image>"), image_grid_pinpoints=PINPOINTS,
-    )  # fmt: skip
+        image_token_index=number(tokenizer, "<image>"),
+        image_grid_pinpoints=PINPOINTS,
+    )
     return transformers.LlavaNextForConditionalGeneration(config)
 
 
 def llava_onevision(tokenizer: Any) -> Any:
     config = transformers.LlavaOnevisionConfig(
         vision_config={"model_type": "siglip_vision_model", **VISION, "vision_use_head": False},
-        text_config={"model_type": "qwen2", **TEXT, **ends(tokenizer)}, image_grid_pinpoints=PINPOINTS,
-        image_token_index=number(tokenizer, "<image>"), video_token_index=number(tokenizer, "<|im_end|>"),
-    )  # fmt: skip
+        text_config={"model_type": "qwen2", **TEXT, **ends(tokenizer)},
+        image_grid_pinpoints=PINPOINTS,
+        image_token_index=number(tokenizer, "<image>"),
+        video_token_index=number(tokenizer, "<|im_end|>"),
+    )
     return transformers.LlavaOnevisionForConditionalGeneration(config)
 
 
@@ -129,55 +133,57 @@ def qwen(kind: str, **vision: Any) -> Callable[[Any], Any]:
     def model(tokenizer: Any) -> Any:
         text = {**TEXT, **ends(tokenizer), "rope_parameters": rope}
         marks = {name: number(tokenizer, token) for name, token in QWEN_MARKS.items()}
-        config = getattr(transformers, f"{kind}Config")(
-            vision_config={**tower, **vision}, text_config=text, **marks
-        )
+        config = getattr(transformers, f"{kind}Config")(vision_config={**tower, **vision}, text_config=text, **marks)
         return getattr(transformers, f"{kind}ForConditionalGeneration")(config)
 
     return model
 
 
 def gemma(tokenizer: Any) -> Any:
-    text = {
-        **TEXT,
-        **ends(tokenizer),
-        "num_hidden_layers": 3,
-        "sliding_window": 16,
-        "query_pre_attn_scalar": 8,
-    }
+    text = {**TEXT, **ends(tokenizer), "num_hidden_layers": 3, "sliding_window": 16, "query_pre_attn_scalar": 8}
     text["layer_types"] = ["sliding_attention", "full_attention", "sliding_attention"]
     config = transformers.Gemma3Config(
-        vision_config={"model_type": "siglip_vision_model", **VISION}, text_config=text, mm_tokens_per_image=4,
-        boi_token_index=number(tokenizer, "<boi>"), eoi_token_index=number(tokenizer, "<eoi>"),
+        vision_config={"model_type": "siglip_vision_model", **VISION},
+        text_config=text,
+        mm_tokens_per_image=4,
+        boi_token_index=number(tokenizer, "<boi>"),
+        eoi_token_index=number(tokenizer, "<eoi>"),
         image_token_index=number(tokenizer, "<image_soft>"),
-    )  # fmt: skip
+    )
     return transformers.Gemma3ForConditionalGeneration(config)
 
 
 def paligemma(tokenizer: Any) -> Any:
-    text = {
-        "model_type": "gemma2",
-        **TEXT,
-        **ends(tokenizer),
-        "sliding_window": 16,
-        "query_pre_attn_scalar": 8,
-    }
+    text = {"model_type": "gemma2", **TEXT, **ends(tokenizer), "sliding_window": 16, "query_pre_attn_scalar": 8}
     config = transformers.PaliGemmaConfig(
         vision_config={"model_type": "siglip_vision_model", **VISION, "projection_dim": 32, "vision_use_head": False},
-        text_config=text, image_token_index=number(tokenizer, "<image>"), projection_dim=32, hidden_size=32,
+        text_config=text,
+        image_token_index=number(tokenizer, "<image>"),
+        projection_dim=32,
+        hidden_size=32,
         vocab_size=len(tokenizer),
-    )  # fmt: skip
+    )
     return transformers.PaliGemmaForConditionalGeneration(config)
 
 
 OPT = {
-    "model_type": "opt", "hidden_size": 32, "ffn_dim": 48, "num_hidden_layers": 2, "num_attention_heads": 4,
-    "max_position_embeddings": 512, "word_embed_proj_dim": 32,
-}  # fmt: skip
+    "model_type": "opt",
+    "hidden_size": 32,
+    "ffn_dim": 48,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "max_position_embeddings": 512,
+    "word_embed_proj_dim": 32,
+}
 T5 = {
-    "model_type": "t5", "d_model": 32, "d_kv": 8, "d_ff": 48, "num_layers": 2, "num_heads": 4,
+    "model_type": "t5",
+    "d_model": 32,
+    "d_kv": 8,
+    "d_ff": 48,
+    "num_layers": 2,
+    "num_heads": 4,
     "decoder_start_token_id": 0,
-}  # fmt: skip
+}
 
 
 def blip2(text: Mapping[str, Any]) -> Callable[[Any], Any]:
@@ -186,9 +192,12 @@ def blip2(text: Mapping[str, Any]) -> Callable[[Any], Any]:
 
     def model(tokenizer: Any) -> Any:
         config = transformers.Blip2Config(
-            vision_config=VISION, qformer_config=qformer, text_config={**text, **ends(tokenizer)},
-            num_query_tokens=4, image_token_index=number(tokenizer, "<image>"),
-        )  # fmt: skip
+            vision_config=VISION,
+            qformer_config=qformer,
+            text_config={**text, **ends(tokenizer)},
+            num_query_tokens=4,
+            image_token_index=number(tokenizer, "<image>"),
+        )
         return transformers.Blip2ForConditionalGeneration(config)
 
     return model
@@ -199,9 +208,12 @@ def idefics(kind: str) -> Callable[[Any], Any]:
 
     def model(tokenizer: Any) -> Any:
         config = getattr(transformers, f"{kind}Config")(
-            vision_config=VISION, text_config={"model_type": "llama", **TEXT, **ends(tokenizer)}, scale_factor=2,
-            image_token_id=number(tokenizer, "<image>"), pad_token_id=0,
-        )  # fmt: skip
+            vision_config=VISION,
+            text_config={"model_type": "llama", **TEXT, **ends(tokenizer)},
+            scale_factor=2,
+            image_token_id=number(tokenizer, "<image>"),
+            pad_token_id=0,
+        )
         return getattr(transformers, f"{kind}ForConditionalGeneration")(config)
 
     return model
@@ -211,9 +223,12 @@ def internvl(tokenizer: Any) -> Any:
     vision = {**TOWER, "image_size": [32, 32], "patch_size": [8, 8]}
     text = {"model_type": "qwen2", **TEXT, **ends(tokenizer)}
     config = transformers.InternVLConfig(
-        vision_config=vision, text_config=text, image_token_id=number(tokenizer, "<IMG_CONTEXT>"),
-        image_seq_length=4, downsample_ratio=0.5,
-    )  # fmt: skip
+        vision_config=vision,
+        text_config=text,
+        image_token_id=number(tokenizer, "<IMG_CONTEXT>"),
+        image_seq_length=4,
+        downsample_ratio=0.5,
+    )
     return transformers.InternVLForConditionalGeneration(config)
 
 
@@ -254,7 +269,9 @@ FAMILIES: dict[str, Callable[[], Family]] = {
             size={"shortest_edge": 32}, crop_size={"height": 32, "width": 32}
         ),
         processor={
-            "processor_class": "LlavaProcessor", "patch_size": 8, "num_additional_image_tokens": 1,
+            "processor_class": "LlavaProcessor",
+            "patch_size": 8,
+            "num_additional_image_tokens": 1,
             "vision_feature_select_strategy": "default",
         },
         template=CHATML.replace("IMAGE", "<image>"),
@@ -263,11 +280,18 @@ FAMILIES: dict[str, Callable[[], Family]] = {
     ),
     "qwen2_5_vl": lambda: Family(
         special={
-            **CHAT, "vision_start": "<|vision_start|>", "image_token": "<|image_pad|>",
-            "vision_end": "<|vision_end|>", "video_token": "<|video_pad|>",
+            **CHAT,
+            "vision_start": "<|vision_start|>",
+            "image_token": "<|image_pad|>",
+            "vision_end": "<|vision_end|>",
+            "video_token": "<|video_pad|>",
         },
         model=qwen(
-            "Qwen2_5_VL", hidden_size=32, out_hidden_size=32, intermediate_size=48, window_size=32,
+            "Qwen2_5_VL",
+            hidden_size=32,
+            out_hidden_size=32,
+            intermediate_size=48,
+            window_size=32,
             fullatt_block_indexes=[1],
         ),
         image_processor=transformers.Qwen2VLImageProcessorPil(
@@ -276,16 +300,23 @@ FAMILIES: dict[str, Callable[[], Family]] = {
         processor={"processor_class": "Qwen2_5_VLProcessor"},
         template=CHATML.replace("IMAGE", "<|vision_start|><|image_pad|><|vision_end|>"),
         written=chatml,
-        placeholders=lambda features, model: "<|vision_start|>"
-        + "<|image_pad|>" * int(features["image_grid_thw"].prod() // 4) + "<|vision_end|>",
+        placeholders=lambda features, model: (
+            "<|vision_start|>" + "<|image_pad|>" * int(features["image_grid_thw"].prod() // 4) + "<|vision_end|>"
+        ),
         inputs=lambda features, picture: {
-            "pixel_values": features["pixel_values"], "image_grid_thw": features["image_grid_thw"],
+            "pixel_values": features["pixel_values"],
+            "image_grid_thw": features["image_grid_thw"],
             "mm_token_type_ids": picture.long(),
         },
     ),
     "gemma3": lambda: Family(
-        special={"start": "<start_of_turn>", "end": "<end_of_turn>", "boi_token": "<boi>", "eoi_token": "<eoi>",
-                 "image_token": "<image_soft>"},
+        special={
+            "start": "<start_of_turn>",
+            "end": "<end_of_turn>",
+            "boi_token": "<boi>",
+            "eoi_token": "<eoi>",
+            "image_token": "<image_soft>",
+        },
         model=gemma,
         image_processor=transformers.Gemma3ImageProcessorPil(**SQUARE),
         processor={"processor_class": "Gemma3Processor", "image_seq_length": 4},
@@ -296,9 +327,7 @@ FAMILIES: dict[str, Callable[[], Family]] = {
         ),
         written=lambda prompt: f"<bos><start_of_turn>user\nIMAGE{prompt}<end_of_turn>\n<start_of_turn>model\n",
         placeholders=lambda features, model: "\n\n<boi>" + "<image_soft>" * 4 + "<eoi>\n\n",
-        inputs=lambda features, picture: {
-            "pixel_values": features["pixel_values"], "token_type_ids": picture.long(),
-        },
+        inputs=lambda features, picture: {"pixel_values": features["pixel_values"], "token_type_ids": picture.long()},
     ),
     "paligemma": lambda: Family(
         special={"image_token": "<image>"},
@@ -308,7 +337,8 @@ FAMILIES: dict[str, Callable[[], Family]] = {
         written=lambda prompt: f"IMAGE<bos>{prompt}\n",
         placeholders=lambda features, model: "<image>" * 16,
         inputs=lambda features, picture: {
-            "pixel_values": features["pixel_values"], "token_type_ids": torch.zeros_like(picture).long(),
+            "pixel_values": features["pixel_values"],
+            "token_type_ids": torch.zeros_like(picture).long(),
         },
     ),
     "blip-2": lambda: Family(
@@ -321,7 +351,10 @@ FAMILIES: dict[str, Callable[[], Family]] = {
     ),
     "smolvlm": lambda: Family(
         special={
-            "end": "<end_of_utterance>", "fake": BEGIN, "image_token": "<image>", "global": "<global-img>",
+            "end": "<end_of_utterance>",
+            "fake": BEGIN,
+            "image_token": "<image>",
+            "global": "<global-img>",
             **{f"r{r}c{c}": f"<row_{r}_col_{c}>" for r in range(1, 4) for c in range(1, 4)},
         },
         model=idefics("SmolVLM"),
@@ -337,14 +370,18 @@ FAMILIES: dict[str, Callable[[], Family]] = {
         written=lambda prompt: f"User:IMAGE{prompt}<end_of_utterance>\nAssistant:",
         placeholders=lambda features, model: tiles(features, BEGIN),
         inputs=lambda features, picture: {
-            "pixel_values": features["pixel_values"], "pixel_attention_mask": features["pixel_attention_mask"],
+            "pixel_values": features["pixel_values"],
+            "pixel_attention_mask": features["pixel_attention_mask"],
         },
         image_options={"return_row_col_info": True},
     ),
     "internvl": lambda: Family(
         special={
-            **CHAT, "start_image_token": "<img>", "end_image_token": "</img>",
-            "context_image_token": "<IMG_CONTEXT>", "video_token": "<video>",
+            **CHAT,
+            "start_image_token": "<img>",
+            "end_image_token": "</img>",
+            "context_image_token": "<IMG_CONTEXT>",
+            "video_token": "<video>",
         },
         model=internvl,
         image_processor=transformers.GotOcr2ImageProcessorPil(**SQUARE, crop_to_patches=True, max_patches=4),
@@ -354,7 +391,7 @@ FAMILIES: dict[str, Callable[[], Family]] = {
         placeholders=lambda features, model: "<img>" + "<IMG_CONTEXT>" * 4 * int(features["num_patches"][0]) + "</img>",
         image_options={"crop_to_patches": True},
     ),
-}  # fmt: skip
+}
 
 
 FAMILIES |= {
@@ -373,7 +410,8 @@ FAMILIES |= {
         model=llava_onevision,
         image_processor=transformers.LlavaOnevisionImageProcessorPil(**SQUARE, image_grid_pinpoints=PINPOINTS),
         processor={
-            "processor_class": "LlavaOnevisionProcessor", "num_image_tokens": 16,
+            "processor_class": "LlavaOnevisionProcessor",
+            "num_image_tokens": 16,
             "vision_feature_select_strategy": "full",
         },
         placeholders=as_many_as_the_model_sees,
@@ -387,7 +425,11 @@ FAMILIES |= {
     "qwen3_vl": lambda: replace(
         FAMILIES["qwen2_5_vl"](),
         model=qwen(
-            "Qwen3VL", hidden_size=32, out_hidden_size=32, intermediate_size=48, num_position_embeddings=16,
+            "Qwen3VL",
+            hidden_size=32,
+            out_hidden_size=32,
+            intermediate_size=48,
+            num_position_embeddings=16,
             deepstack_visual_indexes=[0],
         ),
         processor={"processor_class": "Qwen3VLProcessor"},
@@ -396,7 +438,8 @@ FAMILIES |= {
         FAMILIES["blip-2"](),
         model=blip2(T5),
         inputs=lambda features, picture: {
-            "pixel_values": features["pixel_values"], "decoder_input_ids": torch.zeros((1, 1), dtype=torch.long),
+            "pixel_values": features["pixel_values"],
+            "decoder_input_ids": torch.zeros((1, 1), dtype=torch.long),
         },
     ),
     "idefics3": lambda: replace(
@@ -407,7 +450,7 @@ FAMILIES |= {
         ),
         processor={"processor_class": "Idefics3Processor", "image_seq_len": 4},
     ),
-}  # fmt: skip
+}
 
 
 def _with(part: Any, **attributes: Any) -> Any:
@@ -439,9 +482,7 @@ def plain(folder: Path, name: str) -> Callable[[Image.Image, str], list[float]]:
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     model = transformers.AutoModelForImageTextToText.from_pretrained(folder, dtype=torch.float32).eval()
     beginning = {
-        answer: [
-            number for number in range(len(tokenizer)) if tokenizer.decode([number]).strip().lower() == answer
-        ]
+        answer: [number for number in range(len(tokenizer)) if tokenizer.decode([number]).strip().lower() == answer]
         for answer in ANSWERS
     }
 

@@ -14,28 +14,23 @@ from PIL import Image
 
 from beholder.models.load import load_model
 
-WORDS = [
-    "a",
-    "photo",
-    "of",
-    "person",
-    "dog",
-    "the",
-    "doctor",
-    "woman",
-    "man",
-    "smiling",
-    "nurse",
-    "tree",
-    "and",
-]
+WORDS = ["a", "photo", "of", "person", "dog", "the", "doctor", "woman", "man", "smiling", "nurse", "tree", "and"]
 SIDE, PATCH, WIDTH = 32, 8, 32
 TOWER = {"hidden_size": WIDTH, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4}
 VISION = {**TOWER, "image_size": SIDE, "patch_size": PATCH}
 ALBEF = {
-    "model_type": "albef", "patch_size": PATCH, "vision_width": WIDTH, "vision_layers": 2, "vision_heads": 4,
-    "text_width": 24, "text_layers": 4, "fusion_layer": 2, "text_heads": 4, "text_positions": 40, "embed_dim": 16,
-}  # fmt: skip
+    "model_type": "albef",
+    "patch_size": PATCH,
+    "vision_width": WIDTH,
+    "vision_layers": 2,
+    "vision_heads": 4,
+    "text_width": 24,
+    "text_layers": 4,
+    "fusion_layer": 2,
+    "text_heads": 4,
+    "text_positions": 40,
+    "embed_dim": 16,
+}
 CLEANED = str.maketrans("", "", ",.'!?\"()*#:;~")
 
 
@@ -135,12 +130,15 @@ def albef_weights(config: dict[str, Any]) -> dict[str, Any]:
 
     positions = (SIDE // patch) ** 2 + 1
     shapes: dict[str, tuple[int, ...]] = {
-        "visual_encoder.cls_token": (1, 1, wide), "visual_encoder.pos_embed": (1, positions, wide),
+        "visual_encoder.cls_token": (1, 1, wide),
+        "visual_encoder.pos_embed": (1, positions, wide),
         "visual_encoder.patch_embed.proj.weight": (wide, 3, patch, patch),
-        "visual_encoder.patch_embed.proj.bias": (wide,), **norm("visual_encoder.norm", wide),
-        **linear("vision_proj", wide, config["embed_dim"]), **linear("text_proj", width, config["embed_dim"]),
+        "visual_encoder.patch_embed.proj.bias": (wide,),
+        **norm("visual_encoder.norm", wide),
+        **linear("vision_proj", wide, config["embed_dim"]),
+        **linear("text_proj", width, config["embed_dim"]),
         **linear("itm_head", width, 2),
-    }  # fmt: skip
+    }
     for number in range(config["vision_layers"]):
         block = f"visual_encoder.blocks.{number}"
         shapes |= norm(f"{block}.norm1", wide) | norm(f"{block}.norm2", wide)
@@ -215,10 +213,7 @@ def albef_plain(folder: Path) -> Plain:
     """ALBEF from its paper, function by function, straight from the named weights."""
     from safetensors.torch import load_file
 
-    config, weights = (
-        json.loads((folder / "config.json").read_text()),
-        load_file(folder / "model.safetensors"),
-    )
+    config, weights = (json.loads((folder / "config.json").read_text()), load_file(folder / "model.safetensors"))
     words = transformers.BertTokenizer.from_pretrained(folder)
 
     def plain(picture: Image.Image, text: str) -> list[float]:
@@ -268,8 +263,7 @@ def albef_scores(w: dict[str, Any], config: dict[str, Any], pixels: Any, ids: An
 
     def attention(name: str, t: Any, source: Any) -> Any:
         query, key, value = (
-            linear(f"{name}.self.{part}", of)
-            for part, of in (("query", t), ("key", source), ("value", source))
+            linear(f"{name}.self.{part}", of) for part, of in (("query", t), ("key", source), ("value", source))
         )
         out = linear(f"{name}.output.dense", attend(query, key, value, config["text_heads"]))
         return norm(f"{name}.output.LayerNorm", out + t, 1e-12)
@@ -284,7 +278,5 @@ def albef_scores(w: dict[str, Any], config: dict[str, Any], pixels: Any, ids: An
         t = norm(f"{layer}.output.LayerNorm", linear(f"{layer}.output.dense", hidden) + t, 1e-12)
         alone = t if number < config["fusion_layer"] else alone
     no_match, match = linear("itm_head", t[:, 0])[0].tolist()
-    cosine = functional.cosine_similarity(
-        linear("vision_proj", image[:, 0]), linear("text_proj", alone[:, 0])
-    )
+    cosine = functional.cosine_similarity(linear("vision_proj", image[:, 0]), linear("text_proj", alone[:, 0]))
     return [match, no_match, float(cosine)]

@@ -39,11 +39,7 @@ WORDS = [
 def cases(folder: Path) -> dict[str, dict[str, Any]]:
     """A pair of towers; everything else about ONNX folders is tested in `test_onnx.py`."""
     build(folder)
-    case = {
-        "load": lambda options: load_model(f"onnx:{folder}", options),
-        "plain": plain(folder),
-        "folder": folder,
-    }
+    case = {"load": lambda options: load_model(f"onnx:{folder}", options), "plain": plain(folder), "folder": folder}
     return {"towers": {**case, "tolerance": 1e-5, "bf16_tolerance": None}}
 
 
@@ -52,9 +48,7 @@ def build(folder: Path) -> None:
     rng = np.random.default_rng(4)
     save(folder / "image.onnx", image_graph(rng.standard_normal((3 * SIDE * SIDE, DIM)).astype(np.float32)))
     save(folder / "text.onnx", text_graph(rng.standard_normal((len(WORDS), DIM)).astype(np.float32)))
-    tokenizer = Tokenizer(
-        models.WordLevel({word: number for number, word in enumerate(WORDS)}, unk_token="[UNK]")
-    )
+    tokenizer = Tokenizer(models.WordLevel({word: number for number, word in enumerate(WORDS)}, unk_token="[UNK]"))
     tokenizer.normalizer, tokenizer.pre_tokenizer = normalizers.Lowercase(), pre_tokenizers.Whitespace()
     tokenizer.enable_padding(pad_id=1, pad_token="[PAD]")
     tokenizer.save(str(folder / "tokenizer.json"))

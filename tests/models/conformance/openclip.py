@@ -102,9 +102,7 @@ def plain(architecture: str, weights: Path) -> Any:
     def cell(picture: Image.Image, prompt: str) -> list[float]:
         with torch.no_grad():
             output = model(preprocess(picture)[None], tokenizer([prompt]))
-        image, text = (
-            (output["image_features"], output["text_features"]) if isinstance(output, dict) else output[:2]
-        )
+        image, text = (output["image_features"], output["text_features"]) if isinstance(output, dict) else output[:2]
         return [float(image[0] @ text[0])]
 
     return cell

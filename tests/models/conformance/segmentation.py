@@ -8,8 +8,8 @@ from typing import Any
 import torch
 import transformers
 
+from beholder.models.dense.segmentation import Segmenter
 from beholder.models.load import LoadOptions
-from beholder.models.segmentation import Segmenter
 
 TOWER = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 3, "num_attention_heads": 4}
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
@@ -28,10 +28,15 @@ def build(folder: Path) -> None:
     ends = {"bos_token_id": 52, "eos_token_id": 53, "pad_token_id": 53}
     text = {**TOWER, "vocab_size": 54, "max_position_embeddings": 77, **ends}
     config = transformers.CLIPSegConfig(
-        text_config=text, vision_config={**TOWER, "image_size": SIDE, "patch_size": 16}, projection_dim=24,
-        extract_layers=[0, 1, 2], reduce_dim=16, decoder_intermediate_size=32, decoder_num_attention_heads=4,
+        text_config=text,
+        vision_config={**TOWER, "image_size": SIDE, "patch_size": 16},
+        projection_dim=24,
+        extract_layers=[0, 1, 2],
+        reduce_dim=16,
+        decoder_intermediate_size=32,
+        decoder_num_attention_heads=4,
         use_complex_transposed_convolution=True,
-    )  # fmt: skip
+    )
     model = transformers.CLIPSegForImageSegmentation(config)
     with torch.no_grad():
         for weights in model.parameters():

@@ -43,8 +43,7 @@ def plain() -> Callable[[Any, str], list[float]]:
         no = shares[[n for n, word in enumerate(words) if word.lower() == "no"]].sum()
         begun = {"yes": {"y"}, "no": set[str]()}
         more = {
-            name: shares[[n for n, word in enumerate(words) if word.lower() in begun[name]]].sum()
-            for name in begun
+            name: shares[[n for n, word in enumerate(words) if word.lower() in begun[name]]].sum() for name in begun
         }
         refused = float(words[int(np.argmax(shares))].lower() not in ("yes", "no", "y"))
         high_yes, high_no = yes + more["yes"], no + more["no"]

@@ -14,10 +14,10 @@ from conformance import openclip as tiny
 from PIL import Image
 from safetensors.torch import load_file, save_file
 
-from beholder.errors import ModelError, UnknownName
-from beholder.models import openclip
-from beholder.models.checkpoint_files import Origin
-from beholder.models.hub import Snapshot
+from beholder.core.errors import ModelError, UnknownName
+from beholder.models.checkpoint.files import Origin
+from beholder.models.checkpoint.hub import Snapshot
+from beholder.models.contrastive import openclip
 from beholder.models.load import LoadOptions, load_model
 
 ARCHITECTURES = ["tiny-ViT", "tiny-ViT-quickgelu", "tiny-RN", "tiny-CoCa", "tiny-bias"]
@@ -98,9 +98,12 @@ def test_pictures_are_prepared_as_by_hand(weights: Weights, pictures: list[Image
 def listed(weights: Weights, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A tag `house` of tiny-ViT with settings of its own, and a hub that has it."""
     tag = {
-        "hf_hub": "house/tiny/", "mean": (0.4, 0.5, 0.6), "std": (0.2, 0.3, 0.4),
-        "interpolation": "bilinear", "resize_mode": "squash",
-    }  # fmt: skip
+        "hf_hub": "house/tiny/",
+        "mean": (0.4, 0.5, 0.6),
+        "std": (0.2, 0.3, 0.4),
+        "interpolation": "bilinear",
+        "resize_mode": "squash",
+    }
     monkeypatch.setitem(open_clip.pretrained._PRETRAINED, "tiny-ViT", {"house": tag})
     (tmp_path / "open_clip_model.safetensors").write_bytes(weights("tiny-ViT").read_bytes())
 
@@ -115,14 +118,12 @@ def listed(weights: Weights, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 def test_a_tag_brings_its_commit_and_its_preprocessing(listed: Path, pictures: list[Image.Image]) -> None:
     scorer = load_model("openclip:tiny-ViT/house", LoadOptions(revision="v2"))
     assert (scorer.spec.name, scorer.spec.weights, scorer.spec.revision) == (
-        "openclip:tiny-ViT/house", "house/tiny", "0123abc",
-    )  # fmt: skip
-    settings = scorer.spec.settings["image_processor"]
-    assert (settings["resize_mode"], settings["interpolation"], settings["size"]) == (
-        "squash",
-        "bilinear",
-        [32, 32],
+        "openclip:tiny-ViT/house",
+        "house/tiny",
+        "0123abc",
     )
+    settings = scorer.spec.settings["image_processor"]
+    assert (settings["resize_mode"], settings["interpolation"], settings["size"]) == ("squash", "bilinear", [32, 32])
     mean, std = (0.4, 0.5, 0.6), (0.2, 0.3, 0.4)
     for picture in pictures:
         expected = by_hand(picture, 32, squash=True, resample=Image.Resampling.BILINEAR, mean=mean, std=std)
@@ -131,18 +132,14 @@ def test_a_tag_brings_its_commit_and_its_preprocessing(listed: Path, pictures: l
 
 def test_a_repository_without_safetensors_says_what_to_do(listed: Path) -> None:
     (listed / "open_clip_model.safetensors").unlink()
-    with pytest.raises(
-        ModelError, match=r"house/tiny has no open_clip_model.safetensors(?s:.)*--allow-pickle"
-    ):
+    with pytest.raises(ModelError, match=r"house/tiny has no open_clip_model.safetensors(?s:.)*--allow-pickle"):
         load_model("openclip:tiny-ViT/house", LoadOptions(revision="v2"))
 
 
 def test_every_wrong_activation_of_the_list_names_a_right_pair() -> None:
     pairs = open_clip.list_pretrained()
     wrong = [pair for pair in pairs if len(set(openclip._activations(*pair))) == 2]
-    contradictory = {
-        architecture for architecture, _ in wrong if f"{architecture}-quickgelu" not in dict(pairs)
-    }
+    contradictory = {architecture for architecture, _ in wrong if f"{architecture}-quickgelu" not in dict(pairs)}
     assert contradictory == {"roberta-ViT-B-32"}, "open_clip's two lists disagree there; no other pair exists"
     assert ("ViT-B-32", "openai") in wrong
     for architecture, tag in wrong:
@@ -178,19 +175,13 @@ def test_pickled_weights_are_read_only_when_allowed(
     pickled = loaded("tiny-ViT", tmp_path / "tiny.pt", allow_pickle=True)
     safe = loaded("tiny-ViT", weights("tiny-ViT"))
     prepared = [safe.prepare(picture) for picture in pictures]
-    np.testing.assert_array_equal(
-        pickled.score_prepared(prepared, ["a"]), safe.score_prepared(prepared, ["a"])
-    )
+    np.testing.assert_array_equal(pickled.score_prepared(prepared, ["a"]), safe.score_prepared(prepared, ["a"]))
 
 
 @pytest.mark.parametrize(
-    ("key", "rows"),
-    [("visual.positional_embedding", 26), ("positional_embedding", 12)],
-    ids=["image", "text"],
+    ("key", "rows"), [("visual.positional_embedding", 26), ("positional_embedding", 12)], ids=["image", "text"]
 )
-def test_positions_that_would_be_stretched_are_refused(
-    key: str, rows: int, weights: Weights, tmp_path: Path
-) -> None:
+def test_positions_that_would_be_stretched_are_refused(key: str, rows: int, weights: Weights, tmp_path: Path) -> None:
     tensors = load_file(weights("tiny-ViT"))
     tensors[key] = torch.zeros(rows, tensors[key].shape[1])
     save_file(tensors, tmp_path / "other.safetensors")
@@ -198,12 +189,8 @@ def test_positions_that_would_be_stretched_are_refused(
         loaded("tiny-ViT", tmp_path / "other.safetensors")
 
 
-@pytest.mark.parametrize(
-    ("architecture", "key"), [("tiny-bias", "logit_bias"), ("tiny-ViT", "ln_final.bias")]
-)
-def test_missing_weights_are_refused_by_name(
-    architecture: str, key: str, weights: Weights, tmp_path: Path
-) -> None:
+@pytest.mark.parametrize(("architecture", "key"), [("tiny-bias", "logit_bias"), ("tiny-ViT", "ln_final.bias")])
+def test_missing_weights_are_refused_by_name(architecture: str, key: str, weights: Weights, tmp_path: Path) -> None:
     tensors = load_file(weights(architecture))
     del tensors[key]
     save_file(tensors, tmp_path / "less.safetensors")
@@ -216,9 +203,7 @@ def test_the_weights_of_another_architecture_are_refused(weights: Weights) -> No
         loaded("tiny-RN", weights("tiny-ViT"))
 
 
-def test_the_activation_is_in_the_spec_and_moves_the_scores(
-    weights: Weights, pictures: list[Image.Image]
-) -> None:
+def test_the_activation_is_in_the_spec_and_moves_the_scores(weights: Weights, pictures: list[Image.Image]) -> None:
     one, other = (loaded(name, weights("tiny-ViT")) for name in ("tiny-ViT", "tiny-ViT-quickgelu"))
     assert one.spec.revision == other.spec.revision
     assert one.spec.digest != other.spec.digest

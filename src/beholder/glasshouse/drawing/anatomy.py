@@ -15,26 +15,55 @@ from beholder.glasshouse.drawing.canvas import Colour, mix
 
 # The Monk Skin Tone scale, Ellis Monk and Google, published values 1 to 10.
 MONK_SKIN_TONES: tuple[Colour, ...] = (
-    (0xF6, 0xED, 0xE4), (0xF3, 0xE7, 0xDB), (0xF7, 0xEA, 0xD0), (0xEA, 0xDA, 0xBA), (0xD7, 0xBD, 0x96),
-    (0xA0, 0x7E, 0x56), (0x82, 0x5C, 0x43), (0x60, 0x41, 0x34), (0x3A, 0x31, 0x2A), (0x29, 0x24, 0x20),
-)  # fmt: skip
+    (0xF6, 0xED, 0xE4),
+    (0xF3, 0xE7, 0xDB),
+    (0xF7, 0xEA, 0xD0),
+    (0xEA, 0xDA, 0xBA),
+    (0xD7, 0xBD, 0x96),
+    (0xA0, 0x7E, 0x56),
+    (0x82, 0x5C, 0x43),
+    (0x60, 0x41, 0x34),
+    (0x3A, 0x31, 0x2A),
+    (0x29, 0x24, 0x20),
+)
 HAIR_COLOURS: tuple[Colour, ...] = (
-    (30, 26, 27), (30, 26, 27), (40, 31, 29), (52, 38, 32), (66, 46, 36), (84, 58, 42), (90, 52, 40),
+    (30, 26, 27),
+    (30, 26, 27),
+    (40, 31, 29),
+    (52, 38, 32),
+    (66, 46, 36),
+    (84, 58, 42),
+    (90, 52, 40),
     (106, 76, 52),
-)  # fmt: skip
+)
 EYE_COLOURS: tuple[Colour, ...] = ((62, 40, 28), (78, 50, 32), (92, 66, 40), (92, 98, 62), (74, 104, 124))
 JUMPERS: tuple[Colour, ...] = (
-    (66, 104, 128), (150, 86, 84), (88, 122, 98), (122, 100, 142), (184, 142, 84), (92, 96, 108),
-)  # fmt: skip
+    (66, 104, 128),
+    (150, 86, 84),
+    (88, 122, 98),
+    (122, 100, 142),
+    (184, 142, 84),
+    (92, 96, 108),
+)
 GREY: Colour = (206, 204, 202)
 WOMEN_STYLES = (
-    ("long", 0.24), ("wavy", 0.18), ("bob", 0.20), ("bun", 0.15), ("curly", 0.13), ("crop", 0.06),
+    ("long", 0.24),
+    ("wavy", 0.18),
+    ("bob", 0.20),
+    ("bun", 0.15),
+    ("curly", 0.13),
+    ("crop", 0.06),
     ("medium", 0.04),
-)  # fmt: skip
+)
 MEN_STYLES = (
-    ("parted", 0.32), ("crop", 0.22), ("buzz", 0.14), ("short_curls", 0.16), ("balding", 0.09),
-    ("medium", 0.04), ("bun", 0.03),
-)  # fmt: skip
+    ("parted", 0.32),
+    ("crop", 0.22),
+    ("buzz", 0.14),
+    ("short_curls", 0.16),
+    ("balding", 0.09),
+    ("medium", 0.04),
+    ("bun", 0.03),
+)
 BEARDS = (("none", 0.55), ("stubble", 0.18), ("moustache", 0.09), ("beard", 0.18))
 
 

@@ -14,20 +14,12 @@ def draw_hat(canvas: Canvas, head: Head) -> None:
     x, base = HEAD_X + lean, HEAD_Y - 0.62 * head.height
     felt = (124, 60, 96)
     paint = cloth_field(felt, head.person.light)
-    crown = [
-        (x - w * 1.04, base + 0.01),
-        (x - w * 0.98, base - 0.10),
-        (x - w * 0.62, base - 0.185),
-        (x, base - 0.165),
-    ]
+    crown = [(x - w * 1.04, base + 0.01), (x - w * 0.98, base - 0.10), (x - w * 0.62, base - 0.185), (x, base - 0.165)]
     crown += [(2 * x - a, b) for a, b in reversed(crown[:3])]
     canvas.blob([*crown, (x, base + 0.02)], paint)
     canvas.stroke([(x, base - 0.165), (x + 0.01, base - 0.12)], 0.012, darker(felt, 0.7), 0.7)
     canvas.stroke(
-        [(x - w * 1.02, base - 0.030), (x, base - 0.012), (x + w * 1.02, base - 0.030)],
-        0.042,
-        (232, 206, 160),
-        taper=0,
+        [(x - w * 1.02, base - 0.030), (x, base - 0.012), (x + w * 1.02, base - 0.030)], 0.042, (232, 206, 160), taper=0
     )
     brim = [
         (x - w * 1.75, base - 0.018),
@@ -51,14 +43,9 @@ def draw_glasses(canvas: Canvas, head: Head) -> None:
         canvas.oval(cx, cy, wide, tall, (226, 240, 246), 0.09)
         draw_rim(canvas, cx, cy, wide, tall, frame)
         canvas.stroke(
-            [(cx - wide * 0.5, cy - tall * 0.1), (cx - wide * 0.1, cy - tall * 0.6)],
-            0.006,
-            (255, 255, 255),
-            0.5,
+            [(cx - wide * 0.5, cy - tall * 0.1), (cx - wide * 0.1, cy - tall * 0.6)], 0.006, (255, 255, 255), 0.5
         )
-        canvas.stroke(
-            [head.at(side * (gap + 0.32), y - 0.04), head.at(side * 1.0, y - 0.05)], 0.009, frame, taper=0
-        )
+        canvas.stroke([head.at(side * (gap + 0.32), y - 0.04), head.at(side * 1.0, y - 0.05)], 0.009, frame, taper=0)
     canvas.stroke(
         [head.at(-gap + 0.31, y - 0.03), head.at(0, y - 0.075, 0.1), head.at(gap - 0.31, y - 0.03)],
         0.009,
@@ -70,12 +57,7 @@ def draw_glasses(canvas: Canvas, head: Head) -> None:
 def draw_rim(canvas: Canvas, x: float, y: float, wide: float, tall: float, colour: Colour) -> None:
     """The ring of one lens."""
     width = canvas.width
-    box = [
-        round((x - wide) * width),
-        round((y - tall) * width),
-        round((x + wide) * width),
-        round((y + tall) * width),
-    ]
+    box = [round((x - wide) * width), round((y - tall) * width), round((x + wide) * width), round((y + tall) * width)]
     canvas.draw.ellipse(box, outline=colour, width=max(1, round(0.0085 * width)))
 
 
@@ -91,9 +73,7 @@ def draw_tie(canvas: Canvas, head: Head) -> None:
         canvas.polygon(
             [(0.5 - half, y + 0.012), (0.5 + half, y - 0.016), (0.5 + half, y), (0.5 - half, y + 0.028)], gold
         )
-    canvas.polygon(
-        [(0.474, 0.738), (0.526, 0.738), (0.516, 0.785), (0.484, 0.785)], mix(blue, (255, 255, 255), 0.12)
-    )
+    canvas.polygon([(0.474, 0.738), (0.526, 0.738), (0.516, 0.785), (0.484, 0.785)], mix(blue, (255, 255, 255), 0.12))
 
 
 def draw_handbag(canvas: Canvas, head: Head) -> None:
@@ -103,15 +83,7 @@ def draw_handbag(canvas: Canvas, head: Head) -> None:
     strap = [(0.5 - s * 0.66, 0.748), (0.5 - s * 0.74, 0.82), (0.205, 0.90)]
     canvas.stroke(strap, 0.026, darker(leather, 0.7), taper=0)
     canvas.stroke([(x - 0.003, y) for x, y in strap], 0.006, mix(leather, (255, 230, 200), 0.4), 0.8, taper=0)
-    bag = [
-        (0.055, 0.865),
-        (0.16, 0.852),
-        (0.272, 0.865),
-        (0.288, 0.96),
-        (0.27, 1.04),
-        (0.06, 1.04),
-        (0.036, 0.96),
-    ]
+    bag = [(0.055, 0.865), (0.16, 0.852), (0.272, 0.865), (0.288, 0.96), (0.27, 1.04), (0.06, 1.04), (0.036, 0.96)]
     canvas.blob([(x + 0.006, y + 0.004) for x, y in bag], (40, 26, 20), 0.4)
     canvas.blob(bag, cloth_field(leather, head.person.light))
     canvas.polygon(
@@ -138,8 +110,7 @@ def draw_phone(canvas: Canvas, head: Head) -> None:
         hand,
     )
     canvas.polygon(
-        [(0.765, 0.975), (0.93, 0.975), (0.95, 1.04), (0.745, 1.04)],
-        cloth_field((74, 82, 98), head.person.light),
+        [(0.765, 0.975), (0.93, 0.975), (0.95, 1.04), (0.745, 1.04)], cloth_field((74, 82, 98), head.person.light)
     )
     canvas.polygon(
         [

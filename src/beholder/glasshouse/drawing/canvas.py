@@ -130,16 +130,12 @@ class Canvas:
         if (high > low).all():
             self._paste(pixels - low, (*low.tolist(), *high.tolist()), paint, alpha)
 
-    def _paste(
-        self, pixels: npt.NDArray[np.int_], box: tuple[int, int, int, int], paint: Paint, alpha: float
-    ) -> None:
+    def _paste(self, pixels: npt.NDArray[np.int_], box: tuple[int, int, int, int], paint: Paint, alpha: float) -> None:
         mask = Image.new("L", (box[2] - box[0], box[3] - box[1]))
         ImageDraw.Draw(mask).polygon(pixels.ravel().tolist(), fill=round(255 * alpha))
         if isinstance(paint, Image.Image):
             part = [edge * FIELD_SIZE / self.width for edge in box]
-            paint = paint.resize(
-                mask.size, Image.Resampling.BILINEAR, box=(part[0], part[1], part[2], part[3])
-            )
+            paint = paint.resize(mask.size, Image.Resampling.BILINEAR, box=(part[0], part[1], part[2], part[3]))
         self.image.paste(paint, box, mask)
 
     def blob(self, points: Points, paint: Paint, alpha: float = 1.0) -> None:
@@ -150,9 +146,7 @@ class Canvas:
         """Fill an ellipse with half-axes `width` and `height`."""
         self.polygon(ring(x, y, width, height), paint, alpha)
 
-    def stroke(
-        self, points: Points, width: float, paint: Paint, alpha: float = 1.0, *, taper: float = 1.0
-    ) -> None:
+    def stroke(self, points: Points, width: float, paint: Paint, alpha: float = 1.0, *, taper: float = 1.0) -> None:
         """Draw a brush stroke along the points."""
         self.polygon(ribbon(points, width, taper), paint, alpha)
 

@@ -116,39 +116,18 @@ def draw_eye(canvas: Canvas, head: Head, side: int) -> None:
     low = 0.62 * face.eye_open * (1 - 0.45 * head.person.smile)
     inner, outer = x - side * wide, x + side * wide
     tilt = face.eye_tilt
-    top = [
-        (inner, EYE_Y + 0.02),
-        (x - side * 0.35 * wide, EYE_Y - up * 0.82),
-        (x + side * 0.35 * wide, EYE_Y - up),
-    ]
-    under = [
-        (outer, EYE_Y - tilt),
-        (x + side * 0.4 * wide, EYE_Y + low * 0.9),
-        (x - side * 0.4 * wide, EYE_Y + low),
-    ]
+    top = [(inner, EYE_Y + 0.02), (x - side * 0.35 * wide, EYE_Y - up * 0.82), (x + side * 0.35 * wide, EYE_Y - up)]
+    under = [(outer, EYE_Y - tilt), (x + side * 0.4 * wide, EYE_Y + low * 0.9), (x - side * 0.4 * wide, EYE_Y + low)]
     centre = head.at(x, EYE_Y - 0.02)
-    canvas.oval(
-        centre[0], centre[1] - 0.006, 1.28 * wide * head.width, 0.155 * head.height, skin_shadow(tone), 0.22
-    )
+    canvas.oval(centre[0], centre[1] - 0.006, 1.28 * wide * head.width, 0.155 * head.height, skin_shadow(tone), 0.22)
     canvas.blob(head.path(top + under), mix((250, 247, 243), tone, 0.08 + 0.14 * depth_of(tone)))
     draw_iris(canvas, head, x, (up + low) / 2)
     crease = [(outer + side * 0.02, EYE_Y - tilt - 0.05), (x, EYE_Y - up - 0.075), (inner, EYE_Y - 0.04)]
-    lid = [
-        top[0],
-        (x - side * 0.3 * wide, EYE_Y - up * 0.80),
-        (x + side * 0.35 * wide, EYE_Y - up * 0.92),
-        under[0],
-    ]
+    lid = [top[0], (x - side * 0.3 * wide, EYE_Y - up * 0.80), (x + side * 0.35 * wide, EYE_Y - up * 0.92), under[0]]
     canvas.polygon(head.path([*lid, *crease]), mix(tone, skin_shadow(tone), 0.45))
     lash = mix((38, 26, 24), tone, 0.12)
     lift = 0.03 * face.lashes
-    line = [
-        top[0],
-        top[1],
-        top[2],
-        (outer, EYE_Y - tilt),
-        (outer + side * 0.05 * face.lashes, EYE_Y - tilt - lift),
-    ]
+    line = [top[0], top[1], top[2], (outer, EYE_Y - tilt), (outer + side * 0.05 * face.lashes, EYE_Y - tilt - lift)]
     canvas.stroke(head.path(line), 0.0062 + 0.0052 * face.lashes, lash, taper=0.75)
     canvas.stroke(head.path(under), 0.0025, mix(line_colour(tone), tone, 0.35))
 
@@ -172,12 +151,7 @@ def draw_brow(canvas: Canvas, head: Head, side: int) -> None:
     y = EYE_Y - face.brow_lift + 0.07 - 0.02 * head.person.smile
     inner, outer = x - side * 0.27, x + side * 0.31
     arch = face.brow_arch
-    points = [
-        (inner, y - 0.002),
-        (x - side * 0.05, y - arch * 0.75),
-        (x + side * 0.12, y - arch),
-        (outer, y + 0.045),
-    ]
+    points = [(inner, y - 0.002), (x - side * 0.05, y - arch * 0.75), (x + side * 0.12, y - arch), (outer, y + 0.045)]
     colour = mix(head.person.hair.brow_colour, head.person.skin, 0.10)
     canvas.stroke(head.path(points), face.brow_weight, colour, 0.92, taper=0.62)
 
@@ -194,9 +168,7 @@ def draw_nose(canvas: Canvas, head: Head) -> None:
         head.at(side * w * 0.85, tip - 0.04, 0.12),
     ]
     canvas.stroke(bridge, 0.010, shadow, 0.32)
-    canvas.oval(
-        *head.at(0, tip - 0.015, 0.24), w * 0.62 * head.width, 0.056 * head.height, skin_glow(tone), 0.45
-    )
+    canvas.oval(*head.at(0, tip - 0.015, 0.24), w * 0.62 * head.width, 0.056 * head.height, skin_glow(tone), 0.45)
     canvas.oval(*head.at(0, tip - 0.16, 0.2), 0.045 * head.width, 0.12 * head.height, skin_glow(tone), 0.30)
     under = [head.at(-w, tip, 0.1), head.at(-0.4 * w, tip + 0.055, 0.2), head.at(0.4 * w, tip + 0.055, 0.2)]
     canvas.stroke([*under, head.at(w, tip, 0.1)], 0.0062, line, 0.7)
@@ -244,9 +216,7 @@ def draw_mouth(canvas: Canvas, head: Head) -> None:
     canvas.blob(head.path([left, *line, right, *lip_top]), upper)
     lip_bottom = [(x * 0.92, y + full * (1.45 if x == 0 else 1.12)) for x, y in reversed(bottom)]
     canvas.blob(head.path([left, *bottom, right, *lip_bottom]), lower)
-    canvas.oval(
-        *head.at(0, bottom[1][1] + 0.75 * full), 0.28 * wide * head.width, 0.0032, skin_glow(lower), 0.5
-    )
+    canvas.oval(*head.at(0, bottom[1][1] + 0.75 * full), 0.28 * wide * head.width, 0.0032, skin_glow(lower), 0.5)
     seam = mix(darker(upper, 0.55), (60, 20, 20), 0.3)
     canvas.stroke(head.path([left, *line, right]), 0.0050, seam, 0.85, taper=0.6)
     under = [
@@ -276,10 +246,7 @@ def draw_age_lines(canvas: Canvas, head: Head) -> None:
     for row in range(1 + round(2 * strength)):
         y = -0.44 - 0.085 * row
         canvas.stroke(
-            head.path([(-0.42, y), (-0.15, y - 0.018), (0.15, y - 0.018), (0.42, y)]),
-            0.0042,
-            colour,
-            alpha * 0.7,
+            head.path([(-0.42, y), (-0.15, y - 0.018), (0.15, y - 0.018), (0.42, y)]), 0.0042, colour, alpha * 0.7
         )
     for side in (-1, 1):
         eye = side * head.person.face.eye_gap
@@ -301,15 +268,7 @@ def draw_beard(canvas: Canvas, head: Head) -> None:
         return
     colour = mix(darker(head.person.hair.colour, 0.88), head.person.skin, 0.12)
     edge = head.outline(1.0 if kind == "stubble" else 1.035)[4:10]
-    cheek = [
-        (-0.80, 0.36),
-        (-0.52, 0.47),
-        (-0.30, 0.485),
-        (0.0, 0.50),
-        (0.30, 0.485),
-        (0.52, 0.47),
-        (0.80, 0.36),
-    ]
+    cheek = [(-0.80, 0.36), (-0.52, 0.47), (-0.30, 0.485), (0.0, 0.50), (0.30, 0.485), (0.52, 0.47), (0.80, 0.36)]
     canvas.blob(np.concatenate([edge, head.path(cheek)]), colour, 0.24 if kind == "stubble" else 0.92)
 
 

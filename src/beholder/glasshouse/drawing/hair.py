@@ -33,22 +33,13 @@ def draw_back_hair(canvas: Canvas, head: Head, paint: Image.Image, *, covered: b
         grow = 1.28 + 0.10 * hair.volume
         middle = HEAD_Y + (0.03 if covered else -0.03)
         canvas.polygon(
-            cloud(
-                HEAD_X + shift,
-                middle,
-                head.width * grow * 1.08,
-                head.height * (0.95 if covered else grow * 0.96),
-            ),
+            cloud(HEAD_X + shift, middle, head.width * grow * 1.08, head.height * (0.95 if covered else grow * 0.96)),
             paint,
         )
     elif style == "balding":
-        canvas.oval(
-            HEAD_X + shift * 0.4, HEAD_Y - 0.06 * head.height, head.width * 1.03, head.height * 0.34, paint
-        )
+        canvas.oval(HEAD_X + shift * 0.4, HEAD_Y - 0.06 * head.height, head.width * 1.03, head.height * 0.34, paint)
     elif style == "bun" and not covered:
-        canvas.oval(
-            HEAD_X + shift * 1.6, HEAD_Y - head.height * 1.13, 0.060 + 0.008 * hair.volume, 0.052, paint
-        )
+        canvas.oval(HEAD_X + shift * 1.6, HEAD_Y - head.height * 1.13, 0.060 + 0.008 * hair.volume, 0.052, paint)
 
 
 def fall(head: Head, low: float, wide: float, shift: float) -> Floats:
@@ -93,18 +84,9 @@ def hairline(head: Head, hair: Hair) -> list[tuple[float, float]]:
         return head.path([*edge, (-0.42, high - 0.02), (-0.80, high + 0.12), (-0.90, -0.20)])
     part = 0.45 if hair.parting >= 0 else -0.45
     low_side = 0.10 if hair.style in HIDES_EARS else -0.22
-    sweep = [
-        (0.92, low_side),
-        (0.82, -0.38),
-        (0.50, high + 0.06),
-        (0.0, high),
-        (-0.50, high + 0.06),
-        (-0.82, -0.38),
-    ]
+    sweep = [(0.92, low_side), (0.82, -0.38), (0.50, high + 0.06), (0.0, high), (-0.50, high + 0.06), (-0.82, -0.38)]
     edge = [*sweep, (-0.92, low_side)]
-    drop = (
-        [0.0, 0.03, 0.10, 0.02, -0.16, -0.10, 0.0] if part > 0 else [0.0, -0.10, -0.16, 0.02, 0.10, 0.03, 0.0]
-    )
+    drop = [0.0, 0.03, 0.10, 0.02, -0.16, -0.10, 0.0] if part > 0 else [0.0, -0.10, -0.16, 0.02, 0.10, 0.03, 0.0]
     return head.path([(x, y + d) for (x, y), d in zip(edge, drop, strict=True)])
 
 
@@ -115,16 +97,12 @@ def draw_front_hair(canvas: Canvas, head: Head, paint: Image.Image, *, covered: 
         draw_side_hair(canvas, head, paint)
         return
     bumps = hair.style in ("curly", "short_curls")
-    top = {"buzz": 1.035, "parted": 1.15, "short_curls": 1.14, "curly": 1.14, "bun": 1.06}.get(
-        hair.style, 1.10
-    )
+    top = {"buzz": 1.035, "parted": 1.15, "short_curls": 1.14, "curly": 1.14, "bun": 1.06}.get(hair.style, 1.10)
     top = 1.04 if covered else top + 0.035 * hair.volume * (hair.style != "buzz")
     wide = {"buzz": 1.02, "parted": 1.06, "crop": 1.05, "bun": 1.04}.get(hair.style, 1.10)
     arc = crown_arc(head, wide=wide, top=top, low=-0.25 if hair.style in HIDES_EARS else -0.12, bumps=bumps)
     edge = hairline(head, hair)
-    canvas.polygon(
-        np.concatenate([np.asarray(arc), np.asarray(edge)]) if bumps else smooth_cap(arc, edge), paint
-    )
+    canvas.polygon(np.concatenate([np.asarray(arc), np.asarray(edge)]) if bumps else smooth_cap(arc, edge), paint)
     if hair.style in HIDES_EARS:
         draw_side_locks(canvas, head, paint, wide)
     if not bumps and hair.style != "buzz":
@@ -139,23 +117,14 @@ def smooth_cap(arc: list[tuple[float, float]], edge: list[tuple[float, float]]) 
 def draw_side_locks(canvas: Canvas, head: Head, paint: Image.Image, wide: float) -> None:
     """Locks that fall beside the cheeks and hide the ears."""
     hair = head.person.hair
-    low = {"long": 0.71, "wavy": 0.71, "bob": 0.57 + 0.05 * hair.length, "medium": 0.62, "curly": 0.58}[
-        hair.style
-    ]
+    low = {"long": 0.71, "wavy": 0.71, "bob": 0.57 + 0.05 * hair.length, "medium": 0.62, "curly": 0.58}[hair.style]
     for side in (-1, 1):
         top = HEAD_X + side * head.width * wide * 0.98 - 0.06 * head.width * head.sine
         inner = head.at(side * 0.93, -0.30)[0] - side * 0.012
         swell = side * (0.02 + 0.012 * hair.volume)
         y = HEAD_Y + head.height * np.array([-0.50, 0.14, 0.60])
-        shape = [
-            (inner, y[0]),
-            (inner + side * 0.030, y[1]),
-            (inner + side * 0.014, y[2]),
-            (inner + side * 0.034, low),
-        ]
-        canvas.blob(
-            [*shape, (top + swell, low - 0.03), (top + swell, y[1] + 0.05), (top, y[0] + 0.03)], paint
-        )
+        shape = [(inner, y[0]), (inner + side * 0.030, y[1]), (inner + side * 0.014, y[2]), (inner + side * 0.034, low)]
+        canvas.blob([*shape, (top + swell, low - 0.03), (top + swell, y[1] + 0.05), (top, y[0] + 0.03)], paint)
 
 
 def draw_side_hair(canvas: Canvas, head: Head, paint: Image.Image) -> None:
@@ -164,13 +133,7 @@ def draw_side_hair(canvas: Canvas, head: Head, paint: Image.Image) -> None:
         edge = HEAD_X + side * head.width * 1.01 + 0.05 * head.width * head.sine
         inner = edge - side * head.width * (0.12 - 0.16 * max(0.0, side * head.sine))
         high, middle, low = (HEAD_Y + head.height * y for y in (-0.40, -0.24, -0.02))
-        shape = [
-            (edge - side * 0.008, high),
-            (inner, middle),
-            (inner + side * 0.006, low),
-            (edge, low),
-            (edge, middle),
-        ]
+        shape = [(edge - side * 0.008, high), (inner, middle), (inner + side * 0.006, low), (edge, low), (edge, middle)]
         canvas.blob(shape, paint, 0.85)
 
 

@@ -78,16 +78,12 @@ def cloth_field(colour: Colour, light: float) -> Image.Image:
     x, y = field_grid()
     side = (x - 0.5) / 0.5
     shade = 0.5 * side**2 + 0.35 * (y - 0.75) - 0.28 * light * side + 0.35 * blot(0.5, 0.70, 0.13, 0.05)
-    return field(
-        colour, (darker(colour, 0.62), shade), (mix(colour, (255, 255, 255), 0.35), 0.25 * light * side)
-    )
+    return field(colour, (darker(colour, 0.62), shade), (mix(colour, (255, 255, 255), 0.35), 0.25 * light * side))
 
 
 def hair_field(colour: Colour, light: float) -> Image.Image:
     """Hair: a soft sheen on the crown, deeper at the nape and the sides."""
     x, y = field_grid()
     sheen = blot(0.5 + 0.07 * light - 0.03, 0.21, 0.13, 0.05)
-    depth = (
-        np.clip((y - 0.28) / 0.5, 0, 1) * 0.55 + 0.2 * np.abs(x - 0.5) / 0.2 - 0.25 * light * (x - 0.5) / 0.2
-    )
+    depth = np.clip((y - 0.28) / 0.5, 0, 1) * 0.55 + 0.2 * np.abs(x - 0.5) / 0.2 - 0.25 * light * (x - 0.5) / 0.2
     return field(colour, (darker(colour, 0.6), depth), (mix(colour, (255, 236, 214), 0.34), 0.8 * sheen))

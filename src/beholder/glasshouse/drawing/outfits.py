@@ -19,12 +19,7 @@ def mirrored(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
 def torso(head: Head, collar: float = 0.0) -> Points:
     """Outline of shoulders and chest, open at the neck."""
     s, n = head.person.face.shoulders, head.person.face.neck
-    left = [
-        (0.5 - n * 1.12, 0.675 - collar),
-        (0.5 - n * 1.7, 0.715),
-        (0.5 - s * 0.80, 0.758),
-        (0.5 - s * 1.0, 0.815),
-    ]
+    left = [(0.5 - n * 1.12, 0.675 - collar), (0.5 - n * 1.7, 0.715), (0.5 - s * 0.80, 0.758), (0.5 - s * 1.0, 0.815)]
     left += [(0.5 - s * 1.07, 0.90), (0.5 - s * 1.10, 1.04), (0.5 - s * 0.9, 1.2)]
     return [(0.5, 0.735), *left, *reversed(mirrored(left))]
 
@@ -74,9 +69,19 @@ def draw_lapels(canvas: Canvas, head: Head, colour: Colour, depth: float) -> Non
 def draw_shirt(canvas: Canvas, head: Head, colour: Colour, depth: float) -> None:
     """A shirt front with two collar points, showing in a V that ends at `depth`."""
     n = head.person.face.neck
-    canvas.polygon([(0.5 - n * 1.2, 0.675), (0.5 - n * 0.4, 0.735), (0.5, 0.75), (0.5 + n * 0.4, 0.735),
-                    (0.5 + n * 1.2, 0.675), (0.5 + n * 1.3, 0.76), (0.5, depth), (0.5 - n * 1.3, 0.76)],
-                   cloth_field(colour, head.person.light))  # fmt: skip
+    canvas.polygon(
+        [
+            (0.5 - n * 1.2, 0.675),
+            (0.5 - n * 0.4, 0.735),
+            (0.5, 0.75),
+            (0.5 + n * 0.4, 0.735),
+            (0.5 + n * 1.2, 0.675),
+            (0.5 + n * 1.3, 0.76),
+            (0.5, depth),
+            (0.5 - n * 1.3, 0.76),
+        ],
+        cloth_field(colour, head.person.light),
+    )
     left = [(0.5 - n * 1.1, 0.662), (0.5 - n * 1.2, 0.705), (0.5 - n * 0.62, 0.775), (0.5 - 0.004, 0.742)]
     for side in (left, mirrored(left)):
         canvas.polygon(side, mix(colour, (255, 255, 255), 0.35))
@@ -155,20 +160,11 @@ def draw_judge(canvas: Canvas, head: Head) -> None:
         canvas.stroke(trim, 0.030, (122, 36, 52), taper=0)
         for fold in (0.13, 0.2):
             canvas.stroke(
-                [(0.5 + side * fold, 0.80), (0.5 + side * (fold + 0.02), 1.02)],
-                0.007,
-                (80, 74, 90),
-                0.8,
-                taper=0.3,
+                [(0.5 + side * fold, 0.80), (0.5 + side * (fold + 0.02), 1.02)], 0.007, (80, 74, 90), 0.8, taper=0.3
             )
     canvas.stroke([(0.5 - n * 1.25, 0.68), (0.5, 0.742), (0.5 + n * 1.25, 0.68)], 0.036, WHITE, taper=0.1)
     for side in (-1, 1):
-        bands = [
-            (0.5, 0.735),
-            (0.5 + side * 0.030, 0.745),
-            (0.5 + side * 0.046, 0.87),
-            (0.5 + side * 0.006, 0.875),
-        ]
+        bands = [(0.5, 0.735), (0.5 + side * 0.030, 0.745), (0.5 + side * 0.046, 0.87), (0.5 + side * 0.006, 0.875)]
         canvas.polygon(bands, cloth_field(WHITE, head.person.light))
     canvas.stroke([(0.5, 0.745), (0.5, 0.87)], 0.004, (168, 172, 178), taper=0)
 
@@ -188,9 +184,7 @@ def draw_toque(canvas: Canvas, head: Head) -> None:
     canvas.blob([(a, b + 0.006) for a, b in [*top, *right]], (176, 190, 196), 0.7)
     canvas.blob([*top, *right, (x, base - 0.04)], paint)
     for dx in (-0.6, -0.2, 0.2, 0.6):
-        canvas.stroke(
-            [(x + dx * w, base - 0.06), (x + dx * w * 1.15, base - 0.14)], 0.006, (196, 202, 206), 0.9
-        )
+        canvas.stroke([(x + dx * w, base - 0.06), (x + dx * w * 1.15, base - 0.14)], 0.006, (196, 202, 206), 0.9)
     rim = [(x - w * 1.04, base - 0.065), (x, base - 0.045), (x + w * 1.04, base - 0.065)]
     low = [(x + w * 1.07, base + 0.015), (x, base + 0.045), (x - w * 1.07, base + 0.015)]
     canvas.polygon([*rim, *low], paint)

@@ -19,12 +19,17 @@ from beholder.glasshouse.drawing.outfits import (
 
 HEADWEAR = {"chef": draw_toque, "builder": draw_hard_hat}
 OUTFITS: dict[str, Callable[[Canvas, Head], None]] = {
-    "plain": draw_plain, "doctor": draw_doctor, "chef": draw_chef,
-    "builder": draw_builder, "judge": draw_judge,
-}  # fmt: skip
+    "plain": draw_plain,
+    "doctor": draw_doctor,
+    "chef": draw_chef,
+    "builder": draw_builder,
+    "judge": draw_judge,
+}
 WORN_OVER_CLOTHES: dict[str, Callable[[Canvas, Head], None]] = {
-    "tie": draw_tie, "handbag": draw_handbag, "phone": draw_phone,
-}  # fmt: skip
+    "tie": draw_tie,
+    "handbag": draw_handbag,
+    "phone": draw_phone,
+}
 WORN = ("hat", "glasses", "tie", "handbag", "phone")
 
 

@@ -1,0 +1,79 @@
+"""Peak memory of filling against the number of images: `python speed/memory.py [1000 20000 …]`.
+
+Each count runs in a process of its own. The scorer prepares pictures at a true model's size (3 × 224 × 224 float32,
+600 kB each), so that anything that piles up would show at once.
+"""
+
+from __future__ import annotations
+
+import resource
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+from PIL import Image
+
+from beholder.datasets.dataset import Dataset
+from beholder.models.scorer import ContrastiveScorer, unit_rows
+from beholder.models.spec import ModelSpec
+from beholder.prompts.prompt_set import prompt_set
+from beholder.scores.fill import fill
+from beholder.scores.store import Store
+from beholder.scores.task import Task
+
+
+class Averages(ContrastiveScorer):
+    """A cheap embedder with a true model's input size."""
+
+    batch_size = 32
+
+    def __init__(self) -> None:
+        self.spec = ModelSpec("averages", "benchmark", "none", "1", settings={"logit_scale": 1.0})
+
+    def prepare(self, image: Image.Image) -> npt.NDArray[np.float32]:
+        pixels = np.asarray(image.resize((224, 224), Image.Resampling.NEAREST), dtype=np.float32)
+        return np.ascontiguousarray(pixels.transpose(2, 0, 1))
+
+    def embed_prepared(self, prepared: Sequence[npt.NDArray[np.float32]]) -> npt.NDArray[np.float32]:
+        return unit_rows(np.stack(prepared)[:, :, ::56, ::56].reshape(len(prepared), -1) + 1)
+
+    def embed_texts(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
+        return unit_rows(np.random.default_rng(0).standard_normal((len(texts), 48)))
+
+
+def synthetic_images(count: int, folder: Path) -> Dataset:
+    """As many different small pictures as asked for."""
+    header = b"P6 8 8 255\n"
+    for i in range(count):
+        (folder / f"{i}.ppm").write_bytes(header + i.to_bytes(4, "little") * 48)
+    ids = [f"{i}.ppm" for i in range(count)]
+    table = pl.DataFrame({"image_id": ids, "uri": [str(folder / name) for name in ids]})
+    return Dataset("synthetic", "1", "MIT", table)
+
+
+def fill_and_print_peak(count: int) -> None:
+    """Fill one sheet and print this process's peak memory in MB."""
+    with tempfile.TemporaryDirectory() as scratch:
+        dataset = synthetic_images(count, Path(scratch))
+        prompts = prompt_set("words", [{"text": "kind"}, {"text": "cold"}])
+        fill([Task("memory", dataset, prompts)], Averages(), Store(Path(scratch) / "store"))
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+
+
+def peak_megabytes(count: int) -> float:
+    """Peak memory of filling `count` images, in MB, measured in a process of its own."""
+    command = [sys.executable, __file__, "--one", str(count)]
+    return float(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--one"]:
+        fill_and_print_peak(int(sys.argv[2]))
+    else:
+        for images in map(int, sys.argv[1:] or ["1000", "20000"]):
+            print(f"{images:>7,} images: {peak_megabytes(images):.0f} MB at the peak")

@@ -1,0 +1,211 @@
+"""Comparison: what one model says otherwise than another, asked the same about the same people.
+
+Both are measured as in an audit, then again without a twentieth of the people, twenty times, the same people for
+both: the spread of the differences is the differences' own. Two checkpoints that err on the same photographs can so
+be told apart where their own intervals overlap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from beholder.audit import AuditOptions, filled_sheets, measure, open_sheets
+from beholder.core.errors import UsageError
+from beholder.core.results import KEY
+from beholder.datasets.dataset import Dataset
+from beholder.metrics.jackknife import dealt, left_out_in_turn
+from beholder.metrics.multiplicity import benjamini_hochberg
+from beholder.models.load import load_model
+from beholder.run import Record, Run
+from beholder.scores.score_matrix import ScoreMatrix
+from beholder.studies.rows import people_shown
+from beholder.studies.study import Benchmark, MeasureOptions
+
+PARTS = 20
+"""Parts into which people are dealt. More cost more and say little more: an interval is 7 % wider than with endless."""
+KINDS = 12
+"""An attribute with at most so many values is one that people are spread by."""
+SCHEMA: dict[str, Any] = {
+    "benchmark": pl.String,
+    "dataset": pl.String,
+    **dict.fromkeys(KEY, pl.String),
+    "first": pl.Float64,
+    "second": pl.Float64,
+    "difference": pl.Float64,
+    "low": pl.Float64,
+    "high": pl.Float64,
+    "p_value": pl.Float64,
+    "p_adjusted": pl.Float64,
+    "n": pl.Int64,
+    "unit": pl.String,
+    "note": pl.String,
+}
+
+
+class Pair(NamedTuple):
+    """Two models, by name: the difference is the second less the first."""
+
+    first: str
+    second: str
+
+
+@dataclass
+class Comparison:
+    """The differences, how they came about, and what could not be compared."""
+
+    models: Pair
+    table: pl.DataFrame
+    record: Record
+
+
+def compare_models(
+    models: Pair, benchmarks: Sequence[str | Benchmark], options: AuditOptions, *, parts: int = PARTS
+) -> Comparison:
+    """Every number that has an interval for both models, with the interval of the difference."""
+    if models.first == models.second:
+        raise UsageError(f"{models.first} is compared with itself. Name two models.")
+    run = Run()
+    sheets = [sheet for benchmark in benchmarks for sheet in open_sheets(benchmark, options, run)]
+    filled = [_matrices(name, sheets, options, run) for name in models]
+    tables = [
+        _compared(benchmark, dataset, pair, options, run, parts)
+        for (benchmark, dataset), *pair in zip(sheets, *filled, strict=True)
+    ]
+    return Comparison(models, pl.concat([pl.DataFrame(schema=SCHEMA), *tables]), run.record)
+
+
+def _matrices(
+    name: str, sheets: Sequence[tuple[Benchmark, Dataset]], options: AuditOptions, run: Run
+) -> list[list[ScoreMatrix]]:
+    """What a model says on every sheet; the model is let go before the next is loaded."""
+    scorer = load_model(name, options.load)
+    return [filled_sheets(scorer, benchmark, dataset, options, run) for benchmark, dataset in sheets]
+
+
+def _compared(
+    benchmark: Benchmark,
+    dataset: Dataset,
+    pair: Sequence[list[ScoreMatrix]],
+    options: AuditOptions,
+    run: Run,
+    parts: int,
+) -> pl.DataFrame:
+    if _asked(pair[0]) != _asked(pair[1]):
+        run.record.left_out.append(
+            f"{benchmark.name} on {dataset.name}: the two models are asked in different ways (one answers questions, "
+            "the other matches statements), so their numbers are not of one kind"
+        )
+        return pl.DataFrame(schema=SCHEMA)
+    pair = _both(pair)
+    part = _parts(dataset, parts, options.measure)
+    wholes = [measure(benchmark, each, options.measure, model="", dataset="") for each in pair]
+    cheap = replace(options.measure, draws=2, permutations=2)  # only the values are read
+    values = [_values(whole) for whole in wholes]
+    keys = [key for key in _estimated(wholes[0]) if key in _estimated(wholes[1])]
+    turns: list[list[dict[Any, Any]]] = []
+    with options.fill.progress(f"{benchmark.name}: leaving people out", parts, 0) as advance:
+        for number in range(parts):
+            kept = ([_without(matrix, part, number) for matrix in matrices] for matrices in pair)
+            turns.append([_values(measure(benchmark, each, cheap, model="", dataset="")) for each in kept])
+            advance(1)
+    return _table(benchmark.name, dataset.name, keys, values, turns, wholes[1])
+
+
+def _table(
+    benchmark: str,
+    dataset: str,
+    keys: list[Any],
+    values: list[dict[Any, Any]],
+    turns: list[list[dict[Any, Any]]],
+    second: pl.DataFrame,
+) -> pl.DataFrame:
+    """The differences; what is alike for both whoever is left out is a fact of the data, and is not listed."""
+    keys = [key for key in keys if any(_differences([key], each)[0] != 0 for each in (values, *turns))]
+    difference = _differences(keys, values)
+    without = np.array([_differences(keys, turn) for turn in turns]).reshape(len(turns), len(keys))
+    found = left_out_in_turn(difference, without)
+    facts = {tuple(row[name] for name in KEY): row for row in second.iter_rows(named=True)}
+    rows = [
+        {
+            "benchmark": benchmark,
+            "dataset": dataset,
+            **dict(zip(KEY, key, strict=True)),
+            "first": values[0][key],
+            "second": values[1][key],
+            "difference": difference[at],
+            "low": found.low[at],
+            "high": found.high[at],
+            "p_value": found.p_value[at],
+            "n": facts[key]["n"],
+            "unit": facts[key]["unit"],
+            "note": None if np.isfinite(found.low[at]) else NO_INTERVAL,
+        }
+        for at, key in enumerate(keys)
+    ]
+    table = pl.DataFrame(rows, schema={name: kind for name, kind in SCHEMA.items() if name != "p_adjusted"})
+    return table.with_columns(pl.selectors.float().fill_nan(None)).pipe(_adjusted).select(list(SCHEMA))
+
+
+NO_INTERVAL = "no interval: alike in every part, or not there without some of the people"
+
+
+def _adjusted(table: pl.DataFrame) -> pl.DataFrame:
+    """p-values that stay honest over all numbers of one metric."""
+    adjusted = pl.col("p_value").map_batches(
+        lambda column: pl.Series(benjamini_hochberg(column.fill_null(np.nan).to_numpy()), dtype=pl.Float64).fill_nan(
+            None
+        ),
+        return_dtype=pl.Float64,
+    )
+    return table.with_columns(adjusted.over("metric").alias("p_adjusted"))
+
+
+def _values(results: pl.DataFrame) -> dict[Any, float]:
+    known = results.filter(pl.col("value").is_not_null())
+    return {tuple(row[name] for name in KEY): row["value"] for row in known.iter_rows(named=True)}
+
+
+def _estimated(results: pl.DataFrame) -> dict[Any, float]:
+    """The numbers that have an interval; the others (statistics, quantiles, counts) are no estimates.
+
+    What shuffled labels give is none either: it is what chance does, whatever the model.
+    """
+    return _values(results.filter(pl.col("low").is_not_null() & ~pl.col("metric").str.ends_with("_expected")))
+
+
+def _differences(keys: list[Any], values: Sequence[dict[Any, float]]) -> npt.NDArray[np.float64]:
+    first, second = values
+    return np.array([second.get(key, np.nan) - first.get(key, np.nan) for key in keys])
+
+
+def _asked(matrices: list[ScoreMatrix]) -> list[Any]:
+    return [(matrix.task, matrix.prompts["prompt_id"].to_list()) for matrix in matrices]
+
+
+def _both(pair: Sequence[list[ScoreMatrix]]) -> list[list[ScoreMatrix]]:
+    """The images that both models could be shown."""
+    return [list(each) for each in zip(*(_shared(*sheets) for sheets in zip(*pair, strict=True)), strict=True)]
+
+
+def _shared(first: ScoreMatrix, second: ScoreMatrix) -> Iterator[ScoreMatrix]:
+    for mine, other in ((first, second), (second, first)):
+        yield mine.rows(mine.images["image_id"].is_in(other.images["image_id"].implode()).to_numpy())
+
+
+def _parts(dataset: Dataset, parts: int, options: MeasureOptions) -> dict[str, int]:
+    """For every image, when it is left out."""
+    few = [name for name in dataset.attributes if dataset.table[name].n_unique() <= KINDS]
+    told = dataset.table.select(pl.col(few).cast(pl.String).fill_null("")).to_numpy().astype(str)
+    kind = np.unique(told, axis=0, return_inverse=True)[1] if few else np.zeros(len(dataset), dtype=int)
+    part = dealt(people_shown(dataset.table), kind.ravel(), parts, options.rng())
+    return dict(zip(dataset.table["image_id"], part.tolist(), strict=True))
+
+
+def _without(matrix: ScoreMatrix, part: dict[str, int], number: int) -> ScoreMatrix:
+    return matrix.rows(np.array([part[image] != number for image in matrix.images["image_id"]], dtype=bool))

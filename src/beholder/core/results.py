@@ -1,0 +1,97 @@
+"""Results: one tidy table whatever the benchmark. Column and metric names are our API."""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from beholder.core.errors import DataError, MissingData
+from beholder.core.files import write_whole
+
+SCHEMA: dict[str, pl.DataType] = {
+    "benchmark": pl.String(),
+    "model": pl.String(),
+    "dataset": pl.String(),
+    "metric": pl.String(),
+    "subset": pl.String(),
+    "group": pl.String(),
+    "concept": pl.String(),
+    "template": pl.String(),
+    "value": pl.Float64(),
+    "low": pl.Float64(),
+    "high": pl.Float64(),
+    "p_value": pl.Float64(),
+    "n": pl.Int64(),
+    "unit": pl.String(),
+    "note": pl.String(),
+    "chance": pl.Float64(),
+}
+
+
+KEY = ("metric", "subset", "group", "concept", "template")
+"""What tells the numbers of one benchmark, model and data set apart."""
+
+
+class Row(NamedTuple):
+    """One number with its uncertainty, its n and its meaning; absent is None, never 0."""
+
+    metric: str
+    value: float | None
+    n: int
+    unit: str
+    subset: str | None = None
+    group: str | None = None
+    concept: str | None = None
+    template: str | None = None
+    low: float | None = None
+    high: float | None = None
+    p_value: float | None = None
+    note: str | None = None
+    chance: float | None = None
+    """What a model that knows nothing would get, where that is known."""
+
+
+def results_table(rows: Iterable[Row], *, benchmark: str, model: str, dataset: str) -> pl.DataFrame:
+    """Rows as the tidy table; NaN becomes null."""
+    whose = {"benchmark": benchmark, "model": model, "dataset": dataset}
+    records = [{**whose, **{key: _absent(value) for key, value in row._asdict().items()}} for row in rows]
+    return pl.DataFrame(records, schema=SCHEMA)
+
+
+def _absent(value: object) -> object:
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def place(row: Mapping[str, Any]) -> str:
+    """Of what a number is, in words.
+
+    >>> place({"subset": "actors", "group": None, "concept": "actor", "template": None})
+    'actors · actor'
+    """
+    return " · ".join(str(row[name]) for name in KEY[1:] if row[name] is not None)
+
+
+def write_results(results: pl.DataFrame, folder: Path) -> None:
+    """`results.parquet` and `results.csv` in the run folder."""
+    for name, write in (("results.parquet", results.write_parquet), ("results.csv", results.write_csv)):
+        buffer = io.BytesIO()  # no file of a fixed name: several processes may end in one folder at once
+        write(buffer)
+        write_whole(folder / name, buffer.getvalue())
+
+
+def read_results(folder: Path) -> pl.DataFrame:
+    """The table of a run folder; a column that came later is null in an older run."""
+    path = folder / "results.parquet"
+    if not path.is_file():
+        raise MissingData(f"{folder} has no results: {path.name} is not there. Make the run again.")
+    try:
+        table = pl.read_parquet(path)
+    except Exception as error:
+        raise DataError(f"{path} cannot be read ({error}).\nMake the run again: what was scored is kept.") from error
+    later = [pl.lit(None, kind).alias(name) for name, kind in SCHEMA.items() if name not in table.columns]
+    return table.with_columns(later).select(list(SCHEMA))

@@ -1,1 +1,0 @@
-"""Exposure: how often captions, from which models learn, name the people whom a benchmark shows."""

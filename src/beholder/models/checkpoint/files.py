@@ -1,0 +1,91 @@
+"""The files of a transformers checkpoint: which of them matter, and where they came from.
+
+No torch here: a wrong folder is told before torch is imported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from beholder.core.errors import ModelError
+from beholder.models.checkpoint.folder import content_digest, held, matching
+
+SETTINGS = (
+    "config.json",
+    "preprocessor_config.json",
+    "processor_config.json",
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "special_tokens_map.json",
+    "added_tokens.json",
+    "generation_config.json",
+    "chat_template.*",
+    "vocab.json",
+    "vocab.txt",
+    "merges.txt",
+    "*.model",
+    "*.safetensors.index.json",
+)
+SAFE_WEIGHTS = ("model.safetensors", "model-*.safetensors")
+PICKLED_WEIGHTS = ("pytorch_model.bin", "pytorch_model-*.bin", "pytorch_model.bin.index.json")
+CODE = ("*.py",)
+TOKENIZERS = ("tokenizer.json", "vocab.json", "vocab.txt", "*.model")
+IMAGE_PROCESSORS = ("preprocessor_config.json", "processor_config.json")
+
+
+class Origin(NamedTuple):
+    """Where a checkpoint comes from: hub id and commit, or `folder` and the digest of its contents."""
+
+    weights: str
+    revision: str
+
+
+class CheckpointFiles(NamedTuple):
+    """A folder and the weights in it that may be read."""
+
+    folder: Path
+    weights: tuple[Path, ...]
+    pickled: bool
+
+    @property
+    def origin(self) -> Origin:
+        """The folder's contents as a revision: weights, configurations, tokenizer, and code if it has any."""
+        return Origin("folder", content_digest([*matching(self.folder, [*SETTINGS, *CODE]), *self.weights]))
+
+
+def find_files(
+    folder: Path, *, allow_pickle: bool, pickled_names: Sequence[str] = PICKLED_WEIGHTS, image_processor: bool = True
+) -> CheckpointFiles:
+    """Safetensors if there are any; pickled weights, which can run code, only when they are allowed."""
+    # transformers makes up an empty tokenizer where there is none, and the scores would mean nothing.
+    _require_one(folder, TOKENIZERS, "tokenizer")
+    if image_processor:
+        _require_one(folder, IMAGE_PROCESSORS, "image processor")
+    safe, pickled = matching(folder, SAFE_WEIGHTS), matching(folder, pickled_names)
+    if safe:
+        return CheckpointFiles(folder, tuple(safe), pickled=False)
+    if pickled and allow_pickle:
+        return CheckpointFiles(folder, tuple(pickled), pickled=True)
+    raise ModelError(_no_weights(folder, [path.name for path in pickled]))
+
+
+def _require_one(folder: Path, patterns: tuple[str, ...], what: str) -> None:
+    if not matching(folder, patterns):
+        looked = f"{', '.join(patterns)} were looked for"
+        raise ModelError(f"{folder} has no {what}: {looked}.\nIt holds: {held(folder)}.")
+
+
+def _no_weights(folder: Path, pickled: list[str]) -> str:
+    if pickled:
+        return (
+            f"{folder} holds its weights only as {', '.join(pickled)}: "
+            "pickled files, which can run code when they are read.\n"
+            "If you trust their source, allow them with --allow-pickle (LoadOptions.allow_pickle); "
+            "better is a copy with model.safetensors."
+        )
+    return (
+        f"{folder} has no weights: {' or '.join(SAFE_WEIGHTS)} was looked for.\nIt holds: {held(folder)}.\n"
+        "A hub model that has pickled weights only is fetched with --allow-pickle, if you trust its source."
+    )

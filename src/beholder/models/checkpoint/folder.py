@@ -1,0 +1,62 @@
+"""Model folders: what is in them, and one digest over what matters in them.
+
+A folder's digest is over the names and bytes of the files it is given, so a copy elsewhere is the same model.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import Any
+
+from beholder.core.digests import digest, file_digest
+from beholder.core.errors import ModelError
+
+
+def content_digest(files: Iterable[Path]) -> str:
+    """Stands for the names and bytes of these files, wherever their folder lies and whatever it is called."""
+    ordered = sorted(files, key=lambda path: path.name)
+    with ThreadPoolExecutor(4) as pool:  # hashing releases the interpreter's lock
+        digests = pool.map(file_digest, ordered)
+        return digest([[path.name, value] for path, value in zip(ordered, digests, strict=True)])
+
+
+def matching(folder: Path, patterns: Sequence[str]) -> list[Path]:
+    """The folder's own files (not those of its subfolders) whose name fits one of the patterns, by name."""
+    files = (path for path in folder.iterdir() if path.is_file())
+    return sorted(path for path in files if any(fnmatch(path.name, pattern) for pattern in patterns))
+
+
+def held(folder: Path) -> str:
+    """What the folder holds, for a message."""
+    return ", ".join(sorted(child.name for child in folder.iterdir())[:20]) or "nothing"
+
+
+def require_file(folder: Path, name: str, *, why: str) -> Path:
+    """The file, or an error that lists what the folder holds."""
+    path = folder / name
+    if not path.is_file():
+        raise ModelError(f"{folder} has no {name}, {why}.\nIt holds: {held(folder)}.")
+    return path
+
+
+def read_json(path: Path) -> Any:
+    """The file's JSON value, or an error that names file and line."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise ModelError(f"{path} is not readable JSON: {error}.") from error
+
+
+def read_config(folder: Path) -> dict[str, Any]:
+    """The `config.json` of a model folder, an object."""
+    if not folder.is_dir():
+        raise ModelError(f"There is no model folder {folder}.\nName a folder that holds a config.json and the weights.")
+    path = require_file(folder, "config.json", why="which every model folder has")
+    value = read_json(path)
+    if not isinstance(value, dict):
+        raise ModelError(f"{path} must hold a JSON object, not {type(value).__name__}.")
+    return value

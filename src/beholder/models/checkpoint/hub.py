@@ -1,0 +1,90 @@
+"""The Hugging Face hub: a model's name becomes a folder on this machine and the commit it stands for.
+
+Only what the adapter reads is fetched: configurations, tokenizer, safetensors weights. What was fetched once
+is found again without a network.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from beholder.core.errors import MissingExtra, ModelError
+from beholder.models.checkpoint.files import CODE, PICKLED_WEIGHTS, SAFE_WEIGHTS, SETTINGS, Origin
+from beholder.models.load import LoadOptions
+
+
+class Snapshot(NamedTuple):
+    """A hub model as it lies on this machine."""
+
+    folder: Path
+    origin: Origin
+
+
+def fetch(name: str, options: LoadOptions) -> Snapshot:
+    """The files of `OWNER/NAME[@REVISION]`, fetched if they are not here yet."""
+    repository, _, revision = name.partition("@")
+    return fetch_files(repository, revision or options.revision or "main", _wanted(options))
+
+
+def fetch_files(repository: str, revision: str, patterns: list[str]) -> Snapshot:
+    """The files of a repository that fit one of the patterns, and the commit they are of."""
+    folder = Path(_download(repository, revision, patterns))
+    # The hub's cache names the folder of a snapshot after its commit.
+    return Snapshot(folder, Origin(weights=repository, revision=folder.name))
+
+
+def _wanted(options: LoadOptions) -> list[str]:
+    pickled = PICKLED_WEIGHTS if options.allow_pickle else ()
+    code = CODE if options.trust_remote_code else ()
+    return [*SETTINGS, *SAFE_WEIGHTS, *pickled, *code]
+
+
+def _download(repository: str, revision: str, patterns: list[str]) -> str:
+    try:
+        import huggingface_hub
+    except ImportError as error:
+        raise MissingExtra(f"The hub model {repository}", "torch") from error
+    try:
+        return str(
+            huggingface_hub.snapshot_download(
+                repository, revision=revision, allow_patterns=patterns, ignore_patterns=["*/*"]
+            )
+        )
+    except Exception as error:
+        if not _is_the_hubs(error, huggingface_hub.errors):
+            raise
+        raise ModelError(_explain(repository, revision, error, huggingface_hub.errors)) from error
+
+
+def _is_the_hubs(error: Exception, errors: Any) -> bool:
+    """Whether the hub, the network or the disk is at fault; the client's errors have no base of their own."""
+    http_error = errors.HfHubHTTPError.__mro__[1]  # of the HTTP library, which changes with the client's version
+    return isinstance(error, http_error | OSError) or type(error).__module__.startswith("huggingface_hub")
+
+
+def _explain(repository: str, revision: str, error: Exception, errors: Any) -> str:
+    asked = f"{repository} (revision {revision})"
+    if isinstance(error, errors.GatedRepoError):
+        return f"{asked} is gated: ask for access on its page at the hub, then log in with `hf auth login`."
+    if isinstance(error, errors.RevisionNotFoundError):
+        return f"The hub has {repository}, but no revision '{revision}' of it."
+    if isinstance(error, errors.RepositoryNotFoundError):
+        return (
+            f"The hub has no model {repository}, and there is no folder of that name here.\n"
+            "If the model is private or gated, log in with `hf auth login`."
+        )
+    if isinstance(error, errors.HFValidationError):
+        return f"'{repository}' is no name that a hub model can have ({_first_line(error)})."
+    return (
+        f"{asked} is not on this machine, neither as a folder nor fetched before, "
+        f"and cannot be fetched from the hub ({_first_line(error)}).\n"
+        f"Without a network: on a machine that has one, run\n"
+        f"    hf download {repository} --local-dir {repository.replace('/', '--')}\n"
+        "copy that folder here and name it in place of the hub's name, "
+        f"as in: beholder audit ./{repository.replace('/', '--')}"
+    )
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]

@@ -1,0 +1,243 @@
+"""ONNX pairs: an image tower and a text tower (or a closed vocabulary) as files, run without torch.
+
+`onnx:DIR` reads `image.onnx`, `text.onnx`, `tokenizer.json`, `config.json`, or `text_table.npy` and
+`text_table.json` in place of the text tower. The layout and its checks are in `onnx_config`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PIL import Image
+
+from beholder.core.errors import MissingExtra, ModelError, OutOfMemory
+from beholder.models.checkpoint.folder import content_digest, matching, require_file
+from beholder.models.contrastive.embedding import CutTexts, embed_in_batches
+from beholder.models.contrastive.onnx_config import ImageConfig, OnnxConfig, TextConfig, read_onnx_config
+from beholder.models.contrastive.text_table import TextTable, read_text_table
+from beholder.models.scorer import ContrastiveScorer, Floats
+from beholder.models.spec import ModelSpec
+
+try:
+    import onnxruntime
+    from tokenizers import Tokenizer
+except ImportError as error:
+    raise MissingExtra("An ONNX model", "onnx") from error
+
+INTEGERS = {"tensor(int64)": np.int64, "tensor(int32)": np.int32}
+RESAMPLES = {
+    "bicubic": Image.Resampling.BICUBIC,
+    "bilinear": Image.Resampling.BILINEAR,
+    "lanczos": Image.Resampling.LANCZOS,
+    "nearest": Image.Resampling.NEAREST,
+}
+BATCH_SIZE = 16
+TEXT_BATCH = 64
+
+
+class OnnxContrastive(ContrastiveScorer):
+    """Cosine similarity of two ONNX towers."""
+
+    def __init__(self, spec: ModelSpec, image: ImageTower, text: TextTower | TextTable, *, batch_size: int) -> None:
+        self.spec, self.batch_size = spec, batch_size
+        self._image, self._text = image, text
+
+    @classmethod
+    def from_folder(
+        cls, folder: Path, *, name: str, device: str = "auto", batch_size: int | None = None
+    ) -> OnnxContrastive:
+        """Load a folder; `max_batch` of its config bounds the batch."""
+        config = read_onnx_config(folder)
+        files = _files(folder, config)
+        revision = content_digest(files)
+        providers = _providers(device)
+        image = ImageTower(folder, config.image, providers)
+        text = _text_side(folder, config, providers)
+        spec = ModelSpec(name, "onnx", "folder", revision, settings=_settings(config))
+        size = min(batch_size or BATCH_SIZE, config.image.max_batch or BATCH_SIZE)
+        return cls(spec, image, text, batch_size=size)
+
+    @property
+    def notes(self) -> list[str]:
+        """What a reader of the scores should know: texts that were cut."""
+        return list(self._text.cut.notes) if isinstance(self._text, TextTower) else []
+
+    @property
+    def vocabulary(self) -> list[str] | None:
+        """The texts that can be scored, where that is a closed list."""
+        return self._text.texts if isinstance(self._text, TextTable) else None
+
+    def prepare(self, image: Image.Image) -> Any:
+        """Resized, cropped, normalised: float32 `[channel, height, width]`."""
+        return self._image.prepare(image)
+
+    def embed_prepared(self, prepared: Sequence[Any]) -> Floats:
+        """Unit image vectors, never more than `max_batch` pictures in one call."""
+        return embed_in_batches(prepared, self.batch_size, self._image.embed, kind="image")
+
+    def embed_texts(self, texts: Sequence[str]) -> Floats:
+        """Unit text vectors; a text longer than the model reads is cut, and `notes` says so."""
+        return embed_in_batches(texts, TEXT_BATCH, self._text.embed, kind="text")
+
+
+class ImageTower:
+    """Pictures to vectors."""
+
+    def __init__(self, folder: Path, config: ImageConfig, providers: list[str]) -> None:
+        self._config = config
+        self._session = _session(folder / config.file, providers)
+        _require_names(folder / config.file, self._session, [config.input], config.output)
+        self._mean = np.array(config.mean, dtype=np.float32)[:, None, None]
+        self._std = np.array(config.std, dtype=np.float32)[:, None, None]
+
+    def prepare(self, image: Image.Image) -> Floats:
+        """The config's preprocessing, by PIL."""
+        sized = resized(image.convert("RGB"), self._config)
+        pixels = np.asarray(sized, dtype=np.float32).transpose(2, 0, 1) / np.float32(255)
+        return np.ascontiguousarray((pixels - self._mean) / self._std, dtype=np.float32)
+
+    def embed(self, prepared: Sequence[Any]) -> Floats:
+        """One call of the graph."""
+        return _run(self._session, self._config.output, {self._config.input: np.stack(prepared)})
+
+
+class TextTower:
+    """Texts to vectors."""
+
+    def __init__(self, folder: Path, config: TextConfig, providers: list[str]) -> None:
+        self.cut = CutTexts(config.max_length)
+        self._config = config
+        self._session = _session(folder / config.file, providers)
+        _require_names(folder / config.file, self._session, config.inputs, config.output)
+        self._tokenizer = _tokenizer(folder / config.tokenizer, config.max_length)
+        self._types = {input.name: INTEGERS.get(input.type, np.int64) for input in self._session.get_inputs()}
+
+    def embed(self, texts: Sequence[str]) -> Floats:
+        """One call of the graph, padded to the longest of these texts."""
+        encodings = self._tokenizer.encode_batch(list(texts))
+        self.cut.record(texts, [_full_length(encoding) for encoding in encodings])
+        return _run(self._session, self._config.output, self._inputs(encodings))
+
+    def _inputs(self, encodings: Sequence[Any]) -> dict[str, Any]:
+        fields: dict[str, Callable[[Any], Any]] = {
+            "input_ids": lambda encoding: encoding.ids,
+            "attention_mask": lambda encoding: encoding.attention_mask,
+            "token_type_ids": lambda encoding: encoding.type_ids,
+        }
+        return {
+            name: np.array([fields[name](encoding) for encoding in encodings], dtype=self._types[name])
+            for name in self._config.inputs
+        }
+
+
+def resized(image: Image.Image, config: ImageConfig) -> Image.Image:
+    """The picture at the size the tower reads.
+
+    The longer edge is rounded down, and so is the crop's corner, as in transformers' preprocessing of CLIP.
+    """
+    resample, size = RESAMPLES[config.resample], config.size
+    if config.resize == "stretch":
+        return image.resize((size, size), resample)
+    short = min(image.size)
+    width, height = (int(size * edge / short) if edge > short else size for edge in image.size)
+    image = image.resize((width, height), resample)
+    if config.crop == "none":
+        return image
+    left, top = (width - size) // 2, (height - size) // 2
+    return image.crop((left, top, left + size, top + size))
+
+
+def _text_side(folder: Path, config: OnnxConfig, providers: list[str]) -> TextTower | TextTable:
+    if isinstance(config.text, TextConfig):
+        return TextTower(folder, config.text, providers)
+    table = read_text_table(folder, config.text)
+    if config.embedding_dim and table.dim != config.embedding_dim:
+        raise ModelError(
+            f"{folder / config.text.file} has vectors of length {table.dim}, "
+            f"but {folder / 'config.json'} says 'embedding_dim' {config.embedding_dim}."
+        )
+    return table
+
+
+def _files(folder: Path, config: OnnxConfig) -> list[Path]:
+    """All files that the model consists of; raises if one is missing."""
+    text = config.text
+    named = [config.image.file, text.file, text.tokenizer if isinstance(text, TextConfig) else text.names]
+    found = [require_file(folder, name, why="which config.json names") for name in named]
+    beside = matching(folder, ["*.onnx.data", "*.onnx_data"])  # the weights of a large graph
+    return [folder / "config.json", *found, *beside]
+
+
+def _settings(config: OnnxConfig) -> dict[str, Any]:
+    """Everything beside the graphs that can move a score, as JSON values."""
+    plain: dict[str, Any] = json.loads(json.dumps(asdict(config)))
+    return plain
+
+
+def _providers(device: str) -> list[str]:
+    """CUDA when it is asked for; `auto` is the CPU, where quantised graphs give the scores they should."""
+    available = onnxruntime.get_available_providers()
+    if device in ("auto", "cpu"):
+        return ["CPUExecutionProvider"]
+    if device.startswith("cuda") and "CUDAExecutionProvider" in available:
+        return ["CUDAExecutionProvider", "CPUExecutionProvider"]
+    raise ModelError(
+        f"This machine's onnxruntime has no device '{device}': it has {', '.join(available)}.\n"
+        "For CUDA install onnxruntime-gpu; or leave --device out."
+    )
+
+
+def _session(path: Path, providers: list[str]) -> Any:
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3  # errors only
+    # Threads that wait for work by spinning would take the cores from those that prepare the next pictures.
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    try:
+        return onnxruntime.InferenceSession(str(path), options, providers=providers)
+    except Exception as error:  # onnxruntime's errors share no base but Exception
+        raise ModelError(f"{path} is not a graph that onnxruntime can run: {_first_line(error)}") from error
+
+
+def _require_names(path: Path, session: Any, inputs: Iterable[str], output: str) -> None:
+    has_inputs = {value.name for value in session.get_inputs()}
+    has_outputs = [value.name for value in session.get_outputs()]
+    if set(inputs) != has_inputs or output not in has_outputs:
+        raise ModelError(
+            f"config.json says that {path} takes {', '.join(inputs)} and gives {output}; "
+            f"it takes {', '.join(sorted(has_inputs))} and gives {', '.join(has_outputs)}."
+        )
+
+
+def _run(session: Any, output: str, inputs: dict[str, Any]) -> Floats:
+    try:
+        return np.asarray(session.run([output], inputs)[0], dtype=np.float32)
+    except Exception as error:
+        kind = OutOfMemory if "allocat" in str(error).lower() else ModelError
+        raise kind(f"onnxruntime failed: {_first_line(error)}") from error
+
+
+def _tokenizer(path: Path, max_length: int) -> Any:
+    try:
+        tokenizer = Tokenizer.from_file(str(path))
+    except Exception as error:  # the library raises plain Exception
+        raise ModelError(f"{path} is not a tokenizer file: {_first_line(error)}") from error
+    padding = tokenizer.padding or {}
+    names = ("direction", "pad_id", "pad_type_id", "pad_token")
+    tokenizer.enable_padding(**{name: padding[name] for name in names if name in padding})
+    tokenizer.enable_truncation(max_length)
+    return tokenizer
+
+
+def _full_length(encoding: Any) -> int:
+    """Tokens before cutting."""
+    cut = sum(part.special_tokens_mask.count(0) for part in encoding.overflowing)
+    return int(sum(encoding.attention_mask) + cut)
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0][:300]

@@ -1,0 +1,199 @@
+"""The `config.json` of an ONNX model folder, read and checked: a wrong key is named, with its file.
+
+    {"image": {"file": "image.onnx", "input": "pixel_values", "output": "image_embeds", "size": 224,
+               "resize": "shortest edge, bicubic", "crop": "center", "mean": [3], "std": [3], "max_batch": 1},
+     "text":  {"file": "text.onnx", "inputs": ["input_ids", "attention_mask"], "output": "text_embeds",
+               "tokenizer": "tokenizer.json", "max_length": 64},
+     "text_table": {"file": "text_table.npy", "names": "text_table.json", "template": "a photo of a {}"},
+     "embedding_dim": 512, "logit_scale": 100.0, "logit_bias": 0.0}
+
+`text` or the files of `text_table` must be there; file names, `max_batch`, `embedding_dim` and `logit_bias`
+may be left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from beholder.core.errors import ModelError
+from beholder.models.checkpoint.folder import read_config
+
+RESIZES = ("shortest edge", "stretch")
+FILTERS = ("bicubic", "bilinear", "lanczos", "nearest")
+CROPS = ("center", "none")
+
+
+@dataclass(frozen=True)
+class ImageConfig:
+    """The image tower and the preprocessing that it was trained with."""
+
+    file: str
+    input: str
+    output: str
+    size: int
+    resize: str
+    resample: str
+    crop: str
+    mean: tuple[float, ...]
+    std: tuple[float, ...]
+    max_batch: int | None
+
+
+@dataclass(frozen=True)
+class TextConfig:
+    """The text tower and its tokenizer."""
+
+    file: str
+    inputs: tuple[str, ...]
+    output: str
+    tokenizer: str
+    max_length: int
+
+
+@dataclass(frozen=True)
+class TableConfig:
+    """A closed vocabulary in place of a text tower."""
+
+    file: str
+    names: str
+    template: str | None
+
+
+@dataclass(frozen=True)
+class OnnxConfig:
+    """A whole model folder."""
+
+    image: ImageConfig
+    text: TextConfig | TableConfig
+    logit_scale: float
+    logit_bias: float
+    embedding_dim: int | None
+
+
+def read_onnx_config(folder: Path) -> OnnxConfig:
+    """The folder's configuration; raises a `ModelError` that names key and file."""
+    keys = _Keys(read_config(folder), folder / "config.json")
+    return OnnxConfig(
+        image=_image(keys.section("image")),
+        text=_text(keys, folder),
+        logit_scale=keys.number("logit_scale"),
+        logit_bias=keys.number("logit_bias", default=0.0),
+        embedding_dim=keys.whole("embedding_dim", optional=True),
+    )
+
+
+class _Keys:
+    """A JSON object whose keys are asked for one by one; a missing or wrong one is named with its file."""
+
+    def __init__(self, values: Mapping[str, Any], path: Path, prefix: str = "") -> None:
+        self._values, self._path, self._prefix = values, path, prefix
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._values
+
+    def section(self, key: str) -> _Keys:
+        value = self._values.get(key)
+        if not isinstance(value, Mapping):
+            raise self.wrong(key, "an object", value)
+        return _Keys(value, self._path, f"{self._prefix}{key}.")
+
+    def text(self, key: str, *, default: str | None = None) -> str:
+        value = self._values.get(key, default)
+        if not isinstance(value, str) or not value:
+            raise self.wrong(key, "a text", value)
+        return value
+
+    def number(self, key: str, *, default: float | None = None) -> float:
+        value = self._values.get(key, default)
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise self.wrong(key, "a number", value)
+        return float(value)
+
+    def whole(self, key: str, *, optional: bool = False) -> int | None:
+        value = self._values.get(key)
+        if value is None and optional:
+            return None
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            raise self.wrong(key, "a whole number above 0", value)
+        return value
+
+    def size(self, key: str) -> int:
+        return self.whole(key) or 0
+
+    def colours(self, key: str) -> tuple[float, ...]:
+        value = self._values.get(key)
+        numbers = isinstance(value, list) and all(isinstance(number, int | float) for number in value)
+        if not numbers or value is None or len(value) != 3:
+            raise self.wrong(key, "three numbers, one per colour", value)
+        return tuple(float(number) for number in value)
+
+    def texts(self, key: str) -> tuple[str, ...]:
+        value = self._values.get(key)
+        if not isinstance(value, list) or not value or not all(isinstance(text, str) for text in value):
+            raise self.wrong(key, "a list of texts", value)
+        return tuple(value)
+
+    def wrong(self, key: str, wanted: str, value: Any) -> ModelError:
+        found = "it is missing" if value is None else f"it is {value!r}"
+        return ModelError(f"{self._path}: '{self._prefix}{key}' must be {wanted}; {found}.")
+
+
+def _image(keys: _Keys) -> ImageConfig:
+    resize, resample = _resize(keys)
+    crop = keys.text("crop", default="center")
+    if crop not in CROPS:
+        raise keys.wrong("crop", f"one of {', '.join(CROPS)}", crop)
+    return ImageConfig(
+        file=keys.text("file", default="image.onnx"),
+        input=keys.text("input"),
+        output=keys.text("output"),
+        size=keys.size("size"),
+        resize=resize,
+        resample=resample,
+        crop=crop,
+        mean=keys.colours("mean"),
+        std=keys.colours("std"),
+        max_batch=keys.whole("max_batch", optional=True),
+    )
+
+
+def _resize(keys: _Keys) -> tuple[str, str]:
+    value = keys.text("resize")
+    resize, _, resample = (part.strip() for part in value.partition(","))
+    if resize not in RESIZES or resample not in FILTERS:
+        raise keys.wrong("resize", f"'HOW, FILTER' with HOW of {RESIZES} and FILTER of {FILTERS}", value)
+    return resize, resample
+
+
+def _text(keys: _Keys, folder: Path) -> TextConfig | TableConfig:
+    if "text" in keys:
+        return _tower(keys.section("text"))
+    table = _table(keys.section("text_table") if "text_table" in keys else _Keys({}, folder / "config.json"))
+    if "text_table" in keys or (folder / table.file).is_file():
+        return table
+    raise ModelError(
+        f"{folder}/config.json has no 'text', and {folder} has no {table.file}.\n"
+        "A model needs a text tower (text.onnx with 'text' in config.json) or a table of texts "
+        "(text_table.npy with text_table.json)."
+    )
+
+
+def _tower(keys: _Keys) -> TextConfig:
+    return TextConfig(
+        file=keys.text("file", default="text.onnx"),
+        inputs=keys.texts("inputs"),
+        output=keys.text("output"),
+        tokenizer=keys.text("tokenizer", default="tokenizer.json"),
+        max_length=keys.size("max_length"),
+    )
+
+
+def _table(keys: _Keys) -> TableConfig:
+    return TableConfig(
+        file=keys.text("file", default="text_table.npy"),
+        names=keys.text("names", default="text_table.json"),
+        template=keys.text("template") if "template" in keys else None,
+    )

@@ -1,0 +1,230 @@
+"""Models of open_clip: `ARCHITECTURE/TAG` of its own list, or `ARCHITECTURE/FILE` for weights at hand.
+
+Every architecture it has: ViT, ResNet, CoCa, SigLIP, EVA, ConvNeXt …, each with the preprocessing, tokenizer and
+text length that go with its weights. What open_clip only warns of and what moves a score is an error here:
+another activation than the weights were trained with, position embeddings stretched to another size.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from PIL import Image
+
+from beholder.core.errors import MissingExtra, ModelError, UnknownName
+
+# Before torch is looked for: who lacks both needs the extra that brings both.
+try:
+    import open_clip
+    from open_clip.transform import PreprocessCfg, image_transform_v2
+except ImportError as error:
+    raise MissingExtra("An open_clip model", "openclip") from error
+except RuntimeError as error:  # torchvision says so when it was built for another torch
+    raise ModelError(f"open_clip cannot be used here, torch and torchvision do not fit: {error}") from error
+
+from beholder.models.checkpoint.checkpoint import listening, memory_errors, resolve_device, told_as_model_error
+from beholder.models.checkpoint.files import Origin
+from beholder.models.checkpoint.folder import content_digest
+from beholder.models.checkpoint.hub import fetch_files
+from beholder.models.contrastive.two_towers import TorchContrastive, rows_of, running
+from beholder.models.load import LoadOptions
+from beholder.models.spec import ModelSpec
+
+LIBRARY = f"open_clip {open_clip.__version__}"
+SCORE_MOVING = re.compile(r"Resizing .*position embedding|initialized (randomly|partially)|QuickGELU mismatch")
+SAFE_FILE, PICKLED_FILE = "open_clip_model.safetensors", "open_clip_pytorch_model.bin"
+# Its plain bf16 and fp16 keep some layers in float32, and CoCa fails with them.
+PRECISIONS = {"float32": "fp32", "bfloat16": "pure_bf16", "float16": "pure_fp16"}
+UNKNOWN_ACTIVATION = (
+    "A file of weights does not say whether they were trained with QuickGELU: "
+    "name the architecture with or without -quickgelu as they were."
+)
+
+
+class Weights(NamedTuple):
+    """The weights' file, where it came from, and the preprocessing that goes with it."""
+
+    file: Path
+    origin: Origin
+    preprocessing: Mapping[str, Any]
+    notes: tuple[str, ...] = ()
+
+
+class OpenClipContrastive(TorchContrastive):
+    """Cosine similarity by `encode_image` and `encode_text`."""
+
+    def __init__(
+        self, model: Any, tokenizer: Any, spec: ModelSpec, *, device: str, batch_size: int | None, notes: Sequence[str]
+    ) -> None:
+        limit = tokenizer.context_length
+        super().__init__(model, spec, device=device, batch_size=batch_size, max_length=limit, notes=notes)
+        self._tokenizer = tokenizer
+        self._transform = image_transform_v2(PreprocessCfg(**model.visual.preprocess_cfg), is_train=False)
+
+    @classmethod
+    def from_name(cls, rest: str, options: LoadOptions) -> OpenClipContrastive:
+        """Load what `openclip:` is followed by: `ARCHITECTURE/TAG` or `ARCHITECTURE/FILE`."""
+        architecture, _, source = rest.partition("/")
+        if architecture not in open_clip.list_models():
+            raise UnknownName("architecture", architecture, open_clip.list_models(), where=LIBRARY)
+        device = resolve_device(options.device)
+        weights = find_weights(architecture, source, options)
+        with told_as_model_error(weights.file, LIBRARY), listening("", logging.INFO) as heard:
+            model = _strict_model(architecture, weights, device=device, precision=options.resolved_precision)
+            tokenizer = open_clip.get_tokenizer(architecture)
+        _refuse_score_moving(rest, heard)
+        settings = settings_of(architecture, model, tokenizer)
+        spec = ModelSpec(f"openclip:{rest}", "openclip", *weights.origin, options.resolved_precision, settings)
+        scorer = cls(model, tokenizer, spec, device=device, batch_size=options.batch_size, notes=weights.notes)
+        with told_as_model_error(weights.file, LIBRARY):
+            scorer.verify()
+        return scorer
+
+    def prepare(self, image: Image.Image) -> Any:
+        """The checkpoint's own preprocessing: float32 `[channel, height, width]`."""
+        return self._transform(image.convert("RGB")).numpy()
+
+    def _own_cosine(self, prepared: Sequence[Any], texts: Sequence[str]) -> float:
+        output = self._model(self._pixels(prepared), self._tokens(texts))
+        image, words = (output["image_features"], output["text_features"]) if isinstance(output, dict) else output[:2]
+        return float((image.float() * words.float()).sum())
+
+    def _embed_images(self, prepared: Sequence[Any]) -> Any:
+        with running():
+            return rows_of(self._model.encode_image(self._pixels(prepared), normalize=False))
+
+    def _embed_texts(self, texts: Sequence[str]) -> Any:
+        self._cut.record(texts, [_length(self._tokenizer, text) for text in texts])
+        with running():
+            return rows_of(self._model.encode_text(self._tokens(texts), normalize=False))
+
+    def _tokens(self, texts: Sequence[str]) -> Any:
+        return self._tokenizer(list(texts)).to(self._device)
+
+
+def find_weights(architecture: str, source: str, options: LoadOptions) -> Weights:
+    """The weights that a tag of open_clip's list or a file's path stands for; pickled only when allowed."""
+    known = open_clip.get_pretrained_cfg(architecture, source)
+    path = Path(source).expanduser()
+    if known:
+        notes = _refuse_other_activation(architecture, source)
+        weights = _fetched(known, options)._replace(notes=notes)
+    elif path.is_file():
+        weights = Weights(path, Origin("file", content_digest([path])), {}, (UNKNOWN_ACTIVATION,))
+    else:
+        tags = open_clip.list_pretrained_tags_by_model(architecture)
+        kind = f"file here and no weights of {architecture} called"
+        raise UnknownName(kind, source, tags, where=LIBRARY)
+    if weights.file.suffix != ".safetensors" and not options.allow_pickle:
+        raise ModelError(
+            f"{weights.file} is no safetensors file but a pickled one, which can run code when it is read.\n"
+            "If you trust its source, allow it with --allow-pickle (LoadOptions.allow_pickle)."
+        )
+    return weights
+
+
+def _refuse_other_activation(architecture: str, tag: str) -> tuple[str, ...]:
+    """open_clip #771: `ViT-B-32` + `openai` runs, with a warning and with other scores."""
+    computed, trained = _activations(architecture, tag)
+    if computed == trained:
+        return ()
+    twin = f"{architecture}-quickgelu" if trained == "QuickGELU" else architecture.removesuffix("-quickgelu")
+    if twin == architecture or not open_clip.get_pretrained_cfg(twin, tag):
+        return (f"{LIBRARY} says of '{tag}' both that it uses {computed} and that it was trained with {trained}.",)
+    raise ModelError(
+        f"The weights '{tag}' were trained with {trained}, and {architecture} computes {computed}: "
+        f"every score would be another.\nThe right pair is openclip:{twin}/{tag}"
+    )
+
+
+def _activations(architecture: str, tag: str) -> tuple[str, str]:
+    """What the architecture computes and what the weights were trained with."""
+    said = open_clip.get_model_config(architecture), open_clip.get_pretrained_cfg(architecture, tag)
+    computed, trained = ("QuickGELU" if each.get("quick_gelu") else "GELU" for each in said)
+    return computed, trained
+
+
+def _fetched(known: Mapping[str, Any], options: LoadOptions) -> Weights:
+    repository, _, file = known["hf_hub"].rpartition("/")
+    pickled = file or PICKLED_FILE
+    safe = f"{file.rpartition('.')[0]}.safetensors" if file else SAFE_FILE
+    wanted = [safe, *([pickled] if options.allow_pickle else [])]
+    snapshot = fetch_files(repository, options.revision or "main", wanted)
+    found = next((path for name in wanted if (path := snapshot.folder / name).is_file()), None)
+    if found is None:
+        raise ModelError(
+            f"{repository} has no {safe} at this revision.\nIts pickled weights, which can run code when they "
+            "are read, are fetched with --allow-pickle (LoadOptions.allow_pickle), if you trust their source."
+        )
+    return Weights(found, snapshot.origin, {key: known[key] for key in known if key in _PREPROCESSING})
+
+
+_PREPROCESSING = {"mean", "std", "interpolation", "resize_mode", "fill_color"}
+
+
+def _strict_model(architecture: str, weights: Weights, *, device: str, precision: str) -> Any:
+    _refuse_missing_bias(architecture, weights.file)
+    with memory_errors():
+        model = open_clip.create_model(
+            architecture,
+            pretrained=str(weights.file),
+            precision=PRECISIONS[precision],
+            device=device,
+            force_preprocess_cfg=dict(weights.preprocessing),
+            require_pretrained=True,
+            weights_only=weights.file.suffix == ".safetensors",
+        )
+    return model.eval().requires_grad_(False)
+
+
+def _refuse_missing_bias(architecture: str, file: Path) -> None:
+    """open_clip reads weights without the logit bias that the architecture has as if it were 0."""
+    if open_clip.get_model_config(architecture).get("init_logit_bias") is None or file.suffix != ".safetensors":
+        return
+    from safetensors import safe_open
+
+    with safe_open(file, "pt") as tensors:
+        if "logit_bias" not in tensors.keys():  # noqa: SIM118  (not a dict)
+            raise ModelError(f"{file} has no logit_bias, and {architecture} has one: these are other weights.")
+
+
+def settings_of(architecture: str, model: Any, tokenizer: Any) -> dict[str, Any]:
+    """Everything beside the weights that can move a score."""
+    bias = model.logit_bias
+    return {
+        "architecture": architecture,
+        "config": _plain(open_clip.get_model_config(architecture)),
+        "class": type(model).__name__,
+        "image_processor": _plain(model.visual.preprocess_cfg),
+        "text": {
+            "tokenizer": type(tokenizer).__name__,
+            "max_length": tokenizer.context_length,
+            "clean": getattr(getattr(tokenizer, "clean_fn", None), "__name__", None),
+        },
+        "logit_scale": math.exp(float(model.logit_scale)),
+        "logit_bias": 0.0 if bias is None else float(bias),
+    }
+
+
+def _plain(value: Any) -> Any:
+    return json.loads(json.dumps(value, default=str))
+
+
+def _length(tokenizer: Any, text: str) -> int:
+    """How many tokens a text has before it is cut, the two at its ends included."""
+    if hasattr(tokenizer, "encode"):
+        return len(tokenizer.encode(text)) + 2
+    return len(tokenizer.tokenizer(tokenizer.clean_fn(text), truncation=False, verbose=False)["input_ids"])
+
+
+def _refuse_score_moving(name: str, heard: list[str]) -> None:
+    """open_clip tells what it does to the weights in its log, most of it below the level of a warning."""
+    for message in heard:
+        if SCORE_MOVING.search(message):
+            raise ModelError(f"openclip:{name}: {LIBRARY} says what would change every score: {message}")

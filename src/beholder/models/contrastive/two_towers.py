@@ -1,0 +1,297 @@
+"""Two-tower models of transformers: CLIP, MetaCLIP, SigLIP, SigLIP 2, ALIGN, AltCLIP, Chinese-CLIP …
+
+The score is the cosine of the image's and the text's vector, with the checkpoint's own preprocessing and
+tokenizer settings. When a model is loaded, one picture and one text are scored both ways: `scale * cosine +
+bias` must equal the logit of the model's own forward pass, or the model is refused.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from PIL import Image
+
+from beholder.core.errors import ModelError
+from beholder.models.checkpoint.checkpoint import (
+    Checkpoint,
+    load_checkpoint,
+    memory_errors,
+    model_class,
+    resolve_device,
+    told_as_model_error,
+    torch,
+    transformers,
+)
+from beholder.models.checkpoint.files import Origin, find_files
+from beholder.models.checkpoint.folder import read_config
+from beholder.models.contrastive.embedding import CutTexts, embed_in_batches
+from beholder.models.load import LoadOptions
+from beholder.models.scorer import ContrastiveScorer, Floats
+from beholder.models.spec import ModelSpec
+
+BATCH_SIZES = {"cpu": 16, "cuda": 256, "mps": 32}
+
+# As they were trained and as their processors do by default; other families pad to the longest text.
+PADDED_TO_MAX = {"siglip", "siglip2", "align"}
+MAX_LENGTHS = {"align": 64}  # its processor's own; its text tower could read 512
+# Position numbers start after the padding token's (the RoBERTa family), so that many fewer tokens fit.
+OFFSET_POSITIONS = {"altclip", "roberta", "xlm-roberta", "camembert"}
+# Of a cosine, between our way and the model's own.
+SMALL = 10_000_000
+"""Parameters of a model that is slower on several threads than on one, and far slower on a busy machine."""
+TOLERANCE = {"float32": 1e-4, "bfloat16": 3e-2, "float16": 3e-3}
+
+
+class TextSettings(NamedTuple):
+    """How texts become tokens."""
+
+    padding: str
+    max_length: int
+    lowercase: bool
+
+
+class TorchContrastive(ContrastiveScorer):
+    """Two towers in torch: what transformers and open_clip share around them."""
+
+    def __init__(
+        self, model: Any, spec: ModelSpec, *, device: str, batch_size: int | None, max_length: int, notes: Sequence[str]
+    ) -> None:
+        self.spec = spec
+        self.batch_size = batch_size or BATCH_SIZES.get(device.partition(":")[0], 16)
+        self._model, self._device, self._dtype = model, device, getattr(torch, spec.precision)
+        self._cut, self._loader_notes = CutTexts(max_length), notes
+
+    @property
+    def notes(self) -> list[str]:
+        """What a reader of the scores should know: the loader's remarks, texts that were cut."""
+        return [*self._loader_notes, *self._cut.notes]
+
+    def embed_prepared(self, prepared: Sequence[Any]) -> Floats:
+        """Unit image vectors."""
+        return embed_in_batches(prepared, self.batch_size, self._embed_images, kind="image")
+
+    def embed_texts(self, texts: Sequence[str]) -> Floats:
+        """Unit text vectors; a text longer than the model reads is cut, and `notes` says so."""
+        return embed_in_batches(texts, self.batch_size, self._embed_texts, kind="text")
+
+    def verify(self) -> None:
+        """Raise unless our cosine is that of the model's own forward pass, to the precision's tolerance."""
+        prepared, text = [self.prepare(sample_picture())], ["a photo of a person"]
+        ours = float(self.score_prepared(prepared, text)[0, 0, 0])
+        with running():
+            theirs = self._own_cosine(prepared, text)
+        if not abs(theirs - ours) <= TOLERANCE[self.spec.precision]:
+            raise ModelError(
+                f"{self.spec.name} ({type(self._model).__name__}) is not scored rightly by Beholder: its own "
+                f"forward pass gives a cosine of {theirs:.6f} where its two towers give {ours:.6f}."
+            )
+
+    def _embed_images(self, prepared: Sequence[Any]) -> Any:
+        raise NotImplementedError
+
+    def _embed_texts(self, texts: Sequence[str]) -> Any:
+        raise NotImplementedError
+
+    def _own_cosine(self, prepared: Sequence[Any], texts: Sequence[str]) -> float:
+        """Of one picture and one text, by the model's own forward pass."""
+        raise NotImplementedError
+
+    def _pixels(self, arrays: Sequence[Any]) -> Any:
+        return torch.from_numpy(np.stack(arrays)).to(self._device, self._dtype)
+
+
+class TransformersContrastive(TorchContrastive):
+    """Cosine similarity by `get_image_features` and `get_text_features`."""
+
+    def __init__(self, checkpoint: Checkpoint, spec: ModelSpec, *, device: str, batch_size: int | None = None) -> None:
+        model, self._image_processor, self._tokenizer, notes = checkpoint
+        self._text = text_settings(checkpoint)
+        super().__init__(
+            model, spec, device=device, batch_size=batch_size, max_length=self._text.max_length, notes=notes
+        )
+
+    @classmethod
+    def from_folder(
+        cls, folder: Path, name: str, options: LoadOptions, *, origin: Origin | None = None
+    ) -> TransformersContrastive:
+        """Load a checkpoint's folder; `origin` says where it came from if that is not the folder itself."""
+        device, precision = resolve_device(options.device), options.resolved_precision
+        files = find_files(folder, allow_pickle=options.allow_pickle)
+        trust = options.trust_remote_code
+        require_two_towers(folder)
+        checkpoint = load_checkpoint(files, device=device, precision=precision, trust_remote_code=trust)
+        origin = origin or files.origin
+        settings = settings_of(checkpoint)
+        spec = ModelSpec(name, "transformers", origin.weights, origin.revision, precision, settings)
+        kind = PatchContrastive if "spatial_shapes" in checkpoint.image_processor.model_input_names else cls
+        scorer = kind(checkpoint, spec, device=device, batch_size=options.batch_size)
+        with told_as_model_error(folder):
+            scorer.verify()
+        return scorer
+
+    def prepare(self, image: Image.Image) -> Any:
+        """The checkpoint's own preprocessing: float32 `[channel, height, width]`."""
+        return self._preprocessed(image)["pixel_values"]
+
+    def _own_cosine(self, prepared: Sequence[Any], texts: Sequence[str]) -> float:
+        output = self._model(**self._image_inputs(prepared), **self._text_inputs(texts))
+        scale, bias = self.spec.settings["logit_scale"], self.spec.settings["logit_bias"]
+        return float((output.logits_per_image[0, 0] - bias) / scale)
+
+    def _embed_images(self, prepared: Sequence[Any]) -> Any:
+        with running(self._model):
+            return rows_of(self._tower("image")(**self._image_inputs(prepared)))
+
+    def _embed_texts(self, texts: Sequence[str]) -> Any:
+        inputs = self._text_inputs(texts)
+        with running(self._model):
+            return rows_of(self._tower("text")(**inputs))
+
+    def _tower(self, side: str) -> Any:
+        """The model's own function; code that a checkpoint brings itself (EVA-CLIP) has open_clip's name for it."""
+        model = self._model
+        return getattr(model, f"get_{side}_features", None) or getattr(model, f"encode_{side}")
+
+    def _preprocessed(self, image: Image.Image) -> dict[str, Any]:
+        """All arrays of one picture; the processor only reads its own settings, so threads may share it."""
+        batch = self._image_processor(images=image.convert("RGB"), return_tensors="np")
+        return {name: _narrow(np.asarray(values)[0]) for name, values in batch.items()}
+
+    def _image_inputs(self, prepared: Sequence[Any]) -> dict[str, Any]:
+        return {"pixel_values": self._pixels(prepared)}
+
+    def _text_inputs(self, texts: Sequence[str]) -> dict[str, Any]:
+        texts = [text.lower() for text in texts] if self._text.lowercase else list(texts)
+        untruncated = self._tokenizer(texts, padding=False, truncation=False, verbose=False)["input_ids"]
+        self._cut.record(texts, [len(ids) for ids in untruncated])
+        tokens = self._tokenizer(
+            texts, padding=self._text.padding, truncation=True, max_length=self._text.max_length, return_tensors="pt"
+        )
+        return {name: values.to(self._device) for name, values in tokens.items()}
+
+
+class PatchContrastive(TransformersContrastive):
+    """SigLIP 2 NaFlex: pictures keep their shape and come as padded rows of patches."""
+
+    def prepare(self, image: Image.Image) -> Any:
+        """Patches, which of them are real, and how many there are down and across."""
+        return self._preprocessed(image)
+
+    def _image_inputs(self, prepared: Sequence[Any]) -> dict[str, Any]:
+        return {
+            "pixel_values": self._pixels([picture["pixel_values"] for picture in prepared]),
+            "pixel_attention_mask": self._integers(prepared, "pixel_attention_mask"),
+            "spatial_shapes": self._integers(prepared, "spatial_shapes"),
+        }
+
+    def _integers(self, prepared: Sequence[Any], name: str) -> Any:
+        numbers = np.stack([picture[name] for picture in prepared]).astype(np.int64)
+        return torch.from_numpy(numbers).to(self._device)
+
+
+@contextmanager
+def running(model: Any = None) -> Iterator[None]:
+    """Inference: no gradients, float32 that is float32, memory errors as ours; a small model on one thread."""
+    # Convolutions (the patch embedding) would otherwise round float32 to 10 bits on recent GPUs.
+    torch.backends.cudnn.allow_tf32 = False
+    threads = torch.get_num_threads()
+    try:
+        if isinstance(model, transformers.PreTrainedModel) and _small(model):
+            torch.set_num_threads(1)
+        with memory_errors(), torch.inference_mode():
+            yield
+    finally:
+        torch.set_num_threads(threads)
+
+
+def _small(model: Any) -> bool:
+    return bool(model.device.type == "cpu" and model.num_parameters() < SMALL)
+
+
+def require_two_towers(folder: Path) -> None:
+    """Raise, before any weights are read, if the folder's model type has not an image and a text tower."""
+    model_type = read_config(folder).get("model_type")
+    model = model_class(model_type)
+    if model and not (hasattr(model, "get_image_features") and hasattr(model, "get_text_features")):
+        raise ModelError(
+            f"{folder} is a {model.__name__} (model type '{model_type}'), not a two-tower model.\n"
+            "This adapter reads models with get_image_features, get_text_features and a logit scale: "
+            "CLIP, MetaCLIP, SigLIP, SigLIP 2, ALIGN, AltCLIP, Chinese-CLIP and their kin."
+        )
+
+
+def settings_of(checkpoint: Checkpoint) -> dict[str, Any]:
+    """Everything beside the weights that can move a score."""
+    config, tokenizer = checkpoint.model.config, checkpoint.tokenizer
+    return {
+        "model_type": config.model_type,
+        "architecture": type(checkpoint.model).__name__,
+        "attention": getattr(config, "_attn_implementation", None),
+        "image_processor": image_settings(checkpoint.image_processor),
+        "text": text_settings(checkpoint)._asdict()
+        | {"tokenizer": type(tokenizer).__name__, "inputs": list(tokenizer.model_input_names)},
+        "logit_scale": logit_scale(checkpoint.model),
+        "logit_bias": float(getattr(checkpoint.model, "logit_bias", 0.0)),
+    }
+
+
+def text_settings(checkpoint: Checkpoint) -> TextSettings:
+    """Padding, length and case as the checkpoint was trained with."""
+    config, tokenizer = checkpoint.model.config, checkpoint.tokenizer
+    family = config.model_type
+    padding = "max_length" if family in PADDED_TO_MAX else "longest"
+    # SigLIP 2 was trained on lower case and its files say so, but the tokenizer class that some of them name
+    # does not do it (transformers #43054).
+    lowercase = family in ("siglip", "siglip2") and bool(tokenizer.init_kwargs.get("do_lower_case"))
+    limit = min(MAX_LENGTHS.get(family, math.inf), tokenizer.model_max_length, _positions(config))
+    return TextSettings(padding, int(limit), lowercase)
+
+
+def _positions(config: Any) -> float:
+    text = getattr(config, "text_config", config)
+    positions = getattr(text, "max_position_embeddings", math.inf)
+    offset = {config.model_type, text.model_type} & OFFSET_POSITIONS
+    return float(positions - text.pad_token_id - 1 if offset else positions)
+
+
+def logit_scale(model: Any) -> float:
+    """What the model multiplies a cosine by."""
+    if hasattr(model, "temperature"):
+        return 1.0 / float(model.temperature)  # ALIGN divides
+    if not hasattr(model, "logit_scale"):
+        raise ModelError(f"A {type(model).__name__} has no logit scale: its two towers do not meet in a cosine.")
+    logarithm = float(model.logit_scale)
+    if hasattr(model, "max_log_logit_scale"):  # AIMv2 caps it
+        logarithm = min(max(logarithm, 0.0), model.max_log_logit_scale)
+    return math.exp(logarithm)
+
+
+def image_settings(processor: Any) -> dict[str, Any]:
+    """The processor's settings as plain JSON, with the class that carries them out."""
+    moot = {"processor_class", "_processor_class", "auto_map", "_commit_hash", "name_or_path"}
+    kept: Mapping[str, Any] = {key: value for key, value in processor.to_dict().items() if key not in moot}
+    plain: dict[str, Any] = json.loads(json.dumps(kept, default=str))
+    return plain | {"class": type(processor).__name__}
+
+
+def rows_of(features: Any) -> Floats:
+    """The vectors, whether the library gives them bare or as the pooled part of an output."""
+    vectors = getattr(features, "pooler_output", features)
+    return np.asarray(vectors.float().cpu().numpy())
+
+
+def _narrow(array: Any) -> Any:
+    return np.ascontiguousarray(array, dtype=np.float32) if array.dtype.kind == "f" else array
+
+
+def sample_picture() -> Image.Image:
+    """A smooth gradient in three colours, wider than high."""
+    down, across = np.mgrid[0:32, 0:48]
+    planes = [across * 5, 240 - across * 5, down * 8]
+    return Image.fromarray(np.stack(planes, axis=-1).astype(np.uint8))

@@ -1,0 +1,275 @@
+"""Open-vocabulary detectors of transformers: OWL-ViT, OWLv2, Grounding DINO, MM-Grounding-DINO, OmDet-Turbo.
+
+Channel `presence`: the score of the concept's best box, as the model's own post-processing gives it before any
+threshold. A cell depends on its picture and its concept and on nothing else that was asked: where concepts would
+meet inside the model, each has a pass of its own, and what the picture alone decides is computed once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PIL import Image
+
+from beholder.core.errors import MissingExtra, ModelError, UnusableScore
+from beholder.models.checkpoint.checkpoint import Checkpoint, load_checkpoint, resolve_device, torch
+from beholder.models.checkpoint.files import Origin, find_files
+from beholder.models.checkpoint.folder import read_config
+from beholder.models.contrastive.embedding import CutTexts, batches
+from beholder.models.contrastive.two_towers import image_settings, running
+from beholder.models.load import LoadOptions
+from beholder.models.scorer import Floats
+from beholder.models.spec import ModelSpec
+
+BATCH_SIZES = {"cpu": 4, "cuda": 16, "mps": 4}
+TEXTS_KEPT = 4096
+
+
+class DenseScorer:
+    """A model that looks for a concept in every part of a picture: the shared part of detectors and segmenters.
+
+    A subclass encodes pictures (`_encode_images`) and a concept (`_encode_text`), each once, and brings them
+    together (`_meet`): `[n_images, n_concepts, n_channels]`.
+    """
+
+    spec: ModelSpec
+    channels: tuple[str, ...] = ("presence",)
+    auto = "AutoModelForZeroShotObjectDetection"
+    reading = "sigmoid of the class logit, best box"
+    """What the first channel is, in words; part of the spec."""
+    one_by_one = False
+    """Pictures pass through the model one at a time, whatever the batch."""
+
+    def __init__(self, checkpoint: Checkpoint, spec: ModelSpec, *, device: str, batch_size: int | None = None) -> None:
+        self.spec = spec
+        self.batch_size = batch_size or BATCH_SIZES.get(device.partition(":")[0], 4)
+        self._model, self._image_processor, self._tokenizer, self._loader_notes = checkpoint
+        self._device, self._dtype = device, getattr(torch, spec.precision)
+        self._cut = CutTexts(spec.settings["text"]["max_length"])
+        self._text = lru_cache(TEXTS_KEPT)(self._encode_text)
+
+    @classmethod
+    def from_folder(cls, folder: Path, name: str, options: LoadOptions, *, origin: Origin | None = None) -> DenseScorer:
+        """Load a checkpoint's folder; `origin` says where it came from if that is not the folder itself."""
+        device, precision = resolve_device(options.device), options.resolved_precision
+        files = find_files(folder, allow_pickle=options.allow_pickle)
+        _require_backbone(read_config(folder))
+        checkpoint = load_checkpoint(
+            files, device=device, precision=precision, trust_remote_code=options.trust_remote_code, auto=cls.auto
+        )
+        kind = cls._kind(checkpoint.model.config.model_type)
+        origin = origin or files.origin
+        settings = kind._settings(checkpoint)
+        spec = ModelSpec(name, "transformers", origin.weights, origin.revision, precision, settings)
+        return kind(checkpoint, spec, device=device, batch_size=options.batch_size)
+
+    @property
+    def notes(self) -> list[str]:
+        """What a reader of the scores should know: the loader's remarks, texts that were cut."""
+        return [*self._loader_notes, *self._cut.notes]
+
+    def prepare(self, image: Image.Image) -> dict[str, Any]:
+        """The checkpoint's own preprocessing; the mask of real pixels only where some are padding."""
+        arrays = self._image_processor(images=image.convert("RGB"), return_tensors="np")
+        prepared = {"pixel_values": np.asarray(arrays["pixel_values"][0], dtype=np.float32)}
+        mask = arrays.get("pixel_mask")
+        return prepared if mask is None or np.all(mask) else prepared | {"pixel_mask": np.asarray(mask[0])}
+
+    def score_prepared(self, prepared: Sequence[Any], prompts: Sequence[str]) -> Floats:
+        """One row per picture, one column per concept."""
+        cells = np.empty((len(prepared), len(prompts), len(self.channels)), np.float32)
+        start = 0
+        for part in batches(prepared, 1 if self.one_by_one else self.batch_size):
+            with running():
+                cells[start : start + len(part)] = self._cells(part, prompts)
+            start += len(part)
+        broken = np.flatnonzero(~np.isfinite(cells).all(axis=(1, 2)))
+        if broken.size:
+            raise UnusableScore("image", broken.tolist())
+        return cells
+
+    def _cells(self, part: Sequence[Any], prompts: Sequence[str]) -> Any:
+        if not prompts:
+            return np.empty((len(part), 0, len(self.channels)), np.float32)
+        images = self._encode_images(part)
+        found = [self._meet(images, self._text(prompt)) for prompt in prompts]
+        return torch.stack(found, dim=1).cpu().numpy()
+
+    def _pixels(self, part: Sequence[Any]) -> Any:
+        arrays = np.stack([picture["pixel_values"] for picture in part])
+        return torch.from_numpy(arrays).to(self._device, self._dtype)
+
+    def _tokens(self, text: str) -> dict[str, Any]:
+        """One text, cut where it is too long for the model, unpadded."""
+        length = len(self._tokenizer(text, verbose=False)["input_ids"])
+        self._cut.record([text], [length])
+        tokens = self._tokenizer(text, truncation=True, max_length=self._cut.limit, return_tensors="pt")
+        return {name: values.to(self._device) for name, values in tokens.items()}
+
+    @classmethod
+    def _kind(cls, model_type: str) -> type[DenseScorer]:
+        return cls
+
+    @classmethod
+    def _settings(cls, checkpoint: Checkpoint) -> dict[str, Any]:
+        text = {"form": cls._form("{}"), "max_length": text_limit(checkpoint)}
+        return {"image_processor": image_settings(checkpoint.image_processor), "text": text, "presence": cls.reading}
+
+    @staticmethod
+    def _form(concept: str) -> str:
+        """A concept as the model wants to read it."""
+        return concept
+
+    def _encode_images(self, part: Sequence[Any]) -> Any:
+        raise NotImplementedError
+
+    def _encode_text(self, concept: str) -> Any:
+        raise NotImplementedError
+
+    def _meet(self, images: Any, text: Any) -> Any:
+        """Channels `[n_images, n_channels]` of one concept in the pictures."""
+        raise NotImplementedError
+
+
+class Detector(DenseScorer):
+    """Any detector; `from_folder` picks the class that knows the model type."""
+
+    @classmethod
+    def _kind(cls, model_type: str) -> type[DenseScorer]:
+        if model_type not in DETECTORS:
+            raise ModelError(f"Beholder knows no detector of type '{model_type}'. It knows: {', '.join(DETECTORS)}.")
+        return DETECTORS[model_type]
+
+
+class Owl(DenseScorer):
+    """OWL-ViT and OWLv2: every patch has one class vector, and concepts meet it independently of each other."""
+
+    def _encode_images(self, part: Sequence[Any]) -> Any:
+        features, _ = self._model.image_embedder(pixel_values=self._pixels(part))
+        return features.flatten(1, 2)
+
+    def _encode_text(self, concept: str) -> Any:
+        towers = getattr(self._model, self._model.base_model_prefix)
+        vector = towers.get_text_features(**self._tokens(concept)).pooler_output
+        return vector / torch.linalg.norm(vector, ord=2, dim=-1, keepdim=True)
+
+    def _meet(self, images: Any, text: Any) -> Any:
+        logits, _ = self._model.class_predictor(images, text.expand(len(images), 1, -1))
+        return _best(logits)
+
+
+class GroundingDino(DenseScorer):
+    """Grounding DINO and MM-Grounding-DINO: the text is fused into the picture, so every concept has its own pass.
+
+    The model keeps phrases of one text apart by masks, but only while it reads them: the fusion layers then mix all
+    of them into the picture and back, and the best boxes are chosen among all of them.
+    """
+
+    reading = "sigmoid of the largest token logit, best box"
+    # A batch rounds otherwise, and a proposal at the edge of the best `num_queries` may change sides.
+    one_by_one = True
+
+    def __init__(self, checkpoint: Checkpoint, spec: ModelSpec, *, device: str, batch_size: int | None = None) -> None:
+        super().__init__(checkpoint, spec, device=device, batch_size=batch_size)
+        core = self._model.model
+        core.backbone.conv_encoder = _Remembered(core.backbone.conv_encoder, 1)
+        core.text_backbone = _Remembered(core.text_backbone, TEXTS_KEPT)
+
+    @staticmethod
+    def _form(concept: str) -> str:
+        return f"{concept.strip().lower().rstrip('.')}."
+
+    def _encode_images(self, part: Sequence[Any]) -> Any:
+        pixels, (picture,) = self._pixels(part), part
+        mask = picture.get("pixel_mask", np.ones(pixels.shape[-2:], np.int64))[None]
+        return {"pixel_values": pixels, "pixel_mask": torch.from_numpy(mask).to(self._device)}
+
+    def _encode_text(self, concept: str) -> Any:
+        return self._tokens(self._form(concept))
+
+    def _meet(self, images: Any, text: Any) -> Any:
+        return _best(self._model(**images, **text).logits)
+
+
+class OmDetTurbo(DenseScorer):
+    """OmDet-Turbo: the task's words meet the boxes, so every concept is a task of its own."""
+
+    one_by_one = True  # as in Grounding DINO
+
+    @staticmethod
+    def _form(concept: str) -> str:
+        return f"Detect {concept}."
+
+    def _encode_images(self, part: Sequence[Any]) -> Any:
+        features = self._model.vision_backbone(self._pixels(part))
+        return self._model.encoder(features).extracted_states
+
+    def _encode_text(self, concept: str) -> Any:
+        words, task = self._tokens(concept), self._tokens(self._form(concept))
+        read = self._model.language_backbone
+        concept_vector = read(words["input_ids"], encode_type="class")[:, None]
+        return concept_vector, *read(task["input_ids"], mask=task["attention_mask"])
+
+    def _meet(self, images: Any, text: Any) -> Any:
+        return _best(self._model.decoder(images, *text).decoder_classes[-1])
+
+
+DETECTORS: dict[str, type[DenseScorer]] = {
+    "owlvit": Owl,
+    "owlv2": Owl,
+    "grounding-dino": GroundingDino,
+    "mm-grounding-dino": GroundingDino,
+    "omdet-turbo": OmDetTurbo,
+}
+
+
+class _Remembered(torch.nn.Module):  # type: ignore[misc]
+    """A part of a model that remembers its last answers: the same pixels or tokens are not read twice."""
+
+    def __init__(self, part: Any, kept: int) -> None:
+        super().__init__()
+        self.part, self._kept = part, kept
+        self._answers: dict[Any, Any] = {}
+
+    def forward(self, inputs: Any, *others: Any, **options: Any) -> Any:
+        """The answer to these inputs; the others follow from them."""
+        # A picture by its identity: it is kept with its answer, so no other can take its place in memory.
+        key = id(inputs) if inputs.is_floating_point() else tuple(inputs.flatten().tolist())
+        if key not in self._answers:
+            while len(self._answers) >= self._kept:
+                del self._answers[next(iter(self._answers))]
+            self._answers[key] = inputs, self.part(inputs, *others, **options)
+        return self._answers[key][1]
+
+
+def _best(logits: Any) -> Any:
+    """The score of the best box: `[n_images, 1]` from `[n_images, n_boxes, n_tokens]`."""
+    return probability(logits.float().flatten(1).amax(dim=1, keepdim=True))
+
+
+def probability(logits: Any) -> Any:
+    """The sigmoid; a logit that is infinite or no number stays unusable instead of becoming 0 or 1."""
+    return torch.where(torch.isfinite(logits), torch.sigmoid(logits), torch.nan)
+
+
+def text_limit(checkpoint: Checkpoint) -> int:
+    """How many tokens the model reads of one text."""
+    config = checkpoint.model.config
+    positions = getattr(config.text_config, "max_position_embeddings", checkpoint.tokenizer.model_max_length)
+    return int(min(checkpoint.tokenizer.model_max_length, positions, getattr(config, "max_text_len", positions)))
+
+
+def _require_backbone(config: dict[str, Any]) -> None:
+    """Raise if the picture's tower is one of timm's and timm is not here."""
+    backbone = config.get("backbone_config")
+    by_default = config.get("model_type") == "omdet-turbo"  # of the two that may have one, this one has it unasked
+    uses_timm = (
+        backbone.get("model_type") == "timm_backbone" if backbone else bool(config.get("use_timm_backbone", by_default))
+    )
+    if uses_timm and find_spec("timm") is None:
+        raise MissingExtra(f"The backbone of a {config.get('model_type')} model, which is one of timm's,", "timm")

@@ -1,0 +1,211 @@
+"""Asking a loaded model: questions about one picture become batches, batches become first-token logits.
+
+Nothing here knows which token means what. Questions are batched by length; a batch that does not fit into memory
+is halved down to one question before anyone is told.
+"""
+
+from __future__ import annotations
+
+import inspect
+import logging
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from beholder.core.errors import OutOfMemory
+from beholder.models.checkpoint.checkpoint import Checkpoint, told_as_model_error, torch, transformers
+from beholder.models.contrastive.embedding import batches
+from beholder.models.contrastive.two_towers import running, sample_picture
+from beholder.models.generative.processor import Picture, PictureProcessor, build_processor
+from beholder.models.generative.prompt_forms import PromptForm
+from beholder.models.generative.texts import Encoded
+from beholder.models.scorer import Floats
+
+LOG = logging.getLogger(__name__)
+QUESTIONS = {"cpu": 8, "cuda": 32, "mps": 8}
+"""Questions about one picture at once."""
+PADDED = {
+    "blip-2",
+    "gemma3",
+    "idefics3",
+    "internvl",
+    "llava",
+    "llava_next",
+    "llava_onevision",
+    "paligemma",
+    "phi4_multimodal",
+    "qwen2_5_vl",
+    "qwen2_vl",
+    "qwen3_vl",
+    "smolvlm",
+}
+"""Families of which it was shown that padding before a shorter question moves no score; of any other, only
+questions of one length go together."""
+NOT_ANSWERING = 0.5
+
+
+@dataclass
+class Asked:
+    """A model and its processor, shared by all the ways it is asked."""
+
+    model: Any
+    processor: Any
+    form: PromptForm
+    notes: list[str]
+    questions: int
+    """How many at once; becomes smaller when memory runs out."""
+
+    @classmethod
+    def of(cls, folder: Path, checkpoint: Checkpoint, *, questions: int | None) -> Asked:
+        """Around a checkpoint just loaded; one picture is processed to learn how its processor does it."""
+        model, processor = checkpoint.model, build_processor(folder, checkpoint)
+        form = PromptForm(processor, model.config.model_type)
+        count = questions or QUESTIONS.get(model.device.type, 8)
+        asked = cls(model, processor, form, checkpoint.notes, count)
+        with told_as_model_error(folder):
+            asked._encode(sample_picture(), form.write("?"))
+        return asked
+
+    @property
+    def pictures(self) -> PictureProcessor:
+        """The part of the processor that reads pictures."""
+        part: PictureProcessor = self.processor.image_processor
+        return part
+
+    @property
+    def padded(self) -> bool:
+        """Whether questions of different lengths may go together."""
+        return self.model.config.model_type in PADDED
+
+    def encode(self, picture: Picture, question: str) -> tuple[Encoded, Encoded]:
+        """What the processor makes of a question about a picture."""
+        with self.pictures.showing(picture):
+            return self._encode(picture.image, self.form.write(question))
+
+    def one_by_one(self, texts: Sequence[Encoded], seen: Encoded) -> Iterator[tuple[list[int], Any]]:
+        """Float32 logits over the vocabulary at the first place of the answer, with whose they are."""
+        for places in self._batches([_length(text) for text in texts]):
+            yield from self._halving(places, texts, seen)
+
+    def _batches(self, lengths: Sequence[int]) -> Iterator[Sequence[int]]:
+        """Places in batches of near lengths, or of one length where the model cannot be padded."""
+        order = sorted(range(len(lengths)), key=lengths.__getitem__)
+        if self.padded:
+            yield from batches(order, self.questions)
+            return
+        for _, equal in groupby(order, key=lengths.__getitem__):
+            yield from batches(list(equal), self.questions)
+
+    def _halving(
+        self, places: Sequence[int], texts: Sequence[Encoded], seen: Encoded
+    ) -> Iterator[tuple[list[int], Any]]:
+        waiting = list(places)
+        while waiting:
+            part = waiting[: self.questions]
+            try:
+                logits = self.logits([texts[place] for place in part], seen)
+            except OutOfMemory:
+                if len(part) == 1:
+                    raise
+                self.questions = len(part) // 2
+                continue
+            yield part, logits
+            waiting = waiting[len(part) :]
+
+    def _encode(self, image: Any, text: str) -> tuple[Encoded, Encoded]:
+        """What the processor makes of text and picture: what runs along the text, and the picture, which all share."""
+        options = {"add_special_tokens": False} if self.form.opens_itself(text) else {}
+        inputs = self.processor(text=[text], images=[image], return_tensors="np", **options)
+        known = {name: np.asarray(values) for name, values in inputs.items() if name in self._understood}
+        tensors = {name: torch.from_numpy(values) for name, values in known.items()}
+        along = {name for name, values in tensors.items() if values.shape[:2] == tensors["input_ids"].shape}
+        return (
+            {name: tensors[name] for name in tensors if name in along},
+            {name: tensors[name] for name in tensors if name not in along},
+        )
+
+    def logits(self, texts: Sequence[Encoded], seen: Encoded) -> Any:
+        """The plain way: each text with the picture, as the model would begin to answer it."""
+        batch = stacked(texts, padding=self._padding_token)
+        batch |= {name: torch.cat([values] * len(texts)) for name, values in seen.items()}
+        with running():
+            inputs = transformers.BatchFeature(batch).to(self.model.device, dtype=self.model.dtype)
+            # The model's own way to its first token: masks, positions and decoder start are as it has them.
+            answer = self.model.generate(**inputs, generation_config=self._one_token)
+            return answer.logits[0].float()
+
+    @cached_property
+    def _understood(self) -> set[str]:
+        """What the model can be told; processors also give what only training or other parts use."""
+        forward, generate = (inspect.signature(call).parameters for call in (self.model.forward, self.model.generate))
+        return {*forward, *generate} - {"labels"}
+
+    @cached_property
+    def _padding_token(self) -> int:
+        tokenizer = self.processor.tokenizer
+        known = (tokenizer.pad_token_id, tokenizer.eos_token_id, 0)
+        return next(number for number in known if number is not None)
+
+    @cached_property
+    def _one_token(self) -> Any:
+        return transformers.GenerationConfig(
+            max_new_tokens=1,
+            do_sample=False,
+            num_beams=1,
+            use_cache=False,
+            return_dict_in_generate=True,
+            output_logits=True,
+            pad_token_id=self._padding_token,
+        )
+
+
+class Elsewhere:
+    """Watches how much of its mass a model puts on neither answer."""
+
+    def __init__(self, name: str) -> None:
+        self._name, self._sum, self._cells, self._warned = name, 0.0, 0, False
+
+    def count(self, log_mass: Floats) -> None:
+        """Add the cells just scored; warn once when most of the mass so far lies elsewhere."""
+        self._sum += float(np.exp(log_mass.astype(np.float64)).sum())
+        self._cells += log_mass.size
+        if self.notes and not self._warned:
+            self._warned = True
+            LOG.warning("%s: %s", self._name, self.notes[0])
+
+    @property
+    def notes(self) -> list[str]:
+        """One note if the model is not answering."""
+        mean = self._sum / self._cells if self._cells else 0.0
+        if mean <= NOT_ANSWERING:
+            return []
+        return [
+            f"the model is not answering: on average {mean:.0%} of its probability lies on words that are neither "
+            "answer, so what it says of yes and no means little"
+        ]
+
+
+def stacked(texts: Sequence[Encoded], *, padding: int) -> Encoded:
+    """Batches of one as one batch, shorter texts padded on the left."""
+    longest = max(_length(text) for text in texts)
+
+    def joined(name: str) -> Any:
+        value = padding if name == "input_ids" else 0
+        return torch.cat([_padded(text[name], longest, value) for text in texts])
+
+    return {name: joined(name) for name in texts[0]}
+
+
+def _padded(row: Any, length: int, value: int) -> Any:
+    """Longer along the text, which is the second of its axes; torch counts them from the last."""
+    behind = (0, 0) * (row.ndim - 2)
+    return torch.nn.functional.pad(row, (*behind, length - row.shape[1], 0), value=value)
+
+
+def _length(one: Encoded) -> int:
+    return int(one["input_ids"].shape[1])

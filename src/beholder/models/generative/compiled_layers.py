@@ -1,0 +1,24 @@
+"""Layers of a model, compiled, which stand in their own places only while they are wanted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+from beholder.models.checkpoint.checkpoint import standing_in, torch
+
+
+class CompiledLayers:
+    """Layers of one kind share what is compiled; nothing is compiled before it is first used."""
+
+    def __init__(self, layers: Sequence[Any]) -> None:
+        self._layers = list(layers)
+        self._forwards = [torch.compile(layer.forward) for layer in self._layers]
+
+    @contextmanager
+    def in_place(self) -> Iterator[None]:
+        with ExitStack() as stack:
+            for layer, forward in zip(self._layers, self._forwards, strict=True):
+                stack.enter_context(standing_in(layer, forward))
+            yield

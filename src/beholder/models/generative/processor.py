@@ -1,0 +1,133 @@
+"""The processor of a generative checkpoint: pictures by PIL, each processed once, and no need of video libraries.
+
+transformers wants a video or sound reader for models that could also watch or listen. Beholder shows one still
+picture, so those parts are left out, and with them torchvision, whose pixels differ from PIL's.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from PIL import Image
+
+from beholder.core.errors import ModelError
+from beholder.models.checkpoint.checkpoint import Checkpoint, told_as_model_error, transformers
+from beholder.models.checkpoint.folder import read_config, read_json
+
+_PLAIN = (bool, int, float, str)
+CONFIGS = ("processor_config.json", "preprocessor_config.json", "tokenizer_config.json")
+
+
+class Picture(NamedTuple):
+    """One picture and what the checkpoint's image processor makes of it."""
+
+    image: Image.Image
+    features: Mapping[str, Any]
+
+
+class PictureProcessor:
+    """Stands in for an image processor: remembers how the checkpoint's processor calls it and what it made.
+
+    `develop` may be called from several threads; showing a picture to the processor is for one thread at a time.
+    """
+
+    def __init__(self, image_processor: Any) -> None:
+        self.image_processor = image_processor
+        self._shown: Picture | None = None
+        self._nesting = 0
+        self._options: dict[str, Any] = {}
+
+    @property
+    def asked_for(self) -> dict[str, Any]:
+        """What the checkpoint's processor asks of the image processor beyond its own settings, as JSON values."""
+        moving = {name: value for name, value in self._options.items() if name != "return_tensors"}
+        return {name: value for name, value in moving.items() if isinstance(value, _PLAIN)}
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.image_processor, name)
+
+    def __call__(self, images: Any, **options: Any) -> Any:
+        if self._shown is not None:
+            return transformers.BatchFeature(dict(self._shown.features))
+        self._options, self._nesting = options, _depth(images)
+        return self.image_processor(images, **options)
+
+    def develop(self, image: Image.Image) -> Picture:
+        """The picture, processed as the checkpoint's processor would have it."""
+        rgb = image.convert("RGB")
+        nested: Any = rgb
+        for _ in range(self._nesting):
+            nested = [nested]
+        return Picture(rgb, dict(self.image_processor(nested, **self._options)))
+
+    @contextmanager
+    def showing(self, picture: Picture) -> Iterator[None]:
+        """While this lasts, the processor gets this picture's features without computing them again."""
+        self._shown = picture
+        try:
+            yield
+        finally:
+            self._shown = None
+
+
+class _Absent:
+    """In the place of a reader of videos or sound."""
+
+
+def build_processor(folder: Path, checkpoint: Checkpoint) -> Any:
+    """The checkpoint's own processor around its tokenizer and a `PictureProcessor`."""
+    given = {"tokenizer": checkpoint.tokenizer, "image_processor": checkpoint.image_processor}
+    with told_as_model_error(folder):
+        kind = _processor_class(folder)
+        parts = [given.get(name, _Absent()) for name in kind.get_attributes()]
+        settings, _ = kind.get_processor_dict(folder, local_files_only=True)
+        with _no_number_words(kind):
+            processor = _for_stills(kind).from_args_and_dict(parts, settings)
+    processor.image_processor = PictureProcessor(checkpoint.image_processor)
+    if getattr(processor, "num_query_tokens", 0) is None:  # older BLIP-2 folders leave it to the model's config
+        processor.num_query_tokens = checkpoint.model.config.num_query_tokens
+    return processor
+
+
+def _for_stills(kind: Any) -> Any:
+    """The processor's class, content with `_Absent` parts, which it could neither check nor print."""
+    lenient = {"check_argument_for_proper_class": lambda *_: None, "__repr__": object.__repr__}
+    return type(kind.__name__, (kind,), lenient)
+
+
+def _processor_class(folder: Path) -> Any:
+    """The class that the folder names, or the one transformers has for its model type."""
+    for name in CONFIGS:
+        path = folder / name
+        named = read_json(path).get("processor_class") if path.is_file() else None
+        if named and hasattr(transformers, named):
+            return getattr(transformers, named)
+    model_type = str(read_config(folder).get("model_type"))
+    names: Mapping[str, str] = transformers.models.auto.processing_auto.PROCESSOR_MAPPING_NAMES
+    if model_type not in names:
+        raise ModelError(
+            f"{folder}: transformers {transformers.__version__} has no processor for model type '{model_type}'."
+        )
+    return getattr(transformers, names[model_type])
+
+
+@contextmanager
+def _no_number_words(kind: Any) -> Iterator[None]:
+    """SmolVLM's processor refuses to start without num2words, which it uses for videos only."""
+    module = sys.modules[kind.__module__]
+    if getattr(module, "num2words", "absent") is not None:
+        yield
+        return
+    module.num2words = str  # type: ignore[attr-defined]
+    try:
+        yield
+    finally:
+        module.num2words = None  # type: ignore[attr-defined]
+
+
+def _depth(images: Any) -> int:
+    return 1 + _depth(images[0]) if isinstance(images, list | tuple) else 0

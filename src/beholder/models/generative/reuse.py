@@ -1,0 +1,106 @@
+"""What a model lets us reuse between questions about one picture: the contract, and its proof on the model at hand.
+
+A causal language model never looks ahead, so what it made of the picture and of the words that all questions begin
+with serves all of them. A model whose picture looks at the question (PaliGemma, encoder-decoders) lets only the
+image tower's work be kept; one whose image tower reads the question (InstructBLIP) lets nothing be kept.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import Enum
+from typing import Any
+
+import numpy as np
+
+from beholder.models.checkpoint.checkpoint import standing_in, torch
+from beholder.models.generative.prompt_tree import PromptTree
+
+
+class Reuse(Enum):
+    """How much of the work on one question serves the next, best first."""
+
+    PREFIX = "the picture and all words that the questions begin with are read once"
+    FEATURES = "the image tower looks once; the language model reads each question with the picture"
+    NOTHING = "each question is asked by itself"
+
+
+LOOKS_BACK = {"paligemma": Reuse.FEATURES, "instructblip": Reuse.NOTHING, "phi4_multimodal": Reuse.NOTHING}
+"""Model types that are not causal from end to end, or that mix pictures into the words in ways of their own."""
+TOWERS = ("visual", "vision_tower", "vision_model")
+TOLERANCE = {torch.float32: 1e-4, torch.float16: 0.05, torch.bfloat16: 0.3}
+"""Of log-probabilities, over the likeliest first tokens. Half precision rounds a sum differently in every shape."""
+STEPS = 4
+"""A logit of 30 is known to 0.125 in bfloat16; two ways that round it differently are soon some of these apart."""
+LIKELIEST = 10
+ASKED_BOTH_WAYS = 8
+
+
+def contract(model: Any) -> Reuse:
+    """What the model's architecture allows."""
+    text = model.config.get_text_config()
+    if text.is_encoder_decoder:
+        return Reuse.FEATURES
+    return LOOKS_BACK.get(model.config.model_type, Reuse.PREFIX)
+
+
+def sample_places(tree: PromptTree) -> list[int]:
+    """A handful of questions: the shortest, the longest, and some spread over the tree."""
+    ends = tree.depth[tree.places]
+    order = np.argsort(tree.places, kind="stable")
+    spread = order[np.linspace(0, len(order) - 1, ASKED_BOTH_WAYS - 2).round().astype(int)]
+    return list(dict.fromkeys([int(ends.argmin()), int(ends.argmax()), *map(int, spread)]))
+
+
+def tolerance(dtype: Any, plain: Any) -> float:
+    """How far two ways may be apart in this precision: more where its steps at the likeliest logits are wide."""
+    largest = _likeliest(plain).values.abs().max().float()
+    step = torch.finfo(dtype).eps * 2.0 ** float(largest.log2().floor())
+    return float(max(TOLERANCE.get(dtype, max(TOLERANCE.values())), STEPS * step))
+
+
+def difference(ours: Any, plain: Any) -> float:
+    """The largest distance between two ways' log-probabilities of the likeliest tokens."""
+    mine, theirs = (logits.float().log_softmax(dim=-1) for logits in (ours, plain))
+    likeliest = _likeliest(theirs)
+    distance = (mine.gather(-1, likeliest.indices) - likeliest.values).abs().max()
+    return float(distance) if torch.isfinite(mine).all() else float("inf")
+
+
+def _likeliest(tokens: Any) -> Any:
+    return tokens.topk(min(LIKELIEST, tokens.shape[-1]), dim=-1)
+
+
+@contextmanager
+def looking_once(model: Any) -> Iterator[None]:
+    """While this lasts, the image tower looks at the first picture it is given, and remembers it."""
+    tower = image_tower(model)
+    assert tower is not None
+    look = tower.forward
+    seen: list[Any] = []
+
+    def remembered(pixel_values: Any, **kwargs: Any) -> Any:
+        if not seen:
+            seen.append(look(pixel_values[:1], **kwargs))
+        return _repeated(seen[0], len(pixel_values))
+
+    with standing_in(tower, remembered):
+        yield
+
+
+def image_tower(model: Any) -> Any | None:
+    """The part that looks at pictures; None where it is not known."""
+    owners = (model, getattr(model, "model", None))
+    found = (getattr(owner, name, None) for owner in owners for name in TOWERS)
+    return next((part for part in found if part is not None), None)
+
+
+def _repeated(features: Any, times: int) -> Any:
+    """The features of one picture for several questions about it."""
+    repeated = copy.copy(features)
+    for name, value in features.items():
+        if torch.is_tensor(value):
+            repeated[name] = value.expand(times, *value.shape[1:])
+    return repeated

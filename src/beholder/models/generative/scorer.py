@@ -1,0 +1,164 @@
+"""Generative models of transformers: LLaVA, Qwen-VL, Gemma 3, PaliGemma, BLIP-2, SmolVLM, InternVL, Phi-4 …
+
+A model is shown one picture and asked one question, through its own processor and chat template; what is kept is
+its distribution over the first token of the answer: the raw logit and the log-probability of the study's own
+answer, and the log-mass on tokens that begin yes, that begin no, and on all others. Questions about one picture go
+through the model together and never change one another's scores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PIL import Image
+
+from beholder.core.errors import UnusableScore
+from beholder.models.checkpoint.checkpoint import told_as_model_error, torch
+from beholder.models.checkpoint.files import Origin, find_files
+from beholder.models.checkpoint.folder import read_config
+from beholder.models.contrastive.two_towers import image_settings, running, sample_picture
+from beholder.models.generative.answers import resolve_answers
+from beholder.models.generative.asking import Asked, Elsewhere
+from beholder.models.generative.placement import load_placed, precision_of, refuse_unserved
+from beholder.models.generative.processor import Picture
+from beholder.models.generative.sharing import Sharing
+from beholder.models.load import LoadOptions
+from beholder.models.scorer import Floats
+from beholder.models.spec import ModelSpec
+from beholder.prompts.instruction import Instruction
+
+PLAIN = Instruction("{}", yes="Yes", no="No")
+"""How a model is asked when no benchmark says how: the prompt is the question."""
+PICTURES = {"cpu": 4, "cuda": 16}
+"""Pictures handed over at once; the questions about each are what fills a batch."""
+ROWS_AT_ONCE = 512
+"""Distributions over the vocabulary that are read at once."""
+
+
+class GenerativeScorer:
+    """What a model says first when it is asked about a picture."""
+
+    channels: tuple[str, ...] = ("logit_true", "log_p_yes", "log_p_no", "log_p_other", "log_p_true")
+
+    def __init__(self, sharing: Sharing, spec: ModelSpec, *, batch_size: int, instruction: Instruction) -> None:
+        self.batch_size = batch_size
+        asked = sharing.asked
+        self._sharing, self._asked, self._instruction, self._uninstructed = sharing, asked, instruction, spec
+        tokenizer = asked.processor.tokenizer
+        around = asked.form.write(instruction.ask(""))
+        self._answers = resolve_answers(
+            tokenizer, around, yes=instruction.yes, no=instruction.no, read_off=instruction.read_off
+        )
+        asked_with: dict[str, Any] = {
+            "instruction": instruction.template,
+            "answers": {"yes": instruction.yes, "no": instruction.no, **self._answers.as_settings(tokenizer)},
+            "example": asked.form.write(instruction.ask("…")),
+            "channels": list(self.channels),
+        }
+        if instruction.picture_side:
+            asked_with["picture_side"] = instruction.picture_side
+        self.spec = replace(spec, settings={**spec.settings, **asked_with})
+        self._others: dict[Instruction, GenerativeScorer] = {instruction: self}
+        self._elsewhere = Elsewhere(spec.name)
+
+    @classmethod
+    def from_folder(
+        cls, folder: Path, name: str, options: LoadOptions, *, origin: Origin | None = None
+    ) -> GenerativeScorer:
+        """Load a checkpoint's folder; `origin` says where it came from if that is not the folder itself."""
+        refuse_unserved(read_config(folder).get("model_type"), folder)
+        files = find_files(folder, allow_pickle=options.allow_pickle)
+        asked = Asked.of(folder, load_placed(files, options), questions=options.batch_size)
+        origin = origin or files.origin
+        precision, settings = precision_of(options), settings_of(asked)
+        spec = ModelSpec(name, "generative", origin.weights, origin.revision, precision, settings)
+        sharing = Sharing(asked, shared=options.shared_prefix)
+        pictures = options.batch_size or PICTURES.get(asked.model.device.type, 4)
+        scorer = cls(sharing, spec, batch_size=pictures, instruction=PLAIN)
+        with told_as_model_error(folder):
+            scorer.verify()
+        return scorer
+
+    @property
+    def notes(self) -> list[str]:
+        """What a reader of the scores should know, of all the ways this model was asked."""
+        own = [note for scorer in self._others.values() for note in scorer._own_notes()]
+        return list(dict.fromkeys([*self._asked.notes, *self._sharing.notes, *own]))
+
+    def instructed(self, instruction: Instruction) -> GenerativeScorer:
+        """The same model, asked this way; template and answers are in its spec."""
+        if instruction not in self._others:
+            other = GenerativeScorer(
+                self._sharing, self._uninstructed, batch_size=self.batch_size, instruction=instruction
+            )
+            self._others[instruction] = other
+        return self._others[instruction]
+
+    def prepare(self, image: Image.Image) -> Picture:
+        """The checkpoint's own preprocessing, after the study's where the instruction asks for it."""
+        if side := self._instruction.picture_side:
+            image = image.convert("RGB").resize((side, side))
+        return self._asked.pictures.develop(image)
+
+    def score_prepared(self, prepared: Sequence[Picture], prompts: Sequence[str]) -> Floats:
+        """One row per picture, one column per prompt, one layer per channel."""
+        cells = self._cells(prepared, prompts)
+        bad = np.flatnonzero(~np.isfinite(cells).all(axis=(1, 2)))
+        if bad.size:
+            raise UnusableScore("image", bad.tolist())
+        self._elsewhere.count(cells[:, :, self.channels.index("log_p_other")])
+        return cells
+
+    def verify(self) -> None:
+        """Ask once, so that what cannot work is told before the work begins."""
+        cells = self._cells([self.prepare(sample_picture())], ["Is there a person in the image?"])
+        if not np.isfinite(cells).all():
+            raise UnusableScore("image", [0])
+
+    def _cells(self, prepared: Sequence[Picture], prompts: Sequence[str]) -> Floats:
+        questions = [self._instruction.ask(prompt) for prompt in prompts]
+        cells = np.zeros((len(prepared), len(prompts), len(self.channels)), dtype=np.float32)
+        with running(self._asked.model):
+            answered = self._sharing.first_tokens(prepared, questions)
+            # Read back only when all is under way: reading waits for the GPU.
+            parts = [(one.rows, one.places, self._channels(one.logits)) for one in answered]
+        for rows, places, channels in parts:
+            cells[np.ix_(rows, places)] = channels.cpu().numpy()
+        return cells
+
+    def _channels(self, logits: Any) -> Any:
+        """The channels of each distribution over the vocabulary, some pictures and questions at a time."""
+        flat = logits.flatten(0, -2)
+        parts = [self._channels_of(part.float()) for part in flat.split(ROWS_AT_ONCE)]
+        return torch.cat(parts).unflatten(0, logits.shape[:-1])
+
+    def _channels_of(self, logits: Any) -> Any:
+        yes, no = list(self._answers.yes), list(self._answers.no)
+        study = logits[:, self._answers.study].clone()
+        of_yes, of_no = (logits[:, tokens].logsumexp(dim=-1) for tokens in (yes, no))
+        logits[:, yes + no] = -torch.inf  # in place: there are as many numbers as words times questions
+        other = logits.logsumexp(dim=-1)
+        masses = torch.stack([of_yes, of_no, other], dim=-1)
+        of_study = study - masses.logsumexp(dim=-1)
+        return torch.cat([study[:, None], masses.log_softmax(dim=-1), of_study[:, None]], dim=-1)
+
+    def _own_notes(self) -> list[str]:
+        return [*self._answers.notes, *self._elsewhere.notes]
+
+
+def settings_of(asked: Asked) -> dict[str, Any]:
+    """Everything beside weights, instruction and answers that can move a score."""
+    config = asked.model.config
+    return {
+        "model_type": config.model_type,
+        "architecture": type(asked.model).__name__,
+        "attention": getattr(config, "_attn_implementation", None),
+        "processor": type(asked.processor).__name__,
+        "image_processor": image_settings(asked.pictures.image_processor) | {"asked": asked.pictures.asked_for},
+        "prompt_form": asked.form.name,
+        "padding": "left" if asked.padded else "none: questions of one length go together",
+    }

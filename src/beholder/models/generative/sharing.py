@@ -1,0 +1,196 @@
+"""Questions about pictures, asked together as far as the model allows, and one by one where it does not.
+
+The first pass over a tree is checked: a handful of its questions is asked the plain way too, the largest difference
+is noted, and if it is larger than the precision's rounding, all is asked the plain way from then on.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
+from functools import partial
+from typing import Any, NamedTuple
+
+from beholder.core.errors import BeholderError, OutOfMemory
+from beholder.models.checkpoint.checkpoint import torch, transformers
+from beholder.models.contrastive.embedding import batches
+from beholder.models.generative.asking import Asked
+from beholder.models.generative.processor import Picture
+from beholder.models.generative.reuse import Reuse, contract, difference, looking_once, sample_places, tolerance
+from beholder.models.generative.texts import Encoded, Layout, Texts
+from beholder.models.generative.tree import TreeRunner
+
+LOG = logging.getLogger(__name__)
+ROOM = 0.5
+"""The share of a GPU's free memory that is planned for a pass; the rest is for what a plan cannot know."""
+MOST_TOGETHER = 8
+"""Pictures at once; a GPU is busy with fewer."""
+
+
+class Answered(NamedTuple):
+    """Logits over the vocabulary, `[pictures, questions, vocabulary]`, and whose they are."""
+
+    rows: list[int]
+    places: list[int]
+    logits: Any
+
+
+class Sharing:
+    """A model and its processor, asked as many questions at once as can be."""
+
+    def __init__(self, asked: Asked, *, shared: bool = True, together: int | None = None) -> None:
+        """`together` pictures go through the model at once; None: as many as memory holds."""
+        self.asked, self._texts = asked, Texts()
+        self.reuse = contract(asked.model) if shared else Reuse.NOTHING
+        self.notes: list[str] = []
+        self._proved: set[str] = set()
+        self._together = together
+        self._runner = self._tree_runner() if self.reuse is Reuse.PREFIX else None
+
+    def first_tokens(self, pictures: Sequence[Picture], questions: Sequence[str]) -> Iterator[Answered]:
+        """Every question about every picture, in the parts in which they were asked."""
+        if not questions:
+            return
+        groups: dict[int, tuple[Layout, list[tuple[int, Encoded]]]] = {}
+        for row, picture in enumerate(pictures):
+            layout, seen = self._texts.layout(questions, partial(self.asked.encode, picture))
+            groups.setdefault(id(layout), (layout, []))[1].append((row, seen))
+        for layout, shown in groups.values():
+            yield from self._of_layout(layout, shown)
+
+    def _of_layout(self, layout: Layout, shown: list[tuple[int, Encoded]]) -> Iterator[Answered]:
+        waiting = list(shown)
+        while waiting:
+            if self._runner is None or len(layout.texts) == 1 or not self._in_trunk(layout):
+                for row, seen in waiting:
+                    yield from self._plainly(row, layout, seen)
+                return
+            part = waiting[: self._at_once(layout)]
+            answers = self._tried(layout, part)
+            if answers is None or not self._holds(layout, part[0][1], answers):
+                continue
+            yield from answers
+            waiting = waiting[len(part) :]
+
+    def _tried(self, layout: Layout, part: list[tuple[int, Encoded]]) -> list[Answered] | None:
+        """The answers by tree; None if a way that is not proved yet breaks, which then is not tried again."""
+        assert self._runner is not None
+        try:
+            return list(self._by_tree(layout, part, range(len(layout.texts))))
+        except BeholderError:
+            raise
+        except Exception as error:  # compilers, quantised layers, models with code of their own: anything
+            if self._runner.way(layout.tree()) in self._proved:
+                raise
+            reason = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+            if self._runner.give_up_kernel():
+                self._tell(f"attention is computed without a compiled kernel, which failed ({reason})", logging.WARNING)
+            else:
+                self._give_up(f"their common beginning cannot be shared ({reason})")
+            return None
+
+    def _plainly(self, row: int, layout: Layout, seen: Encoded) -> Iterator[Answered]:
+        once = looking_once(self.asked.model) if self.reuse is Reuse.FEATURES else nullcontext()
+        with once:
+            for places, logits in self.asked.one_by_one(layout.texts, seen):
+                yield Answered([row], places, logits[None])
+
+    def _by_tree(self, layout: Layout, part: list[tuple[int, Encoded]], places: Sequence[int]) -> Iterator[Answered]:
+        """One pass; if memory runs out, with half the pictures, then with half the questions."""
+        assert self._runner is not None
+        try:
+            logits = self._runner.logits(layout.tree(places), self._inputs(layout.texts[places[0]], part))
+        except OutOfMemory:
+            if len(part) > 1:
+                self._together = half = len(part) // 2
+                halves = [(some, places) for some in batches(part, half)]
+            elif len(places) > 1:
+                ordered = _in_tree_order(layout, places)
+                halves = [(part, some) for some in batches(ordered, -(-len(ordered) // 2))]
+            else:
+                raise
+        else:
+            yield Answered([row for row, _ in part], list(places), logits)
+            return
+        for pictures, questions in halves:
+            yield from self._by_tree(layout, list(pictures), questions)
+
+    def _inputs(self, text: Encoded, part: list[tuple[int, Encoded]]) -> Any:
+        """Some pictures with one of the questions."""
+        along = {name: torch.cat([values] * len(part)) for name, values in text.items()}
+        seen = {name: torch.cat([picture[name] for _, picture in part]) for name in part[0][1]}
+        model = self.asked.model
+        return transformers.BatchFeature(along | seen).to(model.device, dtype=model.dtype)
+
+    def _holds(self, layout: Layout, seen: Encoded, answers: list[Answered]) -> bool:
+        """Whether some questions about the first picture get the same answers when asked one by one; asked once."""
+        assert self._runner is not None
+        way = self._runner.way(layout.tree())
+        if way in self._proved:
+            return True
+        places = sample_places(layout.tree())
+        plain = torch.cat([self.asked.logits([layout.texts[place]], seen) for place in places])
+        if not torch.isfinite(plain).all():
+            return True  # of a picture that no way can answer, nothing is learnt
+        far = difference(_first_row(answers, places), plain)
+        limit = tolerance(self.asked.model.dtype, plain)
+        found = f"the largest difference in log-probability to {len(places)} questions asked one by one is {far:.1g}"
+        if far > limit:
+            self._give_up(f"{found}, more than {limit:.2g}")
+            return False
+        self._proved.add(way)
+        self._tell(f"questions share what they begin with ({way}): {found}", logging.INFO)
+        return True
+
+    def _at_once(self, layout: Layout) -> int:
+        """How many pictures go through the model together: one on a CPU, on a GPU what its memory holds."""
+        if self._together is None:
+            device = self.asked.model.device
+            self._together = _planned(self.asked.model, layout) if device.type == "cuda" else 1
+        return self._together
+
+    def _in_trunk(self, layout: Layout) -> bool:
+        """Whether the picture stands in what all questions begin with."""
+        config = self.asked.model.config
+        mark = getattr(config, "image_token_id", None) or getattr(config, "image_token_index", None)
+        tree = layout.tree()
+        return tree.trunk > 0 and mark not in tree.ids[tree.trunk :]
+
+    def _tree_runner(self) -> TreeRunner | None:
+        try:
+            return TreeRunner(self.asked.model)
+        except NotImplementedError as error:
+            self._give_up(str(error))
+            return None
+
+    def _give_up(self, reason: str) -> None:
+        self._runner, self.reuse = None, Reuse.NOTHING
+        self._tell(f"each question is asked by itself, which is slow: {reason}", logging.WARNING)
+
+    def _tell(self, note: str, level: int) -> None:
+        self.notes.append(note)
+        LOG.log(level, "%s: %s", type(self.asked.model).__name__, note)
+
+
+def _first_row(answers: list[Answered], places: Sequence[int]) -> Any:
+    """The logits of some questions about the first picture, whichever parts they came in."""
+    first = answers[0].rows[0]
+    found = {place: one.logits[0, at] for one in answers if one.rows[0] == first for at, place in enumerate(one.places)}
+    return torch.stack([found[place] for place in places])
+
+
+def _planned(model: Any, layout: Layout) -> int:
+    """Pictures whose hidden states and logits fit into the memory planned for them."""
+    free, _ = torch.cuda.mem_get_info(model.device)
+    text, width = model.config.get_text_config(), model.dtype.itemsize
+    per_token = width * (16 * text.hidden_size + 4 * getattr(text, "intermediate_size", 4 * text.hidden_size))
+    per_question = text.vocab_size * (width + 4)
+    need = per_token * layout.tree().size + per_question * len(layout.texts)
+    return int(max(1, min(MOST_TOGETHER, ROOM * free // need)))
+
+
+def _in_tree_order(layout: Layout, places: Sequence[int]) -> list[int]:
+    """Neighbours in the tree share most: kept together, halves share what they can."""
+    at = layout.tree().places
+    return sorted(places, key=lambda place: int(at[place]))

@@ -1,0 +1,227 @@
+"""One image, many questions: all prompts about a picture in one pass over their tree.
+
+The model is called as always, with the pictures and one of the prompts. Where its language model would read that
+prompt, it is given the whole tree instead: the trunk's embeddings as the model made them, picture included, then the
+embeddings of all other tokens, with the positions they have in their own prompts and a mask by which each sees
+only its own prompt. What comes back is cut to the last token of each prompt, and the model goes on to its logits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from beholder.models.checkpoint.checkpoint import standing_in, torch
+from beholder.models.contrastive.two_towers import running
+from beholder.models.generative.compiled_layers import CompiledLayers
+from beholder.models.generative.prompt_tree import PromptTree
+from beholder.models.generative.reuse import image_tower
+from beholder.models.generative.tree_attention import ALIGNED, TreeMask, attending
+from beholder.models.generative.vision_windows import windows_at_once
+
+INNER = ("language_model", "text_model")
+SLIDING = "sliding_attention"
+BLOCKS, KERNEL = "block by block", "by a compiled kernel"
+WORTH_COMPILING = 2048
+"""Packed tokens; for fewer, compiling takes longer than the work, and a GPU gathers small blocks fast enough."""
+KEPT = 8
+"""Masks kept at a time."""
+
+
+def language_model(model: Any) -> Any | None:
+    """The part that reads embeddings and gives hidden states, without the head; None where it is not known."""
+    for owner in (model, getattr(model, "model", None)):
+        for name in INNER:
+            part = getattr(owner, name, None)
+            if part is not None:
+                return part if part.get_output_embeddings() is None else part.get_decoder()
+    return None
+
+
+class _Kernel(NamedTuple):
+    """What is compiled: the layers that read, with attention over the tree, and those that look."""
+
+    text: CompiledLayers
+    tower: CompiledLayers
+
+
+class TreeRunner:
+    """Runs trees through one model; masks are kept for trees seen before."""
+
+    def __init__(self, model: Any) -> None:
+        self._model = model
+        text = language_model(model)
+        if text is None:
+            raise NotImplementedError(f"no language model is found in {type(model).__name__}")
+        self._text = text
+        compiling = _on_one_gpu(model)
+        self._kernel = _Kernel(CompiledLayers(text.layers), CompiledLayers(_tower_layers(model))) if compiling else None
+        last = getattr(getattr(text, "layers", [None])[-1], "mlp", None)
+        self._last = None if last is None else _LastStep(last, compiling=compiling)
+        self._masks: dict[int, tuple[PromptTree, TreeMask, Any]] = {}
+
+    def way(self, tree: PromptTree) -> str:
+        """How attention over this tree is computed: by a kernel where it repays compiling it."""
+        return KERNEL if self._kernel and tree.size >= WORTH_COMPILING else BLOCKS
+
+    def give_up_kernel(self) -> bool:
+        """From now on without a kernel; False if there was none to give up."""
+        had, self._kernel, self._masks = self._kernel is not None, None, {}
+        return had
+
+    def logits(self, tree: PromptTree, inputs: Mapping[str, Any]) -> Any:
+        """`[pictures, prompts, vocabulary]`; `inputs` are the pictures with one of the prompts, alike for all."""
+        planted = _Planted(self, tree)
+        grown = partial(planted.grow, self._text.forward)
+        looking = self._kernel.tower.in_place() if self._kernel and self.way(tree) == KERNEL else nullcontext()
+        with running(), windows_at_once(self._model), looking, standing_in(self._text, grown):
+            return self._model(**inputs, use_cache=False).logits
+
+    def embed(self, ids: Any) -> Any:
+        """Words as the model reads them."""
+        return self._model.get_input_embeddings()(ids)
+
+    def hidden(self, forward: Callable[..., Any], mask: TreeMask, handed: Any, **kwargs: Any) -> Any:
+        """The language model's own output at the last token of each prompt."""
+        compiled = self._kernel.text.in_place() if self._kernel and _kernel_mask(handed) else nullcontext()
+        places = torch.from_numpy(mask.tree.places).to(kwargs["inputs_embeds"].device)
+        reading = self._last.reading(places) if self._last else nullcontext()
+        with attending(self._text.config, mask), compiled, reading:
+            output = forward(**kwargs, attention_mask=handed, use_cache=False)
+        output.last_hidden_state = output.last_hidden_state[:, places.to(output.last_hidden_state.device)]
+        return output
+
+    def mask(self, tree: PromptTree, given: Any) -> tuple[TreeMask, Any]:
+        """The tree's mask, and what the layers are handed of it: they look it up where they are handed nothing."""
+        if id(tree) not in self._masks:
+            kernel, windows = self.way(tree) == KERNEL, _windows(self._text.config)
+            own = _own_masks(given, tree.trunk, windows)
+            mask = TreeMask(tree, own, padded=-tree.size % ALIGNED if kernel else 0)
+            device = self._model.device
+            handed = {name: mask.block_mask(window, device) if kernel else None for name, window in windows.items()}
+            kept = dict(list(self._masks.items())[1 - KEPT :])
+            self._masks = {**kept, id(tree): (tree, mask, handed)}
+        _, mask, handed = self._masks[id(tree)]
+        return mask, handed if len(handed) > 1 else next(iter(handed.values()))
+
+
+@dataclass
+class _Planted:
+    """The moment a prompt reaches the language model and the tree is put into its place."""
+
+    runner: TreeRunner
+    tree: PromptTree
+
+    def grow(
+        self,
+        forward: Callable[..., Any],
+        *args: Any,
+        inputs_embeds: Any = None,
+        attention_mask: Any = None,
+        position_ids: Any = None,
+        past_key_values: Any = None,
+        use_cache: Any = None,
+        **others: Any,
+    ) -> Any:
+        if args and any(arg is not None for arg in args):
+            raise NotImplementedError("a language model that is given its inputs without names")
+        mask, handed = self.runner.mask(self.tree, attention_mask)
+        device = inputs_embeds.device
+        others = {name: self._lengthened(value, inputs_embeds, mask.size) for name, value in others.items()}
+        return self.runner.hidden(
+            forward,
+            mask,
+            handed,
+            inputs_embeds=self._embedded(inputs_embeds, mask.size),
+            position_ids=self._positions(position_ids, mask.size, device),
+            **others,
+        )
+
+    def _embedded(self, prompt: Any, size: int) -> Any:
+        """The trunk as it is, then every other token by itself; padding is any token."""
+        tree = self.tree
+        ids = np.concatenate([tree.ids[tree.trunk :], np.zeros(size - tree.size, dtype=np.int64)])
+        below = self.runner.embed(torch.from_numpy(ids).to(prompt.device)).to(prompt.dtype)
+        return torch.cat([prompt[:, : tree.trunk], below.expand(len(prompt), -1, -1)], dim=1)
+
+    def _positions(self, given: Any, size: int, device: Any) -> Any:
+        """In the trunk as given; below it, one more for each token of the prompt, as after any picture."""
+        tree = self.tree
+        depth = torch.from_numpy(np.concatenate([tree.depth, np.zeros(size - tree.size, dtype=np.int64)]))
+        if given is None:
+            return depth[None].to(device)
+        trunk = given[..., : tree.trunk]
+        below = (depth[tree.trunk :] - tree.trunk).clamp(min=0).to(given.device)
+        return torch.cat([trunk, given[..., tree.trunk : tree.trunk + 1] + below], dim=-1)
+
+    def _lengthened(self, value: Any, prompt: Any, size: int) -> Any:
+        """What else runs along the prompt (Qwen3's places of the picture): nothing of it is below the trunk."""
+        if not torch.is_tensor(value) or value.shape[:2] != prompt.shape[:2]:
+            return value
+        below = (*value.shape[:1], size - self.tree.trunk, *value.shape[2:])
+        return torch.cat([value[:, : self.tree.trunk], value.new_zeros(below)], dim=1)
+
+
+class _LastStep:
+    """Stands in for the last layer's feed-forward part: only the tokens that are read off go through it.
+
+    The others get nothing, and nobody asks for them: no layer follows.
+    """
+
+    def __init__(self, module: Any, *, compiling: bool) -> None:
+        self._module, self._forward, self._places = module, module.forward, torch.empty(0)
+        self._apart = torch.compiler.disable(self._only_read) if compiling else self._only_read
+
+    @contextmanager
+    def reading(self, places: Any) -> Iterator[None]:
+        self._places = places
+        with standing_in(self._module, self._apart):
+            yield
+
+    def _only_read(self, states: Any) -> Any:
+        places = self._places.to(states.device)
+        read = self._forward(states[:, places])
+        if not torch.is_tensor(read):  # experts give more than states
+            return self._forward(states)
+        return torch.zeros_like(states).index_copy_(1, places, read)
+
+
+def _tower_layers(model: Any) -> list[Any]:
+    """The layers of the part that looks at pictures: its longest list of modules; none where it is not known."""
+    tower = image_tower(model)
+    lists = [part for part in tower.modules() if isinstance(part, torch.nn.ModuleList)] if tower else []
+    return list(max(lists, key=len, default=[]))
+
+
+def _on_one_gpu(model: Any) -> bool:
+    placed = set(getattr(model, "hf_device_map", {}).values())
+    return model.device.type == "cuda" and len(placed) <= 1
+
+
+def _windows(config: Any) -> dict[str, int | None]:
+    """The kinds of layers, each with how far back it looks."""
+    kinds = getattr(config, "layer_types", None) or ["full_attention"]
+    window = getattr(config, "sliding_window", None)
+    return {kind: window if kind == SLIDING else None for kind in dict.fromkeys(kinds)}
+
+
+def _kernel_mask(handed: Any) -> bool:
+    """Whether what the layers are handed is for the kernel."""
+    one = next(iter(handed.values())) if isinstance(handed, dict) else handed
+    return one is not None
+
+
+def _own_masks(given: Any, trunk: int, windows: Mapping[str, int | None]) -> dict[int | None, Any]:
+    """The model's masks of the trunk, by window; none where it made no mask, being plainly causal."""
+    named = given if isinstance(given, dict) else {"full_attention": given}
+    found = {}
+    for name, mask in named.items():
+        if name in windows and torch.is_tensor(mask) and mask.ndim == 4:
+            seen = mask[0, 0, :trunk, :trunk]
+            found[windows[name]] = (seen if seen.dtype == torch.bool else seen == 0).cpu().numpy()
+    return found

@@ -1,0 +1,189 @@
+"""Attention over a packed prompt tree, put into a transformers model by name.
+
+Two ways, equal in what they compute. `blocks`, anywhere: queries are cut into short runs; as tokens stand in
+depth-first order, all that a run can see is the ancestors of its first token and the run itself, which is gathered
+into a small dense attention. `flex`, on a GPU: one FlexAttention kernel that skips the blocks nobody looks at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from beholder.models.checkpoint.checkpoint import torch, transformers
+from beholder.models.generative.prompt_tree import Ints, PromptTree
+
+NAME = "beholder_tree"
+RUN = 64
+"""Queries in a run. Longer runs look at more of each other in vain; shorter ones gather the trunk more often."""
+ALIGNED = 64
+"""The kernel's block, of queries and of keys: a tree is ragged, and larger blocks look at more in vain. Packed tokens
+are padded to a multiple of it on a GPU."""
+WIDE = 128
+"""Heads wider than this take half as many keys at a time, so that they fit into a small card's shared memory."""
+Bools = npt.NDArray[np.bool_]
+
+
+@dataclass
+class TreeMask:
+    """What each packed token sees, in the forms that the two ways need."""
+
+    tree: PromptTree
+    own: Mapping[int | None, Any] = field(default_factory=dict)
+    """By sliding window: the trunk's mask as the model itself makes it, where that is not plainly causal."""
+    padded: int = 0
+    """Tokens of no meaning behind the tree, which see only themselves."""
+
+    @property
+    def size(self) -> int:
+        return self.tree.size + self.padded
+
+    def allowed(self, query: Ints, key: Ints, window: int | None) -> Bools:
+        """Whether tokens of the tree see others, for index arrays that broadcast."""
+        near = self.tree.depth[query] - self.tree.depth[key] < (window or self.tree.size + 1)
+        seen = self.tree.sees(query, key) & near
+        own = self.own.get(window)
+        if own is None:
+            return np.asarray(seen)
+        inner = (query < self.tree.trunk) & (key < self.tree.trunk)
+        last = self.tree.trunk - 1
+        return np.where(inner, own[np.minimum(query, last), np.minimum(key, last)], seen)
+
+    @cached_property
+    def _runs(self) -> dict[tuple[int | None, Any], tuple[Any, Any, Any]]:
+        return {}
+
+    def runs(self, window: int | None, device: Any) -> tuple[Any, Any, Any]:
+        """Of the trunk, who sees whom; for each run below it, which tokens it is shown and who sees which."""
+        if (window, device) not in self._runs:
+            place = np.arange(self.tree.trunk)
+            arrays = self.allowed(place[:, None], place[None, :], window), *_gathered(self, window)
+            trunk, keys, masks = (torch.from_numpy(array).to(device) for array in arrays)
+            self._runs[window, device] = trunk, keys, masks
+        return self._runs[window, device]
+
+    def block_mask(self, window: int | None, device: Any) -> Any:
+        """The same for FlexAttention."""
+        from torch.nn.attention.flex_attention import create_block_mask
+
+        size, trunk = self.tree.size, self.tree.trunk
+        padding = np.arange(size, self.size)
+        end = torch.from_numpy(np.concatenate([self.tree.end, padding + 1])).to(device)
+        depth = torch.from_numpy(np.concatenate([self.tree.depth, padding * 0])).to(device)
+        own = self.own.get(window)
+        inner = None if own is None else torch.from_numpy(own).to(device)
+
+        def rule(batch: Any, head: Any, query: Any, key: Any) -> Any:
+            seen = (key <= query) & (query < end[key])
+            if window is not None:
+                seen = seen & (depth[query] - depth[key] < window)
+            if inner is not None:
+                both = (query < trunk) & (key < trunk)
+                seen = torch.where(both, inner[query.clamp(max=trunk - 1), key.clamp(max=trunk - 1)], seen)
+            return seen
+
+        return create_block_mask(
+            rule, None, None, self.size, self.size, device=str(device), BLOCK_SIZE=(ALIGNED, ALIGNED)
+        )
+
+
+def _gathered(mask: TreeMask, window: int | None) -> tuple[Ints, Bools]:
+    """Runs of `RUN` queries with the tokens each is shown, padded to one width."""
+    tree = mask.tree
+    starts = range(tree.trunk, tree.size, RUN)
+    above = [tree.ancestors(start) for start in starts]
+    width = max(len(some) for some in above)
+    keys = np.zeros((len(starts), width + RUN), dtype=np.int64)
+    allowed = np.zeros((len(starts), RUN, width + RUN), dtype=np.bool_)
+    for row, (start, some) in enumerate(zip(starts, above, strict=True)):
+        run = np.arange(start, min(start + RUN, tree.size))
+        shown = np.concatenate([some, run])
+        keys[row, : len(shown)] = shown
+        allowed[row, : len(run), : len(shown)] = mask.allowed(run[:, None], shown[None, :], window)
+        allowed[row, len(run) :, 0] = True  # a query behind the last one, cut off below, must see something
+    return keys, allowed
+
+
+_current: TreeMask | None = None
+
+
+@contextmanager
+def attending(config: Any, mask: TreeMask) -> Iterator[None]:
+    """While this lasts, a language model with this config attends over the tree."""
+    global _current
+    transformers.AttentionInterface.register(NAME, tree_attention)
+    before = config._attn_implementation
+    config._attn_implementation, _current = NAME, mask
+    try:
+        yield
+    finally:
+        config._attn_implementation, _current = before, None
+
+
+def tree_attention(
+    module: Any,
+    query: Any,
+    key: Any,
+    value: Any,
+    attention_mask: Any,
+    scaling: float | None = None,
+    sliding_window: int | None = None,
+    softcap: float | None = None,
+    **_: Any,
+) -> tuple[Any, None]:
+    """Attention as transformers calls it: heads in the second axis going in, in the third coming out."""
+    if softcap is not None:
+        raise NotImplementedError("attention with a soft cap over a prompt tree")
+    if attention_mask is not None:
+        seen = _flex(query, key, value, attention_mask, scaling)
+    else:
+        assert _current is not None
+        seen = _blocks(query, key, value, _current, sliding_window, scaling)
+    return seen.transpose(1, 2), None
+
+
+def _flex(query: Any, key: Any, value: Any, block_mask: Any, scaling: float | None) -> Any:
+    from torch.nn.attention.flex_attention import flex_attention
+
+    grouped = query.shape[1] != key.shape[1]
+    keys = ALIGNED if query.shape[-1] <= WIDE else ALIGNED // 2
+    tiles = {"BLOCK_M": ALIGNED, "BLOCK_N": keys, "num_warps": 4, "num_stages": 2} if query.is_cuda else None
+    return flex_attention(
+        query, key, value, block_mask=block_mask, scale=scaling, enable_gqa=grouped, kernel_options=tiles
+    )
+
+
+def _blocks(query: Any, key: Any, value: Any, mask: TreeMask, window: int | None, scaling: float | None) -> Any:
+    trunk = mask.tree.trunk
+    inner, keys, allowed = mask.runs(window, query.device)
+    above = _dense(query[:, :, :trunk], key[:, :, :trunk], value[:, :, :trunk], inner, scaling)
+    batch, heads, _, width = query.shape
+    count = len(keys)
+    behind = count * RUN - (query.shape[2] - trunk)
+    below = torch.nn.functional.pad(query[:, :, trunk:], (0, 0, 0, behind))
+    below = below.reshape(batch, heads, count, RUN, width).transpose(1, 2).flatten(0, 1)
+    seen = _dense(below, _shown(key, keys), _shown(value, keys), allowed.repeat(batch, 1, 1).unsqueeze(1), scaling)
+    seen = seen.unflatten(0, (batch, count)).transpose(1, 2).reshape(batch, heads, count * RUN, -1)
+    return torch.cat([above, seen[:, :, : query.shape[2] - trunk]], dim=2)
+
+
+def _shown(states: Any, keys: Any) -> Any:
+    """The states of the tokens that each run is shown: runs join the batch."""
+    return states[:, :, keys].transpose(1, 2).flatten(0, 1)
+
+
+def _dense(query: Any, key: Any, value: Any, mask: Any, scaling: float | None) -> Any:
+    """Attention by torch; query heads that share a key are folded into the queries, so that no key is copied."""
+    batch, heads, length, width = query.shape
+    shared = heads // key.shape[1]
+    folded = query.reshape(batch, key.shape[1], shared * length, width)
+    mask = mask.expand(*mask.shape[:-2], length, mask.shape[-1])
+    mask = torch.cat([mask] * shared, dim=-2)
+    seen = torch.nn.functional.scaled_dot_product_attention(folded, key, value, attn_mask=mask, scale=scaling)
+    return seen.reshape(batch, heads, length, -1)

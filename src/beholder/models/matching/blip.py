@@ -1,0 +1,171 @@
+"""BLIP and BLIP-2 with their image-text matching heads, by `BlipForImageTextRetrieval` and its successor.
+
+When a model is loaded, one pair is scored both ways: our parts must give what the model's own forward pass gives,
+or the model is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from beholder.core.errors import ModelError
+from beholder.models.checkpoint.checkpoint import (
+    Checkpoint,
+    load_checkpoint,
+    resolve_device,
+    told_as_model_error,
+    torch,
+)
+from beholder.models.checkpoint.files import Origin, find_files
+from beholder.models.checkpoint.folder import read_config
+from beholder.models.contrastive.two_towers import image_settings
+from beholder.models.load import LoadOptions
+from beholder.models.matching.fusion import FusingLayers, FusingQueries
+from beholder.models.matching.scorer import Matcher, MatchingScorer, Pictures, TextReading, Texts, unit
+from beholder.models.spec import ModelSpec
+
+
+def from_folder(folder: Path, name: str, options: LoadOptions, *, origin: Origin | None = None) -> MatchingScorer:
+    """Load a BLIP or BLIP-2 folder; `origin` says where it came from if that is not the folder itself."""
+    device, precision = resolve_device(options.device), options.resolved_precision
+    files = find_files(folder, allow_pickle=options.allow_pickle)
+    architecture = matching_architecture(read_config(folder))
+    checkpoint = load_checkpoint(files, device=device, precision=precision, auto=architecture)
+    origin, reading = origin or files.origin, reading_of(checkpoint)
+    settings = settings_of(checkpoint, reading)
+    spec = ModelSpec(name, "matching", origin.weights, origin.revision, precision, settings)
+    scorer = MatchingScorer(
+        MATCHERS[architecture](checkpoint.model),
+        checkpoint.image_processor,
+        reading,
+        spec,
+        device=device,
+        batch_size=options.batch_size,
+        notes=checkpoint.notes,
+    )
+    with told_as_model_error(folder):
+        scorer.verify()
+    return scorer
+
+
+class BlipMatcher:
+    """BLIP: a vision transformer, and a BERT that attends to it in every layer."""
+
+    def __init__(self, model: Any) -> None:
+        self._model = model
+        self._fusion = FusingLayers(model.text_encoder.encoder.layer)
+
+    def pictures(self, pixels: Any) -> Pictures:
+        """The tower's states, and its first one projected."""
+        states = self._model.vision_model(pixel_values=pixels).last_hidden_state
+        return Pictures(states, unit(self._model.vision_proj(states[:, :1])))
+
+    def texts(self, ids: Any) -> Texts:
+        """The first layer up to where it reads the picture; the encoder without a picture serves the cosine."""
+        encoder = self._model.text_encoder
+        alone = encoder(input_ids=ids).last_hidden_state
+        begun = self._fusion.begin(encoder.embeddings(input_ids=ids))
+        return Texts(begun, unit(self._model.text_proj(alone[:, 0])))
+
+    def look(self, states: Any) -> Any:
+        """Every layer's keys and values."""
+        return self._fusion.look(states)
+
+    def match(self, seen: Any, begun: Any) -> Any:
+        """The first token's state after all layers, through the head."""
+        return self._model.itm_head(self._fusion.first_states(seen, begun))
+
+    def plain(self, pixels: Any, ids: Any) -> tuple[Any, Any]:
+        """`BlipForImageTextRetrieval`, with its matching head and with its contrastive ones."""
+        pair = {"pixel_values": pixels, "input_ids": ids}
+        matching, contrasting = (self._model(**pair, use_itm_head=head) for head in (True, False))
+        return matching.itm_score, contrasting.itm_score
+
+
+class Blip2Matcher:
+    """BLIP-2: the Q-Former's queries read the picture beside the text; the head is averaged over them."""
+
+    def __init__(self, model: Any) -> None:
+        self._model = model
+        self._fusion = FusingQueries(model.qformer.encoder.layer, queries=model.query_tokens.shape[1])
+
+    def pictures(self, pixels: Any) -> Pictures:
+        """The tower's states, and what the queries alone read from them, projected."""
+        states = self._model.vision_model(pixel_values=pixels).last_hidden_state
+        queries = self._model.query_tokens.expand(len(states), -1, -1)
+        read = self._model.qformer(query_embeds=queries, encoder_hidden_states=states).last_hidden_state
+        return Pictures(states, unit(_project(self._model.vision_projection, read)))
+
+    def texts(self, ids: Any) -> Texts:
+        """The first layer up to where queries read the picture; the Q-Former without queries serves the cosine."""
+        qformer, embeddings = self._model.qformer, self._model.embeddings
+        alone = qformer(query_embeds=embeddings(input_ids=ids), query_length=0).last_hidden_state
+        queries = self._model.query_tokens.expand(len(ids), -1, -1)
+        beside = embeddings(input_ids=ids, query_embeds=queries).to(qformer.layernorm.weight.dtype)
+        begun = self._fusion.begin(qformer.layernorm(beside))
+        return Texts(begun, unit(_project(self._model.text_projection, alone[:, 0])))
+
+    def look(self, states: Any) -> Any:
+        """The keys and values of the layers that read pictures."""
+        return self._fusion.look(states)
+
+    def match(self, seen: Any, begun: Any) -> Any:
+        """The queries' states after all layers through the head, their mean."""
+        return _project(self._model.itm_head, self._fusion.query_states(seen, begun)).mean(dim=2)
+
+    def plain(self, pixels: Any, ids: Any) -> tuple[Any, Any]:
+        """`Blip2ForImageTextRetrieval`, which wants a place for each query before the text in newer files."""
+        config = self._model.config
+        if config.image_token_index is not None:
+            places = ids.new_full((len(ids), config.num_query_tokens), config.image_token_index)
+            ids = torch.cat([places, ids], dim=1)
+        pair = {"pixel_values": pixels, "input_ids": ids, "attention_mask": torch.ones_like(ids)}
+        matching, contrasting = (self._model(**pair, use_image_text_matching_head=head) for head in (True, False))
+        return matching.logits_per_image, contrasting.logits_per_image
+
+
+MATCHERS: dict[str, Callable[[Any], Matcher]] = {
+    "BlipForImageTextRetrieval": BlipMatcher,
+    "Blip2ForImageTextRetrieval": Blip2Matcher,
+}
+
+
+def _project(layer: Any, states: Any) -> Any:
+    """Through a head that may be of another precision than the Q-Former, which stays in float32."""
+    return layer(states.to(layer.weight.dtype))
+
+
+def matching_architecture(config: Mapping[str, Any]) -> str:
+    """The architecture that config.json names, one that has a matching head."""
+    named = [name for name in config.get("architectures") or () if name in MATCHERS]
+    if not named:
+        raise ModelError(
+            f"config.json names the architecture {config.get('architectures')}, which has no matching head.\n"
+            f"This adapter reads: {', '.join(MATCHERS)}."
+        )
+    return str(named[0])
+
+
+def reading_of(checkpoint: Checkpoint) -> TextReading:
+    """The tokenizer, up to as many tokens as it or the text encoder reads."""
+    config = checkpoint.model.config
+    text = config.qformer_config if hasattr(config, "qformer_config") else config.text_config
+    limit = min(checkpoint.tokenizer.model_max_length, text.max_position_embeddings)
+    return TextReading(checkpoint.tokenizer, int(limit))
+
+
+def settings_of(checkpoint: Checkpoint, reading: TextReading) -> dict[str, Any]:
+    """Everything beside the weights that can move a score."""
+    return {
+        "model_type": checkpoint.model.config.model_type,
+        "architecture": type(checkpoint.model).__name__,
+        "attention": getattr(checkpoint.model.config, "_attn_implementation", None),
+        "image_processor": image_settings(checkpoint.image_processor),
+        "text": {
+            "max_length": reading.max_length,
+            "padding": "longest, right",  # nothing is padded any more; no score changed, so the key does not
+            "tokenizer": type(reading.tokenizer).__name__,
+        },
+    }

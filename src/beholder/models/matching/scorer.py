@@ -1,0 +1,237 @@
+"""Matching models look at a picture and a text together: BLIP and BLIP-2 (`matching_blip`), ALBEF (`albef`).
+
+A matching head gives two logits for a pair. Three channels:
+
+    match_logit      the head's logit of "they match": what the models' authors rank by, and what APA's softmax takes
+    no_match_logit   the other one: match - no_match is the log-odds, its sigmoid the probability of a match
+    itc_cosine       the contrastive head's cosine (BLIP-2: of the nearest query), which needs no fusion
+
+Every picture passes the vision tower once, every text the layers before it meets a picture once, and every picture's
+keys and values are computed once for all texts. What is left runs per pair, in blocks (`fusion`): texts of one length,
+so that nothing is padded, times as many pictures as fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+import numpy as np
+from PIL import Image
+
+from beholder.core.errors import ModelError, OutOfMemory, UnusableScore
+from beholder.models.checkpoint.checkpoint import torch
+from beholder.models.contrastive.embedding import CutTexts, batches
+from beholder.models.contrastive.two_towers import running, sample_picture
+from beholder.models.scorer import Floats
+from beholder.models.spec import ModelSpec
+
+BATCH_SIZES = {"cpu": 8, "cuda": 64, "mps": 16}
+BLOCK_TOKENS = {"cpu": 2048, "cuda": 65536, "mps": 4096}
+"""Tokens in flight, of texts and of the pictures they read; halved when memory runs out."""
+CHANNELS = ("match_logit", "no_match_logit", "itc_cosine")
+TOLERANCE = {"float32": 1e-4, "bfloat16": 1e-1, "float16": 1e-2}
+"""Of a score, between our way and the model's own forward pass, relative to the score where that is above 1."""
+
+Made = TypeVar("Made")
+
+
+class Pictures(NamedTuple):
+    """What the vision tower makes of a batch."""
+
+    states: Any
+    """`[n, tokens, width]`: what the fusion attends to."""
+    vectors: Any
+    """`[n, queries, dim]`, unit: what the contrastive head compares; one query but for BLIP-2."""
+
+
+class Texts(NamedTuple):
+    """Texts of one length, as far as they come before they meet a picture."""
+
+    begun: Any
+    """`[n, tokens, width]`."""
+    vectors: Any
+    """`[n, dim]`, unit."""
+
+
+class Prompts(NamedTuple):
+    """A list of prompts, by their length in tokens."""
+
+    places: list[list[int]]
+    """For each length, where its texts stand in the list."""
+    texts: list[Texts]
+    vectors: Any
+    """`[n, dim]`, unit, in the list's order."""
+
+    @property
+    def shortest(self) -> int:
+        """Tokens of the shortest text."""
+        return min(int(texts.begun.shape[1]) for texts in self.texts)
+
+
+class Matcher(Protocol):
+    """One architecture: its two towers and their meeting."""
+
+    def pictures(self, pixels: Any) -> Pictures:
+        """The vision tower, once per picture."""
+        ...
+
+    def texts(self, ids: Any) -> Texts:
+        """What precedes any picture, once per text; `ids` is `[n, tokens]` without padding."""
+        ...
+
+    def look(self, states: Any) -> Any:
+        """The keys and values that texts read of pictures, once per picture."""
+        ...
+
+    def match(self, seen: Any, begun: Any) -> Any:
+        """`[pictures, texts, 2]`: the head's logits (no match, match) for what `look` and `texts` gave."""
+        ...
+
+    def plain(self, pixels: Any, ids: Any) -> tuple[Any, Any]:
+        """The library's own forward pass for one pair: the head's logits and the cosine."""
+        ...
+
+
+class TextReading(NamedTuple):
+    """How a prompt becomes tokens."""
+
+    tokenizer: Any
+    max_length: int
+    clean: Callable[[str], str] = str
+
+
+class MatchingScorer:
+    """Matching logits and contrastive cosines of every picture with every prompt."""
+
+    channels: tuple[str, ...] = CHANNELS
+
+    def __init__(
+        self,
+        matcher: Matcher,
+        image_processor: Any,
+        reading: TextReading,
+        spec: ModelSpec,
+        *,
+        device: str,
+        batch_size: int | None = None,
+        notes: Sequence[str] = (),
+    ) -> None:
+        kind = device.partition(":")[0]
+        self.spec = spec
+        self.batch_size = batch_size or BATCH_SIZES.get(kind, 8)
+        self.block_tokens = BLOCK_TOKENS.get(kind, 2048)
+        self._matcher, self._image_processor, self._reading = matcher, image_processor, reading
+        self._device, self._dtype = device, getattr(torch, spec.precision)
+        self._cut, self._loader_notes = CutTexts(reading.max_length), list(notes)
+        self._last_prompts: tuple[tuple[str, ...], Prompts] | None = None
+
+    @property
+    def notes(self) -> list[str]:
+        """What a reader of the scores should know: the loader's remarks, texts that were cut."""
+        return [*self._loader_notes, *self._cut.notes]
+
+    def prepare(self, image: Image.Image) -> Any:
+        """The checkpoint's own preprocessing: float32 `[channel, height, width]`."""
+        batch = self._image_processor(images=image.convert("RGB"), return_tensors="np")
+        return np.ascontiguousarray(batch["pixel_values"][0], dtype=np.float32)
+
+    def score_prepared(self, prepared: Sequence[Any], prompts: Sequence[str]) -> Floats:
+        """`[n_images, n_prompts, 3]`; the order of the channels is that of `channels`."""
+        cells = np.zeros((len(prepared), len(prompts), len(self.channels)), dtype=np.float32)
+        if not cells.size:
+            return cells
+        begun, done = self._begun(tuple(prompts)), 0
+        for part in batches(prepared, self.batch_size):
+            cells[done : done + len(part)] = self._score(part, begun)
+            done += len(part)
+        bad = np.flatnonzero(~np.isfinite(cells).all(axis=(1, 2)))
+        if len(bad):
+            raise UnusableScore("image", bad.tolist())
+        return cells
+
+    def verify(self) -> None:
+        """Raise unless our scores of one pair are those of the model's own forward pass."""
+        prepared, text = self.prepare(sample_picture()), "a photo of a person"
+        ours = self.score_prepared([prepared], [text])[0, 0]
+        with running():
+            logits, cosine = self._matcher.plain(self._pixels([prepared]), self._ids(self._tokens([text])))
+            theirs = torch.cat([logits.float().flatten().flip(0), cosine.float().flatten()]).cpu().numpy()
+        allowed = TOLERANCE[self.spec.precision] * np.maximum(1, np.abs(theirs))
+        if not (np.abs(ours - theirs) <= allowed).all():
+            raise ModelError(
+                f"{self.spec.name} is not scored rightly by Beholder: its own forward pass gives "
+                f"{theirs.tolist()} ({', '.join(self.channels)}) where its parts give {ours.tolist()}."
+            )
+
+    def _score(self, prepared: Sequence[Any], prompts: Prompts) -> Floats:
+        with running():
+            pictures = self._matcher.pictures(self._pixels(prepared))
+            cosines = torch.einsum("iqd,td->iqt", pictures.vectors, prompts.vectors).amax(dim=1)
+            logits = self._fitting(lambda: self._logits(pictures.states, prompts), shortest=prompts.shortest)
+            return np.asarray(torch.cat([logits.flip(-1), cosines[..., None]], dim=-1).cpu().numpy())
+
+    def _logits(self, states: Any, prompts: Prompts) -> Any:
+        """`[n_pictures, n_prompts, 2]`, as many pictures at once as the block holds beside their texts."""
+        logits = torch.empty(len(states), len(prompts.vectors), 2, device=states.device)
+        widest = max(min(texts.begun[..., 0].numel(), self.block_tokens) for texts in prompts.texts)
+        at_once = max(1, self.block_tokens // (states.shape[1] + widest))
+        for start in range(0, len(states), at_once):
+            seen = self._matcher.look(states[start : start + at_once])
+            for places, texts in zip(prompts.places, prompts.texts, strict=True):
+                found = [self._matcher.match(seen, begun) for begun in self._blocks(texts.begun)]
+                logits[start : start + at_once, places] = torch.cat(found, dim=1).float()
+        return logits
+
+    def _begun(self, prompts: tuple[str, ...]) -> Prompts:
+        """The prompts as far as they can be computed alone; kept for the next pictures."""
+        if self._last_prompts is None or self._last_prompts[0] != prompts:
+            tokens = self._tokens(prompts)
+            begun = self._fitting(lambda: self._texts(tokens), shortest=min(map(len, tokens)))
+            self._last_prompts = prompts, begun
+        return self._last_prompts[1]
+
+    def _texts(self, tokens: Sequence[Sequence[int]]) -> Prompts:
+        lengths = np.array([len(ids) for ids in tokens])
+        places = [np.flatnonzero(lengths == length).tolist() for length in np.unique(lengths)]
+        texts = []
+        for alike in places:
+            ids = self._ids([tokens[place] for place in alike])
+            parts = [self._matcher.texts(block) for block in self._blocks(ids)]
+            texts.append(Texts(*(torch.cat(field) for field in zip(*parts, strict=True))))
+        order = np.argsort(np.concatenate(places))
+        return Prompts(places, texts, torch.cat([part.vectors for part in texts])[order])
+
+    def _blocks(self, texts: Any) -> Any:
+        """Texts of one length, as many at a time as the block holds."""
+        return texts.split(max(1, self.block_tokens // texts.shape[1]))
+
+    def _fitting(self, work: Callable[[], Made], *, shortest: int) -> Made:
+        """What the work gives; when memory runs out it is done in halves, down to a single pair."""
+        while True:
+            try:
+                with running():
+                    return work()
+            except OutOfMemory:
+                if self.block_tokens <= shortest:
+                    raise
+                self.block_tokens //= 2
+
+    def _pixels(self, arrays: Sequence[Any]) -> Any:
+        return torch.from_numpy(np.stack(arrays)).to(self._device, self._dtype)
+
+    def _ids(self, tokens: Sequence[Sequence[int]]) -> Any:
+        return torch.tensor(tokens, device=self._device)
+
+    def _tokens(self, prompts: Sequence[str]) -> list[list[int]]:
+        tokenizer, limit, clean = self._reading
+        texts = [clean(prompt) for prompt in prompts]
+        whole = tokenizer(texts, padding=False, truncation=False, verbose=False)["input_ids"]
+        self._cut.record(prompts, [len(ids) for ids in whole])
+        cut = tokenizer(texts, padding=False, truncation=True, max_length=limit)["input_ids"]
+        return [list(ids) for ids in cut]
+
+
+def unit(vectors: Any) -> Any:
+    """Rows of length 1 in float32."""
+    return torch.nn.functional.normalize(vectors.float(), dim=-1)

@@ -1,0 +1,198 @@
+"""Predictions made elsewhere, by Detic, LSeg or any other detector or segmenter, as scores of concepts in pictures.
+
+    RESULTS.json     COCO results, read as a stream: [{image_id, category_id, bbox, score}, …]; a concept's score is
+                     its best box. Entries without a score but with a mask (run lengths): the share of pixels covered
+    DIR              class maps, `<image_id>.png`, a category number in every pixel: the share of pixels
+
+Labels stand beside them (`predictions_labels`). Looked for and not found is 0; never looked for is absent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from beholder.core.errors import BadScores
+from beholder.datasets.json_stream import JsonRecords
+from beholder.models.predictions.labels import NAMES, Grid, Labels, find_labels, make_grid, same_image
+from beholder.models.predictions.maps import read_maps
+from beholder.models.predictions.run_lengths import mask_share
+
+Cells = npt.NDArray[np.float64]
+MINIMUM = 0.1
+"""Boxes that score less are dropped, as in the study."""
+OVERLAP = 1 + 1e-9
+
+
+class Predictions(NamedTuple):
+    """The cells of one file or folder, rows by picture and columns by concept, and what a reader should know."""
+
+    source: str
+    image_ids: list[str]
+    prompt_ids: list[str]
+    cells: Cells
+    notes: list[str]
+    channel: str = "presence"
+    """`presence`: the score of the best box; `area`: the share of pixels."""
+
+
+def is_predictions(path: Path) -> bool:
+    """Whether a path can only be predictions: a folder, or JSON."""
+    return path.is_dir() or path.suffix.lower() == ".json"
+
+
+def import_predictions(
+    path: Path,
+    images: Sequence[str],
+    concepts: Sequence[str] | Mapping[str, str],
+    *,
+    minimum: float = MINIMUM,
+    known: Collection[str] | None = None,
+) -> Predictions:
+    """The score of every concept in every picture; `concepts` are names, or prompt ids with their names.
+
+    `known` are all pictures of the source, also those not asked for: a record about any other is refused.
+    """
+    named = concepts if isinstance(concepts, Mapping) else {name: name for name in concepts}
+    source = _source(path)
+    labels = find_labels(source)
+    grid = make_grid(labels, images, named)
+    cells = np.full((len(images), len(named)), np.nan)
+    if source.is_dir():
+        notes, channel = read_maps(source, labels, grid, cells), "area"
+    else:
+        results = _Results(source, labels, grid, minimum, known)
+        notes = results.read_into(cells)
+        channel = "presence" if results.scored else "area"
+    unasked = sum(not columns for columns in grid.columns.values())
+    if unasked:
+        notes.append(f"{unasked} of {len(labels.names)} categories are no concept that was asked for")
+    return Predictions(str(path), list(images), list(named), cells, notes, channel)
+
+
+def _source(path: Path) -> Path:
+    """The results file, or the folder of class maps; a folder may also hold one results file."""
+    if not path.exists():
+        raise BadScores(f"There are no predictions at {path}.")
+    if path.is_file() or next(path.rglob("*.png"), None):
+        return path
+    found = [file for file in path.glob("*.json") if file.name not in NAMES and ".labels" not in file.suffixes]
+    if len(found) != 1:
+        raise BadScores(
+            f"{path} holds neither class maps (<image_id>.png) nor one results file (.json), but "
+            f"{len(found)} of the latter.\nName one of them."
+        )
+    return found[0]
+
+
+class _Results:
+    """A COCO results file on its way into cells."""
+
+    def __init__(self, path: Path, labels: Labels, grid: Grid, minimum: float, known: Collection[str] | None) -> None:
+        self._records, self._labels, self._grid, self._minimum = (JsonRecords(path, BadScores), labels, grid, minimum)
+        self._known = None if known is None else {same_image(image) for image in known}
+        self._strangers = 0
+        self._stranger = ""
+        self.scored: bool | None = None
+
+    def read_into(self, cells: Cells) -> list[str]:
+        """Fill the cells; give what should be known of them."""
+        ran = [
+            row for image, row in self._grid.rows.items() if self._labels.images is None or image in self._labels.images
+        ]
+        asked = sorted({column for columns in self._grid.columns.values() for column in columns})
+        cells[np.ix_(ran, asked)] = 0
+        seen = np.zeros(len(cells), bool)
+        for record in self._records:
+            row = self._row(record)
+            value = self._value(record)
+            if row is not None:
+                seen[row] = True
+                self._put(cells, row, self._columns(record), value)
+            else:
+                self._columns(record)
+        return self._notes(seen, len(ran))
+
+    def _row(self, record: dict[str, Any]) -> int | None:
+        """The row of the record's picture; None for one that is not asked about."""
+        if "image_id" not in record:
+            raise self._records.fault("has no 'image_id'")
+        image = same_image(record["image_id"])
+        if self._labels.images is not None and image not in self._labels.images:
+            raise self._records.fault(f"is about image {image}, which {self._labels.path} does not list")
+        row = self._grid.rows.get(image)
+        if row is None and self._known is not None and image not in self._known:
+            raise self._records.fault(f"is about image {image}, which the data set does not have")
+        if row is None:
+            self._strangers, self._stranger = self._strangers + 1, self._stranger or image
+        return row
+
+    def _columns(self, record: dict[str, Any]) -> list[int]:
+        category = record.get("category_id")
+        if type(category) is not int or category not in self._grid.columns:
+            known = ", ".join(map(str, list(self._labels.names)[:8]))
+            raise self._records.fault(
+                f"has category_id {category!r}, which {self._labels.path} does not name (it has {known} …)"
+            )
+        return self._grid.columns[category]
+
+    def _value(self, record: dict[str, Any]) -> float:
+        """The box's score, or the mask's share of the picture where there is no score."""
+        scored = "score" in record
+        if self.scored not in (None, scored):
+            raise self._records.fault("has a score where others have none, or none where others have one")
+        self.scored = scored
+        try:
+            _require_box(record.get("bbox"))
+            return _score(record["score"]) if scored else mask_share(record.get("segmentation"))
+        except ValueError as error:
+            raise self._records.fault(str(error)) from None
+
+    def _put(self, cells: Cells, row: int, columns: list[int], value: float) -> None:
+        for column in columns:
+            if not self.scored:
+                cells[row, column] += value
+                if cells[row, column] > OVERLAP:
+                    raise self._records.fault("overlaps another mask of its category; give such masks a 'score'")
+            elif value >= self._minimum:
+                cells[row, column] = max(cells[row, column], value)
+
+    def _notes(self, seen: npt.NDArray[np.bool_], ran: int) -> list[str]:
+        if not seen.any():
+            raise BadScores(_no_picture(self._records.path, self._grid, self._stranger))
+        notes = []
+        if self._strangers:
+            notes.append(f"{self._strangers} records are about other images, such as {self._stranger}")
+        if ran < len(seen):
+            notes.append(f"{len(seen) - ran} of {len(seen)} images were not looked at, says {self._labels.path}")
+        elif not seen.all() and self._labels.images is None:
+            notes.append(
+                f"{int((~seen).sum())} of {len(seen)} images have no record: read as looked at and empty. "
+                f"If they were not looked at, list those that were as 'images' in {self._labels.path}"
+            )
+        return notes
+
+
+def _score(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+        raise ValueError(f"has score {value!r}, not a number from 0 to 1")
+    return float(value)
+
+
+def _require_box(box: Any) -> None:
+    """Raise for a box that is none; it may be left out, for the score alone is used."""
+    if box is None:
+        return
+    numbers = isinstance(box, list) and len(box) == 4 and all(isinstance(side, int | float) for side in box)
+    if not numbers or not (box[2] >= 0 and box[3] >= 0):
+        raise ValueError(f"has bbox {box!r}, not [x, y, width, height]")
+
+
+def _no_picture(path: Path, grid: Grid, stranger: str) -> str:
+    asked = ", ".join(list(grid.rows)[:3])
+    found = f"such as {stranger}" if stranger else "for it holds no record"
+    return f"{path} is about none of the images asked for (such as {asked}), {found}."

@@ -1,0 +1,138 @@
+"""Where a served model is found, and what is asked of it: `MODEL@URL`, taken apart and checked.
+
+What moves a score stands in the URL's query (image=jpeg, side=768, answers=sampled, draws=40 …) and so in the spec;
+the key comes from the environment and stands nowhere.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+from urllib.parse import SplitResult, parse_qsl, urlsplit
+
+from beholder.core.errors import ModelError, UnknownName, UsageError
+
+FORM = "openai:MODEL@URL, as in openai:deepseek-vl2@http://127.0.0.1:8000/v1"
+LOCAL_NAMES = ("localhost",)
+OPTIONS = ("image", "quality", "side", "answers", "draws", "revision")
+
+
+@dataclass(frozen=True)
+class Asking:
+    """How a picture travels and how an answer is read; every field moves a score."""
+
+    image: str = "png"
+    """`png`, or `jpeg` at `quality`."""
+    quality: int = 95
+    side: int = 1024
+    """Longest side in pixels; larger pictures are made smaller, smaller ones stay."""
+    answers: str = "auto"
+    """`logprobs`, `sampled`, or whichever the server can give."""
+    draws: int = 20
+
+    def encoding(self) -> dict[str, Any]:
+        """For the spec."""
+        form = {"format": "png"} if self.image == "png" else {"format": "jpeg", "quality": self.quality}
+        return {**form, "longest_side": self.side, "resampling": "lanczos", "colour": "RGB"}
+
+
+class Address(NamedTuple):
+    """One model of one server."""
+
+    model: str
+    url: SplitResult
+    asking: Asking
+    revision: str | None
+
+    @property
+    def name(self) -> str:
+        """What the user calls it, without the query."""
+        return f"openai:{self.model}@{self.url.scheme}://{self.url.netloc}{self.url.path}"
+
+
+def read_address(text: str) -> Address:
+    """`MODEL@URL` with options in the query; anything odd is refused without repeating what may be a secret."""
+    model, at, rest = text.rpartition("@http")
+    if not (at and model):
+        raise ModelError(f"A served model is named {FORM}.")
+    url = _checked_url(f"http{rest}")
+    options = dict(parse_qsl(url.query, keep_blank_values=True))
+    for name in options:
+        if name not in OPTIONS:
+            raise UnknownName("option of a served model", name, OPTIONS)
+    path = re.sub(r"/chat/completions$", "", url.path.rstrip("/"))
+    url = url._replace(query="", fragment="", path=path)
+    return Address(model, url, _asking(options), options.get("revision"))
+
+
+def _checked_url(text: str) -> SplitResult:
+    try:
+        url = urlsplit(text)
+        found = url.scheme in ("http", "https") and url.hostname and url.port != 0
+    except ValueError:
+        found = None
+    if not found:
+        raise ModelError(f"That is no address of a server. A served model is named {FORM}.")
+    if "@" in url.netloc:
+        raise ModelError(
+            "The address of a served model holds a user name or password, which would be written down.\n"
+            "Put the key into the environment variable BEHOLDER_API_KEY and leave it out of the address."
+        )
+    return url
+
+
+def _asking(options: Mapping[str, str]) -> Asking:
+    for name, known in (("image", ("png", "jpeg")), ("answers", ("auto", "logprobs", "sampled"))):
+        if name in options and options[name] not in known:
+            raise UnknownName(f"way of '{name}'", options[name], known, where="A served model")
+    numbers = {"quality": (1, 100), "side": (16, 8192), "draws": (1, 1000)}
+    chosen: dict[str, Any] = {name: options[name] for name in ("image", "answers") if name in options}
+    for name, (low, high) in numbers.items():
+        if name in options:
+            chosen[name] = whole_number(name, options[name], low, high)
+    return Asking(**chosen)
+
+
+def whole_number(name: str, text: str, low: int, high: int) -> int:
+    """A number the user gave, within its limits."""
+    if not text.isdecimal() or not low <= int(text) <= high:
+        raise UsageError(f"'{name}' of a served model is a whole number from {low} to {high}, not '{text}'.")
+    return int(text)
+
+
+@dataclass(frozen=True)
+class Key:
+    """A secret: it is sent to the one server, and shown nowhere."""
+
+    value: str = field(default="", repr=False)
+
+    def headers(self) -> dict[str, str]:
+        """What goes with every request."""
+        return {"Authorization": f"Bearer {self.value}"} if self.value else {}
+
+    def hidden(self, text: str) -> str:
+        """The text without the key, and without what looks like one."""
+        if self.value:
+            text = text.replace(self.value, "***")
+        return re.sub(r"(?i)(bearer\s+|\bsk-)[^\s\"',}]+", r"\1***", text)
+
+
+def key_for(url: SplitResult, environment: Mapping[str, str]) -> Key:
+    """BEHOLDER_API_KEY, else OPENAI_API_KEY; the latter never in clear text over a network."""
+    name, value = "BEHOLDER_API_KEY", environment.get("BEHOLDER_API_KEY", "").strip()
+    if not value and (url.scheme == "https" or is_local(url.hostname or "")):
+        name, value = "OPENAI_API_KEY", environment.get("OPENAI_API_KEY", "").strip()
+    if not (value.isascii() and value.isprintable()):
+        raise ModelError(f"The key in {name} holds characters that no key has; it was not sent.")
+    return Key(value)
+
+
+def is_local(host: str) -> bool:
+    """Whether a host is this machine."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host in LOCAL_NAMES

@@ -1,0 +1,184 @@
+"""What a reply of an OpenAI-compatible server says about an answer: probabilities with their bounds, or counts.
+
+Pure functions. A word's tokens are its spellings (three casings, with or without a space before). A server returns
+only the likeliest tokens, so a probability is known between what was returned and what may lie hidden.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from scipy import stats
+
+from beholder.models.generative.answers import BLANKS
+from beholder.prompts.instruction import Instruction
+
+FLOOR = -87.0
+"""Stands for the logarithm of nothing: stored cells are finite."""
+SPELLINGS = 6
+"""How many tokens of a vocabulary can spell one word: three casings, with and without a space."""
+POLICY_CODES = ("content_filter", "content_policy_violation")
+
+BOUNDS = ("log_p_yes_low", "log_p_yes_high", "log_p_no_low", "log_p_no_high")
+CHANNELS = ("logit_true", "log_p_yes", "log_p_no", "log_p_other", *BOUNDS, "refused")
+COUNTS = ("yes_draws", "no_draws", "draws")
+
+
+class Garbled(Exception):  # noqa: N818
+    """A reply that is not what the protocol promises; worth asking again."""
+
+
+class NotProbabilities(Exception):  # noqa: N818
+    """Numbers that no distribution has: NaN, or a mass beyond 1."""
+
+
+class Share(NamedTuple):
+    """A probability with what bounds it."""
+
+    value: float
+    low: float
+    high: float
+
+
+class Cell(NamedTuple):
+    """One answer, as probabilities of the two words."""
+
+    yes: Share
+    no: Share
+    refused: float
+    seen: bool = True
+    """Whether both words were among the returned tokens."""
+    counts: tuple[float, ...] = ()
+
+    @property
+    def width(self) -> float:
+        """How far apart the wider of the two bounds lie."""
+        return max(self.yes.high - self.yes.low, self.no.high - self.no.low)
+
+    def channels(self) -> list[float]:
+        """The numbers to store, in the order of `CHANNELS` and, for draws, `COUNTS`."""
+        yes, no = self.yes, self.no
+        other = 1.0 - yes.value - no.value
+        logs = [log(p) for p in (yes.value, yes.value, no.value, other, yes.low, yes.high, no.low, no.high)]
+        return [*logs, self.refused, *self.counts]
+
+
+def log(probability: float) -> float:
+    """The natural logarithm, but never below `FLOOR`."""
+    return max(FLOOR, math.log(probability)) if probability > 0 else FLOOR
+
+
+REFUSED = Cell(Share(0.0, 0.0, 1.0), Share(0.0, 0.0, 1.0), refused=1.0)
+"""A refusal without probabilities: the answer was another one; of the two words nothing is known."""
+
+
+# Reading the protocol
+
+
+def choices(body: Any) -> list[Mapping[str, Any]]:
+    """The answers of a reply; at least one."""
+    found = body.get("choices") if isinstance(body, Mapping) else None
+    if not isinstance(found, list) or not found or not all(isinstance(one, Mapping) for one in found):
+        raise Garbled("the reply holds no choices")
+    return found
+
+
+def text_of(choice: Mapping[str, Any]) -> str:
+    """What was said; empty for a refusal that says nothing."""
+    message = choice.get("message")
+    content = message.get("content") if isinstance(message, Mapping) else None
+    if content is not None and not isinstance(content, str):
+        raise Garbled("the reply's content is no text")
+    return content or ""
+
+
+def is_policy(choice: Mapping[str, Any]) -> bool:
+    """Whether the server itself says that it refused."""
+    message = choice.get("message")
+    return choice.get("finish_reason") == "content_filter" or bool(
+        isinstance(message, Mapping) and message.get("refusal")
+    )
+
+
+def first_tokens(choice: Mapping[str, Any]) -> list[tuple[str, float]] | None:
+    """The likeliest first tokens with their log-probabilities, or None where the server gives none."""
+    logprobs = choice.get("logprobs")
+    content = logprobs.get("content") if isinstance(logprobs, Mapping) else None
+    if not isinstance(content, list) or not content:
+        return None
+    top = content[0].get("top_logprobs") if isinstance(content[0], Mapping) else None
+    if not isinstance(top, list) or not top:
+        return None
+    try:
+        return [(str(entry["token"]), float(entry["logprob"])) for entry in top]
+    except (TypeError, KeyError, ValueError) as error:
+        raise Garbled("the reply's log-probabilities cannot be read") from error
+
+
+# From tokens to probabilities
+
+
+def spells(token: str, word: str) -> bool:
+    """Whether a token is the word, whatever its casing and leading space."""
+    return token.lstrip(BLANKS).casefold() == word.casefold()
+
+
+def leaves_open(token: str, word: str) -> bool:
+    """Whether a token may yet become the word: its first letters, or nothing but a space."""
+    return bool(token) and not spells(token, word) and word.casefold().startswith(token.lstrip(BLANKS).casefold())
+
+
+def read_tokens(tokens: Sequence[tuple[str, float]], asked: Instruction, answer: str, *, top: int) -> Cell:
+    """The cell that a list of first tokens tells; `answer` is what was said, `top` how many tokens were asked for."""
+    masses = _masses(tokens)
+    returned = sum(mass for _, mass in masses)
+    hidden = max(0.0, 1.0 - returned)
+    smallest = sorted((mass for _, mass in masses), reverse=True)[min(top, len(masses)) - 1] if masses else 1.0
+    yes, seen_yes = _share(masses, asked.yes, hidden=hidden, smallest=smallest)
+    no, seen_no = _share(masses, asked.no, hidden=hidden, smallest=smallest)
+    return Cell(yes, no, refused=float(outcome(answer, asked) == "other"), seen=seen_yes and seen_no)
+
+
+def _masses(tokens: Sequence[tuple[str, float]]) -> list[tuple[str, float]]:
+    """Probabilities; -9999 is how some servers say that a token was not among the likeliest."""
+    known = [(token, value) for token, value in tokens if not value < -9000]
+    masses = [(token, math.exp(min(value, 1.0))) for token, value in known]
+    if any(math.isnan(value) or value > 1e-3 for _, value in known) or sum(mass for _, mass in masses) > 1.01:
+        raise NotProbabilities
+    return masses
+
+
+def _share(masses: Sequence[tuple[str, float]], word: str, *, hidden: float, smallest: float) -> tuple[Share, bool]:
+    """A word's probability: what was returned of it, up to what else may belong to it."""
+    mine = [mass for token, mass in masses if spells(token, word)]
+    low = min(1.0, sum(mine))
+    unseen = min(hidden, max(0, SPELLINGS - len(mine)) * smallest)
+    high = min(1.0, low + unseen + sum(mass for token, mass in masses if leaves_open(token, word)))
+    return Share(low if mine else (low + high) / 2, low, high), bool(mine)
+
+
+# From words to counts
+
+
+def outcome(answer: str, asked: Instruction) -> str:
+    """`yes`, `no`, `open` (too short to tell) or `other`, by the first word of an answer."""
+    first = (answer.strip(BLANKS + "\"'*`([").split() or [""])[0].strip("\"'*`.,;:!?)]")
+    for name, word in (("yes", asked.yes), ("no", asked.no)):
+        if first.casefold() == word.casefold():
+            return name
+    return "open" if first and any(leaves_open(first, word) for word in (asked.yes, asked.no)) else "other"
+
+
+def read_draws(answers: Sequence[str], asked: Instruction, *, level: float = 0.95) -> Cell:
+    """Counts of repeated answers: shares with half a draw added to each of three outcomes, exact binomial bounds."""
+    said = [outcome(answer, asked) for answer in answers]
+    n, yes, no = len(said), said.count("yes"), said.count("no")
+    shares = [_drawn(count, n, level) for count in (yes, no)]
+    return Cell(shares[0], shares[1], refused=(n - yes - no) / n, counts=(float(yes), float(no), float(n)))
+
+
+def _drawn(count: int, n: int, level: float) -> Share:
+    low, high = stats.binomtest(count, n).proportion_ci(confidence_level=level, method="exact")
+    return Share((count + 0.5) / (n + 1.5), float(low), float(high))

@@ -1,0 +1,311 @@
+"""Requests to one OpenAI-compatible server: many at once, never too many, repeated where that helps.
+
+Only the host of the address is ever spoken to: no proxies, no redirects. What the server says in an error is passed on,
+clipped and without the key.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import itertools
+import json
+import socket
+import ssl
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from typing import Any, NamedTuple, TypeVar
+from urllib.parse import SplitResult, urlsplit
+
+from beholder.core.errors import ModelError
+from beholder.models.served.address import Key
+from beholder.models.served.answers import Garbled
+from beholder.models.served.limits import LONGEST_WAIT, Limits, Pace, Tally, asked_to_wait
+
+WORTH_ANOTHER_TRY = frozenset((408, 409, 425, 429))
+CONNECT_SECONDS = 10.0
+LOOK_SECONDS = 0.2
+LONGEST_REPLY = 1 << 23
+CLIP = 300
+ADVICE = {
+    401: "\nPut the server's key into the environment variable BEHOLDER_API_KEY or OPENAI_API_KEY.",
+    403: "\nThe key in BEHOLDER_API_KEY or OPENAI_API_KEY may not be allowed to use this model.",
+    404: "\nThe address usually ends in /v1; the model's name is the one that the server was started with.",
+    413: "\nThe pictures are too large for the server: add ?side=512 or ?image=jpeg to its address.",
+}
+Job = TypeVar("Job")
+Result = TypeVar("Result")
+
+
+class Declined(ModelError):  # noqa: N818
+    """The server answers with an error; asking again would not mend it."""
+
+    def __init__(self, status: int, code: str, said: str, where: str) -> None:
+        self.status, self.code, self.said = status, code, said
+        super().__init__(f"{where} answers {status}: {said}{ADVICE.get(status, '')}")
+
+
+class Trouble(Exception):  # noqa: N818
+    """Something that another attempt may mend; `wait` is what the server asks for, in seconds."""
+
+    def __init__(self, reason: str, wait: float | None = None) -> None:
+        self.wait = wait
+        super().__init__(reason)
+
+
+class Stopped(Exception):  # noqa: N818
+    """The run was stopped while this request was under way."""
+
+
+class Reply(NamedTuple):
+    """What came back over the wire."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+
+class Client:
+    """One server, one key, one pace."""
+
+    def __init__(self, url: SplitResult, key: Key, limits: Limits, tally: Tally) -> None:
+        self._url, self._key = url, key
+        self.limits, self.tally, self.pace = limits, tally, Pace(limits.rpm)
+
+    @property
+    def where(self) -> str:
+        """The server, for messages."""
+        return f"{self._url.scheme}://{self._url.netloc}{self._url.path}"
+
+    def each(self, jobs: Sequence[Job], work: Callable[[Line, Job], Result]) -> list[Result]:
+        """`work` done for every job, several at once, in order; the first error, or Ctrl-C, ends them all."""
+        lines = Lines(self)
+        pool = ThreadPoolExecutor(max(1, min(self.limits.concurrency, len(jobs))))
+        try:
+            tasks = [pool.submit(lines.do, work, job) for job in jobs]
+            return _results(tasks)
+        finally:
+            lines.hang_up()
+            pool.shutdown(wait=True, cancel_futures=True)
+            lines.close()
+
+    def dial(self) -> http.client.HTTPConnection:
+        """An open connection."""
+        host, port = self._url.hostname or "", self._url.port
+        if self._url.scheme == "https":
+            context = ssl.create_default_context()
+            made: http.client.HTTPConnection = http.client.HTTPSConnection(
+                host, port, timeout=CONNECT_SECONDS, context=context
+            )
+        else:
+            made = http.client.HTTPConnection(host, port, timeout=CONNECT_SECONDS)
+        made.connect()
+        made.sock.settimeout(self.limits.timeout)
+        return made
+
+    def exchange(self, connection: http.client.HTTPConnection, method: str, path: str, body: bytes | None) -> Reply:
+        """One request and its reply; the only place that sees the key."""
+        headers = {"Content-Type": "application/json", "Accept": "application/json", **self._key.headers()}
+        connection.request(method, self._url.path + path, body, headers)
+        answer = connection.getresponse()
+        data = answer.read(LONGEST_REPLY)
+        if not answer.isclosed():
+            raise http.client.HTTPException(f"the reply is longer than {LONGEST_REPLY} bytes")
+        return Reply(answer.status, {name.lower(): value for name, value in answer.getheaders()}, data)
+
+    def read(self, reply: Reply) -> Any:
+        """The reply's JSON; an error where the server says so."""
+        if 300 <= reply.status < 400:
+            raise ModelError(self._redirected(reply))
+        if reply.status != 200:
+            raise Declined(reply.status, *self._said(reply.body), self.where)
+        try:
+            body = json.loads(reply.body)
+        except ValueError:
+            raise Garbled(f"the reply is no JSON: {self.clipped(_text(reply.body))}") from None
+        self.tally.reply(body)
+        return body
+
+    def clipped(self, text: str) -> str:
+        """One short line without secrets."""
+        line = " ".join(self._key.hidden(text).split())
+        return line[:CLIP] + (" …" if len(line) > CLIP else "")
+
+    def unreachable(self, error: Exception) -> ModelError | None:
+        """What no further attempt mends: nobody there from the start, or a certificate that is not to be trusted."""
+        new = not self.tally.counts["replies"]
+        if isinstance(error, ssl.SSLError) or (new and isinstance(error, ConnectionRefusedError | socket.gaierror)):
+            return ModelError(
+                f"There is no server to be reached at {self.where} ({self.clipped(str(error))}).\n"
+                "Start it, or mend the address: docs/served.md shows how."
+            )
+        return None
+
+    def _said(self, body: bytes) -> tuple[str, str]:
+        """The error's code and the server's own words."""
+        text = _text(body)
+        with contextlib.suppress(ValueError):
+            error = json.loads(text)
+            error = error.get("error", error) if isinstance(error, dict) else error
+            if isinstance(error, dict):
+                return str(error.get("code") or ""), self.clipped(str(error.get("message") or text))
+        return "", self.clipped(text) or "(nothing)"
+
+    def _redirected(self, reply: Reply) -> str:
+        target = urlsplit(reply.headers.get("location", ""))
+        place = f"{target.scheme}://{target.hostname}" if target.hostname else "another path of its own"
+        return (
+            f"{self.where} sends requests on to {self.clipped(place)}. Pictures and keys go only to the address named: "
+            "if you trust that one, name it yourself."
+        )
+
+
+def _results(tasks: Sequence[Future[Result]]) -> list[Result]:
+    """What all came to, or the first error."""
+    while True:
+        # Looked at every now and then: a signal that another thread caught does not wake an endless wait.
+        done, waiting = wait(tasks, LOOK_SECONDS, FIRST_EXCEPTION)
+        for task in done:
+            if (error := task.exception()) and not isinstance(error, Stopped):
+                raise error
+        if not waiting:
+            return [task.result() for task in tasks]
+
+
+def _text(body: bytes) -> str:
+    return body.decode("utf-8", "replace")
+
+
+class Lines:
+    """The connections of one round of questions: one per thread, all hung up together."""
+
+    def __init__(self, client: Client) -> None:
+        self.client = client
+        self.stopped = threading.Event()
+        self._local = threading.local()
+        self._all: list[Line] = []
+        self._lock = threading.Lock()
+
+    def do(self, work: Callable[[Line, Job], Result], job: Job) -> Result:
+        """One job on this thread's line."""
+        try:
+            return work(self._line(), job)
+        except BaseException:
+            self.stopped.set()  # before another job begins
+            raise
+
+    def _line(self) -> Line:
+        if self.stopped.is_set():
+            raise Stopped
+        if not hasattr(self._local, "line"):
+            self._local.line = Line(self)
+            with self._lock:
+                self._all.append(self._local.line)
+        line: Line = self._local.line
+        return line
+
+    def hang_up(self) -> None:
+        """Nothing more is sent, and nobody waits for an answer any longer."""
+        self.stopped.set()
+        with self._lock:
+            for line in self._all:
+                line.cut()
+
+    def close(self) -> None:
+        """When all threads have ended."""
+        for line in self._all:
+            line.close()
+
+
+class Line:
+    """One connection, used by one thread, opened again when it breaks."""
+
+    def __init__(self, lines: Lines) -> None:
+        self._lines, self._client = lines, lines.client
+        self._connection: http.client.HTTPConnection | None = None
+
+    def ask(self, method: str, path: str, body: Any, read: Callable[[Any], Result]) -> Result:
+        """The reply as `read` reads it; asked again, with growing pauses, while there is hope."""
+        data = None if body is None else json.dumps(body).encode()
+        for attempt in itertools.count(1):
+            try:
+                return self._attempt(method, path, data, read)
+            except Trouble as trouble:
+                if attempt > self._patience():
+                    raise ModelError(
+                        f"{self._client.where} gave no usable answer in {attempt} attempt(s): {trouble}\n"
+                        "What was scored so far is kept: the same command goes on from there."
+                    ) from None
+                pause = max(trouble.wait or 0.0, self._client.limits.wait_before(attempt))
+            self._client.tally.add(retries=1)
+            self._pause(pause)
+        raise AssertionError("unreachable")
+
+    def cut(self) -> None:
+        """From another thread: whoever waits for this line's answer waits no longer."""
+        sock = self._connection.sock if self._connection else None
+        if sock:
+            with contextlib.suppress(OSError):
+                sock.shutdown(socket.SHUT_RDWR)
+
+    def close(self) -> None:
+        """The line is down until it is needed again."""
+        if self._connection:
+            self._connection.close()
+        self._connection = None
+
+    def _attempt(self, method: str, path: str, data: bytes | None, read: Callable[[Any], Result]) -> Result:
+        client = self._client
+        self._pause(client.pace.seconds_until_turn())
+        client.tally.add(requests=1)
+        try:
+            reply = client.exchange(self._opened(), method, path, data)
+        except (OSError, http.client.HTTPException) as error:
+            self._broken(error)
+        client.tally.add(replies=1)
+        try:
+            return read(client.read(reply))
+        except Garbled as error:
+            raise Trouble(str(error)) from None
+        except Declined as error:
+            self._judge(error, reply)
+            raise
+
+    def _opened(self) -> http.client.HTTPConnection:
+        if self._connection is None or self._connection.sock is None:
+            self._connection = self._client.dial()
+            if self._lines.stopped.is_set():
+                raise Stopped
+        return self._connection
+
+    def _broken(self, error: Exception) -> None:
+        """The line broke: because the run was stopped, for good, or for now."""
+        self.close()
+        if self._lines.stopped.is_set():
+            raise Stopped from None
+        if unreachable := self._client.unreachable(error):
+            raise unreachable from None
+        silent = f"no reply within {self._client.limits.timeout:g} seconds"
+        said = silent if isinstance(error, TimeoutError) else self._client.clipped(str(error) or type(error).__name__)
+        raise Trouble(said) from None
+
+    def _judge(self, error: Declined, reply: Reply) -> None:
+        """Trouble, if the server may think otherwise in a while."""
+        if error.status not in WORTH_ANOTHER_TRY and error.status < 500:
+            return
+        asked = asked_to_wait(reply.headers)
+        if asked and asked > LONGEST_WAIT:
+            raise ModelError(f"{error}\nIt asks to be left alone for {asked:.0f} seconds. What was scored is kept.")
+        if asked:
+            self._client.pace.rest(asked)
+        raise Trouble(f"{error.status}: {error.said}", asked) from None
+
+    def _patience(self) -> int:
+        """Further attempts; a server that never said anything gets one."""
+        retries = self._client.limits.retries
+        return retries if self._client.tally.counts["replies"] else min(1, retries)
+
+    def _pause(self, seconds: float) -> None:
+        if self._lines.stopped.wait(seconds) if seconds > 0 else self._lines.stopped.is_set():
+            raise Stopped

@@ -1,0 +1,108 @@
+"""Settings: the facts of a run's record, as label and text, so that a reader can repeat it."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from beholder.run import Record
+
+
+class Fact(NamedTuple):
+    """A label and what it says."""
+
+    label: str
+    text: str
+
+
+class Thing(NamedTuple):
+    """A model or a data set with its facts; `more` is shown on request."""
+
+    name: str
+    facts: list[Fact]
+    notes: list[str]
+    more: str = ""
+
+
+def model_things(record: Record) -> list[Thing]:
+    """Every model with what fixes its scores."""
+    return [
+        Thing(
+            _text(entry.get("name")),
+            list(_facts(entry, skip=("name", "notes", "settings", "files"))),
+            [*map(_text, entry.get("notes") or [])],
+            _more(entry),
+        )
+        for entry in record.models
+    ]
+
+
+def dataset_things(record: Record) -> list[Thing]:
+    """Every data set with its revision, licence and size."""
+    return [
+        Thing(_text(entry.get("name")), list(_dataset_facts(entry)), [*map(_text, entry.get("notes") or [])])
+        for entry in record.datasets
+    ]
+
+
+def run_facts(record: Record) -> list[Fact]:
+    """How the run was made."""
+    settings = record.settings
+    versions = ", ".join(f"{name} {version}" for name, version in record.machine.items())
+    as_released = "as the authors' released scripts do, faults included"
+    facts = [
+        Fact("Made", record.created.replace("T", " ")),
+        Fact("Took", f"{record.seconds:g} s" if record.seconds else ""),
+        Fact("Computed", as_released if settings.get("compat") else "as the study describes it"),
+        Fact("Intervals", _intervals(record)),
+        *_facts(settings, skip=("compat", "draws", "seed")),
+        Fact("Versions", f"beholder {record.beholder}, {versions}"),
+    ]
+    return [fact for fact in facts if fact.text]
+
+
+def command(record: Record) -> str:
+    """What was typed, to be typed again; a run made from Python has none."""
+    words = record.command[1:] if record.command[:1] == ["beholder"] else record.command
+    return shlex.join(["beholder", *words]) if words else ""
+
+
+def _intervals(record: Record) -> str:
+    """What the intervals were made of; GRAS's come from the groups' variances, its expectation from shuffles."""
+    settings = record.settings
+    seed, draws = f"seed {settings.get('seed')}", settings.get("draws")
+    made = [f"95 %, {draws} draws of people, {seed}"] if draws and record.benchmarks != ["gras"] else []
+    if "gras" in record.benchmarks:
+        whose = "GRAS: " if made else "95 %, "
+        made.append(f"{whose}from the groups' variances; shuffles of the labels with {seed}")
+    return "; ".join(made)
+
+
+def limited(record: Record) -> bool:
+    """Whether only a part of the images was looked at."""
+    return any(entry.get("images") != entry.get("of") for entry in record.datasets if "of" in entry)
+
+
+def _facts(entry: dict[str, Any], *, skip: tuple[str, ...]) -> Iterator[Fact]:
+    for key, value in entry.items():
+        if key not in skip and value not in (None, ""):
+            yield Fact(key.replace("_", " ").capitalize(), _text(value))
+
+
+def _dataset_facts(entry: dict[str, Any]) -> Iterator[Fact]:
+    images, whole = entry.get("images"), entry.get("of")
+    if images is not None:
+        yield Fact("Images", _text(images) if images == whole or whole is None else f"{images} of {whole}")
+    yield from _facts(entry, skip=("name", "images", "of", "notes"))
+
+
+def _more(entry: dict[str, Any]) -> str:
+    """The long rest: preprocessing, files."""
+    rest = {key: entry[key] for key in ("settings", "files") if entry.get(key)}
+    return json.dumps(rest, indent=1, ensure_ascii=False, default=str) if rest else ""
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)

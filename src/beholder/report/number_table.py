@@ -1,0 +1,92 @@
+"""The ledger: every row of a table in the page, to be filtered, sorted and searched there.
+
+Words stand once and are named by number, so that ten thousand rows weigh little.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from beholder.chapter.phrases import listed
+
+MOST = 30_000
+"""A page with more rows than this would open slowly: beyond, they are left to the files."""
+DIGITS = 5
+
+
+class Column(NamedTuple):
+    """A column as it is shown: some fields joined, and others small beside them."""
+
+    label: str
+    fields: Sequence[str]
+    kind: str = "words"
+    """`name`: the row's own; `words`; `number`; `reason`: long words."""
+    small: Sequence[str] = ()
+    dot: bool = False
+    """Whether a coloured dot stands before it."""
+
+
+class Ledger(NamedTuple):
+    """What the page needs: the rows for its script, the filters, and what to say of them."""
+
+    data: dict[str, Any]
+    filters: list[tuple[str, str]]
+    columns: list[Column]
+    rows: int
+    said: str
+
+
+FILTERS = {
+    "benchmark": "Benchmark",
+    "dataset": "Data set",
+    "model": "Model",
+    "metric": "Metric",
+    "subset": "Subset",
+    "group": "Group",
+    "concept": "Concept",
+    "template": "Wording",
+}
+
+
+def results_ledger(results: pl.DataFrame) -> Ledger | None:
+    """Every row of the results; None where there is none, or too many for a page."""
+    if not 0 < results.height <= MOST:
+        return None
+    varied = [name for name in FILTERS if results[name].n_unique() > 1]
+    whose = [name for name in ("model", "dataset") if name in varied]
+    columns = [
+        Column("Metric", ("metric",), "name"),
+        *(Column(FILTERS[name], (name,)) for name in whose),
+        Column("Of", ("subset", "group", "concept", "template")),
+        Column("Value", ("value",), "number", ("low", "high")),
+        Column("p", ("p_value",), "number"),
+        Column("n", ("n",), "number"),
+        Column("Unit", ("unit",), "reason", ("note",)),
+    ]
+    said = f"A row is a number with its place: {listed([FILTERS[name].lower() for name in varied])}." if varied else ""
+    return Ledger(packed(results, columns), [(name, FILTERS[name]) for name in varied], columns, results.height, said)
+
+
+def packed(table: pl.DataFrame, columns: Sequence[Column]) -> dict[str, Any]:
+    """The rows column by column: numbers rounded, words as numbers into a list of their own.
+
+    >>> packed(pl.DataFrame({"a": ["x", None, "x"]}), [])["fields"]["a"]
+    {'words': ['x'], 'cells': [0, None, 0]}
+    """
+    return {
+        "rows": table.height,
+        "columns": [column._asdict() for column in columns],
+        "fields": {name: _packed_column(table[name]) for name in table.columns},
+    }
+
+
+def _packed_column(values: pl.Series) -> dict[str, Any]:
+    if values.dtype != pl.String:
+        cells = values.round_sig_figs(DIGITS) if values.dtype.is_float() else values
+        return {"cells": cells.to_list()}
+    words = values.drop_nulls().unique(maintain_order=True)
+    places = {word: place for place, word in enumerate(words)}
+    return {"words": words.to_list(), "cells": [None if word is None else places[word] for word in values]}

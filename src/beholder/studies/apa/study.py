@@ -1,0 +1,80 @@
+"""APA: does the model know a person, a politician, a senator; does it give women less; whom does it know by name?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from beholder.datasets.apa import BRANCHES
+from beholder.datasets.dataset import Dataset
+from beholder.glasshouse.prompts import prompts as drawn_prompts
+from beholder.glasshouse.world import BRANCH_OCCUPATIONS
+from beholder.prompts.prompt_set import PromptSet, prompt_set
+from beholder.scores.task import Task
+from beholder.studies.apa.prompts import IDENTITY, association_prompts, identity_prompts
+from beholder.studies.public_figures.measures import public_figure_measures, public_figure_metrics
+from beholder.studies.study import Benchmark
+
+POOLS = {"actors": ("actors",), "politicians": ("house", "senate", "mayors"), "athletes": ("athletes",)}
+DRAWN_POOLS = {branch: (branch,) for branch in BRANCH_OCCUPATIONS}
+
+
+def apa_tasks(dataset: Dataset) -> list[Task]:
+    """Two sheets a branch: association prompts and names."""
+    if dataset.name == "glasshouse":
+        return drawn_tasks(dataset)
+    return figure_tasks(
+        dataset, association_prompts, lambda branch, people: identity_prompts(f"apa/{branch}/names", IDENTITY, people)
+    )
+
+
+def figure_tasks(
+    dataset: Dataset, association: Callable[[str], PromptSet], identity: Callable[[str, list[str]], PromptSet]
+) -> list[Task]:
+    """For every branch that the data set holds: association prompts, then the names of its people."""
+    tasks = []
+    for branch in BRANCHES:
+        part = dataset.where(branch=branch)
+        if len(part):
+            people = part.table["name"].to_list()
+            tasks += [
+                Task(f"{branch}/association", part, association(branch)),
+                Task(f"{branch}/identity", part, identity(branch, people)),
+            ]
+    return tasks
+
+
+def drawn_tasks(dataset: Dataset) -> list[Task]:
+    """The same questions in the embedded world, branch by branch."""
+    rows = drawn_prompts()
+    tasks = []
+    for branch in dataset.table["branch"].unique(maintain_order=True).to_list():
+        part = dataset.where(branch=branch)
+        for kind, identity in (("association", False), ("identity", True)):
+            asked = [row for row in rows if row["branch"] == branch and (row["level"] == "identity") is identity]
+            if asked:
+                tasks.append(Task(f"{branch}/{kind}", part, prompt_set(f"glasshouse/{branch}/{kind}", asked)))
+    return tasks
+
+
+APA = Benchmark(
+    name="apa",
+    title="APA: actors, politicians, athletes",
+    question="Does the model know a person, their occupation, their specialty; does it give women less; "
+    "whom does it know by name?",
+    study="Ishitoya and others, The APA Benchmark: A People-centric Benchmark for Testing Vision-Language "
+    "Models (2025)",
+    datasets=("apa", "glasshouse"),
+    tasks=apa_tasks,
+    measures=public_figure_measures("apa", {**POOLS, **DRAWN_POOLS}),
+    metrics=public_figure_metrics("apa"),
+    subset_attribute="branch",
+    published=("apa_gender_bias", "apa_identity"),
+    of_photographs=(
+        "The people are US public figures; what holds for them need not hold for others.",
+        "Two gender words are in the source's tables; people outside them are not represented.",
+    ),
+    limitations=(
+        "Means of softmax probabilities depend on the prompts offered together and on the model's logit scale.",
+        "Intervals tell how far the numbers could move with other people photographed, not with other prompts.",
+    ),
+)

@@ -1,0 +1,123 @@
+"""Own prompts on any data set: how a model's belief spreads over the options a user offers, group by group."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from beholder.core.results import Row
+from beholder.datasets.dataset import Dataset
+from beholder.metrics.association import correct_rank, correct_share, first, softmax
+from beholder.metrics.bootstrap import Resampler
+from beholder.prompts.prompt_set import PromptSet, correct_cells
+from beholder.scores.score_matrix import ScoreMatrix
+from beholder.scores.task import Task
+from beholder.studies.rows import join, mean_row, people_shown
+from beholder.studies.study import Benchmark, Matrices, MeasureOptions, MetricInfo
+
+METRICS = {
+    "custom.probability": MetricInfo(
+        "probability", "mean softmax probability of a prompt among those of its level; 0 none, 1 all"
+    ),
+    "custom.association": MetricInfo(
+        "probability", "mean softmax probability of the correct prompt (needs correct_for)"
+    ),
+    "custom.association_top1": MetricInfo(
+        "probability", "share of images whose correct prompt scores highest (needs correct_for)"
+    ),
+    "custom.presence": MetricInfo("probability", "mean presence of a concept, as a detector or segmenter scores it"),
+    "custom.p_yes": MetricInfo("probability", "mean P(yes) of a prompt by itself, for models that answer in words"),
+}
+
+
+QUESTION = "How does the model's belief spread over these prompts, group by group?"
+LIMITATIONS = ("Probabilities are shares among the prompts offered together: other prompts, other shares.",)
+AMONG = ("custom.probability", "custom.association", "custom.association_top1")
+Column = tuple[str, str, npt.NDArray[np.float64]]
+"""Metric, concept, one value an image."""
+
+
+def custom_benchmark(prompts: PromptSet, *, by: Sequence[str] = ()) -> Benchmark:
+    """A benchmark made of a user's prompts; `by` names the attributes whose groups are told apart."""
+
+    def tasks(dataset: Dataset) -> list[Task]:
+        for name in by:
+            dataset.attribute(name)
+        correct_cells(prompts.table, dataset.table)  # a rule about an attribute that is not there is told at once
+        return [Task("custom", dataset, prompts)]
+
+    return Benchmark(
+        name="custom",
+        title=f"Own prompts: {prompts.name}",
+        question=QUESTION,
+        study="the user's own",
+        datasets=(),
+        tasks=tasks,
+        measures=(partial(_measure, tuple(by)),),
+        metrics=METRICS,
+        limitations=LIMITATIONS,
+    )
+
+
+def _measure(by: tuple[str, ...], matrices: Matrices, options: MeasureOptions) -> Iterator[Row]:
+    matrix = matrices["custom"]
+    for level in matrix.prompts["level"].unique(maintain_order=True).to_list():
+        part = matrix.level(level).complete_rows()
+        for attribute, group, mask in _groups(part.images, by):
+            yield from _rows(part.rows(mask), level, attribute, group, options)
+
+
+def _groups(
+    images: pl.DataFrame, by: tuple[str, ...]
+) -> Iterator[tuple[str | None, str | None, npt.NDArray[np.bool_]]]:
+    """Everyone, then each group of each attribute."""
+    yield None, None, np.ones(images.height, dtype=bool)
+    for attribute in by:
+        values = images[attribute].cast(pl.String)
+        for group in sorted(values.drop_nulls().unique(), key=_by_size):
+            yield attribute, group, (values == group).fill_null(False).to_numpy()
+
+
+def _by_size(group: str) -> tuple[float, str]:
+    """Numbers by their size, then words: 2 before 10."""
+    try:
+        return float(group), group
+    except ValueError:
+        return float("inf"), group
+
+
+def _rows(
+    matrix: ScoreMatrix, level: str, attribute: str | None, group: str | None, options: MeasureOptions
+) -> Iterator[Row]:
+    if not matrix.images.height:
+        return
+    resampler = Resampler(people_shown(matrix.images), options.rng(), options.draws)
+    note = f"among the {matrix.prompts.height} prompts of level '{level}'"
+    for metric, concept, values in [*_alone(matrix), *_among(matrix, level)]:
+        row = mean_row(metric, values, resampler)
+        said = note if metric in AMONG else None
+        yield row._replace(subset=attribute, group=group, concept=concept, note=join((row.note, said)))
+
+
+def _alone(matrix: ScoreMatrix) -> Iterator[Column]:
+    """What a model says of each prompt by itself: a detector's presence, an answer's P(yes)."""
+    for channel, metric in (("presence", "custom.presence"), ("log_p_yes", "custom.p_yes")):
+        if channel in matrix.channels:
+            values = matrix.channel(channel).astype(np.float64)
+            values = np.exp(values) if channel.startswith("log") else values
+            yield from ((metric, concept, values[:, j]) for j, concept in enumerate(matrix.prompts["concept"]))
+
+
+def _among(matrix: ScoreMatrix, level: str) -> Iterator[Column]:
+    """How belief spreads over the prompts of a level; a detector's concepts do not compete."""
+    if not matrix.has_logits:
+        return
+    shares, correct = softmax(matrix.logits), correct_cells(matrix.prompts, matrix.images)
+    yield from (("custom.probability", concept, shares[:, j]) for j, concept in enumerate(matrix.prompts["concept"]))
+    if correct.any():
+        yield "custom.association", level, correct_share(shares, correct)
+        yield "custom.association_top1", level, first(correct_rank(shares, correct))

@@ -1,0 +1,147 @@
+"""Do gaps agree between data sets, and between models? Read off the results of several runs, or of several models.
+
+As in the study: a concept is green where both gaps are wider than five points and point one way, red where they point
+opposite ways, yellow otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import polars as pl
+
+from beholder.core.results import Row, results_table
+from beholder.metrics.bootstrap import exact_proportion_interval
+from beholder.studies.disparity.concepts import concept_name
+from beholder.studies.disparity.word_rows import FEWEST_CONCEPTS, rank_correlation
+from beholder.studies.rows import PROBABILITY
+
+WIDE = 0.05
+"""Gaps that count as wide: five points."""
+GREEN, YELLOW, RED = 1.0, 0.0, -1.0
+COLOURS = {GREEN: "green", YELLOW: "yellow", RED: "red"}
+SYNONYMS = {
+    "necktie": "tie",
+    "sofa": "couch",
+    "television receiver": "tv",
+    "television": "tv",
+    "wineglass": "wine glass",
+    "cellular telephone": "cell phone",
+    "mobile phone": "cell phone",
+    "doughnut": "donut",
+    "hotdog": "hot dog",
+    "remote control": "remote",
+    "ski": "skis",
+    "ball": "sports ball",
+    "pot plant": "potted plant",
+    "electric refrigerator": "refrigerator",
+    "microwave oven": "microwave",
+    "computer keyboard": "keyboard",
+    "laptop computer": "laptop",
+    "hand blower": "hair drier",
+    "traffic signal": "traffic light",
+}
+"""WordNet's word for a concept and COCO's."""
+Key = tuple[str, str]
+"""A model and a data set."""
+
+
+def agreement(results: pl.DataFrame, beside: pl.DataFrame, compat: bool = False) -> pl.DataFrame:
+    """Rows for every model and data set of `results`, set against the others there and in `beside`.
+
+    `compat` counts every concept that has a gap, as the study does; else those that enough images show to test it.
+    """
+    mine, others = (_gaps(each, every=compat) for each in (results, beside))
+    known = mine | {key: gaps for key, gaps in others.items() if key not in mine}
+    made = []
+    for (model, dataset), gaps in mine.items():
+        rows = [
+            row
+            for (other, elsewhere), their in known.items()
+            for row in _rows((model, dataset), (other, elsewhere), gaps, their)
+        ]
+        made.append(results_table(rows, benchmark="disparity", model=model, dataset=dataset))
+    return pl.concat(made) if made else results.clear()
+
+
+def same_concept(concept: str) -> str:
+    """One name for a concept of either data set.
+
+    >>> same_concept("necktie.n.01"), same_concept("tie")
+    ('tie', 'tie')
+    """
+    name = concept_name(concept).lower()
+    return SYNONYMS.get(name, name)
+
+
+def colour(first: float, second: float) -> float:
+    """Green, red or yellow.
+
+    >>> colour(0.08, 0.06), colour(0.08, -0.06), colour(0.08, 0.01)
+    (1.0, -1.0, 0.0)
+    """
+    if min(abs(first), abs(second)) <= WIDE:
+        return YELLOW
+    return GREEN if first * second > 0 else RED
+
+
+def _gaps(results: pl.DataFrame, *, every: bool) -> dict[Key, pl.DataFrame]:
+    """Every model's published gaps on every data set: all, or those that enough images show to test."""
+    rows = results.filter((pl.col("metric") == "disparity.ap_gap") & pl.col("value").is_not_null())
+    rows = rows if every else rows.drop_nulls("p_value")
+    return {
+        (str(model), str(dataset)): part
+        for (model, dataset), part in rows.group_by(["model", "dataset"], maintain_order=True)
+    }
+
+
+def _rows(mine: Key, other: Key, gaps: pl.DataFrame, their: pl.DataFrame) -> Iterator[Row]:
+    """Another data set of the same model, or another model on the same data set; anything else does not compare."""
+    if (mine[0] == other[0]) == (mine[1] == other[1]):
+        return
+    named = pl.col("concept").map_elements(same_concept, return_dtype=pl.String).alias("same")
+    pairs = gaps.with_columns(named).join(their.with_columns(named), on=["same", "group"], suffix="_there")
+    if not pairs.height:
+        return
+    if mine[0] == other[0]:
+        yield from _dataset_rows(other[1], pairs)
+    else:
+        yield from _model_rows(other[0], pairs)
+
+
+def _dataset_rows(elsewhere: str, pairs: pl.DataFrame) -> Iterator[Row]:
+    """Every shared concept's colour with both gaps, and how many there are of each."""
+    colours = []
+    for row in pairs.iter_rows(named=True):
+        value = colour(row["value"], row["value_there"])
+        colours.append(value)
+        made = Row("disparity.ap_gap_elsewhere", row["value_there"], row["n_there"], row["unit"], subset=elsewhere)
+        place = {"group": row["group"], "concept": row["concept"]}
+        yield made._replace(**place, low=row["low_there"], high=row["high_there"], note=row["concept_there"])
+        note = f"{COLOURS[value]}: {100 * row['value']:+.1f} points here, {100 * row['value_there']:+.1f} there"
+        yield Row("disparity.agreement", value, 2, "colour", subset=elsewhere, note=note)._replace(**place)
+    for value, name in COLOURS.items():
+        count = Row("disparity.agreement_count", float(colours.count(value)), len(colours), "concepts")
+        yield count._replace(subset=elsewhere, group=name, note="concepts of both data sets, by colour")
+    yield from _correlation(elsewhere, pairs)
+
+
+def _model_rows(other: str, pairs: pl.DataFrame) -> Iterator[Row]:
+    """How often the gaps of two models point one way, and how their ranks agree."""
+    signs = pairs.filter((pl.col("value") != 0) & (pl.col("value_there") != 0))
+    if signs.height:
+        same = int(((signs["value"] > 0) == (signs["value_there"] > 0)).sum())
+        low, high = exact_proportion_interval(same, signs.height)
+        note = "concepts whose gaps point one way in both models; 0.5 by chance if the models had nothing in common"
+        row = Row("disparity.model_agreement", same / signs.height, signs.height, PROBABILITY, subset=other)
+        yield row._replace(low=low, high=high, note=note)
+    yield from _correlation(other, pairs)
+
+
+def _correlation(other: str, pairs: pl.DataFrame) -> Iterator[Row]:
+    if pairs.height >= FEWEST_CONCEPTS:
+        found = rank_correlation(pairs["value"].to_numpy(), pairs["value_there"].to_numpy())
+        value, low, high, p_value = (float(np.float64(number)) for number in found)
+        row = Row("disparity.gap_correlation", value, pairs.height, "rank correlation", subset=other)
+        yield row._replace(low=low, high=high, p_value=p_value, note="Spearman's, over concepts")

@@ -1,0 +1,67 @@
+"""Charts of exposure: women over men, who is never named, and how captions go with what a model knows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import altair as alt
+import polars as pl
+
+from beholder.chapter.chart_parts import Rows, dots, height, lanes, rule_at
+from beholder.chapter.figure import Figure
+from beholder.chapter.numbers import excludes, percent
+from beholder.chapter.table import rows_of
+from beholder.studies.exposure.measures import TYPICAL
+
+
+def exposure_figures(results: pl.DataFrame) -> Iterator[Figure]:
+    """As far as there is something to draw."""
+    ratios = [row for row in rows_of(results, "ratio") if row["concept"] == TYPICAL and row["value"]]
+    never = [row for row in rows_of(results, "never") if row["value"] is not None]
+    known = [row for row in rows_of(results, "identity_correlation") if row["value"] is not None]
+    if ratios:
+        yield _ratio_figure(ratios)
+    if never:
+        yield _never_figure(never)
+    if known:
+        yield _correlation_figure(known)
+
+
+def _ratio_figure(rows: Rows) -> Figure:
+    bounds = [bound for row in rows for key in ("value", "low", "high") if (bound := row[key])]
+    domain = [min(0.5, 0.95 * min(bounds)), max(2.0, 1.05 * max(bounds))]
+    scale = alt.Scale(type="log", domain=domain, nice=False)
+    x = alt.X("value:Q", title="women ÷ men (logarithmic)", scale=scale, axis=alt.Axis(format="~g"))
+    away = sum(excludes(row, 1.0) for row in rows)
+    return Figure(
+        "captions-women-over-men",
+        f"Captions per person, women over men: {away or 'none'} of {len(rows)} intervals exclude 1",
+        "Geometric means of 1 + captions, with 95 % intervals. Line: 1, alike; left of it women are named less.",
+        alt.layer(*lanes(rows, [], x), rule_at(1.0)).properties(height=height(rows, [])),
+        "named",
+    )
+
+
+def _never_figure(rows: Rows) -> Figure:
+    """Branches down, women and men as coloured shapes."""
+    most = max(rows, key=lambda row: float(row["value"]))
+    return Figure(
+        "never-named",
+        f"Never named: up to {percent(most['value'])} ({most['subset']})",
+        "Share of people whom no caption names, with 95 % intervals.",
+        dots([{**row, "concept": row["subset"]} for row in rows], title="share of people"),
+        "named",
+    )
+
+
+def _correlation_figure(rows: Rows) -> Figure:
+    x = alt.X("value:Q", title="Spearman's correlation", scale=alt.Scale(domain=[-1, 1]))
+    away = sum(excludes(row, 0.0) for row in rows)
+    return Figure(
+        "named-and-known",
+        f"Captions and probability of the right name: {away or 'none'} of {len(rows)} intervals exclude 0",
+        "With 95 % intervals. Right of the line: the more captions name a person, the better the model knows the name.",
+        alt.layer(*lanes(rows, [], x), rule_at(0.0)).properties(height=height(rows, [])),
+        "known",
+        wide=True,
+    )

@@ -1,0 +1,65 @@
+"""How much of a model's belief is on each person's right name, as an earlier audit scored it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from beholder.core.errors import MissingData, UsageError
+from beholder.datasets.dataset import Dataset
+from beholder.models.spec import ModelSpec
+from beholder.run import load_run
+from beholder.scores.imported import import_scores
+from beholder.scores.score_matrix import ScoreMatrix
+from beholder.scores.store import Store
+from beholder.scores.stored import stored_scores
+from beholder.scores.task import Task
+from beholder.studies.apa.study import APA
+from beholder.studies.public_figures.measures import right_name_shares
+
+IDENTITY = "/identity"
+
+
+def identity_scores(folder: Path, dataset: Dataset, store: Path) -> dict[str, pl.DataFrame]:
+    """For every model of an APA audit: `branch, name, identity`, the mean over a person's pictures.
+
+    Read from the store, or again from the files of imported scores; the model itself is not needed.
+    """
+    record = load_run(folder).record
+    if APA.name not in record.benchmarks or dataset.name not in [entry["name"] for entry in record.datasets]:
+        raise UsageError(
+            f"{folder} is no audit of APA's photographs: it holds {', '.join(record.benchmarks) or 'nothing'} on "
+            f"{', '.join(entry['name'] for entry in record.datasets) or 'nothing'}.\n"
+            "Make one with: beholder audit MODEL --benchmark apa --data DIR"
+        )
+    limited = dataset.limit(record.settings.get("limit"), by=APA.subset_attribute)
+    tasks = [task for task in APA.tasks(limited) if task.name.endswith(IDENTITY)]
+    found: dict[str, pl.DataFrame] = {}
+    for entry in record.models:
+        if people := list(_people(_matrices(entry, tasks, store))):
+            found[str(entry["name"])] = pl.concat(people)
+    if not found:
+        raise MissingData(
+            f"The store at {store} has no identity scores of {folder}.\n"
+            "Name the store of that audit with --store, or run the audit again."
+        )
+    return found
+
+
+def _matrices(entry: dict[str, Any], tasks: list[Task], store: Path) -> list[ScoreMatrix]:
+    if "digest" not in entry:
+        return import_scores([Path(file) for file in entry["files"]], tasks).matrices
+    spec = ModelSpec(**{key: value for key, value in entry.items() if key not in ("digest", "notes")})
+    return stored_scores(tasks, spec, Store(store))
+
+
+def _people(matrices: list[ScoreMatrix]) -> Iterator[pl.DataFrame]:
+    for matrix in matrices:
+        shares = right_name_shares(matrix)
+        if shares.height > 1:
+            branch = pl.lit(matrix.task.removesuffix(IDENTITY)).alias("branch")
+            mean = shares.group_by("name", maintain_order=True).agg(identity=pl.col("share").mean())
+            yield mean.select(branch, "name", "identity")

@@ -1,0 +1,58 @@
+"""Who and what is counted: the people of APA by name, and the words of its three levels."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from itertools import combinations
+
+import polars as pl
+
+from beholder.datasets.dataset import Dataset
+from beholder.studies.apa.prompts import CATEGORIES, OCCUPATIONS, OFFICES, SPORTS
+from beholder.studies.exposure.mentions import Term, Words, words_said
+
+NAME = "name"
+LEVEL_WORDS = {
+    "category": CATEGORIES,
+    "occupation": OCCUPATIONS,
+    "specialty": (*OFFICES, *(player.lower() for player in SPORTS.values())),
+}
+"""Actors' specialties are awards, told in whole clauses that no caption says: `actor` and `actress` stand for them."""
+WORD_TERMS = [Term(level, word) for level, words in LEVEL_WORDS.items() for word in words]
+SHARED, WITHIN, ONE_WORD = (
+    "shared with another person",
+    "stands inside a longer name",
+    "one word, which may mean others",
+)
+
+
+def people_of(dataset: Dataset) -> pl.DataFrame:
+    """A row for every person of every branch: `branch, name, gender`, and why the name is ambiguous, if it is.
+
+    A person with two photographs in one branch is one person; one name in two branches may be two.
+    """
+    people = dataset.table.select("branch", "name", "gender").unique(["branch", "name"], maintain_order=True)
+    return people.with_columns(ambiguous=pl.Series(_ambiguous(people[NAME].to_list()), dtype=pl.String))
+
+
+def _ambiguous(names: list[str]) -> list[str | None]:
+    """For each name, why captions that say it may mean someone else."""
+    said = [tuple(words_said(name)) for name in names]
+    often = Counter(said)
+    within = {
+        words[start:end]
+        for words in often
+        for start, end in combinations(range(len(words) + 1), 2)
+        if end - start < len(words)
+    }
+
+    def reasons(words: Words) -> Iterator[str]:
+        if often[words] > 1:
+            yield SHARED
+        if words in within:
+            yield WITHIN
+        if len(words) == 1:
+            yield ONE_WORD
+
+    return ["; ".join(reasons(words)) or None for words in said]

@@ -1,0 +1,226 @@
+"""GRAS's marks: forest, heat map, bars, curve and scatter, each one view whose width follows its container.
+
+The heat map's colours fade into the page at 0, so that one drawing serves light, dark and paper.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import altair as alt
+
+from beholder.chapter.chart_parts import Layers, Rows, order
+from beholder.chapter.chart_style import QUIET, SERIES
+from beholder.studies.gras.prompts import VALENCES
+
+VALENCE_COLOURS = {"positive": "#4c86c0", "negative": "#b45a9c", "unrated": QUIET}
+VALENCE_SHAPES = {"positive": "circle", "negative": "diamond", "unrated": "square"}
+BELOW, ABOVE = "59, 127, 196", "212, 98, 50"
+"""Red, green, blue of either side: told apart by colour-blind readers, and from a light and a dark page."""
+ROW, TWO_LINES, BAR = 12, 32, 13
+"""Pixels of a trait in the heat map, of a gap with its pair, of a bar."""
+WORDING_SHAPES = ("circle", "square", "triangle-up", "diamond", "cross")
+PALE = 0.35
+"""Opacity of traits whose gap is not shown."""
+FAVOUR = SERIES[0]
+HEADING = " traits:"
+"""Ends the headings among the traits."""
+
+
+def forest(rows: Rows) -> Layers:
+    """Traits down, gaps in points with intervals, the pair below each; hollow where not shown."""
+    traits = order(rows, "concept")
+    legend = alt.Legend(columns=2)
+    kinds = _kinds(rows, "valence")
+    colour = alt.Color("valence:N", scale=_scale(kinds, [VALENCE_COLOURS[kind] for kind in kinds]), legend=legend)
+    shape = alt.Shape("valence:N", scale=_scale(kinds, [VALENCE_SHAPES[kind] for kind in kinds]), legend=legend)
+    low = min(0.0, *(row["low"] or 0.0 for row in rows))
+    x = alt.X("value:Q", title="gap in points of P(Yes)", scale=alt.Scale(domainMin=low, nice=False), axis=_axis())
+    y = alt.Y("concept:N", title=None, sort=traits, axis=alt.Axis(labelPadding=6))
+    base = _chart(rows).encode(y=y)
+    tooltip = [
+        alt.Tooltip("concept:N", title="trait"),
+        "pair:N",
+        alt.Tooltip("value:Q", title="points"),
+        "low:Q",
+        "high:Q",
+        alt.Tooltip("p_value:Q", title="corrected p", format=".2g"),
+        "n:Q",
+    ]
+    fill = alt.Fill("valence:N", scale=_scale(kinds, [VALENCE_COLOURS[kind] for kind in kinds]), legend=legend)
+    shown = alt.condition("datum.shown", alt.value(1), alt.value(0))
+    dots = base.mark_point(size=60, opacity=1, strokeWidth=2, aria=False)
+    return alt.layer(
+        base.transform_filter("isValid(datum.low)")
+        .mark_rule(strokeWidth=2, opacity=0.55, aria=False)
+        .encode(x="low:Q", x2="high:Q", color=colour),
+        dots.encode(x=x, color=colour, shape=shape, fill=fill, fillOpacity=shown, tooltip=tooltip),
+        base.mark_text(align="left", dx=4, dy=13, fontSize=10, opacity=0.75, color="currentColor", aria=False).encode(
+            text="pair:N", x=alt.datum(max(low, 0.0))
+        ),
+        _rule(0.0),
+    ).properties(height=TWO_LINES * len(traits))
+
+
+def favour_forest(rows: Rows) -> Layers:
+    """Intersections down, their names above the marks so that long ones fit a phone; hollow where 0 is within."""
+    groups = order(rows, "group")
+    low = min(0.0, *(row["low"] or row["value"] for row in rows))
+    x = alt.X("value:Q", title="points off the mean", scale=alt.Scale(domainMin=low, nice=False), axis=_axis())
+    base = _chart(rows).encode(y=alt.Y("group:N", title=None, sort=groups, axis=None))
+    shown = alt.condition("datum.shown", alt.value(1), alt.value(0))
+    tooltip = ["group:N", alt.Tooltip("value:Q", title="points"), "low:Q", "high:Q", "n:Q"]
+    return alt.layer(
+        base.transform_filter("isValid(datum.low)")
+        .mark_rule(strokeWidth=2, opacity=0.55, color=FAVOUR, aria=False)
+        .encode(x="low:Q", x2="high:Q"),
+        base.mark_point(size=60, opacity=1, strokeWidth=2, stroke=FAVOUR, fill=FAVOUR, aria=False).encode(
+            x=x, fillOpacity=shown, tooltip=tooltip
+        ),
+        base.mark_text(align="left", dx=4, dy=-12, fontSize=11, color="currentColor", aria=False).encode(
+            text="group:N", x=alt.datum(low)
+        ),
+        _rule(0.0),
+    ).properties(height=TWO_LINES * len(groups))
+
+
+def heat_map(cells: Rows, groups: list[str], traits: dict[str, list[str]]) -> Layers:
+    """Groups across, traits down under a heading for their valence; colour is points off the mean."""
+    rows = [name for kind, mine in traits.items() for name in (f"{kind}{HEADING}", *mine)]
+    most = max((abs(cell["points"]) for cell in cells), default=1.0) or 1.0
+    pale = alt.condition("datum.shown", alt.value(1), alt.value(PALE))
+    near = most / 1e6  # either side keeps its hue and fades towards 0
+    colours = [f"rgba({hue}, {alpha})" for hue, alpha in ((BELOW, 1), (BELOW, 0.03), (ABOVE, 0.03), (ABOVE, 1))]
+    scale = alt.Scale(domain=[-most, -near, near, most], range=colours)
+    signed = "(datum.value > 0 ? '+' : '') + format(datum.value, '~r')"
+    legend = alt.Legend(gradientLength=160, gradientThickness=8, labelExpr=signed, values=_legend_values(most))
+    heading = {
+        "condition": {"test": f"slice(datum.label, -{len(HEADING)}) === '{HEADING}'", "value": 700},
+        "value": 400,
+    }
+    axis = alt.Axis(labelFontSize=10, labelLimit=95, ticks=False, domain=False, labelFontWeight=heading)
+    turned = max(map(len, groups), default=0) > 4
+    across = alt.Axis(labelAngle=-90 if turned else 0, orient="top", ticks=False, domain=False, labelLimit=120)
+    marks = (
+        _chart(cells)
+        .mark_rect(aria=False)
+        .encode(
+            x=alt.X("group:N", title=None, sort=groups, axis=across),
+            y=alt.Y("trait:N", title=None, sort=rows, scale=alt.Scale(domain=rows), axis=axis),
+            color=alt.Color("points:Q", scale=scale, legend=legend),
+            opacity=pale,
+            tooltip=["trait:N", "group:N", alt.Tooltip("points:Q", title="points off the mean")],
+        )
+    )
+    return alt.layer(marks).properties(height=ROW * len(rows))
+
+
+def _legend_values(most: float) -> list[float]:
+    """Zero and one round number on either side, within the scale.
+
+    >>> _legend_values(4.97), _legend_values(0.31)
+    ([-2.0, 0.0, 2.0], [-0.2, 0.0, 0.2])
+    """
+    unit = 10.0 ** math.floor(math.log10(most))
+    end = max(step * unit for step in (1, 2, 5) if step * unit <= most)
+    return [-end, 0.0, end]
+
+
+def valence_bars(rows: Rows) -> Layers:
+    """Groups down, a bar for positive and one for negative traits."""
+    groups, kinds = order(rows, "group"), _kinds(rows, "valence")
+    colour = alt.Color(
+        "valence:N",
+        scale=_scale(kinds, [VALENCE_COLOURS[kind] for kind in kinds]),
+        legend=alt.Legend(columns=2, symbolType="square"),
+    )
+    bars = (
+        _chart(rows)
+        .mark_bar(cornerRadiusEnd=2, aria=False)
+        .encode(
+            y=alt.Y("group:N", title=None, sort=groups),
+            yOffset=alt.YOffset("valence:N", sort=kinds),
+            x=alt.X("value:Q", title="per cent of traits", scale=alt.Scale(domain=[0, 100]), axis=_axis()),
+            color=colour,
+            tooltip=[
+                "group:N",
+                "valence:N",
+                alt.Tooltip("value:Q", title="per cent"),
+                alt.Tooltip("n:Q", title="traits"),
+            ],
+        )
+    )
+    return alt.layer(bars).properties(height=BAR * len(groups) * (len(kinds) + 0.5))
+
+
+def tone_curve(rows: Rows) -> Layers:
+    """P(Yes) over the skin tones, a line and a band a valence."""
+    kinds = _kinds(rows, "valence")
+    colours = _scale(kinds, [VALENCE_COLOURS[kind] for kind in kinds])
+    colour = alt.Color("valence:N", scale=colours, legend=alt.Legend(columns=2))
+    shape = alt.Shape("valence:N", scale=_scale(kinds, [VALENCE_SHAPES[kind] for kind in kinds]))
+    base = _chart(rows).encode(x=alt.X("tone:O", title="Monk skin tone", axis=alt.Axis(labelAngle=0)))
+    scale = alt.Scale(zero=False)
+    axis = alt.Axis(labelExpr="format(datum.value * 100, '~r') + ' %'", tickCount=5)
+    y = alt.Y("value:Q", title="mean P(Yes)", scale=scale, axis=axis)
+    numbers = [alt.Tooltip(f"{name}:Q", format=".3f") for name in ("value", "low", "high")]
+    band = base.transform_filter("isValid(datum.low)").mark_area(opacity=0.18, aria=False)
+    return alt.layer(
+        band.encode(y=alt.Y("low:Q", scale=scale, title="mean P(Yes)"), y2="high:Q", color=colour),
+        base.mark_line(strokeWidth=2, aria=False).encode(y=y, color=colour),
+        base.mark_point(filled=True, size=55, opacity=1, aria=False).encode(
+            y=y, color=colour, shape=shape, tooltip=["tone:O", "valence:N", *numbers, "n:Q"]
+        ),
+    ).properties(height=260)
+
+
+def wording_scatter(rows: Rows, question: Callable[[str], str]) -> Layers:
+    """A trait's gap in each wording against their mean, with the line on which all agree."""
+    templates = order(rows, "wording")
+    places = range(len(templates))
+    colour = alt.Color(
+        "wording:N",
+        scale=_scale(templates, [SERIES[place % len(SERIES)] for place in places]),
+        legend=alt.Legend(columns=5),
+    )
+    shapes = [WORDING_SHAPES[place % len(WORDING_SHAPES)] for place in places]
+    shape = alt.Shape("wording:N", scale=_scale(templates, shapes))
+    most = max((row["mean"] for row in rows), default=1.0)
+    x = alt.X("mean:Q", title="mean gap of the trait, in points", scale=alt.Scale(domainMin=0), axis=_axis())
+    y = alt.Y("gap:Q", title="gap in one wording, in points", axis=_axis())
+    line = _chart([{"mean": 0, "gap": 0}, {"mean": most, "gap": most}])
+    return alt.layer(
+        line.mark_line(color=QUIET, strokeDash=[4, 3], strokeWidth=1.5).encode(x=x, y=y),
+        _chart([{"gap": 0}]).mark_rule(color=QUIET, strokeWidth=1).encode(y="gap:Q"),
+        _chart(rows)
+        .mark_point(filled=True, size=24, opacity=0.75, aria=False)
+        .encode(x=x, y=y, color=colour, shape=shape, tooltip=["trait:N", "wording:N", "gap:Q", "mean:Q"]),
+    ).properties(height=280)
+
+
+# Small things
+
+
+def _chart(values: Rows) -> alt.Chart:
+    data = alt.Data(values=values)  # type: ignore[no-untyped-call]  # altair leaves this class untyped
+    return alt.Chart(data)
+
+
+def _scale(names: list[str], values: list[str]) -> alt.Scale:
+    return alt.Scale(domain=names, range=values)
+
+
+def _kinds(rows: Rows, key: str) -> list[str]:
+    """Valences in their order, as far as they are there."""
+    there = set(order(rows, key))
+    return [kind for kind in (*VALENCES, "unrated") if kind in there]
+
+
+def _axis() -> alt.Axis:
+    return alt.Axis(tickCount=5, format="~r")
+
+
+def _rule(value: float) -> Any:
+    return _chart([{"landmark": value}]).mark_rule(color=QUIET, strokeWidth=1.5).encode(x="landmark:Q")

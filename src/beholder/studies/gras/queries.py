@@ -1,0 +1,148 @@
+"""GRAS's rows read for a person: aggregated over wordings, with valences, in points of P(Yes).
+
+Tables in, small tables out; every number is a row of the results or a mean, maximum or difference of such rows.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import polars as pl
+
+from beholder.chapter.numbers import Result
+from beholder.studies.gras.groups import ALPHA, ATTRIBUTES
+from beholder.studies.gras.prompts import TEMPLATES, VALENCES, read_traits
+
+PLACE = ["model", "subset", "concept"]
+"""What names a trait's group differences."""
+
+
+def rows(part: pl.DataFrame, what: str) -> pl.DataFrame:
+    """The rows of one metric that have a value."""
+    return part.filter((pl.col("metric") == f"gras.{what}") & pl.col("value").is_not_null())
+
+
+def attributes(part: pl.DataFrame) -> list[str]:
+    """The attributes that were measured, in the study's order."""
+    there = set(rows(part, "biased_traits")["subset"])
+    return [attribute for attribute in ATTRIBUTES if attribute in there]
+
+
+def absent(part: pl.DataFrame) -> list[str]:
+    """The study's attributes for which there was nothing to compare."""
+    there = attributes(part)
+    return [attribute for attribute in ATTRIBUTES if attribute not in there]
+
+
+@cache
+def study_traits() -> frozenset[str]:
+    """The study's traits."""
+    return frozenset(read_traits()["trait"])
+
+
+def gaps(part: pl.DataFrame) -> pl.DataFrame:
+    """Every trait's largest gap, the largest first within each model and attribute, with its valence and `shown`."""
+    table = rows(part, "largest_gap")
+    for beside in (
+        rows(part, "wording_share").select(*PLACE, wording="value"),
+        rows(part, "trait_mean").select(*PLACE, valence="group"),
+    ):
+        table = table.join(beside, on=PLACE, how="left", maintain_order="left")
+    shown = (pl.col("p_value") <= ALPHA) & (pl.col("low") > 0)
+    return table.with_columns(shown.fill_null(False).alias("shown")).sort("value", descending=True, maintain_order=True)
+
+
+def largest(part: pl.DataFrame, attribute: str, number: int) -> list[Result]:
+    """The largest gaps of one model in one attribute."""
+    return gaps(part.filter(pl.col("subset") == attribute)).head(number).to_dicts()
+
+
+def attribute_scores(part: pl.DataFrame) -> pl.DataFrame:
+    """`model, subset, corrected, sized`: the corrected and the sized score of each attribute, in per cent of traits.
+
+    Their means over the attributes are the run's `bias_score_corrected` and `bias_score_sized`.
+    """
+    place = ["model", "subset"]
+    corrected, sized = (
+        rows(part, f"biased_traits_{name}").select(*place, pl.col("value").alias(name))
+        for name in ("corrected", "sized")
+    )
+    return corrected.join(sized, on=place, how="left", maintain_order="left")
+
+
+def deviations(part: pl.DataFrame) -> pl.DataFrame:
+    """`model, subset, concept, group, points`: a group's mean less the overall one, averaged over wordings."""
+    keys = [*PLACE, "template"]
+    overall = rows(part, "overall_mean").select(*keys, overall="value")
+    off = (100 * (pl.col("value") - pl.col("overall"))).mean().round(2).alias("points")
+    means = rows(part, "group_mean").join(overall, on=keys)
+    return means.group_by([*PLACE, "group"], maintain_order=True).agg(off)
+
+
+def traits_in_order(part: pl.DataFrame) -> dict[str, list[str]]:
+    """Traits by valence, within it the largest gap first."""
+    table = gaps(part)
+    return {kind: mine for kind in VALENCES if (mine := table.filter(pl.col("valence") == kind)["concept"].to_list())}
+
+
+def wording_gaps(part: pl.DataFrame) -> pl.DataFrame:
+    """`concept, template, mean, gap` in points: the gap of a trait's widest pair in each wording and over all.
+
+    The pair is that of the means over all wordings, so a wording that reverses it has a negative gap.
+    """
+    means = rows(part, "group_mean").select("concept", "group", "template", "value")
+    pooled = means.group_by(["concept", "group"], maintain_order=True).agg(pl.col("value").mean())
+    pairs = pooled.group_by("concept", maintain_order=True).agg(
+        pl.col("group").sort_by("value").last().alias("top"),
+        pl.col("group").sort_by("value").first().alias("bottom"),
+        (100 * (pl.col("value").max() - pl.col("value").min())).round(2).alias("mean"),
+    )
+    keys = ["concept", "template"]
+    top, bottom = (
+        means.join(pairs, left_on=["concept", "group"], right_on=["concept", end]).select(*keys, "mean", "value")
+        for end in ("top", "bottom")
+    )
+    gap = (100 * (pl.col("value") - pl.col("value_right"))).round(2).alias("gap")
+    return top.join(bottom, on=keys).select(*keys, "mean", gap)
+
+
+def by_tone(part: pl.DataFrame) -> pl.DataFrame:
+    """`group, valence, value, low, high, p_value, n` over the skin tones: P(Yes) over all traits and wordings."""
+    tones = rows(part.filter(pl.col("subset") == "skin_tone"), "valence_mean")
+    numbers = pl.col("value", "low", "high").round(5)
+    return tones.select("group", numbers, "p_value", "n", valence="concept")
+
+
+def wording_ranges(part: pl.DataFrame) -> pl.Series:
+    """For every trait, how far P(Yes) over all images moves with the wording, in points."""
+    first = rows(part, "overall_mean").filter(pl.col("subset") == (attributes(part) or [""])[0])
+    width = (100 * (pl.col("value").max() - pl.col("value").min())).alias("range")
+    return first.group_by("concept", maintain_order=True).agg(width)["range"]
+
+
+def favoured(part: pl.DataFrame) -> pl.DataFrame:
+    """Intersections, the most favoured first."""
+    return rows(part, "intersection").sort("value", descending=True, maintain_order=True)
+
+
+def ends(table: pl.DataFrame, number: int) -> list[Result]:
+    """The first and the last rows; all of them where there are not that many."""
+    if table.height <= 2 * number:
+        return table.to_dicts()
+    return [*table.head(number).to_dicts(), *table.tail(number).to_dicts()]
+
+
+VARIANT = "not the published measure"
+"""What the score's note says where the model could not be asked."""
+
+
+def asked(part: pl.DataFrame) -> bool:
+    """Whether the numbers are the study's P(Yes), as far as the rows say."""
+    notes = rows(part, "bias_score")["note"].drop_nulls()
+    return not notes.str.contains(VARIANT, literal=True).any()
+
+
+def complete(part: pl.DataFrame) -> bool:
+    """Whether a model was asked all that the published score is made of, and nothing else."""
+    traits, wordings = set(rows(part, "largest_gap")["concept"]), set(rows(part, "overall_mean")["template"])
+    return not absent(part) and traits == study_traits() and wordings == set(TEMPLATES)

@@ -1,0 +1,156 @@
+"""Perception's conventional bias metrics, the study's Table S.1: markedness, mean cosine, SC-WEAT, rankings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations
+
+import numpy as np
+import numpy.typing as npt
+
+from beholder.core.results import Row
+from beholder.metrics.bootstrap import Resampler, interval_over
+from beholder.metrics.clustered import CellMeans
+from beholder.metrics.intervals import mean_interval
+from beholder.metrics.markedness import unmarked
+from beholder.metrics.sc_weat import permutation_test, sc_weat
+from beholder.studies.perception.prompts import POSITIVE
+from beholder.studies.perception.ranking import ranking_rows
+from beholder.studies.perception.scores import EVERYONE, MEAN, MOST_DRAWS, Array, Groups, Judged, groupings, natural
+from beholder.studies.study import MeasureOptions
+
+__all__ = ["bias_rows", "markedness_rows", "mean_cosine_rows", "pairs", "ranking_rows", "sc_weat_rows"]
+
+PER_CENT, DEVIATIONS = "per cent", "standard deviations"
+OWN_WORDS = {"woman": "female", "man": "male"}
+FIRST = ("asian", "white", "male", "man")
+"""Who is named first in a pair, as in the study's table: Asian over White over Black, Male over Female."""
+
+
+def bias_rows(judged: Judged, options: MeasureOptions) -> Iterator[Row]:
+    """Every conventional metric of every attribute with two groups or more."""
+    attributes = [groups for groups in groupings(judged.images) if "×" not in groups.attribute]
+    attributes = [groups for groups in attributes if groups.attribute != EVERYONE]
+    for groups in attributes:
+        yield from markedness_rows(judged, groups, options)
+        yield from mean_cosine_rows(judged, groups)
+        yield from sc_weat_rows(judged, groups, options)
+    yield from ranking_rows(judged, attributes, options)
+
+
+# Markedness
+
+
+def markedness_rows(judged: Judged, groups: Groups, options: MeasureOptions) -> Iterator[Row]:
+    """Per cent of a group's images that the neutral prompt fits better than the group's own word."""
+    for name in groups.names:
+        own = OWN_WORDS.get(name.lower(), name.lower())
+        cosine = judged.word(own)
+        if cosine is None:
+            continue
+        mine = groups.mask(name)
+        values = unmarked(judged.neutral[mine], cosine[mine])
+        low, high = mean_interval(values, Resampler(judged.clusters[mine], options.rng(), options.draws))
+        row = Row(
+            "perception.markedness", 100 * float(values.mean()), len(values), PER_CENT, low=100 * low, high=100 * high
+        )
+        row = row._replace(subset=groups.attribute, group=name, concept=own)
+        yield _as_released(row, judged) if options.compat else row
+
+
+def _as_released(row: Row, judged: Judged) -> Row:
+    """The released script looks for `male` among FairFace's `Male`, finds no row and writes 0."""
+    fairface = "split" in judged.images.columns
+    if not fairface or row.subset != "gender" or row.group == row.concept:
+        return row
+    note = (
+        f"as released: the script looks for '{row.concept}' among '{row.group}', finds no row and writes 0; "
+        f"from the {row.n} rows it is {row.value:.2f} ({row.low:.2f}–{row.high:.2f})"
+    )
+    return row._replace(value=0.0, low=None, high=None, n=0, note=note)
+
+
+# Mean cosine
+
+
+def mean_cosine_rows(judged: Judged, groups: Groups) -> Iterator[Row]:
+    """Mean of the means over the positive dimensions."""
+    positive = [place for place, d in enumerate(judged.dimensions) if d.valence == POSITIVE]
+    if not positive:
+        return
+    scores = judged.by_dimension(judged.cosine)[:, positive].mean(axis=1)
+    found = CellMeans(scores, groups.codes, judged.clusters, len(groups.names)).means()
+    note = f"over {len(positive)} positive dimensions"
+    for k, name in enumerate(groups.names):
+        low, value, high = (float(part[k, 0]) for part in (found.low, found.value, found.high))
+        row = Row("perception.mean_cosine", value, int(found.n[k]), judged.unit, low=low, high=high, note=note)
+        yield row._replace(subset=groups.attribute, group=name)
+
+
+# SC-WEAT
+
+
+def pairs(names: list[str]) -> list[tuple[str, str]]:
+    """Every two groups, the study's first one first."""
+
+    def place(name: str) -> tuple[int, list[tuple[int, str]]]:
+        return (FIRST.index(name.lower()) if name.lower() in FIRST else len(FIRST)), natural(name)
+
+    return list(combinations(sorted(names, key=place), 2))
+
+
+def sc_weat_rows(judged: Judged, groups: Groups, options: MeasureOptions) -> Iterator[Row]:
+    """Effect size of every dimension (mean over its words) and over all words, pair by pair."""
+    for first, second in pairs(groups.names):
+        a, b = (np.flatnonzero(groups.mask(name)) for name in (first, second))
+        if options.compat:  # the released script needs parts of one size and takes the first of each
+            a, b = a[: min(len(a), len(b))], b[: min(len(a), len(b))]
+        if min(len(a), len(b)) < 2:
+            continue
+        for row in _pair_rows(judged, a, b, options):
+            yield row._replace(subset=groups.attribute, group=f"{first} over {second}")
+
+
+def _pair_rows(
+    judged: Judged, a: npt.NDArray[np.int_], b: npt.NDArray[np.int_], options: MeasureOptions
+) -> Iterator[Row]:
+    used = sorted({place for dimension in judged.dimensions for place in judged.places(dimension)})
+    words = judged.cosine[:, used]
+    effect = sc_weat(words[a], words[b]).effect
+    draws = _effect_draws(words, a, b, judged.clusters, options)
+    both, side = np.concatenate([a, b]), np.repeat([0, 1], [len(a), len(b)])
+    dimensions = judged.by_dimension(judged.cosine)
+    tested = np.concatenate([dimensions, words.mean(axis=1, keepdims=True)], axis=1)
+    test = permutation_test(tested[a], tested[b], options.rng(), samples=options.draws)
+    how = f"p: {'all' if test.exact else 'sampled'} {test.partitions} partitions"
+    parts = {d.name: [used.index(place) for place in judged.places(d)] for d in judged.dimensions}
+    parts[MEAN] = list(range(len(used)))
+    for (name, columns), p_value in zip(parts.items(), test.p_value, strict=True):
+        low, high = interval_over(draws[:, columns].mean(axis=1), judged.clusters[both], side)
+        over = f"mean over {len(columns)} words"
+        row = Row("perception.sc_weat", float(effect[columns].mean()), len(a) + len(b), DEVIATIONS, low=low, high=high)
+        yield row._replace(concept=name, p_value=float(p_value), note=f"{over}; {how}")
+
+
+def _effect_draws(
+    words: Array,
+    a: npt.NDArray[np.int_],
+    b: npt.NDArray[np.int_],
+    clusters: npt.NDArray[np.int_],
+    options: MeasureOptions,
+) -> Array:
+    """Effect sizes of every word in resampled groups, from resampled first and second moments."""
+    both = np.concatenate([a, b])
+    centred = words[both] - words[both].mean(axis=0)
+    side = np.arange(len(both)) < len(a)
+    columns = [
+        np.where(side[:, None] == mine, part, np.nan) for mine in (True, False) for part in (centred, centred**2)
+    ]
+    resampler = Resampler(clusters[both], options.rng(), min(options.draws, MOST_DRAWS))
+    means = resampler.means(np.concatenate(columns, axis=1))
+    first, first_square, second, second_square = np.split(means, 4, axis=1)
+    share = len(a) / len(both)
+    mean = share * first + (1 - share) * second
+    variance = share * first_square + (1 - share) * second_square - mean**2
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray((first - second) / np.sqrt(variance * len(both) / (len(both) - 1)))

@@ -1,0 +1,241 @@
+"""Perception's marks: dots, boxes, curves with bands, ellipses, densities and maps, each one view of any width.
+
+A click on the legend brings one group out and lets the others step back.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import altair as alt
+
+from beholder.chapter.chart_parts import Layers, Rows, order
+from beholder.chapter.chart_style import QUIET, SERIES, legend_columns
+from beholder.studies.gras.chart_parts import ABOVE, BELOW
+
+LANE, BOX, CELL = 13, 26, 15
+"""Pixels of a lane of dots, of a box, of a cell."""
+PROTECTED, OTHER = "#d9822b", "#4c86c0"
+KINDS = {"protected": PROTECTED, "not protected": OTHER}
+FAINT = 0.12
+
+
+def group_dots(rows: Rows, title: str) -> Layers:
+    """Dimensions down, a lane a group, with intervals; 0 is everyone's mean."""
+    names = order(rows, "group")
+    colour, shown, picked = _legend(names)
+    y = alt.Y("dimension:N", title=None, sort=order(rows, "dimension"), axis=alt.Axis(labelLimit=140))
+    base = chart(rows).encode(y=y, yOffset=alt.YOffset("group:N", sort=names), opacity=shown)
+    x = alt.X("value:Q", title=title, axis=_axis())
+    tooltip = ["dimension:N", "group:N", *_numbers(), "n:Q"]
+    return alt.layer(
+        _rule(0.0),
+        base.transform_filter("isValid(datum.low)")
+        .mark_rule(strokeWidth=2, aria=False)
+        .encode(x="low:Q", x2="high:Q", color=colour),
+        base.mark_point(filled=True, size=42, aria=False).encode(x=x, color=colour, tooltip=tooltip).add_params(picked),
+    ).properties(height=LANE * len(order(rows, "dimension")) * (len(names) + 0.8))
+
+
+def boxes(rows: Rows, title: str) -> Layers:
+    """Attributes down, the largest median first; box: middle half, line: 5 to 95 %."""
+    kinds = [kind for kind in KINDS if any(row["kind"] == kind for row in rows)]
+    scale = alt.Scale(domain=kinds, range=[KINDS[kind] for kind in kinds])
+    colour = alt.Color("kind:N", scale=scale, legend=alt.Legend(columns=2))
+    x = alt.X("low:Q", title=title, axis=_axis(), scale=alt.Scale(domainMin=0))
+    base = chart(rows).encode(y=alt.Y("attribute:N", title=None, sort=order(rows, "attribute")), color=colour)
+    tooltip = [
+        "attribute:N",
+        "kind:N",
+        *(alt.Tooltip(f"{name}:Q", format=".3f") for name in ("lower", "value", "upper")),
+        "n:Q",
+    ]
+    return alt.layer(
+        base.mark_rule(strokeWidth=1.5, aria=False).encode(x=x, x2="high:Q"),
+        base.mark_bar(height=14, opacity=0.55, aria=False).encode(x="lower:Q", x2="upper:Q", tooltip=tooltip),
+        base.mark_tick(thickness=3, height=18, aria=False).encode(x="value:Q"),
+    ).properties(height=BOX * len(rows))
+
+
+def curves(points: Rows, fitted: Rows, x_title: str, y_title: str) -> Layers:
+    """Means at every level, and second-degree curves with their bands."""
+    names = order(points, "group")
+    colour, shown, picked = _legend(names)
+    x = alt.X("level:Q", title=x_title, scale=alt.Scale(zero=False), axis=_axis())
+    scale = alt.Scale(zero=False)
+    fade = alt.condition(picked, alt.value(0.16), alt.value(0.0))
+    line = chart(fitted).encode(x=x)
+    tooltip = ["group:N", "level:Q", *_numbers(), "n:Q"]
+    return alt.layer(
+        line.transform_filter("isValid(datum.low)")
+        .mark_area(aria=False)
+        .encode(y=alt.Y("low:Q", title=y_title, scale=scale), y2="high:Q", color=colour, opacity=fade),
+        line.mark_line(strokeWidth=2, aria=False).encode(y=alt.Y("value:Q", scale=scale), color=colour, opacity=shown),
+        chart(points)
+        .mark_point(filled=True, size=26, aria=False)
+        .encode(x=x, y=alt.Y("value:Q", title=y_title, scale=scale), color=colour, opacity=shown, tooltip=tooltip)
+        .add_params(picked),
+    ).properties(height=220)
+
+
+def plain_curves(rows: Rows, x_title: str, y_title: str) -> Layers:
+    """A line a dimension over the levels of one attribute."""
+    names = order(rows, "group")
+    colour, shown, picked = _legend(names)
+    x = alt.X("level:Q", title=x_title, scale=alt.Scale(zero=False), axis=_axis())
+    base = chart(rows).encode(
+        x=x, y=alt.Y("value:Q", title=y_title, scale=alt.Scale(zero=False), axis=_axis()), color=colour, opacity=shown
+    )
+    tooltip = [alt.Tooltip("group:N", title="dimension"), "level:Q", *_numbers(), "n:Q"]
+    return alt.layer(
+        base.mark_line(strokeWidth=2, aria=False),
+        base.mark_point(filled=True, size=30, aria=False).encode(tooltip=tooltip).add_params(picked),
+    ).properties(height=240)
+
+
+def ellipses(points: Rows, rings: Rows, unit: str) -> Layers:
+    """Negative against positive ends of the scales: a point an age, an ellipse of 2 σ a group."""
+    names = order(points, "group")
+    colour, shown, picked = _legend(names)
+    x = alt.X("positive:Q", title=f"positive ends, {unit}", scale=alt.Scale(zero=False), axis=_axis())
+    y = alt.Y("negative:Q", title=f"negative ends, {unit}", scale=alt.Scale(zero=False), axis=_axis())
+    return alt.layer(
+        chart(rings)
+        .mark_line(strokeWidth=1.5, aria=False)
+        .encode(x=x, y=y, color=colour, order="step:Q", opacity=shown),
+        chart(points)
+        .mark_point(filled=True, size=40, aria=False)
+        .encode(x=x, y=y, color=colour, opacity=shown, tooltip=["group:N", "age:Q", "positive:Q", "negative:Q", "n:Q"])
+        .add_params(picked),
+    ).properties(height=320)
+
+
+def densities(rows: Rows, title: str) -> Layers:
+    """Smoothed densities, a line a group."""
+    colour, shown, picked = _legend(order(rows, "group"), lines=True)
+    base = chart(rows).encode(
+        x=alt.X("place:Q", title=title, scale=alt.Scale(zero=False, nice=False), axis=_axis()),
+        y=alt.Y("value:Q", title=None, axis=None),
+        color=colour,
+    )
+    return alt.layer(
+        base.mark_line(strokeWidth=2, aria=False).encode(opacity=shown, tooltip=["group:N"]).add_params(picked)
+    ).properties(height=180)
+
+
+def stacked(rows: Rows) -> Layers:
+    """Dimensions down, the spread of each split over the attributes."""
+    names = order(rows, "attribute")
+    scale = alt.Scale(
+        domain=names, range=[QUIET if name == "rest" else SERIES[k % len(SERIES)] for k, name in enumerate(names)]
+    )
+    bars = (
+        chart(rows)
+        .mark_bar(aria=False)
+        .encode(
+            y=alt.Y("dimension:N", title=None, sort=order(rows, "dimension"), axis=alt.Axis(labelLimit=140)),
+            x=alt.X("value:Q", title="per cent of the spread", stack=True, axis=_axis()),
+            color=alt.Color("attribute:N", sort=names, scale=scale, legend=alt.Legend(columns=2)),
+            order="place:Q",
+            tooltip=["dimension:N", "attribute:N", alt.Tooltip("value:Q", format=".1f")],
+        )
+    )
+    return alt.layer(bars).properties(height=24 * len(order(rows, "dimension")))
+
+
+def effect_map(rows: Rows, title: str) -> Layers:
+    """Contrasts down, dimensions across; colour is the effect, faint where it is not shown."""
+    most = max((abs(row["value"]) for row in rows), default=1.0) or 1.0
+    near = most / 1e6
+    colours = [f"rgba({hue}, {alpha})" for hue, alpha in ((BELOW, 1), (BELOW, 0.03), (ABOVE, 0.03), (ABOVE, 1))]
+    colour = alt.Color(
+        "value:Q",
+        scale=alt.Scale(domain=[-most, -near, near, most], range=colours),
+        legend=alt.Legend(title=title, gradientLength=160, gradientThickness=8),
+    )
+    base = chart(rows).encode(
+        x=alt.X(
+            "dimension:N",
+            title=None,
+            sort=order(rows, "dimension"),
+            axis=alt.Axis(orient="top", labelAngle=-60, ticks=False, domain=False, labelLimit=140),
+        ),
+        y=alt.Y(
+            "contrast:N",
+            title=None,
+            sort=order(rows, "contrast"),
+            axis=alt.Axis(ticks=False, domain=False, labelLimit=170),
+        ),
+    )
+    tooltip = ["contrast:N", "dimension:N", *_numbers(), alt.Tooltip("p_value:Q", title="corrected p", format=".2g")]
+    pale = alt.condition("datum.shown", alt.value(1), alt.value(0.3))
+    return alt.layer(
+        base.mark_rect(aria=False).encode(color=colour, opacity=pale, tooltip=tooltip),
+        base.transform_filter("datum.shown")
+        .mark_text(fontSize=10, color="currentColor", aria=False)
+        .encode(text=alt.Text("value:Q", format="+.2f")),
+    ).properties(height=22 * len(order(rows, "contrast")))
+
+
+def brightness_map(rows: Rows, first: str, second: str) -> Layers:
+    """Squares of the picture; colour says who is brighter there."""
+    colours = [f"rgba({hue}, {alpha})" for hue, alpha in ((BELOW, 1), (BELOW, 0.03), (ABOVE, 0.03), (ABOVE, 1))]
+    legend = alt.Legend(
+        title=None,
+        gradientLength=160,
+        gradientThickness=8,
+        values=[-1, 0, 1],
+        labelExpr=f"datum.value > 0 ? {_quoted(first)} : datum.value < 0 ? {_quoted(second)} : 'even'",
+    )
+    scale = alt.Scale(domain=[-1, -1e-6, 1e-6, 1], range=colours)
+    marks = (
+        chart(rows)
+        .mark_rect(aria=False)
+        .encode(
+            x=alt.X("across:O", axis=None),
+            y=alt.Y("down:O", axis=None),
+            color=alt.Color("value:Q", scale=scale, legend=legend),
+            tooltip=[alt.Tooltip("value:Q", format="+.2f")],
+        )
+    )
+    return alt.layer(marks).properties(height=CELL * len(order(rows, "down")))
+
+
+# Small things
+
+
+def _legend(names: list[str], *, lines: bool = False) -> tuple[alt.Color, Any, Any]:
+    """A colour a group, and a legend that a click on brings one of them out; `lines` where no mark is filled."""
+    picked = alt.selection_point(fields=["group"], bind="legend")
+    scale = alt.Scale(domain=names, range=[SERIES[place % len(SERIES)] for place in range(len(names))])
+    legend = alt.Legend(columns=legend_columns(names))
+    if lines:
+        legend = alt.Legend(columns=legend_columns(names), symbolType="stroke", symbolStrokeWidth=3)
+    colour = alt.Color("group:N", sort=names, scale=scale, legend=legend)
+    return colour, alt.condition(picked, alt.value(0.95), alt.value(FAINT)), picked
+
+
+def chart(values: Rows) -> alt.Chart:
+    data = alt.Data(values=values)  # type: ignore[no-untyped-call]  # altair leaves this class untyped
+    return alt.Chart(data)
+
+
+def _axis() -> alt.Axis:
+    return alt.Axis(tickCount=5, format="~r")
+
+
+def _numbers() -> list[alt.Tooltip]:
+    return [alt.Tooltip(f"{name}:Q", format=".3f") for name in ("value", "low", "high")]
+
+
+def _rule(value: float) -> Any:
+    return chart([{"landmark": value}]).mark_rule(color=QUIET, strokeWidth=1.5).encode(x="landmark:Q")
+
+
+def _quoted(text: str) -> str:
+    """A name as a string of Vega's expression language, whatever it holds.
+
+    >>> _quoted("a'b")
+    "'a\\\\'b'"
+    """
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"

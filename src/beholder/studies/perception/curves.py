@@ -1,0 +1,243 @@
+"""Perception's means and curves: scores by group, trajectories over age and smiling, separation, confounds.
+
+Every number is a mean of images, or a line through such means, with an interval that keeps a seed's pictures together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations
+
+import numpy as np
+import polars as pl
+from scipy import stats
+
+from beholder.core.results import Row
+from beholder.metrics.clustered import CellMeans, Estimates, polynomial_weights
+from beholder.metrics.multiplicity import benjamini_hochberg
+from beholder.studies.perception.bias import pairs
+from beholder.studies.perception.prompts import NEGATIVE, POSITIVE
+from beholder.studies.perception.scores import (
+    EVERYONE,
+    MEAN,
+    Array,
+    Groups,
+    Judged,
+    finest,
+    groupings,
+    levels_of,
+    ordered_attributes,
+)
+from beholder.studies.rows import join
+from beholder.studies.study import MeasureOptions
+
+FEWEST_OF_AN_AGE = 100
+"""The study's rule for UTKFace: ages with at least so many images, equally many of each."""
+FEWEST_AGES = 3
+GROUP_LEVELS = ("age", "smiling")
+"""Attributes over which groups are followed; the others for everyone only."""
+CONFOUNDS = ("smiling", "lighting", "pose")
+NO_INTERVAL = "no interval: a handful of ages does not tell how far ages spread"
+"""Of a distance in units of that spread every kind was tried, and covered in 12 to 91 of 100: docs/perception.md."""
+STANDARD_DEVIATIONS, CORRELATION = "standard deviations", "correlation"
+
+
+# Scores by group
+
+
+def score_rows(judged: Judged) -> Iterator[Row]:
+    """Cosine and Δ of every dimension and word for everyone and every group."""
+    by_dimension = {"cosine": judged.by_dimension(judged.cosine), "delta_cosine": judged.by_dimension(judged.delta)}
+    notes = {d.name: judged.note(d) for d in judged.dimensions}
+    for groups in groupings(judged.images):
+        for metric, values in by_dimension.items():
+            for row in _mean_rows(judged, groups, f"perception.{metric}", values, judged.names()):
+                yield row._replace(note=notes[row.concept or ""])
+        yield from _mean_rows(judged, groups, "perception.word_delta_cosine", judged.delta, judged.words)
+        yield from _mean_rows(judged, groups, "perception.neutral_cosine", judged.neutral[:, None], [None])
+
+
+def _mean_rows(
+    judged: Judged, groups: Groups, metric: str, values: Array, concepts: list[str] | list[None]
+) -> Iterator[Row]:
+    found = CellMeans(values, groups.codes, judged.clusters, len(groups.names)).means()
+    for k, group in enumerate(groups.names):
+        for column, concept in enumerate(concepts):
+            row = _row(metric, found, (k, column), judged.unit, n=int(found.n[k]))
+            yield row._replace(subset=groups.attribute, group=group, concept=concept)
+
+
+def _row(metric: str, found: Estimates, place: tuple[int, int], unit: str, *, n: int) -> Row:
+    value, low, high = (float(part[place]) for part in (found.value, found.low, found.high))
+    return Row(metric, value, n, unit, low=low, high=high)
+
+
+def gap_rows(judged: Judged) -> Iterator[Row]:
+    """Every two groups of an attribute: the difference of their Δ; p corrected over pairs and dimensions."""
+    values = judged.by_dimension(judged.delta)
+    for groups in groupings(judged.images):
+        if len(groups.names) < 2:
+            continue
+        compared = pairs(groups.names)
+        weights = np.zeros((len(compared), len(groups.names)))
+        for place, (first, second) in enumerate(compared):
+            weights[place, groups.names.index(first)], weights[place, groups.names.index(second)] = 1.0, -1.0
+        found = CellMeans(values, groups.codes, judged.clusters, len(groups.names)).combined(weights)
+        p_values = benjamini_hochberg(found.p_value.ravel()).reshape(found.p_value.shape)
+        note = f"Δ of the first less Δ of the second; p: Benjamini–Hochberg over {found.p_value.size} comparisons"
+        for place, (first, second) in enumerate(compared):
+            for column, name in enumerate(judged.names()):
+                row = _row("perception.gap", found, (place, column), judged.unit, n=int(found.n[place]))
+                few = None if np.isfinite(found.low[place, column]) else "one has too few people: no interval"
+                row = row._replace(
+                    subset=groups.attribute, group=f"{first} over {second}", concept=name, note=join((note, few))
+                )
+                yield row._replace(p_value=float(p_values[place, column]))
+
+
+# Trajectories
+
+
+def trajectory_rows(judged: Judged, options: MeasureOptions) -> Iterator[Row]:
+    """Each dimension over each ordered attribute: means at every level, and a second-degree curve through them."""
+    for attribute in ordered_attributes(judged.images):
+        part, note = _followed(judged, attribute, options)
+        everyone, groups = groupings(part.images)[0], finest(part.images)
+        whose = [everyone, *([groups] if attribute in GROUP_LEVELS and groups.attribute != EVERYONE else [])]
+        for each in whose:
+            for group in each.names:
+                yield from _curve_rows(part, attribute, each, group, note)
+
+
+def _followed(judged: Judged, attribute: str, options: MeasureOptions) -> tuple[Judged, str | None]:
+    """The images of an attribute's curve. Single years of age follow the study's rule, or else FairFace's bands."""
+    levels = judged.images[attribute]
+    if attribute != "age" or judged.designed or levels.drop_nulls().n_unique() <= 10:
+        return judged, None
+    counts = levels.value_counts().filter(pl.col("count") >= FEWEST_OF_AN_AGE)
+    if counts.height >= FEWEST_AGES:
+        fewest, rng = int(counts["count"].min()), options.rng()  # type: ignore[arg-type]
+        chosen = [
+            rng.choice(np.flatnonzero((levels == age).to_numpy()), fewest, replace=False) for age in counts["age"]
+        ]
+        return judged.rows(
+            np.sort(np.concatenate(chosen))
+        ), f"{fewest} images of each age with {FEWEST_OF_AN_AGE} or more"
+    mean_age = pl.col("age").mean().over("age_band").round(1)
+    banded = judged.images.with_columns(mean_age) if "age_band" in judged.images.columns else judged.images
+    few = f"bands of ages at their mean: {counts.height} single ages have {FEWEST_OF_AN_AGE} images"
+    return judged._replace(images=banded), few
+
+
+def _curve_rows(judged: Judged, attribute: str, groups: Groups, group: str, note: str | None) -> Iterator[Row]:
+    levels, codes = levels_of(judged.images, attribute)
+    codes = np.where(groups.mask(group), codes, -1)
+    cells = CellMeans(judged.by_dimension(judged.delta), codes, judged.clusters, len(levels))
+    several = np.flatnonzero(cells.people > 1)  # one person does not tell how far a level spreads: no part of the fit
+    there = np.flatnonzero(cells.people)
+    if len(there) < 2:
+        return
+    means, fitted, curve = cells.means(), None, dict[int, int]()
+    if len(several) > 1:
+        weights = np.zeros((len(several), len(levels)))
+        weights[:, several] = polynomial_weights(np.array(levels)[several])
+        fitted, curve = (cells.combined(weights), {level: place for place, level in enumerate(several.tolist())})
+    for level in there.tolist():
+        for column, name in enumerate(judged.names()):
+            n = int(means.n[level])
+            rows = [_row("perception.trajectory", means, (level, column), judged.unit, n=n)]
+            if fitted is not None and level in curve:
+                place = (curve[level], column)
+                rows.append(_row("perception.trajectory_fit", fitted, place, judged.unit, n=n))
+            for row in rows:
+                row = row._replace(subset=attribute, group=group, concept=name, template=f"{levels[level]:g}")
+                yield row._replace(note=note)
+
+
+# Separation
+
+
+def separation_rows(judged: Judged, options: MeasureOptions) -> Iterator[Row]:
+    """Negative against positive valence: one point per age and group, and how far the groups' clouds lie apart."""
+    groups = finest(judged.images)
+    if "age" not in ordered_attributes(judged.images) or len(groups.names) < 2:
+        return
+    part, note = _followed(judged, "age", options)
+    clouds = {group: points for group in groups.names if len(points := list(_points(part, group))) > 2}
+    for group, points in clouds.items():
+        for level, n, valence, value in (
+            (level, n, kind, value)
+            for level, n, both in points
+            for kind, value in zip((POSITIVE, NEGATIVE), both, strict=True)
+        ):
+            row = Row("perception.valence_point", value, n, judged.unit, subset="age", group=group, concept=valence)
+            yield row._replace(template=f"{level:g}", note=note)
+    for first, second in combinations(clouds, 2):
+        a, b = (np.array([both for _, _, both in clouds[name]]) for name in (first, second))
+        within = f"Mahalanobis distance of the groups' means over ages, in pooled standard deviations; {NO_INTERVAL}"
+        row = Row("perception.separation", mahalanobis(a, b), len(a) + len(b), STANDARD_DEVIATIONS, note=within)
+        yield row._replace(subset="age", group=f"{first} over {second}")
+
+
+def _points(judged: Judged, group: str) -> Iterator[tuple[float, int, tuple[float, float]]]:
+    """Age, number of images, and mean Δ of the positive and of the negative ends of the scales with two ends."""
+    levels, codes = levels_of(judged.images, "age")
+    mine = finest(judged.images).mask(group)
+    scores = judged.by_dimension(judged.delta)
+    ends = [
+        [place for place, d in enumerate(judged.dimensions) if d.valence == valence and d.opposite]
+        for valence in (POSITIVE, NEGATIVE)
+    ]
+    if not all(ends):
+        return
+    for code, level in enumerate(levels):
+        rows = np.flatnonzero(mine & (codes == code))
+        if len(rows):
+            positive, negative = (float(scores[rows][:, end].mean()) for end in ends)
+            yield level, len(rows), (positive, negative)
+
+
+def mahalanobis(a: Array, b: Array) -> float:
+    """Distance of two clouds' means in their pooled covariance; NaN where that has no inverse."""
+    pooled = ((len(a) - 1) * np.cov(a.T) + (len(b) - 1) * np.cov(b.T)) / (len(a) + len(b) - 2)
+    off = a.mean(axis=0) - b.mean(axis=0)
+    if np.linalg.matrix_rank(pooled) < len(off):
+        return float("nan")
+    return float(np.sqrt(off @ np.linalg.solve(pooled, off)))
+
+
+# Confounds
+
+
+def confound_rows(judged: Judged) -> Iterator[Row]:
+    """Do opposite dimensions move against each other? Pearson's r of their curves over smiling, lighting, pose."""
+    scores, names = judged.by_dimension(judged.delta), judged.names()
+    scales = [(d.name, d.opposite) for d in judged.dimensions if d.valence == POSITIVE and d.opposite in names]
+    for attribute in ordered_attributes(judged.images):
+        if attribute not in CONFOUNDS:
+            continue
+        levels, codes = levels_of(judged.images, attribute)
+        curve = CellMeans(scores, codes, judged.clusters, len(levels)).value
+        found = []
+        for positive, negative in scales:
+            row = _curve_correlation(curve[:, [names.index(positive), names.index(str(negative))]])
+            found.append(row.value)
+            yield row._replace(subset=attribute, concept=positive, group=f"{positive} with {negative}")
+        known = [value for value in found if value is not None]
+        if known:
+            row = Row("perception.opposites_r", float(np.mean(known)), len(levels), CORRELATION)
+            yield row._replace(subset=attribute, concept=MEAN, note=f"mean over {len(known)} scales")
+
+
+def _curve_correlation(curves: Array) -> Row:
+    """r over the levels; two levels always lie on a line, and a flat curve has none."""
+    n = len(curves)
+    if n < 3 or (np.ptp(curves, axis=0) == 0).any():
+        note = "fewer than three levels" if n < 3 else "a curve does not move"
+        return Row("perception.opposites_r", None, n, CORRELATION, note=note)
+    r = stats.pearsonr(curves[:, 0], curves[:, 1])
+    low, high = r.confidence_interval(0.95) if n > 3 else (None, None)
+    note = f"over {n} levels"
+    return Row("perception.opposites_r", float(r.statistic), n, CORRELATION, low=low, high=high, note=note)._replace(
+        p_value=float(r.pvalue)
+    )

@@ -1,0 +1,105 @@
+"""Perception's induced variation, the published measure: how far apart two images lie that differ in one attribute.
+
+Absolute differences of pairs drawn at random: above 0 by noise alone, so the causal effects stand beside them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+from scipy import stats
+
+from beholder.core.results import Row
+from beholder.metrics.bootstrap import Resampler, interval_over
+from beholder.metrics.multiplicity import holm
+from beholder.studies.perception.design import STATISTIC, design_columns, matched_sets
+from beholder.studies.perception.scores import MEAN, Array, Judged
+from beholder.studies.study import MeasureOptions
+
+PAIRS = 1000
+"""Pairs drawn for each attribute, as in the study."""
+FAR = {"age": 1.1, "smiling": 1.1}
+"""How far apart the two of a pair must lie in these attributes: more than so much."""
+BOX = (0.05, 0.25, 0.5, 0.75, 0.95)
+
+
+def induced_rows(judged: Judged, options: MeasureOptions) -> Iterator[Row]:
+    """|Δ₁ − Δ₂| of pairs that differ in one attribute alone, attribute by attribute, and tests between attributes."""
+    scores, drawn = judged.by_dimension(judged.delta), {}
+    for attribute in design_columns(judged.images):
+        first, second = draw_pairs(judged.images, attribute, options.rng())
+        if len(first):
+            drawn[attribute] = np.abs(scores[first] - scores[second])
+            yield from _box_rows(drawn[attribute], judged, attribute, judged.clusters[first], options)
+    yield from _rank_sum_rows(drawn)
+
+
+def draw_pairs(
+    images: pl.DataFrame, attribute: str, rng: np.random.Generator, count: int = PAIRS
+) -> tuple[npt.NDArray[np.int_], npt.NDArray[np.int_]]:
+    """Pairs of images of one set whose values of the attribute differ (age and smiling: by more than 1.1)."""
+    codes = matched_sets(images, attribute).codes
+    rows = np.flatnonzero(codes >= 0)
+    rows = rows[np.argsort(codes[rows], kind="stable")]
+    _, starts, sizes = np.unique(codes[rows], return_index=True, return_counts=True)
+    numeric = images[attribute].dtype.is_numeric()
+    values = (
+        images[attribute].to_numpy() if numeric else np.unique(images[attribute].to_numpy(), return_inverse=True)[1]
+    )
+    far, found = FAR.get(attribute, 0.0), (np.empty(0, int), np.empty(0, int))
+    for _ in range(50):  # draws that do not differ enough are drawn again; sets without a pair never give one
+        pick = rng.integers(len(starts), size=2 * count)
+        first, second = (rows[starts[pick] + (rng.random(len(pick)) * sizes[pick]).astype(int)] for _ in range(2))
+        good = np.abs(values[first].astype(float) - values[second].astype(float)) > far
+        found = (np.append(found[0], first[good]), np.append(found[1], second[good]))
+        if len(found[0]) >= count:
+            break
+    return found[0][:count], found[1][:count]
+
+
+def _box_rows(
+    absolute: Array, judged: Judged, attribute: str, seeds: npt.NDArray[Any], options: MeasureOptions
+) -> Iterator[Row]:
+    """The median of every dimension and of all together, and the box around it; pairs of a seed are drawn together."""
+    resampler = Resampler(seeds, options.rng(), min(options.draws, 200))
+    alike = np.zeros(len(seeds), dtype=int)
+    for place, name in enumerate([*judged.names(), MEAN]):
+        values = absolute[:, [place]] if place < absolute.shape[1] else absolute
+        low, high = interval_over(_median_draws(values, resampler), seeds, alike)
+        row = Row(
+            "perception.induced_variation", float(np.median(values)), len(absolute), judged.unit, low=low, high=high
+        )
+        yield row._replace(subset=attribute, concept=name, note="median over pairs that differ in this attribute alone")
+        for share in BOX:
+            value = float(np.quantile(values, share))
+            row = Row("perception.induced_variation_quantile", value, len(absolute), judged.unit)
+            yield row._replace(subset=attribute, concept=name, template=f"{share:g}")
+
+
+def _median_draws(values: Array, resampler: Resampler) -> Array:
+    """Medians of resampled pairs; a pair keeps its dimensions together."""
+    flat, columns = values.ravel(), values.shape[1]
+    order = np.argsort(flat)
+    found = []
+    for weights in resampler.weights():
+        total = np.cumsum(np.repeat(weights, columns, axis=1)[:, order], axis=1)
+        found.append(flat[order][(total < total[:, [-1]] / 2).sum(axis=1)])
+    return np.concatenate(found)
+
+
+def _rank_sum_rows(drawn: dict[str, Array]) -> Iterator[Row]:
+    """Two-sided rank-sum tests between attributes; one number a pair of images, Holm over the tests."""
+    compared = list(combinations(drawn, 2))
+    tests = [stats.mannwhitneyu(drawn[a].mean(axis=1), drawn[b].mean(axis=1)) for a, b in compared]
+    adjusted = holm(np.array([test.pvalue for test in tests])) if tests else np.empty(0)
+    for (first, second), test, p_value in zip(compared, tests, adjusted, strict=True):
+        n = len(drawn[first]) + len(drawn[second])
+        value = float(test.statistic) / (len(drawn[first]) * len(drawn[second]))
+        note = "chance that a pair of the first differs by more than one of the second; 0.5: alike; p: rank-sum, Holm"
+        row = Row("perception.induced_variation_test", value, n, STATISTIC, p_value=float(p_value), note=note)
+        yield row._replace(group=f"{first} over {second}")

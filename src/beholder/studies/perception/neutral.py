@@ -1,0 +1,148 @@
+"""Perception's neutral prompt: whom "a photo of a person" fits better, and what taking it away (Δ) does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+from scipy import stats
+
+from beholder.core.results import Row
+from beholder.metrics.bootstrap import Resampler, interval_over
+from beholder.metrics.multiplicity import holm
+from beholder.studies.perception.scores import EVERYONE, MOST_DRAWS, SEED, Array, Groups, Judged, finest
+from beholder.studies.study import MeasureOptions
+
+GRID = 41
+"""Places at which densities are given."""
+DENSITIES = ("neutral", "cosine", "delta_cosine")
+ALIKE = 1e-12
+"""Scores that lie no farther apart are one score."""
+STATISTIC, CORRELATION, RATIO = "statistic", "correlation", "ratio"
+
+
+def neutral_rows(judged: Judged, options: MeasureOptions) -> Iterator[Row]:
+    """Tests between groups, the densities, and how far Δ brings the groups together."""
+    groups = finest(judged.images)
+    mean = {
+        name: values.mean(axis=1)
+        for name, values in (
+            ("cosine", judged.by_dimension(judged.cosine)),
+            ("delta_cosine", judged.by_dimension(judged.delta)),
+        )
+    }
+    quantities = {"neutral": judged.neutral, **mean}
+    yield from _density_rows(groups, quantities)
+    yield from _correlation_rows(judged)
+    if groups.attribute != EVERYONE and len(groups.names) > 1:
+        yield from _test_rows(judged, groups)
+        yield from _narrowing_rows(judged, groups, quantities, options)
+
+
+def _test_rows(judged: Judged, groups: Groups) -> Iterator[Row]:
+    """Paired t-tests on shared seeds where there are seeds, Welch's otherwise; Holm over the pairs."""
+    compared = list(combinations(groups.names, 2))
+    found = [_test(judged, groups, first, second) for first, second in compared]
+    adjusted = holm(np.array([np.nan if p is None else p for _, p, _, _ in found]))
+    for (first, second), (t, _, n, kind), p_value in zip(compared, found, adjusted, strict=True):
+        note = f"{kind}, first less second; p: Holm over {len(compared)} pairs"
+        row = Row("perception.neutral_test", t, n, STATISTIC, subset=groups.attribute, note=note)
+        yield row._replace(group=f"{first} over {second}", p_value=float(p_value))
+
+
+def _test(judged: Judged, groups: Groups, first: str, second: str) -> tuple[float | None, float | None, int, str]:
+    """t, p, how many were compared, and which test it is."""
+    if judged.designed:
+        a, b = _shared(judged, groups, first, second)
+        kind = f"paired t over {len(a)} pictures of shared seeds"
+        found = stats.ttest_rel(a, b) if len(a) > 1 and np.ptp(a - b) > ALIKE else None
+    else:
+        a, b = (judged.neutral[groups.mask(name)] for name in (first, second))
+        kind = "Welch's t"
+        moves = min(len(a), len(b)) > 1 and max(np.ptp(a), np.ptp(b)) > ALIKE
+        found = stats.ttest_ind(a, b, equal_var=False) if moves else None
+    n = len(a) if judged.designed else len(a) + len(b)
+    return (
+        (None, None, n, f"{kind}: too few, or all alike")
+        if found is None
+        else (float(found.statistic), float(found.pvalue), n, kind)
+    )
+
+
+def _shared(judged: Judged, groups: Groups, first: str, second: str) -> tuple[Array, Array]:
+    """Seed by seed (a mean over its other variants), the neutral cosine of both groups."""
+    table = judged.images.select(SEED).with_columns(value=pl.Series(judged.neutral), code=pl.Series(groups.codes))
+    means = table.group_by(SEED, "code").agg(pl.col("value").mean())
+    a, b = (means.filter(pl.col("code") == groups.names.index(name)) for name in (first, second))
+    joined = a.join(b, on=SEED, suffix="_other").sort(SEED)
+    return joined["value"].to_numpy(), joined["value_other"].to_numpy()
+
+
+def _density_rows(groups: Groups, quantities: dict[str, Array]) -> Iterator[Row]:
+    """Densities of the neutral cosine, and of the mean of all dimensions before and after Δ."""
+    for name, values in quantities.items():
+        margin = 0.1 * (np.ptp(values) or 1.0)
+        grid = np.linspace(values.min() - margin, values.max() + margin, GRID)
+        for group in groups.names:
+            mine = values[groups.mask(group)]
+            if len(mine) < 5 or np.ptp(mine) == 0:
+                continue
+            density = stats.gaussian_kde(mine)(grid)
+            for place, height in zip(grid, density, strict=True):
+                row = Row("perception.density", float(height), len(mine), "density", subset=name, group=group)
+                yield row._replace(template=f"{place:.5f}")
+
+
+def _narrowing_rows(
+    judged: Judged, groups: Groups, quantities: dict[str, Array], options: MeasureOptions
+) -> Iterator[Row]:
+    """Spread of the group means after Δ over before: below 1, taking the neutral prompt away brings groups together."""
+    inside = groups.codes >= 0
+    resampler = Resampler(judged.clusters[inside], options.rng(), min(options.draws, MOST_DRAWS))
+    once = np.ones((1, int(inside.sum())))
+    found = {}
+    for name in ("cosine", "delta_cosine"):
+        values, codes = quantities[name][inside], groups.codes[inside]
+        drawn = [_spreads(weights, values, codes, len(groups.names)) for weights in (once, *resampler.weights())]
+        found[name] = np.concatenate(drawn)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratios = found["delta_cosine"] / found["cosine"]
+    for place, (what, whose) in enumerate((("groups", "the group means"), ("images", "all images"))):
+        low, high = interval_over(ratios[1:, place], judged.clusters[inside], groups.codes[inside])
+        value, note = float(ratios[0, place]), f"standard deviation of {whose}, after Δ over before"
+        note = note if np.isfinite(value) else f"{note}; all are alike before"
+        row = Row("perception.narrowing", value, int(inside.sum()), RATIO, low=low, high=high, note=note)
+        yield row._replace(subset=groups.attribute, concept=what)
+
+
+def _spreads(weights: Array, values: Array, codes: npt.NDArray[np.int_], count: int) -> Array:
+    """Standard deviation of the group means, and of the images, in every draw."""
+    belongs = (codes[:, None] == np.arange(count)).astype(np.float64)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        means = (weights @ (belongs * values[:, None])) / (weights @ belongs)
+    size, centred = weights.sum(axis=1), values - values.mean()
+    variance = weights @ centred**2 / size - (weights @ centred / size) ** 2
+    spreads = np.stack([means.std(axis=1), np.sqrt(np.maximum(variance, 0.0))], axis=1)
+    return np.where(spreads > ALIKE, spreads, 0.0)
+
+
+def _correlation_rows(judged: Judged) -> Iterator[Row]:
+    """How far a dimension's cosine follows the neutral prompt's over the images, before and after Δ."""
+    n = judged.images.height
+    for metric, scores in (("cosine", judged.cosine), ("delta_cosine", judged.delta)):
+        values = judged.by_dimension(scores)
+        for column, name in enumerate(judged.names()):
+            row = Row("perception.neutral_r", None, n, CORRELATION, subset=metric, concept=name)
+            if n > 3 and np.ptp(values[:, column]) > 0 and np.ptp(judged.neutral) > 0:
+                found = stats.pearsonr(judged.neutral, values[:, column])
+                row = row._replace(value=float(found.statistic))
+                low, high = found.confidence_interval(0.95)
+                together = "no interval: a seed's pictures are not independent"
+                yield (
+                    row._replace(note=together) if judged.designed else row._replace(low=float(low), high=float(high))
+                )
+            else:
+                yield row._replace(note="too few images, or all alike")

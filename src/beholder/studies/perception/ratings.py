@@ -1,0 +1,148 @@
+"""Human ratings beside the model's: do people and model order the same images, or the same groups, alike?
+
+A table with the columns `image` or `group`, `trait` (a dimension or a word), `mean` and `n`. Both sides are put on one
+scale (standard deviations within a trait) before departures are taken; departures are told for groups, never for a
+single picture of anyone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+from scipy import stats
+
+from beholder.core.errors import DataError
+from beholder.core.results import Row
+from beholder.core.tables import read_table, require_columns
+from beholder.metrics.bootstrap import FEWEST
+from beholder.metrics.clustered import CellMeans
+from beholder.metrics.multiplicity import benjamini_hochberg
+from beholder.studies.perception.scores import Array, Judged, finest, groupings
+from beholder.studies.rows import join
+
+FEWEST_RATED = 4
+"""Images or groups below which no correlation is given."""
+CORRELATION, DEVIATIONS = "correlation", "standard deviations"
+
+
+def read_ratings(path: Path) -> pl.DataFrame:
+    """`kind` (image or group), `who`, `trait`, `mean`, `n`, checked."""
+    raw = read_table(path).with_columns(pl.all().cast(pl.String))
+    require_columns(raw, ["trait", "mean", "n"], path)
+    kinds = [kind for kind in ("image", "group") if kind in raw.columns]
+    if len(kinds) != 1:
+        raise DataError(
+            f"{path}: a table of ratings has one column 'image' or 'group'; it has: {', '.join(raw.columns)}."
+        )
+    numbers = raw.with_columns(pl.col("mean", "n").cast(pl.Float64, strict=False))
+    for number, row in enumerate(numbers.iter_rows(named=True), start=2):
+        lacking = [name for name in (*kinds, "trait", "mean", "n") if row[name] is None]
+        lacking += [name for name in ("mean", "n") if not lacking and not math.isfinite(row[name])]
+        if lacking:
+            raise DataError(f"{path}: row {number} has no {lacking[0]} that can be read.")
+    twice = numbers.select(*kinds, "trait").is_duplicated()
+    if twice.any():
+        row = numbers.filter(twice).row(0, named=True)
+        raise DataError(f"{path}: {row[kinds[0]]!r} is rated on {row['trait']!r} more than once.")
+    return numbers.select(pl.lit(kinds[0]).alias("kind"), pl.col(kinds[0]).alias("who"), "trait", "mean", "n")
+
+
+def rating_rows(judged: Judged, ratings: pl.DataFrame) -> Iterator[Row]:
+    """For every trait that both rate: correlation with its interval, and where the model departs most."""
+    kind, found = ratings["kind"][0], []
+    for (trait,), part in ratings.group_by(["trait"], maintain_order=True):
+        model = _model_scores(judged, str(trait), kind)
+        if model is None:
+            note = f"{trait!r} is no dimension and no word of this run"
+            row = Row("perception.rating_r", None, 0, CORRELATION, subset=kind, concept=str(trait), note=note)
+            found.append((row, part))
+        else:
+            joined = part.join(model, on="who", how="inner")
+            found.append((_correlation(joined, judged, kind, str(trait), part.height), joined))
+    p_values = [np.nan if row.p_value is None else row.p_value for row, _ in found]
+    for (row, joined), p_value in zip(found, benjamini_hochberg(np.array(p_values)), strict=True):
+        yield row._replace(p_value=float(p_value))
+        if row.value is not None:
+            yield from _departures(joined, judged, kind, str(row.concept))
+
+
+def _model_scores(judged: Judged, trait: str, kind: str) -> pl.DataFrame | None:
+    """`who`, `score`: Δ of a dimension (by name or title) or of a word, for images or for groups."""
+    by_name = {key: d for d in judged.dimensions for key in (d.name, d.title.lower())}
+    known = trait.lower()
+    if known in by_name:
+        values = judged.delta[:, judged.places(by_name[known])].mean(axis=1)
+    elif known in judged.words:
+        values = judged.delta[:, judged.words.index(known)]
+    else:
+        return None
+    if kind == "image":
+        return pl.DataFrame({"who": judged.images["image_id"], "score": values})
+    found = {
+        name: float(values[groups.mask(name)].mean()) for groups in groupings(judged.images) for name in groups.names
+    }
+    return pl.DataFrame({"who": list(found), "score": list(found.values())})
+
+
+def _correlation(joined: pl.DataFrame, judged: Judged, kind: str, trait: str, asked: int) -> Row:
+    human, model = joined["mean"].to_numpy(), joined["score"].to_numpy()
+    row = Row("perception.rating_r", None, len(human), CORRELATION, subset=kind, concept=trait)
+    unmet = f"{asked - len(human)} rated {kind}s are not in this run" if asked > len(human) else None
+    if len(human) < FEWEST_RATED or np.ptp(human) == 0 or np.ptp(model) == 0:
+        few = f"fewer than {FEWEST_RATED} {kind}s to compare, or all alike"
+        return row._replace(note=join((few, unmet)))
+    found = stats.pearsonr(human, model)
+    together = _together(joined, judged, kind)
+    ranks = f"Spearman {stats.spearmanr(human, model).statistic:.2f}"
+    row = row._replace(value=float(found.statistic), note=join((ranks, unmet, together)))
+    if together:
+        return row
+    low, high = found.confidence_interval(0.95)
+    return row._replace(low=float(low), high=float(high), p_value=float(found.pvalue))
+
+
+def _together(joined: pl.DataFrame, judged: Judged, kind: str) -> str | None:
+    """Why what was rated is not independent, and tells no interval; None where it is."""
+    if kind == "image":
+        return "no interval: a seed's pictures are not independent" if judged.designed else None
+    rated = set(joined["who"])
+    shared = sum(bool(rated & set(groups.names)) for groups in groupings(judged.images))
+    return "no interval: groups that share images are not independent" if shared > 1 else None
+
+
+def _departures(joined: pl.DataFrame, judged: Judged, kind: str, trait: str) -> Iterator[Row]:
+    """How far the model lies above people's ratings, group by group, the farthest first; never for fewer than five."""
+    off = _standardised(joined["score"].to_numpy()) - _standardised(joined["mean"].to_numpy())
+    rows = list(_image_departures(joined, off, judged) if kind == "image" else _group_departures(joined, off, judged))
+    note = "model less people, each in standard deviations of the trait"
+    for row in sorted(rows, key=lambda row: -abs(row.value or 0.0)):
+        yield row._replace(subset=kind, concept=trait, note=note)
+
+
+def _image_departures(joined: pl.DataFrame, off: Array, judged: Judged) -> Iterator[Row]:
+    """The mean over a group's rated images, with Student's interval over them, or over seeds."""
+    groups = finest(judged.images)
+    place = {image: row for row, image in enumerate(judged.images["image_id"])}
+    rows = np.array([place[image] for image in joined["who"]])
+    found = CellMeans(off, groups.codes[rows], judged.clusters[rows], len(groups.names)).means()
+    for code, name in enumerate(groups.names):
+        if found.n[code] >= FEWEST:
+            value, low, high = (float(part[code, 0]) for part in (found.value, found.low, found.high))
+            row = Row("perception.rating_departure", value, int(found.n[code]), DEVIATIONS, group=name)
+            yield row._replace(low=low, high=high)
+
+
+def _group_departures(joined: pl.DataFrame, off: Array, judged: Judged) -> Iterator[Row]:
+    """One number a group; n is its images."""
+    sizes = {name: int(groups.mask(name).sum()) for groups in groupings(judged.images) for name in groups.names}
+    for name, value in zip(joined["who"], off.tolist(), strict=True):
+        if sizes[name] >= FEWEST:
+            yield Row("perception.rating_departure", value, sizes[name], DEVIATIONS, group=name)
+
+
+def _standardised(values: Array) -> Array:
+    return np.asarray((values - values.mean()) / values.std())

@@ -1,0 +1,219 @@
+"""Perception's scores: every word's and every dimension's score of every image, and the groups they are compared over.
+
+A word's score is its mean over the templates; its Δ is the mean, template by template, of the word's prompt less the
+neutral one. A dimension's is the mean over its words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from beholder.core.errors import DataError
+from beholder.scores.score_matrix import ScoreMatrix
+from beholder.studies.perception.prompts import NEUTRAL, Dimension
+
+Array = npt.NDArray[np.float64]
+GROUPED = ("race", "skin_tone", "gender")
+"""Attributes whose values are groups of people."""
+ORDERED = ("age", "smiling", "lighting", "pose")
+"""Attributes that are numbers."""
+SEED, BLOCK = "seed", "varied"
+"""Columns of a design: who is shown, and which attribute its block of pictures varies."""
+EVERYONE, MEAN = "everyone", "mean"
+"""The group of all images, and the concept of a mean over the dimensions."""
+MOST_DRAWS = 500
+"""Rankings and effect sizes are resampled at most so often."""
+COSINE, MATCH, P_YES, SCORE = "cosine", "match_logit", "log_p_yes", "score"
+UNITS = {COSINE: "cosine", MATCH: "match logit", P_YES: "P(Yes)", SCORE: "cosine"}
+"""What a score is, by the channel it comes from; imported scores are read as cosines."""
+
+
+class Groups(NamedTuple):
+    """One way to tell images apart: `codes[i]` is the place of image i's group, −1 for none."""
+
+    attribute: str
+    names: list[str]
+    codes: npt.NDArray[np.int_]
+
+    def mask(self, name: str) -> npt.NDArray[np.bool_]:
+        """Which images belong to a group."""
+        return np.asarray(self.codes == self.names.index(name))
+
+
+class Judged(NamedTuple):
+    """Scores of images: `cosine` and `delta` are `[n_images, n_words]`, `neutral` is `[n_images]`."""
+
+    images: pl.DataFrame
+    words: list[str]
+    cosine: Array
+    delta: Array
+    neutral: Array
+    dimensions: tuple[Dimension, ...]
+    unit: str
+    missing: dict[str, list[str]]
+    """Words of a dimension that have no score."""
+
+    def word(self, name: str) -> Array | None:
+        """One word's cosine; None where it has no score."""
+        return self.cosine[:, self.words.index(name)] if name in self.words else None
+
+    def by_dimension(self, scores: Array) -> Array:
+        """Mean over each dimension's words, `[n_images, n_dimensions]`."""
+        return np.stack([scores[:, self.places(d)].mean(axis=1) for d in self.dimensions], axis=1)
+
+    def places(self, dimension: Dimension) -> list[int]:
+        """Columns of a dimension's words."""
+        return [self.words.index(word) for word in dimension.words if word in self.words]
+
+    def names(self) -> list[str]:
+        """The dimensions' names."""
+        return [dimension.name for dimension in self.dimensions]
+
+    def note(self, dimension: Dimension) -> str | None:
+        """What to know about a dimension's number."""
+        lacking = self.missing.get(dimension.name)
+        return f"without {', '.join(map(repr, lacking))}: no score" if lacking else None
+
+    def rows(self, keep: npt.NDArray[Any]) -> Judged:
+        """Some of the images."""
+        places = np.flatnonzero(keep) if keep.dtype == bool else keep
+        parts = {name: getattr(self, name)[places] for name in ("cosine", "delta", "neutral")}
+        return self._replace(images=self.images[places.tolist()], **parts)
+
+    @property
+    def clusters(self) -> npt.NDArray[Any]:
+        """Which images show one person: those of a seed; else every image is someone of their own."""
+        if SEED in self.images.columns:
+            return self.images[SEED].to_numpy()
+        return np.arange(self.images.height)
+
+    @property
+    def designed(self) -> bool:
+        """Whether images come in matched sets: several of a seed."""
+        return SEED in self.images.columns and self.images[SEED].n_unique() < self.images.height
+
+
+def read_judged(matrix: ScoreMatrix, dimensions: Sequence[Dimension]) -> Judged:
+    """The scores of the images that have any, laid out by word."""
+    channel = next((name for name in UNITS if name in matrix.channels), None)
+    if channel is None:
+        raise DataError(
+            f"Perception needs a score of texts, and the model gives only {', '.join(matrix.channels)}.\n"
+            f"It takes models with one of: {', '.join(UNITS)}."
+        )
+    cells = matrix.channel(channel).astype(np.float64)
+    cells = np.exp(cells) if channel == P_YES else cells
+    by_word, words = _by_template(matrix, cells)
+    if NEUTRAL not in words:
+        raise DataError(
+            "Perception needs scores of the neutral prompt ('A photo of a person.' and the like), and there are none."
+        )
+    neutral = by_word[:, words.index(NEUTRAL), :]
+    known = [place for place, word in enumerate(words) if word != NEUTRAL]
+    scored = by_word[:, known, :]
+    # A template that a word lacks is left out of the neutral prompt's mean too: like is compared with like.
+    cosine, delta = _template_mean(scored), _template_mean(scored - neutral[:, None, :])
+    complete = np.asarray(~(np.isnan(cosine).any(axis=1) | np.isnan(delta).any(axis=1)))
+    named = [words[place] for place in known]
+    kept, missing = _scored_dimensions(dimensions, named)
+    plain = _template_mean(neutral[:, None, :])[:, 0]
+    images, unit = with_numbers(matrix.images), UNITS[channel]
+    return Judged(images, named, cosine, delta, plain, kept, unit, missing).rows(complete)
+
+
+def with_numbers(images: pl.DataFrame) -> pl.DataFrame:
+    """Ordered attributes as numbers where a table (a user's CSV) has them as text; bands of ages stay text."""
+    made = {
+        name: images[name].cast(pl.Float64, strict=False)
+        for name in ORDERED
+        if name in images.columns and images[name].dtype == pl.String
+    }
+    return images.with_columns(
+        values.alias(name) for name, values in made.items() if values.null_count() == images[name].null_count()
+    )
+
+
+def _by_template(matrix: ScoreMatrix, cells: Array) -> tuple[Array, list[str]]:
+    """`[n_images, n_words, n_templates]` of the words that have any score, NaN where a template has none."""
+    words = list(dict.fromkeys(matrix.prompts["concept"]))
+    templates = list(dict.fromkeys(matrix.prompts["level"]))
+    laid = np.full((len(cells), len(words), len(templates)), np.nan)
+    for column, (word, template) in enumerate(matrix.prompts.select("concept", "level").iter_rows()):
+        laid[:, words.index(word), templates.index(template)] = cells[:, column]
+    asked = ~np.isnan(laid).all(axis=(0, 2))
+    return laid[:, asked], [word for word, there in zip(words, asked, strict=True) if there]
+
+
+def _template_mean(cells: Array) -> Array:
+    """Mean over the templates that have scores; NaN for an image that lacks one of them."""
+    asked = ~np.isnan(cells).all(axis=0)
+    total = np.where(asked, cells, 0.0).sum(axis=2)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(total / asked.sum(axis=1))
+
+
+def _scored_dimensions(
+    dimensions: Sequence[Dimension], words: list[str]
+) -> tuple[tuple[Dimension, ...], dict[str, list[str]]]:
+    """The dimensions with any scored word, and which of their words lack a score."""
+    missing = {d.name: [word for word in d.words if word not in words] for d in dimensions}
+    kept = tuple(d for d in dimensions if len(missing[d.name]) < len(d.words))
+    if not kept:
+        raise DataError(
+            "None of the dimensions' words has a score. Check the prompts: beholder list prompts -b perception"
+        )
+    return kept, {name: lacking for name, lacking in missing.items() if lacking}
+
+
+# Groups
+
+
+def groupings(images: pl.DataFrame) -> list[Groups]:
+    """Everyone; each attribute whose values are groups; and race × gender (or skin tone × gender)."""
+    known = [name for name in GROUPED if name in images.columns and images[name].null_count() < images.height]
+    single = [group_by(images, (name,)) for name in known]
+    crossed = [group_by(images, tuple(known))] if len(known) > 1 else []
+    return [Groups(EVERYONE, [EVERYONE], np.zeros(images.height, dtype=int)), *single, *crossed]
+
+
+def group_by(images: pl.DataFrame, attributes: tuple[str, ...]) -> Groups:
+    """Groups of one attribute, or of several crossed (`Black Female`)."""
+    parts = [pl.col(name).cast(pl.String) for name in attributes]
+    labels = images.select(pl.concat_str(parts, separator=" ").alias("label"))["label"]
+    names = sorted(labels.drop_nulls().unique(), key=natural)
+    place = {name: code for code, name in enumerate(names)}
+    return Groups(" × ".join(attributes), names, np.array([place.get(label, -1) for label in labels], dtype=int))
+
+
+def natural(name: str) -> list[tuple[int, str]]:
+    """Sorts numbers by size and words by alphabet: skin tones 2 before 10.
+
+    >>> sorted(["10 man", "2 man"], key=natural)
+    ['2 man', '10 man']
+    """
+    return [(int(part) if part.isdecimal() else -1, part) for part in name.split()]
+
+
+def finest(images: pl.DataFrame) -> Groups:
+    """The finest groups there are: race × gender where both are known."""
+    return groupings(images)[-1]
+
+
+def levels_of(images: pl.DataFrame, attribute: str) -> tuple[list[float], npt.NDArray[np.int_]]:
+    """The levels of an ordered attribute, and each image's place among them (−1: none)."""
+    values = images[attribute].cast(pl.Float64)
+    known = sorted(values.drop_nulls().unique())
+    place = {level: code for code, level in enumerate(known)}
+    return known, np.array([-1 if value is None else place[value] for value in values], dtype=int)
+
+
+def ordered_attributes(images: pl.DataFrame) -> Iterator[str]:
+    """The ordered attributes that take more than one value."""
+    for name in ORDERED:
+        if name in images.columns and images[name].dtype.is_numeric() and images[name].drop_nulls().n_unique() > 1:
+            yield name

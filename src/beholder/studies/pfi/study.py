@@ -1,0 +1,35 @@
+"""P-FI: the public-figure benchmark, APA's predecessor: the same photographs, earlier prompts."""
+
+from __future__ import annotations
+
+from beholder.datasets.dataset import Dataset
+from beholder.scores.task import Task
+from beholder.studies.apa.study import APA, POOLS, figure_tasks
+from beholder.studies.pfi.prompts import pfi_association_prompts, pfi_identity_prompts
+from beholder.studies.public_figures.measures import public_figure_measures, public_figure_metrics
+from beholder.studies.study import Benchmark
+
+
+def pfi_tasks(dataset: Dataset) -> list[Task]:
+    """Two sheets a branch: association prompts and names."""
+    return figure_tasks(dataset, pfi_association_prompts, pfi_identity_prompts)
+
+
+PFI = Benchmark(
+    name="pfi",
+    title="P-FI: public figures",
+    question="What APA asks, in the words of its predecessor: capabilities, societal bias, retention of names.",
+    study="P-FI, the public-figure benchmark (APA's predecessor)",
+    datasets=("apa",),
+    tasks=pfi_tasks,
+    measures=public_figure_measures("pfi", POOLS),
+    metrics=public_figure_metrics("pfi"),
+    subset_attribute="branch",
+    published=("pfi_gender_bias", "pfi_retention"),
+    of_photographs=APA.of_photographs,
+    limitations=(
+        *APA.limitations,
+        "The paper names no actor prompts: actors get the politicians' categories and APA's actor levels.",
+        "Sports outside the seven prompts have no correct answer: those athletes are left out of the specialty level.",
+    ),
+)

@@ -1,0 +1,202 @@
+"""APA's and P-FI's metrics in worlds of known truth: means of belief, ratios b, identity."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+from scipy.special import ndtr
+
+from beholder.core.results import Row
+from beholder.glasshouse.oracle import Noise, Oracle, belief_logits, oracle_with_mean
+from beholder.metrics.association import correct_share, softmax
+from beholder.metrics.bootstrap import Resampler, percentile_interval
+from beholder.metrics.intervals import accelerated_interval, mean_estimate, mean_interval, ratio_estimate
+from beholder.prompts.prompt_set import prompt_set
+from beholder.scores.score_matrix import ScoreMatrix
+from beholder.studies.large_draws import large_draw
+from beholder.studies.public_figures.measures import public_figure_measures
+from beholder.studies.study import MeasureOptions
+from beholder.studies.trial import Experiment, Outcome, Trial, outcome
+
+Array = npt.NDArray[np.float64]
+DRAWS = 500
+NOISE = Noise(image=1.5)
+MEAN = 0.6
+"""Mean belief on the right occupation where nothing else is said."""
+OCCUPATIONS = prompt_set(
+    "oracle",
+    [
+        {"text": name, "level": "occupation", "concept": name, "correct_for": "*" if name == "politician" else None}
+        for name in (
+            "politician",
+            "scientist",
+            "athlete",
+            "teacher",
+            "receptionist",
+            "assistant",
+            "salesperson",
+            "actor",
+        )
+    ],
+).table
+_, BIAS, _, _ = public_figure_measures("apa", {"a": ("a",), "b": ("b",), "c": ("c",)})
+
+
+def figure_experiments() -> Iterator[Experiment]:
+    """Every world of public figures."""
+    for mean, n in ((0.04, 30), (0.04, 100), (0.5, 100), (0.9, 30), (0.9, 100)):
+        yield _association(mean, n)
+    yield _association(0.5, 100, pictures=3)
+    yield _first(100)
+    for women, men, ratio, mean, share in (
+        (24, 76, 1.0, 0.6, 1.0),
+        (24, 76, 0.8, 0.6, 0.4),
+        (24, 76, 0.6, 0.6, 0.4),
+        (100, 100, 1.0, 0.6, 1.0),
+        (100, 100, 0.9, 0.6, 0.4),
+        (100, 100, 0.8, 0.6, 1.0),
+        (100, 100, 0.6, 0.6, 0.4),
+        (183, 453, 0.9, 0.6, 0.4),
+        (183, 453, 0.8, 0.6, 0.4),
+        (24, 76, 1.0, 0.15, 1.0),
+        (100, 100, 1.0, 0.15, 1.0),
+    ):
+        yield _ratio(women, men, ratio, mean, share)
+    yield _pools()
+    yield from (_identity(names) for names in (30, 100, 300))
+
+
+# Means of belief
+
+
+def _association(mean: float, people: int, pictures: int = 1) -> Experiment:
+    noise = Noise(image=2.0) if pictures == 1 else Noise(person=1.0, image=1.0)
+    setting = f"{people} people, mean {mean:g}" + (f", {pictures} pictures each" if pictures > 1 else "")
+    kinds = ("", "percentile", "accelerated") if pictures == 1 else ("", "pictures as if people")
+    trials = tuple(Trial("apa.association", setting, people, mean, kind=kind) for kind in kinds)
+    simulate = partial(_draw_association, oracle_with_mean(mean, noise), people, pictures)
+    return Experiment(f"association {setting}", trials, simulate)
+
+
+def _draw_association(oracle: Oracle, people: int, pictures: int, rng: np.random.Generator) -> Sequence[Outcome]:
+    who = np.repeat(np.arange(people), pictures)
+    levels = oracle.levels(1, 1, rng)
+    values = oracle.probability({"person": who}, levels, rng)[:, 0, 0]
+    resampler = Resampler(who, rng, DRAWS)
+    mean = float(values.mean())
+    if pictures > 1:
+        alone = Resampler(np.arange(len(who)), rng, DRAWS)
+        return [Outcome(mean, *mean_interval(values, each)) for each in (resampler, alone)]
+    estimate = mean_estimate(values, resampler)
+    others = (percentile_interval(estimate.draws), accelerated_interval(estimate))
+    return [Outcome(mean, *mean_interval(values, resampler)), *(Outcome(mean, *each) for each in others)]
+
+
+def _first(people: int) -> Experiment:
+    """How often the right answer has more than half of the belief."""
+    oracle = oracle_with_mean(0.85, NOISE)
+    truth = float(ndtr(oracle.base / NOISE.of_pictures))
+    trial = Trial("apa.association_top1", f"{people} people, mean {truth:.2f}", people, truth)
+    return Experiment(f"first {people}", (trial,), partial(_draw_first, oracle, people))
+
+
+def _draw_first(oracle: Oracle, people: int, rng: np.random.Generator) -> Sequence[Outcome]:
+    beliefs = oracle.probability({"person": np.arange(people)}, oracle.levels(1, 1, rng), rng)[:, 0, 0]
+    wins = (beliefs > 0.5).astype(np.float64)
+    return [Outcome(float(wins.mean()), *mean_interval(wins, Resampler(np.arange(people), rng, DRAWS)))]
+
+
+# Ratios b
+
+
+def _women_and_men(ratio: float, mean: float = MEAN) -> Oracle:
+    """Women get `ratio` times men's mean probability of the right occupation."""
+    plain = oracle_with_mean(mean, NOISE)
+    return Oracle(plain.base, {"gender": {"woman": plain.shift_for(ratio * mean)}}, NOISE)
+
+
+def _ratio(women: int, men: int, ratio: float, mean: float, share: float) -> Experiment:
+    setting = f"{women} women, {men} men, b = {ratio:g}" + (f", mean {mean:g}" if mean != MEAN else "")
+    kinds = ("", "percentile", "accelerated") if ratio == 1 else ("",)
+    trials = tuple(
+        Trial("apa.bias_ratio", setting, min(women, men), ratio, effect=1 - ratio, kind=kind) for kind in kinds
+    )
+    simulate = partial(_draw_ratio, _women_and_men(ratio, mean), women, men)
+    return Experiment(f"ratio {setting}", trials, simulate, share)
+
+
+def bias_rows(beliefs: dict[str, Array], women: int, rng: np.random.Generator) -> list[Row]:
+    """The benchmark's own rows; each pool's beliefs are women's, then men's."""
+    matrices = {}
+    for pool, shares in beliefs.items():
+        people = pl.DataFrame(
+            {
+                "branch": [pool] * len(shares),
+                "name": [str(i) for i in range(len(shares))],
+                "gender": ["woman"] * women + ["man"] * (len(shares) - women),
+            }
+        )
+        cells = belief_logits(shares, OCCUPATIONS.height)[:, :, None]
+        matrices[f"{pool}/association"] = ScoreMatrix(f"{pool}/association", people, OCCUPATIONS, ("score",), cells)
+    options = MeasureOptions(draws=DRAWS, seed=int(rng.integers(2**31)))
+    return [row for row in BIAS(matrices, options) if row.metric.endswith("bias_ratio")]
+
+
+def _beliefs(oracle: Oracle, women: int, men: int, rng: np.random.Generator) -> Array:
+    labels = {"gender": np.repeat(["woman", "man"], [women, men])}
+    return oracle.probability(labels, oracle.levels(1, 1, rng), rng)[:, 0, 0]
+
+
+def _draw_ratio(oracle: Oracle, women: int, men: int, rng: np.random.Generator) -> Sequence[Outcome]:
+    shares = _beliefs(oracle, women, men, rng)
+    (row,) = bias_rows({"a": shares}, women, rng)
+    if oracle.shift({"gender": np.array(["woman"])})[0]:
+        return [outcome(row)]
+    parts = (shares[:women], shares[women:])
+    estimate = ratio_estimate(*(mean_estimate(part, Resampler(np.arange(len(part)), rng, DRAWS)) for part in parts))
+    others = (percentile_interval(estimate.draws), accelerated_interval(estimate))
+    return [outcome(row), *(Outcome(estimate.value, *each) for each in others)]
+
+
+def _pools() -> Experiment:
+    """Three pools without effect: how often is any of them called different after Holm?"""
+    setting = "three pools of 40 women, 60 men, b = 1"
+    trial = Trial("apa.bias_ratio", setting, 40, 1.0, family=True, kind="any pool")
+    return Experiment("pools", (trial,), _draw_pools, share=3.0)  # 1,000 cannot tell 5.5 from the promised 6
+
+
+def _draw_pools(rng: np.random.Generator) -> Sequence[Outcome]:
+    oracle = _women_and_men(1.0)
+    rows = bias_rows({pool: _beliefs(oracle, 40, 60, rng) for pool in "abc"}, 40, rng)
+    return [Outcome(np.nan, p_value=min(row.p_value for row in rows if row.p_value is not None))]
+
+
+# Identity
+
+KNOWN, KNOWN_SPREAD, NAME_NOISE = 4.0, 2.0, 1.5
+"""How far the right name stands out, how unequally people are known, and noise of every other name."""
+
+
+def _identity(names: int) -> Experiment:
+    truth = large_draw(f"identity {names}")
+    trial = Trial("apa.identity_given_image", f"{names} names", names, truth.value, truth_error=truth.error)
+    return Experiment(f"identity {names}", (trial,), partial(_draw_identity, names))
+
+
+def identity_logits(people: int, names: int, rng: np.random.Generator) -> Array:
+    """Scores of pictures against names; the first name is the right one of each."""
+    cells = NAME_NOISE * rng.standard_normal((people, names))
+    cells[:, 0] += KNOWN + KNOWN_SPREAD * rng.standard_normal(people)
+    return cells
+
+
+def _draw_identity(names: int, rng: np.random.Generator) -> Sequence[Outcome]:
+    right = np.zeros((names, names), dtype=bool)
+    right[:, 0] = True
+    shares = correct_share(softmax(identity_logits(names, names, rng)), right)
+    interval = mean_interval(shares, Resampler(np.arange(names), rng, DRAWS))
+    return [Outcome(float(shares.mean()), *interval)]

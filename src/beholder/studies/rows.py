@@ -1,0 +1,77 @@
+"""Rows that every benchmark makes: a mean with its interval and its n."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from beholder.core.results import Row
+from beholder.metrics.association import half_precision_mean
+from beholder.metrics.bootstrap import FEWEST, Resampler, exact_proportion_interval
+from beholder.metrics.intervals import mean_interval
+from beholder.metrics.refusals import refusal_difference
+from beholder.scores.score_matrix import ScoreMatrix
+from beholder.studies.study import MetricInfo
+
+PROBABILITY = "probability"
+NO_SPREAD = "all scores are alike: no interval"
+REFUSAL = MetricInfo(PROBABILITY, "share of images with a prompt the model refused to answer; p: do groups differ")
+
+
+def mean_row(metric: str, values: npt.NDArray[np.float64], resampler: Resampler, *, half: bool = False) -> Row:
+    """A mean of probabilities; null, with the reason, when there is nothing to take it of.
+
+    `half` takes it in float16, as APA's released scripts do.
+    """
+    known = values[~np.isnan(values)]
+    if not known.size:
+        return Row(metric, None, 0, PROBABILITY, note="no image to measure")
+    value = half_precision_mean(known) if half else float(known.mean())
+    low, high = mean_interval(values, resampler)
+    few = min(known.size, resampler.n_clusters) < FEWEST
+    why = f"fewer than {FEWEST} people: no interval" if few else NO_SPREAD if np.isnan(low) else None
+    return Row(metric, value, known.size, PROBABILITY, low=low, high=high, note=why)
+
+
+def people_shown(images: pl.DataFrame) -> npt.NDArray[np.str_]:
+    """Who is shown, as far as the data says: a name within a branch, else each image is someone of their own.
+
+    Pictures of one person are resampled together.
+    """
+    own = pl.format("image {}", pl.int_range(pl.len()))
+    name = pl.col("name").cast(pl.String) if "name" in images.columns else pl.lit(None, pl.String)
+    branch = pl.col("branch") if "branch" in images.columns else pl.lit("")
+    named = pl.format("{}/{}", branch, name)
+    return (
+        images.select(pl.when(name.str.len_chars() > 0).then(named).otherwise(own).alias("who"))["who"]
+        .to_numpy()
+        .astype(str)
+    )
+
+
+def refusal_rows(prefix: str, matrix: ScoreMatrix, attribute: str) -> Iterator[Row]:
+    """Whom the model refuses to answer about: the share of images with a refusal, by group, and whether it differs.
+
+    Nothing where the model cannot refuse (it has no channel `refused`) or the attribute is unknown.
+    """
+    if "refused" not in matrix.channels or attribute not in matrix.images.columns:
+        return
+    known = matrix.images[attribute].is_not_null().to_numpy()
+    ever = (np.nan_to_num(matrix.channel("refused")[known]) > 0.5).any(axis=1).astype(np.float64)
+    if not ever.size:
+        return
+    groups = matrix.images[attribute].cast(pl.String).filter(known).to_numpy()
+    found = refusal_difference(ever, groups)
+    note = join((f"images with a refused prompt; p: {found.test}", found.note))
+    for group, share in found.shares.items():
+        low, high = exact_proportion_interval(found.refused[group], found.n[group])
+        row = Row(f"{prefix}.refusal_share", share, found.n[group], PROBABILITY, low=low, high=high, note=note)
+        yield row._replace(subset=attribute, group=group, p_value=found.p_value)
+
+
+def join(notes: Sequence[str | None]) -> str | None:
+    """Several notes as one; None when there is none."""
+    return "; ".join(note for note in notes if note) or None

@@ -1,0 +1,86 @@
+"""A user's own Python is run where it is named, and nowhere else."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from beholder.core.errors import UsageError
+from beholder.core.plugins import ENVIRONMENT, load_plugins
+
+
+@pytest.fixture(autouse=True)
+def modules_as_they_were() -> Iterator[None]:
+    before = set(sys.modules)
+    yield
+    for name in set(sys.modules) - before:
+        del sys.modules[name]
+
+
+def written(folder: Path, name: str, code: str) -> Path:
+    (folder / name).write_text(code)
+    return folder / name
+
+
+def test_a_file_is_run_once_and_found_under_its_name(tmp_path: Path):
+    path = written(tmp_path, "my_colours.py", "import pickle\nclass Colour: pass\npickle.dumps(Colour())")
+    load_plugins([str(path), str(path)])
+    assert sys.modules["my_colours"].Colour.__module__ == "my_colours"
+
+
+def test_a_file_that_was_imported_before_is_not_run_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    path = written(tmp_path, "imported_before.py", "ran = []")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    module = importlib.import_module("imported_before")
+    load_plugins([path.name])
+    assert sys.modules["imported_before"] is module
+
+
+def test_those_of_the_environment_come_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    first, second = (
+        written(tmp_path, f"plug_{n}.py", f"import sys; sys.ran = getattr(sys, 'ran', '') + '{n}'") for n in "ab"
+    )
+    monkeypatch.setattr(sys, "ran", "", raising=False)
+    monkeypatch.setenv(ENVIRONMENT, os.pathsep.join(["", str(first)]))
+    load_plugins([str(second)])
+    assert sys.ran == "ab"
+
+
+def test_a_module_goes_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    written(tmp_path, "my_module.py", "")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    load_plugins(["my_module"])
+    assert "my_module" in sys.modules
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "said"),
+    [("broken.py", "1 / 0", "broken.py broke: ZeroDivisionError"), ("json.py", "", "already loaded: rename the file")],
+)
+def test_what_is_wrong_is_said(tmp_path: Path, name: str, code: str, said: str):
+    import json  # noqa: F401  (so that its name is taken)
+
+    with pytest.raises(UsageError, match=said):
+        load_plugins([str(written(tmp_path, name, code))])
+
+
+def test_a_plug_in_that_is_not_there_is_named(tmp_path: Path):
+    with pytest.raises(UsageError, match="There is no plug-in at"):
+        load_plugins([str(tmp_path / "none.py")])
+    with pytest.raises(UsageError, match="no_such_module broke: ModuleNotFoundError"):
+        load_plugins(["no_such_module"])
+
+
+def test_a_broken_plug_in_can_be_mended_and_run_again(tmp_path: Path):
+    path = written(tmp_path, "mended.py", "1 / 0")
+    with pytest.raises(UsageError):
+        load_plugins([str(path)])
+    path.write_text("right = True")
+    load_plugins([str(path)])
+    assert sys.modules["mended"].right

@@ -1,0 +1,75 @@
+"""Tables from strangers: read as they stand, or refused with the file, the line and what is wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from beholder.core.errors import DataError, MissingData
+from beholder.core.tables import read_delimited, read_table, require_columns
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "table.csv"
+
+
+def test_cells_are_stripped_empty_ones_null_and_unnamed_columns_dropped(path: Path):
+    path.write_text("\ufeff text , ,Unnamed: 0,Unnamed,n\n a b ,x,0,1,\n\n,y,1,2, 3\n", encoding="utf-8")
+    assert read_delimited(path).to_dicts() == [{"text": "a b", "n": None}, {"text": None, "n": "3"}]
+
+
+@pytest.mark.parametrize("inside", ["\n", "\r\n", "\u2028", "\x85", "\x0c", ",", '""'])
+def test_what_stands_in_quotes_is_one_cell_and_stays_as_it_is(path: Path, inside: str):
+    path.write_bytes(f'text,n\n"two{inside}halves",1\nb,2\n'.encode())
+    cell = f"two{inside}halves".replace('""', '"')
+    assert read_delimited(path).rows() == [(cell, "1"), ("b", "2")]
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (b"", "the table is empty"),
+        (b"\n\n", "the table is empty"),
+        (b"a,b\n1,2\n\n3\n", "line 4 has 1 cells, the header has 2"),
+        (b'a,b\n"1\n1",2\n3\n', "line 4 has 1 cells, the header has 2"),
+        (b"a,b, a\n1,2,3\n", "the column 'a' stands more than once"),
+        (b"a\nx\ncaf\xe9\n", r"line 3 is not UTF-8 text \(byte 0xe9\)"),
+        (b"a\n" + b"x" * 200_000, "line 2 cannot be read: field larger"),
+    ],
+    ids=["nothing", "blank", "short", "short after a long cell", "twice", "latin", "endless"],
+)
+def test_what_is_no_table_is_refused_with_its_place(path: Path, content: bytes, told: str):
+    path.write_bytes(content)
+    with pytest.raises(DataError, match=told):
+        read_delimited(path)
+
+
+@pytest.mark.parametrize(("ending", "delimiter"), [("csv", ","), ("tsv", "\t"), ("TXT", "\t")])
+def test_the_ending_says_what_stands_between_cells(tmp_path: Path, ending: str, delimiter: str):
+    path = tmp_path / f"table.{ending}"
+    path.write_text(f"a{delimiter}b\n1{delimiter}2\n")
+    assert read_table(path).rows() == [("1", "2")]
+
+
+def test_parquet_keeps_its_types_and_damaged_parquet_is_told(tmp_path: Path):
+    table = pl.DataFrame({"n": [1, 2]})
+    table.write_parquet(tmp_path / "table.parquet")
+    assert read_table(tmp_path / "table.parquet").equals(table)
+    (tmp_path / "odd.parquet").write_bytes(b"PAR1")
+    with pytest.raises(DataError, match=r"odd\.parquet cannot be read as Parquet"):
+        read_table(tmp_path / "odd.parquet")
+
+
+def test_a_table_that_is_not_there_is_said_to_be_missing(path: Path):
+    for read in (read_table, read_delimited):
+        with pytest.raises(MissingData, match="is not there"):
+            read(path)
+
+
+def test_a_missing_column_is_named_beside_those_that_exist(path: Path):
+    require_columns(pl.DataFrame({"a": [1], "b": [2]}), ["a"], path)
+    with pytest.raises(DataError, match=r"the column 'c' is missing\.\nThe table has: a, b\."):
+        require_columns(pl.DataFrame({"a": [1], "b": [2]}), ["a", "c", "d"], path)

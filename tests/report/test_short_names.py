@@ -1,0 +1,33 @@
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+from beholder.report.page import render
+from beholder.report.short_names import short_names, shortly_named
+from beholder.run import Run
+
+
+@pytest.mark.parametrize(
+    ("models", "short"),
+    [
+        (["onnx:/home/me/.cache/bridge"], {"onnx:/home/me/.cache/bridge": "bridge"}),
+        (["./runs/vlm/", "null"], {"./runs/vlm/": "vlm"}),
+        (["/a/clip", "/b/clip"], {}),
+        (["/a/clip", "clip"], {}),
+        (["openai/clip-vit-base-patch32", "openclip:ViT-B-32/openai", "/"], {}),
+    ],
+)
+def test_a_folder_is_called_by_its_last_name_where_that_tells_it_apart(models: list[str], short: dict[str, str]):
+    assert short_names(models) == short
+
+
+def test_the_page_says_the_short_name_and_keeps_the_long_one(apa_run: Run):
+    long = "onnx:/home/somebody/models/bridge"
+    run = Run(apa_run.results.with_columns(model=pl.lit(long)), apa_run.record)
+    run.record.models[0]["name"] = long
+    page = render(run)
+    assert "<h1>How bridge sees people</h1>" in page
+    assert f"<h3>{long}</h3>" in page
+    assert shortly_named(run).results["model"].unique().to_list() == ["bridge"]
+    assert run.results["model"].unique().to_list() == [long]

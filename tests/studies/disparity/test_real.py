@@ -1,0 +1,155 @@
+"""Disparity by the command line: real models on the 200 real photographs of COCO, and detections from a file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from sklearn.metrics import average_precision_score
+
+from beholder.datasets import open_dataset
+from beholder.datasets.images import open_image
+from beholder.models.load import load_model
+
+pytestmark = [pytest.mark.real, pytest.mark.slow]
+BOXES = "instances_val2017_from_yolo_boxes_3200.json"
+PAIR = "man less woman"
+Results = Callable[..., list[dict[str, Any]]]
+
+
+@pytest.fixture(scope="module")
+def runs(
+    closed_vocabulary: Path, bridge: Path, data: Path, results_of: Results, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    """CLIP ViT-B/16 with its own text vectors, and the open-vocabulary bridge, in one run."""
+    folder = tmp_path_factory.mktemp("disparity")
+    vectors = next((data / "word2vec").glob("*.bin"))
+    results_of(
+        "audit",
+        f"onnx:{closed_vocabulary}",
+        f"onnx:{bridge}",
+        "--benchmark",
+        "disparity",
+        "--data",
+        data,
+        "--set",
+        f"instances={BOXES}",
+        "--word-vectors",
+        vectors,
+        "--calibration",
+        "platt",
+        "--draws",
+        500,
+        "--out",
+        folder / "run",
+        "--store",
+        folder / "store",
+    )
+    return folder
+
+
+@pytest.fixture(scope="module")
+def results(runs: Path) -> pl.DataFrame:
+    return pl.read_parquet(runs / "run" / "results.parquet")
+
+
+def test_both_models_see_most_of_what_is_there(results: pl.DataFrame):
+    """Known values: a scorer that knows nothing has the prevalence, about 6 % on average."""
+    means = results.filter(pl.col("metric") == "disparity.mean_average_precision").sort("model", "group")
+    assert means["n"].to_list() == [45] * 4
+    assert sorted(means["value"]) == pytest.approx([0.557, 0.561, 0.618, 0.635], abs=0.01)
+
+
+def test_a_number_agrees_with_scikit_learn_on_the_photographs(
+    results: pl.DataFrame, closed_vocabulary: Path, data: Path
+):
+    """Chairs in pictures of women, from the annotations and the model's own vectors, with nothing of ours between."""
+    dataset = open_dataset("coco", data, {"instances": BOXES}).present().where(gender="woman")
+    boxes = json.loads((data / "coco" / BOXES).read_text())
+    chair = next(c["id"] for c in boxes["categories"] if c["name"] == "chair")
+    there = {str(a["image_id"]) for a in boxes["annotations"] if a["category_id"] == chair}
+    model = load_model(f"onnx:{closed_vocabulary}")
+    scores = [
+        model.score_prepared([model.prepare(open_image(uri))], ["a photo of a chair"])[0, 0, 0]
+        for uri in dataset.table["uri"]
+    ]
+    shows = [image in there for image in dataset.table["image_id"]]
+    found = results.filter(
+        pl.col("model").str.contains(closed_vocabulary.name),
+        metric="disparity.average_precision",
+        group="woman",
+        concept="chair",
+    )["value"].to_list()
+    assert found == [pytest.approx(average_precision_score(shows, scores), abs=0.01)]
+
+
+def test_every_part_of_the_benchmark_is_there_and_the_page_too(results: pl.DataFrame, runs: Path):
+    parts = {name.removeprefix("disparity.") for name in results["metric"]}
+    assert {
+        "average_precision",
+        "ap_gap",
+        "ap_gap_matched",
+        "gap_detectable",
+        "gap_spread_expected",
+        "ece",
+        "ece_gap",
+        "brier_gap",
+        "reliability",
+        "word_alignment",
+        "area_gap",
+        "instances_gap",
+        "ap_gap_same_area",
+        "outranked",
+        "model_agreement",
+    } <= parts
+    page = (runs / "run" / "report.html").read_text()
+    assert "Disparity: recognition by who is in the picture" in page
+
+
+def test_detections_from_a_file_are_measured_and_set_beside_a_run(
+    runs: Path, data: Path, results_of: Results, tmp_path: Path
+):
+    """Boxes that are right but for every other one of women's chairs and some of men's: that is the gap."""
+    boxes = json.loads((data / "coco" / BOXES).read_text())
+    gender = dict(open_dataset("coco", data, {"instances": BOXES}).table.select("image_id", "gender").iter_rows())
+    chair = next(c["id"] for c in boxes["categories"] if c["name"] == "chair")
+    rng, records = np.random.default_rng(1), []
+    for box in boxes["annotations"]:
+        image, category = str(box["image_id"]), box["category_id"]
+        left_out = int(image) % 2 if gender.get(image) == "woman" else int(image) % 10 == 3
+        missed = category == chair and left_out
+        score = round(float(rng.uniform(0.3, 1.0)), 3)
+        if image in gender and not missed:
+            records.append({"image_id": box["image_id"], "category_id": category, "bbox": box["bbox"], "score": score})
+    (tmp_path / "results.json").write_text(json.dumps(records))
+    (tmp_path / "labels.json").write_text(json.dumps({"categories": boxes["categories"], "images": boxes["images"]}))
+    rows = results_of(
+        "measure",
+        "disparity",
+        "--scores",
+        tmp_path / "results.json",
+        "--data",
+        data,
+        "--set",
+        f"instances={BOXES}",
+        "--model",
+        "boxes",
+        "--draws",
+        500,
+        "--beside",
+        runs / "run",
+        "--out",
+        tmp_path / "run",
+    )
+    found = {(r["metric"], r["concept"]): r for r in rows if r["group"] == PAIR}
+    gap = found["disparity.ap_gap_matched", "chair"]
+    assert gap["low"] > 0.1
+    assert gap["p_value"] < 0.05
+    assert abs(found["disparity.ap_gap_matched", "dog"]["value"]) < 0.01
+    assert found["disparity.ece_gap", "chair"]["value"] is not None  # boxes' scores are probabilities
+    assert any(r["metric"] == "disparity.model_agreement" for r in rows)

@@ -1,0 +1,56 @@
+"""Identity scores of an earlier audit: the same numbers as its results, read without its model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from beholder.cli import app
+from beholder.core.errors import MissingData, UsageError
+from beholder.datasets import open_dataset
+from beholder.run import Run, load_run
+from beholder.studies.exposure.identity import identity_scores
+
+pytestmark = pytest.mark.real
+
+
+def run(*words: object) -> None:
+    done = CliRunner().invoke(app, list(map(str, words)))
+    assert done.exit_code == 0, done.output
+
+
+@pytest.mark.slow
+def test_the_mean_over_people_is_what_the_audit_reported(data: Path, tmp_path: Path, undrawn: list[object]):
+    out, store = tmp_path / "run", tmp_path / "store"
+    places = ("--data", data, "--out", out, "--store", store)
+    run("audit", "null", "-b", "apa", *places, "--limit", 8, "--draws", 100, "-q")
+    (people,) = identity_scores(out, open_dataset("apa", data), store).values()
+    assert people.height == 40
+    reported = load_run(out).results.filter(metric="apa.identity_given_image")
+    for row in reported.to_dicts():
+        assert people.filter(branch=row["subset"])["identity"].mean() == pytest.approx(row["value"], abs=1e-9)
+    with pytest.raises(MissingData, match="--store"):
+        identity_scores(out, open_dataset("apa", data), tmp_path / "elsewhere")
+
+
+def test_imported_scores_are_read_from_their_files_again(
+    data: Path, golden: Path, tmp_path: Path, undrawn: list[object]
+):
+    scores = golden / "identity_logits_senate.npy"
+    run("measure", "apa", "--scores", scores, "--data", data, "--out", tmp_path, "--draws", 100, "-q")
+    people = identity_scores(tmp_path, open_dataset("apa", data), tmp_path)["imported"]
+    logits = np.load(scores).astype(float)
+    shares = np.exp(logits - logits.max(axis=1, keepdims=True))
+    assert people["branch"].unique().to_list() == ["senate"]
+    np.testing.assert_allclose(people["identity"], np.diag(shares) / shares.sum(axis=1))
+
+
+def test_a_run_of_something_else_is_refused_by_name(data: Path, tmp_path: Path):
+    other = Run()
+    other.record.benchmarks, other.record.datasets = ["apa"], [{"name": "glasshouse"}]
+    other.save(tmp_path)
+    with pytest.raises(UsageError, match="apa on glasshouse"):
+        identity_scores(tmp_path, open_dataset("apa", data), tmp_path)

@@ -1,0 +1,193 @@
+"""Measures of exposure: every number against numpy or scipy, planted differences found, and absent where nothing is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy.stats import gmean, spearmanr
+
+from beholder.core.results import Row
+from beholder.studies.exposure.counting import Counts, Tally
+from beholder.studies.exposure.measures import (
+    ADJUSTED,
+    CHANGE,
+    EVERYONE,
+    MEAN,
+    METRICS,
+    TYPICAL,
+    UNADJUSTED,
+    _medians,
+    count_rows,
+    identity_rows,
+    word_rows,
+)
+from beholder.studies.exposure.people import WORD_TERMS
+from beholder.studies.study import MeasureOptions
+
+OPTIONS = MeasureOptions(draws=300)
+
+
+def world(n: int = 120, *, seed: int = 1, **columns: Any) -> pl.DataFrame:
+    """Two branches; men are named 1.8 times as often, and who is named more is known better."""
+    rng = np.random.default_rng(seed)
+    woman, branch = np.arange(n) % 3 == 0, np.array(["a", "b"])[np.arange(n) % 2]
+    captions = rng.poisson(np.exp(rng.normal(np.where(woman, 1.0, 1.6), 0.8)))
+    identity = 0.02 * np.log1p(captions) + 0.1 * (branch == "b") + rng.normal(0, 0.005, n)
+    table = {
+        "branch": branch,
+        "name": [f"person {i}" for i in range(n)],
+        "gender": np.where(woman, "woman", "man"),
+        "ambiguous": pl.Series([None] * n, dtype=pl.String),
+        "captions": captions,
+        "identity": identity,
+    }
+    return pl.DataFrame(table | columns)
+
+
+def found(rows: Any) -> dict[tuple[str, ...], Row]:
+    return {(row.metric, row.subset, row.group or row.concept): row for row in rows}
+
+
+def test_means_medians_and_shares_are_those_of_the_people():
+    people = world()
+    rows = found(count_rows(people, OPTIONS))
+    for subset in ("a", "b", EVERYONE):
+        for group in ("woman", "man"):
+            mine = people.filter(gender=group)
+            counts = (mine if subset == EVERYONE else mine.filter(branch=subset))["captions"].to_numpy()
+            assert rows["exposure.captions", subset, group].value == pytest.approx(counts.mean())
+            assert rows["exposure.captions_median", subset, group].value == np.median(counts)
+            assert rows["exposure.never", subset, group].value == pytest.approx((counts == 0).mean())
+            for metric in ("captions", "captions_median", "never"):
+                row = rows[f"exposure.{metric}", subset, group]
+                assert row.n == len(counts)
+                assert row.low <= row.value <= row.high
+
+
+def test_ratios_are_of_means_and_of_geometric_means():
+    people = world()
+    women, men = (people.filter(gender=group)["captions"].to_numpy() for group in ("woman", "man"))
+    rows = found(count_rows(people, OPTIONS))
+    mean, typical = (rows["exposure.ratio", EVERYONE, which] for which in (MEAN, TYPICAL))
+    assert mean.value == pytest.approx(women.mean() / men.mean())
+    assert typical.value == pytest.approx(gmean(1 + women) / gmean(1 + men))
+    assert typical.high < 1
+    assert all(row.low < row.value < row.high for row in (mean, typical))
+
+
+def test_the_median_of_a_draw_is_that_of_the_people_drawn():
+    rng = np.random.default_rng(3)
+    for n in (6, 7):
+        values = rng.poisson(4, n).astype(float)
+        weights = rng.multinomial(n, np.full(n, 1 / n), size=40).astype(float)
+        expected = [np.median(np.repeat(values, often.astype(int))) for often in weights]
+        assert _medians(values, weights).tolist() == expected
+
+
+def test_ambiguous_names_are_left_out_and_every_row_says_how_many():
+    flagged = ["one word"] * 4 + [None] * 116
+    people = world(ambiguous=pl.Series(flagged, dtype=pl.String))
+    clear = people.tail(116)
+    rows = found([*count_rows(people, OPTIONS), *identity_rows(people, OPTIONS)])
+    mean = rows["exposure.captions", EVERYONE, "woman"]
+    assert mean.value == pytest.approx(clear.filter(gender="woman")["captions"].mean())
+    assert all("left out: ambiguous names" in row.note for row in rows.values())
+    assert "4 of 120" in mean.note
+
+
+def test_nobody_named_is_zero_and_has_no_ratio_and_no_correlation():
+    people = world(captions=np.zeros(120, int))
+    rows = found([*count_rows(people, OPTIONS), *identity_rows(people, OPTIONS)])
+    assert rows["exposure.captions", EVERYONE, "woman"].value == 0
+    assert rows["exposure.captions", EVERYONE, "woman"].low is None
+    assert rows["exposure.never", EVERYONE, "man"].value == 1
+    assert rows["exposure.ratio", EVERYONE, MEAN].value is None
+    assert ("exposure.ratio", EVERYONE, TYPICAL) not in rows
+    correlation = rows["exposure.identity_correlation", EVERYONE, None]
+    assert correlation.value is None
+    assert "fewer than 5 people: no correlation" in correlation.note
+    assert rows["exposure.identity_gap", EVERYONE, UNADJUSTED].value is not None
+    assert rows["exposure.identity_gap", EVERYONE, ADJUSTED].value is None
+
+
+def test_few_people_named_get_no_interval():
+    captions = np.zeros(120, int)
+    captions[:6] = 9
+    rows = found(count_rows(world(captions=captions), OPTIONS))
+    assert rows["exposure.captions", EVERYONE, "woman"].low is None
+    assert "fewer than 5" in rows["exposure.ratio", EVERYONE, MEAN].note
+
+
+def test_a_branch_of_women_alone_has_no_ratio_and_no_gap():
+    rows = found(
+        [*count_rows(world(gender=["woman"] * 120), OPTIONS), *identity_rows(world(gender=["woman"] * 120), OPTIONS)]
+    )
+    assert not any(metric == "exposure.ratio" for metric, _, _ in rows)
+    assert rows["exposure.captions", "a", "man"].value is None
+    assert rows["exposure.identity_gap", "a", UNADJUSTED].value is None
+
+
+def test_correlations_are_spearmans_and_the_pooled_one_is_within_branches():
+    people = world()
+    rows = found(identity_rows(people, OPTIONS))
+    for branch in ("a", "b"):
+        mine = people.filter(branch=branch)
+        expected = spearmanr(np.log1p(mine["captions"]), mine["identity"]).statistic
+        assert rows["exposure.identity_correlation", branch, None].value == pytest.approx(expected)
+    pooled = rows["exposure.identity_correlation", EVERYONE, None]
+    assert pooled.value > spearmanr(people["captions"], people["identity"]).statistic + 0.1
+    assert pooled.low > 0.5
+    assert pooled.n == 120
+
+
+def test_a_gap_that_captions_make_is_gone_at_equal_exposure():
+    rows = found(identity_rows(world(300), OPTIONS))
+    before, after, change = (rows["exposure.identity_gap", EVERYONE, which] for which in (UNADJUSTED, ADJUSTED, CHANGE))
+    assert before.high < 0
+    assert after.low < 0 < after.high
+    assert change.low > 0
+    assert change.value == pytest.approx(after.value - before.value)
+
+
+def test_people_with_another_gender_word_are_neither_women_nor_men():
+    people, others = world(), world(30, seed=9, gender=["another"] * 30, identity=np.ones(30))
+    alone, beside = (found(identity_rows(each, OPTIONS)) for each in (people, pl.concat([people, others])))
+    for which in (UNADJUSTED, ADJUSTED, CHANGE):
+        key = "exposure.identity_gap", EVERYONE, which
+        assert beside[key] == alone[key]
+    assert beside["exposure.identity_correlation", EVERYONE, None].n == 150
+
+
+def test_words_are_counted_by_level_and_the_gendered_one_names_its_group():
+    counts = Counts(np.arange(len(WORD_TERMS) + 2), np.full(len(WORD_TERMS) + 2, 7), [Tally("a", captions=500)])
+    rows = list(word_rows(counts, 2))
+    assert [row.value for row in rows] == list(range(2, len(WORD_TERMS) + 2))
+    assert {row.concept: row.group for row in rows if row.group} == {"actress": "woman", "actor": "man"}
+    assert all(row.n == 500 and row.note.startswith("7 more") for row in rows)
+
+
+def test_every_row_has_a_meaning_and_its_unit():
+    people = world()
+    rows = [*count_rows(people, OPTIONS), *identity_rows(people, OPTIONS)]
+    assert {row.metric for row in rows} | {"exposure.category"} == set(METRICS)
+    assert all(row.unit == METRICS[row.metric].unit for row in rows)
+
+
+def test_equal_seeds_give_equal_rows():
+    people = world()
+    assert list(identity_rows(people, OPTIONS)) == list(identity_rows(people, OPTIONS))
+
+
+@pytest.mark.slow
+def test_the_typical_ratio_holds_as_often_as_it_says():
+    """Both groups from one distribution: the ratio is 1."""
+    held, options = 0, MeasureOptions(draws=300)
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        people = world(100, captions=rng.poisson(np.exp(rng.normal(1.5, 1.2, 100))), branch=["a"] * 100)
+        row = found(count_rows(people, options))["exposure.ratio", "a", TYPICAL]
+        held += row.low <= 1 <= row.high
+    assert held >= 0.91 * 200

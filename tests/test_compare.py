@@ -1,0 +1,136 @@
+"""Two models side by side: the same people, the same questions, and the uncertainty of what differs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from beholder.audit import AuditOptions
+from beholder.compare import Pair, compare_models
+from beholder.core.errors import UsageError
+from beholder.models import load
+from beholder.models.spec import ModelSpec
+from beholder.report.comparison import lead, lines, render_comparison, write_comparison
+
+
+@dataclass
+class Shifted:
+    """A model that says what noise says of every picture, and a little more for one prompt's word."""
+
+    name: str
+    word: str = ""
+    more: float = 0.0
+    apart: float = 0.0
+    channels: tuple[str, ...] = ("cosine",)
+    batch_size: int = 64
+
+    @property
+    def spec(self) -> ModelSpec:
+        settings = {"logit_scale": 20.0, "word": self.word, "more": self.more, "apart": self.apart}
+        return ModelSpec(self.name, "test", self.name, "1", "float32", settings)
+
+    def prepare(self, image: Any) -> Any:
+        return np.asarray(image.convert("L").resize((8, 8)), dtype=np.int64).sum()
+
+    def score_prepared(self, prepared: list[Any], prompts: list[str]) -> Any:
+        cells = np.zeros((len(prepared), len(prompts), 1), dtype=np.float32)
+        for row, seed in enumerate(prepared):
+            shared, own = np.random.default_rng(seed), np.random.default_rng([seed, len(self.name)])
+            cells[row, :, 0] = 0.1 * shared.normal(size=len(prompts)) + self.apart * own.normal(size=len(prompts))
+        cells[:, [self.word in prompt for prompt in prompts], 0] += self.more if self.word else 0.0
+        return cells
+
+
+@pytest.fixture
+def options(tmp_path: Path) -> AuditOptions:
+    return AuditOptions(out=tmp_path / "out", store=tmp_path / "store", limit=30)
+
+
+@pytest.fixture
+def compared(monkeypatch: pytest.MonkeyPatch, options: AuditOptions) -> Any:
+    def compare(first: Shifted, second: Shifted, **others: Any) -> Any:
+        known = {one.name: one for one in (first, second)}
+        monkeypatch.setattr("beholder.compare.load_model", lambda name, _: known[name])
+        return compare_models(Pair(first.name, second.name), ["apa"], replace(options, **others))
+
+    return compare
+
+
+@pytest.mark.slow
+def test_what_was_planted_is_found_and_nothing_else(compared: Any) -> None:
+    plain, shifted = Shifted("plain", apart=0.01), Shifted("shifted", "judge", 0.1, apart=0.01)
+    table = compared(plain, shifted).table
+    judges = table.filter((pl.col("metric") == "apa.occupation_probability") & (pl.col("concept") == "judge"))
+    assert judges.height
+    assert (judges["low"] > 0).all()
+    assert (judges["p_adjusted"] <= 0.05).all()
+    assert (judges["difference"] == judges["second"] - judges["first"]).all()
+    known = table.filter(pl.col("metric").str.contains("identity"))
+    assert known.height
+    assert (known["p_adjusted"] <= 0.05).sum() <= 1
+
+
+@pytest.mark.slow
+def test_models_that_differ_by_noise_alone_are_seldom_called_different(compared: Any) -> None:
+    table = compared(Shifted("one", apart=0.02), Shifted("other", apart=0.02)).table
+    assert table.height > 50
+    assert (table["p_adjusted"] <= 0.05).mean() <= 0.05
+    assert (table["p_value"] <= 0.05).mean() <= 0.15
+    assert (table["low"].is_null() == table["p_value"].is_null()).all()
+
+
+@pytest.mark.slow
+def test_values_are_those_of_an_audit(compared: Any, monkeypatch: pytest.MonkeyPatch, options: AuditOptions) -> None:
+    from beholder.audit import audit_models
+
+    plain, shifted = Shifted("plain"), Shifted("shifted", "chef", 0.2)
+    table = compared(plain, shifted).table
+    monkeypatch.setattr(load, "load_model", lambda name, _: {"plain": plain, "shifted": shifted}[name])
+    monkeypatch.setattr("beholder.audit.load_model", load.load_model)
+    results = audit_models(["plain", "shifted"], ["apa"], options).results
+    keys = ["metric", "subset", "group", "concept", "template"]
+    for column, model in (("first", "plain"), ("second", "shifted")):
+        both = table.join(results.filter(pl.col("model") == model), on=keys, nulls_equal=True)
+        assert both.height == table.height
+        assert both[column].to_list() == pytest.approx(both["value"].to_list(), abs=1e-12)
+
+
+def test_a_model_is_not_compared_with_itself(options: AuditOptions) -> None:
+    with pytest.raises(UsageError, match="Name two models"):
+        compare_models(Pair("null", "null"), ["apa"], options)
+
+
+def test_models_that_are_asked_in_different_ways_are_left_out_and_it_is_said(options: AuditOptions) -> None:
+    found = compare_models(Pair("glasshouse/generative", "glasshouse/contrastive"), ["gras"], replace(options, limit=8))
+    assert found.table.is_empty()
+    assert "asked in different ways" in found.record.left_out[0]
+    assert "0 of 0" in lead(found)
+    assert "Left out" in render_comparison(found)
+
+
+def test_the_page_escapes_names_and_the_files_hold_the_table(compared: Any, tmp_path: Path) -> None:
+    found = compared(Shifted("<b>one</b>"), Shifted("other", "judge", 0.5), limit=12)
+    page = write_comparison(found, tmp_path)
+    text = page.read_text()
+    assert "<b>one" not in text
+    assert "&lt;b&gt;one" in text
+    assert pl.read_parquet(tmp_path / "comparison.parquet").equals(found.table)
+    shown = {line.metric: line for line in lines(found)}
+    assert shown["apa.occupation_probability"].differ >= 1
+    assert "judge" in shown["apa.occupation_probability"].where
+
+
+def test_people_of_whom_nothing_is_said_are_dealt_too(tmp_path: Path, options: AuditOptions) -> None:
+    """A data set without an attribute, and one in which it is missing for some."""
+    from beholder.compare import _parts
+    from beholder.datasets.dataset import Dataset
+
+    table = pl.DataFrame({"image_id": [f"{i}" for i in range(40)], "uri": [f"{i}.png" for i in range(40)]})
+    for each in (table, table.with_columns(gender=pl.Series(["a", None] * 20))):
+        part = _parts(Dataset("d", "1", "none", each), 20, options.measure)
+        assert sorted(part.values()) == sorted(list(range(20)) * 2)

@@ -1,0 +1,88 @@
+"""A plan says what a data set can show, before anything is scored."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy import stats
+from typer.testing import CliRunner
+
+from beholder.cli import app
+from beholder.core.errors import UnknownName
+from beholder.core.results import Row, results_table
+from beholder.plan import PlanOptions, plan
+
+
+def test_the_embedded_world_is_planned_for_gras():
+    rows = plan("gras", PlanOptions(effect=0.1))
+    gender = rows.filter(metric="plan.detectable", concept="gender").row(0, named=True)
+    assert gender["group"] == "2 groups of 60"
+    needed = rows.filter(metric="plan.images_needed", concept="gender")["value"].item()
+    assert needed == pytest.approx(gender["n"] * (gender["value"] / 0.1) ** 2, abs=1)
+
+
+def test_more_power_asks_for_a_larger_effect():
+    low, high = (plan("gras", PlanOptions(power=power))["value"].to_list() for power in (0.5, 0.95))
+    assert all(a < b for a, b in zip(low, high, strict=True))
+
+
+def test_an_earlier_run_lends_its_spread():
+    counts = plan("apa", PlanOptions())
+    pool = counts["concept"][0]
+    row = Row("apa.bias_ratio", 1.0, 40, "ratio", subset=pool, low=float(np.exp(-0.01)), high=float(np.exp(0.01)))
+    run = results_table([row], benchmark="apa", model="m", dataset="glasshouse")
+    found = plan("apa", PlanOptions(results=run)).filter(concept=pool).row(0, named=True)
+    assert found["value"] < 0.05
+    assert counts["value"][0] is None  # with the spread that is assumed, 30 women and 30 men show no b at all
+    assert "spread from the run" in found["note"]
+
+
+def test_a_run_over_few_images_lends_the_spread_that_its_intervals_were_made_of():
+    """Student's margin of five values with a spread of 0.25 is read back as 0.25."""
+    margin = stats.t.ppf(0.975, 4) * 0.25 / np.sqrt(5)
+    row = Row("gras.group_mean", 0.5, 5, "probability", subset="gender", low=0.5 - margin, high=0.5 + margin)
+    run = results_table([row], benchmark="gras", model="m", dataset="glasshouse-faces")
+    assumed, lent = (
+        plan("gras", PlanOptions(results=each)).filter(concept="gender")["value"].item() for each in (None, run)
+    )
+    assert lent == pytest.approx(assumed)  # what is assumed without a run is 0.25 as well
+
+
+def test_an_unknown_benchmark_is_refused():
+    with pytest.raises(UnknownName, match="plan"):
+        plan("grass", PlanOptions())
+
+
+def test_the_command_prints_a_table():
+    done = CliRunner().invoke(app, ["plan", "apa", "--json"], catch_exceptions=False)
+    assert {row["metric"] for row in json.loads(done.stdout)} == {"plan.detectable"}
+
+
+def test_a_pool_too_small_for_any_ratio_says_so_and_how_many_it_takes(tmp_path: Path):
+    """Two women and two men: no b is low enough, and nothing is not a detectable 1."""
+    table = "image_id,branch,gender\n" + "".join(f"{i}.jpg,doctors,{'woman' if i % 2 else 'man'}\n" for i in range(4))
+    (tmp_path / "people.csv").write_text(table)
+    rows = plan("apa", PlanOptions(dataset=f"folder:{tmp_path}", effect=0.2))
+    found, needed = (rows.filter(metric=f"plan.{name}").row(0, named=True) for name in ("detectable", "images_needed"))
+    assert found["value"] is None
+    assert found["note"].startswith("no b is low enough")
+    assert needed["value"] > 100
+
+
+@pytest.mark.real
+def test_a_plan_names_the_benchmarks_own_metric(data: Path):
+    for name in ("apa", "pfi"):
+        assert set(plan(name, PlanOptions(data=data))["subset"]) == {f"{name}.bias_ratio"}
+
+
+@pytest.mark.real
+def test_the_studies_own_data_are_planned(data: Path):
+    apa = plan("apa", PlanOptions(data=data))
+    assert apa["group"].to_list() == ["40 women, 60 men", "183 women, 453 men", "30 women, 79 men"]
+    gras = plan("gras", PlanOptions(data=data, effect=0.05))
+    assert gras.filter(metric="plan.detectable", concept="skin_tone")["group"].item() == "10 groups of 144"
+    assert gras.filter(pl.col("metric") == "plan.prompts_needed").height == 4
