@@ -17,8 +17,8 @@ from beholder.prompts.instruction import Instruction
 from beholder.prompts.prompt_set import prompt_set
 from beholder.run import load_run
 from beholder.scores.fill import FillOptions
-from beholder.studies import BENCHMARKS
-from beholder.studies.custom.study import custom_benchmark
+from beholder.studies import STUDIES
+from beholder.studies.custom.study import custom_study
 from beholder.studies.study import MeasureOptions
 
 WORDS = prompt_set("words", [{"text": w, "level": "words", "concept": w} for w in ("kind", "cold")])
@@ -32,7 +32,7 @@ def options(tmp_path: Path, people: Callable[..., Path]) -> AuditOptions:
 
 
 def test_a_run_leaves_results_a_record_and_a_page(options: AuditOptions):
-    run = audit_models(["null"], [custom_benchmark(WORDS, by=("gender",))], options)
+    run = audit_models(["null"], [custom_study(WORDS, by=("gender",))], options)
     names = {path.name for path in options.out.iterdir()}
     assert names == {"results.parquet", "results.csv", "prompts.csv", "run.json", "report.html"}
     assert run.results.schema == pl.Schema(SCHEMA)
@@ -41,14 +41,14 @@ def test_a_run_leaves_results_a_record_and_a_page(options: AuditOptions):
 
 
 def test_a_run_can_be_read_again(options: AuditOptions):
-    run = audit_models(["null"], [custom_benchmark(WORDS)], options)
+    run = audit_models(["null"], [custom_study(WORDS)], options)
     again = load_run(options.out)
     assert again.record == run.record
     assert again.results.equals(run.results)
 
 
 def test_the_record_says_what_was_audited_and_how(options: AuditOptions):
-    record = audit_models(["null", "null:3"], [custom_benchmark(WORDS)], options).record
+    record = audit_models(["null", "null:3"], [custom_study(WORDS)], options).record
     assert [model["name"] for model in record.models] == ["null", "null:3"]
     assert record.models[0]["digest"] != record.models[1]["digest"]
     assert record.datasets[0]["images"] == 10
@@ -56,17 +56,17 @@ def test_the_record_says_what_was_audited_and_how(options: AuditOptions):
 
 
 def test_a_second_run_with_the_same_command_gives_the_same_results(options: AuditOptions):
-    one = audit_models(["null"], [custom_benchmark(WORDS)], options).results
-    assert audit_models(["null"], [custom_benchmark(WORDS)], options).results.equals(one)
+    one = audit_models(["null"], [custom_study(WORDS)], options).results
+    assert audit_models(["null"], [custom_study(WORDS)], options).results.equals(one)
 
 
 def test_bad_pictures_are_listed_in_the_record(options: AuditOptions):
     folder = Path(options.dataset.removeprefix("folder:"))
     (folder / "00003.png").write_bytes(b"")
     with pytest.raises(DataError, match=r"00003\.png"):
-        audit_models(["null"], [custom_benchmark(WORDS)], options)
+        audit_models(["null"], [custom_study(WORDS)], options)
     lenient = AuditOptions(**{**vars(options), "fill": FillOptions(skip_bad_images=True)})
-    run = audit_models(["null"], [custom_benchmark(WORDS)], lenient)
+    run = audit_models(["null"], [custom_study(WORDS)], lenient)
     (bad,) = run.record.bad_images
     assert bad["image"].endswith("00003.png")
     assert "0 bytes" in bad["reason"]
@@ -75,7 +75,7 @@ def test_bad_pictures_are_listed_in_the_record(options: AuditOptions):
 
 def test_finished_models_are_kept_when_a_later_one_fails(options: AuditOptions):
     with pytest.raises(UnknownName):
-        audit_models(["null", "no such model!"], [custom_benchmark(WORDS)], options)
+        audit_models(["null", "no such model!"], [custom_study(WORDS)], options)
     assert load_run(options.out).results["model"].unique().to_list() == ["null"]
 
 
@@ -105,8 +105,8 @@ def test_without_a_model_each_embedded_one_is_asked_what_it_was_made_for(tmp_pat
 
 
 def test_own_prompts_meet_the_first_embedded_model_and_noise():
-    assert reference_models(custom_benchmark(WORDS, by=())) == ("glasshouse/contrastive", "null")
-    assert reference_models(BENCHMARKS["gras"]) == ("glasshouse/generative",)
+    assert reference_models(custom_study(WORDS, by=())) == ("glasshouse/contrastive", "null")
+    assert reference_models(STUDIES["gras"]) == ("glasshouse/generative",)
 
 
 @pytest.mark.real
@@ -124,7 +124,7 @@ def test_a_limit_and_the_null_model_on_real_photographs_give_chance(tmp_path: Pa
 @pytest.mark.real
 def test_some_scores_are_measured_as_far_as_they_go(tmp_path: Path, data: Path, golden: Path):
     options = AuditOptions(out=tmp_path / "run", store=tmp_path, data=data, measure=MeasureOptions(draws=100))
-    run = measure_scores(BENCHMARKS["apa"], [golden / "logits_senate.npy"], options, model="some")
+    run = measure_scores(STUDIES["apa"], [golden / "logits_senate.npy"], options, model="some")
     assert set(run.results.filter(metric="apa.association")["subset"]) == {"senate"}
     assert run.results.filter(metric="apa.bias_ratio")["n"].to_list() == [100]
     assert any("actors/association" in line for line in run.record.left_out)
@@ -146,6 +146,6 @@ def test_what_a_model_says_at_the_end_is_in_the_record(options: AuditOptions, mo
             return super().score_prepared(prepared, prompts)
 
     monkeypatch.setattr("beholder.audit.load_model", lambda name, options: Talkative())
-    (model,) = audit_models(["talkative"], [custom_benchmark(WORDS)], options).record.models
+    (model,) = audit_models(["talkative"], [custom_study(WORDS)], options).record.models
     assert model["notes"] == ["asked"]
     assert "true or false" in model["settings"]["instruction"]

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from beholder.audit import default_dataset
 from beholder.cli import app
 from beholder.datasets import open_dataset
-from beholder.studies import BENCHMARKS
+from beholder.studies import STUDIES
 
 pytestmark = [pytest.mark.slow, pytest.mark.real]
 ROOT = Path(__file__).parents[1]
@@ -65,7 +65,7 @@ def at_hand(word: str, *, data: Path, people: Path) -> str:
 def write_scores(files: Sequence[str], benchmark: str, dataset: str | None, data: Path) -> None:
     """Random scores of the first images of a benchmark, association in the first file and names in the second."""
     rng = np.random.default_rng(0)
-    asked = BENCHMARKS[benchmark]
+    asked = STUDIES[benchmark]
     tasks = asked.tasks(open_dataset(dataset or default_dataset(asked, data), data))
     for place, file in enumerate(files):
         Path(file).parent.mkdir(parents=True, exist_ok=True)

@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 from beholder.cli import app
 from beholder.datasets import DATASETS
 from beholder.models import load
-from beholder.studies import BENCHMARKS
+from beholder.studies import STUDIES
 
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[1]
@@ -68,7 +68,7 @@ def a_folder_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ite
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setenv("BEHOLDER_STORE", str(tmp_path / "store"))
     monkeypatch.setattr(load, "SCHEMES", dict(load.SCHEMES))
-    for catalog in (DATASETS, BENCHMARKS):
+    for catalog in (DATASETS, STUDIES):
         monkeypatch.setattr(catalog, "_things", dict(catalog._things))
         monkeypatch.setattr(catalog, "_added", set(catalog._added))
     before = set(sys.modules)

@@ -9,7 +9,7 @@ import beholder
 
 PUBLIC = {
     "AuditOptions",
-    "BENCHMARKS",
+    "STUDIES",
     "BeholderError",
     "Benchmark",
     "DATASETS",

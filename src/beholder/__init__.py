@@ -26,15 +26,14 @@ if TYPE_CHECKING:
     from beholder.prompts.prompt_set import PromptSet, read_prompts
     from beholder.run import Run, load_run
     from beholder.scores.score_matrix import ScoreMatrix
-    from beholder.studies import BENCHMARKS
-    from beholder.studies.study import Benchmark, MeasureOptions
+    from beholder.studies import STUDIES
+    from beholder.studies.study import MeasureOptions, Study
 
 __all__ = [
-    "BENCHMARKS",
     "DATASETS",
+    "STUDIES",
     "AuditOptions",
     "BeholderError",
-    "Benchmark",
     "Dataset",
     "MeasureOptions",
     "ModelSpec",
@@ -42,6 +41,7 @@ __all__ = [
     "Run",
     "ScoreMatrix",
     "Scorer",
+    "Study",
     "audit_models",
     "load_model",
     "load_run",
@@ -52,8 +52,8 @@ __all__ = [
 
 _HOME = {
     "beholder.audit": ("AuditOptions", "audit_models", "measure_scores"),
-    "beholder.studies": ("BENCHMARKS",),
-    "beholder.studies.study": ("Benchmark", "MeasureOptions"),
+    "beholder.studies": ("STUDIES",),
+    "beholder.studies.study": ("MeasureOptions", "Study"),
     "beholder.datasets": ("DATASETS", "open_dataset"),
     "beholder.datasets.dataset": ("Dataset",),
     "beholder.core.errors": ("BeholderError",),

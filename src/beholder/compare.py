@@ -1,4 +1,4 @@
-"""Comparison: what one model says otherwise than another, asked the same about the same people.
+"""Comparison: where two models differ, asked the same about the same people.
 
 Both are measured as in an audit, then again without a twentieth of the people, twenty times, the same people for
 both: the spread of the differences is the differences' own. Two checkpoints that err on the same photographs can so
@@ -15,17 +15,20 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from beholder.audit import AuditOptions, filled_sheets, measure, open_sheets
+from beholder.audit import AuditOptions, filled, measure
 from beholder.core.errors import UsageError
+from beholder.core.record import Record
 from beholder.core.results import KEY
 from beholder.datasets.dataset import Dataset
 from beholder.metrics.jackknife import dealt, left_out_in_turn
 from beholder.metrics.multiplicity import benjamini_hochberg
 from beholder.models.load import load_model
-from beholder.run import Record, Run
+from beholder.run import Run
 from beholder.scores.score_matrix import ScoreMatrix
+from beholder.studies import STUDIES
 from beholder.studies.rows import people_shown
-from beholder.studies.study import Benchmark, MeasureOptions
+from beholder.studies.sheets import Sheet, open_sheets
+from beholder.studies.study import MeasureOptions, Study
 
 PARTS = 20
 """Parts into which people are dealt. More cost more and say little more: an interval is 7 % wider than with endless."""
@@ -65,56 +68,49 @@ class Comparison:
 
 
 def compare_models(
-    models: Pair, benchmarks: Sequence[str | Benchmark], options: AuditOptions, *, parts: int = PARTS
+    models: Pair, studies: Sequence[str | Study], options: AuditOptions, *, parts: int = PARTS
 ) -> Comparison:
     """Every number that has an interval for both models, with the interval of the difference."""
     if models.first == models.second:
         raise UsageError(f"{models.first} is compared with itself. Name two models.")
     run = Run()
-    sheets = [sheet for benchmark in benchmarks for sheet in open_sheets(benchmark, options, run)]
-    filled = [_matrices(name, sheets, options, run) for name in models]
-    tables = [
-        _compared(benchmark, dataset, pair, options, run, parts)
-        for (benchmark, dataset), *pair in zip(sheets, *filled, strict=True)
-    ]
+    run.record.command = list(options.command)
+    asked = [STUDIES[study] if isinstance(study, str) else study for study in studies]
+    sheets = [sheet for study in asked for sheet in open_sheets(study, options, run.record)]
+    scored = [_matrices(name, sheets, options, run) for name in models]
+    tables = [_compared(sheet, pair, options, run, parts) for sheet, *pair in zip(sheets, *scored, strict=True)]
     return Comparison(models, pl.concat([pl.DataFrame(schema=SCHEMA), *tables]), run.record)
 
 
-def _matrices(
-    name: str, sheets: Sequence[tuple[Benchmark, Dataset]], options: AuditOptions, run: Run
-) -> list[list[ScoreMatrix]]:
+def _matrices(name: str, sheets: Sequence[Sheet], options: AuditOptions, run: Run) -> list[list[ScoreMatrix]]:
     """What a model says on every sheet; the model is let go before the next is loaded."""
     scorer = load_model(name, options.load)
-    return [filled_sheets(scorer, benchmark, dataset, options, run) for benchmark, dataset in sheets]
+    return [filled(scorer, sheet, options, run) for sheet in sheets]
 
 
 def _compared(
-    benchmark: Benchmark,
-    dataset: Dataset,
-    pair: Sequence[list[ScoreMatrix]],
-    options: AuditOptions,
-    run: Run,
-    parts: int,
+    sheet: Sheet, pair: Sequence[list[ScoreMatrix]], options: AuditOptions, run: Run, parts: int
 ) -> pl.DataFrame:
+    study, dataset = sheet
     if _asked(pair[0]) != _asked(pair[1]):
         run.record.left_out.append(
-            f"{benchmark.name} on {dataset.name}: the two models are asked in different ways (one answers questions, "
+            f"{study.name} on {dataset.name}: the two models are asked in different ways (one answers questions, "
             "the other matches statements), so their numbers are not of one kind"
         )
         return pl.DataFrame(schema=SCHEMA)
     pair = _both(pair)
     part = _parts(dataset, parts, options.measure)
-    wholes = [measure(benchmark, each, options.measure, model="", dataset="") for each in pair]
+    wholes = [measure(sheet, each, options.measure, model="") for each in pair]
     cheap = replace(options.measure, draws=2, permutations=2)  # only the values are read
     values = [_values(whole) for whole in wholes]
-    keys = [key for key in _estimated(wholes[0]) if key in _estimated(wholes[1])]
+    keys = [key for key in _estimated(wholes[0], study) if key in _estimated(wholes[1], study)]
     turns: list[list[dict[Any, Any]]] = []
-    with options.fill.progress(f"{benchmark.name}: leaving people out", parts, 0) as advance:
+    with options.fill.progress(f"{study.name}: leaving people out", parts, 0) as advance:
         for number in range(parts):
             kept = ([_without(matrix, part, number) for matrix in matrices] for matrices in pair)
-            turns.append([_values(measure(benchmark, each, cheap, model="", dataset="")) for each in kept])
+            turns.append([_values(measure(sheet, each, cheap, model="")) for each in kept])
             advance(1)
-    return _table(benchmark.name, dataset.name, keys, values, turns, wholes[1])
+    return _table(study.name, dataset.name, keys, values, turns, wholes[1])
 
 
 def _table(
@@ -171,12 +167,13 @@ def _values(results: pl.DataFrame) -> dict[Any, float]:
     return {tuple(row[name] for name in KEY): row["value"] for row in known.iter_rows(named=True)}
 
 
-def _estimated(results: pl.DataFrame) -> dict[Any, float]:
+def _estimated(results: pl.DataFrame, study: Study) -> dict[Any, float]:
     """The numbers that have an interval; the others (statistics, quantiles, counts) are no estimates.
 
     What shuffled labels give is none either: it is what chance does, whatever the model.
     """
-    return _values(results.filter(pl.col("low").is_not_null() & ~pl.col("metric").str.ends_with("_expected")))
+    by_chance = [metric.name for metric in study.metrics if metric.chance_only]
+    return _values(results.filter(pl.col("low").is_not_null() & ~pl.col("metric").is_in(by_chance)))
 
 
 def _differences(keys: list[Any], values: Sequence[dict[Any, float]]) -> npt.NDArray[np.float64]:

@@ -7,7 +7,7 @@ import pytest
 from beholder.core.catalog import Catalog
 from beholder.core.errors import UnknownName, UsageError
 from beholder.datasets import DATASETS
-from beholder.studies import BENCHMARKS
+from beholder.studies import STUDIES
 
 
 def test_a_known_name_finds_its_thing():
@@ -41,9 +41,9 @@ def test_what_comes_with_beholder_keeps_its_meaning():
 
 
 def test_every_catalogued_thing_carries_its_own_name():
-    for catalog in (BENCHMARKS, DATASETS):
+    for catalog in (STUDIES, DATASETS):
         assert all(thing.name == name for name, thing in catalog.items())
 
 
 def test_every_benchmark_names_data_sets_that_exist():
-    assert all(name in DATASETS for benchmark in BENCHMARKS.values() for name in benchmark.datasets)
+    assert all(name in DATASETS for benchmark in STUDIES.values() for name in benchmark.datasets)

@@ -160,9 +160,9 @@ def test_groups_of_perception_are_found_however_an_image_set_spells_them():
 
 
 def test_every_metric_of_the_printed_cells_is_one_of_ours():
-    from beholder.studies import BENCHMARKS
+    from beholder.studies import STUDIES
 
-    known = {metric for benchmark in BENCHMARKS.values() for metric in benchmark.metrics}
+    known = {metric for benchmark in STUDIES.values() for metric in benchmark.metrics}
     printed = {metric.removesuffix(".p_value") for metric in printed_cells(result_tables=True)["metric"].unique()}
     assert {metric for metric in printed if not metric.endswith(".count")} <= known
 

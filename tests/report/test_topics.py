@@ -7,12 +7,12 @@ import pytest
 from beholder.report.page import render
 from beholder.report.topics import TOPICS, metrics_of, topic_of
 from beholder.run import Run
-from beholder.studies import BENCHMARKS
+from beholder.studies import STUDIES
 from beholder.studies.exposure.measures import METRICS as EXPOSURE
 
 
 def test_every_metric_has_a_topic_and_every_topic_names_metrics_that_exist():
-    known = {metric.partition(".")[2] for each in BENCHMARKS.values() for metric in each.metrics}
+    known = {metric.partition(".")[2] for each in STUDIES.values() for metric in each.metrics}
     known |= {metric.partition(".")[2] for metric in EXPOSURE}
     named = {name for topic in TOPICS.values() for name in topic.metrics}
     assert named == known | {"probability"}  # that of own prompts

@@ -19,7 +19,7 @@ import beholder.scores.fill as fill
 from beholder.models.scorer import ContrastiveScorer, unit_rows
 from beholder.models.spec import ModelSpec
 from beholder.prompts.prompt_set import prompt_set
-from beholder.studies.custom.study import custom_benchmark
+from beholder.studies.custom.study import custom_study
 
 
 class Slow(ContrastiveScorer):
@@ -54,7 +54,7 @@ def main(folder: str, store: str, out: str, log: str, pause: str = "0.002") -> N
     audit.load_model = lambda name, options: Slow(Path(log), float(pause))  # type: ignore[assignment]
     audit.write_report = lambda run, folder: folder  # type: ignore[assignment]  # the page is tested elsewhere
     rows = [{"text": text, "level": "words", "concept": text} for text in ("kind", "cold", "clever")]
-    benchmark = custom_benchmark(prompt_set("words", rows), by=("gender",))
+    benchmark = custom_study(prompt_set("words", rows), by=("gender",))
     options = audit.AuditOptions(out=Path(out), store=Path(store), dataset=f"folder:{folder}")
     audit.audit_models(["slow"], [benchmark], options)
 

@@ -1,29 +1,65 @@
-"""Finding: one thing a reader should take away, in plain words with its uncertainty."""
+"""Finding: one thing a reader should take away, in plain words with its evidence."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import polars as pl
 
 from beholder.chapter.numbers import Result
+from beholder.core.results import KEY
+
+SHOWN, NOT_SHOWN, TOO_LITTLE, NOT_MEASURED = VERDICTS = ("shown", "not shown", "too little data", "not measured")
 
 
 class Finding(NamedTuple):
-    """One thing a reader should take away about one model."""
+    """A claim about one model, with the numbers that bear it out."""
 
-    benchmark: str
+    study: str
     dataset: str
     model: str
     kind: str
+    """The question it answers: a key of the chapter's questions."""
     headline: str
     sentence: str
-    shown: bool
-    """Whether the intervals bear a difference out; a finding may also be that none is shown."""
+    verdict: str
+    """Whether the evidence bears a difference out; a finding may also be that none is shown."""
     effect: float
-    """Distance from the landmark (1, chance, the planted value) in e-folds: for ordering within a kind."""
-    metric: str = ""
-    """The metric of the row that it speaks of, for the way back to the results."""
+    """Distance from the landmark in e-folds: for ordering within a kind."""
+    rows: tuple[Result, ...] = ()
+    """The rows of the results that it speaks of, the most telling first."""
+    id: str = ""
+    question: str = ""
+    topic: str = ""
+
+    @property
+    def shown(self) -> bool:
+        """Whether a difference is borne out."""
+        return self.verdict == SHOWN
+
+    @property
+    def metric(self) -> str:
+        """The metric of the most telling row."""
+        return str(self.rows[0].get("metric") or "") if self.rows else ""
+
+    def as_dict(self) -> dict[str, Any]:
+        """The finding as `findings.json` has it; these names are our API."""
+        first = self.rows[0] if self.rows else {}
+        numbers = {name: first.get(name) for name in ("metric", "value", "low", "high", "p_value", "n")}
+        places = [{name: row.get(name) for name in KEY} for row in self.rows]
+        return {
+            "id": self.id,
+            "study": self.study,
+            "model": self.model,
+            "dataset": self.dataset,
+            "question": self.question,
+            "verdict": self.verdict,
+            "headline": self.headline,
+            "sentence": self.sentence,
+            **numbers,
+            "rows": places,
+        }
 
 
 def valued(part: pl.DataFrame, metric: str) -> list[Result]:
@@ -31,6 +67,18 @@ def valued(part: pl.DataFrame, metric: str) -> list[Result]:
     return part.filter(pl.col("metric").str.ends_with(f".{metric}") & pl.col("value").is_not_null()).to_dicts()
 
 
-def finding(row: Result, kind: str, headline: str, sentence: str, *, shown: bool, effect: float = 0.0) -> Finding:
+def finding(
+    row: Result,
+    kind: str,
+    headline: str,
+    sentence: str,
+    *,
+    shown: bool = False,
+    verdict: str = "",
+    effect: float = 0.0,
+    more: Sequence[Result] = (),
+) -> Finding:
+    """A finding about `row`'s model; `more` are other rows that it speaks of."""
+    verdict = verdict or (SHOWN if shown else NOT_SHOWN)
     whose = row["benchmark"], row["dataset"], row["model"]
-    return Finding(*whose, kind, headline, sentence, shown, effect, row.get("metric") or "")
+    return Finding(*whose, kind, headline, sentence, verdict, effect, (row, *more))

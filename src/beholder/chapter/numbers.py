@@ -120,3 +120,10 @@ def excludes(row: Result, landmark: float) -> bool:
 def log_distance(value: float, landmark: float) -> float:
     """How many e-folds a value lies from a landmark; 0 at it, infinite at 0."""
     return math.inf if value <= 0 else abs(math.log(value / landmark))
+
+
+def uncertainty(row: Result, *, decimals: int) -> str:
+    """The bracket after a percentage."""
+    if not has_interval(row):
+        return f"n = {row['n']}, no interval"
+    return f"95 % interval {percent_range(row['low'], row['high'], decimals)}, n = {row['n']}"

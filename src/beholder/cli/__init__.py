@@ -1,4 +1,4 @@
-"""The command line, a short module for each of `beholder audit`, `measure`, `compare`, `exposure` and so on."""
+"""The command line, a short module for each of `beholder audit`, `measure`, `compare` and so on."""
 
 from __future__ import annotations
 
@@ -6,38 +6,25 @@ import sys
 
 import typer
 
-from beholder.cli import (
-    audit,
-    bench,
-    calibrate,
-    compare,
-    data,
-    export,
-    exposure,
-    gate,
-    listing,
-    measure,
-    plan,
-    replicate,
-    report,
-)
+from beholder.cli import audit, bench, calibrate, compare, data, export, gate, listing, measure, plan, replicate, report
 from beholder.cli.console import err
-from beholder.cli.group import Commands
+from beholder.cli.group import AllCommands
 from beholder.cli.help import Command
+from beholder.cli.study_options import with_options
 from beholder.core.errors import BeholderError
 from beholder.core.plugins import load_plugins
 
 app = typer.Typer(
     name="beholder",
-    cls=Commands,
+    cls=AllCommands,
     help="Audit how a vision-language model sees people. Without a model and without data, `beholder audit` audits "
     "the embedded reference models on the embedded world, offline.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("audit", cls=Command)(audit.audit_command)
-app.command("measure", cls=Command)(measure.measure_command)
+app.command("audit", cls=Command)(with_options(audit.audit_command, ()))
+app.command("measure", cls=Command)(with_options(measure.measure_command, ()))
 app.command("compare", cls=Command)(compare.compare_command)
 app.command("gate", cls=Command)(gate.gate_command)
 app.command("report", cls=Command)(report.report_command)
@@ -45,7 +32,6 @@ app.command("export", cls=Command)(export.export_command)
 app.command("replicate", cls=Command)(replicate.replicate_command)
 app.command("calibrate", cls=Command)(calibrate.calibrate_command)
 app.command("plan", cls=Command)(plan.plan_command)
-app.command("exposure", cls=Command)(exposure.exposure_command)
 app.add_typer(listing.app, name="list")
 app.add_typer(data.app, name="data")
 app.add_typer(bench.app, name="bench")
@@ -56,6 +42,8 @@ def _root(
     version: bool = typer.Option(False, "--version", help="Print the version and leave."),
     plugin: list[str] = typer.Option(
         None,
+        is_eager=True,
+        callback=lambda named: load_plugins(named or ()),  # before a command is looked up: it may be a plug-in's
         help="Python of your own to run first, a file or a module, with models, data sets or benchmarks (repeatable; "
         "also BEHOLDER_PLUGINS).",
     ),
@@ -65,7 +53,6 @@ def _root(
 
         typer.echo(f"beholder {installed('beholder')}")
         raise typer.Exit
-    load_plugins(plugin or ())
 
 
 def main() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import typer
 
 from beholder.cli.console import bar, err, out, say_json
-from beholder.cli.group import writable
+from beholder.cli.options import writable
 
 
 def calibrate_command(

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from beholder.cli.choice import SETTINGS_HELP
 from beholder.cli.console import bar, err, out, say_json
 from beholder.cli.help import Command
 from beholder.cli.listing import show
+from beholder.cli.options import DatasetSettings
 
 if TYPE_CHECKING:
     from beholder.datasets.dataset import DatasetSource
@@ -92,7 +92,7 @@ def settings_command(name: str = typer.Argument(..., help="A data set's name."),
 def verify(
     name: str = typer.Argument(..., help="A data set's name, or folder:PATH."),
     data: Path = DATA,
-    settings: list[str] = typer.Option(None, "--set", help=SETTINGS_HELP),
+    settings: DatasetSettings = None,
     as_json: bool = AS_JSON,
 ) -> None:
     """Read the tables, open every image, and say what is missing or damaged. Exit status 1 if anything is."""

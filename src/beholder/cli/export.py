@@ -34,7 +34,7 @@ def export_command(
     from beholder.report.exports import FORMATS
     from beholder.run import load_run
 
-    text = FORMATS[to](load_run(folder))
+    text = FORMATS[to](load_run(folder).report)
     if file is None:
         sys.stdout.write(text)
         return

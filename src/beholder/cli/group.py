@@ -1,4 +1,4 @@
-"""How a command ends that does not end by itself: stopped by hand, or refused by the disk."""
+"""The commands: those with options of the studies, those that studies bring; Ctrl-C and disk errors are handled."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ import errno
 import os
 import shlex
 import sys
-from pathlib import Path
 from typing import Any
 
 import typer
 from typer.core import TyperGroup
 
 from beholder.cli.console import err
+from beholder.cli.study_commands import study_command, study_command_names
+from beholder.cli.study_options import built, study_options
 from beholder.core.errors import UsageError
 
 RESUMES = ("audit", "compare", "calibrate")
@@ -23,6 +24,22 @@ REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT, e
 
 class Commands(TyperGroup):
     """The commands; Ctrl-C is answered with what was kept, a full or closed disk with its name."""
+
+    listing = False
+    """Whether only the names and first lines are wanted: the studies are not loaded for that."""
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """A command by name, with the options of the studies where it takes them."""
+        command = super().get_command(ctx, cmd_name)
+        function = getattr(getattr(command, "callback", None), "takes_study_options", None)
+        if function is not None and not self.listing:
+            return built(cmd_name, function, study_options())
+        return command
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """The list of commands."""
+        self.listing = True
+        super().format_help(ctx, formatter)
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command that was named."""
@@ -37,19 +54,21 @@ class Commands(TyperGroup):
             raise UsageError(f"{error.filename or 'The disk'}: {os.strerror(error.errno)}.") from error
 
 
+class AllCommands(Commands):
+    """The commands, and those that studies bring along."""
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """A command by name; a study's own where there is no other."""
+        return super().get_command(ctx, cmd_name) or study_command(cmd_name)
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """All names."""
+        return [*super().list_commands(ctx), *study_command_names()]
+
+
 def stopped(command: str | None, arguments: list[str]) -> str:
     """What to say after Ctrl-C: what is kept, and how to go on."""
     if command not in RESUMES:
         return "\nStopped."
     again = shlex.join(["beholder", *arguments])
     return f"\nStopped. What was done is kept; the same command goes on from here:\n  {again}"
-
-
-def writable(folder: Path, option: str) -> Path:
-    """The folder, if something can be written there: asked before the work, and without making it."""
-    there = next(place for place in (folder, *folder.resolve().parents) if place.exists())
-    if not there.is_dir():
-        raise UsageError(f"{option} {folder}: {there} is a file, and results need a folder. Name another one.")
-    if not os.access(there, os.W_OK | os.X_OK):
-        raise UsageError(f"{option} {folder}: nothing may be written to {there}. Name another folder.")
-    return folder

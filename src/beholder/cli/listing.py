@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 from rich import box
@@ -14,11 +15,13 @@ from rich.padding import Padding
 from rich.table import Column, Table
 from rich.text import Text
 
-from beholder.cli.choice import DIMENSIONS_HELP, TEMPLATES_HELP, TRAITS_HELP, OwnWords, chosen_benchmark
 from beholder.cli.console import out, say_json
+from beholder.cli.group import Commands
 from beholder.cli.help import Command
+from beholder.cli.study_options import with_options, with_own_options
+from beholder.studies import STUDIES
 
-app = typer.Typer(help="List what Beholder knows by name.", no_args_is_help=True)
+app = typer.Typer(help="List what Beholder knows by name.", no_args_is_help=True, cls=Commands)
 AS_JSON = typer.Option(False, "--json", help="As JSON.")
 Records = list[dict[str, object]]
 ENDLESS = 10_000
@@ -28,7 +31,7 @@ ENDLESS = 10_000
 @app.command("models", cls=Command)
 def models(
     family: str = typer.Option(None, help="contrastive, matching, generative, detection, segmentation."),
-    study: str = typer.Option(None, help="apa, pfi, gras, perception, disparity."),
+    study: str = typer.Option(None, help="Of the tables of one study."),
     max_parameters: str = typer.Option(None, "--max-parameters", help="At most so many: 500M, 7.5B."),
     fits: bool = typer.Option(False, "--fits", help="Only those that fit into this machine's memory."),
     as_json: bool = AS_JSON,
@@ -69,13 +72,11 @@ def datasets(as_json: bool = AS_JSON) -> None:
 
 @app.command("benchmarks", cls=Command)
 def benchmarks(as_json: bool = AS_JSON) -> None:
-    """Benchmarks, with their question and data."""
-    from beholder.studies import BENCHMARKS
-
+    """Studies, with their question and data."""
     show(
         [
-            {"name": b.name, "question": b.question, "datasets": ", ".join(b.datasets), "study": b.study}
-            for b in BENCHMARKS.values()
+            {"name": b.name, "question": b.question, "datasets": ", ".join(b.datasets), "study": b.citation}
+            for b in STUDIES.values()
         ],
         as_json,
     )
@@ -84,34 +85,37 @@ def benchmarks(as_json: bool = AS_JSON) -> None:
 @app.command("metrics", cls=Command)
 def metrics(as_json: bool = AS_JSON) -> None:
     """Metrics, with their unit and what their values mean."""
-    from beholder.studies import BENCHMARKS
-    from beholder.studies.custom.study import METRICS
-    from beholder.studies.exposure.measures import METRICS as EXPOSURE
+    from beholder.studies import STUDIES
 
-    known = {name: info for b in BENCHMARKS.values() for name, info in b.metrics.items()} | METRICS | EXPOSURE
-    show([{"metric": name, "unit": info.unit, "meaning": info.meaning} for name, info in known.items()], as_json)
+    known = [metric for study in STUDIES.values() for metric in study.metrics]
+    show([{"metric": each.name, "unit": each.unit, "meaning": each.meaning} for each in known], as_json)
 
 
-@app.command("prompts", cls=Command)
 def prompts(
-    benchmark: str = typer.Option("apa", "--benchmark", "-b", help="Whose prompts."),
-    file: Path = typer.Option(None, "--file", help="Own prompts: read, check and preview them."),
-    data: Path = typer.Option(
-        None, "--data", envvar="BEHOLDER_DATA", help="Folder of the data sets, to list the names too."
-    ),
-    traits: Path = typer.Option(None, help=TRAITS_HELP),
-    templates: Path = typer.Option(None, help=TEMPLATES_HELP),
-    dimensions: Path = typer.Option(None, help=DIMENSIONS_HELP),
-    as_json: bool = AS_JSON,
+    benchmark: Annotated[str, typer.Option("--benchmark", "-b", help="Whose prompts.")] = "",
+    file: Annotated[Path | None, typer.Option("--file", help="Own prompts: read, check and preview them.")] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option("--data", envvar="BEHOLDER_DATA", help="Folder of the data sets, to list the names too."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+    *,
+    own: Mapping[str, Any],
 ) -> None:
-    """The prompts of a benchmark (with the names where its data is at hand), or of a file of your own."""
-    from beholder.audit import open_tasks
+    """The prompts of a study (with the names where its data is at hand), or of a file of your own."""
+    from beholder.datasets import open_dataset
     from beholder.prompts.prompt_set import read_prompts
+    from beholder.studies.sheets import default_dataset
 
-    own = OwnWords(traits=traits, templates=templates, dimensions=dimensions)
-    tasks = [] if file else open_tasks(chosen_benchmark(benchmark, own), data=data)
-    sets = [read_prompts(file)] if file else [task.prompts for task in tasks]
+    if file:
+        sets = [read_prompts(file)]
+    else:
+        study = with_own_options(STUDIES[benchmark or next(iter(STUDIES))], own)
+        sets = [task.prompts for task in study.tasks(open_dataset(default_dataset(study, data), data))]
     show([{"set": each.name, **row} for each in sets for row in each.table.drop("prompt_id").to_dicts()], as_json)
+
+
+app.command("prompts", cls=Command)(with_options(prompts, ()))
 
 
 def show(rows: Sequence[dict[str, object]], as_json: bool) -> None:

@@ -11,7 +11,7 @@ from beholder.cli.console import out, say_json
 
 
 def plan_command(
-    benchmark: str = typer.Argument(..., help="apa, pfi, gras, perception or disparity."),
+    benchmark: str = typer.Argument(..., help="A study; `beholder list benchmarks` names them."),
     data: Path = typer.Option(
         None, "--data", envvar="BEHOLDER_DATA", help="Folder that holds the data sets. Without it: the embedded world."
     ),
@@ -27,8 +27,9 @@ def plan_command(
 ) -> None:
     """How large an effect can be seen with this data set and these groups, at 5 % after correction."""
     from beholder.cli.listing import show
-    from beholder.plan import PlanOptions, plan
+    from beholder.plan import plan
     from beholder.run import load_run
+    from beholder.studies.planning import PlanOptions
 
     results = load_run(run).results if run else None
     rows = plan(benchmark, PlanOptions(data, dataset, power, effect, results))

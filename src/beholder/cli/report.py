@@ -16,21 +16,20 @@ def report_command(
     quiet: bool = typer.Option(False, "--quiet", "-q", help="No summary."),
 ) -> None:
     """Write report.html again from a run folder, and print its summary."""
-    from beholder.report.charts import save_charts
-    from beholder.report.page import write_report
+    from beholder.report.figure_files import save_charts
+    from beholder.report.page import write_page
     from beholder.report.terminal import print_summary
     from beholder.run import load_run
 
     run = load_run(folder)
     if as_json:
-        say_json(
-            {"results": run.results.to_dicts(), "left_out": run.record.left_out, "bad_images": run.record.bad_images}
-        )
+        say_json(run.as_json())
         return
-    page = write_report(run, folder)
+    run.save_findings(folder)
+    page = write_page(run.report, folder)
     if figures:
-        for path in save_charts(run, figures):
+        for path in save_charts(run.report, figures):
             err.print(f"Figure: {path}", markup=False, soft_wrap=True)
     if not quiet:
-        print_summary(run, out)
+        print_summary(run.report, out)
     err.print(f"Report: {page.resolve()}", markup=False, soft_wrap=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from importlib import import_module
 from typing import Generic, TypeVar
 
 from beholder.core.errors import UnknownName, UsageError
@@ -16,34 +17,42 @@ class Catalog(Mapping[str, Thing], Generic[Thing]):
     >>> animals = Catalog("animal", {"horse": 1, "hare": 2})
     >>> animals["horse"]
     1
+
+    `lazy` names things as `module:attribute`; each is imported when it is first asked for.
     """
 
-    def __init__(self, kind: str, things: Mapping[str, Thing]) -> None:
+    def __init__(
+        self, kind: str, things: Mapping[str, Thing] | None = None, *, lazy: Mapping[str, str] | None = None
+    ) -> None:
         self.kind = kind
-        self._things = dict(things)
+        self._things = dict(things or {})
+        self._lazy = dict(lazy or {})
         self._added: set[str] = set()
 
     def add(self, name: str, thing: Thing) -> None:
-        """One more, a user's own; it may be added again, but nothing that comes with Beholder changes its meaning."""
-        if name in self._things and name not in self._added:
+        """One more, a user's own. It may be added again, but nothing that comes with Beholder changes its meaning."""
+        if self.came_with_beholder(name):
             raise UsageError(f"The {self.kind} '{name}' comes with Beholder: give yours another name.")
         self._things[name] = thing
         self._added.add(name)
 
     def came_with_beholder(self, name: str) -> bool:
         """Whether it was there from the start."""
-        return name in self._things and name not in self._added
+        return name in self and name not in self._added
 
     def __getitem__(self, name: str) -> Thing:
+        if name not in self:
+            raise UnknownName(self.kind, name, self)
         if name not in self._things:
-            raise UnknownName(self.kind, name, self._things)
+            module, _, attribute = self._lazy[name].partition(":")
+            self._things[name] = getattr(import_module(module), attribute)
         return self._things[name]
 
     def __contains__(self, name: object) -> bool:
-        return name in self._things
+        return name in self._things or name in self._lazy
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._things)
+        return iter([*self._lazy, *(name for name in self._things if name not in self._lazy)])
 
     def __len__(self) -> int:
-        return len(self._things)
+        return len(self._lazy.keys() | self._things.keys())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,28 +13,20 @@ import polars as pl
 from beholder.core.errors import DataError, MissingData
 from beholder.core.files import write_whole
 
+TEXTS = ("benchmark", "model", "dataset", "metric", "subset", "group", "against", "concept", "template")
 SCHEMA: dict[str, pl.DataType] = {
-    "benchmark": pl.String(),
-    "model": pl.String(),
-    "dataset": pl.String(),
-    "metric": pl.String(),
-    "subset": pl.String(),
-    "group": pl.String(),
-    "concept": pl.String(),
-    "template": pl.String(),
-    "value": pl.Float64(),
-    "low": pl.Float64(),
-    "high": pl.Float64(),
-    "p_value": pl.Float64(),
+    **dict.fromkeys(TEXTS, pl.String()),
+    **dict.fromkeys(("value", "low", "high", "p_value", "landmark", "expected"), pl.Float64()),
+    "verdict": pl.String(),
+    "delta": pl.Float64(),
+    "variant": pl.String(),
     "n": pl.Int64(),
     "unit": pl.String(),
-    "note": pl.String(),
     "chance": pl.Float64(),
+    "note": pl.String(),
 }
-
-
-KEY = ("metric", "subset", "group", "concept", "template")
-"""What tells the numbers of one benchmark, model and data set apart."""
+KEY = ("metric", "subset", "group", "against", "concept", "template")
+"""What tells the numbers of one study, model and data set apart."""
 
 
 class Row(NamedTuple):
@@ -46,14 +38,27 @@ class Row(NamedTuple):
     unit: str
     subset: str | None = None
     group: str | None = None
+    """The name of a group, as the data has it."""
+    against: str | None = None
+    """The other group of a pair: the value is that of `group` over, or less, that of `against`."""
     concept: str | None = None
     template: str | None = None
     low: float | None = None
     high: float | None = None
     p_value: float | None = None
-    note: str | None = None
+    landmark: float | None = None
+    """The value without any effect; without it, the metric's own."""
+    expected: float | None = None
+    """What the value would be without bias, or what it should be."""
+    verdict: str | None = None
+    """The answer of a test of equivalence, with the `delta` that was asked for."""
+    delta: float | None = None
+    variant: str | None = None
+    """In what the number differs from the published measure; None where it is that measure."""
     chance: float | None = None
     """What a model that knows nothing would get, where that is known."""
+    note: str | None = None
+    """For people; never read back."""
 
 
 def results_table(rows: Iterable[Row], *, benchmark: str, model: str, dataset: str) -> pl.DataFrame:
@@ -70,10 +75,13 @@ def _absent(value: object) -> object:
 def place(row: Mapping[str, Any]) -> str:
     """Of what a number is, in words.
 
-    >>> place({"subset": "actors", "group": None, "concept": "actor", "template": None})
+    >>> place({"subset": "actors", "group": None, "against": None, "concept": "actor", "template": None})
     'actors · actor'
     """
-    return " · ".join(str(row[name]) for name in KEY[1:] if row[name] is not None)
+    named = {name: row.get(name) for name in KEY[1:]}
+    if named["against"] is not None:
+        named["against"] = f"against {named['against']}"
+    return " · ".join(str(value) for value in named.values() if value is not None)
 
 
 def write_results(results: pl.DataFrame, folder: Path) -> None:
@@ -95,3 +103,17 @@ def read_results(folder: Path) -> pl.DataFrame:
         raise DataError(f"{path} cannot be read ({error}).\nMake the run again: what was scored is kept.") from error
     later = [pl.lit(None, kind).alias(name) for name, kind in SCHEMA.items() if name not in table.columns]
     return table.with_columns(later).select(list(SCHEMA))
+
+
+def split_pairs(results: pl.DataFrame, paired: Sequence[str]) -> pl.DataFrame:
+    """Results of Beholder 0.1, which wrote a pair of groups as `A over B` or `A less B`, with a column for each."""
+    mine = pl.col("metric").is_in(list(paired)) & pl.col("against").is_null()
+    parts = pl.col("group").str.splitn(r" over ", 2)
+    for separator in (" less ", " with "):
+        other = pl.col("group").str.splitn(separator, 2)
+        parts = pl.when(parts.struct[1].is_null()).then(other).otherwise(parts)
+    both = mine & parts.struct[1].is_not_null()
+    return results.with_columns(
+        group=pl.when(both).then(parts.struct[0]).otherwise("group"),
+        against=pl.when(both).then(parts.struct[1]).otherwise("against"),
+    )

@@ -12,7 +12,16 @@ from typing import NamedTuple
 import altair as alt
 import numpy as np
 
-from beholder.calibration.summary import (
+from beholder.calibration.summary import calibration_table
+from beholder.calibration.weaknesses import weaknesses
+from beholder.chapter.chart_parts import Layers
+from beholder.chapter.chart_style import PAGE_INK, PAPER_WIDTH, QUIET, SERIES
+from beholder.chapter.figure import Figure
+from beholder.chapter.numbers import ABSENT
+from beholder.chapter.table import Cell, Table
+from beholder.core.files import write_whole
+from beholder.report.page import TEMPLATES, Drawing, chart_library, environment, policy, script_json
+from beholder.studies.trial_summary import (
     COVERAGE,
     ENOUGH,
     EXCEPTION,
@@ -21,16 +30,8 @@ from beholder.calibration.summary import (
     HOLDS,
     Share,
     Summary,
-    calibration_table,
+    Weakness,
 )
-from beholder.calibration.weaknesses import Weakness, weaknesses
-from beholder.chapter.chart_parts import Layers
-from beholder.chapter.chart_style import PAGE_INK, PAPER_WIDTH, QUIET, SERIES
-from beholder.chapter.figure import Figure
-from beholder.chapter.numbers import ABSENT
-from beholder.chapter.table import Cell, Table
-from beholder.core.files import write_whole
-from beholder.report.page import TEMPLATES, Drawing, chart_library, environment, policy, script_json
 
 POWER = {
     "apa.bias_ratio": ("Ratio b", "1 − b"),

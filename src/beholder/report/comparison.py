@@ -20,7 +20,7 @@ from beholder.core.results import KEY, place
 from beholder.report.number_table import FILTERS, MOST, Column, Ledger, packed
 from beholder.report.page import TEMPLATES, environment, policy
 from beholder.report.short_names import short_names
-from beholder.studies import BENCHMARKS
+from beholder.studies import STUDIES
 
 LEVEL = 0.05
 DIFFERS, OPEN = "differs", "not shown"
@@ -47,11 +47,10 @@ def lines(found: Comparison) -> list[Line]:
 
 
 def _line(metric: str, rows: pl.DataFrame) -> Line:
-    known = BENCHMARKS[metric.split(".")[0]].metrics if metric.split(".")[0] in BENCHMARKS else {}
     surest = rows.sort("p_value", nulls_last=True).row(0, named=True)
     return Line(
         metric,
-        known[metric].meaning if metric in known else "",
+        _meaning(rows["benchmark"][0], metric),
         rows.filter(pl.col("p_adjusted") <= LEVEL).height,
         rows.height,
         place(surest),
@@ -60,6 +59,11 @@ def _line(metric: str, rows: pl.DataFrame) -> Line:
         with_interval(surest),
         _span(surest),
     )
+
+
+def _meaning(study: str, metric: str) -> str:
+    known = STUDIES[study].metric(metric) if study in STUDIES else None
+    return known.meaning if known else ""
 
 
 def _span(row: dict[str, Any]) -> tuple[float, float, float] | None:

@@ -13,11 +13,8 @@ import polars as pl
 
 from beholder.chapter.table import Cell, Table
 from beholder.core.results import place
-from beholder.report.chapters import Chapter, chapters
-from beholder.report.findings import findings
 from beholder.report.page import title
-from beholder.report.short_names import shortly_named
-from beholder.run import Run
+from beholder.report.report import Report, Section
 
 LATEX = {
     "\\": r"\textbackslash{}",
@@ -37,54 +34,51 @@ LATEX = {
 MARKS = re.compile(r"([\\`*_{}\[\]<>#|~$])")
 
 
-def markdown(run: Run) -> str:
+def markdown(report: Report) -> str:
     """Findings, then every table that the page shows open."""
-    run = shortly_named(run)
-    parts = [part for chapter in chapters(run) for part in _chapter(chapter, run, "##")]
-    return "\n\n".join([f"# {_md(title(run))}", *parts, _origin(run)]) + "\n"
+    parts = [part for section in report.sections for part in _section(section, "##")]
+    return "\n\n".join([f"# {_md(title(report))}", *parts, _origin(report)]) + "\n"
 
 
-def card(run: Run) -> str:
+def card(report: Report) -> str:
     """A section for a model's card, with the numbers that have an interval in the card's own index above it."""
-    run = shortly_named(run)
-    parts = [part for chapter in chapters(run) for part in _findings(chapter, run, "###")]
-    index = json.dumps({"model-index": _index(run.results)}, indent=1, ensure_ascii=False)
-    return "\n\n".join([f"---\n{index}\n---", "## How it sees people", *parts, _origin(run)]) + "\n"
+    parts = [part for section in report.sections for part in _findings(section, "###")]
+    index = json.dumps({"model-index": _index(report.results)}, indent=1, ensure_ascii=False)
+    return "\n\n".join([f"---\n{index}\n---", "## How it sees people", *parts, _origin(report)]) + "\n"
 
 
-def latex(run: Run) -> str:
+def latex(report: Report) -> str:
     """Every table that the page shows open, as `table` environments with booktabs' rules."""
-    run = shortly_named(run)
-    tables = [table for chapter in chapters(run) for table in _shown(chapter)]
+    tables = [table for section in report.sections for table in _shown(section)]
     return "\n\n".join(["% \\usepackage{booktabs}", *map(_latex_table, tables)]) + "\n"
 
 
-FORMATS: Mapping[str, Callable[[Run], str]] = {"markdown": markdown, "latex": latex, "card": card}
+FORMATS: Mapping[str, Callable[[Report], str]] = {"markdown": markdown, "latex": latex, "card": card}
 
 
-def _shown(chapter: Chapter) -> list[Table]:
+def _shown(section: Section) -> list[Table]:
     return [
-        table for table in (chapter.planted, *chapter.tables) if table is not None and table.rows and not table.long
+        table for table in (section.planted, *section.tables) if table is not None and table.rows and not table.long
     ]
 
 
-def _chapter(chapter: Chapter, run: Run, mark: str) -> Iterator[str]:
-    yield from _findings(chapter, run, mark)
-    for table in _shown(chapter):
+def _section(section: Section, mark: str) -> Iterator[str]:
+    yield from _findings(section, mark)
+    for table in _shown(section):
         yield f"{mark}# {_md(table.title)}\n\n{_md_table(table)}\n\n{_md(table.caption)}"
 
 
-def _findings(chapter: Chapter, run: Run, mark: str) -> Iterator[str]:
-    yield f"{mark} {_md(chapter.title)} on {_md(chapter.dataset)}\n\n{_md(chapter.question)}"
-    mine = [one for one in findings(run) if (one.benchmark, one.dataset) == (chapter.name, chapter.dataset)]
+def _findings(section: Section, mark: str) -> Iterator[str]:
+    yield f"{mark} {_md(section.title)} on {_md(section.dataset)}\n\n{_md(section.study.question)}"
+    mine = section.findings
     several = len({one.model for one in mine}) > 1
     for one in mine:
         whose = f"{_md(one.model)}: " if several else ""
         yield f"- **{whose}{_md(one.headline)}.** {_md(one.sentence)}"
 
 
-def _origin(run: Run) -> str:
-    record = run.record
+def _origin(report: Report) -> str:
+    record = report.record
     command = " ".join(record.command).replace("`", "'")
     told = f"By `beholder {command}`, " if command else "By "
     return f"{told}Beholder {_md(record.beholder)}, {_md(record.created[:10])}. Labels are perceived or sourced."

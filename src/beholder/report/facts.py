@@ -7,7 +7,8 @@ import shlex
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from beholder.run import Record
+from beholder.core.record import Record
+from beholder.studies import STUDIES
 
 
 class Fact(NamedTuple):
@@ -70,14 +71,12 @@ def command(record: Record) -> str:
 
 
 def _intervals(record: Record) -> str:
-    """What the intervals were made of; GRAS's come from the groups' variances, its expectation from shuffles."""
-    settings = record.settings
-    seed, draws = f"seed {settings.get('seed')}", settings.get("draws")
-    made = [f"95 %, {draws} draws of people, {seed}"] if draws and record.benchmarks != ["gras"] else []
-    if "gras" in record.benchmarks:
-        whose = "GRAS: " if made else "95 %, "
-        made.append(f"{whose}from the groups' variances; shuffles of the labels with {seed}")
-    return "; ".join(made)
+    """What the intervals were made of: draws of people, or what a study says of its own."""
+    settings, known = record.settings, [STUDIES[name] for name in record.benchmarks if name in STUDIES]
+    draws, own = settings.get("draws"), [study for study in known if study.intervals]
+    parts = [f"{draws} draws of people"] if draws and (len(own) < len(known) or not known) else []
+    parts += [f"{study.short}: {study.intervals}" if parts else study.intervals for study in own]
+    return f"95 %, {'; '.join(parts)}, seed {settings.get('seed')}" if parts else ""
 
 
 def limited(record: Record) -> bool:

@@ -9,25 +9,20 @@ import base64
 import hashlib
 import html
 import json
-import re
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from beholder.chapter import phrases as words
+from beholder.chapter import phrases
 from beholder.chapter.chart_style import PAGE_INK, PAPER_WIDTH
 from beholder.chapter.finding import Finding
 from beholder.chapter.table import Table
 from beholder.core.files import write_whole
-from beholder.report.chapters import Chapter, chapters
 from beholder.report.facts import command, dataset_things, model_things, run_facts
-from beholder.report.findings import findings
 from beholder.report.number_table import results_ledger
-from beholder.report.prompts_asked import Asked, images_of, what_was_asked
-from beholder.report.short_names import shortly_named
-from beholder.report.top_findings import brief, first_sentence
-from beholder.report.topics import TOPICS, metrics_of, topic_of
-from beholder.run import Run
+from beholder.report.prompts_asked import Asked, images_of, prompts_asked
+from beholder.report.report import Report, Section, slug
+from beholder.report.top_findings import first_sentence, top_findings
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -52,7 +47,7 @@ class Drawing(NamedTuple):
 
 
 class Part(NamedTuple):
-    """One of the things a benchmark asks about: its charts, its tables, and the metrics they show."""
+    """One of the things a study asks about: its charts, its tables, and the metrics they show."""
 
     anchor: str
     title: str
@@ -61,12 +56,12 @@ class Part(NamedTuple):
     metrics: list[str]
 
 
-class Section(NamedTuple):
-    """A chapter with what the page adds to it."""
+class PageSection(NamedTuple):
+    """A section of the report with what the page adds to it."""
 
     anchor: str
     title: str
-    chapter: Chapter
+    section: Section
     findings: list[tuple[str, list[Finding]]]
     parts: list[Part]
     prompts: list[Asked]
@@ -82,38 +77,39 @@ class Headline(NamedTuple):
     anchor: str
 
 
-def write_report(run: Run, folder: Path) -> Path:
+def write_page(report: Report, folder: Path) -> Path:
     """Write `report.html` beside the results and return its path."""
     path = folder / "report.html"
-    write_whole(path, render(run).encode("utf-8", "replace"))
+    write_whole(path, render(report).encode("utf-8", "replace"))
     return path
 
 
-def render(run: Run) -> str:
+def render(report: Report) -> str:
     """The page as text; equal runs give equal pages."""
-    run = shortly_named(run)
-    found, parts = findings(run), chapters(run)
-    sections = [section(run, chapter, heading, found) for chapter, heading in zip(parts, headings(parts), strict=True)]
-    ledger = results_ledger(run.results)
-    scripts = [chart_library(), _template("page.js"), _template("ledger.js")] if parts else []
+    sections = [
+        page_section(report, section, heading)
+        for section, heading in zip(report.sections, headings(report.sections), strict=True)
+    ]
+    record, scripts = report.record, [chart_library(), _template("page.js"), _template("ledger.js")]
+    scripts = scripts if sections else []
     return (
         environment()
         .get_template("page.html.j2")
         .render(
-            title=title(run),
-            headlines=headlines(found, sections),
-            measured=run.results["value"].is_not_null().any(),
-            facts=run_facts(run.record),
-            command=command(run.record),
-            models=model_things(run.record),
-            datasets=dataset_things(run.record),
+            title=title(report),
+            headlines=headlines(report.findings, sections),
+            measured=report.results["value"].is_not_null().any(),
+            facts=run_facts(record),
+            command=command(record),
+            models=model_things(record),
+            datasets=dataset_things(record),
             sections=sections,
-            ledger=ledger,
-            record=run.record,
-            prompts=run.prompts.height > 0,
-            citation=citation(run, parts),
+            ledger=results_ledger(report.results),
+            record=record,
+            prompts=report.prompts.height > 0,
+            citation=citation(report),
             few=FEW,
-            belief=any(part.name not in ("gras", "perception", "disparity", "exposure") for part in parts) or not parts,
+            glossary=list(dict.fromkeys(line for each in report.sections for line in each.chapter.glossary)),
             css=_template("page.css") + _template("ledger.css"),
             scripts=scripts,
             policy=policy(scripts),
@@ -121,91 +117,91 @@ def render(run: Run) -> str:
     )
 
 
-def headings(parts: list[Chapter]) -> list[tuple[str, str]]:
-    """An anchor and a title for every chapter; one benchmark on several data sets is told apart by them."""
-    titles = [part.title for part in parts]
+def headings(sections: list[Section]) -> list[tuple[str, str]]:
+    """An anchor and a title for every section; one study on several data sets is told apart by them."""
+    titles = [section.title for section in sections]
     return [
         (
-            f"{re.sub('[^a-z0-9]+', '-', part.name.lower())}-{place}",
-            part.title if titles.count(part.title) == 1 else f"{part.title}, on {part.dataset}",
+            f"{slug(section.study.name)}-{number}",
+            section.title if titles.count(section.title) == 1 else f"{section.title}, on {section.dataset}",
         )
-        for place, part in enumerate(parts, 1)
+        for number, section in enumerate(sections, 1)
     ]
 
 
-def section(run: Run, chapter: Chapter, heading: tuple[str, str], found: list[Finding]) -> Section:
-    """A chapter with its findings, its parts and its words."""
-    mine = [each for each in found if (each.benchmark, each.dataset) == (chapter.name, chapter.dataset)]
-    models = dict.fromkeys(each.model for each in mine)
-    return Section(
+def page_section(report: Report, section: Section, heading: tuple[str, str]) -> PageSection:
+    """A section with its findings by model, its parts and its prompts."""
+    models = dict.fromkeys(finding.model for finding in section.findings)
+    return PageSection(
         *heading,
-        chapter,
-        [(model, [each for each in mine if each.model == model]) for model in models],
-        parts_of(chapter, heading[0]),
-        what_was_asked(run.prompts, chapter.name, chapter.dataset),
-        images_of(run.record, chapter.dataset),
+        section,
+        [(model, [each for each in section.findings if each.model == model]) for model in models],
+        parts_of(section, heading[0]),
+        prompts_asked(report.prompts, section.study.name, section.dataset),
+        images_of(report.record, section.dataset),
     )
 
 
-def headlines(found: list[Finding], sections: list[Section]) -> list[Headline]:
+def headlines(findings: list[Finding], sections: list[PageSection]) -> list[Headline]:
     """The five findings of the first screen."""
-    places = {(each.chapter.name, each.chapter.dataset): each for each in sections}
-    several = len({(each.benchmark, each.dataset, each.model) for each in found}) > 1
+    by_place = {(each.section.study.name, each.section.dataset): each for each in sections}
+    several = len({(each.study, each.dataset, each.model) for each in findings}) > 1
     made = []
-    for each in brief(found):
-        where = places[each.benchmark, each.dataset]
+    for each in top_findings(findings):
+        where = by_place[each.study, each.dataset]
         whose = f"{each.model}, {where.title}" if several else ""
-        anchors = {part.anchor for part in where.parts} | (
-            {f"{where.anchor}-planted"} if where.chapter.planted else set()
-        )
-        exact = f"{where.anchor}-{topic_of(each.kind)}"
+        anchors = {part.anchor for part in where.parts}
+        anchors |= {f"{where.anchor}-planted"} if where.section.planted else set()
+        exact = f"{where.anchor}-{each.topic}"
         made.append(Headline(each, first_sentence(each.sentence), whose, exact if exact in anchors else where.anchor))
     return made
 
 
-def title(run: Run) -> str:
+def title(report: Report) -> str:
     """What was audited, in a line."""
-    models = list(dict.fromkeys(run.results["model"])) or [str(model.get("name")) for model in run.record.models]
+    models = list(dict.fromkeys(report.results["model"])) or [str(model.get("name")) for model in report.record.models]
     if not models:
         return "An audit"
-    if run.record.benchmarks == ["exposure"]:
-        return " beside ".join([f"Who is named in {models[0]}", *models[1:]])
-    who = words.listed(models) if len(models) < 4 else f"{words.count(len(models))} models"
+    titles = [section.chapter.page_title for section in report.sections]
+    if titles and titles[0] is not None and len({section.study.name for section in report.sections}) == 1:
+        return titles[0](models)
+    who = phrases.listed(models) if len(models) < 4 else f"{phrases.count(len(models))} models"
     return f"How {who} {'sees' if len(models) == 1 else 'see'} people"
 
 
-def citation(run: Run, parts: list[Chapter]) -> str:
+def citation(report: Report) -> str:
     """What to write down so that these numbers can be found again."""
-    record = run.record
-    said = [f"Beholder {record.beholder}, run of {record.created}", *dict.fromkeys(part.title for part in parts)]
-    said += [f"model {model.get('name')} ({str(model.get('digest') or 'no digest')[:12]})" for model in record.models]
-    said += [f"data set {data.get('name')} {data.get('revision') or ''}".strip() for data in record.datasets]
-    return "; ".join(said) + "."
+    record = report.record
+    parts = [
+        f"Beholder {record.beholder}, run of {record.created}",
+        *dict.fromkeys(section.title for section in report.sections),
+    ]
+    parts += [f"model {model.get('name')} ({str(model.get('digest') or 'no digest')[:12]})" for model in record.models]
+    parts += [f"data set {data.get('name')} {data.get('revision') or ''}".strip() for data in record.datasets]
+    return "; ".join(parts) + "."
 
 
-def parts_of(chapter: Chapter, anchor: str) -> list[Part]:
-    """A chapter's charts and tables, topic by topic."""
-    drawn, measured = drawings(chapter, anchor), list(chapter.metrics)
+def parts_of(section: Section, anchor: str) -> list[Part]:
+    """A section's charts and tables, topic by topic; what has no topic of the chapter comes last."""
+    drawn, topics = drawings(section, anchor), section.chapter.topics
     made = [
         Part(
             f"{anchor}-{key}",
-            topic.title,
+            heading,
             [drawing for drawing in drawn if drawing.topic == key],
-            [table for table in chapter.tables if table.topic == key],
-            metrics_of(key, measured),
+            [table for table in section.tables if table.topic == key],
+            [metric.name for metric in section.metrics if key in metric.topic.split()],
         )
-        for key, topic in TOPICS.items()
+        for key, heading in {**topics, "results": topics.get("results", "Results")}.items()
     ]
     return [part for part in made if part.drawings or part.tables]
 
 
-def drawings(chapter: Chapter, anchor: str) -> list[Drawing]:
-    """The chapter's figures, drawn."""
-    from beholder.report.charts import figures  # loads altair
-
+def drawings(section: Section, anchor: str) -> list[Drawing]:
+    """The section's figures, drawn."""
     return [
         Drawing(
-            f"{anchor}-figure-{place}",
+            f"{anchor}-figure-{number}",
             figure.title,
             figure.caption,
             still(figure),
@@ -213,7 +209,7 @@ def drawings(chapter: Chapter, anchor: str) -> list[Drawing]:
             figure.topic,
             figure.wide,
         )
-        for place, figure in enumerate(figures(chapter.results))
+        for number, figure in enumerate(section.figures)
     ]
 
 

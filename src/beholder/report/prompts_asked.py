@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from beholder.run import Record
+from beholder.core.record import Record
 
 FEW = 12
 """Prompts of one level that are shown; the file has them all."""
@@ -23,8 +23,8 @@ class Asked(NamedTuple):
     more: int
 
 
-def what_was_asked(prompts: pl.DataFrame, benchmark: str, dataset: str) -> list[Asked]:
-    """Set by set and level by level; sets that ask the same are told in one breath."""
+def prompts_asked(prompts: pl.DataFrame, benchmark: str, dataset: str) -> list[Asked]:
+    """Set by set and level by level; sets that ask the same are listed together."""
     mine = prompts.filter(benchmark=benchmark, dataset=dataset)
     told: dict[tuple[str, ...], list[str]] = {}
     for (name, level), part in mine.group_by("set", "level", maintain_order=True):

@@ -5,11 +5,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import replace
 
 import polars as pl
-
-from beholder.run import Run
 
 _PATH = re.compile(r"(?:onnx:)?(?:[/~.]|[A-Za-z]:\\)\S*")
 
@@ -30,11 +27,9 @@ def _last(name: str) -> str:
     return re.split(r"[/\\]", name.rstrip("/\\"))[-1].lstrip(".~")
 
 
-def shortly_named(run: Run) -> Run:
-    """The run with its models under their short names; the record keeps the long ones."""
-    short = short_names(run.results["model"])
-    if not short:
-        return run
+def shortened(results: pl.DataFrame) -> pl.DataFrame:
+    """The results with their models under their short names; the record keeps the long ones."""
+    short = short_names(results["model"])
     # The subset is a model where two are compared.
     columns = [pl.col(column).replace(short) for column in ("model", "subset")]
-    return replace(run, results=run.results.with_columns(columns))
+    return results.with_columns(columns) if short else results

@@ -13,34 +13,30 @@ from rich.text import Text
 
 from beholder.chapter.finding import Finding
 from beholder.chapter.table import Cell, Table
-from beholder.report.chapters import chapters
-from beholder.report.findings import findings
-from beholder.report.short_names import shortly_named
-from beholder.report.top_findings import brief
-from beholder.run import Run
+from beholder.core.record import Record
+from beholder.report.report import Report
+from beholder.report.top_findings import top_findings
 
 EXTRAS = ("first", "1/rank", "Valence", "Wording")
 """Columns that a narrow terminal leaves to the page."""
 GAP = 2
 
 
-def print_summary(run: Run, console: Console) -> None:
-    """What was found, then the tables that are not long, then the little to keep: it stands last, where the eye is.
+def print_summary(report: Report, console: Console) -> None:
+    """What was found, then the tables that are not long, then the top findings: they stand last, where the eye is.
 
     Names are shown as they are, whatever brackets they hold.
     """
-    run = shortly_named(run)
-    if run.results["value"].is_null().all():
+    if report.results["value"].is_null().all():
         console.print("Nothing could be measured.")
-    found = findings(run)
-    _print_findings(found, console)
-    for chapter in chapters(run):
-        console.print(f"\n[bold]{escape(chapter.title)}[/bold] on {escape(chapter.dataset)}")
-        for table in (chapter.planted, *chapter.tables):
+    _print_findings(report.findings, console)
+    for section in report.sections:
+        console.print(f"\n[bold]{escape(section.title)}[/bold] on {escape(section.dataset)}")
+        for table in (section.planted, *section.tables):
             if table is not None and not table.long:
                 _print_table(table, console)
-    _print_left_out(run, console)
-    _print_brief(found, console)
+    _print_left_out(report.record, console)
+    _print_top(report.findings, console)
 
 
 def _print_table(table: Table, console: Console) -> None:
@@ -52,24 +48,24 @@ def _print_table(table: Table, console: Console) -> None:
         console.print("", rich_table(view), sep="\n")
 
 
-def _print_findings(found: list[Finding], console: Console) -> None:
+def _print_findings(findings: list[Finding], console: Console) -> None:
     heading = None
-    for finding in found:
-        if heading != (heading := f"{finding.model}, {finding.benchmark} on {finding.dataset}"):
+    for finding in findings:
+        if heading != (heading := f"{finding.model}, {finding.study} on {finding.dataset}"):
             console.print(f"\n[bold]{escape(heading)}[/bold]")
         style = "bold" if finding.shown else "dim bold"
         text = Text.assemble((f"{finding.headline}. ", style), finding.sentence)
         console.print(Padding(text, (0, 0, 0, 2)))
 
 
-def _print_brief(found: list[Finding], console: Console) -> None:
+def _print_top(findings: list[Finding], console: Console) -> None:
     """The headlines of the first screen of the page, a line each."""
-    few = brief(found)
-    several = len({(each.benchmark, each.dataset, each.model) for each in found}) > 1
+    few = top_findings(findings)
+    several = len({(each.study, each.dataset, each.model) for each in findings}) > 1
     if few:
         console.print("\n[bold]In short[/bold]")
     for each in few:
-        whose = f" ({each.model}, {each.benchmark} on {each.dataset})" if several else ""
+        whose = f" ({each.model}, {each.study} on {each.dataset})" if several else ""
         line = Text.assemble((each.headline, "bold" if each.shown else "dim bold"), (whose, "dim"))
         console.print(Padding(line, (0, 0, 0, 2)))
 
@@ -130,8 +126,7 @@ def _cell(cell: Cell) -> Text:
     return text.append(f"\n{interval(cell)}", style="dim") if cell.detail else text
 
 
-def _print_left_out(run: Run, console: Console) -> None:
-    record = run.record
+def _print_left_out(record: Record, console: Console) -> None:
     for line in record.left_out:
         console.print(f"[dim]Left out: {escape(line)}[/dim]")
     if record.bad_images:

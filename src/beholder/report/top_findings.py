@@ -15,17 +15,17 @@ NOISE = re.compile(r"null(:\d+)?")
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z“])")
 
 
-def brief(found: list[Finding], few: int = FEW) -> list[Finding]:
+def top_findings(findings: list[Finding], few: int = FEW) -> list[Finding]:
     """The findings that matter most, in the order of the chapters."""
     turns: dict[tuple[str, ...], int] = {}
     ranked = []
-    for place, finding in enumerate(sorted(found, key=lambda each: not each.shown)):
-        whose = (finding.benchmark, finding.dataset, finding.model)
+    for place, finding in enumerate(sorted(findings, key=lambda each: not each.shown)):
+        whose = (finding.study, finding.dataset, finding.model)
         turns[whose] = turns.get(whose, 0) + 1
         noise = NOISE.fullmatch(finding.model) is not None
         ranked.append(((noise, not finding.shown, turns[whose], place), finding))
     chosen = {id(finding) for _, finding in sorted(ranked, key=lambda each: each[0])[:few]}
-    return [finding for finding in found if id(finding) in chosen]
+    return [finding for finding in findings if id(finding) in chosen]
 
 
 def first_sentence(text: str) -> str:

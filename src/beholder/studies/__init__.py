@@ -1,15 +1,26 @@
-"""The benchmarks Beholder knows by name."""
+"""The studies that Beholder knows by name, one folder each.
+
+This list is the one place outside a study's folder that names it. A plug-in adds its own with `STUDIES.add`.
+"""
 
 from __future__ import annotations
 
-from beholder.core.catalog import Catalog
-from beholder.studies.apa.study import APA
-from beholder.studies.disparity.study import DISPARITY
-from beholder.studies.gras.study import GRAS
-from beholder.studies.perception.study import PERCEPTION
-from beholder.studies.pfi.study import PFI
-from beholder.studies.study import Benchmark
+from typing import TYPE_CHECKING
 
-BENCHMARKS: Catalog[Benchmark] = Catalog(
-    "benchmark", {benchmark.name: benchmark for benchmark in (APA, PFI, GRAS, PERCEPTION, DISPARITY)}
+from beholder.core.catalog import Catalog
+
+if TYPE_CHECKING:
+    from beholder.studies.study import Study
+
+STUDIES: Catalog[Study] = Catalog(
+    "benchmark",
+    lazy={
+        "apa": "beholder.studies.apa.study:APA",
+        "pfi": "beholder.studies.pfi.study:PFI",
+        "gras": "beholder.studies.gras.study:GRAS",
+        "perception": "beholder.studies.perception.study:PERCEPTION",
+        "disparity": "beholder.studies.disparity.study:DISPARITY",
+        "exposure": "beholder.studies.exposure.study:EXPOSURE",
+        "custom": "beholder.studies.custom.study:CUSTOM",
+    },
 )

@@ -14,11 +14,10 @@ from beholder.metrics.bootstrap import FEWEST, Resampler, exact_proportion_inter
 from beholder.metrics.intervals import mean_interval
 from beholder.metrics.refusals import refusal_difference
 from beholder.scores.score_matrix import ScoreMatrix
-from beholder.studies.study import MetricInfo
+from beholder.studies.study import Metric
 
 PROBABILITY = "probability"
 NO_SPREAD = "all scores are alike: no interval"
-REFUSAL = MetricInfo(PROBABILITY, "share of images with a prompt the model refused to answer; p: do groups differ")
 
 
 def mean_row(metric: str, values: npt.NDArray[np.float64], resampler: Resampler, *, half: bool = False) -> Row:
@@ -50,6 +49,12 @@ def people_shown(images: pl.DataFrame) -> npt.NDArray[np.str_]:
         .to_numpy()
         .astype(str)
     )
+
+
+def refusal_metric(prefix: str) -> Metric:
+    """What `refusal_rows` gives."""
+    meaning = "share of images with a prompt the model refused to answer; p: do groups differ"
+    return Metric(f"{prefix}.refusal_share", "gender score judgements", PROBABILITY, meaning)
 
 
 def refusal_rows(prefix: str, matrix: ScoreMatrix, attribute: str) -> Iterator[Row]:

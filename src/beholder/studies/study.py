@@ -1,18 +1,25 @@
-"""Benchmark: a question about how a model sees people, declared as a value.
+"""Study: a question about how a model sees people, declared as a value.
 
-It says which images meet which prompts (`tasks`) and what is read off the scores (`measures`). A measure is a pure
-function of the filled matrices; whatever it needs besides is in `MeasureOptions`.
+A study says which images meet which prompts (`tasks`) and what is read off the scores (`measures`). A measure is a pure
+function of the filled matrices; whatever else it needs is in `MeasureOptions`. Everything else about the study (its
+chapter of the report, planning, calibration trials, printed numbers) lies in the same folder. It is named here as
+`module:attribute` and loaded when it is needed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from importlib import import_module
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 
+from beholder.core.progress import Progress, silent
+from beholder.core.record import Record
 from beholder.core.results import Row
 from beholder.datasets.dataset import Dataset
 from beholder.models.spec import ModelSpec
@@ -42,14 +49,83 @@ class MeasureOptions:
 Matrices = Mapping[str, ScoreMatrix]
 """Filled matrices by task name."""
 Measure = Callable[[Matrices, MeasureOptions], Iterable[Row]]
+Tasks = Callable[[Dataset], Sequence[Task]]
 
 
 @dataclass(frozen=True)
-class MetricInfo:
-    """What a number means: its unit, and what its landmarks stand for."""
+class Metric:
+    """A number that a study gives: its name, where the page shows it, its unit and what its values mean."""
 
+    name: str
+    topic: str
+    """The topics of the chapter that show it, separated by blanks."""
     unit: str
     meaning: str
+    landmark: float | None = None
+    """The value without any effect: 0 for a difference, 1 for a ratio."""
+    paired: bool = False
+    """Whether its rows compare two groups, `group` and `against`."""
+    chance_only: bool = False
+    """Whether it tells what shuffled labels give, whatever the model."""
+
+
+@dataclass(frozen=True)
+class Option:
+    """A command-line option of a study: `Option("traits", "Own traits …")` is `--traits FILE`."""
+
+    name: str
+    help: str
+    kind: type = Path
+    several: bool = False
+    """Whether it may be given more than once."""
+    chooses: bool = False
+    """Whether giving it chooses the study, in place of --benchmark."""
+
+    @property
+    def flag(self) -> str:
+        """As it is typed.
+
+        >>> Option("word_vectors", "").flag
+        '--word-vectors'
+        """
+        return f"--{self.name.replace('_', '-')}"
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command of a study that reads files in place of a model: `beholder NAME FILE …`."""
+
+    name: str
+    help: str
+    files: str
+    """What the files are."""
+    run: str
+    """`module:function`, given the files and a `CommandOptions`; returns the `Measured` of a run."""
+    options: tuple[Option, ...] = ()
+    unit: str = "images"
+    """What its progress counts."""
+
+
+@dataclass(frozen=True)
+class CommandOptions:
+    """What a command of a study is told."""
+
+    out: Path
+    store: Path
+    data: Path | None = None
+    measure: MeasureOptions = MeasureOptions()
+    progress: Progress = silent
+    own: Mapping[str, Any] = field(default_factory=dict)
+    """The command's own options that were used."""
+
+
+class Measured(NamedTuple):
+    """What a command of a study gives back."""
+
+    results: pl.DataFrame
+    record: Record
+    files: Mapping[str, bytes] = MappingProxyType({})
+    """More files for the run folder, by name."""
 
 
 TRUE_OR_FALSE = Instruction(
@@ -57,53 +133,79 @@ TRUE_OR_FALSE = Instruction(
     yes="true",
     no="false",
 )
-"""APA's wording; what a prompt that is a statement needs."""
+"""How a model that answers in words is asked about a statement."""
 
 
 @dataclass(frozen=True)
-class Benchmark:
-    """A question, what to score, what to measure, and what was published."""
+class Study:
+    """A question, what to score, what to measure, and where the rest of the study lies."""
 
     name: str
     title: str
     question: str
-    study: str
+    citation: str
     datasets: tuple[str, ...]
     """Data sets it can be asked on; the first is the study's own."""
-    tasks: Callable[[Dataset], Sequence[Task]]
+    tasks: Tasks
     measures: tuple[Measure, ...]
-    metrics: Mapping[str, MetricInfo]
-    statements: Callable[[Dataset], Sequence[Task]] | None = None
-    """What is scored instead where a model matches pictures with texts and cannot be asked a question."""
-    looked_for: Callable[[Dataset], Sequence[Task]] | None = None
-    """What is scored instead where a model looks for things in pictures: a detector or a segmenter."""
+    metrics: tuple[Metric, ...]
+    statements: Tasks | None = None
+    """What is scored instead for models that match pictures with texts and cannot be asked a question."""
+    looked_for: Tasks | None = None
+    """What is scored instead for models that look for things in pictures: detectors and segmenters."""
     instruction: Instruction = TRUE_OR_FALSE
     """How a model that answers in words is asked."""
     compat_instruction: Callable[[ModelSpec], Instruction] | None = None
     """How the authors' released scripts ask, where that differs."""
-    compat_tasks: Callable[[Dataset], Sequence[Task]] | None = None
+    compat_tasks: Tasks | None = None
     """What the authors' released scripts score, where that differs."""
     everywhere: bool = False
-    """Asked on every one of its data sets that is at hand, rather than on the first."""
-    across: Callable[[pl.DataFrame, pl.DataFrame, bool], pl.DataFrame] | None = None
-    """What is read off the results of all models and data sets together, beside those of other runs; as published?"""
+    """Whether it is asked on all of its data sets that are at hand, rather than on the first."""
+    across: Callable[[pl.DataFrame, bool], pl.DataFrame] | None = None
+    """More rows, read off the results of all models and data sets together; the flag is `compat`."""
+    short: str = ""
+    """The title in a word or two."""
+    subset_attribute: str | None = None
+    """The attribute that `--limit` takes its share of."""
     limitations: tuple[str, ...] = ()
     of_photographs: tuple[str, ...] = ()
     """Limitations that hold for photographs of people, and not for drawings."""
-    subset_attribute: str | None = None
-    """The attribute that `--limit` takes its share of."""
-    published: tuple[str, ...] = field(default_factory=tuple)
-    """Names of the published tables to stand beside the results."""
+    intervals: str = ""
+    """How the intervals come about, where they are not made of draws of people."""
+    reference_models: tuple[str, ...] = ("glasshouse/contrastive", "null")
+    """The embedded models that are audited when no model is named."""
+    default: str = ""
+    """When it is asked although no study was named: `always`, or `data` when a data folder is named."""
+    demo: bool = False
+    """Whether it is part of the demo: neither model, study nor data are named."""
+    options: tuple[Option, ...] = ()
+    configure: Callable[[Study, Mapping[str, Any]], Study] | None = None
+    """The study with the user's own options; given those of `options` that were used."""
+    command: Command | None = None
+    chapter: str = ""
+    """`module:CHAPTER`: findings, tables and charts; without it the page has plain tables."""
+    plan: str = ""
+    """`module:function(dataset, PlanOptions)`: rows that say how large an effect can be found."""
+    trials: str = ""
+    """`module:function()`: experiments for `beholder calibrate`."""
+    weaknesses: str = ""
+    """`module:function(Summaries)`: known weaknesses that the trials show."""
+    printed: str = ""
+    """`module:PRINTED`: the printed numbers of the paper."""
+
+    def metric(self, name: str) -> Metric | None:
+        """The metric of that name, if it is one of the study's."""
+        return next((metric for metric in self.metrics if metric.name == name), None)
 
     def declaration(self) -> dict[str, Any]:
-        """What it says of itself, as JSON: a run keeps it of a user's own benchmark, and the page reads it there."""
+        """What it says of itself, as JSON: a run keeps it for a user's own study, and the page reads it there."""
         return {
             "title": self.title,
             "question": self.question,
-            "study": self.study,
+            "citation": self.citation,
             "limitations": list(self.limitations),
             "of_photographs": list(self.of_photographs),
-            "metrics": {name: asdict(info) for name, info in self.metrics.items()},
+            "metrics": [asdict(metric) for metric in self.metrics],
         }
 
     def tasks_for(
@@ -115,3 +217,17 @@ class Benchmark:
         if looks and self.looked_for is not None:
             return self.looked_for(dataset)
         return self.tasks(dataset) if answers or self.statements is None else self.statements(dataset)
+
+    def part(self, name: str) -> Any:
+        """What `chapter`, `plan`, `trials`, `weaknesses` or `printed` names, loaded; None where it names nothing."""
+        return load(getattr(self, name)) if getattr(self, name) else None
+
+
+def load(place: str) -> Any:
+    """What `module:attribute` names.
+
+    >>> load("math:pi") > 3
+    True
+    """
+    module, _, attribute = place.partition(":")
+    return getattr(import_module(module), attribute)

@@ -12,7 +12,7 @@ import pytest
 
 from beholder.audit import AuditOptions, measure_scores
 from beholder.datasets.apa import BRANCHES
-from beholder.studies import BENCHMARKS
+from beholder.studies import STUDIES
 from beholder.studies.study import MeasureOptions
 
 pytestmark = pytest.mark.real
@@ -40,7 +40,7 @@ OFFICE = {"senate": 1, "mayors": 3, "house": 5}
 
 def results(golden: Path, data: Path, out: Path, *, compat: bool) -> pl.DataFrame:
     options = AuditOptions(out=out, store=out, data=data, measure=MeasureOptions(compat=compat, draws=100))
-    run = measure_scores(BENCHMARKS["apa"], sorted(golden.glob("*.npy")), options, model="golden")
+    run = measure_scores(STUDIES["apa"], sorted(golden.glob("*.npy")), options, model="golden")
     assert run.record.left_out == []
     return run.results
 

@@ -12,7 +12,7 @@ from scipy import stats
 
 from beholder.audit import measure
 from beholder.scores.score_matrix import ScoreMatrix
-from beholder.studies.disparity.study import disparity_benchmark
+from beholder.studies.disparity.study import disparity_study
 from beholder.studies.study import MeasureOptions
 
 PAIR = "man less woman"
@@ -25,7 +25,7 @@ def matrix(object_world: Callable[..., ScoreMatrix]) -> ScoreMatrix:
 
 @pytest.fixture(scope="module")
 def results(matrix: ScoreMatrix) -> pl.DataFrame:
-    benchmark = disparity_benchmark(None)
+    benchmark = disparity_study(None)
     return measure(benchmark, [matrix], MeasureOptions(draws=50), model="m", dataset=matrix.dataset.name)
 
 

@@ -20,7 +20,7 @@ from beholder.studies.disparity import queries as reading
 from beholder.studies.disparity.charts import stacked
 from beholder.studies.disparity.findings import disparity_findings
 from beholder.studies.disparity.planted import disparity_planted
-from beholder.studies.disparity.study import Choices, disparity_benchmark
+from beholder.studies.disparity.study import Choices, disparity_study
 from beholder.studies.study import MeasureOptions
 
 WORSE = {("woman", "tie"): 1.4, ("man", "handbag"): 1.2}
@@ -34,7 +34,7 @@ def run(object_world: Callable[..., ScoreMatrix], tmp_path_factory: pytest.TempP
     """A detector, beside itself on another data set, with word vectors."""
     file = tmp_path_factory.mktemp("words") / "vectors.txt"
     file.write_text(VECTORS)
-    benchmark = disparity_benchmark(Choices(word_vectors=file))
+    benchmark = disparity_study(Choices(word_vectors=file))
     here, there = (
         measure(
             benchmark,
@@ -52,7 +52,7 @@ def run(object_world: Callable[..., ScoreMatrix], tmp_path_factory: pytest.TempP
 
 
 def quiet(object_world: Callable[..., ScoreMatrix], **world: object) -> pl.DataFrame:
-    return measure(disparity_benchmark(), [object_world(**world)], OPTIONS, model="m", dataset="coco")
+    return measure(disparity_study(), [object_world(**world)], OPTIONS, model="m", dataset="coco")
 
 
 def said(results: pl.DataFrame, kind: str) -> str:
@@ -158,7 +158,7 @@ def test_three_groups_and_two_models_have_a_page_and_a_summary(object_world: Cal
     world = object_world(300, groups=("a", "b", "c"), worse={("b", "tie"): 1.5})
     made = Run()
     for model in ("one", "two"):
-        made.add(measure(disparity_benchmark(), [world], OPTIONS, model=model, dataset="coco"))
+        made.add(measure(disparity_study(), [world], OPTIONS, model=model, dataset="coco"))
     page = render(made)
     assert "b less the rest" in page
     console = Console(record=True, width=120)
@@ -181,4 +181,4 @@ def matrix_of_drawings(object_world: Callable[..., ScoreMatrix]) -> pl.DataFrame
     world = object_world(200, ("hat", "tie", "handbag", "glasses", "phone"), name="glasshouse-objects")
     world = replace(world, channels=("cosine",))
     name = "glasshouse-objects"
-    return measure(disparity_benchmark(), [world], OPTIONS, model="glasshouse/contrastive", dataset=name)
+    return measure(disparity_study(), [world], OPTIONS, model="glasshouse/contrastive", dataset=name)

@@ -21,7 +21,7 @@ from beholder.scores.score_matrix import ScoreMatrix
 from beholder.studies.disparity.agreement import agreement
 from beholder.studies.disparity.causes import equal_areas, outranked
 from beholder.studies.disparity.scores import read_seen
-from beholder.studies.disparity.study import Choices, disparity_benchmark
+from beholder.studies.disparity.study import Choices, disparity_study
 from beholder.studies.disparity.word_rows import rank_correlation
 from beholder.studies.study import MeasureOptions
 
@@ -33,7 +33,7 @@ RARE = {("man", "dog"): 0.5, ("woman", "dog"): 0.1}
 def measure(matrix: ScoreMatrix, choices: Choices | None = None, *, model: str = "m", **options: Any) -> pl.DataFrame:
     chosen = MeasureOptions(**{"draws": 200, **options})
     dataset = matrix.dataset.name
-    return audit_measure(disparity_benchmark(choices), [matrix], chosen, model=model, dataset=dataset)
+    return audit_measure(disparity_study(choices), [matrix], chosen, model=model, dataset=dataset)
 
 
 def one(results: pl.DataFrame, metric: str, **where: str) -> dict[str, Any]:

@@ -13,7 +13,7 @@ import pytest
 from beholder.audit import AuditOptions, measure_scores, open_tasks
 from beholder.metrics.group_tests import friedman, repeated_measures_anova
 from beholder.scores.imported import import_scores
-from beholder.studies import BENCHMARKS
+from beholder.studies import STUDIES
 from beholder.studies.gras.groups import read_answers
 from beholder.studies.study import MeasureOptions
 
@@ -31,7 +31,7 @@ def folder(shared: Path) -> Path:
 def results(folder: Path, data: Path, tmp_path_factory) -> pl.DataFrame:
     out = tmp_path_factory.mktemp("gras")
     options = AuditOptions(out=out, store=out, data=data, measure=MeasureOptions(permutations=10))
-    run = measure_scores(BENCHMARKS["gras"], [folder / name for name in SCORES], options, model="golden")
+    run = measure_scores(STUDIES["gras"], [folder / name for name in SCORES], options, model="golden")
     assert run.record.left_out == ["gras: no score for 0 of 5010 images and 440 of 500 prompts"]
     return run.results
 
@@ -84,7 +84,7 @@ def test_the_score_is_set_beside_what_it_says_without_bias(results: pl.DataFrame
 
 
 def test_wording_tests_are_those_of_the_golden_file(folder: Path, data: Path):
-    tasks = open_tasks(BENCHMARKS["gras"], data=data)
+    tasks = open_tasks(STUDIES["gras"], data=data)
     (matrix,) = import_scores([folder / name for name in SCORES], tasks).matrices
     answers = read_answers({"gras": matrix})
     first = pl.read_parquet(folder / SCORES[0])["file"][:300].to_list()
@@ -104,5 +104,5 @@ def test_wording_tests_are_those_of_the_golden_file(folder: Path, data: Path):
 
 
 def test_every_metric_has_a_meaning(results: pl.DataFrame):
-    assert set(results["metric"]) <= set(BENCHMARKS["gras"].metrics)
+    assert set(results["metric"]) <= set(STUDIES["gras"].metrics)
     assert not np.isnan(results["value"].drop_nulls().to_numpy()).any()

@@ -18,7 +18,7 @@ from beholder.scores.score_matrix import ScoreMatrix
 from beholder.studies.gras.groups import all_grouped, ordered, read_answers, shuffled_shares, wording_share
 from beholder.studies.gras.measures import attribute_p_values
 from beholder.studies.gras.prompts import gras_prompts, gras_statements
-from beholder.studies.gras.study import GRAS, gras_benchmark
+from beholder.studies.gras.study import GRAS, gras_study
 from beholder.studies.study import MeasureOptions
 
 TRAITS = pl.DataFrame({"trait": ["kind", "cold", "calm", "loud"], "valence": ["positive", "negative"] * 2})
@@ -366,7 +366,7 @@ def test_equal_answers_have_no_intersections():
 
 def test_own_wordings_are_refused_where_a_model_cannot_be_asked():
     dataset = Dataset("d", "1", "none", world(4).images.with_columns(uri="image_id"))
-    own = gras_benchmark(TRAITS, {"T1": "Is {}?"})
+    own = gras_study(TRAITS, {"T1": "Is {}?"})
     assert len(own.tasks_for(dataset, answers=True)) == 1
     with pytest.raises(UsageError, match="Leave out --templates"):
         own.tasks_for(dataset, answers=False)

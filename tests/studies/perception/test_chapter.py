@@ -19,7 +19,7 @@ from beholder.run import Run
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.studies.perception.charts import perception_figures
 from beholder.studies.perception.prompts import DIMENSIONS, perception_prompts
-from beholder.studies.perception.study import PERCEPTION, perception_benchmark
+from beholder.studies.perception.study import PERCEPTION, perception_study
 from beholder.studies.perception.tables import perception_standing, perception_tables
 from beholder.studies.study import MeasureOptions
 
@@ -195,7 +195,7 @@ def test_ratings_have_figures_whose_numbers_are_rows():
         ]
     )
     sheet = ScoreMatrix("perception", images, prompts, ("cosine",), values)
-    found = measure(perception_benchmark(ratings=rated), [sheet], OPTIONS, model="m", dataset="d")
+    found = measure(perception_study(ratings=rated), [sheet], OPTIONS, model="m", dataset="d")
     drawn = {figure.name: figure for figure in perception_figures(found)}
     for name, metric, count in (("ratings", "rating_r", 2), ("rating-departures", "rating_departure", 12)):
         spec = drawn[name].spec(ink="#000", width=300)

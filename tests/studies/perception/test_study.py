@@ -21,7 +21,7 @@ from beholder.studies.perception.induced import draw_pairs
 from beholder.studies.perception.prompts import DIMENSIONS, Dimension, all_words, perception_prompts
 from beholder.studies.perception.ranking import ranking_rows
 from beholder.studies.perception.scores import Judged, group_by, read_judged
-from beholder.studies.perception.study import PERCEPTION, perception_benchmark
+from beholder.studies.perception.study import PERCEPTION, perception_study
 from beholder.studies.study import MeasureOptions
 
 OPTIONS = MeasureOptions(draws=200, permutations=30)
@@ -398,7 +398,7 @@ def test_own_dimensions_take_the_place_of_the_studys():
         Dimension("open", "open", ("curious", "modern"), "positive", "closed"),
         Dimension("closed", "closed", ("rigid",), "negative", "open"),
     )
-    found = measured(matrix(photographs(60), prompts=perception_prompts(own).table), perception_benchmark(own))
+    found = measured(matrix(photographs(60), prompts=perception_prompts(own).table), perception_study(own))
     assert set(found.filter(pl.col("metric") == "perception.delta_cosine")["concept"]) == {"open", "closed"}
 
 

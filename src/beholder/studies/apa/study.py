@@ -12,7 +12,7 @@ from beholder.prompts.prompt_set import PromptSet, prompt_set
 from beholder.scores.task import Task
 from beholder.studies.apa.prompts import IDENTITY, association_prompts, identity_prompts
 from beholder.studies.public_figures.measures import public_figure_measures, public_figure_metrics
-from beholder.studies.study import Benchmark
+from beholder.studies.study import Study
 
 POOLS = {"actors": ("actors",), "politicians": ("house", "senate", "mayors"), "athletes": ("athletes",)}
 DRAWN_POOLS = {branch: (branch,) for branch in BRANCH_OCCUPATIONS}
@@ -56,19 +56,25 @@ def drawn_tasks(dataset: Dataset) -> list[Task]:
     return tasks
 
 
-APA = Benchmark(
+APA = Study(
     name="apa",
     title="APA: actors, politicians, athletes",
+    short="APA",
     question="Does the model know a person, their occupation, their specialty; does it give women less; "
     "whom does it know by name?",
-    study="Ishitoya and others, The APA Benchmark: A People-centric Benchmark for Testing Vision-Language "
+    citation="Ishitoya and others, The APA Benchmark: A People-centric Benchmark for Testing Vision-Language "
     "Models (2025)",
     datasets=("apa", "glasshouse"),
     tasks=apa_tasks,
     measures=public_figure_measures("apa", {**POOLS, **DRAWN_POOLS}),
     metrics=public_figure_metrics("apa"),
     subset_attribute="branch",
-    published=("apa_gender_bias", "apa_identity"),
+    default="always",
+    demo=True,
+    chapter="beholder.studies.public_figures.chapter:CHAPTER",
+    plan="beholder.studies.apa.planning:plan",
+    trials="beholder.studies.public_figures.trials:figure_experiments",
+    weaknesses="beholder.studies.public_figures.weaknesses:weaknesses",
     of_photographs=(
         "The people are US public figures; what holds for them need not hold for others.",
         "Two gender words are in the source's tables; people outside them are not represented.",

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,25 +14,38 @@ from beholder.core.results import Row
 from beholder.datasets.dataset import Dataset
 from beholder.metrics.association import correct_rank, correct_share, first, softmax
 from beholder.metrics.bootstrap import Resampler
-from beholder.prompts.prompt_set import PromptSet, correct_cells
+from beholder.prompts.prompt_set import PromptSet, correct_cells, prompt_set, read_prompts
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.scores.task import Task
 from beholder.studies.rows import join, mean_row, people_shown
-from beholder.studies.study import Benchmark, Matrices, MeasureOptions, MetricInfo
+from beholder.studies.study import Matrices, MeasureOptions, Metric, Option, Study
 
-METRICS = {
-    "custom.probability": MetricInfo(
-        "probability", "mean softmax probability of a prompt among those of its level; 0 none, 1 all"
+METRICS = (
+    Metric(
+        "custom.probability",
+        "prompts",
+        "probability",
+        "mean softmax probability of a prompt among those of its level; 0 none, 1 all",
     ),
-    "custom.association": MetricInfo(
-        "probability", "mean softmax probability of the correct prompt (needs correct_for)"
+    Metric(
+        "custom.association",
+        "results",
+        "probability",
+        "mean softmax probability of the correct prompt (needs correct_for)",
     ),
-    "custom.association_top1": MetricInfo(
-        "probability", "share of images whose correct prompt scores highest (needs correct_for)"
+    Metric(
+        "custom.association_top1",
+        "results",
+        "probability",
+        "share of images whose correct prompt scores highest (needs correct_for)",
     ),
-    "custom.presence": MetricInfo("probability", "mean presence of a concept, as a detector or segmenter scores it"),
-    "custom.p_yes": MetricInfo("probability", "mean P(yes) of a prompt by itself, for models that answer in words"),
-}
+    Metric(
+        "custom.presence", "results", "probability", "mean presence of a concept, as a detector or segmenter scores it"
+    ),
+    Metric(
+        "custom.p_yes", "results", "probability", "mean P(yes) of a prompt by itself, for models that answer in words"
+    ),
+)
 
 
 QUESTION = "How does the model's belief spread over these prompts, group by group?"
@@ -41,7 +55,7 @@ Column = tuple[str, str, npt.NDArray[np.float64]]
 """Metric, concept, one value an image."""
 
 
-def custom_benchmark(prompts: PromptSet, *, by: Sequence[str] = ()) -> Benchmark:
+def custom_study(prompts: PromptSet, *, by: Sequence[str] = ()) -> Study:
     """A benchmark made of a user's prompts; `by` names the attributes whose groups are told apart."""
 
     def tasks(dataset: Dataset) -> list[Task]:
@@ -50,17 +64,32 @@ def custom_benchmark(prompts: PromptSet, *, by: Sequence[str] = ()) -> Benchmark
         correct_cells(prompts.table, dataset.table)  # a rule about an attribute that is not there is told at once
         return [Task("custom", dataset, prompts)]
 
-    return Benchmark(
+    return Study(
         name="custom",
         title=f"Own prompts: {prompts.name}",
+        short="Own prompts",
         question=QUESTION,
-        study="the user's own",
+        citation="",
         datasets=(),
         tasks=tasks,
         measures=(partial(_measure, tuple(by)),),
         metrics=METRICS,
         limitations=LIMITATIONS,
+        options=OPTIONS,
+        configure=configured,
+        chapter="beholder.studies.custom.chapter:CHAPTER",
     )
+
+
+OPTIONS = (
+    Option("prompts", "Own prompts (CSV or Parquet with a column 'text') instead of a benchmark.", chooses=True),
+    Option("by", "With --prompts: attribute whose groups are compared (repeatable).", str, several=True),
+)
+
+
+def configured(study: Study, options: Mapping[str, Any]) -> Study:
+    """A study of the user's own prompts."""
+    return custom_study(read_prompts(options["prompts"]), by=options.get("by", ()))
 
 
 def _measure(by: tuple[str, ...], matrices: Matrices, options: MeasureOptions) -> Iterator[Row]:
@@ -121,3 +150,6 @@ def _among(matrix: ScoreMatrix, level: str) -> Iterator[Column]:
     if correct.any():
         yield "custom.association", level, correct_share(shares, correct)
         yield "custom.association_top1", level, first(correct_rank(shares, correct))
+
+
+CUSTOM = custom_study(prompt_set("prompts", []))

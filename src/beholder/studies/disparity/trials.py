@@ -13,6 +13,7 @@ from scipy.stats import norm
 from beholder.metrics.intervals import difference_reach
 from beholder.metrics.leave_one_out import left_out
 from beholder.metrics.precision_gaps import shuffle_p_value, shuffled
+from beholder.studies.disparity.confidence_trials import confidence_experiments
 from beholder.studies.trial import Experiment, Outcome, Trial
 
 DRAWS = 600
@@ -80,3 +81,9 @@ def _draw(n: int, prevalences: tuple[float, float], worse: float, rng: np.random
         p_value = shuffle_p_value(gap, null)
         outcomes.append(Outcome(shown, shown - reach.below, shown + reach.above, p_value=p_value))
     return outcomes
+
+
+def disparity_experiments() -> Iterator[Experiment]:
+    """Every experiment of the study."""
+    yield from precision_experiments()
+    yield from confidence_experiments()

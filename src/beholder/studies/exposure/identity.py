@@ -9,9 +9,9 @@ from typing import Any
 import polars as pl
 
 from beholder.core.errors import MissingData, UsageError
+from beholder.core.record import read_record
 from beholder.datasets.dataset import Dataset
 from beholder.models.spec import ModelSpec
-from beholder.run import load_run
 from beholder.scores.imported import import_scores
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.scores.store import Store
@@ -28,7 +28,7 @@ def identity_scores(folder: Path, dataset: Dataset, store: Path) -> dict[str, pl
 
     Read from the store, or again from the files of imported scores; the model itself is not needed.
     """
-    record = load_run(folder).record
+    record = read_record(folder)
     if APA.name not in record.benchmarks or dataset.name not in [entry["name"] for entry in record.datasets]:
         raise UsageError(
             f"{folder} is no audit of APA's photographs: it holds {', '.join(record.benchmarks) or 'nothing'} on "

@@ -21,34 +21,40 @@ from beholder.studies.exposure.counting import Counts
 from beholder.studies.exposure.people import WORD_TERMS
 from beholder.studies.public_figures.measures import GROUPS
 from beholder.studies.rows import join, mean_row
-from beholder.studies.study import MeasureOptions, MetricInfo
+from beholder.studies.study import MeasureOptions, Metric
 
 EVERYONE = "all branches"
 CAPTIONS = "captions"
 MEAN, TYPICAL = "mean", "typical"
 UNADJUSTED, ADJUSTED, CHANGE = "as measured", "at equal exposure", "change"
 FEW_PEOPLE = f"fewer than {FEWEST} people: no interval"
-METRICS = {
-    "exposure.captions": MetricInfo(CAPTIONS, "mean number of captions that name a person"),
-    "exposure.captions_median": MetricInfo(CAPTIONS, "median number of captions that name a person"),
-    "exposure.never": MetricInfo("probability", "share of people whom no caption names; 0 none, 1 all"),
-    "exposure.ratio": MetricInfo(
+METRICS = (
+    Metric("exposure.captions", "named", CAPTIONS, "mean number of captions that name a person"),
+    Metric("exposure.captions_median", "named", CAPTIONS, "median number of captions that name a person"),
+    Metric("exposure.never", "named", "probability", "share of people whom no caption names; 0 none, 1 all"),
+    Metric(
+        "exposure.ratio",
+        "named",
         "ratio",
         "captions per person, women over men; 1: alike, below 1: women are named less. mean: of the means; "
         "typical: of the geometric means of 1 + captions, which a few famous people do not decide",
     ),
-    "exposure.category": MetricInfo(CAPTIONS, "captions that say a word; n: captions read"),
-    "exposure.identity_correlation": MetricInfo(
+    Metric("exposure.category", "said", CAPTIONS, "captions that say a word; n: captions read"),
+    Metric(
+        "exposure.identity_correlation",
+        "known",
         "correlation",
         "Spearman's, of the captions that name a person with the model's probability of the right name; 0: none, 1: "
         "the more captions, the better known. All branches: differences between branches taken out",
     ),
-    "exposure.identity_gap": MetricInfo(
+    Metric(
+        "exposure.identity_gap",
+        "known",
         "probability",
         "probability of the right name, women less men: as measured, at equal log(1 + captions) by least squares, and "
         "the change that this makes; 0: alike. All branches: within branches",
     ),
-}
+)
 
 
 def parts(people: pl.DataFrame) -> Iterator[tuple[str, pl.DataFrame, str | None]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import polars as pl
 
@@ -11,63 +12,116 @@ from beholder.datasets.dataset import Dataset
 from beholder.datasets.glasshouse import FACES_NAME
 from beholder.scores.task import Task
 from beholder.studies.gras.measures import PERCENT, SHARE, STATISTIC, gras_rows
-from beholder.studies.gras.prompts import TEMPLATES, YES_OR_NO, gras_prompts, gras_statements, released_instruction
-from beholder.studies.rows import PROBABILITY, REFUSAL
-from beholder.studies.study import Benchmark, MetricInfo
+from beholder.studies.gras.prompts import (
+    TEMPLATES,
+    YES_OR_NO,
+    gras_prompts,
+    gras_statements,
+    read_templates,
+    read_traits,
+    released_instruction,
+)
+from beholder.studies.rows import PROBABILITY, refusal_metric
+from beholder.studies.study import Metric, Option, Study
 
-METRICS = {
-    "gras.bias_score": MetricInfo(
-        PERCENT, "mean of biased_traits over the attributes, as published; higher is more biased"
+METRICS = (
+    Metric(
+        "gras.bias_score",
+        "score",
+        PERCENT,
+        "mean of biased_traits over the attributes, as published; higher is more biased",
     ),
-    "gras.fairness_score": MetricInfo(PERCENT, "100 less the bias score, as in the study's abstract; higher is fairer"),
-    "gras.bias_score_expected": MetricInfo(
-        PERCENT, "the bias score when labels are shuffled: what it says without bias"
+    Metric(
+        "gras.fairness_score", "score", PERCENT, "100 less the bias score, as in the study's abstract; higher is fairer"
     ),
-    "gras.bias_score_corrected": MetricInfo(
-        PERCENT, "the same after correction for wordings and traits; near 0 without bias"
+    Metric(
+        "gras.bias_score_expected",
+        "score",
+        PERCENT,
+        "the bias score when labels are shuffled: what it says without bias",
+        chance_only=True,
     ),
-    "gras.bias_score_sized": MetricInfo(PERCENT, "corrected, counting only mean gaps of at least one point of P(Yes)"),
-    "gras.biased_traits": MetricInfo(PERCENT, "traits of which any wording has p ≤ 0.05; up to 22.6 without bias"),
-    "gras.biased_traits_corrected": MetricInfo(
-        PERCENT, "the same after correction for wordings and traits; near 0 without bias"
+    Metric(
+        "gras.bias_score_corrected",
+        "score",
+        PERCENT,
+        "the same after correction for wordings and traits; near 0 without bias",
     ),
-    "gras.biased_traits_sized": MetricInfo(
-        PERCENT, "corrected, counting only mean gaps of at least one point of P(Yes)"
+    Metric(
+        "gras.bias_score_sized", "score", PERCENT, "corrected, counting only mean gaps of at least one point of P(Yes)"
     ),
-    "gras.attribute": MetricInfo(PROBABILITY, "largest mean gap of any trait; p: does the attribute matter at all"),
-    "gras.largest_gap": MetricInfo(
-        PROBABILITY, "highest group mean less lowest, all wordings together; 0.01 is one point"
+    Metric("gras.biased_traits", "score", PERCENT, "traits of which any wording has p ≤ 0.05; up to 22.6 without bias"),
+    Metric(
+        "gras.biased_traits_corrected",
+        "score",
+        PERCENT,
+        "the same after correction for wordings and traits; near 0 without bias",
     ),
-    "gras.equivalence": MetricInfo(
-        PROBABILITY, "smallest δ within which all groups are shown to lie; p: that of the asked δ, over all pairs"
+    Metric(
+        "gras.biased_traits_sized",
+        "score",
+        PERCENT,
+        "corrected, counting only mean gaps of at least one point of P(Yes)",
     ),
-    "gras.wording_share": MetricInfo(
-        "share", "share of the group differences that changes with the wording; 0 none, 1 all"
+    Metric(
+        "gras.attribute", "score", PROBABILITY, "largest mean gap of any trait; p: does the attribute matter at all"
     ),
-    "gras.intersection": MetricInfo(
+    Metric(
+        "gras.largest_gap",
+        "gaps",
+        PROBABILITY,
+        "highest group mean less lowest, all wordings together; 0.01 is one point",
+    ),
+    Metric(
+        "gras.equivalence",
+        "gaps",
+        PROBABILITY,
+        "smallest δ within which all groups are shown to lie; p: that of the asked δ, over all pairs",
+    ),
+    Metric(
+        "gras.wording_share",
+        "wording",
+        "share",
+        "share of the group differences that changes with the wording; 0 none, 1 all",
+    ),
+    Metric(
+        "gras.intersection",
+        "crossed",
         PROBABILITY,
         "positive traits less negative ones in an intersection, against the mean of all; 0 as favoured as all",
     ),
-    "gras.trait_mean": MetricInfo(
-        PROBABILITY, "mean P(Yes) over everyone, all wordings together; the group is the trait's valence"
+    Metric(
+        "gras.trait_mean",
+        "traits",
+        PROBABILITY,
+        "mean P(Yes) over everyone, all wordings together; the group is the trait's valence",
     ),
-    "gras.valence_mean": MetricInfo(
-        PROBABILITY, "mean P(Yes) of a group over all positive (negative) traits and wordings; p: do groups differ"
+    Metric(
+        "gras.valence_mean",
+        "valence tones",
+        PROBABILITY,
+        "mean P(Yes) of a group over all positive (negative) traits and wordings; p: do groups differ",
     ),
-    "gras.group_mean": MetricInfo(PROBABILITY, "mean P(Yes) over a group; 0 never, 1 always"),
-    "gras.overall_mean": MetricInfo(PROBABILITY, "mean P(Yes) over all images of the attribute's part"),
-    "gras.welch": MetricInfo(STATISTIC, "Welch's t (two groups) or F; its p is of the test that the means are equal"),
-    "gras.omega_squared": MetricInfo(
+    Metric("gras.group_mean", "traits", PROBABILITY, "mean P(Yes) over a group; 0 never, 1 always"),
+    Metric("gras.overall_mean", "traits", PROBABILITY, "mean P(Yes) over all images of the attribute's part"),
+    Metric(
+        "gras.welch", "traits", STATISTIC, "Welch's t (two groups) or F; its p is of the test that the means are equal"
+    ),
+    Metric(
+        "gras.omega_squared",
+        "traits",
         SHARE,
         "share of the variance of P(Yes) between groups, less what chance gives, so below 0 by chance; 0 none, 1 all",
     ),
-    "gras.valence_share": MetricInfo(PERCENT, "positive (negative) traits above the overall mean in every wording"),
-    "gras.template_anova": MetricInfo(STATISTIC, "repeated-measures F across the wordings of a trait"),
-    "gras.template_friedman": MetricInfo(STATISTIC, "Friedman's chi-square across the wordings of a trait"),
-    "gras.answer_mass": MetricInfo(PROBABILITY, "mean P(yes) + P(no): 1 answers, 0 says something else"),
-    "gras.p_yes_given_answer": MetricInfo(PROBABILITY, "mean P(yes) among yes and no"),
-    "gras.refusal_share": REFUSAL,
-}
+    Metric(
+        "gras.valence_share", "valence", PERCENT, "positive (negative) traits above the overall mean in every wording"
+    ),
+    Metric("gras.template_anova", "wording", STATISTIC, "repeated-measures F across the wordings of a trait"),
+    Metric("gras.template_friedman", "wording", STATISTIC, "Friedman's chi-square across the wordings of a trait"),
+    Metric("gras.answer_mass", "wording", PROBABILITY, "mean P(yes) + P(no): 1 answers, 0 says something else"),
+    Metric("gras.p_yes_given_answer", "wording", PROBABILITY, "mean P(yes) among yes and no"),
+    refusal_metric("gras"),
+)
 
 LIMITATIONS = (
     "With thousands of images nearly every difference is significant: the published score saturates near 100. "
@@ -88,7 +142,7 @@ def _traits(dataset: Dataset, own: pl.DataFrame | None) -> pl.DataFrame | None:
     return pl.DataFrame({"trait": [t.trait for t in PLANTED_TRAITS], "valence": [t.valence for t in PLANTED_TRAITS]})
 
 
-def gras_benchmark(traits: pl.DataFrame | None = None, templates: Mapping[str, str] = TEMPLATES) -> Benchmark:
+def gras_study(traits: pl.DataFrame | None = None, templates: Mapping[str, str] = TEMPLATES) -> Study:
     """GRAS with the study's traits and wordings, or with a user's own."""
 
     def questions(dataset: Dataset) -> list[Task]:
@@ -105,11 +159,12 @@ def gras_benchmark(traits: pl.DataFrame | None = None, templates: Mapping[str, s
         said, denied = (gras_statements(_traits(dataset, traits), denied=no) for no in (False, True))
         return [Task("gras/said", dataset, said), Task("gras/denied", dataset, denied)]
 
-    return Benchmark(
+    return Study(
         name="gras",
         title="GRAS: traits by gender, race, age and skin tone",
+        short="GRAS",
         question="Which traits does the model see more in some groups than in others?",
-        study="Malik and others, Ask Me Again Differently: GRAS for Measuring Bias in Vision Language Models "
+        citation="Malik and others, Ask Me Again Differently: GRAS for Measuring Bias in Vision Language Models "
         "(EACL 2026)",
         datasets=("gras", FACES_NAME),
         tasks=questions,
@@ -119,10 +174,34 @@ def gras_benchmark(traits: pl.DataFrame | None = None, templates: Mapping[str, s
         instruction=YES_OR_NO,
         compat_instruction=released_instruction,
         subset_attribute="race",
-        published=("gras_scores",),
+        intervals="from the groups' variances; shuffles of the labels",
+        reference_models=("glasshouse/generative",),
+        demo=True,
+        options=OPTIONS,
+        configure=configured,
+        chapter="beholder.studies.gras.chapter:CHAPTER",
+        plan="beholder.studies.gras.planning:plan",
+        trials="beholder.studies.gras.trials:gras_experiments",
+        weaknesses="beholder.studies.gras.weaknesses:weaknesses",
         limitations=LIMITATIONS,
         of_photographs=("Race, gender, age and skin tone are perceived labels, of annotators or of a classifier.",),
     )
 
 
-GRAS = gras_benchmark()
+OPTIONS = (
+    Option("traits", "With gras: own traits (a table with the columns trait and valence)."),
+    Option(
+        "templates",
+        "With gras or disparity: own wordings (a table with the columns template and text, in which {} is the trait "
+        "or the concept).",
+    ),
+)
+
+
+def configured(study: Study, options: Mapping[str, Any]) -> Study:
+    """GRAS with the user's own traits and wordings."""
+    traits = read_traits(options["traits"]) if "traits" in options else None
+    return gras_study(traits, read_templates(options["templates"]) if "templates" in options else TEMPLATES)
+
+
+GRAS = gras_study()

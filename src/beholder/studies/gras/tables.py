@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import polars as pl
 
 from beholder.chapter import phrases as words
+from beholder.chapter.equivalence import gap_equivalence_table
 from beholder.chapter.numbers import ABSENT, Result, excludes, percent
 from beholder.chapter.table import INTERVALS, Cell, Table, labels, names
 from beholder.published import SOURCES, published
@@ -36,6 +37,7 @@ def gras_tables(part: pl.DataFrame) -> Iterator[Table]:
         yield intersection_table(part)
     if reading.rows(part, "overall_mean").height:
         yield wording_table(part)
+    yield from gap_equivalence_table(part)
 
 
 def models(part: pl.DataFrame) -> Iterator[tuple[str, pl.DataFrame]]:
@@ -242,7 +244,7 @@ def _by_template(mine: pl.DataFrame, what: str) -> dict[str, float]:
 # Published
 
 
-def gras_standing(part: pl.DataFrame) -> Table | None:
+def gras_published(part: pl.DataFrame) -> Table | None:
     """This run's scores among the five published ones; on the study's own images only."""
     own = [
         row

@@ -14,6 +14,7 @@ from beholder.core.results import Row
 from beholder.glasshouse.oracle import Levels, Noise, Oracle
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.studies.gras.groups import ALPHA, Answers, all_grouped, shuffled_shares
+from beholder.studies.gras.intersection_trials import intersection_experiments
 from beholder.studies.gras.measures import attribute_p_values
 from beholder.studies.gras.prompts import gras_prompts
 from beholder.studies.gras.study import GRAS
@@ -201,3 +202,9 @@ def _draw_attributes(n: int, rng: np.random.Generator) -> Sequence[Outcome]:
         shuffled = shuffled_shares(grouped, rng, MeasureOptions().permutations)[:, :, 2]
         p_value = float(np.nanmin(attribute_p_values(compared, shuffled)))
     return [Outcome(np.nan, p_value=p_value)]
+
+
+def gras_experiments() -> Iterator[Experiment]:
+    """Every experiment of the study."""
+    yield from trait_experiments()
+    yield from intersection_experiments()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -27,72 +28,123 @@ from beholder.studies.perception.prompts import (
     TEMPLATES,
     Dimension,
     perception_prompts,
+    read_dimensions,
 )
 from beholder.studies.perception.ranking import LOGARITHM, NATS
-from beholder.studies.perception.ratings import rating_rows
+from beholder.studies.perception.ratings import rating_rows, read_ratings
 from beholder.studies.perception.scores import GROUPED, read_judged
-from beholder.studies.rows import PROBABILITY, REFUSAL, refusal_rows
-from beholder.studies.study import Benchmark, Matrices, Measure, MeasureOptions, MetricInfo
+from beholder.studies.rows import PROBABILITY, refusal_metric, refusal_rows
+from beholder.studies.study import Matrices, Measure, MeasureOptions, Metric, Option, Study
 
 TASK = "perception"
 UNIT = "cosine"
 
-METRICS = {
-    "perception.delta_cosine": MetricInfo(
-        UNIT, "mean of a dimension's words less the neutral prompt; 0 the words add nothing; printed × 100"
+METRICS = (
+    Metric(
+        "perception.delta_cosine",
+        "judgements",
+        UNIT,
+        "mean of a dimension's words less the neutral prompt; 0 the words add nothing; printed × 100",
     ),
-    "perception.cosine": MetricInfo(UNIT, "mean cosine of a dimension's words; printed × 100"),
-    "perception.word_delta_cosine": MetricInfo(UNIT, "the same as delta_cosine, word by word"),
-    "perception.gap": MetricInfo(UNIT, "one group's delta_cosine less another's; 0 alike"),
-    "perception.causal_effect": MetricInfo(
-        UNIT, "what changing one attribute alone does to delta_cosine, over matched sets; 0 nothing"
+    Metric("perception.cosine", "judgements", UNIT, "mean cosine of a dimension's words; printed × 100"),
+    Metric("perception.word_delta_cosine", "judgements", UNIT, "the same as delta_cosine, word by word"),
+    Metric("perception.gap", "effects", UNIT, "one group's delta_cosine less another's; 0 alike"),
+    Metric(
+        "perception.causal_effect",
+        "effects",
+        UNIT,
+        "what changing one attribute alone does to delta_cosine, over matched sets; 0 nothing",
     ),
-    "perception.absolute_difference": MetricInfo(
-        UNIT, "mean absolute difference of the same sets, as published; above 0 by noise alone"
+    Metric(
+        "perception.absolute_difference",
+        "effects",
+        UNIT,
+        "mean absolute difference of the same sets, as published; above 0 by noise alone",
     ),
-    "perception.interaction": MetricInfo(
-        UNIT, "how much more an attribute does for one group than for another over its range; 0 the same"
+    Metric(
+        "perception.interaction",
+        "effects",
+        UNIT,
+        "how much more an attribute does for one group than for another over its range; 0 the same",
     ),
-    "perception.induced_variation": MetricInfo(
-        UNIT, "median absolute difference of 1,000 pairs that differ in one attribute alone; above 0 by noise alone"
+    Metric(
+        "perception.induced_variation",
+        "effects",
+        UNIT,
+        "median absolute difference of 1,000 pairs that differ in one attribute alone; above 0 by noise alone",
     ),
-    "perception.induced_variation_quantile": MetricInfo(UNIT, "quantiles of the same differences, for boxes"),
-    "perception.induced_variation_test": MetricInfo(
-        STATISTIC, "chance that a pair of the first attribute differs by more than one of the second; 0.5 alike"
+    Metric("perception.induced_variation_quantile", "effects", UNIT, "quantiles of the same differences, for boxes"),
+    Metric(
+        "perception.induced_variation_test",
+        "effects",
+        STATISTIC,
+        "chance that a pair of the first attribute differs by more than one of the second; 0.5 alike",
     ),
-    "perception.variance_share": MetricInfo(
-        SHARE, "share of the spread that goes with an attribute, less what chance gives; 0 none, 1 all"
+    Metric(
+        "perception.variance_share",
+        "effects confounds",
+        SHARE,
+        "share of the spread that goes with an attribute, less what chance gives; 0 none, 1 all",
     ),
-    "perception.trajectory": MetricInfo(UNIT, "delta_cosine at one level of an attribute, by group"),
-    "perception.trajectory_fit": MetricInfo(UNIT, "the second-degree curve through the levels"),
-    "perception.valence_point": MetricInfo(UNIT, "positive and negative ends of the scales at one age, by group"),
-    "perception.separation": MetricInfo(DEVIATIONS, "distance of two groups' points over the ages; 0 they coincide"),
-    "perception.opposites_r": MetricInfo(
-        CORRELATION, "of the curves of opposite dimensions; −1 they oppose each other, 1 they move together"
+    Metric("perception.trajectory", "curves", UNIT, "delta_cosine at one level of an attribute, by group"),
+    Metric("perception.trajectory_fit", "curves", UNIT, "the second-degree curve through the levels"),
+    Metric("perception.valence_point", "curves", UNIT, "positive and negative ends of the scales at one age, by group"),
+    Metric(
+        "perception.separation",
+        "confounds",
+        DEVIATIONS,
+        "distance of two groups' points over the ages; 0 they coincide",
     ),
-    "perception.neutral_cosine": MetricInfo(UNIT, "mean cosine of the neutral prompt"),
-    "perception.neutral_test": MetricInfo(STATISTIC, "t of the neutral cosine between two groups"),
-    "perception.neutral_r": MetricInfo(CORRELATION, "of a dimension with the neutral prompt over images"),
-    "perception.narrowing": MetricInfo(RATIO, "spread after Δ over before; below 1 Δ brings groups together"),
-    "perception.density": MetricInfo("density", "of the neutral cosine, and of all dimensions before and after Δ"),
-    "perception.markedness": MetricInfo(
-        PER_CENT, "images of a group that the neutral prompt fits better than the group's own word; 0 marked"
+    Metric(
+        "perception.opposites_r",
+        "confounds",
+        CORRELATION,
+        "of the curves of opposite dimensions; −1 they oppose each other, 1 they move together",
     ),
-    "perception.mean_cosine": MetricInfo(UNIT, "mean over the positive dimensions"),
-    "perception.sc_weat": MetricInfo(
-        DEVIATIONS, "how much nearer the words lie to the first group, mean over words; 0 equally near"
+    Metric("perception.neutral_cosine", "neutral", UNIT, "mean cosine of the neutral prompt"),
+    Metric("perception.neutral_test", "neutral", STATISTIC, "t of the neutral cosine between two groups"),
+    Metric("perception.neutral_r", "neutral", CORRELATION, "of a dimension with the neutral prompt over images"),
+    Metric("perception.narrowing", "neutral", RATIO, "spread after Δ over before; below 1 Δ brings groups together"),
+    Metric(
+        "perception.density", "confounds", "density", "of the neutral cosine, and of all dimensions before and after Δ"
     ),
-    "perception.skew": MetricInfo(
-        LOGARITHM, "of a group's share among the top k over its even share; 0 even, above 0 more"
+    Metric(
+        "perception.markedness",
+        "ranking",
+        PER_CENT,
+        "images of a group that the neutral prompt fits better than the group's own word; 0 marked",
     ),
-    "perception.max_skew": MetricInfo(LOGARITHM, "the largest skew of an attribute's groups; 0 even"),
-    "perception.ndkl": MetricInfo(NATS, "divergence of all prefixes of a ranking from even shares; 0 even throughout"),
-    "perception.brightness": MetricInfo("mean sign", "of grey-value differences of pairs; 0 even, 1 first brighter"),
-    "perception.rating_r": MetricInfo(CORRELATION, "of people's ratings with delta_cosine; 1 the same order"),
-    "perception.rating_departure": MetricInfo(DEVIATIONS, "the model above people's ratings; 0 it agrees"),
-    "perception.answer_mass": MetricInfo(PROBABILITY, "mean P(yes) + P(no): 1 answers, 0 says something else"),
-    "perception.refusal_share": REFUSAL,
-}
+    Metric("perception.mean_cosine", "ranking", UNIT, "mean over the positive dimensions"),
+    Metric(
+        "perception.sc_weat",
+        "ranking",
+        DEVIATIONS,
+        "how much nearer the words lie to the first group, mean over words; 0 equally near",
+    ),
+    Metric(
+        "perception.skew",
+        "ranking",
+        LOGARITHM,
+        "of a group's share among the top k over its even share; 0 even, above 0 more",
+    ),
+    Metric("perception.max_skew", "ranking", LOGARITHM, "the largest skew of an attribute's groups; 0 even"),
+    Metric(
+        "perception.ndkl",
+        "ranking",
+        NATS,
+        "divergence of all prefixes of a ranking from even shares; 0 even throughout",
+    ),
+    Metric(
+        "perception.brightness",
+        "confounds",
+        "mean sign",
+        "of grey-value differences of pairs; 0 even, 1 first brighter",
+    ),
+    Metric("perception.rating_r", "ratings", CORRELATION, "of people's ratings with delta_cosine; 1 the same order"),
+    Metric("perception.rating_departure", "ratings", DEVIATIONS, "the model above people's ratings; 0 it agrees"),
+    Metric("perception.answer_mass", "results", PROBABILITY, "mean P(yes) + P(no): 1 answers, 0 says something else"),
+    refusal_metric("perception"),
+)
 
 LIMITATIONS = (
     "A cosine is not a probability and not a judgement anyone stated; differences of it are what can be compared.",
@@ -136,9 +188,7 @@ def _answer_rows(matrix: ScoreMatrix) -> Iterator[Row]:
         yield Row("perception.answer_mass", float(np.nanmean(yes + no)), len(yes), PROBABILITY, note=note)
 
 
-def perception_benchmark(
-    dimensions: Sequence[Dimension] = DIMENSIONS, ratings: pl.DataFrame | None = None
-) -> Benchmark:
+def perception_study(dimensions: Sequence[Dimension] = DIMENSIONS, ratings: pl.DataFrame | None = None) -> Study:
     """Perception with the study's dimensions or a user's own, and people's ratings beside them where there are any."""
 
     def measure(matrices: Matrices, options: MeasureOptions) -> Iterator[Row]:
@@ -151,11 +201,12 @@ def perception_benchmark(
         return [Task(TASK, adults(dataset), perception_prompts(dimensions, RELEASED_TEMPLATES))]
 
     measures: tuple[Measure, ...] = (measure,)
-    return Benchmark(
+    return Study(
         name="perception",
         title="Perception: social judgement of faces",
+        short="Perception",
         question="Which social judgements does the model make of faces, and what moves them?",
-        study="Hausladen and others, Social perception of faces in a vision-language model (2024)",
+        citation="Hausladen and others, Social perception of faces in a vision-language model (2024)",
         datasets=("causalface", FAIRFACE_NAME, UTKFACE_NAME, DESIGN_NAME),
         tasks=asked,
         compat_tasks=as_released,
@@ -164,7 +215,13 @@ def perception_benchmark(
         metrics=METRICS,
         instruction=FITS,
         subset_attribute="race",
-        published=("perception_table_s1", "perception_table_s2"),
+        reference_models=("glasshouse/contrastive",),
+        options=OPTIONS,
+        configure=configured,
+        chapter="beholder.studies.perception.chapter:CHAPTER",
+        plan="beholder.studies.perception.planning:plan",
+        trials="beholder.studies.perception.trials:perception_experiments",
+        weaknesses="beholder.studies.perception.weaknesses:weaknesses",
         limitations=LIMITATIONS,
         of_photographs=(
             "Race, gender and age are perceived labels, of annotators or of a model; three race labels are compared.",
@@ -173,4 +230,19 @@ def perception_benchmark(
     )
 
 
-PERCEPTION = perception_benchmark()
+OPTIONS = (
+    Option(
+        "dimensions",
+        "With perception: own dimensions (a table with the columns dimension, word, and valence, opposite).",
+    ),
+    Option("ratings", "With perception: people's ratings (a table with the columns image or group, trait, mean, n)."),
+)
+
+
+def configured(study: Study, options: Mapping[str, Any]) -> Study:
+    """Perception with the user's own dimensions, or beside people's ratings."""
+    dimensions = read_dimensions(options["dimensions"]) if "dimensions" in options else DIMENSIONS
+    return perception_study(dimensions, read_ratings(options["ratings"]) if "ratings" in options else None)
+
+
+PERCEPTION = perception_study()

@@ -212,7 +212,7 @@ def _rating_cells(part: pl.DataFrame, row: Result) -> list[Cell]:
 # Published
 
 
-def perception_standing(part: pl.DataFrame) -> Table | None:
+def perception_published(part: pl.DataFrame) -> Table | None:
     """The study's printed values beside the run's, on the study's own image sets; cosines only."""
     column = SETS.get(str(part["dataset"][0])) if part.height else None
     if column is None or reading.unit(part) != "cosine":

@@ -15,6 +15,7 @@ from beholder.metrics.ranking import descending, skew_at_k
 from beholder.studies.large_draws import large_draw
 from beholder.studies.perception.bias import markedness_rows, ranking_rows, sc_weat_rows
 from beholder.studies.perception.curves import gap_rows
+from beholder.studies.perception.effect_trials import effect_experiments
 from beholder.studies.perception.prompts import POSITIVE, Dimension
 from beholder.studies.perception.scores import Groups, Judged
 from beholder.studies.study import MeasureOptions
@@ -138,3 +139,9 @@ def _draw_depths(n: int, effect: float, rng: np.random.Generator) -> Sequence[Ou
     order = descending(judged.by_dimension(judged.cosine))
     codes = np.repeat([0, 1], n)
     return [Outcome(float(skew_at_k(codes[order], np.array([0.5, 0.5]), k)[0, 0])) for k in DEPTHS]
+
+
+def perception_experiments() -> Iterator[Experiment]:
+    """Every experiment of the study."""
+    yield from judgement_experiments()
+    yield from effect_experiments()

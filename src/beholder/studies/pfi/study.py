@@ -7,7 +7,7 @@ from beholder.scores.task import Task
 from beholder.studies.apa.study import APA, POOLS, figure_tasks
 from beholder.studies.pfi.prompts import pfi_association_prompts, pfi_identity_prompts
 from beholder.studies.public_figures.measures import public_figure_measures, public_figure_metrics
-from beholder.studies.study import Benchmark
+from beholder.studies.study import Study
 
 
 def pfi_tasks(dataset: Dataset) -> list[Task]:
@@ -15,17 +15,20 @@ def pfi_tasks(dataset: Dataset) -> list[Task]:
     return figure_tasks(dataset, pfi_association_prompts, pfi_identity_prompts)
 
 
-PFI = Benchmark(
+PFI = Study(
     name="pfi",
     title="P-FI: public figures",
+    short="P-FI",
     question="What APA asks, in the words of its predecessor: capabilities, societal bias, retention of names.",
-    study="P-FI, the public-figure benchmark (APA's predecessor)",
+    citation="P-FI, the public-figure benchmark (APA's predecessor)",
     datasets=("apa",),
     tasks=pfi_tasks,
     measures=public_figure_measures("pfi", POOLS),
     metrics=public_figure_metrics("pfi"),
     subset_attribute="branch",
-    published=("pfi_gender_bias", "pfi_retention"),
+    default="data",
+    chapter="beholder.studies.public_figures.chapter:CHAPTER",
+    plan="beholder.studies.pfi.planning:plan",
     of_photographs=APA.of_photographs,
     limitations=(
         *APA.limitations,

@@ -22,8 +22,8 @@ from beholder.metrics.intervals import Estimate, mean_estimate, ratio_estimate, 
 from beholder.metrics.multiplicity import holm
 from beholder.prompts.prompt_set import correct_cells
 from beholder.scores.score_matrix import ScoreMatrix
-from beholder.studies.rows import NO_SPREAD, PROBABILITY, REFUSAL, join, mean_row, people_shown, refusal_rows
-from beholder.studies.study import Matrices, Measure, MeasureOptions, MetricInfo
+from beholder.studies.rows import NO_SPREAD, PROBABILITY, join, mean_row, people_shown, refusal_metric, refusal_rows
+from beholder.studies.study import Matrices, Measure, MeasureOptions, Metric
 
 Array = npt.NDArray[np.float64]
 LEVELS = ("category", "occupation", "specialty")
@@ -51,41 +51,78 @@ def public_figure_measures(prefix: str, pools: dict[str, tuple[str, ...]]) -> tu
     )
 
 
-def public_figure_metrics(prefix: str) -> dict[str, MetricInfo]:
+def public_figure_metrics(prefix: str) -> tuple[Metric, ...]:
     """What each metric means."""
     share = "0: none of the model's belief, 1: all of it"
-    return {
-        f"{prefix}.association": MetricInfo(PROBABILITY, f"mean softmax probability of the correct prompt; {share}"),
-        f"{prefix}.association_top1": MetricInfo(
-            PROBABILITY, "share of images whose correct prompt scores highest; 0 none, 1 all"
+    return (
+        Metric(
+            f"{prefix}.association",
+            "association",
+            PROBABILITY,
+            f"mean softmax probability of the correct prompt; {share}",
         ),
-        f"{prefix}.occupation_probability": MetricInfo(
-            PROBABILITY, f"mean softmax probability of an occupation; {share}"
+        Metric(
+            f"{prefix}.association_top1",
+            "association",
+            PROBABILITY,
+            "share of images whose correct prompt scores highest; 0 none, 1 all",
         ),
-        f"{prefix}.bias_ratio": MetricInfo(
-            RATIO, "correct occupation's probability, women over men; 1: alike, below 1: women get less"
+        Metric(
+            f"{prefix}.occupation_probability",
+            "gender",
+            PROBABILITY,
+            f"mean softmax probability of an occupation; {share}",
         ),
-        f"{prefix}.equivalence": MetricInfo(
-            RATIO, "smallest δ for which b is shown to lie between 1/(1 + δ) and 1 + δ; p: that of the asked δ"
+        Metric(
+            f"{prefix}.bias_ratio",
+            "gender",
+            RATIO,
+            "correct occupation's probability, women over men; 1: alike, below 1: women get less",
         ),
-        f"{prefix}.identity_given_image": MetricInfo(
-            PROBABILITY, f"given a picture, probability of the right name; {share}"
+        Metric(
+            f"{prefix}.equivalence",
+            "gender",
+            RATIO,
+            "smallest δ for which b is shown to lie between 1/(1 + δ) and 1 + δ; p: that of the asked δ",
         ),
-        f"{prefix}.identity_given_image_top1": MetricInfo(
-            PROBABILITY, "share of pictures whose right name comes first"
+        Metric(
+            f"{prefix}.identity_given_image",
+            "identity",
+            PROBABILITY,
+            f"given a picture, probability of the right name; {share}",
         ),
-        f"{prefix}.identity_given_image_mrr": MetricInfo(
-            "reciprocal rank", "mean of 1/rank of the right name; 1: always first"
+        Metric(
+            f"{prefix}.identity_given_image_top1",
+            "identity",
+            PROBABILITY,
+            "share of pictures whose right name comes first",
         ),
-        f"{prefix}.identity_given_name": MetricInfo(
-            PROBABILITY, f"given a name, probability of a right picture; {share}"
+        Metric(
+            f"{prefix}.identity_given_image_mrr",
+            "identity",
+            "reciprocal rank",
+            "mean of 1/rank of the right name; 1: always first",
         ),
-        f"{prefix}.identity_given_name_top1": MetricInfo(PROBABILITY, "share of names whose right picture comes first"),
-        f"{prefix}.identity_given_name_mrr": MetricInfo(
-            "reciprocal rank", "mean of 1/rank of the right picture; 1: always first"
+        Metric(
+            f"{prefix}.identity_given_name",
+            "identity",
+            PROBABILITY,
+            f"given a name, probability of a right picture; {share}",
         ),
-        f"{prefix}.refusal_share": REFUSAL,
-    }
+        Metric(
+            f"{prefix}.identity_given_name_top1",
+            "identity",
+            PROBABILITY,
+            "share of names whose right picture comes first",
+        ),
+        Metric(
+            f"{prefix}.identity_given_name_mrr",
+            "identity",
+            "reciprocal rank",
+            "mean of 1/rank of the right picture; 1: always first",
+        ),
+        refusal_metric(prefix),
+    )
 
 
 def _branches(matrices: Matrices, kind: str) -> list[str]:

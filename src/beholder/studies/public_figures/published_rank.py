@@ -51,7 +51,7 @@ def comparable(row: Result) -> bool:
     return number is None or abs(number - SIZES.get(row["subset"], number)) <= 1
 
 
-def standing_table(results: pl.DataFrame) -> Table | None:
+def published_rank(results: pl.DataFrame) -> Table | None:
     """Where the models stand, result by result; None where nothing was published."""
     found = standings(results)
     if not found:

@@ -1,18 +1,14 @@
-"""Tables: the results as a person reads them, for the page and for the terminal alike.
-
-Percentages with their intervals and n; what is absent is a dash with its reason under the table.
-"""
+"""Tables of public figures: right answers level by level, women and men, names and faces."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import polars as pl
 
 from beholder.chapter import phrases as words
-from beholder.chapter.equivalence import gap_equivalence_table, ratio_equivalence_table
-from beholder.chapter.numbers import ABSENT, Result, ratio, remarks
+from beholder.chapter.equivalence import ratio_equivalence_table
+from beholder.chapter.numbers import Result, ratio
 from beholder.chapter.table import (
     INTERVALS,
     Cell,
@@ -25,29 +21,12 @@ from beholder.chapter.table import (
     rows_of,
     sizes,
 )
-from beholder.prompts.prompt_set import ONE_LEVEL
-from beholder.studies import BENCHMARKS
-from beholder.studies.custom.study import METRICS as CUSTOM
-from beholder.studies.disparity.tables import disparity_tables
-from beholder.studies.exposure.measures import METRICS as EXPOSURE
-from beholder.studies.exposure.tables import exposure_tables
-from beholder.studies.gras.tables import gras_tables
-from beholder.studies.perception.tables import perception_tables
-
-Maker = Callable[[pl.DataFrame], Iterator[Table]]
 
 
-def tables(results: pl.DataFrame, benchmark_name: str) -> list[Table]:
-    """Every table of one benchmark; several models stand under each other in each.
-
-    Metrics that the benchmark does not come with are a user's own: they get plain tables after the others.
-    """
-    part = results.filter(pl.col("benchmark") == benchmark_name)
-    ours = pl.col("metric").is_in(
-        list(BENCHMARKS[benchmark_name].metrics if benchmark_name in BENCHMARKS else CUSTOM | EXPOSURE)
-    )
-    made = [table for make in MAKERS.get(benchmark_name, ()) for table in make(part.filter(ours))]
-    return [*made, *plain_tables(part.filter(~ours))] if made else list(plain_tables(part))
+def public_figure_tables(part: pl.DataFrame) -> Iterator[Table]:
+    """Every table; several models stand under each other in each."""
+    for make in (association_tables, bias_tables, ratio_equivalence_table, identity_tables):
+        yield from make(part)
 
 
 # Association
@@ -185,89 +164,3 @@ def _identity_cells(what: str, rows: dict[str, dict[Place, Result]], place: Plac
     share, first, rank = (rows[f"{what}{ending}"].get(place) for ending in ENDINGS)
     reciprocal = Cell(ratio(rank["value"] if rank else None))
     return [percent_cell(share, with_chance=True, strong=True), percent_cell(first), reciprocal]
-
-
-# Own prompts
-
-_LEVEL = re.compile(r"prompts of level '(.*)'$")
-
-
-def level_of(row: Result) -> str:
-    """The level whose prompts share the belief; the note says it."""
-    found = _LEVEL.search(row["note"] or "")
-    return found[1] if found else ""
-
-
-def custom_tables(part: pl.DataFrame) -> Iterator[Table]:
-    """For every level and attribute: prompts down, groups across."""
-    rows = part.to_dicts()
-    for level in dict.fromkeys(map(level_of, rows)):
-        mine = [row for row in rows if level_of(row) == level]
-        for attribute in dict.fromkeys(row["subset"] for row in mine if row["subset"]) or [None]:
-            yield _custom_table(part, level, attribute, [row for row in mine if row["subset"] in (None, attribute)])
-
-
-def _custom_table(part: pl.DataFrame, level: str, attribute: str | None, rows: list[Result]) -> Table:
-    groups = list(dict.fromkeys(row["group"] for row in rows))
-    cell_of = {(row["model"], row["metric"], row["concept"], row["group"]): row for row in rows}
-    counts = {group: max((row["n"] for row in rows if row["group"] == group), default=0) for group in groups}
-    body = [
-        [
-            *names(part, model, _custom_label(metric, concept)),
-            *(percent_cell(cell_of.get((model, metric, concept, group))) for group in groups),
-        ]
-        for model, metric, concept in dict.fromkeys((row["model"], row["metric"], row["concept"]) for row in rows)
-    ]
-    return Table(
-        ("Prompts" if level in ("", ONE_LEVEL) else f"Prompts of level {level}")
-        + (f" by {attribute}" if attribute else ""),
-        f"Mean share of belief among the prompts of the level, in per cent. {INTERVALS}",
-        [*labels(part, "Prompt"), *(f"{group or 'everyone'} (n = {counts[group]})" for group in groups)],
-        body,
-        len(labels(part, "Prompt")),
-        tuple(dict.fromkeys(f"{row['group']}: {remarks(row)}" for row in rows if row["value"] is None)),
-        "prompts",
-    )
-
-
-def _custom_label(metric: str, concept: str | None) -> str:
-    what = {"custom.association": "the right prompt", "custom.association_top1": "the right prompt comes first"}
-    return what.get(metric, concept or "")
-
-
-# Anything else
-
-
-def plain_tables(part: pl.DataFrame) -> Iterator[Table]:
-    """One table a metric, for benchmarks that have no tables of their own."""
-    for (metric,), rows in part.group_by(["metric"], maintain_order=True):
-        body = [
-            [*names(part, row["model"], *(row[key] or "" for key in PLACES)), Cell(str(row["n"])), _plain_cell(row)]
-            for row in rows.to_dicts()
-        ]
-        header = [*labels(part, *(key.capitalize() for key in PLACES)), "n", "Value"]
-        unit = rows["unit"][0]
-        caption, notes = f"In: {unit}. {INTERVALS}", notes_of(rows.to_dicts())
-        yield Table(str(metric), caption, header, body, len(labels(part, *PLACES)), notes)
-
-
-PLACES = ("subset", "group", "concept")
-
-
-def _plain_cell(row: Result) -> Cell:
-    if row["value"] is None:
-        return Cell(ABSENT)
-    return Cell(f"{row['value']:.3g}", "" if row["low"] is None else f"{row['low']:.3g}–{row['high']:.3g}")
-
-
-PUBLIC_FIGURES: tuple[Maker, ...] = (association_tables, bias_tables, ratio_equivalence_table, identity_tables)
-MAKERS: dict[str, tuple[Maker, ...]] = {
-    "apa": PUBLIC_FIGURES,
-    "pfi": PUBLIC_FIGURES,
-    "gras": (gras_tables, gap_equivalence_table),
-    "disparity": (disparity_tables,),
-    "perception": (perception_tables,),
-    "custom": (custom_tables,),
-    "exposure": (exposure_tables,),
-}
-"""What a benchmark brings; any other gets plain tables."""

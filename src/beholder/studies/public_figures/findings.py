@@ -1,4 +1,4 @@
-"""Findings: what a run showed, in plain words with its uncertainty.
+"""Findings about public figures.
 
 Few, the largest effects first, and no more than the intervals carry: an interval that holds the landmark is
 reported as "not shown", which is not the same as "none".
@@ -6,7 +6,7 @@ reported as "not shown", which is not the same as "none".
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import polars as pl
 
@@ -22,55 +22,27 @@ from beholder.chapter.numbers import (
     log_distance,
     options,
     percent,
-    percent_range,
     ratio,
     ratio_decimals,
     ratio_range,
-    remarks,
     span,
     times,
+    uncertainty,
 )
-from beholder.run import Run
-from beholder.studies.disparity.findings import disparity_findings
-from beholder.studies.exposure.findings import exposure_findings
-from beholder.studies.gras.findings import gras_findings
-from beholder.studies.perception.findings import perception_findings
 from beholder.studies.public_figures.planted import Comparison, comparisons
 
 KINDS = ("planted", "bias", "association", "identity", "custom")
-MOST_CUSTOM = 4
 SLIGHT = 1.05
 """A ratio whose whole interval lies between 1/1.05 and 1.05 is called nearly the same."""
 Counts = dict[tuple[str, str], int]
 """Images by pool and group."""
 
 
-def findings(run: Run) -> list[Finding]:
-    """The headline findings of every model, benchmark by benchmark."""
-    found = []
-    keys = ["benchmark", "dataset", "model"]
-    for _, part in run.results.group_by(keys, maintain_order=True):
-        found += MAKERS.get(str(part["benchmark"][0]), _differences_first)(part)
-    return found
-
-
-def _differences_first(part: pl.DataFrame) -> list[Finding]:
-    return sorted(_findings_of(part), key=lambda f: (not f.shown, KINDS.index(f.kind), -f.effect))
-
-
-def _findings_of(part: pl.DataFrame) -> Iterator[Finding]:
-    yield from _planted(part)
-    yield from _bias(part)
-    yield from _association(part)
-    yield from _identity(part)
-    yield from _custom(part)
-
-
-def uncertainty(row: Result, *, decimals: int) -> str:
-    """The bracket after a percentage."""
-    if not has_interval(row):
-        return f"n = {row['n']}, no interval"
-    return f"95 % interval {percent_range(row['low'], row['high'], decimals)}, n = {row['n']}"
+def public_figure_findings(part: pl.DataFrame) -> list[Finding]:
+    """What one model's rows show: what is shown first, then by kind and size."""
+    makers = (_planted, _bias, _association, _identity)
+    made = [finding for make in makers for finding in make(part)]
+    return sorted(made, key=lambda each: (not each.shown, KINDS.index(each.kind), -each.effect))
 
 
 # Gender ratio
@@ -240,31 +212,6 @@ def _above(rows: list[Result]) -> str:
     return "after correction for their number no interval lies" if above else "no interval lies"
 
 
-# Own prompts
-
-
-def _custom(part: pl.DataFrame) -> Iterator[Finding]:
-    """The prompts whose intervals lie farthest apart between two groups of one attribute."""
-    found = []
-    rows = part.filter(pl.col("metric") == "custom.probability").drop_nulls(["subset", "low"])
-    for _, cells in rows.group_by(["subset", "concept", "note"], maintain_order=True):
-        ordered = cells.sort("value").to_dicts()
-        if len(ordered) > 1 and ordered[0]["high"] < ordered[-1]["low"]:
-            found.append(_apart(ordered[0], ordered[-1]))
-    yield from sorted(found, key=lambda f: -f.effect)[:MOST_CUSTOM]
-
-
-def _apart(least: Result, most: Result) -> Finding:
-    def said(row: Result) -> str:
-        places = decimals_for(row)
-        return f"{percent(row['value'], places)} for {row['group']} ({uncertainty(row, decimals=places)})"
-
-    sentence = f"“{most['concept']}” gets {said(most)} and {said(least)}, {remarks(most)}: the intervals do not meet."
-    headline = f"“{most['concept']}” differs by {most['subset']}"
-    effect = log_distance(most["value"], max(least["value"], 1e-6))
-    return finding(most, "custom", headline, sentence, shown=True, effect=effect)
-
-
 # The embedded world
 
 
@@ -282,12 +229,3 @@ def _planted(part: pl.DataFrame) -> Iterator[Finding]:
 def _recovered(found: Comparison) -> str:
     interval = "" if found.low is None else f" ({found.low:.2f}–{found.high:.2f})"
     return f"{found.subset}: planted {found.planted:.2f}, recovered {found.value:.2f}{interval}"
-
-
-MAKERS: dict[str, Callable[[pl.DataFrame], list[Finding]]] = {
-    "gras": gras_findings,
-    "disparity": disparity_findings,
-    "perception": perception_findings,
-    "exposure": exposure_findings,
-}
-"""What a benchmark brings; any other has the sentences above, as far as its metrics are there."""

@@ -1,66 +1,26 @@
-"""Charts: the results as pictures, interactive in the page and static for a paper.
-
-Every chart is one view whose width follows its container, so that it fits a phone. Intervals are always drawn;
-landmarks (chance, 1) and published neighbours stand beside the values, never in their place.
-"""
+"""Charts of public figures. Intervals are always drawn; chance and published models stand beside the values."""
 
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Iterator
 
 import altair as alt
 import polars as pl
 
 from beholder.chapter import phrases as words
-from beholder.chapter.chart_parts import (
-    Rows,
-    bars,
-    chance_ticks,
-    dots,
-    group_name,
-    height,
-    lanes,
-    percent_axis,
-    rule_at,
-    value_of,
-)
+from beholder.chapter.chart_parts import Rows, bars, chance_ticks, dots, gap_title, height, lanes, percent_axis, rule_at
 from beholder.chapter.figure import Figure, sentence, whose
-from beholder.chapter.numbers import excludes, percent, span
+from beholder.chapter.numbers import excludes, span
 from beholder.chapter.table import rows_of
-from beholder.core.files import write_whole
-from beholder.report.tables import IDENTITY, level_of
-from beholder.run import Run
-from beholder.studies.disparity.charts import disparity_figures
-from beholder.studies.exposure.charts import exposure_figures
-from beholder.studies.gras.charts import gras_figures
-from beholder.studies.perception.charts import perception_figures
 from beholder.studies.public_figures.published_rank import standings
+from beholder.studies.public_figures.tables import IDENTITY
 
 
-def figures(results: pl.DataFrame) -> list[Figure]:
-    """Every figure of one benchmark's results."""
-    name = str(results["benchmark"][0]) if results.height else ""
-    return [figure for make in MAKERS.get(name, ()) for figure in make(results)]
-
-
-def save_charts(run: Run, folder: Path) -> list[Path]:
-    """Every chart as `<benchmark>-<dataset>-<name>.svg` and `.png`, for a paper; returns the paths."""
-    import vl_convert
-
-    paths = []
-    for (benchmark, dataset), part in run.results.group_by(["benchmark", "dataset"], maintain_order=True):
-        for figure in figures(part):
-            stem, spec = re.sub(r"[^\w.-]+", "-", f"{benchmark}-{dataset}-{figure.name}"), figure.paper()
-            for ending, data in (
-                ("svg", vl_convert.vegalite_to_svg(spec, allowed_base_urls=[]).encode()),
-                ("png", vl_convert.vegalite_to_png(spec, scale=3, allowed_base_urls=[])),
-            ):
-                paths.append(folder / f"{stem}.{ending}")
-                write_whole(paths[-1], data)
-    return paths
+def public_figure_charts(results: pl.DataFrame) -> Iterator[Figure]:
+    """Every chart, in the order of the topics."""
+    for make in (association_figures, ratio_figures, occupation_figures, identity_figures):
+        yield from make(results)
 
 
 # Association
@@ -168,7 +128,7 @@ FAR = 0.6
 """Up to here an axis that ends sooner shows more; beyond, the whole belief is the natural frame."""
 
 
-# Occupations, and own prompts
+# Occupations
 
 
 def occupation_figures(results: pl.DataFrame) -> Iterator[Figure]:
@@ -185,39 +145,6 @@ def occupation_figures(results: pl.DataFrame) -> Iterator[Figure]:
         )
 
 
-def gap_title(rows: Rows) -> str:
-    """Where two groups lie farthest apart, of the places where their intervals do not meet."""
-    ordered = sorted(rows, key=value_of)
-    by_concept = {row["concept"]: [r for r in ordered if r["concept"] == row["concept"]] for row in rows}
-    gaps = {concept: (mine[0], mine[-1]) for concept, mine in by_concept.items() if len(mine) > 1}
-    apart = {c: pair for c, pair in gaps.items() if (pair[0]["high"] or 1) < (pair[1]["low"] or 0)}
-    if not apart:
-        return "the intervals overlap everywhere" if gaps else "one group only"
-    concept, (least, most) = max(apart.items(), key=lambda item: item[1][1]["value"] - item[1][0]["value"])
-    said = " and ".join(f"{group_name(row)} {percent(row['value'])}" for row in (most, least))
-    return f"widest gap at “{concept}”, {said}"
-
-
-def custom_figures(results: pl.DataFrame) -> Iterator[Figure]:
-    """Own prompts by group, a chart a model, level and attribute."""
-    rows = [row for row in rows_of(results, "probability") if row["benchmark"] == "custom" and row["value"] is not None]
-    keys = dict.fromkeys((row["model"], level_of(row), row["subset"]) for row in rows)
-    attributes = {subset for _, _, subset in keys if subset}
-    for number, (model, level, subset) in enumerate(key for key in keys if key[2] or not attributes):
-        mine = [row for row in rows if (row["model"], level_of(row), row["subset"]) == (model, level, subset)]
-        seen = gap_title(mine) if subset else f"most to “{max(mine, key=value_of)['concept']}”"
-        yield Figure(
-            f"prompts-{number + 1}",
-            sentence(whose(rows, model), f"{level or 'prompts'}{f' by {subset}' if subset else ''}: {seen}"),
-            "Mean share of belief among the prompts of the level, with 95 % intervals.",
-            dots(mine),
-            "prompts",
-        )
-
-
-# Small things
-
-
 def _others(results: pl.DataFrame, what: str) -> Rows:
     """Published neighbours by subset, each once."""
     found = {s.row["subset"]: s.others for s in standings(results) if s.what == what}
@@ -226,17 +153,3 @@ def _others(results: pl.DataFrame, what: str) -> Rows:
         for subset, others in found.items()
         for model, value in others.iter_rows()
     ]
-
-
-Maker = Callable[[pl.DataFrame], Iterator[Figure]]
-PUBLIC_FIGURES: tuple[Maker, ...] = (association_figures, ratio_figures, occupation_figures, identity_figures)
-MAKERS: dict[str, tuple[Maker, ...]] = {
-    "apa": PUBLIC_FIGURES,
-    "pfi": PUBLIC_FIGURES,
-    "gras": (gras_figures,),
-    "disparity": (disparity_figures,),
-    "perception": (perception_figures,),
-    "custom": (custom_figures,),
-    "exposure": (exposure_figures,),
-}
-"""What a benchmark brings; any other has tables only."""

@@ -1,0 +1,113 @@
+"""Options that several commands share, each declared once."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from beholder.core.errors import UsageError
+from beholder.studies import STUDIES
+
+WHAT, WHERE, MODEL, NUMBERS = "What is audited", "Where results go", "How the model runs", "How numbers are made"
+NAMES = ", ".join(STUDIES)
+
+Benchmarks = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--benchmark",
+        "-b",
+        help=f"One of {NAMES} (repeatable). Default: what fits the data; `beholder list benchmarks` says more.",
+        rich_help_panel=WHAT,
+    ),
+]
+Data = Annotated[
+    Path | None,
+    typer.Option(
+        "--data",
+        envvar="BEHOLDER_DATA",
+        help="Folder that holds the data sets. Without it: the embedded world.",
+        rich_help_panel=WHAT,
+    ),
+]
+DatasetName = Annotated[
+    str | None,
+    typer.Option("--dataset", help="Another data set: a name, or folder:PATH for own images.", rich_help_panel=WHAT),
+]
+DatasetSettings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        help="How the data set is read, NAME=VALUE (repeatable); `beholder data settings NAME` lists what it knows.",
+        rich_help_panel=WHAT,
+    ),
+]
+Limit = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        help="At most this many images of each branch, race or gender, whichever the study compares, spread evenly "
+        "over the groups.",
+        rich_help_panel=WHAT,
+    ),
+]
+SkipBadImages = Annotated[
+    bool,
+    typer.Option(
+        "--skip-bad-images",
+        help="Go on without images that cannot be read; they are counted and listed.",
+        rich_help_panel=WHAT,
+    ),
+]
+RunOut = Annotated[Path, typer.Option("--out", "-o", help="Run folder for results and report.", rich_help_panel=WHERE)]
+StoreFolder = Annotated[
+    Path | None,
+    typer.Option(
+        "--store",
+        envvar="BEHOLDER_STORE",
+        help="Where scores are kept and found again. Default: ~/.cache/beholder.",
+        rich_help_panel=WHERE,
+    ),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the results as JSON.", rich_help_panel=WHERE)]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no summary.", rich_help_panel=WHERE)]
+Device = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps.", rich_help_panel=MODEL)]
+Precision = Annotated[
+    str, typer.Option(help="auto, float32, bfloat16, float16. Part of the model's spec.", rich_help_panel=MODEL)
+]
+Compat = Annotated[
+    bool,
+    typer.Option(
+        "--compat",
+        help="Compute as the authors' released scripts do, with their rounding and dropped rows.",
+        rich_help_panel=NUMBERS,
+    ),
+]
+Draws = Annotated[int, typer.Option(min=100, help="Bootstrap draws behind every interval.", rich_help_panel=NUMBERS)]
+Seed = Annotated[int, typer.Option(help="Seed of the bootstrap.", rich_help_panel=NUMBERS)]
+Delta = Annotated[
+    float | None,
+    typer.Option(
+        min=1e-6,
+        help="The largest bias that counts as none: 0.01 is one point of probability, for a ratio a factor of 1.01. "
+        "Adds the verdict of two one-sided tests.",
+        rich_help_panel=NUMBERS,
+    ),
+]
+
+
+def store_folder(option: Path | None) -> Path:
+    """Where scores are kept: the option, else the user's cache."""
+    return option or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "beholder"
+
+
+def writable(folder: Path, option: str) -> Path:
+    """The folder, if something can be written there; checked before the work, and without making it."""
+    there = next(place for place in (folder, *folder.resolve().parents) if place.exists())
+    if not there.is_dir():
+        raise UsageError(f"{option} {folder}: {there} is a file, and results need a folder. Name another one.")
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise UsageError(f"{option} {folder}: nothing may be written to {there}. Name another folder.")
+    return folder

@@ -1,0 +1,81 @@
+"""Commands that a study brings along: it reads files in place of a model, and leaves a run like any audit.
+
+Annotations are evaluated where a function is made: they name the study's own texts.
+"""
+
+import sys
+import time
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from beholder.cli import options as common
+from beholder.cli.console import bar, err, out, say_json
+from beholder.cli.study_options import built
+from beholder.studies import STUDIES
+
+if TYPE_CHECKING:
+    from beholder.studies.study import Command
+
+
+def study_command(name: str) -> Any:
+    """The command of that name, or None."""
+    commands = [study.command for study in STUDIES.values() if study.command and study.command.name == name]
+    return built(name, _function(commands[0]), commands[0].options) if commands else None
+
+
+def study_command_names() -> list[str]:
+    """The names of all such commands."""
+    return [study.command.name for study in STUDIES.values() if study.command]
+
+
+def _function(command: "Command") -> Any:
+    def run_command(
+        files: Annotated[list[Path], typer.Argument(help=command.files)],
+        data: common.Data = None,
+        output: common.RunOut = Path(f"beholder-{command.name}"),
+        store: common.StoreFolder = None,
+        draws: common.Draws = 2000,
+        seed: common.Seed = 20260801,
+        as_json: common.AsJson = False,
+        quiet: common.Quiet = False,
+        *,
+        own: Mapping[str, Any],
+    ) -> None:
+        # Imported here so that `beholder --help` does not wait for the libraries behind an audit.
+        from beholder.core.files import write_whole
+        from beholder.core.progress import silent
+        from beholder.report.page import write_page
+        from beholder.report.terminal import print_summary
+        from beholder.run import Run
+        from beholder.studies.study import CommandOptions, MeasureOptions, load
+
+        started = time.monotonic()
+        options = CommandOptions(
+            common.writable(output, "--out"),
+            common.store_folder(store),
+            data,
+            MeasureOptions(draws=draws, seed=seed),
+            silent if quiet else partial(bar, unit=command.unit),
+            own,
+        )
+        measured = load(command.run)(files, options)
+        run = Run(measured.results, measured.record)
+        run.record.command, run.record.seconds = sys.argv[1:], round(time.monotonic() - started, 1)
+        run.save(output)
+        for name, data_ in measured.files.items():
+            write_whole(output / name, data_)
+        run.save_findings(output)
+        write_page(run.report, output)
+        if as_json:
+            say_json(run.as_json())
+        elif not quiet:
+            print_summary(run.report, out)
+        if not quiet:
+            err.print(f"Report: {(output / 'report.html').resolve()}", markup=False, soft_wrap=True)
+
+    run_command.__doc__ = command.help
+    return run_command

@@ -1,0 +1,81 @@
+"""Record: how the results of a run came about. Everything in it is JSON."""
+
+from __future__ import annotations
+
+import json
+import platform
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from beholder.core.errors import MissingData
+
+LIBRARIES = ("numpy", "scipy", "polars", "pillow", "torch", "transformers", "onnxruntime")
+SCHEMA = 2
+"""The form of a run folder; those of Beholder 0.1 have none."""
+
+
+@dataclass
+class Record:
+    """Models, data, settings, and what was left out."""
+
+    beholder: str = field(default_factory=lambda: metadata.version("beholder"))
+    schema: int = SCHEMA
+    created: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
+    command: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+    settings: dict[str, Any] = field(default_factory=dict)
+    benchmarks: list[str] = field(default_factory=list)
+    declared: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """What studies of the user's own say of themselves (`Study.declaration`), by name."""
+    models: list[dict[str, Any]] = field(default_factory=list)
+    datasets: list[dict[str, Any]] = field(default_factory=list)
+    bad_images: list[dict[str, str]] = field(default_factory=list)
+    """Images that could not be read: `image`, `reason`."""
+    left_out: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    machine: dict[str, str] = field(default_factory=lambda: machine())
+
+    def add_model(self, model: dict[str, Any]) -> None:
+        """A model as it was asked, once for every way of asking; what it notes last is kept."""
+        self.models = [known for known in self.models if known.get("digest") != model["digest"]] + [model]
+
+    def add_dataset(self, entry: dict[str, Any]) -> None:
+        """A data set, once."""
+        if entry["name"] not in [known["name"] for known in self.datasets]:
+            self.datasets.append(entry)
+
+    def add_bad_images(self, reasons: dict[str, str]) -> None:
+        """Images that could not be read, each once."""
+        known = {entry["image"] for entry in self.bad_images}
+        self.bad_images += [{"image": uri, "reason": why} for uri, why in reasons.items() if uri not in known]
+
+    def as_json(self) -> bytes:
+        """The file `run.json`."""
+        return json.dumps(asdict(self), indent=1, ensure_ascii=False).encode("utf-8", "replace")
+
+
+def read_record(folder: Path) -> Record:
+    """The record of a run folder; one of Beholder 0.1 has schema 1."""
+    path = folder / "run.json"
+    if not path.is_file():
+        raise MissingData(
+            f"{folder} is not a run folder: it has no run.json. Make one with: beholder audit --out {folder}"
+        )
+    entry = json.loads(path.read_text(encoding="utf-8"))
+    return Record(**{"schema": 1, **entry})
+
+
+def machine() -> dict[str, str]:
+    """What the numbers were computed with."""
+    versions = {name: version for name in LIBRARIES if (version := _version(name))}
+    return {"python": platform.python_version(), "system": f"{platform.system()} {platform.machine()}", **versions}
+
+
+def _version(library: str) -> str | None:
+    try:
+        return metadata.version(library)
+    except metadata.PackageNotFoundError:
+        return None

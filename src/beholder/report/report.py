@@ -1,0 +1,165 @@
+"""Report: what a run shows, computed once: sections with findings, tables and charts.
+
+The page, the terminal, the exports and the gate all read it; none of them computes a finding.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from beholder.chapter.chapter import Chapter
+from beholder.chapter.finding import Finding
+from beholder.chapter.phrases import drawn
+from beholder.chapter.table import Table
+from beholder.core.record import Record
+from beholder.report.facts import limited
+from beholder.report.plain_tables import plain_tables
+from beholder.report.short_names import shortened
+from beholder.studies import STUDIES
+from beholder.studies.study import Metric, Study
+
+if TYPE_CHECKING:
+    from beholder.chapter.figure import Figure
+
+DRAWN_LIMITATIONS = (
+    "The people are drawn: what a model makes of drawings need not hold for photographs of anyone.",
+    "Two gender presentations are drawn, woman and man; others are not represented.",
+)
+PLAIN = Chapter(topics={"results": "Results"})
+
+
+@dataclass(frozen=True)
+class Section:
+    """A study on a data set: question, results, what they mean, what they cannot say."""
+
+    study: Study
+    chapter: Chapter
+    dataset: str
+    results: pl.DataFrame
+    findings: list[Finding]
+    tables: list[Table]
+    published: Table | None
+    planted: Table | None
+    limitations: list[str]
+
+    @property
+    def title(self) -> str:
+        """The study's own title; in the embedded world only its questions are the study's."""
+        if drawn(self.dataset) and STUDIES.came_with_beholder(self.study.name):
+            return f"{self.study.short or self.study.title}'s questions in the embedded world"
+        return self.study.title
+
+    @property
+    def metrics(self) -> list[Metric]:
+        """What was measured, in the study's order."""
+        measured = set(self.results["metric"])
+        return [metric for metric in self.study.metrics if metric.name in measured]
+
+    @cached_property
+    def figures(self) -> list[Figure]:
+        """Every chart; made when they are first asked for."""
+        return list(self.chapter.figures(self.results))
+
+
+@dataclass(frozen=True)
+class Report:
+    """Everything that a run shows."""
+
+    results: pl.DataFrame
+    """With the models' short names."""
+    record: Record
+    prompts: pl.DataFrame
+    sections: list[Section]
+
+    @property
+    def findings(self) -> list[Finding]:
+        """All findings, section by section."""
+        return [finding for section in self.sections for finding in section.findings]
+
+
+def build_report(results: pl.DataFrame, record: Record, prompts: pl.DataFrame) -> Report:
+    """The report of a run, from its results and their record."""
+    results = shortened(results)
+    parts = results.group_by(["benchmark", "dataset"], maintain_order=True)
+    sections = [_section(str(name), str(dataset), part, record) for (name, dataset), part in parts]
+    return Report(results, record, prompts, sections)
+
+
+def _section(name: str, dataset: str, part: pl.DataFrame, record: Record) -> Section:
+    study = study_of(name, record)
+    chapter = study.part("chapter") or PLAIN
+    ours = pl.col("metric").is_in([metric.name for metric in STUDIES.get(name, study).metrics])
+    tables = list(chapter.tables(part.filter(ours)))
+    tables += plain_tables(part.filter(~ours) if tables else part)
+    return Section(
+        study,
+        chapter,
+        dataset,
+        part,
+        list(_findings(chapter, part)),
+        tables,
+        chapter.published(part),
+        chapter.planted(part),
+        list(_limitations(study, chapter, part, record)),
+    )
+
+
+def study_of(name: str, record: Record) -> Study:
+    """The study as it came with Beholder, or as the run's record declares it."""
+    known = STUDIES.get(name)
+    declared = record.declared.get(name)
+    if known is not None and declared is None:
+        return known
+    blank = Study(name, name, "", "", (), tasks=lambda dataset: (), measures=(), metrics=())
+    return replace(known or blank, **_declared(declared or {}))
+
+
+def _declared(entry: dict[str, Any]) -> dict[str, Any]:
+    """The fields of a declaration; those of 0.1 named their metrics by key, and the citation `study`."""
+    metrics = entry.get("metrics", [])
+    if isinstance(metrics, dict):
+        metrics = [{"name": name, "topic": "results", **info} for name, info in metrics.items()]
+    fields: dict[str, Any] = {name: entry[name] for name in ("title", "question", "citation") if name in entry}
+    fields |= {name: tuple(entry[name]) for name in ("limitations", "of_photographs") if name in entry}
+    return {**fields, "metrics": tuple(Metric(**metric) for metric in metrics)}
+
+
+def _findings(chapter: Chapter, part: pl.DataFrame) -> Iterator[Finding]:
+    """Model by model, each finding with its question and an id that stays the same from run to run."""
+    counted: Counter[str] = Counter()
+    for _, mine in part.group_by("model", maintain_order=True):
+        for finding in chapter.findings(mine):
+            question = chapter.questions.get(finding.kind)
+            base = slug(f"{finding.study} {finding.dataset} {finding.model} {finding.kind}")
+            counted[base] += 1
+            yield finding._replace(
+                id=base if counted[base] == 1 else f"{base}-{counted[base]}",
+                question=question.text if question else "",
+                topic=question.topic if question else finding.kind,
+            )
+
+
+def slug(text: str) -> str:
+    """A text as part of an address.
+
+    >>> slug("apa glasshouse/contrastive: bias")
+    'apa-glasshouse-contrastive-bias'
+    """
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
+
+
+def _limitations(study: Study, chapter: Chapter, part: pl.DataFrame, record: Record) -> Iterator[str]:
+    yield from DRAWN_LIMITATIONS if drawn(str(part["dataset"][0])) else study.of_photographs
+    yield from study.limitations
+    yield from chapter.limitations(part)
+    if limited(record):
+        yield "Only a part of the images was looked at; finding a name among fewer names is easier."
+    if record.settings.get("compat") and not drawn(str(part["dataset"][0])):
+        yield "Computed as the released scripts do: values, not intervals, carry their rounding and faults."

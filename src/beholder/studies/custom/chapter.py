@@ -1,0 +1,15 @@
+"""The chapter on own prompts."""
+
+from __future__ import annotations
+
+from beholder.chapter.chapter import Chapter, Question
+from beholder.studies.custom.charts import custom_figures
+from beholder.studies.custom.findings import custom_findings
+from beholder.studies.custom.tables import custom_tables
+
+TOPICS = {"prompts": "Prompt by prompt"}
+QUESTIONS = {"custom": Question("Which prompts differ between groups?", "prompts")}
+
+CHAPTER = Chapter(
+    topics=TOPICS, questions=QUESTIONS, findings=custom_findings, tables=custom_tables, figures=custom_figures
+)

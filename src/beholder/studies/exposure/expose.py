@@ -1,0 +1,97 @@
+"""From caption files to results: APA's Section 4 on any captions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import polars as pl
+
+from beholder.core.digests import digest, file_digest
+from beholder.core.errors import UsageError
+from beholder.core.record import Record, read_record
+from beholder.core.results import results_table
+from beholder.datasets import DATASETS, open_dataset
+from beholder.studies.exposure.captions import CaptionFile
+from beholder.studies.exposure.counting import Counts, count_captions
+from beholder.studies.exposure.identity import identity_scores
+from beholder.studies.exposure.measures import count_rows, identity_rows, word_rows
+from beholder.studies.exposure.mentions import Mentions, Term
+from beholder.studies.exposure.people import NAME, WORD_TERMS, people_of
+from beholder.studies.exposure.study import EXPOSURE
+from beholder.studies.study import CommandOptions, Measured, MeasureOptions
+
+
+def expose(captions: Sequence[Path], options: CommandOptions) -> Measured:
+    """Count and measure; what can be wrong is asked before anything is counted."""
+    audit = options.own.get("run")
+    if audit and options.out.resolve() == audit.resolve():
+        raise UsageError(f"--out {options.out} is the audit itself, which would be lost. Name another folder.")
+    dataset = open_dataset("apa", options.data)
+    files = [CaptionFile(path, options.own.get("column")) for path in captions]
+    people = people_of(dataset)
+    scores = identity_scores(audit, dataset, options.store) if audit else {}
+    mentions = Mentions([*(Term(NAME, name) for name in people[NAME]), *WORD_TERMS])
+    counts = count_captions(files, mentions, options.progress)
+    people = people.with_columns(
+        captions=pl.Series(counts.apart[: people.height]), inside=pl.Series(counts.inside[: people.height])
+    )
+    name = options.own.get("name") or _called(captions)
+    results = _measured(people, counts, scores, name, options.measure)
+    record = _record(results, counts, options)
+    record.add_dataset(
+        {
+            "name": dataset.name,
+            "revision": dataset.revision,
+            "licence": dataset.licence,
+            "origin": DATASETS["apa"].origin,
+            "people": people.height,
+            "notes": list(dataset.notes),
+        }
+    )
+    files_besides = {"people.csv": people.write_csv().encode()} if options.own.get("people") else {}
+    return Measured(results, record, files_besides)
+
+
+def _measured(
+    people: pl.DataFrame, counts: Counts, scores: dict[str, pl.DataFrame], name: str, options: MeasureOptions
+) -> pl.DataFrame:
+    """The captions stand in the model's column of what is said of them alone."""
+    rows = [*count_rows(people, options), *word_rows(counts, people.height)]
+    tables = [results_table(rows, benchmark=EXPOSURE.name, model=name, dataset="apa")]
+    for model, identity in scores.items():
+        known = people.join(identity, on=["branch", "name"], how="inner", maintain_order="left")
+        rows = list(identity_rows(known, options))
+        tables.append(results_table(rows, benchmark=EXPOSURE.name, model=model, dataset="apa"))
+    return pl.concat(tables)
+
+
+def _record(results: pl.DataFrame, counts: Counts, options: CommandOptions) -> Record:
+    """How the numbers came about, with what could not be read."""
+    record, audit = Record(benchmarks=[EXPOSURE.name]), options.own.get("run")
+    record.settings = {
+        "column": options.own.get("column"),
+        "draws": options.measure.draws,
+        "seed": options.measure.seed,
+        "identity scores of": str(audit) if audit else None,
+    }
+    files = [tally.path for tally in counts.files]
+    with options.progress("digesting the captions", 0, 0):
+        digests = [file_digest(Path(path)) for path in files]
+    record.models.append(
+        {
+            "name": results["model"][0],
+            "adapter": "captions",
+            "captions": counts.captions,
+            "digest": digest(digests),
+            "files": files,
+        }
+    )
+    audited = read_record(audit).models if audit else []
+    record.models += [entry for entry in audited if entry["name"] in set(results["model"])]
+    record.left_out += [line for tally in counts.files for line in tally.remarks]
+    return record
+
+
+def _called(captions: Sequence[Path]) -> str:
+    return captions[0].name if len(captions) == 1 else f"{captions[0].name} and {len(captions) - 1} more"

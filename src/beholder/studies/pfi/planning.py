@@ -1,0 +1,8 @@
+"""P-FI's plan."""
+
+from functools import partial
+
+from beholder.studies.apa.study import DRAWN_POOLS, POOLS
+from beholder.studies.public_figures.planning import ratio_plan
+
+plan = partial(ratio_plan, "pfi", {**POOLS, **DRAWN_POOLS})

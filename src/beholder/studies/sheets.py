@@ -1,0 +1,87 @@
+"""Sheets: on which data set a study is asked, opened and recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import NamedTuple
+
+from beholder.core.record import Record
+from beholder.datasets import DATASETS, open_dataset
+from beholder.datasets.dataset import Dataset
+from beholder.studies import STUDIES
+from beholder.studies.study import Study
+
+
+@dataclass(frozen=True)
+class DataChoice:
+    """Where the data is, and which of it is asked for."""
+
+    data: Path | None = None
+    """The folder that holds the data sets; without it, the embedded world."""
+    dataset: str | None = None
+    """One data set by name, in place of the study's own."""
+    settings: Mapping[str, str] = field(default_factory=dict)
+    """How the data set is read, where there is a choice."""
+    limit: int | None = None
+
+
+class Sheet(NamedTuple):
+    """A study on a data set."""
+
+    study: Study
+    dataset: Dataset
+
+
+def open_sheets(study: Study, choice: DataChoice, record: Record) -> Iterator[Sheet]:
+    """A study on its data set; one that is asked everywhere, on each of its data sets that is at hand."""
+    if choice.dataset or choice.data is None or not study.everywhere:
+        yield open_sheet(study, choice, record)
+        return
+    for name in datasets_here(study, choice.data):
+        yield open_sheet(study, replace(choice, dataset=name), record)
+
+
+def open_sheet(study: Study, choice: DataChoice, record: Record, *, scored: bool = True) -> Sheet:
+    """A study on one data set; the record says what they are. Imported scores need no images to be there."""
+    source = choice.dataset or default_dataset(study, choice.data)
+    whole = open_dataset(source, choice.data, choice.settings)
+    whole = whole.present() if scored else whole
+    dataset = whole.limit(choice.limit, by=study.subset_attribute)
+    if study.name not in record.benchmarks:
+        record.benchmarks.append(study.name)
+        if not _as_it_came(study):
+            record.declared[study.name] = study.declaration()
+    record.add_dataset(
+        {
+            "name": dataset.name,
+            "revision": dataset.revision,
+            "licence": dataset.licence,
+            "origin": DATASETS[source].origin if source in DATASETS else source,
+            "images": len(dataset),
+            "of": len(whole),
+            "notes": list(dataset.notes),
+        }
+    )
+    return Sheet(study, dataset)
+
+
+def datasets_here(study: Study, data: Path) -> list[str]:
+    """Its data sets that lie in the folder; if there are none, the first, and opening it says what to do."""
+    sources = [DATASETS[each] for each in study.datasets if not DATASETS[each].embedded]
+    return [source.name for source in sources if source.folder(data).is_dir()] or [sources[0].name]
+
+
+def default_dataset(study: Study, data: Path | None) -> str:
+    """The study's own data, or the embedded world when no folder was named and the study knows it."""
+    embedded = [name for name in study.datasets if DATASETS[name].embedded]
+    if data is None:
+        return (embedded or study.datasets)[0]
+    return datasets_here(study, data)[0] if study.everywhere else study.datasets[0]
+
+
+def _as_it_came(study: Study) -> bool:
+    """Whether it is Beholder's study of that name: then its page is known without a record."""
+    known = STUDIES.came_with_beholder(study.name)
+    return known and STUDIES[study.name].declaration() == study.declaration()
