@@ -21,6 +21,7 @@ from beholder.report.page import write_page
 from beholder.run import Run
 from beholder.scores.fill import FillOptions, fill
 from beholder.scores.imported import import_scores
+from beholder.scores.quantity import looks_for_things
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.scores.store import Store
 from beholder.studies import STUDIES
@@ -70,7 +71,7 @@ def _audited(scorer: Scorer, sheet: Sheet, options: AuditOptions, run: Run) -> p
 def filled(scorer: Scorer, sheet: Sheet, options: AuditOptions, run: Run) -> list[ScoreMatrix]:
     """The model's scores of all that the study asks; the record says how it was asked."""
     study, compat = sheet.study, options.measure.compat
-    answers, looks = isinstance(scorer, Answerer), "presence" in scorer.channels
+    answers, looks = isinstance(scorer, Answerer), looks_for_things(scorer.channels)
     tasks = study.tasks_for(sheet.dataset, answers=answers, looks=looks, compat=compat)
     if isinstance(scorer, Answerer):
         released = study.compat_instruction if compat else None

@@ -109,8 +109,8 @@ def comparable(results: pl.DataFrame) -> pl.DataFrame:
     """Place, groups, numbers; a pair is `first | second`, whether one column names it or two."""
     group = pl.col("group").str.replace(" over | less | with ", " | ")
     if "against" in results.columns:
-        group = pl.concat_str("group", "against", separator=" | ", ignore_nulls=True)
-        group = pl.when(pl.col("group").is_not_null()).then(group)
+        pair = pl.concat_str("group", "against", separator=" | ")
+        group = pl.when(pl.col("against").is_not_null()).then(pair).otherwise(group)
     return results.select(*PLACE, group.alias("group"), *NUMBERS, "n")
 
 

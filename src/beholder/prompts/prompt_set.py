@@ -1,7 +1,7 @@
 """PromptSet: what a model is asked, one row per prompt, with what each prompt stands for.
 
-Columns: `prompt_id`, `text`, `level` (prompts of one level compete), `concept` (a short label) and `correct_for`,
-a rule that says for which images the prompt is right:
+Columns: `prompt_id`, `text`, `level` (prompts of one level compete), `concept` (a short label), `template`, `valence`
+and `dimension` where a study has them, and `correct_for`, a rule that says for which images the prompt is right:
 
     *                              for every image
     gender=woman&academy_award=0   for images with these attribute values (URL-encoded where they hold & or =)

@@ -240,7 +240,9 @@ class _Block:
 
 def _matrix(task: Task, images: pl.DataFrame, scorer: Scorer, cells: Floats) -> ScoreMatrix:
     settings = scorer.spec.settings
-    return ScoreMatrix(task.name, images, task.prompts.table, scorer.channels, cells, settings, task.dataset)
+    return ScoreMatrix(
+        task.name, images, task.prompts.table, scorer.channels, cells, settings, task.dataset, task.kind, task.part
+    )
 
 
 def _refuse_missing(keys: dict[str, str | None]) -> None:

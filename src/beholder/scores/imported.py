@@ -193,7 +193,9 @@ def _lay(task: Task, sheets: Sequence[Sheet]) -> ScoreMatrix:
     _refuse_extra_columns(task, keys)
     values = np.stack([layers[key] for key in keys], axis=1)[:, :, None]
     table, channels = task.prompts.table[[order[key[0]] for key in keys]], (_channel(sheets),)
-    return ScoreMatrix(task.name, task.dataset.table, table, channels, values, dataset=task.dataset)
+    return ScoreMatrix(
+        task.name, task.dataset.table, table, channels, values, dataset=task.dataset, kind=task.kind, part=task.part
+    )
 
 
 def _by_text(task: Task) -> dict[str, str]:

@@ -12,11 +12,9 @@ import polars as pl
 
 from beholder.core.errors import BeholderError
 from beholder.datasets.dataset import Dataset
+from beholder.scores.quantity import Kind, Quantity, channel_for, quantity
 
 Cells = npt.NDArray[np.floating[Any]]
-
-LOGIT_CHANNELS = ("logit_true", "match_logit", "score")
-"""Channels that are a logit as they stand; a cosine becomes one through the checkpoint's own scale."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +30,9 @@ class ScoreMatrix:
     """The model's settings, for its logit scale."""
     dataset: Dataset | None = None
     """Where the images come from, for what is known of them beside their table."""
+    kind: str = ""
+    part: str = ""
+    """The task's."""
 
     def __post_init__(self) -> None:
         expected = (self.images.height, self.prompts.height, len(self.channels))
@@ -44,24 +45,35 @@ class ScoreMatrix:
         """One channel's cells `[n_images, n_prompts]`."""
         return np.asarray(self.values[:, :, self.channels.index(name)])
 
-    @property
-    def has_logits(self) -> bool:
-        """Whether prompts can compete in a softmax; a detector's presence cannot."""
-        return "cosine" in self.channels or any(name in self.channels for name in LOGIT_CHANNELS)
+    def quantity(self, kind: Kind) -> Quantity:
+        """The cells as a probability, a logit, a ranking score or a cosine; an error where the model gives none."""
+        return quantity(kind, self.task, {name: self.channel(name) for name in self.channels}, self.settings)
+
+    def gives(self, kind: Kind) -> bool:
+        """Whether the model gives this kind of number."""
+        return channel_for(kind, self.channels) is not None
 
     @property
     def logits(self) -> npt.NDArray[np.float64]:
         """What goes into a softmax over prompts: the model's own logits."""
-        if "cosine" in self.channels:
-            scale, bias = self.settings.get("logit_scale", 1.0), self.settings.get("logit_bias", 0.0)
-            return np.asarray(self.channel("cosine").astype(np.float64) * scale + bias)
-        for name in LOGIT_CHANNELS:
-            if name in self.channels:
-                return self.channel(name).astype(np.float64)
-        raise BeholderError(
-            f"{self.task} needs a logit, and the model gives only {', '.join(self.channels)}.\n"
-            f"A benchmark of this kind takes models with one of: cosine, {', '.join(LOGIT_CHANNELS)}."
-        )
+        return self.quantity("logit").cells
+
+    def answers(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]] | None:
+        """P(yes) and P(no) of a model that answers in words; None for any other."""
+        if not {"log_p_yes", "log_p_no"} <= set(self.channels):
+            return None
+        yes, no = (np.exp(self.channel(name).astype(np.float64)) for name in ("log_p_yes", "log_p_no"))
+        return yes, no
+
+    def single_token(self) -> npt.NDArray[np.float64] | None:
+        """The probability of the one token that released scripts read; None where the model does not give it."""
+        if "log_p_true" not in self.channels:
+            return None
+        return np.asarray(np.exp(self.channel("log_p_true").astype(np.float64)))
+
+    def refused(self) -> npt.NDArray[np.bool_] | None:
+        """Which questions the model refused to answer; None for a model that cannot refuse."""
+        return np.nan_to_num(self.channel("refused")) > 0.5 if "refused" in self.channels else None
 
     def columns(self, keep: npt.NDArray[Any]) -> ScoreMatrix:
         """The prompts that `keep` (a mask or indices) selects."""

@@ -43,4 +43,6 @@ def _stored(task: Task, keys: dict[str, str | None], spec: ModelSpec, store: Sto
         np.stack(list(channels.values()), axis=2),
         spec.settings,
         task.dataset,
+        task.kind,
+        task.part,
     )

@@ -17,6 +17,10 @@ class Task:
     name: str
     dataset: Dataset
     prompts: PromptSet
+    kind: str = ""
+    """What is asked, where a study asks several things: its measures pick their sheets by this."""
+    part: str = ""
+    """The part of the data set that the sheet is about, such as a branch."""
 
     def sheet_name(self, image_keys: Sequence[str]) -> str:
         """Stands for the contents of the images and the texts of the prompts."""

@@ -62,10 +62,11 @@ def refusal_rows(prefix: str, matrix: ScoreMatrix, attribute: str) -> Iterator[R
 
     Nothing where the model cannot refuse (it has no channel `refused`) or the attribute is unknown.
     """
-    if "refused" not in matrix.channels or attribute not in matrix.images.columns:
+    refused = matrix.refused()
+    if refused is None or attribute not in matrix.images.columns:
         return
     known = matrix.images[attribute].is_not_null().to_numpy()
-    ever = (np.nan_to_num(matrix.channel("refused")[known]) > 0.5).any(axis=1).astype(np.float64)
+    ever = refused[known].any(axis=1).astype(np.float64)
     if not ever.size:
         return
     groups = matrix.images[attribute].cast(pl.String).filter(known).to_numpy()

@@ -143,7 +143,7 @@ def _alone(matrix: ScoreMatrix) -> Iterator[Column]:
 
 def _among(matrix: ScoreMatrix, level: str) -> Iterator[Column]:
     """How belief spreads over the prompts of a level; a detector's concepts do not compete."""
-    if not matrix.has_logits:
+    if not matrix.gives("logit"):
         return
     shares, correct = softmax(matrix.logits), correct_cells(matrix.prompts, matrix.images)
     yield from (("custom.probability", concept, shares[:, j]) for j, concept in enumerate(matrix.prompts["concept"]))

@@ -15,6 +15,7 @@ from beholder.datasets.dataset import Dataset
 from beholder.metrics.bootstrap import Resampler
 from beholder.metrics.calibration import READINGS, cross_fitted
 from beholder.models.predictions.predictions import MINIMUM
+from beholder.scores.quantity import Quantity
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.studies.rows import people_shown
 from beholder.studies.study import MeasureOptions
@@ -23,10 +24,8 @@ Cells = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 AUTO, AS_GIVEN = "auto", "scores"
 CALIBRATIONS = (AUTO, AS_GIVEN, *READINGS)
-PROBABILITIES = {"presence": "score of the best box or pixel", "log_p_yes": "probability of yes"}
-"""Channels that say how likely a concept is there, in words."""
-RANKED = (*PROBABILITIES, "cosine", "match_logit", "logit_true", "area", "score")
-"""The channel that ranks the pictures is the first of these that a model has."""
+READ_AS = {"presence": "score of the best box or pixel", "log_p_yes": "probability of yes"}
+"""What a confidence is, by the channel it comes from."""
 GENDER, REST, LESS = "gender", "the rest", " less "
 
 
@@ -133,22 +132,19 @@ def read_seen(matrix: ScoreMatrix, by: str | None) -> Seen:
             )
     codes = labels.replace_strict({group: code for code, group in enumerate(groups)}, return_dtype=pl.Int64)
     concepts = matrix.prompts["concept"].unique(maintain_order=True).to_list()
-    channel = next((name for name in RANKED if name in matrix.channels), matrix.channels[0])
-    scores = _by_concept(matrix, ranking_cells(matrix, channel), concepts)
+    ranking = matrix.quantity("ranking")
+    scores = _by_concept(matrix, ranking_cells(matrix, ranking), concepts)
     blank = np.zeros(scores.shape, dtype=bool)
-    seen = Seen(matrix.images, concepts, scores, blank, groups, codes.to_numpy(), channel, dataset)
+    seen = Seen(matrix.images, concepts, scores, blank, groups, codes.to_numpy(), ranking.channel, dataset)
     objects = seen.objects()
     blank[objects["row"].to_numpy(), objects["column"].to_numpy()] = True
     return seen
 
 
-def ranking_cells(matrix: ScoreMatrix, channel: str) -> Cells:
+def ranking_cells(matrix: ScoreMatrix, ranking: Quantity) -> Cells:
     """What ranks the pictures; a detector's boxes under 0.1 are dropped, as in the study."""
-    cells = matrix.channel(channel).astype(np.float64)
-    if channel.startswith("log_p"):
-        return np.asarray(np.exp(cells))
-    boxes = channel == "presence" and len(matrix.channels) == 1
-    return np.where(cells < MINIMUM, 0.0, cells) if boxes else cells
+    boxes = ranking.channel == "presence" and len(matrix.channels) == 1
+    return np.where(ranking.cells < MINIMUM, 0.0, ranking.cells) if boxes else ranking.cells
 
 
 def _by_concept(matrix: ScoreMatrix, cells: Cells, concepts: list[str]) -> Cells:
@@ -163,7 +159,7 @@ def read_confidence(seen: Seen, calibration: str, options: MeasureOptions) -> Co
     """The scores as probabilities: as they are where they are some, else only if a reading was asked for."""
     if calibration in READINGS:
         return Confidence(_cross_fitted(seen, calibration, options), f"{calibration} reading, cross-validated")
-    if calibration == AUTO and seen.channel not in PROBABILITIES:
+    if calibration == AUTO and seen.channel not in READ_AS:
         note = f"a {seen.channel} is no probability: --calibration platt or isotonic reads it as one"
         return Confidence(None, note)
     known = seen.scores[~np.isnan(seen.scores)]
@@ -172,7 +168,7 @@ def read_confidence(seen: Seen, calibration: str, options: MeasureOptions) -> Co
             f"--calibration {calibration} takes scores as probabilities, and these lie between {known.min():.3g} and "
             f"{known.max():.3g}.\nUse --calibration platt or isotonic, which read any score as one."
         )
-    return Confidence(seen.scores, PROBABILITIES.get(seen.channel, "scores as given"))
+    return Confidence(seen.scores, READ_AS.get(seen.channel, "scores as given"))
 
 
 def _cross_fitted(seen: Seen, calibration: str, options: MeasureOptions) -> Cells:

@@ -111,10 +111,8 @@ def p_yes_cells(matrices: Mapping[str, ScoreMatrix], *, compat: bool = False) ->
         said, denied = matrices["gras/said"].logits, matrices["gras/denied"].logits
         return np.asarray(1 / (1 + np.exp(denied - said)))
     matrix = matrices["gras"]
-    if "score" in matrix.channels:
-        return _probabilities(matrix.channel("score"))
-    alone = compat and "log_p_true" in matrix.channels
-    return np.asarray(np.exp(matrix.channel("log_p_true" if alone else "log_p_yes")))
+    single = matrix.single_token() if compat else None
+    return _probabilities(matrix.quantity("probability").cells) if single is None else single
 
 
 def _probabilities(cells: npt.NDArray[Any]) -> npt.NDArray[Any]:

@@ -298,9 +298,10 @@ def _wording_rows(answers: Answers) -> Iterator[Row]:
 
 def _answer_rows(matrix: ScoreMatrix) -> Iterator[Row]:
     """Is the model answering at all? Mass on yes or no, and P(yes) among the two, by wording."""
-    if "log_p_no" not in matrix.channels:
+    answers = matrix.answers()
+    if answers is None:
         return
-    yes, no = (np.exp(matrix.channel(channel).astype(np.float64)) for channel in ("log_p_yes", "log_p_no"))
+    yes, no = answers
     templates = np.array([name.rsplit("|", 1)[1] for name in matrix.prompts["prompt_id"]])
     for template in dict.fromkeys(templates.tolist()):
         mine = templates == template

@@ -100,14 +100,8 @@ class Judged(NamedTuple):
 
 def read_judged(matrix: ScoreMatrix, dimensions: Sequence[Dimension]) -> Judged:
     """The scores of the images that have any, laid out by word."""
-    channel = next((name for name in UNITS if name in matrix.channels), None)
-    if channel is None:
-        raise DataError(
-            f"Perception needs a score of texts, and the model gives only {', '.join(matrix.channels)}.\n"
-            f"It takes models with one of: {', '.join(UNITS)}."
-        )
-    cells = matrix.channel(channel).astype(np.float64)
-    cells = np.exp(cells) if channel == P_YES else cells
+    judged = matrix.quantity("cosine")
+    cells = judged.cells
     by_word, words = _by_template(matrix, cells)
     if NEUTRAL not in words:
         raise DataError(
@@ -122,7 +116,7 @@ def read_judged(matrix: ScoreMatrix, dimensions: Sequence[Dimension]) -> Judged:
     named = [words[place] for place in known]
     kept, missing = _scored_dimensions(dimensions, named)
     plain = _template_mean(neutral[:, None, :])[:, 0]
-    images, unit = with_numbers(matrix.images), UNITS[channel]
+    images, unit = with_numbers(matrix.images), "cosine" if judged.channel == "score" else judged.unit
     return Judged(images, named, cosine, delta, plain, kept, unit, missing).rows(complete)
 
 

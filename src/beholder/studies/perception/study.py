@@ -182,8 +182,8 @@ def _measure(
 
 def _answer_rows(matrix: ScoreMatrix) -> Iterator[Row]:
     """Does a model that answers in words answer yes or no at all?"""
-    if {"log_p_yes", "log_p_no"} <= set(matrix.channels):
-        yes, no = (np.exp(matrix.channel(name).astype(np.float64)) for name in ("log_p_yes", "log_p_no"))
+    if (answers := matrix.answers()) is not None:
+        yes, no = answers
         note = "mean P(yes) + P(no)"
         yield Row("perception.answer_mass", float(np.nanmean(yes + no)), len(yes), PROBABILITY, note=note)
 
