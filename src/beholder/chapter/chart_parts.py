@@ -36,7 +36,7 @@ def bars(rows: Rows) -> Layers:
         legend=alt.Legend(columns=len(levels)),
     )
     y = alt.Y("value:Q", title="belief on the right prompt", scale=alt.Scale(domain=[0, 1]), axis=percent_axis())
-    base = _chart(data).encode(x=x, xOffset=offset)
+    base = chart(data).encode(x=x, xOffset=offset)
     return alt.layer(
         base.mark_bar(cornerRadiusEnd=2).encode(y=y, color=colour, tooltip=_tooltip("subset", "concept")),
         base.transform_filter("isValid(datum.low)")
@@ -61,7 +61,7 @@ def dots(rows: Rows, title: str = "share of belief") -> Layers:
     colour = alt.Color("group:N", sort=names, scale=colours, legend=legend)
     shapes = [GROUP_SHAPES[group] for group in groups] if known else ["circle"] * len(groups)
     shape = alt.Shape("group:N", sort=names, scale=alt.Scale(domain=names, range=shapes), legend=legend)
-    base = _chart(data).encode(
+    base = chart(data).encode(
         y=alt.Y("concept:N", title=None, sort=concepts), yOffset=alt.YOffset("group:N", sort=names)
     )
     x = alt.X("value:Q", title=title, scale=alt.Scale(domainMin=0), axis=percent_axis())
@@ -88,7 +88,7 @@ def lanes(rows: Rows, others: Rows, x: alt.X) -> list[alt.Chart]:
     offset = alt.YOffset("model:N", scale=alt.Scale(domain=lanes))
     legend = alt.Legend(columns=legend_columns(models)) if len(models) > 1 else None
     colour = alt.Color("model:N", scale=alt.Scale(domain=models, range=series_colours(models)), legend=legend)
-    base = _chart([_plain(row) for row in rows]).encode(y=y, yOffset=offset)
+    base = chart([_plain(row) for row in rows]).encode(y=y, yOffset=offset)
     whiskers = (
         base.transform_filter("isValid(datum.low)")
         .mark_rule(strokeWidth=2, opacity=0.6)
@@ -99,7 +99,7 @@ def lanes(rows: Rows, others: Rows, x: alt.X) -> list[alt.Chart]:
     )
     if not others:
         return [whiskers, dots]
-    small = _chart([{**other, "lane": PUBLISHED_LANE} for other in others]).mark_tick(
+    small = chart([{**other, "lane": PUBLISHED_LANE} for other in others]).mark_tick(
         color=QUIET, thickness=1.5, height=9, opacity=0.8
     )
     neighbours = small.encode(
@@ -115,19 +115,31 @@ def height(rows: Rows, others: Rows) -> float:
 
 def chance_ticks(rows: Rows) -> Any:
     values = [{"subset": row["subset"], "model": row["model"], "chance": chance(row)} for row in rows if chance(row)]
-    ticks = _chart(values).mark_tick(color=QUIET, thickness=2)
+    ticks = chart(values).mark_tick(color=QUIET, thickness=2)
     return ticks.encode(x="chance:Q", y=alt.Y("subset:N", sort=order(rows, "subset")))
 
 
 def rule_at(value: float) -> Any:
-    rule = _chart([{"landmark": value}]).mark_rule(color=QUIET, strokeWidth=1.5)
+    """A vertical line at a landmark."""
+    rule = chart([{"landmark": value}]).mark_rule(color=QUIET, strokeWidth=1.5)
     return rule.encode(x="landmark:Q")
+
+
+def points_axis() -> alt.Axis:
+    """An axis of plain numbers with few ticks."""
+    return alt.Axis(tickCount=5, format="~r")
+
+
+def named_scale(names: list[str], values: list[str]) -> alt.Scale:
+    """A colour or a shape for each name."""
+    return alt.Scale(domain=names, range=values)
 
 
 # Small things
 
 
-def _chart(values: list[dict[str, Any]]) -> alt.Chart:
+def chart(values: list[dict[str, Any]]) -> alt.Chart:
+    """A chart of these values."""
     data = alt.Data(values=values)  # type: ignore[no-untyped-call]  # altair leaves this class untyped
     return alt.Chart(data)
 

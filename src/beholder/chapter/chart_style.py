@@ -64,3 +64,7 @@ def series_colours(names: list[str]) -> list[str]:
 def legend_columns(names: list[str]) -> int:
     """As many as fit side by side on a phone."""
     return max(1, min(len(names), 42 // (max(map(len, names), default=1) + 4)))
+
+
+BELOW, ABOVE = "59, 127, 196", "212, 98, 50"
+"""Red, green, blue of either side of a diverging scale: told apart by colour-blind readers, on light and dark pages."""

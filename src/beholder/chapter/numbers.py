@@ -127,3 +127,56 @@ def uncertainty(row: Result, *, decimals: int) -> str:
     if not has_interval(row):
         return f"n = {row['n']}, no interval"
     return f"95 % interval {percent_range(row['low'], row['high'], decimals)}, n = {row['n']}"
+
+
+# Points of probability
+
+MINUS = "−"
+
+
+def points(value: float | None, decimals: int = 1) -> str:
+    """A difference of probabilities in points, with a true minus sign.
+
+    >>> points(0.0994), points(-0.0084), points(None)
+    ('9.9', '−0.8', '—')
+    """
+    if value is None:
+        return ABSENT
+    text = f"{100 * value:.{decimals}f}"
+    return text.replace("-", MINUS) if float(text) else text.removeprefix("-")
+
+
+def signed(value: float | None, decimals: int = 1) -> str:
+    """The same with its sign.
+
+    >>> signed(0.035), signed(-0.047)
+    ('+3.5', '−4.7')
+    """
+    text = points(value, decimals)
+    return f"+{text}" if value is not None and value > 0 and float(text) else text
+
+
+def points_decimals(row: Result) -> int:
+    """One, or two where the interval is narrow or the gap small."""
+    narrow = has_interval(row) and row["high"] - row["low"] < 0.005
+    return 2 if narrow or abs(row["value"] or 0.0) < 0.005 else 1
+
+
+def points_range(row: Result) -> str:
+    """The bounds of a gap in points; `to` between them where one is negative."""
+    if not has_interval(row):
+        return ""
+    places = points_decimals(row)
+    low, high = points(row["low"], places), points(row["high"], places)
+    return f"{low} to {high}" if MINUS in low + high else f"{low}–{high}"
+
+
+def p_value(value: float | None) -> str:
+    """A p-value as it is read: never 0.
+
+    >>> p_value(0.0312), p_value(1e-9)
+    ('0.031', '< 0.001')
+    """
+    if value is None:
+        return ABSENT
+    return "< 0.001" if value < 0.001 else f"{value:.3f}" if value < 0.1 else f"{value:.2f}"
