@@ -10,7 +10,8 @@ import polars as pl
 import pytest
 
 from beholder.core.results import Row, results_table
-from beholder.run import Record, Run
+from beholder.core.record import Record
+from beholder.run import Run
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.studies.gras.prompts import gras_prompts
 from beholder.studies.gras.study import GRAS

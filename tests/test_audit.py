@@ -9,7 +9,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from beholder.audit import DEMO, AuditOptions, audit_models, measure_scores, reference_models
+from beholder.audit import AuditOptions, audit_models, measure_scores
 from beholder.core.errors import DataError, UnknownName
 from beholder.core.results import SCHEMA
 from beholder.models.null import NullScorer
@@ -34,7 +34,7 @@ def options(tmp_path: Path, people: Callable[..., Path]) -> AuditOptions:
 def test_a_run_leaves_results_a_record_and_a_page(options: AuditOptions):
     run = audit_models(["null"], [custom_study(WORDS, by=("gender",))], options)
     names = {path.name for path in options.out.iterdir()}
-    assert names == {"results.parquet", "results.csv", "prompts.csv", "run.json", "report.html"}
+    assert names == {"results.parquet", "results.csv", "findings.json", "prompts.csv", "run.json", "report.html"}
     assert run.results.schema == pl.Schema(SCHEMA)
     assert run.results.equals(pl.read_parquet(options.out / "results.parquet"))
     assert pl.read_csv(options.out / "results.csv").height == run.results.height
@@ -94,7 +94,7 @@ def test_without_a_model_each_embedded_one_is_asked_what_it_was_made_for(tmp_pat
     options = AuditOptions(
         out=tmp_path / "run", store=tmp_path / "store", limit=4, measure=MeasureOptions(draws=100, permutations=10)
     )
-    run = audit_models([], DEMO, options)
+    run = audit_models([], [study.name for study in STUDIES.values() if study.demo], options)
     assert set(run.results.select("model", "benchmark").unique().iter_rows()) == {
         ("glasshouse/contrastive", "apa"),
         ("null", "apa"),
@@ -105,8 +105,8 @@ def test_without_a_model_each_embedded_one_is_asked_what_it_was_made_for(tmp_pat
 
 
 def test_own_prompts_meet_the_first_embedded_model_and_noise():
-    assert reference_models(custom_study(WORDS, by=())) == ("glasshouse/contrastive", "null")
-    assert reference_models(STUDIES["gras"]) == ("glasshouse/generative",)
+    assert custom_study(WORDS, by=()).reference_models == ("glasshouse/contrastive", "null")
+    assert STUDIES["gras"].reference_models == ("glasshouse/generative",)
 
 
 @pytest.mark.real

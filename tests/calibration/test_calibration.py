@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from beholder.calibration import repeat as repeating
 from beholder.calibration.experiments import chosen_experiments, experiments
 from beholder.calibration.repeat import Block, repeat, simulate
-from beholder.calibration.summary import EXCEPTION, FAILS, HOLDS, NOT_PROMISED, calibration_table, summarise, summary
+from beholder.calibration.summary import calibration_table, summarise, summary
 from beholder.calibration.weaknesses import weaknesses
 from beholder.cli import app
 from beholder.core.errors import UnknownName
@@ -29,6 +29,7 @@ from beholder.studies.gras import trials as traits
 from beholder.studies.perception.trials import judged_world, marked_share, true_skew
 from beholder.studies.public_figures.trials import bias_rows
 from beholder.studies.trial import Experiment, Outcome, Trial
+from beholder.studies.trial_summary import EXCEPTION, FAILS, HOLDS, NOT_PROMISED
 
 
 def rng(seed: int = 1) -> np.random.Generator:

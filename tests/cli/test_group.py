@@ -9,7 +9,8 @@ import pytest
 from typer.testing import CliRunner
 
 from beholder.cli import app
-from beholder.cli.group import stopped, writable
+from beholder.cli.group import stopped
+from beholder.cli.options import writable
 from beholder.core.errors import UsageError
 
 RUN = CliRunner()

@@ -12,18 +12,22 @@ from typer.testing import CliRunner
 
 from beholder.cli import app
 from beholder.cli.help import EXAMPLES
+from beholder.studies import STUDIES
 
 RUN = CliRunner()
-TYPED = [typed for examples in EXAMPLES.values() for _, typed in examples]
+BROUGHT = [study.command for study in STUDIES.values() if study.command]
+TYPED = [typed for examples in (*EXAMPLES.values(), *(each.examples for each in BROUGHT)) for _, typed in examples]
 
 
 def commands(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
     yield path, command
-    for name, child in getattr(command, "commands", {}).items():
-        yield from commands(child, (*path, name))
+    for name in command.list_commands(CONTEXT) if hasattr(command, "list_commands") else ():
+        yield from commands(command.get_command(CONTEXT, name), (*path, name))
 
 
-ALL = dict(commands(typer.main.get_command(app)))
+ROOT = typer.main.get_command(app)
+CONTEXT = ROOT.make_context("beholder", [], resilient_parsing=True)
+ALL = dict(commands(ROOT))
 
 
 @pytest.mark.parametrize("path", ALL, ids=" ".join)

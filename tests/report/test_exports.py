@@ -11,7 +11,6 @@ from typer.testing import CliRunner
 
 from beholder.cli import app
 from beholder.core.results import Row, results_table
-from beholder.report.chapters import chapters
 from beholder.report.exports import FORMATS, card, latex, markdown
 from beholder.run import Run
 
@@ -33,8 +32,8 @@ def run_of(model: str) -> Run:
 
 def test_markdown_holds_every_open_table_whole() -> None:
     run = run_of("m")
-    text = markdown(run)
-    shown = [table for chapter in chapters(run) for table in chapter.tables if table.rows and not table.long]
+    text = markdown(run.report)
+    shown = [table for chapter in run.report.sections for table in chapter.tables if table.rows and not table.long]
     assert shown
     lines = [line for line in text.splitlines() if line.startswith("| ")]
     assert len(lines) == sum(2 + len(table.rows) for table in shown)
@@ -45,14 +44,14 @@ def test_markdown_holds_every_open_table_whole() -> None:
 
 def test_names_stay_words() -> None:
     run = run_of(HOSTILE)
-    marked = markdown(run)
+    marked = markdown(run.report)
     assert "<script>" not in marked.replace("\\<script\\>", "").replace(f"`beholder audit {HOSTILE}`", "")
     lines = [line for line in marked.splitlines() if line.startswith("| ")]
     headers = {line.count("|") for line in lines if line.startswith("| Model")}
     named = {len(re.findall(r"(?<!\\)\|", line)) for line in lines if "m\\_1" in line}
     assert named
     assert named <= headers
-    tables = latex(run)
+    tables = latex(run.report)
     assert "\\input{x}" not in tables
     assert r"\textbackslash{}input\{x\} \$y\$" in tables
     assert tables.count("\\begin{table}") == tables.count("\\end{table}") > 0
@@ -68,7 +67,7 @@ def test_every_row_of_a_latex_table_has_its_columns() -> None:
 
 def test_a_card_indexes_numbers_with_their_intervals_and_no_absent_one() -> None:
     run = run_of(HOSTILE)
-    front = card(run).split("---\n")[1]
+    front = card(run.report).split("---\n")[1]
     index = json.loads(front)["model-index"]
     assert [entry["name"] for entry in index] == [HOSTILE, "other"]
     metrics = index[0]["results"][0]["metrics"]

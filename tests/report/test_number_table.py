@@ -13,7 +13,7 @@ import pytest
 
 from beholder.report import number_table as ledger
 from beholder.report.number_table import packed, results_ledger
-from beholder.report.page import render, write_report
+from beholder.report.page import render, write_page
 from beholder.run import Run
 
 CHROMIUM = Path("/usr/bin/chromium")
@@ -38,7 +38,7 @@ def test_what_is_packed_is_what_was_there(two_models: Run):
 
 
 def test_the_page_holds_every_row_and_only_filters_that_choose(two_models: Run):
-    page = render(two_models)
+    page = render(two_models.report)
     data = json.loads(re.search(r'id="ledger-cells">(.*?)</script>', page, re.DOTALL)[1])  # type: ignore[index]
     assert data["rows"] == two_models.results.height
     assert '<select name="model">' in page
@@ -48,7 +48,7 @@ def test_the_page_holds_every_row_and_only_filters_that_choose(two_models: Run):
 def test_too_many_rows_are_left_to_the_file(two_models: Run, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(ledger, "MOST", 10)
     assert results_ledger(two_models.results) is None
-    page = render(two_models)
+    page = render(two_models.report)
     assert 'id="rows"' not in page
     assert 'href="results.csv"' in page
 
@@ -66,7 +66,7 @@ def page(two_models: Run, tmp_path: Path) -> Iterator[Any]:
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=str(CHROMIUM), args=["--no-sandbox"])
         opened = browser.new_page(viewport={"width": 1280, "height": 800})
-        opened.goto(write_report(two_models, tmp_path).as_uri())
+        opened.goto(write_page(two_models.report, tmp_path).as_uri())
         yield opened
         browser.close()
 
@@ -94,7 +94,7 @@ def test_a_link_leads_to_the_rows_it_names_and_they_can_be_sorted(page: Any, two
 
 @pytest.mark.slow
 def test_a_hostile_name_is_a_word_in_the_ledger(hostile_run: Run, page: Any, tmp_path: Path):
-    page.goto(write_report(hostile_run, tmp_path / "hostile").as_uri())
+    page.goto(write_page(hostile_run.report, tmp_path / "hostile").as_uri())
     page.fill("#filters [name=text]", "onerror")
     assert "onerror=alert" in page.inner_text("#ledger tbody")
     assert page.query_selector("#ledger img") is None

@@ -13,14 +13,14 @@ import polars as pl
 import pytest
 
 from beholder.core.results import results_table
-from beholder.report.page import render, script_json, write_report
+from beholder.report.page import render, script_json, write_page
 from beholder.run import Run
 
 CHROMIUM = Path("/usr/bin/chromium")
 
 
 def test_everything_from_data_is_escaped(hostile_run: Run) -> None:
-    page = render(hostile_run)
+    page = render(hostile_run.report)
     assert "<script>alert" not in page
     assert "<img src=x" not in page
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
@@ -32,7 +32,7 @@ def test_json_in_scripts_cannot_end_them() -> None:
 
 @pytest.mark.usefixtures("undrawn")
 def test_the_page_shows_settings_and_traces(apa_run: Run) -> None:
-    page = render(apa_run)
+    page = render(apa_run.report)
     for text in (
         "0123456789abcdef",
         "seed 20260801",
@@ -47,18 +47,18 @@ def test_the_page_shows_settings_and_traces(apa_run: Run) -> None:
 
 
 def test_nothing_on_the_page_points_to_the_network(apa_run: Run) -> None:
-    without_scripts = re.sub(r"<script.*?</script>", "", render(apa_run), flags=re.DOTALL)
+    without_scripts = re.sub(r"<script.*?</script>", "", render(apa_run.report), flags=re.DOTALL)
     assert not re.search(r"""(src|href)=["']?https?:""", without_scripts)
 
 
 def test_an_empty_run_still_has_a_page(tmp_path: Path) -> None:
-    path = write_report(Run(), tmp_path)
+    path = write_page(Run().report, tmp_path)
     assert "Nothing could be measured" in path.read_text(encoding="utf-8")
 
 
 def test_a_benchmark_without_sentences_of_its_own_was_measured_all_the_same(make: SimpleNamespace) -> None:
     run = Run(results_table([make.share("mine.share", 0.5)], benchmark="mine", model="clip", dataset="photos"))
-    page = render(run)
+    page = render(run.report)
     assert "Nothing could be measured" not in page
     assert "Its numbers stand below" in page
 
@@ -66,7 +66,7 @@ def test_a_benchmark_without_sentences_of_its_own_was_measured_all_the_same(make
 @pytest.mark.usefixtures("undrawn")
 def test_several_benchmarks_get_their_own_headings(apa_run: Run, custom_run: Run) -> None:
     apa_run.add(custom_run.results)
-    page = render(apa_run)
+    page = render(apa_run.report)
     assert "<h2>APA: actors, politicians, athletes</h2>" in page
     assert "<h2>Own prompts</h2>" in page
     assert "clip, Own prompts · <a" in page
@@ -82,7 +82,7 @@ def test_a_benchmark_of_the_users_own_says_what_it_asks_and_what_its_numbers_mea
         "of_photographs": ["Photographs only."],
         "metrics": {"custom.probability": meaning},
     }
-    page = render(custom_run)
+    page = render(custom_run.report)
     for text in ("Torn or not", "Is it torn?", "0 decided, 1 torn", "Made up.", "Photographs only."):
         assert text in page
     assert "How does the model" not in page
@@ -92,7 +92,7 @@ def test_a_benchmark_of_the_users_own_says_what_it_asks_and_what_its_numbers_mea
 def test_one_benchmark_on_two_data_sets_says_which_finding_is_of_which(apa_run: Run) -> None:
     again = apa_run.results.with_columns(dataset=pl.lit("apa-2030"))
     apa_run.add(again)
-    page = render(apa_run)
+    page = render(apa_run.report)
     assert "<h2>APA: actors, politicians, athletes, on apa</h2>" in page
     assert "<h2>APA: actors, politicians, athletes, on apa-2030</h2>" in page
 
@@ -100,7 +100,7 @@ def test_one_benchmark_on_two_data_sets_says_which_finding_is_of_which(apa_run: 
 @pytest.mark.usefixtures("undrawn")
 def test_long_lists_of_bad_images_are_closed(apa_run: Run) -> None:
     apa_run.record.bad_images = [{"image": f"{i}.jpg", "reason": "cut short"} for i in range(9)]
-    page = render(apa_run)
+    page = render(apa_run.report)
     assert re.search(r"<details>\s*<summary>Images that could not be read \(9\)", page)
 
 
@@ -165,7 +165,7 @@ def visit(browser: Any) -> Iterator[Visit]:
 def test_the_page_opens_from_disk_and_draws(
     name: str, visit: Visit, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
-    path = write_report(request.getfixturevalue(name), tmp_path)
+    path = write_page(request.getfixturevalue(name), tmp_path)
     visit.open(path)
     assert visit.messages == []
     assert [url for url in visit.requests if url != path.as_uri() and not url.startswith(("data:", "blob:"))] == []
@@ -179,7 +179,7 @@ def test_the_page_opens_from_disk_and_draws(
 
 @pytest.mark.slow
 def test_hostile_names_show_as_text(hostile_run: Run, visit: Visit, tmp_path: Path) -> None:
-    visit.open(write_report(hostile_run, tmp_path))
+    visit.open(write_page(hostile_run.report, tmp_path))
     assert visit.dialogs == []
     assert "<script>alert(1)</script>" in visit.page.inner_text("h1")
     assert "<img src=x onerror=alert(3)>" in visit.page.inner_text("#left-out")
@@ -190,6 +190,6 @@ def test_hostile_names_show_as_text(hostile_run: Run, visit: Visit, tmp_path: Pa
 def test_without_scripts_the_still_pictures_stay(apa_run: Run, browser: Any, tmp_path: Path) -> None:
     context = browser.new_context(java_script_enabled=False, viewport={"width": 390, "height": 800})
     page = context.new_page()
-    page.goto(write_report(apa_run, tmp_path).as_uri())
+    page.goto(write_page(apa_run.report, tmp_path).as_uri())
     assert page.locator(".view svg").count() == page.locator(".view").count() > 0
     context.close()

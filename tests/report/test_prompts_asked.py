@@ -6,11 +6,12 @@ from pathlib import Path
 
 import polars as pl
 
+from beholder.core.record import Record
 from beholder.datasets.dataset import Dataset
 from beholder.prompts.prompt_set import prompt_set
 from beholder.report.page import render
-from beholder.report.prompts_asked import FEW, images_of, what_was_asked
-from beholder.run import Record, Run, load_run
+from beholder.report.prompts_asked import FEW, images_of, prompts_asked
+from beholder.run import Run, load_run
 from beholder.scores.task import Task
 
 
@@ -31,12 +32,12 @@ def test_prompts_are_kept_word_by_word_and_once(tmp_path: Path, apa_run: Run):
 def test_a_run_from_before_prompts_were_kept_has_none(tmp_path: Path, apa_run: Run):
     apa_run.save(tmp_path)
     assert load_run(tmp_path).prompts.height == 0
-    assert "prompts.csv" not in render(apa_run)
+    assert "prompts.csv" not in render(apa_run.report)
 
 
-def test_the_page_says_what_was_asked(apa_run: Run):
+def test_the_page_says_prompts_asked(apa_run: Run):
     apa_run.add_prompts("apa", [task("moods", "a <calm> person", "a tired person")])
-    page = render(apa_run)
+    page = render(apa_run.report)
     assert "a &lt;calm&gt; person · a tired person" in page
     assert '<a href="prompts.csv">prompts.csv</a>' in page
 
@@ -44,7 +45,7 @@ def test_the_page_says_what_was_asked(apa_run: Run):
 def test_sets_that_ask_the_same_are_told_once_and_long_ones_are_cut():
     run = Run()
     run.add_prompts("apa", [task("a", "x", "y"), task("b", "x", "y"), task("c", *map(str, range(FEW + 3)))])
-    same, long = what_was_asked(run.prompts, "apa", "apa")
+    same, long = prompts_asked(run.prompts, "apa", "apa")
     assert (same.name, same.number, same.more) == ("a: mood, b: mood", 2, 0)
     assert (len(long.texts), long.more) == (FEW, 3)
 
@@ -52,7 +53,7 @@ def test_sets_that_ask_the_same_are_told_once_and_long_ones_are_cut():
 def test_names_of_people_are_counted_and_not_listed():
     run = Run()
     run.add_prompts("apa", [task("apa/senate/names", "a photo of Jane Doe", level="")])
-    (names,) = what_was_asked(run.prompts, "apa", "apa")
+    (names,) = prompts_asked(run.prompts, "apa", "apa")
     assert (names.number, names.texts) == (1, [])
 
 

@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 
 from beholder.report.page import render
-from beholder.report.short_names import short_names, shortly_named
+from beholder.report.short_names import short_names
 from beholder.run import Run
 
 
@@ -26,8 +26,8 @@ def test_the_page_says_the_short_name_and_keeps_the_long_one(apa_run: Run):
     long = "onnx:/home/somebody/models/bridge"
     run = Run(apa_run.results.with_columns(model=pl.lit(long)), apa_run.record)
     run.record.models[0]["name"] = long
-    page = render(run)
+    page = render(run.report)
     assert "<h1>How bridge sees people</h1>" in page
     assert f"<h3>{long}</h3>" in page
-    assert shortly_named(run).results["model"].unique().to_list() == ["bridge"]
+    assert run.report.results["model"].unique().to_list() == ["bridge"]
     assert run.results["model"].unique().to_list() == [long]

@@ -12,7 +12,7 @@ from beholder.run import Run
 
 def summary(run: Run, width: int = 120) -> str:
     console = Console(file=io.StringIO(), width=width, color_system=None)
-    print_summary(run, console)
+    print_summary(run.report, console)
     return console.file.getvalue()  # type: ignore[attr-defined]
 
 

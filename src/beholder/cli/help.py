@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -39,10 +40,6 @@ EXAMPLES = {
         ("what can be seen with these images", "beholder plan apa --data DIR"),
         ("how many images a gap of 5 points takes", "beholder plan gras --data DIR --effect 0.05"),
     ),
-    "exposure": (
-        ("how often captions name women and men", "beholder exposure captions.tsv.gz --data DIR"),
-        ("beside what a model knows of them", "beholder exposure part-*.parquet --data DIR --run RUN"),
-    ),
     "models": (("what fits into this machine", "beholder list models --fits --max-parameters 500M"),),
     "prompts": (
         ("what GRAS asks", "beholder list prompts -b gras"),
@@ -64,11 +61,14 @@ class Command(TyperCommand):
     def __init__(self, name: str | None, **options: Any) -> None:
         super().__init__(name, **options)
         self.help = "\n\n".join(" ".join(part.split()) for part in (self.help or "").split("\n\n"))
-        examples = EXAMPLES.get(name or "", ())
-        lines = [f"{what}:\n\n  [bold]{escape(typed)}[/bold]" for what, typed in examples]
-        self.epilog = "\n\n".join(["[dim]Examples[/dim]", *lines]) if lines else None
+        self.show_examples(EXAMPLES.get(name or "", ()))
         for param in self.params:
             vars(param)["display_type_rich"] = partial(_kind, param)
+
+    def show_examples(self, examples: Sequence[tuple[str, str]]) -> None:
+        """End the help with these: what for, and what to type."""
+        lines = [f"{what}:\n\n  [bold]{escape(typed)}[/bold]" for what, typed in examples]
+        self.epilog = "\n\n".join(["[dim]Examples[/dim]", *lines]) if lines else None
 
 
 def _kind(param: Any, ctx: Any) -> str | None:

@@ -24,7 +24,11 @@ if TYPE_CHECKING:
 def study_command(name: str) -> Any:
     """The command of that name, or None."""
     commands = [study.command for study in STUDIES.values() if study.command and study.command.name == name]
-    return built(name, _function(commands[0]), commands[0].options) if commands else None
+    if not commands:
+        return None
+    command = built(name, _function(commands[0]), commands[0].options)
+    command.show_examples(commands[0].examples)
+    return command
 
 
 def study_command_names() -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from importlib import import_module
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from beholder.core.errors import UnknownName, UsageError
 
@@ -47,6 +47,10 @@ class Catalog(Mapping[str, Thing], Generic[Thing]):
             module, _, attribute = self._lazy[name].partition(":")
             self._things[name] = getattr(import_module(module), attribute)
         return self._things[name]
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """The thing of that name, or the default."""
+        return self[name] if name in self else default
 
     def __contains__(self, name: object) -> bool:
         return name in self._things or name in self._lazy

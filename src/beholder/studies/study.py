@@ -104,6 +104,8 @@ class Command:
     options: tuple[Option, ...] = ()
     unit: str = "images"
     """What its progress counts."""
+    examples: tuple[tuple[str, str], ...] = ()
+    """For its help: what for, and what to type."""
 
 
 @dataclass(frozen=True)

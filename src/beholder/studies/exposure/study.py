@@ -46,5 +46,9 @@ EXPOSURE = Study(
         "beholder.studies.exposure.expose:expose",
         OPTIONS,
         unit="MB",
+        examples=(
+            ("how often captions name women and men", "beholder exposure captions.tsv.gz --data DIR"),
+            ("beside what a model knows of them", "beholder exposure part-*.parquet --data DIR --run RUN"),
+        ),
     ),
 )
