@@ -27,6 +27,7 @@ from beholder.studies.disparity.trials import true_precision
 from beholder.studies.gras import intersection_trials as intersections
 from beholder.studies.gras import trials as traits
 from beholder.studies.perception.trials import judged_world, marked_share, true_skew
+from beholder.studies.public_figures import trials as public_figures
 from beholder.studies.public_figures.trials import bias_rows
 from beholder.studies.trial import Experiment, Outcome, Trial
 from beholder.studies.trial_summary import EXCEPTION, FAILS, HOLDS, NOT_PROMISED
@@ -41,7 +42,8 @@ def rng(seed: int = 1) -> np.random.Generator:
 
 @pytest.mark.parametrize("name", ["identity 30", "identity 100"])
 def test_a_stored_large_draw_is_what_a_new_one_gives(name: str):
-    again, stored = large_draws.draw(name, total=20_000, seed=99), large_draws.large_draw(name)
+    again = large_draws.draw(name, public_figures.LARGE_DRAWS[name], total=20_000, seed=99)
+    stored = large_draws.large_draws(Path(public_figures.__file__).parent)[name]
     assert stored.draws >= 1_000_000
     assert again.value == pytest.approx(stored.value, abs=4 * np.hypot(again.error, stored.error))
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
+from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 from scipy.optimize import brentq
 from scipy.special import ndtr
 
 from beholder.glasshouse.oracle import Levels, Noise, Oracle
-from beholder.metrics.ranking import descending, skew_at_k
-from beholder.studies.large_draws import large_draw
+from beholder.metrics.ranking import descending, ndkl, skew_at_k
+from beholder.studies.large_draws import Draw, large_draws
 from beholder.studies.perception.bias import markedness_rows, ranking_rows, sc_weat_rows
 from beholder.studies.perception.curves import gap_rows
 from beholder.studies.perception.effect_trials import effect_experiments
@@ -45,7 +47,7 @@ def _judgements(n: int, effect: float, share: float) -> Experiment:
     size = effect / np.sqrt(spread**2 + effect**2 / 4)
     k, ranked = (100 if n >= 100 else n // 2), 2 * n
     deep = "the top is half of all that is ranked: too wide, on the safe side" if 2 * k >= ranked else ""
-    divergence = large_draw(f"ndkl {n} {effect:g}")
+    divergence = large_draws(Path(__file__).parent)[f"ndkl {n} {effect:g}"]
     trials = (
         Trial("perception.gap", setting, n, effect, effect=effect),
         Trial("perception.sc_weat", setting, n, float(size), effect=effect),
@@ -145,3 +147,17 @@ def perception_experiments() -> Iterator[Experiment]:
     """Every experiment of the study."""
     yield from judgement_experiments()
     yield from effect_experiments()
+
+
+def _divergence(n: int, effect: float, draws: int, rng: np.random.Generator) -> npt.NDArray[np.float64]:
+    codes = np.repeat([0, 1], n)
+    spread = np.sqrt(NOISE.image**2 + NOISE.cell**2 / len(WORDS))
+    scores = spread * rng.standard_normal((draws, 2 * n)) + effect * (codes == 0)
+    return ndkl(codes[np.argsort(-scores, axis=1)], np.array([0.5, 0.5]))
+
+
+LARGE_DRAWS: dict[str, Draw] = {
+    f"ndkl {n} {effect:g}": partial(_divergence, n, effect)
+    for n, effect in ((100, 0.0), (100, 0.25), (100, 0.5), (200, 0.0), (200, 0.25))
+}
+"""How the values of large_draws.json are drawn."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -17,8 +18,8 @@ from beholder.metrics.bootstrap import Resampler, percentile_interval
 from beholder.metrics.intervals import accelerated_interval, mean_estimate, mean_interval, ratio_estimate
 from beholder.prompts.prompt_set import prompt_set
 from beholder.scores.score_matrix import ScoreMatrix
-from beholder.studies.large_draws import large_draw
-from beholder.studies.public_figures.measures import public_figure_measures
+from beholder.studies.large_draws import Draw, large_draws
+from beholder.studies.public_figures.measures import ASSOCIATION, public_figure_measures
 from beholder.studies.study import MeasureOptions
 from beholder.studies.trial import Experiment, Outcome, Trial, outcome
 
@@ -141,7 +142,7 @@ def bias_rows(beliefs: dict[str, Array], women: int, rng: np.random.Generator) -
             }
         )
         cells = belief_logits(shares, OCCUPATIONS.height)[:, :, None]
-        matrices[f"{pool}/association"] = ScoreMatrix(f"{pool}/association", people, OCCUPATIONS, ("score",), cells)
+        matrices[pool] = ScoreMatrix(pool, people, OCCUPATIONS, ("score",), cells, kind=ASSOCIATION, part=pool)
     options = MeasureOptions(draws=DRAWS, seed=int(rng.integers(2**31)))
     return [row for row in BIAS(matrices, options) if row.metric.endswith("bias_ratio")]
 
@@ -182,7 +183,7 @@ KNOWN, KNOWN_SPREAD, NAME_NOISE = 4.0, 2.0, 1.5
 
 
 def _identity(names: int) -> Experiment:
-    truth = large_draw(f"identity {names}")
+    truth = large_draws(Path(__file__).parent)[f"identity {names}"]
     trial = Trial("apa.identity_given_image", f"{names} names", names, truth.value, truth_error=truth.error)
     return Experiment(f"identity {names}", (trial,), partial(_draw_identity, names))
 
@@ -200,3 +201,11 @@ def _draw_identity(names: int, rng: np.random.Generator) -> Sequence[Outcome]:
     shares = correct_share(softmax(identity_logits(names, names, rng)), right)
     interval = mean_interval(shares, Resampler(np.arange(names), rng, DRAWS))
     return [Outcome(float(shares.mean()), *interval)]
+
+
+def _right_name(names: int, draws: int, rng: np.random.Generator) -> Array:
+    return np.asarray(softmax(identity_logits(draws, names, rng))[:, 0])
+
+
+LARGE_DRAWS: dict[str, Draw] = {f"identity {names}": partial(_right_name, names) for names in (30, 100, 300)}
+"""How the values of large_draws.json are drawn."""
