@@ -20,8 +20,10 @@ from beholder.studies.apa.prompts import identity_prompts
 
 IMAGES = ["x/0.jpg", "x/1.jpg", "x/2.jpg"]
 DATASET = Dataset("toy", "1", "MIT", pl.DataFrame({"image_id": IMAGES, "uri": IMAGES, "name": ["Ann", "Bob", "Ann"]}))
-WORDS = Task("x/association", DATASET, prompt_set("w", [{"text": "This is a photo of an actor"}, {"text": "dog"}]))
-NAMES = Task("x/identity", DATASET, identity_prompts("n", "this is {}", ["Ann", "Bob", "Ann"]))
+ACTOR_OR_DOG = prompt_set("w", [{"text": "This is a photo of an actor"}, {"text": "dog"}])
+WORDS = Task("x/association", DATASET, ACTOR_OR_DOG, kind="association", part="x")
+PEOPLE = identity_prompts("n", "this is {}", ["Ann", "Bob", "Ann"])
+NAMES = Task("x/identity", DATASET, PEOPLE, kind="identity", part="x")
 CELLS = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
 
 
@@ -114,7 +116,7 @@ def test_ids_are_taken_as_they_are_written(tmp_path: Path):
 def test_prompts_that_differ_in_blanks_only_keep_apart(tmp_path: Path):
     """Two people may be called Jo Smith and Jo  Smith."""
     people = pl.DataFrame({"image_id": IMAGES, "uri": IMAGES, "name": ["Jo Smith", "Jo  Smith", "Bob"]})
-    task = Task("x/identity", Dataset("toy", "1", "MIT", people), identity_prompts("n", "{}", people["name"].to_list()))
+    task = Task("names", Dataset("toy", "1", "MIT", people), identity_prompts("n", "{}", people["name"].to_list()))
     cells = np.arange(9.0).reshape(3, 3)
     path = wide(tmp_path / "w.csv", ["Jo Smith", "Jo  Smith", " Bob "], cells)
     assert (values([path], [task]) == cells).all()
@@ -205,3 +207,12 @@ def test_a_detectors_boxes_are_the_presence_of_concepts(tmp_path: Path):
     words = prompt_set("w", [{"text": "a dog", "concept": "dog"}])
     (matrix,) = import_scores([tmp_path / "boxes.json"], [Task("x", DATASET, words)]).matrices
     assert matrix.values[:, 0, 0].tolist() == [0.9, 0.0, 0.6]
+
+
+@pytest.mark.parametrize("part", ["new_york", "a over b", "logits_x", "٣ · 🦉|x"])
+def test_an_array_is_matched_by_the_part_of_its_task_whatever_it_is_called(tmp_path: Path, part: str):
+    tasks = [Task(str(n), DATASET, ACTOR_OR_DOG, kind="association", part=each) for n, each in enumerate(("x", part))]
+    np.save(tmp_path / f"logits_{part}.npy", CELLS)
+    other, matrix = import_scores([tmp_path / f"logits_{part}.npy"], tasks).matrices
+    assert (matrix.values[:, :, 0] == CELLS).all()
+    assert np.isnan(other.values).all()

@@ -1,6 +1,6 @@
 """Scores made elsewhere: Parquet or CSV (wide or long), or the studies' NumPy arrays, laid over a benchmark's tasks.
 
-Wide: `image_id` and one column per `prompt_id`. Long: `image_id, prompt_id, score`. Arrays: `<kind>_<branch>.npy` with
+Wide: `image_id` and one column per `prompt_id`. Long: `image_id, prompt_id, score`. Arrays: `<kind>_<part>.npy` with
 rows in table order and columns in prompt order (`logits_senate.npy`, `identity_logits_senate.npy`).
 What a file does not cover is absent, never 0; what it covers twice with different values is refused.
 """
@@ -21,7 +21,7 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
 from beholder.core.errors import BadScores
-from beholder.models.predictions.predictions import import_predictions, is_predictions
+from beholder.models.predictions.importing import import_predictions, is_predictions
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.scores.task import Task
 
@@ -29,7 +29,9 @@ Cells = npt.NDArray[np.float64]
 ID_COLUMNS = ("image_id", "file")
 """What the column of image ids may be called; GRAS's lists and its authors' tables say `file`."""
 SCORE = "score"
-ARRAY_KINDS = {"logits": "association", "identity_logits": "identity"}
+IDENTITY = "identity"
+ARRAY_KINDS = {"logits": "association", "identity_logits": IDENTITY}
+"""How the arrays of released scripts are named, with the kind of task that each belongs to."""
 
 
 @dataclass(frozen=True)
@@ -147,20 +149,18 @@ def _long(path: Path, ids: list[str], table: pa.Table, names: list[str]) -> Shee
 
 
 def _read_array(path: Path, tasks: Sequence[Task]) -> Sheet:
-    """`logits_<branch>.npy`: positions instead of ids."""
-    kind, _, branch = path.stem.rpartition("_")
-    task = next((t for t in tasks if t.name == f"{branch}/{ARRAY_KINDS.get(kind, kind)}"), None)
+    """`logits_<part>.npy`: positions instead of ids."""
+    task_of = {f"{word}_{task.part}": task for task in tasks for word, kind in ARRAY_KINDS.items() if task.kind == kind}
+    task = task_of.get(path.stem) or next((t for t in tasks if t.kind and path.stem == f"{t.kind}_{t.part}"), None)
     if task is None:
-        expected = ", ".join(
-            f"{k}_{t.name.split('/')[0]}.npy" for t in tasks for k, v in ARRAY_KINDS.items() if t.name.endswith(v)
-        )
+        expected = ", ".join(f"{name}.npy" for name in task_of)
         raise BadScores(f"{path}: the name does not say which scores these are. Expected one of: {expected}.")
     try:
         cells = np.load(path, allow_pickle=False).astype(np.float64)
     except (ValueError, OSError, EOFError) as error:
         raise BadScores(f"{path} cannot be read as a NumPy array: {error}") from error
     _refuse_infinite(cells, "the array", path)
-    by_image = _prompts_by_image(task) if kind == "identity_logits" else []
+    by_image = _prompts_by_image(task) if task.kind == IDENTITY else []
     for prompts in (task.prompts.table["prompt_id"].to_list(), by_image):
         if cells.shape == (len(task.dataset), len(prompts)):
             return Sheet(str(path), task.dataset.table["image_id"].to_list(), prompts, cells, task.name)

@@ -34,8 +34,10 @@ WORDS = prompt_set(
 ).table
 
 
-def measure(task: str, prompts: pl.DataFrame, cells, people=PEOPLE, **options) -> dict[tuple, Row]:
-    matrix = ScoreMatrix(task, people, prompts, ("score",), np.asarray(cells, dtype=np.float64)[:, :, None])
+def measure(kind: str, prompts: pl.DataFrame, cells, people=PEOPLE, **options) -> dict[tuple, Row]:
+    task = f"x/{kind}"
+    values = np.asarray(cells, dtype=np.float64)[:, :, None]
+    matrix = ScoreMatrix(task, people, prompts, ("score",), values, kind=kind, part="x")
     measures = public_figure_measures("t", {"xs": ("x",)})
     rows = [row for each in measures for row in each({task: matrix}, MeasureOptions(draws=200, **options))]
     return {(row.metric.removeprefix("t."), row.subset, row.group, row.concept): row for row in rows}
@@ -56,7 +58,7 @@ CELLS = np.array(
 
 
 def test_association_is_the_mean_share_of_the_correct_prompt():
-    rows = measure("x/association", WORDS, CELLS)
+    rows = measure("association", WORDS, CELLS)
     row = rows["association", "x", None, "category"]
     assert (row.value, row.n) == (pytest.approx(0.75), 4)
     assert rows["association_top1", "x", None, "category"].value == 0.75  # a tie is no win
@@ -70,24 +72,24 @@ def many(**columns: pl.Expr) -> tuple[np.ndarray, pl.DataFrame]:
 
 def test_enough_people_have_an_interval_and_too_few_have_none_and_say_so():
     cells, people = many()
-    rows = measure("x/association", WORDS, cells, people)
+    rows = measure("association", WORDS, cells, people)
     row, ratio = rows["association", "x", None, "category"], rows["bias_ratio", "xs", None, None]
     assert row.low < row.value < row.high
     assert ratio.low <= ratio.value <= ratio.high
-    few = measure("x/association", WORDS, CELLS)
+    few = measure("association", WORDS, CELLS)
     for place in (("association", "x", None, "category"), ("bias_ratio", "xs", None, None)):
         assert np.isnan([few[place].low, few[place].high]).all()
         assert "fewer than 5" in few[place].note
 
 
 def test_people_without_a_correct_prompt_are_left_out_and_counted():
-    row = measure("x/association", WORDS, CELLS)["association", "x", None, "specialty"]
+    row = measure("association", WORDS, CELLS)["association", "x", None, "specialty"]
     assert (row.value, row.n) == (pytest.approx(0.5), 3)
     assert "1 images have no correct prompt" in row.note
 
 
 def test_the_ratio_is_women_over_men_of_the_correct_occupation():
-    rows = measure("x/association", WORDS, CELLS)
+    rows = measure("association", WORDS, CELLS)
     assert rows["occupation_probability", "xs", "woman", "athlete"].value == pytest.approx(0.3)
     assert rows["occupation_probability", "xs", "man", "coach"].value == pytest.approx(0.3)
     ratio = rows["bias_ratio", "xs", None, None]
@@ -96,7 +98,7 @@ def test_the_ratio_is_women_over_men_of_the_correct_occupation():
 
 
 def test_a_data_set_with_one_group_has_no_ratio():
-    rows = measure("x/association", WORDS, CELLS, PEOPLE.with_columns(gender=pl.lit("man")))
+    rows = measure("association", WORDS, CELLS, PEOPLE.with_columns(gender=pl.lit("man")))
     assert ("bias_ratio", "xs", None, None) not in rows
     assert ("occupation_probability", "xs", "man", "coach") in rows
 
@@ -104,7 +106,7 @@ def test_a_data_set_with_one_group_has_no_ratio():
 def test_an_image_without_all_scores_of_a_level_is_left_out_of_it_only():
     cells = CELLS.copy()
     cells[0, 1] = np.nan
-    rows = measure("x/association", WORDS, cells)
+    rows = measure("association", WORDS, cells)
     row = rows["association", "x", None, "category"]
     assert (row.value, row.n) == (pytest.approx(0.7), 3)
     assert "1 of 4 images lack a score" in row.note
@@ -114,7 +116,7 @@ def test_an_image_without_all_scores_of_a_level_is_left_out_of_it_only():
 def test_a_level_whose_prompt_was_never_scored_is_absent():
     cells = CELLS.copy()
     cells[:, 1] = np.nan
-    assert ("association", "x", None, "category") not in measure("x/association", WORDS, cells)
+    assert ("association", "x", None, "category") not in measure("association", WORDS, cells)
 
 
 NAMES = identity_prompts("n", "{}", PEOPLE["name"].to_list()).table
@@ -124,7 +126,7 @@ FACES = np.diag([5.0, 5.0, 5.0, -5.0])
 def test_identity_reads_rows_given_an_image_and_columns_given_a_name():
     cells = FACES.copy()
     cells[0, 1] = 9.0
-    rows = measure("x/identity", NAMES, cells)
+    rows = measure("identity", NAMES, cells)
     share = np.exp(cells) / np.exp(cells).sum(axis=1, keepdims=True)
     given_name = np.exp(cells) / np.exp(cells).sum(axis=0, keepdims=True)
     assert rows["identity_given_image", "x", None, None].value == pytest.approx(np.diag(share).mean())
@@ -136,7 +138,7 @@ def test_identity_reads_rows_given_an_image_and_columns_given_a_name():
 def test_identity_among_some_of_the_people_is_measured_and_said():
     cells = FACES.copy()
     cells[3], cells[:, 3] = np.nan, np.nan
-    row = measure("x/identity", NAMES, cells)["identity_given_image", "x", None, None]
+    row = measure("identity", NAMES, cells)["identity_given_image", "x", None, None]
     assert row.n == 3
     assert row.note == "fewer than 5 people: no interval; among 3 of 4 images and 3 of 4 names"
     assert row.chance == pytest.approx(1 / 3)
@@ -146,7 +148,7 @@ def test_compat_measures_the_names_that_were_scored():
     """Scripts of the authors know no missing names; a file may."""
     cells = FACES.copy()
     cells[:, 3] = np.nan
-    row = measure("x/identity", NAMES, cells, compat=True)["identity_given_image", "x", None, None]
+    row = measure("identity", NAMES, cells, compat=True)["identity_given_image", "x", None, None]
     square = np.exp(FACES[:3, :3])
     expected = np.float16((np.diag(square) / square.sum(axis=1)).astype(np.float16).mean())
     assert (row.value, row.n) == (float(expected), 3)
@@ -156,7 +158,7 @@ def test_a_person_with_two_pictures_is_right_with_either():
     people = PEOPLE.with_columns(name=pl.Series(["Ann", "Bob", "Cid", "Ann"]))
     names = identity_prompts("n", "{}", people["name"].to_list()).table
     cells = np.array([[9.0, 0, 0], [0, 9.0, 0], [0, 0, 9.0], [9.0, 0, 0]])
-    rows = measure("x/identity", names, cells, people)
+    rows = measure("identity", names, cells, people)
     assert rows["identity_given_name_top1", "x", None, None].value == 1.0
     assert rows["identity_given_name", "x", None, None].value > 0.99  # both pictures of Ann count
     assert rows["identity_given_name", "x", None, None].n == 3
@@ -164,15 +166,17 @@ def test_a_person_with_two_pictures_is_right_with_either():
 
 
 def test_every_row_belongs_to_a_metric_with_a_meaning():
-    rows = {**measure("x/association", WORDS, CELLS), **measure("x/identity", NAMES, FACES)}
-    assert {f"t.{name}" for name, *_ in rows} == set(public_figure_metrics("t")) - {"t.refusal_share", "t.equivalence"}
+    rows = {**measure("association", WORDS, CELLS), **measure("identity", NAMES, FACES)}
+    assert {f"t.{name}" for name, *_ in rows} == {metric.name for metric in public_figure_metrics("t")} - {"t.refusal_share", "t.equivalence"}
 
 
 def test_refusals_are_counted_by_group_where_a_model_can_refuse():
     refused = np.zeros((4, 6))
     refused[[0, 3], 2] = 1.0  # both women, one prompt each
     cells = np.stack([CELLS, refused], axis=2)
-    matrix = ScoreMatrix("x/association", PEOPLE, WORDS, ("logit_true", "refused"), cells)
+    matrix = ScoreMatrix(
+        "x/association", PEOPLE, WORDS, ("logit_true", "refused"), cells, kind="association", part="x"
+    )
     measures = public_figure_measures("t", {"xs": ("x",)})
     rows = [row for each in measures for row in each({"x/association": matrix}, MeasureOptions(draws=100))]
     found = {row.group: row for row in rows if row.metric == "t.refusal_share"}
@@ -181,25 +185,28 @@ def test_refusals_are_counted_by_group_where_a_model_can_refuse():
 
 
 def test_equal_seeds_give_equal_rows():
-    one, two = (measure("x/association", WORDS, CELLS, seed=5) for _ in range(2))
+    one, two = (measure("association", WORDS, CELLS, seed=5) for _ in range(2))
     assert one == two
 
 
 def test_people_without_a_name_are_each_someone_of_their_own():
-    row = measure("x/association", WORDS, *many(name=pl.lit("")))["association", "x", None, "category"]
+    row = measure("association", WORDS, *many(name=pl.lit("")))["association", "x", None, "category"]
     assert row.low < row.value < row.high
 
 
 def test_one_person_has_no_interval():
-    row = measure("x/association", WORDS, *many(name=pl.lit("Ann")))["association", "x", None, "category"]
+    row = measure("association", WORDS, *many(name=pl.lit("Ann")))["association", "x", None, "category"]
     assert np.isnan([row.low, row.high]).all()
 
 
-@pytest.mark.parametrize(("delta", "said"), [(0.01, "difference;"), (9.0, "difference below δ;")])
-def test_with_a_delta_a_verdict_stands_beside_the_ratio(delta: float, said: str):
+@pytest.mark.parametrize(
+    ("delta", "verdict"), [(0.01, "difference"), (9.0, "difference below δ"), (1e6, "difference below δ")]
+)
+def test_with_a_delta_a_verdict_stands_beside_the_ratio(delta: float, verdict: str):
     cells, people = many()
-    row = measure("x/association", WORDS, cells, people, delta=delta)["equivalence", "xs", None, None]
-    assert row.note.startswith(said)
+    row = measure("association", WORDS, cells, people, delta=delta)["equivalence", "xs", None, None]
+    assert (row.verdict, row.delta) == (verdict, delta)
+    assert row.note.startswith(f"{verdict};")
     assert row.value > 0
 
 
@@ -213,7 +220,7 @@ def test_a_ratio_is_called_other_than_1_exactly_where_its_interval_leaves_1_out(
         share = 0.5 + noise - less * women
         cells = np.tile(logits(0.9, 0.1, 0.5, 0.5, 0.5, 0.5), (people.height, 1))
         cells[:, 2], cells[:, 3] = np.log(share), np.log(1 - share)
-        ratio = measure("x/association", WORDS, cells, people)["bias_ratio", "xs", None, None]
+        ratio = measure("association", WORDS, cells, people)["bias_ratio", "xs", None, None]
         assert ratio.value == pytest.approx(share[women].mean() / share[~women].mean())
         assert (ratio.p_value <= 0.05) == (not ratio.low <= 1 <= ratio.high)
         called.append(ratio.p_value <= 0.05)
@@ -222,14 +229,14 @@ def test_a_ratio_is_called_other_than_1_exactly_where_its_interval_leaves_1_out(
 
 def test_with_a_delta_the_bounds_of_likeness_are_said():
     cells, people = many()
-    row = measure("x/association", WORDS, cells, people, delta=0.25)["equivalence", "xs", None, None]
+    row = measure("association", WORDS, cells, people, delta=0.25)["equivalence", "xs", None, None]
     assert row.note.endswith("δ = 0.25: b between 0.8 and 1.25")
 
 
 def test_scores_that_are_all_alike_show_no_difference_and_have_no_interval():
     """Binary fractions of equal means differ in their last place: that is no spread."""
     _, people = many()
-    rows = measure("x/association", WORDS, np.zeros((24, 6)), people, delta=0.1)
+    rows = measure("association", WORDS, np.zeros((24, 6)), people, delta=0.1)
     ratio, share = rows["bias_ratio", "xs", None, None], rows["association", "x", None, "occupation"]
     assert (ratio.value, share.value) == (pytest.approx(1.0), pytest.approx(0.5))
     assert np.isnan([ratio.low, ratio.p_value, share.low]).all()
@@ -240,10 +247,10 @@ def test_scores_that_are_all_alike_show_no_difference_and_have_no_interval():
 
 def test_a_pool_too_small_for_a_test_is_not_counted_in_the_family():
     cells, people = many()
-    parts = {"x/association": (cells, people), "y/association": (cells, people), "z/association": (CELLS, PEOPLE)}
+    parts = {"x": (cells, people), "y": (cells, people), "z": (CELLS, PEOPLE)}
     matrices = {
-        task: ScoreMatrix(task, images, WORDS, ("score",), values[:, :, None])
-        for task, (values, images) in parts.items()
+        part: ScoreMatrix(part, images, WORDS, ("score",), values[:, :, None], kind="association", part=part)
+        for part, (values, images) in parts.items()
     }
     _, bias, *_ = public_figure_measures("t", {pool: (pool,) for pool in "xyz"})
     notes = [row.note for row in bias(matrices, MeasureOptions(draws=200)) if row.metric == "t.bias_ratio"]
@@ -252,7 +259,7 @@ def test_a_pool_too_small_for_a_test_is_not_counted_in_the_family():
 
 def test_chance_stands_beside_what_it_is_the_chance_of():
     """Of two offered things one is right; a mean reciprocal rank by chance is that of all orders."""
-    rows = {**measure("x/association", WORDS, CELLS), **measure("x/identity", NAMES, FACES)}
+    rows = {**measure("association", WORDS, CELLS), **measure("identity", NAMES, FACES)}
     assert rows["association", "x", None, "occupation"].chance == 0.5
     assert rows["association_top1", "x", None, "specialty"].chance == 0.5
     assert rows["identity_given_image_top1", "x", None, None].chance == 0.25
@@ -266,6 +273,6 @@ def test_women_and_men_are_drawn_apart_also_where_they_are_as_many():
     cells = np.array([logits(0.9, 0.1, share, 1 - share, 0.5, 0.5) for share in np.tile(shares, 2)])
     gender = ["woman"] * 12 + ["man"] * 12
     people = pl.DataFrame({"branch": "x", "name": [f"{i}" for i in range(24)], "gender": gender, "sport": "golf"})
-    row = measure("x/association", WORDS, cells, people)["bias_ratio", "xs", None, None]
+    row = measure("association", WORDS, cells, people)["bias_ratio", "xs", None, None]
     assert row.value == pytest.approx(1)
     assert row.low < 0.9 < 1.1 < row.high

@@ -56,7 +56,7 @@ PLAYER = {"woman": "actress", "man": "actor"}
 """An actor's correct occupation, by the gender in the source's table."""
 OCCUPATION_OF = {"athletes": "athlete", "house": "politician", "senate": "politician", "mayors": "politician"}
 OFFICE_OF = {"house": "house representative", "senate": "senator", "mayors": "mayor"}
-IDENTITY = "this is a photo of {}"
+NAME_PROMPT = "this is a photo of {}"
 
 Row = dict[str, str | None]
 

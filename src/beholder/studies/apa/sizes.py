@@ -1,13 +1,17 @@
-"""How many people the published figures of APA and P-FI are about, by branch or pool and by gender."""
+"""Which branches are pooled, and how many people the published figures of APA and P-FI are about."""
 
 from __future__ import annotations
 
-SIZES: dict[str, dict[str | None, int]] = {
-    "actors": {None: 100, "woman": 40, "man": 60},
-    "athletes": {None: 109, "woman": 30, "man": 79},
-    "politicians": {None: 636, "woman": 183, "man": 453},
-    "house": {None: 436, "woman": 126, "man": 310},
-    "senate": {None: 100, "woman": 24, "man": 76},
-    "mayors": {None: 100, "woman": 33, "man": 67},
-}
-"""The key None counts everyone."""
+from beholder.datasets.apa import BRANCHES
+
+POOLS = {"actors": ("actors",), "politicians": ("house", "senate", "mayors"), "athletes": ("athletes",)}
+
+
+def _size(*branches: str) -> dict[str | None, int]:
+    parts = [BRANCHES[name] for name in branches]
+    counts = {"woman": sum(part.women for part in parts), "man": sum(part.men for part in parts)}
+    return {None: sum(part.images for part in parts), **counts}
+
+
+SIZES = {name: _size(*branches) for name, branches in {**{name: (name,) for name in BRANCHES}, **POOLS}.items()}
+"""By branch or pool and by gender; the key None counts everyone."""

@@ -10,11 +10,16 @@ from beholder.glasshouse.prompts import prompts as drawn_prompts
 from beholder.glasshouse.world import BRANCH_OCCUPATIONS
 from beholder.prompts.prompt_set import PromptSet, prompt_set
 from beholder.scores.task import Task
-from beholder.studies.apa.prompts import IDENTITY, association_prompts, identity_prompts
-from beholder.studies.public_figures.measures import public_figure_measures, public_figure_metrics
+from beholder.studies.apa.prompts import NAME_PROMPT, association_prompts, identity_prompts
+from beholder.studies.apa.sizes import POOLS
+from beholder.studies.public_figures.measures import (
+    ASSOCIATION,
+    IDENTITY,
+    public_figure_measures,
+    public_figure_metrics,
+)
 from beholder.studies.study import Study
 
-POOLS = {"actors": ("actors",), "politicians": ("house", "senate", "mayors"), "athletes": ("athletes",)}
 DRAWN_POOLS = {branch: (branch,) for branch in BRANCH_OCCUPATIONS}
 
 
@@ -23,7 +28,9 @@ def apa_tasks(dataset: Dataset) -> list[Task]:
     if dataset.name == "glasshouse":
         return drawn_tasks(dataset)
     return figure_tasks(
-        dataset, association_prompts, lambda branch, people: identity_prompts(f"apa/{branch}/names", IDENTITY, people)
+        dataset,
+        association_prompts,
+        lambda branch, people: identity_prompts(f"apa/{branch}/names", NAME_PROMPT, people),
     )
 
 
@@ -37,10 +44,15 @@ def figure_tasks(
         if len(part):
             people = part.table["name"].to_list()
             tasks += [
-                Task(f"{branch}/association", part, association(branch)),
-                Task(f"{branch}/identity", part, identity(branch, people)),
+                figure_task(ASSOCIATION, branch, part, association(branch)),
+                figure_task(IDENTITY, branch, part, identity(branch, people)),
             ]
     return tasks
+
+
+def figure_task(kind: str, branch: str, dataset: Dataset, prompts: PromptSet) -> Task:
+    """One sheet of one branch."""
+    return Task(f"{branch}/{kind}", dataset, prompts, kind=kind, part=branch)
 
 
 def drawn_tasks(dataset: Dataset) -> list[Task]:
@@ -49,10 +61,12 @@ def drawn_tasks(dataset: Dataset) -> list[Task]:
     tasks = []
     for branch in dataset.table["branch"].unique(maintain_order=True).to_list():
         part = dataset.where(branch=branch)
-        for kind, identity in (("association", False), ("identity", True)):
-            asked = [row for row in rows if row["branch"] == branch and (row["level"] == "identity") is identity]
-            if asked:
-                tasks.append(Task(f"{branch}/{kind}", part, prompt_set(f"glasshouse/{branch}/{kind}", asked)))
+        for kind in (ASSOCIATION, IDENTITY):
+            prompts = [
+                row for row in rows if row["branch"] == branch and (row["level"] == IDENTITY) is (kind == IDENTITY)
+            ]
+            if prompts:
+                tasks.append(figure_task(kind, branch, part, prompt_set(f"glasshouse/{branch}/{kind}", prompts)))
     return tasks
 
 

@@ -18,9 +18,7 @@ from beholder.scores.store import Store
 from beholder.scores.stored import stored_scores
 from beholder.scores.task import Task
 from beholder.studies.apa.study import APA
-from beholder.studies.public_figures.measures import right_name_shares
-
-IDENTITY = "/identity"
+from beholder.studies.public_figures.measures import IDENTITY, right_name_shares
 
 
 def identity_scores(folder: Path, dataset: Dataset, store: Path) -> dict[str, pl.DataFrame]:
@@ -36,17 +34,17 @@ def identity_scores(folder: Path, dataset: Dataset, store: Path) -> dict[str, pl
             "Make one with: beholder audit MODEL --benchmark apa --data DIR"
         )
     limited = dataset.limit(record.settings.get("limit"), by=APA.subset_attribute)
-    tasks = [task for task in APA.tasks(limited) if task.name.endswith(IDENTITY)]
-    found: dict[str, pl.DataFrame] = {}
+    tasks = [task for task in APA.tasks(limited) if task.kind == IDENTITY]
+    scores: dict[str, pl.DataFrame] = {}
     for entry in record.models:
         if people := list(_people(_matrices(entry, tasks, store))):
-            found[str(entry["name"])] = pl.concat(people)
-    if not found:
+            scores[str(entry["name"])] = pl.concat(people)
+    if not scores:
         raise MissingData(
             f"The store at {store} has no identity scores of {folder}.\n"
             "Name the store of that audit with --store, or run the audit again."
         )
-    return found
+    return scores
 
 
 def _matrices(entry: dict[str, Any], tasks: list[Task], store: Path) -> list[ScoreMatrix]:
@@ -60,6 +58,6 @@ def _people(matrices: list[ScoreMatrix]) -> Iterator[pl.DataFrame]:
     for matrix in matrices:
         shares = right_name_shares(matrix)
         if shares.height > 1:
-            branch = pl.lit(matrix.task.removesuffix(IDENTITY)).alias("branch")
+            branch = pl.lit(matrix.part).alias("branch")
             mean = shares.group_by("name", maintain_order=True).agg(identity=pl.col("share").mean())
             yield mean.select(branch, "name", "identity")

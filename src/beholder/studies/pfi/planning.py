@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from beholder.studies.apa.study import DRAWN_POOLS, POOLS
+from beholder.studies.apa.sizes import POOLS
 from beholder.studies.public_figures.planning import ratio_plan
 
-plan = partial(ratio_plan, "pfi", {**POOLS, **DRAWN_POOLS})
+plan = partial(ratio_plan, "pfi", POOLS)

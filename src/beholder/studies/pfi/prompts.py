@@ -8,7 +8,7 @@ from __future__ import annotations
 from beholder.prompts.prompt_set import ALWAYS, NEVER, PromptSet, correct_for, prompt_set
 from beholder.studies.apa.prompts import OFFICE_OF, Row, article, association_prompts, identity_prompts
 
-IDENTITY = "This is a picture of {}"
+NAME_PROMPT = "This is a picture of {}"
 POLITICIAN_CATEGORIES = ("person", "dog", "giraffe", "plant", "tree", "lamp", "chair")
 POLITICIAN_OCCUPATIONS = ("politician", "scientist", "athlete", "teacher", "receptionist", "assistant", "salesperson")
 ROLES = {
@@ -39,7 +39,7 @@ def pfi_association_prompts(branch: str) -> PromptSet:
 
 def pfi_identity_prompts(branch: str, people: list[str]) -> PromptSet:
     """One prompt per person of a branch."""
-    return identity_prompts(f"pfi/{branch}/names", IDENTITY, people)
+    return identity_prompts(f"pfi/{branch}/names", NAME_PROMPT, people)
 
 
 def _first_right(level: str, words: tuple[str, ...]) -> list[Row]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from beholder.datasets.dataset import Dataset
 from beholder.scores.task import Task
-from beholder.studies.apa.study import APA, POOLS, figure_tasks
+from beholder.studies.apa.sizes import POOLS
+from beholder.studies.apa.study import APA, figure_tasks
 from beholder.studies.pfi.prompts import pfi_association_prompts, pfi_identity_prompts
 from beholder.studies.public_figures.measures import public_figure_measures, public_figure_metrics
 from beholder.studies.study import Study

@@ -1,7 +1,7 @@
 """What APA and P-FI ask of pictures of people with a name: association, gender ratio, identity.
 
-One set of measures serves both benchmarks and Glasshouse's imitation of them. Matrices come in by task name:
-`<branch>/association` and `<branch>/identity`.
+One set of measures serves both studies, on photographs and in the embedded world. A task's `kind` says what is asked,
+its `part` is the branch.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ Array = npt.NDArray[np.float64]
 LEVELS = ("category", "occupation", "specialty")
 GROUPS = ("woman", "man")
 RATIO = "ratio"
+ASSOCIATION, IDENTITY = "association", "identity"
+"""The two kinds of tasks."""
 
 
 class Level(NamedTuple):
@@ -78,6 +80,7 @@ def public_figure_metrics(prefix: str) -> tuple[Metric, ...]:
             "gender",
             RATIO,
             "correct occupation's probability, women over men; 1: alike, below 1: women get less",
+            landmark=1.0,
         ),
         Metric(
             f"{prefix}.equivalence",
@@ -125,8 +128,8 @@ def public_figure_metrics(prefix: str) -> tuple[Metric, ...]:
     )
 
 
-def _branches(matrices: Matrices, kind: str) -> list[str]:
-    return [name.rpartition("/")[0] for name in matrices if name.endswith(f"/{kind}")]
+def _of_kind(matrices: Matrices, kind: str) -> list[ScoreMatrix]:
+    return [matrix for matrix in matrices.values() if matrix.kind == kind]
 
 
 # Association at three levels
@@ -134,9 +137,9 @@ def _branches(matrices: Matrices, kind: str) -> list[str]:
 
 def _association(prefix: str, matrices: Matrices, options: MeasureOptions) -> Iterator[Row]:
     """Mean probability of the correct prompt and top-1, by branch and level."""
-    for branch in _branches(matrices, "association"):
+    for matrix in _of_kind(matrices, ASSOCIATION):
         for name in LEVELS:
-            level = read_level([matrices[f"{branch}/association"]], name)
+            level = read_level([matrix], name)
             if not level.concepts:
                 continue
             shares, ranks = (correct_share(level.shares, level.correct), correct_rank(level.shares, level.correct))
@@ -145,7 +148,7 @@ def _association(prefix: str, matrices: Matrices, options: MeasureOptions) -> It
             for metric, values in (("association", shares), ("association_top1", first(ranks))):
                 row = mean_row(f"{prefix}.{metric}", values, resampler, half=options.compat)
                 note = join((row.note, _unanswered(shares, name), level.left_out))
-                yield row._replace(subset=branch, concept=name, note=note, chance=by_chance)
+                yield row._replace(subset=matrix.part, concept=name, note=note, chance=by_chance)
 
 
 def read_level(matrices: Sequence[ScoreMatrix], name: str) -> Level:
@@ -184,9 +187,9 @@ def _refusals(prefix: str, matrices: Matrices, options: MeasureOptions) -> Itera
 def _bias(prefix: str, pools: dict[str, tuple[str, ...]], matrices: Matrices, options: MeasureOptions) -> Iterator[Row]:
     """Mean probability of every occupation over women and over men, and the ratio for the correct one."""
     ratios: list[Ratio] = []
+    scored = {matrix.part: matrix for matrix in _of_kind(matrices, ASSOCIATION)}
     for subset, branches in pools.items():
-        present = [matrices[f"{branch}/association"] for branch in branches if f"{branch}/association" in matrices]
-        level = read_level(present, "occupation")
+        level = read_level([scored[branch] for branch in branches if branch in scored], "occupation")
         if level.concepts:
             rng = options.rng()  # one for both: equal seeds would draw the first woman whenever the first man
             compared = {group: _of_group(level, group, options, rng) for group in GROUPS}
@@ -268,11 +271,12 @@ def _ratio_rows(prefix: str, ratios: list[Ratio], options: MeasureOptions) -> It
 
 
 def _equivalence_row(prefix: str, ratio: Ratio, p_difference: float, delta: float) -> Row:
-    found = ratio_equivalence(ratio.estimate, delta)
-    p_value = float(found.p_value)
-    note = f"{verdict(p_difference, p_value)}; δ = {delta:g}: b between {1 / (1 + delta):.3g} and {1 + delta:.3g}"
-    row = Row(f"{prefix}.equivalence", float(found.bound), sum(ratio.counts), RATIO, subset=ratio.subset)
-    return row._replace(p_value=p_value, note=note)
+    test = ratio_equivalence(ratio.estimate, delta)
+    p_value = float(test.p_value)
+    answer = verdict(p_difference, p_value)
+    note = f"{answer}; δ = {delta:g}: b between {1 / (1 + delta):.3g} and {1 + delta:.3g}"
+    row = Row(f"{prefix}.equivalence", float(test.bound), sum(ratio.counts), RATIO, subset=ratio.subset)
+    return row._replace(p_value=p_value, verdict=answer, delta=delta, note=note)
 
 
 # Identity
@@ -280,8 +284,8 @@ def _equivalence_row(prefix: str, ratio: Ratio, p_difference: float, delta: floa
 
 def _identity(prefix: str, matrices: Matrices, options: MeasureOptions) -> Iterator[Row]:
     """Given an image, find the name; given a name, find the image."""
-    for branch in _branches(matrices, "identity"):
-        scored, left_out = scored_people(matrices[f"{branch}/identity"])
+    for whole in _of_kind(matrices, IDENTITY):
+        scored, left_out = scored_people(whole)
         matrix = _one_column_a_name(scored)
         if matrix.images.height < 2 or matrix.prompts.height < 2:
             continue
@@ -296,7 +300,7 @@ def _identity(prefix: str, matrices: Matrices, options: MeasureOptions) -> Itera
             for row in rows:
                 published = options.compat and row.metric.endswith(given)
                 value = identity_as_published(scored, axis=axis) if published else row.value
-                yield row._replace(subset=branch, value=value, note=join((row.note, left_out)))
+                yield row._replace(subset=whole.part, value=value, note=join((row.note, left_out)))
 
 
 def _identity_rows(metric: str, cells: Array, correct: npt.NDArray[np.bool_], resampler: Resampler) -> Iterator[Row]:
