@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 
 from beholder.cli import app
 from beholder.datasets import DATASETS
-from beholder.models import load
+from beholder.models.families import FAMILIES
 from beholder.studies import STUDIES
 
 pytestmark = pytest.mark.slow
@@ -67,8 +67,7 @@ def a_folder_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ite
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setenv("BEHOLDER_STORE", str(tmp_path / "store"))
-    monkeypatch.setattr(load, "SCHEMES", dict(load.SCHEMES))
-    for catalog in (DATASETS, STUDIES):
+    for catalog in (DATASETS, FAMILIES, STUDIES):
         monkeypatch.setattr(catalog, "_things", dict(catalog._things))
         monkeypatch.setattr(catalog, "_added", set(catalog._added))
     before = set(sys.modules)

@@ -15,7 +15,8 @@ import pytest
 
 from beholder.core.errors import MissingExtra, ModelError, UnknownName, UsageError
 from beholder.models import load
-from beholder.models.load import SCHEMES, LoadOptions, load_model
+from beholder.models.families import FAMILIES, Family
+from beholder.models.load import LoadOptions, load_model
 from beholder.models.null import NullScorer
 
 Folders = Callable[[str], Path]
@@ -116,7 +117,9 @@ def _sources() -> str:
 
 def test_a_printed_name_that_looks_like_a_folder_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
-    monkeypatch.setitem(SCHEMES, "openclip", lambda name, options: asked.append(name) or NullScorer())
+    opener = lambda name, options: asked.append(name) or NullScorer()  # noqa: E731
+    fake = Family("openclip", "contrastive", "a fake", opener, form="openclip:ARCH/TAG")
+    monkeypatch.setitem(FAMILIES._things, "openclip", fake)
     load_model("ViT-B/32 w/ L2B")
     assert asked == ["ViT-B-32/laion2b_s34b_b79k"]
 

@@ -5,24 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from beholder.models.catalog import Entry, count_of, selected, short
+from beholder.models.families import FAMILIES, FOLDER_FORMS
 from beholder.models.load import reference_models
 from beholder.models.machine import Machine, this_machine
 
-FORMS = (
-    ("null, null:SEED", "baseline", "noise: what a measure says when there is nothing to find"),
-    ("OWNER/NAME[@REVISION]", "any", "a model of the hub: two towers, matching, answering, detecting, segmenting"),
-    ("DIR", "any", "the same from a local transformers folder"),
-    ("openclip:ARCH/TAG", "contrastive", "a model of open_clip's list; openclip:ARCH/FILE for weights at hand"),
-    ("onnx:DIR", "contrastive", "an ONNX image tower with a text tower or a table of text embeddings"),
-    ("openai:MODEL@URL", "generative", "a model behind an OpenAI-compatible server"),
-    ("predictions:PATH", "detection", "files of a detector or segmenter that ran elsewhere: `beholder measure`"),
-)
-
 
 def form_rows() -> list[dict[str, object]]:
-    """What can be named, beside the models of the studies."""
-    own = [(name, name.partition("/")[2], "a reference model that comes along") for name in reference_models()]
-    return [{"name": name, "family": family, "what": what} for name, family, what in (*own, *FORMS)]
+    """The forms that the name of a model can take, beside the models of the studies."""
+    own = [(name, name.partition("/")[2], "a reference model that comes with Beholder") for name in reference_models()]
+    folders = [(form, "any", what) for form, what in FOLDER_FORMS.items()]
+    schemes = [(family.form, family.kind, family.what) for family in FAMILIES.values() if family.form]
+    return [{"name": name, "family": kind, "what": what} for name, kind, what in (*own, *folders, *schemes)]
 
 
 def model_rows(

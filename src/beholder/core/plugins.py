@@ -3,7 +3,7 @@
     beholder --plugin colours.py audit colour:mean --benchmark apa
     BEHOLDER_PLUGINS=colours.py:my_package.audits beholder audit colour:mean --benchmark apa
 
-A plug-in is code of the user's choosing, and it is run. What it adds to `SCHEMES`, `DATASETS` and `STUDIES` goes by
+A plug-in is code of the user's choosing, and it is run. What it adds to `FAMILIES`, `DATASETS` and `STUDIES` goes by
 name from then on, like all that comes with Beholder.
 """
 

@@ -15,9 +15,9 @@ from functools import cache
 from importlib.resources import files
 
 from beholder.core.errors import ModelError, UnknownName
+from beholder.models.families import KINDS
 from beholder.models.machine import Machine
 
-FAMILIES = ("contrastive", "matching", "generative", "detection", "segmentation")
 STUDIES = {
     "apa": "APA, a people-centric benchmark",
     "pfi": "P-FI, the public-figure benchmark",
@@ -40,7 +40,7 @@ class Entry:
     """Study → its tables that print this model."""
     family: str
     adapter: str
-    """A family of `families.ADAPTERS`, a scheme of `load.SCHEMES`, or `predictions`: files made elsewhere."""
+    """The name of a family in `families.FAMILIES`."""
     load: str
     """What `load_model` is told; empty where the user has to bring something, and `note` says what."""
     source: str
@@ -111,7 +111,7 @@ def selected(
     *, family: str | None = None, study: str | None = None, max_parameters: float | None = None
 ) -> list[Entry]:
     """The entries of a family, of a study, of at most so many parameters; unknown sizes pass no limit."""
-    for kind, asked, known in (("family", family, FAMILIES), ("study", study, STUDIES)):
+    for kind, asked, known in (("family", family, KINDS), ("study", study, STUDIES)):
         if asked is not None and asked not in known:
             raise UnknownName(kind, asked, known)
     return [

@@ -12,6 +12,8 @@ from collections.abc import Sequence
 import numpy as np
 from PIL import Image
 
+from beholder.core.errors import ModelError
+from beholder.models.options import LoadOptions
 from beholder.models.scorer import Floats
 from beholder.models.spec import ModelSpec
 
@@ -37,6 +39,13 @@ class NullScorer:
         salts = [_noise(prompt.encode()) for prompt in prompts]
         rows = [[_unit(_noise(picture), salt) for salt in salts] for picture in prepared]
         return np.array(rows, dtype=np.float32).reshape(len(prepared), len(prompts), 1)
+
+
+def open_null(seed: str, options: LoadOptions) -> NullScorer:
+    """The model that `null` or `null:SEED` names."""
+    if seed and not seed.isdecimal():
+        raise ModelError(f"'null:{seed}': the seed of a null model is a whole number, as in null:7, not '{seed}'.")
+    return NullScorer(int(seed or 0))
 
 
 def _noise(data: bytes) -> int:

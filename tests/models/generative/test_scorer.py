@@ -17,7 +17,6 @@ import pytest
 from PIL import Image
 
 from beholder.core.errors import MissingExtra, ModelError, OutOfMemory, UnusableScore, UsageError
-from beholder.models.families import family_of
 from beholder.models.load import LoadOptions, load_model
 from beholder.models.scorer import Answerer
 from beholder.prompts.instruction import Instruction
@@ -320,19 +319,6 @@ def test_deepseek_vl2_is_sent_to_a_server(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text(json.dumps(config))
     with pytest.raises(ModelError, match=r"audit openai:MODEL@URL"):
         load_model(str(tmp_path))
-
-
-@pytest.mark.parametrize(
-    ("architecture", "family"),
-    [
-        ("Qwen2_5_VLForConditionalGeneration", "generative"),
-        ("Phi4MultimodalForCausalLM", "generative"),
-        ("Blip2ForImageTextRetrieval", "matching"),
-        ("CLIPModel", "contrastive"),
-    ],
-)
-def test_a_folder_finds_its_adapter_by_architecture(architecture: str, family: str) -> None:
-    assert family_of({"architectures": [architecture]}) == family
 
 
 @pytest.mark.slow

@@ -13,7 +13,6 @@ import pytest
 from PIL import Image
 
 from beholder.core.errors import ModelError, OutOfMemory, UnusableScore
-from beholder.models.families import family_of
 from beholder.models.load import LoadOptions, load_model
 from beholder.scores.score_matrix import LOGIT_CHANNELS
 
@@ -288,10 +287,3 @@ def test_a_blip_2_with_places_for_its_queries_is_read_too(
     path.write_text(json.dumps(json.loads(path.read_text()) | {"image_token_index": 5}))
     newer, older = load_model(str(folder)), cases["blip-2"]["load"](LoadOptions(device="cpu"))
     np.testing.assert_allclose(scores(newer, pictures, PROMPTS), scores(older, pictures, PROMPTS), atol=1e-6)
-
-
-def test_the_architecture_decides_the_family() -> None:
-    assert family_of({"model_type": "blip", "architectures": ["BlipForImageTextRetrieval"]}) == "matching"
-    assert family_of({"model_type": "blip-2", "architectures": ["Blip2ForImageTextRetrieval"]}) == "matching"
-    assert family_of({"model_type": "blip", "architectures": ["BlipModel"]}) == "contrastive"
-    assert family_of({"model_type": "albef"}) == "albef"

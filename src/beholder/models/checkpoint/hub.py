@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from beholder.core.errors import MissingExtra, ModelError
 from beholder.models.checkpoint.files import CODE, PICKLED_WEIGHTS, SAFE_WEIGHTS, SETTINGS, Origin
-from beholder.models.load import LoadOptions
+from beholder.models.options import LoadOptions
 
 
 class Snapshot(NamedTuple):

@@ -20,6 +20,7 @@ from beholder.models.checkpoint.folder import content_digest, matching, require_
 from beholder.models.contrastive.embedding import CutTexts, embed_in_batches
 from beholder.models.contrastive.onnx_config import ImageConfig, OnnxConfig, TextConfig, read_onnx_config
 from beholder.models.contrastive.text_table import TextTable, read_text_table
+from beholder.models.options import LoadOptions
 from beholder.models.scorer import ContrastiveScorer, Floats
 from beholder.models.spec import ModelSpec
 
@@ -83,6 +84,16 @@ class OnnxContrastive(ContrastiveScorer):
     def embed_texts(self, texts: Sequence[str]) -> Floats:
         """Unit text vectors; a text longer than the model reads is cut, and `notes` says so."""
         return embed_in_batches(texts, TEXT_BATCH, self._text.embed, kind="text")
+
+
+def open_onnx(directory: str, options: LoadOptions) -> OnnxContrastive:
+    """The model that `onnx:DIR` names."""
+    return OnnxContrastive.from_folder(
+        Path(directory).expanduser(),
+        name=f"onnx:{directory.rstrip('/')}",
+        device=options.device,
+        batch_size=options.batch_size,
+    )
 
 
 class ImageTower:

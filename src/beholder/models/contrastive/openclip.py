@@ -33,7 +33,7 @@ from beholder.models.checkpoint.files import Origin
 from beholder.models.checkpoint.folder import content_digest
 from beholder.models.checkpoint.hub import fetch_files
 from beholder.models.contrastive.two_towers import TorchContrastive, rows_of, running
-from beholder.models.load import LoadOptions
+from beholder.models.options import LoadOptions
 from beholder.models.spec import ModelSpec
 
 LIBRARY = f"open_clip {open_clip.__version__}"

@@ -31,7 +31,7 @@ from beholder.models.checkpoint.checkpoint import (
 from beholder.models.checkpoint.files import Origin, find_files
 from beholder.models.checkpoint.folder import read_config
 from beholder.models.contrastive.embedding import CutTexts, embed_in_batches
-from beholder.models.load import LoadOptions
+from beholder.models.options import LoadOptions
 from beholder.models.scorer import ContrastiveScorer, Floats
 from beholder.models.spec import ModelSpec
 

@@ -22,7 +22,7 @@ from beholder.models.checkpoint.files import Origin, find_files
 from beholder.models.checkpoint.folder import read_config
 from beholder.models.contrastive.embedding import CutTexts, batches
 from beholder.models.contrastive.two_towers import image_settings, running
-from beholder.models.load import LoadOptions
+from beholder.models.options import LoadOptions
 from beholder.models.scorer import Floats
 from beholder.models.spec import ModelSpec
 

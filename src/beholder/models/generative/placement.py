@@ -15,7 +15,7 @@ from beholder.core.errors import MissingExtra, ModelError
 from beholder.models.checkpoint.checkpoint import Checkpoint, load_checkpoint, resolve_device, torch, transformers
 from beholder.models.checkpoint.files import CheckpointFiles
 from beholder.models.checkpoint.folder import read_config
-from beholder.models.load import QUANTISED, LoadOptions
+from beholder.models.options import QUANTISED, LoadOptions
 
 SHARD = "shard"
 ROOM = 0.8

@@ -26,7 +26,7 @@ from beholder.models.generative.asking import Asked, Elsewhere
 from beholder.models.generative.placement import load_placed, precision_of, refuse_unserved
 from beholder.models.generative.processor import Picture
 from beholder.models.generative.sharing import Sharing
-from beholder.models.load import LoadOptions
+from beholder.models.options import LoadOptions
 from beholder.models.scorer import Floats
 from beholder.models.spec import ModelSpec
 from beholder.prompts.instruction import Instruction

@@ -24,11 +24,11 @@ from beholder.models.checkpoint.checkpoint import (
 from beholder.models.checkpoint.files import Origin, find_files
 from beholder.models.checkpoint.folder import read_config
 from beholder.models.contrastive.two_towers import image_settings
-from beholder.models.load import LoadOptions
 from beholder.models.matching.albef_model import AlbefConfig, AlbefModel
 from beholder.models.matching.albef_weights import build, read_weights
 from beholder.models.matching.fusion import FusingLayers
 from beholder.models.matching.scorer import MatchingScorer, Pictures, TextReading, Texts, unit
+from beholder.models.options import LoadOptions
 from beholder.models.spec import ModelSpec
 
 CHECKPOINTS = ("*.pth", "*.pt", "pytorch_model.bin")

@@ -21,9 +21,9 @@ from beholder.models.checkpoint.checkpoint import (
 from beholder.models.checkpoint.files import Origin, find_files
 from beholder.models.checkpoint.folder import read_config
 from beholder.models.contrastive.two_towers import image_settings
-from beholder.models.load import LoadOptions
 from beholder.models.matching.fusion import FusingLayers, FusingQueries
 from beholder.models.matching.scorer import Matcher, MatchingScorer, Pictures, TextReading, Texts, unit
+from beholder.models.options import LoadOptions
 from beholder.models.spec import ModelSpec
 
 

@@ -1,0 +1,1 @@
+"""Result files of detectors and segmenters that ran elsewhere, imported as scores: `importing.py` is the entrance."""

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from PIL import Image
 
 from beholder.core.errors import ModelError
-from beholder.models.load import LoadOptions
+from beholder.models.options import LoadOptions
 from beholder.models.served.address import Address, Asking, key_for, read_address
 from beholder.models.served.answers import SPELLINGS, choices, first_tokens
 from beholder.models.served.client import Client, Declined

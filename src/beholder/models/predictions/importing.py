@@ -11,13 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 import numpy.typing as npt
 
-from beholder.core.errors import BadScores
+from beholder.core.errors import BadScores, UsageError
 from beholder.datasets.json_stream import JsonRecords
+from beholder.models.options import LoadOptions
 from beholder.models.predictions.labels import NAMES, Grid, Labels, find_labels, make_grid, same_image
 from beholder.models.predictions.maps import read_maps
 from beholder.models.predictions.run_lengths import mask_share
@@ -87,6 +88,14 @@ def _source(path: Path) -> Path:
             f"{len(found)} of the latter.\nName one of them."
         )
     return found[0]
+
+
+def refuse_to_open(path: str, options: LoadOptions) -> NoReturn:
+    """`predictions:PATH` names no model: a scorer is shown pictures without their names, and results are by name."""
+    raise UsageError(
+        f"predictions:{path} are scores already: there is no model to run.\n"
+        f"Measure them: beholder measure BENCHMARK --scores {path}"
+    )
 
 
 class _Results:
