@@ -9,9 +9,10 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from beholder.audit import AuditOptions, audit_models, measure_scores
+from beholder.audit import AuditOptions, audit_models
 from beholder.core.errors import DataError, UnknownName
 from beholder.core.results import SCHEMA
+from beholder.measure import measure_scores
 from beholder.models.null import NullScorer
 from beholder.prompts.instruction import Instruction
 from beholder.prompts.prompt_set import prompt_set

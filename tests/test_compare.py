@@ -11,11 +11,11 @@ import polars as pl
 import pytest
 
 from beholder.audit import AuditOptions
-from beholder.compare import Pair, compare_models
+from beholder.compare import compare_models
 from beholder.core.errors import UsageError
 from beholder.models import load
 from beholder.models.spec import ModelSpec
-from beholder.report.comparison import lead, lines, render_comparison, write_comparison
+from beholder.report.comparison import Pair, lead, lines, render_comparison, write_comparison
 
 
 @dataclass

@@ -1,11 +1,12 @@
 """Beholder audits how vision-language models see people.
 
     from pathlib import Path
-    from beholder import AuditOptions, audit_models
+    from beholder import STUDIES, AuditOptions, audit_models
 
+    print(list(STUDIES))  # the studies, by name
     options = AuditOptions(out=Path("run"), store=Path("store"), data=Path("data"))
-    run = audit_models(["openai/clip-vit-base-patch32"], ["apa"], options)
-    print(run.results)
+    run = audit_models(["openai/clip-vit-base-patch32"], list(STUDIES)[:1], options)
+    print(run.results, run.findings)
 
 Names are loaded when first used, so that `import beholder` is instant and needs no extra.
 """
@@ -16,10 +17,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from beholder.audit import AuditOptions, audit_models, measure_scores
+    from beholder.audit import AuditOptions, audit_models
     from beholder.core.errors import BeholderError
     from beholder.datasets import DATASETS, open_dataset
     from beholder.datasets.dataset import Dataset
+    from beholder.measure import measure_scores
     from beholder.models.load import load_model
     from beholder.models.scorer import Scorer
     from beholder.models.spec import ModelSpec
@@ -51,12 +53,13 @@ __all__ = [
 ]
 
 _HOME = {
-    "beholder.audit": ("AuditOptions", "audit_models", "measure_scores"),
+    "beholder.audit": ("AuditOptions", "audit_models"),
     "beholder.studies": ("STUDIES",),
     "beholder.studies.study": ("MeasureOptions", "Study"),
     "beholder.datasets": ("DATASETS", "open_dataset"),
     "beholder.datasets.dataset": ("Dataset",),
     "beholder.core.errors": ("BeholderError",),
+    "beholder.measure": ("measure_scores",),
     "beholder.models.load": ("load_model",),
     "beholder.models.scorer": ("Scorer",),
     "beholder.models.spec": ("ModelSpec",),

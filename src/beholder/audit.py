@@ -1,31 +1,28 @@
 """The straight line: data set × prompts → scores → measures → results → page.
 
-run = audit_models(["openai/clip-vit-base-patch32"], ["gras"], AuditOptions(out=Path("run"), store=Path("store")))
+run = audit_models(["openai/clip-vit-base-patch32"], [STUDY], AuditOptions(out=Path("run"), store=Path("store")))
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import polars as pl
 
-from beholder.core.errors import BadScores
 from beholder.core.results import results_table
-from beholder.datasets import open_dataset
 from beholder.models.load import LoadOptions, load_model
 from beholder.models.scorer import Answerer, Scorer
 from beholder.report.page import write_page
 from beholder.run import Run
 from beholder.scores.fill import FillOptions, fill
-from beholder.scores.imported import import_scores
 from beholder.scores.quantity import looks_for_things
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.scores.store import Store
 from beholder.studies import STUDIES
-from beholder.studies.sheets import DataChoice, Sheet, datasets_here, open_sheet, open_sheets
+from beholder.studies.sheets import DataChoice, Sheet, open_sheets
 from beholder.studies.study import MeasureOptions, Study
 
 
@@ -47,7 +44,7 @@ def audit_models(models: Sequence[str], studies: Sequence[str | Study], options:
 
     What is finished is written before the next begins.
     """
-    run, started = _begun(options), time.monotonic()
+    run, started = begun(options), time.monotonic()
     asked = [STUDIES[study] if isinstance(study, str) else study for study in studies]
     sheets = [sheet for study in asked for sheet in open_sheets(study, options, run.record)]
     embedded = dict.fromkeys(name for study in asked for name in study.reference_models)
@@ -58,7 +55,7 @@ def audit_models(models: Sequence[str], studies: Sequence[str | Study], options:
                 run.add(_audited(scorer, sheet, options, run))
                 run.record.seconds = round(time.monotonic() - started, 1)
                 run.save(options.out)
-    return _written(run, asked, options)
+    return written(run, asked, options)
 
 
 def _audited(scorer: Scorer, sheet: Sheet, options: AuditOptions, run: Run) -> pl.DataFrame:
@@ -92,36 +89,7 @@ def measure(sheet: Sheet, matrices: Iterable[ScoreMatrix], options: MeasureOptio
     return results_table(rows, benchmark=study.name, model=model, dataset=sheet.dataset.name)
 
 
-def measure_scores(study: Study, scores: Sequence[Path], options: AuditOptions, *, model: str) -> Run:
-    """The same line with scores made elsewhere in the place of a model."""
-    run = _begun(options)
-    chosen = replace(options, dataset=options.dataset or _scored_dataset(study, scores, options))
-    sheet = open_sheet(study, chosen, run.record, scored=False)
-    tasks = study.tasks_for(sheet.dataset, answers=True, compat=options.measure.compat)
-    imported = import_scores(scores, tasks)
-    run.add_prompts(study.name, tasks)
-    run.record.left_out += imported.left_out
-    run.record.models.append({"name": model, "adapter": "imported scores", "files": [str(path) for path in scores]})
-    with options.fill.progress(f"{model}: measuring {study.name}", 0, 0):
-        run.add(measure(sheet, imported.matrices, options.measure, model=model))
-    return _written(run, [study], options)
-
-
-def _scored_dataset(study: Study, scores: Sequence[Path], options: AuditOptions) -> str | None:
-    """Which of a study's data sets the scores are about, where it has several; None where it has not."""
-    if not study.everywhere or options.data is None:
-        return None
-    names = datasets_here(study, options.data)
-    for name in names[:-1]:  # the last is taken as it is, and says what does not fit
-        try:
-            import_scores(scores, study.tasks(open_dataset(name, options.data, options.settings)))
-        except BadScores:
-            continue
-        return name
-    return names[-1]
-
-
-def _begun(options: AuditOptions) -> Run:
+def begun(options: AuditOptions) -> Run:
     """A run with its settings recorded."""
     run, measure = Run(), options.measure
     run.record.command = list(options.command)
@@ -137,7 +105,7 @@ def _begun(options: AuditOptions) -> Run:
     return run
 
 
-def _written(run: Run, studies: Sequence[Study], options: AuditOptions) -> Run:
+def written(run: Run, studies: Sequence[Study], options: AuditOptions) -> Run:
     """The run in its folder, with what only several models or data sets together can tell, and with its page."""
     for study in {each.name: each for each in studies}.values():
         if study.across is not None:

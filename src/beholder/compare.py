@@ -8,8 +8,8 @@ be told apart where their own intervals overlap.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,12 +17,12 @@ import polars as pl
 
 from beholder.audit import AuditOptions, filled, measure
 from beholder.core.errors import UsageError
-from beholder.core.record import Record
 from beholder.core.results import KEY
 from beholder.datasets.dataset import Dataset
 from beholder.metrics.jackknife import dealt, left_out_in_turn
 from beholder.metrics.multiplicity import benjamini_hochberg
 from beholder.models.load import load_model
+from beholder.report.comparison import Comparison, Pair
 from beholder.run import Run
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.studies import STUDIES
@@ -51,22 +51,6 @@ SCHEMA: dict[str, Any] = {
 }
 
 
-class Pair(NamedTuple):
-    """Two models, by name: the difference is the second less the first."""
-
-    first: str
-    second: str
-
-
-@dataclass
-class Comparison:
-    """The differences, how they came about, and what could not be compared."""
-
-    models: Pair
-    table: pl.DataFrame
-    record: Record
-
-
 def compare_models(
     models: Pair, studies: Sequence[str | Study], options: AuditOptions, *, parts: int = PARTS
 ) -> Comparison:
@@ -79,7 +63,7 @@ def compare_models(
     sheets = [sheet for study in asked for sheet in open_sheets(study, options, run.record)]
     scored = [_matrices(name, sheets, options, run) for name in models]
     tables = [_compared(sheet, pair, options, run, parts) for sheet, *pair in zip(sheets, *scored, strict=True)]
-    return Comparison(models, pl.concat([pl.DataFrame(schema=SCHEMA), *tables]), run.record)
+    return Comparison(models, pl.concat([pl.DataFrame(schema=SCHEMA), *tables]), run.record, parts)
 
 
 def _matrices(name: str, sheets: Sequence[Sheet], options: AuditOptions, run: Run) -> list[list[ScoreMatrix]]:

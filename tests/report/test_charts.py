@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 from beholder.report.charts import bars, farthest, figures, gap_title, ratio_title, save_charts
+
 from beholder.run import Run
 
 

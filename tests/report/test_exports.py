@@ -58,7 +58,7 @@ def test_names_stay_words() -> None:
 
 
 def test_every_row_of_a_latex_table_has_its_columns() -> None:
-    for table in latex(run_of("m")).split("\\begin{tabular}")[1:]:
+    for table in latex(run_of("m").report).split("\\begin{tabular}")[1:]:
         columns = len(table[1 : table.index("}")])
         rows = [line for line in table.splitlines() if line.endswith(r"\\")]
         assert rows

@@ -2,8 +2,9 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-from beholder.chapter.finding import Finding
 from beholder.report.findings import findings
+
+from beholder.chapter.finding import Finding
 from beholder.run import Run
 
 

@@ -3,12 +3,12 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import polars as pl
+from beholder.report.tables import tables
+from beholder.studies.public_figures.planted import planted_table
 
 from beholder.chapter.table import Cell
 from beholder.core.results import Row, results_table
-from beholder.report.tables import tables
 from beholder.run import Run
-from beholder.studies.public_figures.planted import planted_table
 from beholder.studies.public_figures.published_rank import standing_table, standings
 
 

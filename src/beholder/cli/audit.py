@@ -76,7 +76,7 @@ def audit_command(
 
     Stop it at any time with Ctrl-C and start it again with the same command: it goes on where it stopped.
     """
-    # Imported here so that `beholder --help` does not wait for the libraries behind an audit.
+    # Imported here so that other commands start without it.
     from beholder.audit import AuditOptions, audit_models
     from beholder.core.progress import silent
     from beholder.datasets.settings import parse_settings

@@ -34,6 +34,7 @@ def generative_command(
     Weights are random: speed depends on shapes, not on what was learnt. Beside each way stands how far its answers
     are from those of the loop.
     """
+    # Imported here so that other commands start without it.
     from beholder.bench.architectures import ARCHITECTURES, architecture
     from beholder.bench.generative import Effort, Shape, rehearse
     from beholder.models.checkpoint.checkpoint import resolve_device, torch

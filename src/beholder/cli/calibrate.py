@@ -28,6 +28,7 @@ def calibrate_command(
 
     Stop it at any time with Ctrl-C and start it again with the same command: it goes on where it stopped.
     """
+    # Imported here so that other commands start without it.
     from beholder.calibration.experiments import chosen_experiments
     from beholder.calibration.repeat import repeat, repetitions_of
     from beholder.calibration.summary import calibration_table, summarise

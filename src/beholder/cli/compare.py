@@ -39,12 +39,13 @@ def compare_command(
     Models that were audited before are not asked again: their scores are in the store. Both are measured again
     without a twentieth of the people, twenty times, the same people for both; the interval is that of the difference.
     """
+    # Imported here so that other commands start without it.
     from beholder.audit import AuditOptions
-    from beholder.compare import Pair, compare_models
+    from beholder.compare import compare_models
     from beholder.core.progress import silent
     from beholder.datasets.settings import parse_settings
     from beholder.models.load import LoadOptions
-    from beholder.report.comparison import print_comparison, write_comparison
+    from beholder.report.comparison import Pair, print_comparison, write_comparison
     from beholder.scores.fill import FillOptions
     from beholder.studies.study import MeasureOptions
 

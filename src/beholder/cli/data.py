@@ -25,6 +25,7 @@ NAME = typer.Argument(..., help="A data set's name; `beholder data list` has the
 @app.command("list", cls=Command)
 def list_command(data: Path = DATA, as_json: bool = AS_JSON) -> None:
     """Every data set: licence, how many of its images are here, where it comes from."""
+    # Imported here so that other commands start without it.
     from beholder.datasets import DATASETS, data_root
 
     root = data_root(data)
@@ -47,6 +48,7 @@ def list_command(data: Path = DATA, as_json: bool = AS_JSON) -> None:
 
 def images_here(source: DatasetSource, root: Path | None) -> int:
     """How many of a data set's images lie in its folder."""
+    # Imported here so that other commands start without it.
     from beholder.datasets.crops import files_of
 
     if source.embedded:
@@ -61,6 +63,7 @@ def images_here(source: DatasetSource, root: Path | None) -> int:
 @app.command("where", cls=Command)
 def where(name: str = NAME, data: Path = DATA) -> None:
     """Where a data set lies or should lie, and how to get it there."""
+    # Imported here so that other commands start without it.
     from beholder.datasets import DATASETS, data_root
 
     source, root = DATASETS[name], data_root(data)
@@ -76,6 +79,7 @@ def where(name: str = NAME, data: Path = DATA) -> None:
 @app.command("settings", cls=Command)
 def settings_command(name: str = typer.Argument(..., help="A data set's name."), as_json: bool = AS_JSON) -> None:
     """What may be chosen about how a data set is read, with --set NAME=VALUE."""
+    # Imported here so that other commands start without it.
     from beholder.datasets import DATASETS
 
     known = DATASETS[name].settings
@@ -96,6 +100,7 @@ def verify(
     as_json: bool = AS_JSON,
 ) -> None:
     """Read the tables, open every image, and say what is missing or damaged. Exit status 1 if anything is."""
+    # Imported here so that other commands start without it.
     from beholder.datasets import data_root, open_dataset
     from beholder.datasets.settings import parse_settings
     from beholder.datasets.verify import damaged_images
@@ -125,6 +130,7 @@ def mend(
     data: Path = DATA,
 ) -> None:
     """Mend a table that a spreadsheet has damaged; the damaged one is kept beside it."""
+    # Imported here so that other commands start without it.
     from beholder.core.errors import UsageError
     from beholder.datasets import data_root
     from beholder.datasets.fairface import mend as mend_fairface
@@ -139,6 +145,7 @@ def mend(
 @app.command("fetch", cls=Command)
 def fetch(name: str = NAME, data: Path = DATA) -> None:
     """Download a data set that may be downloaded freely."""
+    # Imported here so that other commands start without it.
     from beholder.core.errors import UsageError
     from beholder.datasets import DATASETS, data_root
 

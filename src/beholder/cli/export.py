@@ -30,6 +30,7 @@ def export_command(
 
     Charts as SVG and PNG: `beholder report RUN --figures FOLDER`. All numbers: results.csv in the run folder.
     """
+    # Imported here so that other commands start without it.
     from beholder.core.files import write_whole
     from beholder.report.exports import FORMATS
     from beholder.run import load_run

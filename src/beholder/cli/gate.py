@@ -22,6 +22,7 @@ def gate_command(
     A number holds if its whole interval keeps the bound, fails if its whole interval breaks it, and is open in
     between; open numbers pass unless the rule asks for the bound to be shown. What was not measured fails.
     """
+    # Imported here so that other commands start without it.
     from beholder.core.results import place
     from beholder.gate import judged, read_rules
     from beholder.run import load_run

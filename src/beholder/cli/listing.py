@@ -37,6 +37,7 @@ def models(
     as_json: bool = AS_JSON,
 ) -> None:
     """The forms a model's name can take, and every model of the studies' tables under its printed name."""
+    # Imported here so that other commands start without it.
     from beholder.cli.models import form_rows, model_rows, readable
 
     rows = model_rows(family=family, study=study, max_parameters=max_parameters, fits=fits)
@@ -52,6 +53,7 @@ def models(
 @app.command("datasets", cls=Command)
 def datasets(as_json: bool = AS_JSON) -> None:
     """Data sets, with licence and size."""
+    # Imported here so that other commands start without it.
     from beholder.datasets import DATASETS
 
     rows: Records = [
@@ -85,6 +87,7 @@ def benchmarks(as_json: bool = AS_JSON) -> None:
 @app.command("metrics", cls=Command)
 def metrics(as_json: bool = AS_JSON) -> None:
     """Metrics, with their unit and what their values mean."""
+    # Imported here so that other commands start without it.
     from beholder.studies import STUDIES
 
     known = [metric for study in STUDIES.values() for metric in study.metrics]
@@ -103,6 +106,7 @@ def prompts(
     own: Mapping[str, Any],
 ) -> None:
     """The prompts of a study (with the names where its data is at hand), or of a file of your own."""
+    # Imported here so that other commands start without it.
     from beholder.datasets import open_dataset
     from beholder.prompts.prompt_set import read_prompts
     from beholder.studies.sheets import default_dataset

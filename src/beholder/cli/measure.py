@@ -40,10 +40,11 @@ def measure_command(
     own: Mapping[str, Any],
 ) -> None:
     """Measure scores made elsewhere: a subset is measured as far as it goes, and the output says what was left out."""
-    # Imported here so that `beholder --help` does not wait for the libraries behind an audit.
-    from beholder.audit import AuditOptions, measure_scores
+    # Imported here so that other commands start without it.
+    from beholder.audit import AuditOptions
     from beholder.core.progress import silent
     from beholder.datasets.settings import parse_settings
+    from beholder.measure import measure_scores
     from beholder.report.terminal import print_summary
     from beholder.scores.fill import FillOptions
     from beholder.studies.study import MeasureOptions

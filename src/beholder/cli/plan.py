@@ -26,6 +26,7 @@ def plan_command(
     as_json: bool = typer.Option(False, "--json", help="As JSON."),
 ) -> None:
     """How large an effect can be seen with this data set and these groups, at 5 % after correction."""
+    # Imported here so that other commands start without it.
     from beholder.cli.listing import show
     from beholder.plan import plan
     from beholder.run import load_run

@@ -31,6 +31,7 @@ def replicate_command(
     quiet: bool = typer.Option(False, "--quiet", "-q", help="No summary."),
 ) -> None:
     """Set every published number beside ours, with difference, interval and verdict, and check the printed tables."""
+    # Imported here so that other commands start without it.
     from beholder.cli.listing import show
     from beholder.published.consistency import consistency
     from beholder.published.ledger import counts, ledger, printed_name
@@ -61,6 +62,7 @@ def replicate_command(
 
 def _renamed(results: pl.DataFrame, name: str | None) -> pl.DataFrame:
     """The run's rows under a printed name."""
+    # Imported here so that other commands start without it.
     from beholder.models.catalog import find_model
 
     if name is None:

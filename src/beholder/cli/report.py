@@ -16,6 +16,7 @@ def report_command(
     quiet: bool = typer.Option(False, "--quiet", "-q", help="No summary."),
 ) -> None:
     """Write report.html again from a run folder, and print its summary."""
+    # Imported here so that other commands start without it.
     from beholder.report.figure_files import save_charts
     from beholder.report.page import write_page
     from beholder.report.terminal import print_summary

@@ -49,7 +49,7 @@ def _function(command: "Command") -> Any:
         *,
         own: Mapping[str, Any],
     ) -> None:
-        # Imported here so that `beholder --help` does not wait for the libraries behind an audit.
+        # Imported here so that other commands start without it.
         from beholder.core.files import write_whole
         from beholder.core.progress import silent
         from beholder.report.page import write_page

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from importlib import import_module
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from beholder.core.errors import UnknownName, UsageError
 
@@ -48,8 +48,8 @@ class Catalog(Mapping[str, Thing], Generic[Thing]):
             self._things[name] = getattr(import_module(module), attribute)
         return self._things[name]
 
-    def get(self, name: str, default: Any = None) -> Any:
-        """The thing of that name, or the default."""
+    def get(self, name: str, default: Thing | None = None) -> Thing | None:  # type: ignore[override]
+        """The thing of that name, or the default: a wrong name is no error here."""
         return self[name] if name in self else default
 
     def __contains__(self, name: object) -> bool:

@@ -21,6 +21,7 @@ from beholder.chapter.numbers import ABSENT
 from beholder.chapter.table import Cell, Table
 from beholder.core.files import write_whole
 from beholder.report.page import TEMPLATES, Drawing, chart_library, environment, policy, script_json
+from beholder.studies import STUDIES
 from beholder.studies.trial_summary import (
     COVERAGE,
     ENOUGH,
@@ -32,15 +33,6 @@ from beholder.studies.trial_summary import (
     Summary,
     Weakness,
 )
-
-POWER = {
-    "apa.bias_ratio": ("Ratio b", "1 − b"),
-    "gras.largest_gap": ("Gap of one trait of twenty", "gap in P(Yes)"),
-    "perception.gap": ("Difference of two groups' judgements", "difference in standard deviations of the noise"),
-    "disparity.ap_gap_matched": ("Gap of average precision at matched prevalence", "loss of quality"),
-}
-"""Metrics with a power curve: title, and what is planted."""
-
 
 KINDS = (HOLDS, EXCEPTION, FAILS)
 
@@ -132,7 +124,7 @@ def _drawings(summaries: list[Summary]) -> Iterator[Drawing]:
 
 def figures(summaries: list[Summary]) -> Iterator[Figure]:
     """Power against the size of the effect, a line for every number of images."""
-    for metric, (title, axis) in POWER.items():
+    for metric, title, axis in filter(None, (study.power_curve for study in STUDIES.values())):
         mine = [
             each
             for each in summaries

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from importlib import metadata
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,8 +14,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table as RichTable
 
-from beholder.compare import PARTS, Comparison
 from beholder.core.files import write_whole
+from beholder.core.record import Record
 from beholder.core.results import KEY, place
 from beholder.report.number_table import FILTERS, MOST, Column, Ledger, packed
 from beholder.report.page import TEMPLATES, environment, policy
@@ -24,6 +24,24 @@ from beholder.studies import STUDIES
 
 LEVEL = 0.05
 DIFFERS, OPEN = "differs", "not shown"
+
+
+class Pair(NamedTuple):
+    """Two models, by name: the difference is the second less the first."""
+
+    first: str
+    second: str
+
+
+@dataclass
+class Comparison:
+    """The differences, how they came about, and what could not be compared."""
+
+    models: Pair
+    table: pl.DataFrame
+    record: Record
+    parts: int = 20
+    """Parts into which people were dealt, each left out once."""
 
 
 class Line(NamedTuple):
@@ -150,7 +168,7 @@ def render_comparison(found: Comparison) -> str:
             lead=lead(found),
             lines=lines(found),
             record=found.record,
-            parts=PARTS,
+            parts=found.parts,
             ledger=_ledger(found),
             models=found.record.models,
             citation=f"Beholder {metadata.version('beholder')}, {first} beside {second}, {found.record.created[:10]}.",

@@ -95,7 +95,7 @@ def build_report(results: pl.DataFrame, record: Record, prompts: pl.DataFrame) -
 def _section(name: str, dataset: str, part: pl.DataFrame, record: Record) -> Section:
     study = study_of(name, record)
     chapter = study.part("chapter") or PLAIN
-    ours = pl.col("metric").is_in([metric.name for metric in STUDIES.get(name, study).metrics])
+    ours = pl.col("metric").is_in([metric.name for metric in (STUDIES.get(name) or study).metrics])
     tables = list(chapter.tables(part.filter(ours)))
     tables += plain_tables(part.filter(~ours) if tables else part)
     return Section(

@@ -190,6 +190,8 @@ class Study:
     """`module:function(dataset, PlanOptions)`: rows that say how large an effect can be found."""
     trials: str = ""
     """`module:function()`: experiments for `beholder calibrate`."""
+    power_curve: tuple[str, str, str] | None = None
+    """A metric whose power the calibration page draws: its name, a title, and what is planted."""
     weaknesses: str = ""
     """`module:function(Summaries)`: known weaknesses that the trials show."""
     printed: str = ""
