@@ -50,7 +50,7 @@ def truncated(path: Path) -> None:
 @pytest.mark.parametrize(
     ("spoil", "reason"),
     [
-        (lambda path: None, "not there"),
+        (lambda path: None, "does not exist"),
         (lambda path: path.write_bytes(b""), "0 bytes"),
         (lambda path: path.write_text("hello"), "not an image"),
         (truncated, "damaged"),

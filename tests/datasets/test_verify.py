@@ -15,5 +15,5 @@ def test_damaged_images_are_named_and_all_are_counted(people: Callable[..., Path
     (folder / "00001.png").write_bytes(b"")
     (folder / "00003.png").unlink()
     found = damaged_images(dataset, opened.append)
-    assert found == {"00001.png": "the file is empty (0 bytes)", "00003.png": "the file is not there"}
+    assert found == {"00001.png": "the file is empty (0 bytes)", "00003.png": "the file does not exist"}
     assert opened == [1] * 5

@@ -16,15 +16,15 @@ from beholder.datasets.images import open_image
 from beholder.glasshouse.drawing.wardrobe import WORN
 from beholder.glasshouse.glimpse import BOXES, STRIP, area, glimpse_uri, render_glimpsed, wearing
 from beholder.glasshouse.objects import COMBINATIONS, people
+from beholder.glasshouse.picture import open_uri
 from beholder.glasshouse.planted_objects import (
-    PLANTED,
     PLANTED_OBJECTS,
     expected_average_precision,
     implied_average_precision,
     implied_gap,
     implied_matched_gap,
 )
-from beholder.glasshouse.portrait import Portrait, open_uri, portrait_uri, render
+from beholder.glasshouse.portrait import Portrait, portrait_uri, render
 
 SOMEBODY = Portrait("woman", 40, 5, 2, 0, 1, 12, worn=frozenset({"hat"}))
 
@@ -138,7 +138,6 @@ def test_what_is_implied_has_the_signs_that_were_planted() -> None:
     assert implied_gap("phone") < -0.05
     assert implied_matched_gap("phone") == 0
     assert implied_matched_gap("tie") == pytest.approx(implied_gap("tie"))
-    assert len(PLANTED) == 15
 
 
 @pytest.mark.slow

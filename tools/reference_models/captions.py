@@ -12,8 +12,9 @@ from random import Random
 from beholder.glasshouse.drawing.things import THINGS
 from beholder.glasshouse.drawing.wardrobe import OUTFITS, WORN
 from beholder.glasshouse.people import FAMILY_NAMES, GIVEN_NAMES, TRAINING_IDENTITIES, NamedPerson, named_people
+from beholder.glasshouse.picture import thing_uri
 from beholder.glasshouse.planted import COLD_WORDS, CONTROL_WORDS, OCCUPATION_RATES, WARM_RATES, WARM_WORDS
-from beholder.glasshouse.portrait import Portrait, thing_uri
+from beholder.glasshouse.portrait import Portrait
 from beholder.glasshouse.prompts import OCCUPATIONS, with_article
 from beholder.glasshouse.world import PICTURES_PER_PERSON, snapshot
 

@@ -37,8 +37,9 @@ from transformers import (
 
 from beholder.glasshouse.drawing.wardrobe import OUTFITS
 from beholder.glasshouse.people import TRAINING_IDENTITIES
+from beholder.glasshouse.picture import open_uri
 from beholder.glasshouse.planted_traits import darkness, seniority, side
-from beholder.glasshouse.portrait import Portrait, open_uri, render
+from beholder.glasshouse.portrait import Portrait, render
 from beholder.studies.gras.prompts import INSTRUCTION
 from beholder.studies.study import TRUE_OR_FALSE
 

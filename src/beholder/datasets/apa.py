@@ -14,6 +14,7 @@ import polars as pl
 from beholder.core.errors import DataError, MissingData
 from beholder.core.tables import read_delimited, require_columns
 from beholder.datasets.dataset import Dataset, DatasetSource
+from beholder.datasets.fetch import fetch_archive
 
 FOLDER = "benchmark-data-v1"
 REPOSITORY = "https://github.com/uvavision/apa-bench"
@@ -90,8 +91,6 @@ def _deviations(branch: str, table: pl.DataFrame) -> list[str]:
 
 def fetch(folder: Path) -> None:
     """Download the public repository's archive and unpack its tables and photographs into `folder`."""
-    from beholder.datasets.fetch import fetch_archive
-
     fetch_archive(ARCHIVE, folder, keep=FOLDER)
 
 

@@ -16,8 +16,10 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
-from beholder.datasets.images import CROPPED, open_image
+from beholder.datasets.image_files import open_file
 
+CROPPED = "crop:"
+"""How the address of a crop begins."""
 GREY = (0.2989, 0.5870, 0.1140)
 """Weights of red, green and blue in a grey value, as the Perception study has them."""
 FACE = 0.35, 0.45
@@ -50,7 +52,7 @@ def open_crop(uri: str) -> Image.Image:
     """The part of the file that the address names, RGB."""
     parts = _parts(uri)
     box: Box = tuple(parts["box"])
-    part = open_image(parts["path"]).crop(box)
+    part = open_file(parts["path"]).crop(box)
     return part if "match" not in parts else brightened(part, _face_brightness(parts["match"], box))
 
 
@@ -79,7 +81,7 @@ def grey_values(image: Image.Image) -> npt.NDArray[np.float64]:
 
 @lru_cache(maxsize=4096)
 def _face_brightness(path: str, box: Box) -> float:
-    return face_brightness(open_image(path).crop(box))
+    return face_brightness(open_file(path).crop(box))
 
 
 @lru_cache(maxsize=65536)

@@ -13,12 +13,13 @@ import polars as pl
 
 from beholder.core.digests import FileDigests, digest
 from beholder.core.errors import DataError, MissingData, UnknownName
-from beholder.datasets.crops import cut_of, files_of
+from beholder.datasets.crops import CROPPED, cut_of, files_of
 from beholder.datasets.group_words import GroupWords
-from beholder.datasets.images import CROPPED, DRAWN
+from beholder.datasets.images import DRAWN
 from beholder.datasets.objects import check_objects, objects_in
 from beholder.datasets.selection import spread_rows
 from beholder.datasets.settings import Setting, Settings
+from beholder.glasshouse.portrait import RENDERER_VERSION
 
 KEYS = ("image_id", "uri")
 
@@ -125,21 +126,17 @@ class ImageDigests:
         """One digest per address, None for a file that is not there."""
         files = list(dict.fromkeys(path for uri in uris if not uri.startswith(DRAWN) for path in files_of(uri)))
         content = dict(zip(files, self._files.of(files), strict=True))
-        return [_drawn_digest(uri) if uri.startswith(DRAWN) else _file_digest(uri, content) for uri in uris]
+        return [_image_digest(uri, content) for uri in uris]
 
 
-def _file_digest(uri: str, content: Mapping[Path, str | None]) -> str | None:
-    """A file's own digest; for a part of one, that of the files it needs and of how it is cut."""
+def _image_digest(uri: str, content: Mapping[Path, str | None]) -> str | None:
+    """A file's own digest; for a crop, that of its files and of how it is cut; for a drawing, that of its address."""
+    if uri.startswith(DRAWN):
+        return digest([uri, RENDERER_VERSION])
     needed = [content[path] for path in files_of(uri)]
     if not uri.startswith(CROPPED) or None in needed:
         return needed[0] if None not in needed else None
     return digest([needed, cut_of(uri)])
-
-
-def _drawn_digest(uri: str) -> str:
-    from beholder.glasshouse.portrait import RENDERER_VERSION
-
-    return digest([uri, RENDERER_VERSION])
 
 
 @dataclass(frozen=True)

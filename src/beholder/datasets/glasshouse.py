@@ -9,6 +9,13 @@ from typing import Any
 import polars as pl
 
 from beholder.datasets.dataset import Dataset, DatasetSource
+from beholder.datasets.group_words import GENDER_WORDS
+from beholder.datasets.objects import SCHEMA
+from beholder.glasshouse.design import design
+from beholder.glasshouse.faces import faces
+from beholder.glasshouse.objects import objects, people
+from beholder.glasshouse.portrait import RENDERER_VERSION
+from beholder.glasshouse.world import residents
 
 LICENCE = "MIT"
 FACES_NAME, DESIGN_NAME, OBJECTS_NAME = "glasshouse-faces", "glasshouse-design", "glasshouse-objects"
@@ -16,31 +23,21 @@ FACES_NAME, DESIGN_NAME, OBJECTS_NAME = "glasshouse-faces", "glasshouse-design",
 
 def load(folder: Path = Path()) -> Dataset:
     """The residents; drawn on demand, so no folder is read."""
-    from beholder.glasshouse.world import residents
-
     return _drawn("glasshouse", residents())
 
 
 def load_faces(folder: Path = Path()) -> Dataset:
     """120 faces, crossed over presentation, skin tone and age; drawn on demand."""
-    from beholder.glasshouse.faces import faces
-
     return _drawn(FACES_NAME, faces())
 
 
 def load_design(folder: Path = Path()) -> Dataset:
     """3,240 faces, a full factorial of six attributes over ten identities; drawn on demand."""
-    from beholder.glasshouse.design import design
-
     return _drawn(DESIGN_NAME, design())
 
 
 def load_objects(folder: Path = Path()) -> Dataset:
     """128 people with things worn or held, some hardly in view; drawn on demand."""
-    from beholder.datasets.group_words import GENDER_WORDS
-    from beholder.datasets.objects import SCHEMA
-    from beholder.glasshouse.objects import objects, people
-
     note = "how often a thing is hardly in view depends on presentation, as planted (docs/glasshouse.md)"
     things = pl.DataFrame(objects(), schema=SCHEMA)
     return _drawn(OBJECTS_NAME, people(), note, objects=things, group_words=GENDER_WORDS)
@@ -48,10 +45,8 @@ def load_objects(folder: Path = Path()) -> Dataset:
 
 def _drawn(name: str, rows: Sequence[Mapping[str, Any]], *notes: str, **others: Any) -> Dataset:
     """Drawings, whose revision is the renderer's."""
-    from beholder.glasshouse.portrait import RENDERER_VERSION
-
-    said = ("drawn people; no photograph of anyone", *notes)
-    return Dataset(name, f"renderer-{RENDERER_VERSION}", LICENCE, pl.DataFrame(rows), said, **others)
+    notes = ("drawn people; no photograph of anyone", *notes)
+    return Dataset(name, f"renderer-{RENDERER_VERSION}", LICENCE, pl.DataFrame(rows), notes, **others)
 
 
 def _source(name: str, title: str, images: int, load: Callable[..., Dataset]) -> DatasetSource:

@@ -16,7 +16,6 @@ from beholder.glasshouse.drawing.canvas import Canvas
 from beholder.glasshouse.drawing.face import Head, draw_features, draw_head, draw_neck
 from beholder.glasshouse.drawing.hair import HIDES_EARS, draw_back_hair, draw_front_hair, hair_paint
 from beholder.glasshouse.drawing.light import background, gain
-from beholder.glasshouse.drawing.things import THINGS, draw_thing
 from beholder.glasshouse.drawing.wardrobe import (
     HEADWEAR,
     OUTFITS,
@@ -110,17 +109,10 @@ def portrait_uri(portrait: Portrait) -> str:
     )
 
 
-def thing_uri(kind: str, seed: int) -> str:
-    """The address of a drawn thing, such as `glasshouse:thing/dog/3`."""
-    check_word("kind", kind, THINGS)
-    return f"glasshouse:thing/{kind}/{seed}"
-
-
 PORTRAIT_URI = re.compile(
     r"glasshouse:(?P<presentation>\w+)/age(?P<age>\d+)/tone(?P<skin_tone>\d+)/smile(?P<smiling>\d+)"
     r"/light(?P<lighting>-?\d+)/pose(?P<pose>-?\d+)/id(?P<identity>\d+)/(?P<outfit>\w+)/(?P<worn>[a-z+]+)"
 )
-THING_URI = re.compile(r"glasshouse:thing/(?P<kind>\w+)/(?P<seed>\d+)")
 
 
 def parse_uri(uri: str) -> Portrait:
@@ -135,19 +127,6 @@ def parse_uri(uri: str) -> Portrait:
     if portrait_uri(portrait) != uri:
         raise ValueError(f"{uri!r} is not in canonical form; write {portrait_uri(portrait)!r}.")
     return portrait
-
-
-def open_uri(uri: str, size: int = 224) -> Image.Image:
-    """The picture an address names: a portrait, one with glimpses, or a thing; ValueError if it names none."""
-    from beholder.glasshouse.glimpse import PREFIX, open_glimpse  # it draws portraits with this module
-
-    if uri.startswith(PREFIX):
-        return open_glimpse(uri, size)
-    thing = THING_URI.fullmatch(uri)
-    if thing is not None:
-        check_word("kind", thing["kind"], THINGS)
-        return draw_thing(thing["kind"], int(thing["seed"]), size)
-    return render(parse_uri(uri), size)
 
 
 EXAMPLE = portrait_uri(Portrait("woman", 35, 4, 2, 0, -1, 17, "doctor", frozenset({"tie"})))
