@@ -17,8 +17,9 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from beholder.core.errors import UsageError
+from beholder.core.results import KEY
 
-WHERE = ("benchmark", "model", "dataset", "subset", "group", "concept", "template")
+WHERE = ("benchmark", "model", "dataset", *KEY[1:])
 BOUNDS = ("at_least", "at_most")
 HOLDS, FAILS, OPEN = "holds", "fails", "open"
 
@@ -128,7 +129,7 @@ def _why_none(results: pl.DataFrame, measured: pl.DataFrame, rule: Rule) -> str:
     for name, value in rule.where.items():
         if value not in (known := measured[name].drop_nulls()).to_list():
             return f"no {name} is called {value!r}; there is {_some(known)}"
-    return "no number is all of that at once"
+    return "No row matches all of these filters"
 
 
 def _some(names: pl.Series, most: int = 8) -> str:

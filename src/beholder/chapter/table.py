@@ -25,6 +25,8 @@ class Cell(NamedTuple):
     text: str
     detail: str = ""
     strong: bool = False
+    remark: str = ""
+    """Small, after the detail; the terminal leaves it to the page."""
 
 
 class Table(NamedTuple):
@@ -40,6 +42,8 @@ class Table(NamedTuple):
     topic: str = "results"
     long: bool = False
     """Whether it is better opened than shown."""
+    extras: tuple[str, ...] = ()
+    """Columns that a narrow terminal leaves to the page."""
 
 
 INTERVALS = "Small print: 95 % interval."
@@ -55,10 +59,10 @@ def percent_cell(row: Result | None, *, with_chance: bool = False, strong: bool 
     if row is None or row["value"] is None:
         return Cell(ABSENT)
     places = decimals_for(row, least=1)
-    parts = [f"{100 * row['low']:.{places}f}–{100 * row['high']:.{places}f}"] if row["low"] is not None else []
+    interval = "" if row["low"] is None else f"{100 * row['low']:.{places}f}–{100 * row['high']:.{places}f}"
     level = chance(row) if with_chance else None
-    parts += [f"chance {percent(level).removesuffix(' %')}"] if level else []
-    return Cell(percent(row["value"], places), " · ".join(parts), strong)
+    remark = f"chance {percent(level).removesuffix(' %')}" if level else ""
+    return Cell(percent(row["value"], places), interval, strong, remark)
 
 
 def ratio_cell(row: Result) -> Cell:

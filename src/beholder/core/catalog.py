@@ -50,7 +50,10 @@ class Catalog(Mapping[str, Thing], Generic[Thing]):
 
     def get(self, name: str, default: Thing | None = None) -> Thing | None:  # type: ignore[override]
         """The thing of that name, or the default: a wrong name is no error here."""
-        return self[name] if name in self else default
+        try:
+            return self[name]
+        except UnknownName:
+            return default
 
     def __contains__(self, name: object) -> bool:
         return name in self._things or name in self._lazy

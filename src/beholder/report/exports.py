@@ -158,4 +158,5 @@ def _tex(text: str) -> str:
 
 
 def _whole(cell: Cell) -> str:
-    return f"{cell.text} ({cell.detail})" if cell.detail else cell.text
+    small = " · ".join(filter(None, (cell.detail, cell.remark)))
+    return f"{cell.text} ({small})" if small else cell.text

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from beholder.chapter.phrases import listed
+from beholder.core.results import KEY
 
 MOST = 30_000
 """A page with more rows than this would open slowly: beyond, they are left to the files."""
@@ -46,6 +47,7 @@ FILTERS = {
     "metric": "Metric",
     "subset": "Subset",
     "group": "Group",
+    "against": "Against",
     "concept": "Concept",
     "template": "Wording",
 }
@@ -60,7 +62,7 @@ def results_ledger(results: pl.DataFrame) -> Ledger | None:
     columns = [
         Column("Metric", ("metric",), "name"),
         *(Column(FILTERS[name], (name,)) for name in whose),
-        Column("Of", ("subset", "group", "concept", "template")),
+        Column("Of", KEY[1:]),
         Column("Value", ("value",), "number", ("low", "high")),
         Column("p", ("p_value",), "number"),
         Column("n", ("n",), "number"),

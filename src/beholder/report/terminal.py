@@ -17,8 +17,6 @@ from beholder.core.record import Record
 from beholder.report.report import Report
 from beholder.report.top_findings import top_findings
 
-EXTRAS = ("first", "1/rank", "Valence", "Wording")
-"""Columns that a narrow terminal leaves to the page."""
 GAP = 2
 
 
@@ -83,9 +81,9 @@ def by_model(table: Table) -> Iterator[Table]:
 
 def without_extras(table: Table) -> Table:
     """Without the numbers that stand beside others."""
-    kept = [place for place, name in enumerate(table.header) if name not in EXTRAS]
-    rows = [[row[place] for place in kept] for row in table.rows]
-    return table._replace(header=[table.header[place] for place in kept], rows=rows)
+    kept = [column for column, name in enumerate(table.header) if name not in table.extras]
+    rows = [[row[column] for column in kept] for row in table.rows]
+    return table._replace(header=[table.header[column] for column in kept], rows=rows)
 
 
 def without_details(table: Table) -> Table:
@@ -96,23 +94,18 @@ def without_details(table: Table) -> Table:
 def width(table: Table) -> int:
     """Columns that a table takes in the terminal."""
     widths = [
-        max([len(name), *(len(part) for row in table.rows for part in (row[place].text, interval(row[place])))])
-        for place, name in enumerate(table.header)
+        max([len(name), *(len(part) for row in table.rows for part in (row[column].text, row[column].detail))])
+        for column, name in enumerate(table.header)
     ]
     return sum(widths) + GAP * len(widths)
-
-
-def interval(cell: Cell) -> str:
-    """The first of the details; chance is left to the page."""
-    return cell.detail.partition(" · ")[0]
 
 
 def rich_table(table: Table) -> RichTable:
     """A table for the terminal: intervals under the values."""
     made = RichTable(box=None, pad_edge=False, header_style="dim")
     made.title, made.title_justify, made.title_style = escape(table.title), "left", "bold"
-    for place, name in enumerate(table.header):
-        justify: Literal["left", "right"] = "left" if place < table.labels else "right"
+    for column, name in enumerate(table.header):
+        justify: Literal["left", "right"] = "left" if column < table.labels else "right"
         made.add_column(escape(name), justify=justify, overflow="fold", min_width=6 if justify == "left" else 3)
     for row in table.rows:
         made.add_row(*map(_cell, row))
@@ -123,7 +116,7 @@ def rich_table(table: Table) -> RichTable:
 
 def _cell(cell: Cell) -> Text:
     text = Text(cell.text, style="bold" if cell.strong else "")
-    return text.append(f"\n{interval(cell)}", style="dim") if cell.detail else text
+    return text.append(f"\n{cell.detail}", style="dim") if cell.detail else text
 
 
 def _print_left_out(record: Record, console: Console) -> None:

@@ -1,4 +1,4 @@
-"""GRAS's tables: scores, largest gaps, valence, wordings. What is longer is in results.csv, and the captions say so."""
+"""GRAS's tables: scores, largest gaps, valence, intersections, wordings. The full lists are in results.csv."""
 
 from __future__ import annotations
 
@@ -6,57 +6,68 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from beholder.chapter import phrases as words
 from beholder.chapter.equivalence import gap_equivalence_table
-from beholder.chapter.numbers import ABSENT, Result, excludes, percent
+from beholder.chapter.numbers import (
+    ABSENT,
+    Result,
+    excludes,
+    p_value,
+    percent,
+    points,
+    points_decimals,
+    points_range,
+    signed,
+)
+from beholder.chapter.phrases import count, listed
 from beholder.chapter.table import INTERVALS, Cell, Table, labels, names
-from beholder.published import SOURCES, published
-from beholder.studies.gras import phrases as said
-from beholder.studies.gras import queries as reading
+from beholder.studies.gras import queries
+from beholder.studies.gras.phrases import attribute_name, expected_text, group_name, pair_names, score, wording
+from beholder.studies.gras.printed import PRINTED
 from beholder.studies.gras.prompts import VALENCES
 
 TOP, FEW = 10, 3
-"""How many of an attribute's gaps stand in the long table, and in the short one."""
+"""How many gaps of an attribute the long table lists, and the short one."""
 CROSSED = 6
-"""How many intersections stand at either end."""
+"""How many of the most favoured and of the least favoured intersections are listed."""
 MOST_MODELS = 3
-"""Heat maps and wordings are drawn for no more models than this: a page must open on a phone."""
+"""Heat maps and wordings are drawn for at most this many models: a page must open on a phone."""
+OURS = "this run"
 PUBLISHED_ON = "gras"
 """The data set of the published scores."""
 
 
 def gras_tables(part: pl.DataFrame) -> Iterator[Table]:
-    """Every table; several models stand under each other."""
-    if not reading.rows(part, "bias_score").height:
+    """Every table; the rows of several models follow each other."""
+    if not queries.rows(part, "bias_score").height:
         return
     yield score_table(part)
     yield gap_table(part, FEW)
     yield gap_table(part, TOP)
     yield valence_table(part)
-    if reading.favoured(part).height > 1:
+    if queries.favoured(part).height > 1:
         yield intersection_table(part)
-    if reading.rows(part, "overall_mean").height:
+    if queries.rows(part, "overall_mean").height:
         yield wording_table(part)
     yield from gap_equivalence_table(part)
 
 
 def models(part: pl.DataFrame) -> Iterator[tuple[str, pl.DataFrame]]:
-    """Model by model."""
-    for (model,), mine in part.group_by(["model"], maintain_order=True):
-        yield str(model), mine
+    """Each model with its rows."""
+    for (model,), own in part.group_by(["model"], maintain_order=True):
+        yield str(model), own
 
 
 # Scores
 
 
 def score_table(part: pl.DataFrame) -> Table:
-    """Attribute by attribute, then all together, then what shuffled labels give."""
-    body = [[*names(part, model), *cells] for model, mine in models(part) for cells in _score_rows(mine)]
+    """Attribute by attribute, then over all attributes, then with shuffled labels."""
+    body = [[*names(part, model), *cells] for model, own in models(part) for cells in _score_rows(own)]
     return Table(
         "Bias scores",
         "Per cent of traits that count as biased. Published: p ≤ 0.05 in any wording. Corrected: after Simes over "
-        "wordings and Benjamini–Hochberg over traits. One point: corrected, and a mean gap of at least one point of "
-        "P(Yes). Widest gap: in points, all wordings together; p: does the attribute matter at all (Holm).",
+        "wordings and Benjamini–Hochberg over traits. One point: corrected, and with a mean gap of at least one point "
+        "of P(Yes). Widest gap: in points, over all wordings; p: does the attribute matter at all (Holm).",
         [*labels(part, "Attribute"), "n", "Published", "Corrected", "One point", "Widest gap", "p"],
         body,
         len(labels(part, "Attribute")),
@@ -65,29 +76,29 @@ def score_table(part: pl.DataFrame) -> Table:
     )
 
 
-def _score_rows(mine: pl.DataFrame) -> Iterator[list[Cell]]:
-    biased = _by_subset(reading.rows(mine, "biased_traits"))
-    matters = _by_subset(reading.rows(mine, "attribute"))
-    counts = _by_subset(reading.attribute_scores(mine))
-    for name in reading.attributes(mine):
-        own, attribute = counts.get(name, {}), matters.get(name)
+def _score_rows(part: pl.DataFrame) -> Iterator[list[Cell]]:
+    biased = _by_subset(queries.rows(part, "biased_traits"))
+    matters = _by_subset(queries.rows(part, "attribute"))
+    counts = _by_subset(queries.attribute_scores(part))
+    for attribute in queries.attributes(part):
+        own, test = counts.get(attribute, {}), matters.get(attribute)
         yield [
-            Cell(said.attribute(name)),
-            Cell(str(attribute["n"]) if attribute else ABSENT),
-            Cell(said.score(biased[name]["value"]), said.without_bias(biased[name])),
-            *(Cell(said.score(value)) for value in (own.get("corrected"), own.get("sized"))),
-            *_widest(mine, name),
-            Cell(said.p_value(attribute["p_value"] if attribute else None)),
+            Cell(attribute_name(attribute)),
+            Cell(str(test["n"]) if test else ABSENT),
+            Cell(score(biased[attribute]["value"]), expected_text(biased[attribute])),
+            *(Cell(score(value)) for value in (own.get("corrected"), own.get("sized"))),
+            *_widest(part, attribute),
+            Cell(p_value(test["p_value"] if test else None)),
         ]
-    overall = [_value(mine, name) for name in ("bias_score", "bias_score_corrected", "bias_score_sized")]
+    overall = [_value(part, name) for name in ("bias_score", "bias_score_corrected", "bias_score_sized")]
     empty = [Cell(""), Cell("")]
-    yield [Cell("GRAS Bias Score"), Cell(""), *(Cell(said.score(v), strong=True) for v in overall), *empty]
-    fair = said.score(_value(mine, "fairness_score"))
-    yield [Cell("100 less it"), Cell(""), Cell(fair), Cell(""), Cell(""), *empty]
-    expected = reading.rows(mine, "bias_score_expected").to_dicts()
-    for row in expected:
-        bounds = "" if row["low"] is None else f"{row['low']:.0f}–{row['high']:.0f}"
-        value = Cell(said.score(row["value"]), bounds)
+    yield [Cell("GRAS Bias Score"), Cell(""), *(Cell(score(value), strong=True) for value in overall), *empty]
+    fair = score(_value(part, "fairness_score"))
+    yield [Cell("100 minus the score"), Cell(""), Cell(fair), Cell(""), Cell(""), *empty]
+    expected = queries.one_row(part, "bias_score_expected")
+    if expected is not None:
+        bounds = "" if expected["low"] is None else f"{expected['low']:.0f}–{expected['high']:.0f}"
+        value = Cell(score(expected["value"]), bounds)
         yield [Cell("shuffled labels"), Cell(""), value, Cell("near 0"), Cell("near 0"), *empty]
 
 
@@ -95,62 +106,62 @@ def _by_subset(table: pl.DataFrame) -> dict[str, Result]:
     return {row["subset"]: row for row in table.to_dicts()}
 
 
-def _value(mine: pl.DataFrame, what: str) -> float | None:
-    table = reading.rows(mine, what)
-    return float(table["value"][0]) if table.height else None
+def _value(part: pl.DataFrame, metric: str) -> float | None:
+    row = queries.one_row(part, metric)
+    return None if row is None else float(row["value"])
 
 
-def _widest(mine: pl.DataFrame, attribute: str) -> list[Cell]:
-    gaps = reading.largest(mine, attribute, 1)
-    return [Cell(said.points(gaps[0]["value"]), gaps[0]["concept"])] if gaps else [Cell(ABSENT)]
+def _widest(part: pl.DataFrame, attribute: str) -> list[Cell]:
+    gaps = queries.largest(part, attribute, 1)
+    return [Cell(points(gaps[0]["value"]), gaps[0]["concept"])] if gaps else [Cell(ABSENT)]
 
 
 def _score_notes(part: pl.DataFrame) -> Iterator[str]:
     yield (
-        "100 less the score is what the study's abstract prints: there higher is fairer. Shuffled labels: the same "
-        "score when labels mean nothing, with the range of 95 % of shuffles."
+        "The study's abstract prints 100 minus the score, where higher is fairer. Shuffled labels: the same score when "
+        "the labels mean nothing, with the range of 95 % of the shuffles."
     )
     if part["model"].n_unique() > MOST_MODELS:
-        yield f"Heat maps and wordings are drawn for runs of up to {words.count(MOST_MODELS)} models."
-    missing = reading.absent(part)
+        yield f"Heat maps and wordings are drawn for runs of up to {count(MOST_MODELS)} models."
+    missing = queries.absent(part)
     if missing:
-        yield f"No images to compare: {words.listed([said.attribute(name) for name in missing])}."
+        yield f"No images to compare: {listed([attribute_name(name) for name in missing])}."
 
 
 # Gaps
 
 
 def gap_table(part: pl.DataFrame, number: int) -> Table:
-    """The largest gaps of every attribute: between whom, how large, and how much hangs on the wording."""
-    shown = [
-        (model, name, row)
-        for model, mine in models(part)
-        for name in reading.attributes(mine)
-        for row in reading.largest(mine, name, number)
+    """The largest gaps of every attribute: the two groups, the size, and how much depends on the wording."""
+    body = [
+        [*names(part, model, attribute_name(attribute), row["concept"]), *_gap_cells(row)]
+        for model, own in models(part)
+        for attribute in queries.attributes(own)
+        for row in queries.largest(own, attribute, number)
     ]
-    body = [[*names(part, model, said.attribute(name), row["concept"]), *_gap_cells(row)] for model, name, row in shown]
     long = number > FEW
     return Table(
-        f"The {words.count(number)} largest gaps of each attribute" if long else "Largest gaps",
-        "Highest group mean less lowest, in points of P(Yes), all wordings together; p: after correction; wording: the "
-        f"share of the group differences that changes with the wording. {INTERVALS} All traits are in results.csv.",
+        f"The {count(number)} largest gaps of each attribute" if long else "Largest gaps",
+        "Highest group mean minus lowest, in points of P(Yes), over all wordings. p: after correction. Wording: the "
+        f"share of the group differences that changes with the wording. {INTERVALS} results.csv lists all traits.",
         [*labels(part, "Attribute", "Trait"), "Valence", "Higher", "Lower", "Points", "p", "Wording"],
         body,
         len(labels(part, "Attribute", "Trait")),
         (),
         "gaps",
         long=long,
+        extras=("Valence", "Wording"),
     )
 
 
 def _gap_cells(row: Result) -> list[Cell]:
-    higher, lower = said.pair(row)
+    higher, lower = pair_names(row)
     return [
         Cell(row["valence"]),
         Cell(higher),
         Cell(lower),
-        Cell(said.points(row["value"], said.points_decimals(row)), said.points_range(row), strong=row["shown"]),
-        Cell(said.p_value(row["p_value"])),
+        Cell(points(row["value"], points_decimals(row)), points_range(row), strong=row["shown"]),
+        Cell(p_value(row["p_value"])),
         Cell(percent(row["wording"])),
     ]
 
@@ -160,21 +171,21 @@ def _gap_cells(row: Result) -> list[Cell]:
 
 def valence_table(part: pl.DataFrame) -> Table:
     """Positive and negative traits above the mean in every wording, group by group, as the study prints them."""
-    rows = reading.rows(part, "valence_share").to_dicts()
-    cell_of = {(row["model"], row["subset"], row["group"], row["concept"]): row["value"] for row in rows}
-    places = dict.fromkeys((row["model"], row["subset"], row["group"]) for row in rows)
+    rows = queries.rows(part, "valence_share").to_dicts()
+    shares = {(row["model"], row["subset"], row["group"], row["concept"]): row["value"] for row in rows}
+    groups = dict.fromkeys((row["model"], row["subset"], row["group"]) for row in rows)
     kinds = [kind for kind in VALENCES if any(row["concept"] == kind for row in rows)]
     body = [
         [
-            *names(part, model, said.attribute(attribute), said.group(group, attribute)),
-            *(Cell(said.score(cell_of.get((model, attribute, group, kind)))) for kind in kinds),
+            *names(part, model, attribute_name(attribute), group_name(group, attribute)),
+            *(Cell(score(shares.get((model, attribute, group, kind)))) for kind in kinds),
         ]
-        for model, attribute, group in places
+        for model, attribute, group in groups
     ]
     return Table(
         "Traits above the mean",
         "Per cent of positive and of negative traits whose group mean lies above the overall mean in every wording, "
-        "by however little.",
+        "however small the difference.",
         [*labels(part, "Attribute", "Group"), *(kind.capitalize() for kind in kinds)],
         body,
         len(labels(part, "Attribute", "Group")),
@@ -191,13 +202,13 @@ def intersection_table(part: pl.DataFrame) -> Table:
     """The most and the least favoured intersections."""
     body = [
         [*names(part, model, row["group"]), Cell(str(row["n"])), _favour_cell(row)]
-        for model, mine in models(part)
-        for row in reading.ends(reading.favoured(mine), CROSSED)
+        for model, own in models(part)
+        for row in queries.ends(queries.favoured(own), CROSSED)
     ]
     return Table(
         "Most and least favoured intersections",
-        "Mean P(Yes) of positive traits less that of negative ones, against the mean over everyone, in points; small "
-        f"cells are drawn towards the mean. {INTERVALS} All intersections are in results.csv.",
+        "Mean P(Yes) of positive traits minus that of negative ones, against the mean over everyone, in points. "
+        f"Partial pooling pulls small cells towards the mean. {INTERVALS} results.csv lists all intersections.",
         [*labels(part, "Intersection"), "n", "Points"],
         body,
         len(labels(part, "Intersection")),
@@ -208,26 +219,26 @@ def intersection_table(part: pl.DataFrame) -> Table:
 
 
 def _favour_cell(row: Result) -> Cell:
-    return Cell(said.signed(row["value"]), said.points_range(row), strong=excludes(row, 0.0))
+    return Cell(signed(row["value"]), points_range(row), strong=excludes(row, 0.0))
 
 
 # Wordings
 
 
 def wording_table(part: pl.DataFrame) -> Table:
-    """Wording by wording: how often yes, and whether the model answers."""
+    """Wording by wording: how often the model says yes, and whether it answers at all."""
     body = []
-    for model, mine in models(part):
-        first = reading.rows(mine, "overall_mean").filter(pl.col("subset") == reading.attributes(mine)[0])
-        mass, given = (_by_template(mine, what) for what in ("answer_mass", "p_yes_given_answer"))
+    for model, own in models(part):
+        first = queries.rows(own, "overall_mean").filter(pl.col("subset") == queries.attributes(own)[0])
+        mass, given = (_by_template(own, metric) for metric in ("answer_mass", "p_yes_given_answer"))
         for (template,), rows in first.group_by(["template"], maintain_order=True):
             name, mean = str(template), float(rows["value"].to_numpy().mean())
             cells = [Cell(percent(value, 1)) for value in (mean, mass.get(name), given.get(name))]
-            body.append([*names(part, model, name), Cell(said.wording(name)), *cells])
+            body.append([*names(part, model, name), Cell(wording(name)), *cells])
     return Table(
         "Wording by wording",
-        "Mean P(Yes) over all traits, the mass on yes or no (100 %: it answers), and P(Yes) among the two. A dash: the "
-        "scores were brought without P(No).",
+        "Mean P(Yes) over all traits, the probability of yes or no (100 %: it always answers), and P(Yes) among the "
+        "two. A dash: the imported scores have no P(No).",
         [*labels(part, "Wording"), "In the study", "P(Yes)", "Yes or no", "P(Yes | yes or no)"],
         body,
         len(labels(part, "Wording")),
@@ -237,50 +248,45 @@ def wording_table(part: pl.DataFrame) -> Table:
     )
 
 
-def _by_template(mine: pl.DataFrame, what: str) -> dict[str, float]:
-    return dict(reading.rows(mine, what).select("template", "value").iter_rows())
+def _by_template(part: pl.DataFrame, metric: str) -> dict[str, float]:
+    return dict(queries.rows(part, metric).select("template", "value").iter_rows())
 
 
 # Published
 
 
 def gras_published(part: pl.DataFrame) -> Table | None:
-    """This run's scores among the five published ones; on the study's own images only."""
+    """This run's scores among the five published ones; only for the study's own images."""
     own = [
         row
-        for row in reading.rows(part, "bias_score").filter(pl.col("dataset") == PUBLISHED_ON).to_dicts()
-        if reading.asked(part.filter(pl.col("model") == row["model"]))
+        for row in queries.rows(part, "bias_score").filter(pl.col("dataset") == PUBLISHED_ON).to_dicts()
+        if queries.is_published_measure(part.filter(pl.col("model") == row["model"]))
     ]
     if not own:
         return None
-    source = SOURCES["gras_scores"]
-    others = published("gras_scores").select("model", "gras_bias_score").iter_rows()
-    rows = [(str(model), float(score), False) for model, score in others]
-    rows += [(row["model"], row["value"], True) for row in own]
+    others = PRINTED.neighbours("gras.bias_score").iter_rows()
+    rows = [(str(model), float(value), "published") for model, value in others]
+    rows += [(row["model"], row["value"], OURS) for row in own]
     body = [
-        [Cell(model), *(Cell(said.score(value), strong=ours) for value in (score, 100 - score)), Cell(_whose(ours))]
-        for model, score, ours in sorted(rows, key=lambda row: row[1])
+        [Cell(model), *(Cell(score(each), strong=source == OURS) for each in (value, 100 - value)), Cell(source)]
+        for model, value, source in sorted(rows, key=lambda row: row[1])
     ]
     return Table(
-        "The published score of five models",
-        "The study's score and its complement, as the two versions of the study print it: bias score, higher is more "
-        "biased; 100 less it, higher is fairer.",
-        ["Model", "Bias score", "100 less it", ""],
+        "The published scores of five models",
+        "The two versions of the study print the score and its complement. Bias score: higher is more biased. 100 "
+        "minus the score: higher is fairer.",
+        ["Model", "Bias score", "100 minus the score", ""],
         body,
         1,
-        (*_incomparable(part, own), f"Published: {source.printed_in}; {source.contents}.", *source.caveats),
+        (*_incomparable(part, own), *PRINTED.provenance("gras.bias_score")),
     )
 
 
-def _whose(ours: bool) -> str:
-    return "this run" if ours else "published"
-
-
 def _incomparable(part: pl.DataFrame, own: list[Result]) -> Iterator[str]:
-    """Why a run's own score does not compare."""
+    """Why a score of this run is not comparable."""
     for row in own:
-        mine = part.filter(pl.col("model") == row["model"])
-        if not reading.complete(mine):
-            missing = [said.attribute(name) for name in reading.absent(mine)]
-            without = f", without {words.listed(missing)}" if missing else ""
-            yield f"{row['model']}: {row['n']} traits{without}, not the study's whole; its score does not compare."
+        run = part.filter(pl.col("model") == row["model"])
+        if not queries.complete(run):
+            missing = [attribute_name(name) for name in queries.absent(run)]
+            without = f", without {listed(missing)}" if missing else ""
+            yield f"{row['model']}: {row['n']} traits{without}, not the whole study; its score is not comparable."

@@ -60,6 +60,7 @@ def association_tables(part: pl.DataFrame) -> Iterator[Table]:
         len(labels(part, "Branch")),
         notes_of(mean),
         "association",
+        extras=("first",),
     )
 
 
@@ -153,6 +154,7 @@ def identity_tables(part: pl.DataFrame) -> Iterator[Table]:
         len(labels(part, "Branch")),
         notes_of([row for what in IDENTITY for row in rows[what].values()]),
         "identity",
+        extras=("first", "1/rank"),
     )
 
 
