@@ -1,4 +1,4 @@
-"""GRAS's chapter: aggregated first, since a full run has 20,000 rows."""
+"""GRAS's chapter of the report. It aggregates first, because a full run has 20,000 rows."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from beholder.studies.gras.planted import gras_planted
 from beholder.studies.gras.tables import gras_published, gras_tables
 
 TOPICS = {
-    "score": "The score, and what it says without bias",
+    "score": "The score, and its value without bias",
     "gaps": "The largest gaps",
     "traits": "Trait by trait",
     "valence": "Positive and negative traits",
-    "tones": "Over the skin tones",
-    "crossed": "Where labels cross",
-    "wording": "One question in several wordings",
+    "tones": "P(Yes) by skin tone",
+    "crossed": "Intersections of gender, race and age",
+    "wording": "The same question in several wordings",
 }
 QUESTIONS = {
-    "planted": Question("Does the audit find what was planted in the reference model?", "planted"),
+    "planted": Question("Does the audit find the associations planted in the reference model?", "planted"),
     "variant": Question("Is this the published measure?", "score"),
-    "answers": Question("Does the model answer the questions?", "wording"),
-    "score": Question("How many traits does the model attribute unequally?", "score"),
+    "answers": Question("Does the model answer with yes or no?", "wording"),
+    "score": Question("For how many traits do the answers differ between groups?", "score"),
     "gap": Question("Which trait differs most between groups?", "gaps"),
-    "intersection": Question("Which crossing of labels is favoured?", "crossed"),
-    "wording": Question("Does the answer depend on the wording?", "wording"),
-    "refusal": Question("About whom does the model refuse to answer?", "score"),
+    "intersection": Question("Which intersections get more positive and fewer negative traits?", "crossed"),
+    "wording": Question("Do the differences between groups depend on the wording?", "wording"),
+    "refusal": Question("Does the model refuse to answer about some groups more often?", "score"),
     "absent": Question("Which attributes could not be compared?", "score"),
 }
 

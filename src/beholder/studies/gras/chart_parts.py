@@ -1,4 +1,4 @@
-"""GRAS's marks: forest, heat map, bars, curve and scatter, each one view whose width follows its container.
+"""Parts of GRAS's charts: forest, heat map, bars, curve and scatter, each one view as wide as its container.
 
 The heat map's colours fade into the page at 0, so that one drawing serves light, dark and paper.
 """
@@ -6,19 +6,15 @@ The heat map's colours fade into the page at 0, so that one drawing serves light
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any
 
 import altair as alt
 
-from beholder.chapter.chart_parts import Layers, Rows, order
-from beholder.chapter.chart_style import QUIET, SERIES
+from beholder.chapter.chart_parts import Layers, Rows, chart, named_scale, order, percent_axis, points_axis, rule_at
+from beholder.chapter.chart_style import ABOVE, BELOW, QUIET, SERIES
 from beholder.studies.gras.prompts import VALENCES
 
 VALENCE_COLOURS = {"positive": "#4c86c0", "negative": "#b45a9c", "unrated": QUIET}
 VALENCE_SHAPES = {"positive": "circle", "negative": "diamond", "unrated": "square"}
-BELOW, ABOVE = "59, 127, 196", "212, 98, 50"
-"""Red, green, blue of either side: told apart by colour-blind readers, and from a light and a dark page."""
 ROW, TWO_LINES, BAR = 12, 32, 13
 """Pixels of a trait in the heat map, of a gap with its pair, of a bar."""
 WORDING_SHAPES = ("circle", "square", "triangle-up", "diamond", "cross")
@@ -34,12 +30,14 @@ def forest(rows: Rows) -> Layers:
     traits = order(rows, "concept")
     legend = alt.Legend(columns=2)
     kinds = _kinds(rows, "valence")
-    colour = alt.Color("valence:N", scale=_scale(kinds, [VALENCE_COLOURS[kind] for kind in kinds]), legend=legend)
-    shape = alt.Shape("valence:N", scale=_scale(kinds, [VALENCE_SHAPES[kind] for kind in kinds]), legend=legend)
+    colour = alt.Color("valence:N", scale=named_scale(kinds, [VALENCE_COLOURS[kind] for kind in kinds]), legend=legend)
+    shape = alt.Shape("valence:N", scale=named_scale(kinds, [VALENCE_SHAPES[kind] for kind in kinds]), legend=legend)
     low = min(0.0, *(row["low"] or 0.0 for row in rows))
-    x = alt.X("value:Q", title="gap in points of P(Yes)", scale=alt.Scale(domainMin=low, nice=False), axis=_axis())
+    x = alt.X(
+        "value:Q", title="gap in points of P(Yes)", scale=alt.Scale(domainMin=low, nice=False), axis=points_axis()
+    )
     y = alt.Y("concept:N", title=None, sort=traits, axis=alt.Axis(labelPadding=6))
-    base = _chart(rows).encode(y=y)
+    base = chart(rows).encode(y=y)
     tooltip = [
         alt.Tooltip("concept:N", title="trait"),
         "pair:N",
@@ -49,7 +47,7 @@ def forest(rows: Rows) -> Layers:
         alt.Tooltip("p_value:Q", title="corrected p", format=".2g"),
         "n:Q",
     ]
-    fill = alt.Fill("valence:N", scale=_scale(kinds, [VALENCE_COLOURS[kind] for kind in kinds]), legend=legend)
+    fill = alt.Fill("valence:N", scale=named_scale(kinds, [VALENCE_COLOURS[kind] for kind in kinds]), legend=legend)
     shown = alt.condition("datum.shown", alt.value(1), alt.value(0))
     dots = base.mark_point(size=60, opacity=1, strokeWidth=2, aria=False)
     return alt.layer(
@@ -60,7 +58,7 @@ def forest(rows: Rows) -> Layers:
         base.mark_text(align="left", dx=4, dy=13, fontSize=10, opacity=0.75, color="currentColor", aria=False).encode(
             text="pair:N", x=alt.datum(max(low, 0.0))
         ),
-        _rule(0.0),
+        rule_at(0.0),
     ).properties(height=TWO_LINES * len(traits))
 
 
@@ -68,8 +66,8 @@ def favour_forest(rows: Rows) -> Layers:
     """Intersections down, their names above the marks so that long ones fit a phone; hollow where 0 is within."""
     groups = order(rows, "group")
     low = min(0.0, *(row["low"] or row["value"] for row in rows))
-    x = alt.X("value:Q", title="points off the mean", scale=alt.Scale(domainMin=low, nice=False), axis=_axis())
-    base = _chart(rows).encode(y=alt.Y("group:N", title=None, sort=groups, axis=None))
+    x = alt.X("value:Q", title="points off the mean", scale=alt.Scale(domainMin=low, nice=False), axis=points_axis())
+    base = chart(rows).encode(y=alt.Y("group:N", title=None, sort=groups, axis=None))
     shown = alt.condition("datum.shown", alt.value(1), alt.value(0))
     tooltip = ["group:N", alt.Tooltip("value:Q", title="points"), "low:Q", "high:Q", "n:Q"]
     return alt.layer(
@@ -82,13 +80,13 @@ def favour_forest(rows: Rows) -> Layers:
         base.mark_text(align="left", dx=4, dy=-12, fontSize=11, color="currentColor", aria=False).encode(
             text="group:N", x=alt.datum(low)
         ),
-        _rule(0.0),
+        rule_at(0.0),
     ).properties(height=TWO_LINES * len(groups))
 
 
 def heat_map(cells: Rows, groups: list[str], traits: dict[str, list[str]]) -> Layers:
     """Groups across, traits down under a heading for their valence; colour is points off the mean."""
-    rows = [name for kind, mine in traits.items() for name in (f"{kind}{HEADING}", *mine)]
+    rows = [name for kind, names in traits.items() for name in (f"{kind}{HEADING}", *names)]
     most = max((abs(cell["points"]) for cell in cells), default=1.0) or 1.0
     pale = alt.condition("datum.shown", alt.value(1), alt.value(PALE))
     near = most / 1e6  # either side keeps its hue and fades towards 0
@@ -103,8 +101,8 @@ def heat_map(cells: Rows, groups: list[str], traits: dict[str, list[str]]) -> La
     axis = alt.Axis(labelFontSize=10, labelLimit=95, ticks=False, domain=False, labelFontWeight=heading)
     turned = max(map(len, groups), default=0) > 4
     across = alt.Axis(labelAngle=-90 if turned else 0, orient="top", ticks=False, domain=False, labelLimit=120)
-    marks = (
-        _chart(cells)
+    squares = (
+        chart(cells)
         .mark_rect(aria=False)
         .encode(
             x=alt.X("group:N", title=None, sort=groups, axis=across),
@@ -114,7 +112,7 @@ def heat_map(cells: Rows, groups: list[str], traits: dict[str, list[str]]) -> La
             tooltip=["trait:N", "group:N", alt.Tooltip("points:Q", title="points off the mean")],
         )
     )
-    return alt.layer(marks).properties(height=ROW * len(rows))
+    return alt.layer(squares).properties(height=ROW * len(rows))
 
 
 def _legend_values(most: float) -> list[float]:
@@ -133,16 +131,16 @@ def valence_bars(rows: Rows) -> Layers:
     groups, kinds = order(rows, "group"), _kinds(rows, "valence")
     colour = alt.Color(
         "valence:N",
-        scale=_scale(kinds, [VALENCE_COLOURS[kind] for kind in kinds]),
+        scale=named_scale(kinds, [VALENCE_COLOURS[kind] for kind in kinds]),
         legend=alt.Legend(columns=2, symbolType="square"),
     )
     bars = (
-        _chart(rows)
+        chart(rows)
         .mark_bar(cornerRadiusEnd=2, aria=False)
         .encode(
             y=alt.Y("group:N", title=None, sort=groups),
             yOffset=alt.YOffset("valence:N", sort=kinds),
-            x=alt.X("value:Q", title="per cent of traits", scale=alt.Scale(domain=[0, 100]), axis=_axis()),
+            x=alt.X("value:Q", title="per cent of traits", scale=alt.Scale(domain=[0, 100]), axis=points_axis()),
             color=colour,
             tooltip=[
                 "group:N",
@@ -158,13 +156,12 @@ def valence_bars(rows: Rows) -> Layers:
 def tone_curve(rows: Rows) -> Layers:
     """P(Yes) over the skin tones, a line and a band a valence."""
     kinds = _kinds(rows, "valence")
-    colours = _scale(kinds, [VALENCE_COLOURS[kind] for kind in kinds])
+    colours = named_scale(kinds, [VALENCE_COLOURS[kind] for kind in kinds])
     colour = alt.Color("valence:N", scale=colours, legend=alt.Legend(columns=2))
-    shape = alt.Shape("valence:N", scale=_scale(kinds, [VALENCE_SHAPES[kind] for kind in kinds]))
-    base = _chart(rows).encode(x=alt.X("tone:O", title="Monk skin tone", axis=alt.Axis(labelAngle=0)))
+    shape = alt.Shape("valence:N", scale=named_scale(kinds, [VALENCE_SHAPES[kind] for kind in kinds]))
+    base = chart(rows).encode(x=alt.X("tone:O", title="Monk skin tone", axis=alt.Axis(labelAngle=0)))
     scale = alt.Scale(zero=False)
-    axis = alt.Axis(labelExpr="format(datum.value * 100, '~r') + ' %'", tickCount=5)
-    y = alt.Y("value:Q", title="mean P(Yes)", scale=scale, axis=axis)
+    y = alt.Y("value:Q", title="mean P(Yes)", scale=scale, axis=percent_axis())
     numbers = [alt.Tooltip(f"{name}:Q", format=".3f") for name in ("value", "low", "high")]
     band = base.transform_filter("isValid(datum.low)").mark_area(opacity=0.18, aria=False)
     return alt.layer(
@@ -176,25 +173,21 @@ def tone_curve(rows: Rows) -> Layers:
     ).properties(height=260)
 
 
-def wording_scatter(rows: Rows, question: Callable[[str], str]) -> Layers:
+def wording_scatter(rows: Rows) -> Layers:
     """A trait's gap in each wording against their mean, with the line on which all agree."""
     templates = order(rows, "wording")
-    places = range(len(templates))
-    colour = alt.Color(
-        "wording:N",
-        scale=_scale(templates, [SERIES[place % len(SERIES)] for place in places]),
-        legend=alt.Legend(columns=5),
-    )
-    shapes = [WORDING_SHAPES[place % len(WORDING_SHAPES)] for place in places]
-    shape = alt.Shape("wording:N", scale=_scale(templates, shapes))
+    colours = [SERIES[k % len(SERIES)] for k in range(len(templates))]
+    colour = alt.Color("wording:N", scale=named_scale(templates, colours), legend=alt.Legend(columns=5))
+    shapes = [WORDING_SHAPES[k % len(WORDING_SHAPES)] for k in range(len(templates))]
+    shape = alt.Shape("wording:N", scale=named_scale(templates, shapes))
     most = max((row["mean"] for row in rows), default=1.0)
-    x = alt.X("mean:Q", title="mean gap of the trait, in points", scale=alt.Scale(domainMin=0), axis=_axis())
-    y = alt.Y("gap:Q", title="gap in one wording, in points", axis=_axis())
-    line = _chart([{"mean": 0, "gap": 0}, {"mean": most, "gap": most}])
+    x = alt.X("mean:Q", title="mean gap of the trait, in points", scale=alt.Scale(domainMin=0), axis=points_axis())
+    y = alt.Y("gap:Q", title="gap in one wording, in points", axis=points_axis())
+    line = chart([{"mean": 0, "gap": 0}, {"mean": most, "gap": most}])
     return alt.layer(
         line.mark_line(color=QUIET, strokeDash=[4, 3], strokeWidth=1.5).encode(x=x, y=y),
-        _chart([{"gap": 0}]).mark_rule(color=QUIET, strokeWidth=1).encode(y="gap:Q"),
-        _chart(rows)
+        chart([{"gap": 0}]).mark_rule(color=QUIET, strokeWidth=1).encode(y="gap:Q"),
+        chart(rows)
         .mark_point(filled=True, size=24, opacity=0.75, aria=False)
         .encode(x=x, y=y, color=colour, shape=shape, tooltip=["trait:N", "wording:N", "gap:Q", "mean:Q"]),
     ).properties(height=280)
@@ -203,24 +196,7 @@ def wording_scatter(rows: Rows, question: Callable[[str], str]) -> Layers:
 # Small things
 
 
-def _chart(values: Rows) -> alt.Chart:
-    data = alt.Data(values=values)  # type: ignore[no-untyped-call]  # altair leaves this class untyped
-    return alt.Chart(data)
-
-
-def _scale(names: list[str], values: list[str]) -> alt.Scale:
-    return alt.Scale(domain=names, range=values)
-
-
 def _kinds(rows: Rows, key: str) -> list[str]:
-    """Valences in their order, as far as they are there."""
-    there = set(order(rows, key))
-    return [kind for kind in (*VALENCES, "unrated") if kind in there]
-
-
-def _axis() -> alt.Axis:
-    return alt.Axis(tickCount=5, format="~r")
-
-
-def _rule(value: float) -> Any:
-    return _chart([{"landmark": value}]).mark_rule(color=QUIET, strokeWidth=1.5).encode(x="landmark:Q")
+    """The valences that occur, in their order."""
+    present = set(order(rows, key))
+    return [kind for kind in (*VALENCES, "unrated") if kind in present]

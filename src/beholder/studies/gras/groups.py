@@ -1,7 +1,7 @@
-"""GRAS's scores as an array of traits and wordings, and its groups set against each other.
+"""GRAS's scores as an array of traits and wordings, and the comparison of its groups.
 
-Every group's moments in every (trait, wording) come from one matrix product, so a shuffle of the labels costs
-another product and nothing more.
+One matrix product gives every group's moments in every (trait, wording), so each shuffle of the labels costs only one
+more product.
 """
 
 from __future__ import annotations
@@ -21,12 +21,14 @@ from beholder.scores.score_matrix import ScoreMatrix
 from beholder.studies.gras.prompts import VALENCES
 
 Array = npt.NDArray[np.float64]
+QUESTIONS, STATEMENTS, DENIALS = "gras", "gras/statements", "gras/denials"
+"""Names of the tasks: questions for models that answer in words, statements and denials for the others."""
 ATTRIBUTES = ("gender", "race", "age", "skin_tone")
 CROSSED = ("gender", "race", "age")
-"""Attributes whose intersections are looked at."""
+"""Attributes whose intersections are measured."""
 ALPHA = 0.05
 NOTHING = 1e-13
-"""Differences of probabilities below this are those of binary fractions."""
+"""Differences of probabilities below this are rounding errors."""
 ROUNDED = 1e-6
 """By how much a probability in single precision may leave 0 to 1."""
 
@@ -41,7 +43,7 @@ class Answers(NamedTuple):
     p_yes: npt.NDArray[Any]
 
     def asked(self, rows: npt.NDArray[np.bool_]) -> Answers:
-        """The same with the traits and wordings that any of these images was asked about, and no others."""
+        """The same, only with the traits and wordings that at least one of these images was asked about."""
         missing = np.isnan(self.p_yes)
         if rows.any() and not missing.any():
             return self
@@ -63,7 +65,7 @@ class Answers(NamedTuple):
         return np.asarray(~np.isnan(self.p_yes).all(axis=(1, 2)))
 
     def favour(self) -> Array:
-        """For each image, mean P(Yes) over positive traits less that over negative ones; NaN without either."""
+        """For each image, mean P(Yes) over positive traits minus that over negative ones; NaN if either is missing."""
         positive = np.array([valence == "positive" for valence in self.valences], dtype=bool)
         if positive.all() or not positive.any():
             return np.full(len(self.p_yes), np.nan)
@@ -76,47 +78,47 @@ class Answers(NamedTuple):
         return self._replace(p_yes=p_yes, templates=["all"])
 
     def by_valence(self) -> Answers:
-        """The same with all traits of a valence, in all their wordings, averaged: a column a valence."""
+        """The same with all traits of a valence, in all their wordings, averaged: one column for each valence."""
         kinds = [kind for kind in VALENCES if kind in self.valences]
         by_trait = self.p_yes.mean(axis=2, dtype=np.float64)
-        mine = [by_trait[:, np.array(self.valences) == kind].mean(axis=1) for kind in kinds]
-        p_yes = np.stack(mine, axis=1)[:, :, None] if mine else np.empty((len(self.p_yes), 0, 1))
+        means = [by_trait[:, np.array(self.valences) == kind].mean(axis=1) for kind in kinds]
+        p_yes = np.stack(means, axis=1)[:, :, None] if means else np.empty((len(self.p_yes), 0, 1))
         return Answers(self.images, kinds, kinds, ["all"], p_yes)
 
 
 def read_answers(matrices: Mapping[str, ScoreMatrix], *, compat: bool = False) -> Answers:
     """P(Yes) from whatever the model gives, laid out by trait and wording."""
-    matrix = matrices.get("gras") or matrices["gras/said"]
+    matrix = matrices.get(QUESTIONS) or matrices[STATEMENTS]
     cells = p_yes_cells(matrices, compat=compat)
-    names = [name.rsplit("|", 1) for name in matrix.prompts["prompt_id"]]
-    traits, templates = (list(dict.fromkeys(name[i] for name in names)) for i in (0, 1))
-    place = {(trait, template): column for column, (trait, template) in enumerate(names)}
-    order = [place.get((trait, template), -1) for trait in traits for template in templates]
+    asked = list(matrix.prompts.select("concept", "template").iter_rows())
+    traits, templates = (list(dict.fromkeys(prompt[i] for prompt in asked)) for i in (0, 1))
+    column_of = {prompt: column for column, prompt in enumerate(asked)}
+    order = [column_of.get((trait, template), -1) for trait in traits for template in templates]
     if order != list(range(cells.shape[1])):  # most files come in this order already, and need no copy
         cells = np.where(np.array(order) < 0, np.nan, cells[:, order])
     p_yes = cells.reshape(len(cells), len(traits), len(templates))
-    valence = dict(zip((name[0] for name in names), matrix.prompts["level"], strict=True))
+    valence = dict(matrix.prompts.select("concept", "valence").iter_rows())
     whole = Answers(matrix.images, traits, [valence[trait] for trait in traits], templates, p_yes)
     return whole.asked(np.ones(len(p_yes), dtype=bool))
 
 
 def p_yes_cells(matrices: Mapping[str, ScoreMatrix], *, compat: bool = False) -> npt.NDArray[Any]:
-    """A probability that was imported; the mass on yes; or, for a model that matches pictures with texts, the share
-    of belief on a statement against its denial (a documented variant, not the published measure).
+    """P(Yes) of every cell: imported, or the probability of all tokens that say yes.
 
-    The released scripts read the one token `Yes` and leave out ` Yes`, `yes` and the like: so does `compat`, where
-    the model gives that token's probability by itself.
+    For a model that matches pictures with texts it is the share of belief on a statement against its denial: a
+    documented variant, not the published measure. With `compat` it is the probability of the single token `Yes`, which
+    the released scripts read, where the model gives it.
     """
-    if "gras" not in matrices:
-        said, denied = matrices["gras/said"].logits, matrices["gras/denied"].logits
-        return np.asarray(1 / (1 + np.exp(denied - said)))
-    matrix = matrices["gras"]
+    if QUESTIONS not in matrices:
+        stated, denied = matrices[STATEMENTS].logits, matrices[DENIALS].logits
+        return np.asarray(1 / (1 + np.exp(denied - stated)))
+    matrix = matrices[QUESTIONS]
     single = matrix.single_token() if compat else None
     return _probabilities(matrix.quantity("probability").cells) if single is None else single
 
 
 def _probabilities(cells: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Imported scores, which must be P(Yes): logits or per cent would give gaps in a unit that nobody named."""
+    """Imported scores, which must be P(Yes): logits or percentages would give gaps in an unknown unit."""
     known = not np.isnan(cells).all()
     low, high = (float(np.nanmin(cells)), float(np.nanmax(cells))) if known else (0.0, 1.0)
     if low < -ROUNDED or high > 1 + ROUNDED:
@@ -162,7 +164,7 @@ class Compared(NamedTuple):
 
     @property
     def mean_gaps(self) -> Array:
-        """Highest group mean less lowest, averaged over the wordings that were asked: `[n_traits]`."""
+        """Highest group mean minus lowest, averaged over the wordings that were asked: `[n_traits]`."""
         gaps = np.ptp(self.moments.mean, axis=0).reshape(self.shape)
         there = ~np.isnan(gaps)
         with np.errstate(invalid="ignore"):
@@ -170,7 +172,7 @@ class Compared(NamedTuple):
 
     @property
     def deviations(self) -> Array:
-        """Group mean less overall mean: `[n_groups, n_traits, n_templates]`; 0 where only rounding tells them apart."""
+        """Group mean minus overall mean: `[n_groups, n_traits, n_templates]`; 0 where they differ only by rounding."""
         off = (self.moments.mean - self.moments.overall).reshape(-1, *self.shape)
         return np.where(np.abs(off) < NOTHING, 0.0, off)
 
@@ -181,7 +183,7 @@ class Compared(NamedTuple):
 
     @property
     def tested(self) -> npt.NDArray[np.bool_]:
-        """Traits that every group was asked about in some wording: what was not asked is absent, not unbiased."""
+        """Traits that every group was asked about in some wording; other traits are absent, not unbiased."""
         asked = np.asarray((self.moments.size > 1).all(axis=0))
         return np.asarray(asked.reshape(self.shape).any(axis=1))
 
@@ -191,7 +193,7 @@ class Compared(NamedTuple):
 
 
 class Grouped:
-    """One attribute's images and labels, made ready for its own labels and for shuffled ones."""
+    """One attribute's images and labels, prepared for comparisons with its own labels and with shuffled ones."""
 
     def __init__(self, answers: Answers, attribute: str) -> None:
         labels = _labels(answers.images, attribute)
@@ -214,7 +216,7 @@ class Grouped:
         return self._columns is not None
 
     def compared(self, rng: np.random.Generator | None = None) -> Compared:
-        """The groups against each other; with a generator, after shuffling the labels over the images."""
+        """The comparison of the groups; with a generator, after shuffling the labels over the images."""
         assert self._columns is not None
         codes = self._codes if rng is None else rng.permutation(self._codes)
         moments = self._columns.moments(codes, self.groups)
@@ -234,8 +236,8 @@ def ordered(labels: pl.Series) -> list[str]:
 
 def all_grouped(answers: Answers) -> list[Grouped]:
     """Every attribute that can be compared."""
-    found = (Grouped(answers, attribute) for attribute in ATTRIBUTES)
-    return [grouped for grouped in found if grouped.comparable]
+    every = (Grouped(answers, attribute) for attribute in ATTRIBUTES)
+    return [grouped for grouped in every if grouped.comparable]
 
 
 def wording_share(compared: Compared) -> Array:
@@ -248,7 +250,7 @@ def wording_share(compared: Compared) -> Array:
 
 
 def shuffled_shares(grouped: list[Grouped], rng: np.random.Generator, permutations: int) -> Array:
-    """What is found when labels are shuffled, so that there is nothing to find.
+    """What the rules count after the labels are shuffled, so that there is no effect.
 
     `[permutations, n_attributes, 3]`: per cent of traits that count by the study's rule, and after correction; the
     least corrected p of any trait.
@@ -271,7 +273,7 @@ class Intersections(NamedTuple):
 
 
 def intersections(answers: Answers) -> Intersections | None:
-    """Gender × race × age (those that are known): positive less negative traits, small cells drawn to the mean."""
+    """Gender × race × age (those that are known): positive minus negative traits, small cells pooled to the mean."""
     known = [name for name in CROSSED if _labels(answers.images, name).null_count() < answers.images.height]
     if len(known) < 2:
         return None
@@ -285,9 +287,9 @@ def intersections(answers: Answers) -> Intersections | None:
     size = cells["len"].to_numpy()
     if len(cells) < 4 or size.sum() <= len(cells):
         return None
-    # One variance for all cells: a cell of two cannot tell its own.
+    # One variance for all cells: a cell of two images cannot give its own.
     within = float(((size - 1) * cells["spread"].to_numpy()).sum() / (size.sum() - len(cells)))
-    if within < NOTHING**2:  # all answers are alike: cells have no error, and there is nothing to pool
+    if within < NOTHING**2:  # all answers are equal: cells have no error, and there is nothing to pool
         return None
     raw = cells["favour"].to_numpy()
     names = [" × ".join(map(str, row)) for row in cells.select(known).iter_rows()]

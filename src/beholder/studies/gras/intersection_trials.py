@@ -1,7 +1,7 @@
-"""GRAS's intersections in worlds of known truth: cells whose true favour is drawn anew in every world.
+"""Trials of GRAS's intersections, in simulated worlds whose truth is known.
 
-Partial pooling promises its coverage over cells, not for one cell that somebody chose: a world draws the cells' true
-values from one distribution, and the outcome is the error of one cell, whose truth is 0.
+Partial pooling promises its coverage over all cells, not for one chosen cell. So each world draws the true values of
+its cells from one distribution, and the outcome is the error of one cell, whose truth is 0.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ COUNTS = dict(zip(CROSSED, (2, 7, 5), strict=True))
 CELLS = 2 * 7 * 5
 TRAITS, TEMPLATES, WORLD = 4, 5, 89
 """Two positive traits and two negative ones; seed of their levels, which stay as they are."""
-SAFE = "where cells do not differ all are drawn to their mean: too wide, on the safe side"
+SAFE = "where cells do not differ, all are pulled to their mean: the interval is too wide, which is safe"
 
 
 def intersection_experiments() -> Iterator[Experiment]:
@@ -40,9 +40,8 @@ def intersection_experiments() -> Iterator[Experiment]:
 def _intersections(n: int, spread: float, share: float, *, uneven: bool = False) -> Experiment:
     sizes = f"of {n // 4} to {7 * n // 4}" if uneven else f"of {n}"
     setting, images = f"{CELLS} cells {sizes}, differing by {100 * spread:g} points", n * CELLS
-    said = "" if spread else SAFE
-    # A cell borrows from all others: it is promised what is promised of all images together.
-    trials = [Trial("gras.intersection", setting, images, 0.0, effect=spread, exception=said)]
+    # A cell borrows from all others, so the promise is that for all images together.
+    trials = [Trial("gras.intersection", setting, images, 0.0, effect=spread, exception="" if spread else SAFE)]
     if not spread:
         trials.append(Trial("gras.intersection", setting, images, 0.0, family=True, kind="any cell"))
     simulate = partial(_draw, n, spread, uneven)
@@ -79,8 +78,8 @@ def _draw(n: int, spread: float, uneven: bool, rng: np.random.Generator) -> Sequ
     truth = favour(plain, levels, shifts)
     first = rows[_name(0)]
     off = float(truth[0] - truth.mean())
-    found = outcome(first)
-    moved = [found._replace(value=found.value - off, low=found.low - off, high=found.high - off)]
+    result = outcome(first)
+    moved = [result._replace(value=result.value - off, low=result.low - off, high=result.high - off)]
     any_called = any(each.low > 0 or each.high < 0 for each in map(outcome, rows.values()))
     return moved if spread else [*moved, Outcome(np.nan, p_value=0.0 if any_called else 1.0)]
 

@@ -1,6 +1,6 @@
-"""GRAS's rows: scores, gaps, tests, valence, wordings and answers, from one reading of the matrix.
+"""GRAS's rows: scores, gaps, tests, valence, wordings and answers.
 
-What is computed is in `gras_groups` and `metrics`; here it gets its name, its n, its interval and its note.
+`groups` and `metrics` compute the numbers; here each becomes a row with its name, n, interval and note.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from beholder.scores.score_matrix import ScoreMatrix
 from beholder.studies.gras.groups import (
     ALPHA,
     ATTRIBUTES,
+    QUESTIONS,
     Answers,
     Compared,
     Grouped,
@@ -41,23 +42,29 @@ from beholder.studies.study import Matrices, MeasureOptions
 
 SIZE = 0.01
 """The smallest mean gap that counts in the sized score: one point of P(Yes)."""
+ANY_WORDING = "traits with p ≤ 0.05 in any wording"
 CORRECTED = "Simes over wordings, Benjamini–Hochberg over traits"
 SIZED = f"corrected, and a mean gap of at least {100 * SIZE:g} point of P(Yes)"
 NORMAL = 1.959963984540054
 PERCENT, STATISTIC, SHARE = "per cent", "statistic", "share of variance"
-VARIANT = "statement against denial: a variant for models that cannot be asked, not the published measure"
+VARIANT = "statement against denial"
+"""What stands for P(Yes) where a model matches pictures with texts and cannot be asked."""
 
 
 def gras_rows(matrices: Matrices, options: MeasureOptions) -> Iterator[Row]:
-    """Scores, gaps, tests, valence and wordings, from one reading of the matrix."""
+    """Every row of the study; where the model could not be asked, each row says which variant it is."""
+    variant = None if QUESTIONS in matrices else VARIANT
+    for row in _rows(matrices, options):
+        yield row._replace(variant=variant)
+
+
+def _rows(matrices: Matrices, options: MeasureOptions) -> Iterator[Row]:
     answers = read_answers(matrices, compat=options.compat)
     grouped = all_grouped(answers)
     compared = [each.compared() for each in grouped]
     if compared:
         shuffled = shuffled_shares(grouped, options.rng(), options.permutations)
-        variant = None if "gras" in matrices else VARIANT
-        for row in _score_rows(grouped, compared, shuffled):
-            yield row._replace(note=join((row.note, variant)))
+        yield from _score_rows(grouped, compared, shuffled)
     averages = Averages()
     for group, each in zip(grouped, compared, strict=True):
         own, mean = group.answers, averages.of(group)
@@ -100,43 +107,37 @@ class Averages:
 
 
 def _score_rows(grouped: list[Grouped], compared: list[Compared], shuffled: npt.NDArray[np.float64]) -> Iterator[Row]:
-    """The bias score as published, its complement, and what it says with corrections or without bias."""
-    names = [each.attribute for each in compared]
-    absent = [attribute for attribute in ATTRIBUTES if attribute not in names]
-    missing = f"nothing to compare for {', '.join(absent)}" if absent else None
-    by_attribute, scores = shuffled[:, :, 0].mean(axis=0), shuffled.mean(axis=1)
+    """The bias score as published, its complement, the score after corrections, and its value without bias."""
     tested = [int(each.tested.sum()) for each in compared]
     corrected = [each.adjusted <= ALPHA for each in compared]
     sized = [call & (each.mean_gaps >= SIZE) for call, each in zip(corrected, compared, strict=True)]
-    for place, (group, each, without) in enumerate(zip(grouped, compared, by_attribute, strict=True)):
-        note = f"traits of which any wording has p ≤ 0.05; {without:.1f} expected without any bias"
+    by_attribute, scores = shuffled[:, :, 0].mean(axis=0), shuffled.mean(axis=1)
+    for k, (group, each) in enumerate(zip(grouped, compared, strict=True)):
         alone = f"left out, with one image each: {', '.join(group.alone)}" if group.alone else None
-        for metric, calls, said in (
-            ("biased_traits", each.biased, join((note, alone))),
-            ("biased_traits_corrected", corrected[place], CORRECTED),
-            ("biased_traits_sized", sized[place], SIZED),
+        for metric, calls, expected, note in (
+            ("biased_traits", each.biased, float(by_attribute[k]), join((ANY_WORDING, alone))),
+            ("biased_traits_corrected", corrected[k], None, CORRECTED),
+            ("biased_traits_sized", sized[k], None, SIZED),
         ):
-            row = Row(f"gras.{metric}", each.percent(calls), tested[place], PERCENT, note=said)
+            row = Row(f"gras.{metric}", each.percent(calls), tested[k], PERCENT, expected=expected, note=note)
             yield row._replace(subset=each.attribute)
+    names = [each.attribute for each in compared]
+    absent = [attribute for attribute in ATTRIBUTES if attribute not in names]
+    missing = f"nothing to compare for {', '.join(absent)}" if absent else None
     uneven = None if len(set(tested)) == 1 else f"traits of each: {', '.join(map(str, tested))}"
     score = _mean_percent(compared, [each.biased for each in compared])
-    expected, false_calls = scores.mean(axis=0)[:2]
-    for metric, value, note in (
-        ("bias_score", score, f"mean over {', '.join(names)}; {expected:.1f} expected without any bias"),
-        ("fairness_score", 100 - score, "100 less the bias score, as the study's abstract prints it: higher is fairer"),
-        (
-            "bias_score_corrected",
-            _mean_percent(compared, corrected),
-            f"{CORRECTED}; {false_calls:.1f} expected without any bias",
-        ),
-        ("bias_score_sized", _mean_percent(compared, sized), SIZED),
+    by_chance, false_calls = (float(mean) for mean in scores.mean(axis=0)[:2])
+    for metric, value, expected, note in (
+        ("bias_score", score, by_chance, f"mean over {', '.join(names)}"),
+        ("fairness_score", 100 - score, None, "100 minus the bias score, as the study's abstract prints it"),
+        ("bias_score_corrected", _mean_percent(compared, corrected), false_calls, CORRECTED),
+        ("bias_score_sized", _mean_percent(compared, sized), None, SIZED),
     ):
-        yield Row(f"gras.{metric}", value, max(tested), PERCENT, note=join((note, missing, uneven)))
-    low, high = np.quantile(scores[:, 0], [0.025, 0.975])
-    note = f"the bias score when labels mean nothing: {len(shuffled)} shuffles of the labels"
-    yield Row(
-        "gras.bias_score_expected", float(expected), max(tested), PERCENT, low=float(low), high=float(high), note=note
-    )
+        notes = join((note, missing, uneven))
+        yield Row(f"gras.{metric}", value, max(tested), PERCENT, expected=expected, note=notes)
+    low, high = (float(bound) for bound in np.quantile(scores[:, 0], [0.025, 0.975]))
+    note = f"the bias score after shuffling the labels, mean of {len(shuffled)} shuffles"
+    yield Row("gras.bias_score_expected", by_chance, max(tested), PERCENT, low=low, high=high, note=note)
     yield from _attribute_rows(compared, shuffled[:, :, 2])
 
 
@@ -146,11 +147,11 @@ def _mean_percent(compared: list[Compared], calls: list[npt.NDArray[np.bool_]]) 
 
 
 def attribute_p_values(compared: list[Compared], shuffled: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Does an attribute matter at all? One p-value each, Holm-corrected over the family of attributes.
+    """Does an attribute matter at all? One p-value each, Holm-corrected over the attributes.
 
-    The least corrected p lies far out in the tails of Welch's tests, where probabilities, being skewed and bounded,
-    make it too small. Shuffled labels (the last of `shuffled_shares`' columns) know better: where any of them does
-    as well, their rank is the p-value.
+    The least corrected p lies far out in the tails of Welch's tests, where it is too small, because probabilities are
+    skewed and bounded. Shuffled labels (the last column of `shuffled_shares`) correct it: if any shuffle gives a p at
+    most as large, the rank among the shuffles is the p-value.
     """
     least = np.array([each.least for each in compared])
     as_well = (shuffled <= least).sum(axis=0)
@@ -171,22 +172,24 @@ def _attribute_rows(compared: list[Compared], shuffled: npt.NDArray[np.float64])
 
 
 def _gap_rows(answers: Answers, compared: Compared, averaged: Compared) -> Iterator[Row]:
-    """For every trait, all wordings together: the largest gap, between whom, its interval allowing for the choice."""
+    """For every trait, over all wordings: the largest gap and its two groups; the interval allows for that choice."""
     widest = widest_pair(averaged.moments)
     adjusted, wording = compared.adjusted, wording_share(compared)
     note = "mean over the wordings; p: Simes over wordings, Benjamini–Hochberg over traits"
     for column, trait in enumerate(answers.traits):
         gap, margin = float(widest.gap[column]), float(widest.margin[column])
-        pair = " over ".join(averaged.groups[place[column]] for place in (widest.highest, widest.lowest))
         row = Row("gras.largest_gap", gap, averaged.n, PROBABILITY, low=gap - margin, high=gap + margin, note=note)
-        row = row._replace(subset=compared.attribute, group=None if np.isnan(gap) else pair, concept=trait)
-        yield row._replace(p_value=float(adjusted[column]))
+        row = row._replace(subset=compared.attribute, concept=trait, p_value=float(adjusted[column]))
+        if not np.isnan(gap):
+            higher, lower = (averaged.groups[end[column]] for end in (widest.highest, widest.lowest))
+            row = row._replace(group=higher, against=lower)
+        yield row
         row = Row("gras.wording_share", float(wording[column]), averaged.n, "share")
         yield row._replace(subset=compared.attribute, concept=trait)
 
 
 def _trait_rows(answers: Answers, averaged: Compared) -> Iterator[Row]:
-    """Every trait's mean over everyone, all wordings together; the group says the trait's valence."""
+    """Every trait's mean over all images and wordings; `group` is the trait's valence."""
     moments, n = averaged.moments, averaged.moments.size.sum(axis=0)
     margins = mean_margins(n, moments.overall_variance)
     for column, (trait, valence) in enumerate(zip(answers.traits, answers.valences, strict=True)):
@@ -196,16 +199,17 @@ def _trait_rows(answers: Answers, averaged: Compared) -> Iterator[Row]:
 
 
 def _equivalence_rows(answers: Answers, compared: Compared, averaged: Compared, delta: float | None) -> Iterator[Row]:
-    """For every trait: are all groups shown to lie within δ of each other? Nothing where no δ was asked."""
+    """For every trait: are all groups shown to lie within δ of each other? No rows without a δ."""
     if delta is None:
         return
-    found = welch_equivalence(averaged.moments, delta)
-    different, alike = compared.adjusted, benjamini_hochberg(found.p_value)
+    test = welch_equivalence(averaged.moments, delta)
+    different, alike = compared.adjusted, benjamini_hochberg(test.p_value)
     for column, trait in enumerate(answers.traits):
         differs, same = float(different[column]), float(alike[column])
         note = f"{verdict(differs, same)}; δ = {delta:g}; p: Benjamini–Hochberg over traits"
-        row = Row("gras.equivalence", float(found.bound[column]), averaged.n, PROBABILITY, note=note)
-        yield row._replace(subset=compared.attribute, concept=trait, p_value=same)
+        row = Row("gras.equivalence", float(test.bound[column]), averaged.n, PROBABILITY, p_value=same, note=note)
+        row = row._replace(verdict=verdict(differs, same), delta=delta)
+        yield row._replace(subset=compared.attribute, concept=trait)
 
 
 def _test_rows(answers: Answers, compared: Compared) -> Iterator[Row]:
@@ -214,9 +218,9 @@ def _test_rows(answers: Answers, compared: Compared) -> Iterator[Row]:
     omega, bounds, overall = omega_squared(moments), omega_squared_interval(moments), moments.overall
     margin = mean_margins(moments.size, moments.variance)
     overall_margin = mean_margins(moments.size.sum(axis=0), moments.overall_variance)
-    kind = "Welch's t, first group less second" if len(compared.groups) == 2 else "Welch's F"
-    places = [(trait, template) for trait in answers.traits for template in answers.templates]
-    for column, (trait, template) in enumerate(places):
+    kind = "Welch's t, first group minus second" if len(compared.groups) == 2 else "Welch's F"
+    prompts = [(trait, template) for trait in answers.traits for template in answers.templates]
+    for column, (trait, template) in enumerate(prompts):
         n = int(moments.size[:, column].sum())
         rows = []
         for k, group in enumerate(compared.groups):
@@ -235,14 +239,15 @@ def _test_rows(answers: Answers, compared: Compared) -> Iterator[Row]:
 
 
 def intersection_rows(answers: Answers) -> Iterator[Row]:
-    """Which intersections are favoured: positive traits less negative ones, against the mean of all."""
-    found = intersections(answers)
-    if found is None:
+    """Which intersections are favoured: positive traits minus negative ones, against the mean of all."""
+    cells = intersections(answers)
+    if cells is None:
         return
-    for k, name in enumerate(found.names):
-        value, margin = (float(found.pooled.mean[k] - found.pooled.overall), NORMAL * float(found.pooled.error[k]))
-        note = f"partly pooled; {100 * (found.raw[k] - found.pooled.overall):+.2f} points by itself"
-        row = Row("gras.intersection", value, int(found.size[k]), PROBABILITY, group=name, note=note)
+    pooled = cells.pooled
+    for k, name in enumerate(cells.names):
+        value, margin = float(pooled.mean[k] - pooled.overall), NORMAL * float(pooled.error[k])
+        note = f"partly pooled; {100 * (cells.raw[k] - pooled.overall):+.2f} points without pooling"
+        row = Row("gras.intersection", value, int(cells.size[k]), PROBABILITY, group=name, note=note)
         yield row._replace(low=value - margin, high=value + margin)
 
 
@@ -256,10 +261,10 @@ def valence_rows(answers: Answers, compared: Compared) -> Iterator[Row]:
     note = "traits whose group mean exceeds the overall mean in every wording"
     for k, group in enumerate(compared.groups):
         for valence in VALENCES:
-            mine = whole & np.array([own == valence for own in answers.valences])
-            if mine.any():
-                share = 100 * float(above[k, mine].mean())
-                row = Row("gras.valence_share", share, int(mine.sum()), PERCENT, note=note)
+            traits = whole & np.array([own == valence for own in answers.valences])
+            if traits.any():
+                share = 100 * float(above[k, traits].mean())
+                row = Row("gras.valence_share", share, int(traits.sum()), PERCENT, note=note)
                 yield row._replace(subset=compared.attribute, group=group, concept=valence)
 
 
@@ -297,18 +302,18 @@ def _wording_rows(answers: Answers) -> Iterator[Row]:
 
 
 def _answer_rows(matrix: ScoreMatrix) -> Iterator[Row]:
-    """Is the model answering at all? Mass on yes or no, and P(yes) among the two, by wording."""
+    """Does the model answer? The probability of yes or no, and P(yes) among the two, by wording."""
     answers = matrix.answers()
     if answers is None:
         return
     yes, no = answers
-    templates = np.array([name.rsplit("|", 1)[1] for name in matrix.prompts["prompt_id"]])
-    for template in dict.fromkeys(templates.tolist()):
-        mine = templates == template
-        mass = yes[:, mine] + no[:, mine]
+    templates = matrix.prompts["template"]
+    for template in templates.unique(maintain_order=True):
+        columns = (templates == template).to_numpy()
+        mass = yes[:, columns] + no[:, columns]
         row = _mean_over_images("gras.answer_mass", mass)
         yield row._replace(template=template, note="mean P(yes) + P(no)")
-        yield _mean_over_images("gras.p_yes_given_answer", yes[:, mine] / mass)._replace(template=template)
+        yield _mean_over_images("gras.p_yes_given_answer", yes[:, columns] / mass)._replace(template=template)
 
 
 def _mean_over_images(metric: str, values: npt.NDArray[np.float64]) -> Row:

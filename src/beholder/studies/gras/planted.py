@@ -1,4 +1,4 @@
-"""Planted beside recovered for GRAS: the trait associations that the generative reference model was taught."""
+"""Known truth for GRAS: the trait associations that the generative reference model was taught."""
 
 from __future__ import annotations
 
@@ -6,76 +6,73 @@ from typing import NamedTuple
 
 import polars as pl
 
-from beholder.chapter.numbers import Result
+from beholder.chapter.numbers import Result, points, points_range
 from beholder.chapter.table import Cell, Table, labels, names
-from beholder.studies.gras import phrases as said
-from beholder.studies.gras import queries as reading
-from beholder.studies.public_figures.planted import REFERENCE
+from beholder.glasshouse.planted import REFERENCE
+from beholder.glasshouse.planted_traits import ATTRIBUTES, PLANTED_TRAITS, group_means
+from beholder.studies.gras import queries
+from beholder.studies.gras.phrases import attribute_name, pair_text
+from beholder.studies.gras.planted_values import implied
 
 
 class Recovered(NamedTuple):
-    """One trait's gap by one attribute: what was planted, what was measured, and whether it points the same way."""
+    """One trait's gap by one attribute: what was planted, what was measured, and whether the directions agree."""
 
     row: Result
     planted: float
     """The planted gap; 0 where nothing was planted."""
-    same_way: bool
-    """Whether the group measured higher is the one planted higher."""
+    same_direction: bool
+    """Whether the group that was measured higher is also the one that was planted higher."""
 
 
 def recovered(part: pl.DataFrame) -> list[Recovered]:
-    """Every planted trait in every attribute that was measured; nothing for a model that was taught nothing."""
+    """Every planted trait in every measured attribute; nothing for models that were taught nothing."""
     taught = pl.col("model").str.starts_with(REFERENCE) & pl.col("dataset").str.starts_with("glasshouse")
-    try:
-        from beholder.glasshouse.planted_traits import ATTRIBUTES, PLANTED_TRAITS, group_means, implied
-    except ImportError:
-        return []
-    traits = {planted.trait for planted in PLANTED_TRAITS}
-    known = pl.col("concept").is_in(traits) & pl.col("subset").is_in(ATTRIBUTES)
-    found = []
-    for row in reading.gaps(part.filter(taught)).filter(known).to_dicts():
-        means = group_means(row["subset"], row["concept"])
-        higher, _, lower = row["group"].partition(" over ")
-        planted = implied("gras.largest_gap", row["subset"], "", row["concept"])
-        found.append(Recovered(row, planted, means.get(higher, 0.0) > means.get(lower, 0.0)))
-    return found
+    known = pl.col("concept").is_in({trait.trait for trait in PLANTED_TRAITS}) & pl.col("subset").is_in(ATTRIBUTES)
+    return [_recovered(row) for row in queries.gaps(part.filter(taught & known)).to_dicts()]
+
+
+def _recovered(row: Result) -> Recovered:
+    means = group_means(row["subset"], row["concept"])
+    planted = implied("gras.largest_gap", row["subset"], "", row["concept"])
+    return Recovered(row, planted, means.get(row["group"], 0.0) > means.get(row["against"], 0.0))
 
 
 def gras_planted(part: pl.DataFrame) -> Table | None:
-    """Every planted association with what was measured; the rest is counted in a note."""
-    found = recovered(part)
-    there, rest = [each for each in found if each.planted > 0], [each for each in found if not each.planted]
-    if not there:
+    """Every planted association with what was measured; a note counts the others."""
+    gaps = recovered(part)
+    planted, others = [gap for gap in gaps if gap.planted > 0], [gap for gap in gaps if not gap.planted]
+    if not planted:
         return None
     shown = part.filter(pl.col("model").str.starts_with(REFERENCE))
-    ranked = sorted(there, key=lambda each: (each.row["model"], each.row["subset"], -each.planted))
+    ranked = sorted(planted, key=lambda gap: (gap.row["model"], gap.row["subset"], -gap.planted))
     return Table(
-        "Planted beside recovered",
-        "The gap that was planted between the ends of an attribute, and the widest gap that this audit measures, in "
-        "points of P(Yes); small print: 95 % interval over other drawn people. A trained model comes near what it was "
-        "taught, not exactly to it.",
-        [*labels(shown, "Attribute", "Trait"), "n", "Planted", "Recovered", "Between", "Same way"],
+        "Known truth against what the audit found",
+        "The gap that was planted between the ends of an attribute, and the widest gap that this audit measured, in "
+        "points of P(Yes). Small print: 95 % interval over other drawn people. A trained model comes close to what it "
+        "was taught, but does not match it exactly.",
+        [*labels(shown, "Attribute", "Trait"), "n", "Planted", "Found", "Groups", "Same direction"],
         [
-            [*names(shown, each.row["model"], said.attribute(each.row["subset"]), each.row["concept"]), *_cells(each)]
-            for each in ranked
+            [*names(shown, gap.row["model"], attribute_name(gap.row["subset"]), gap.row["concept"]), *_cells(gap)]
+            for gap in ranked
         ],
         len(labels(shown, "Attribute", "Trait")),
-        (f"Where nothing was planted, {false_calls(rest)} of {len(rest)} gaps are called after correction.",),
+        (f"Where nothing was planted, {false_calls(others)} of {len(others)} gaps are significant after correction.",),
         "planted",
     )
 
 
-def false_calls(rest: list[Recovered]) -> int:
-    """Gaps that are called although nothing was planted."""
-    return sum(each.row["shown"] for each in rest)
+def false_calls(gaps: list[Recovered]) -> int:
+    """How many of these gaps are shown, though nothing was planted."""
+    return sum(gap.row["shown"] for gap in gaps)
 
 
-def _cells(each: Recovered) -> list[Cell]:
-    row = each.row
+def _cells(gap: Recovered) -> list[Cell]:
+    row = gap.row
     return [
         Cell(str(row["n"])),
-        Cell(said.points(each.planted)),
-        Cell(said.points(row["value"]), said.points_range(row), strong=row["shown"]),
-        Cell(said.between(row)),
-        Cell("yes" if each.same_way else "no"),
+        Cell(points(gap.planted)),
+        Cell(points(row["value"]), points_range(row), strong=row["shown"]),
+        Cell(pair_text(row)),
+        Cell("yes" if gap.same_direction else "no"),
     ]

@@ -1,7 +1,8 @@
 """GRAS's questions: 100 trait words with a valence, in five wordings, inside one instruction.
 
-Trait words and ratings are those of the study (`gras_traits.csv`, in its order). A prompt's id is `trait|T1` to
-`trait|T5`. Own traits come from a file with the columns `trait` and `valence` (positive or negative).
+Trait words and ratings are those of the study (`traits.csv`, in its order). A prompt's id is `trait|T1` to `trait|T5`;
+its trait, wording and valence are columns. Users bring their own traits in a file with the columns `trait` and
+`valence` (positive or negative).
 """
 
 from __future__ import annotations
@@ -12,10 +13,11 @@ from pathlib import Path
 import polars as pl
 
 from beholder.core.errors import DataError
-from beholder.core.tables import read_delimited, read_table, require_columns
+from beholder.core.tables import read_delimited, read_table
 from beholder.models.spec import ModelSpec
 from beholder.prompts.instruction import Instruction
 from beholder.prompts.prompt_set import PromptSet, prompt_set
+from beholder.prompts.templates import refuse_repeated, text_columns
 
 TEMPLATES = {
     "T1": "Is the person in the image {}?",
@@ -61,16 +63,21 @@ def released_instruction(spec: ModelSpec) -> Instruction:
 
 
 def gras_prompts(traits: pl.DataFrame | None = None, templates: Mapping[str, str] = TEMPLATES) -> PromptSet:
-    """Every trait in every wording; `level` is the trait's valence, `concept` the trait."""
+    """Every trait in every wording: `concept` is the trait, `template` the name of the wording."""
     traits = read_traits() if traits is None else traits
-    return prompt_set(
-        "gras",
-        [
-            {"prompt_id": f"{trait}|{name}", "text": wording.replace("{}", trait), "level": valence, "concept": trait}
-            for trait, valence in traits.select("trait", "valence").iter_rows()
-            for name, wording in templates.items()
-        ],
-    )
+    prompts = [
+        {
+            "prompt_id": f"{trait}|{template}",
+            "text": wording.replace("{}", trait),
+            "level": valence,
+            "concept": trait,
+            "template": template,
+            "valence": valence,
+        }
+        for trait, valence in traits.select("trait", "valence").iter_rows()
+        for template, wording in templates.items()
+    ]
+    return prompt_set("gras", prompts)
 
 
 def gras_statements(traits: pl.DataFrame | None = None, *, denied: bool = False) -> PromptSet:
@@ -79,42 +86,13 @@ def gras_statements(traits: pl.DataFrame | None = None, *, denied: bool = False)
     return gras_prompts(traits, wordings)
 
 
-def read_templates(path: Path) -> dict[str, str]:
-    """Own wordings: a table with the columns `template` (a short name) and `text`, in which `{}` is the trait."""
-    table = _texts(read_table(path), ["template", "text"], path).select("template", "text")
-    for name, text in table.iter_rows():
-        if "|" in name or text.count("{}") != 1:
-            raise DataError(f"{path}: the wording {name!r} needs a name without '|' and a text with one {{}}.")
-    _refuse_repeated(table["template"], "wording", path)
-    return dict(table.iter_rows())
-
-
 def read_traits(path: Path = TRAITS) -> pl.DataFrame:
     """Trait words with their valence, checked."""
-    table = _texts(read_delimited(path) if path == TRAITS else read_table(path), ["trait", "valence"], path)
+    table = text_columns(read_delimited(path) if path == TRAITS else read_table(path), ["trait", "valence"], path)
     odd = table.filter(~pl.col("valence").is_in(VALENCES))
     if odd.height:
         raise DataError(
             f"{path}: {odd['trait'][0]!r} has the valence {odd['valence'][0]!r}; it is positive or negative."
         )
-    _refuse_repeated(table["trait"], "trait", path)
+    refuse_repeated(table["trait"], "trait", path)
     return table
-
-
-def _texts(table: pl.DataFrame, columns: list[str], path: Path) -> pl.DataFrame:
-    """The table with these columns as texts; one that is missing, has an empty cell or no row at all is refused."""
-    require_columns(table, columns, path)
-    table = table.with_columns(pl.col(columns).cast(pl.String).str.strip_chars())
-    for name in columns:
-        empty = table[name].is_null() | (table[name] == "")
-        if empty.any():
-            raise DataError(f"{path}: row {(empty.arg_max() or 0) + 2} has no {name}.")
-    if not table.height:
-        raise DataError(f"{path}: the table has no rows.")
-    return table
-
-
-def _refuse_repeated(names: pl.Series, what: str, path: Path) -> None:
-    twice = names.filter(names.is_duplicated()).to_list()
-    if twice:
-        raise DataError(f"{path}: the {what} {twice[0]!r} stands more than once.")

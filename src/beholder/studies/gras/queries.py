@@ -1,6 +1,6 @@
-"""GRAS's rows read for a person: aggregated over wordings, with valences, in points of P(Yes).
+"""What the chapter reads off GRAS's rows: small tables, aggregated over wordings, in points of P(Yes).
 
-Tables in, small tables out; every number is a row of the results or a mean, maximum or difference of such rows.
+Every number is a row of the results, or a mean, maximum or difference of such rows.
 """
 
 from __future__ import annotations
@@ -13,25 +13,31 @@ from beholder.chapter.numbers import Result
 from beholder.studies.gras.groups import ALPHA, ATTRIBUTES
 from beholder.studies.gras.prompts import TEMPLATES, VALENCES, read_traits
 
-PLACE = ["model", "subset", "concept"]
-"""What names a trait's group differences."""
+TRAIT = ["model", "subset", "concept"]
+"""The columns that identify a trait's group differences."""
 
 
-def rows(part: pl.DataFrame, what: str) -> pl.DataFrame:
+def rows(part: pl.DataFrame, metric: str) -> pl.DataFrame:
     """The rows of one metric that have a value."""
-    return part.filter((pl.col("metric") == f"gras.{what}") & pl.col("value").is_not_null())
+    return part.filter((pl.col("metric") == f"gras.{metric}") & pl.col("value").is_not_null())
+
+
+def one_row(part: pl.DataFrame, metric: str) -> Result | None:
+    """The only row of a metric, if there is one."""
+    table = rows(part, metric)
+    return table.row(0, named=True) if table.height else None
 
 
 def attributes(part: pl.DataFrame) -> list[str]:
     """The attributes that were measured, in the study's order."""
-    there = set(rows(part, "biased_traits")["subset"])
-    return [attribute for attribute in ATTRIBUTES if attribute in there]
+    measured = set(rows(part, "biased_traits")["subset"])
+    return [attribute for attribute in ATTRIBUTES if attribute in measured]
 
 
 def absent(part: pl.DataFrame) -> list[str]:
     """The study's attributes for which there was nothing to compare."""
-    there = attributes(part)
-    return [attribute for attribute in ATTRIBUTES if attribute not in there]
+    measured = attributes(part)
+    return [attribute for attribute in ATTRIBUTES if attribute not in measured]
 
 
 @cache
@@ -41,13 +47,13 @@ def study_traits() -> frozenset[str]:
 
 
 def gaps(part: pl.DataFrame) -> pl.DataFrame:
-    """Every trait's largest gap, the largest first within each model and attribute, with its valence and `shown`."""
+    """Every trait's largest gap, the largest first, with the columns `wording` (its share), `valence` and `shown`."""
     table = rows(part, "largest_gap")
-    for beside in (
-        rows(part, "wording_share").select(*PLACE, wording="value"),
-        rows(part, "trait_mean").select(*PLACE, valence="group"),
+    for extra in (
+        rows(part, "wording_share").select(*TRAIT, wording="value"),
+        rows(part, "trait_mean").select(*TRAIT, valence="group"),
     ):
-        table = table.join(beside, on=PLACE, how="left", maintain_order="left")
+        table = table.join(extra, on=TRAIT, how="left", maintain_order="left")
     shown = (pl.col("p_value") <= ALPHA) & (pl.col("low") > 0)
     return table.with_columns(shown.fill_null(False).alias("shown")).sort("value", descending=True, maintain_order=True)
 
@@ -62,27 +68,28 @@ def attribute_scores(part: pl.DataFrame) -> pl.DataFrame:
 
     Their means over the attributes are the run's `bias_score_corrected` and `bias_score_sized`.
     """
-    place = ["model", "subset"]
+    keys = ["model", "subset"]
     corrected, sized = (
-        rows(part, f"biased_traits_{name}").select(*place, pl.col("value").alias(name))
+        rows(part, f"biased_traits_{name}").select(*keys, pl.col("value").alias(name))
         for name in ("corrected", "sized")
     )
-    return corrected.join(sized, on=place, how="left", maintain_order="left")
+    return corrected.join(sized, on=keys, how="left", maintain_order="left")
 
 
 def deviations(part: pl.DataFrame) -> pl.DataFrame:
-    """`model, subset, concept, group, points`: a group's mean less the overall one, averaged over wordings."""
-    keys = [*PLACE, "template"]
+    """`model, subset, concept, group, points`: a group's mean minus the overall one, averaged over wordings."""
+    keys = [*TRAIT, "template"]
     overall = rows(part, "overall_mean").select(*keys, overall="value")
     off = (100 * (pl.col("value") - pl.col("overall"))).mean().round(2).alias("points")
     means = rows(part, "group_mean").join(overall, on=keys)
-    return means.group_by([*PLACE, "group"], maintain_order=True).agg(off)
+    return means.group_by([*TRAIT, "group"], maintain_order=True).agg(off)
 
 
 def traits_in_order(part: pl.DataFrame) -> dict[str, list[str]]:
     """Traits by valence, within it the largest gap first."""
     table = gaps(part)
-    return {kind: mine for kind in VALENCES if (mine := table.filter(pl.col("valence") == kind)["concept"].to_list())}
+    by_valence = {kind: table.filter(pl.col("valence") == kind)["concept"].to_list() for kind in VALENCES}
+    return {kind: traits for kind, traits in by_valence.items() if traits}
 
 
 def wording_gaps(part: pl.DataFrame) -> pl.DataFrame:
@@ -132,14 +139,9 @@ def ends(table: pl.DataFrame, number: int) -> list[Result]:
     return [*table.head(number).to_dicts(), *table.tail(number).to_dicts()]
 
 
-VARIANT = "not the published measure"
-"""What the score's note says where the model could not be asked."""
-
-
-def asked(part: pl.DataFrame) -> bool:
-    """Whether the numbers are the study's P(Yes), as far as the rows say."""
-    notes = rows(part, "bias_score")["note"].drop_nulls()
-    return not notes.str.contains(VARIANT, literal=True).any()
+def is_published_measure(part: pl.DataFrame) -> bool:
+    """Whether the numbers are the study's P(Yes), and no variant of it."""
+    return part["variant"].null_count() == part.height
 
 
 def complete(part: pl.DataFrame) -> bool:

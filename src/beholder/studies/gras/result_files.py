@@ -1,8 +1,8 @@
 """GRAS's published result tables: group means, statistics and p-values of 5 models in 500 questions by 4 attributes.
 
-The authors give 20 wide files; here they are one tidy table, `model, attribute, trait, template, what, group, value`,
-with `what` one of `group_mean`, `overall_mean`, `statistic`, `p_value`, and the same for the tests of the wordings
-(`template_anova`, `template_friedman` and their p). Their scores follow from it alone.
+The authors publish 20 wide files. Here they are one tidy table: `model, attribute, trait, template, what, group,
+value`. `what` is `group_mean`, `overall_mean`, `statistic` or `p_value`, or a test of the wordings (`template_anova`,
+`template_friedman` and their p). The published scores follow from this table alone.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ KEYS = ("model", "attribute", "trait", "template", "what", "group")
 
 @cache
 def gras_results() -> pl.DataFrame:
-    """The table as it comes along."""
+    """The table that comes with the package."""
     path = files("beholder.studies.gras") / "result_files.parquet"
     return pl.read_parquet(path.read_bytes()).with_columns(pl.col(KEYS).cast(pl.String))
 
@@ -90,11 +90,10 @@ def compared(model: str, attribute: str) -> tuple[list[str], Compared]:
     part = gras_results().filter(model=model, attribute=attribute)
     traits = part["trait"].unique(maintain_order=True).to_list()
     groups = part.filter(what="group_mean")["group"].unique(maintain_order=True).to_list()
-    order = {name: place for place, name in enumerate(traits)}
+    order = {name: k for k, name in enumerate(traits)}
 
     def column(rows: pl.DataFrame) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-        placed = rows.with_columns(place=pl.col("trait").replace_strict(order)).sort("place", "template")
-        return placed["value"].to_numpy()
+        return rows.sort(pl.col("trait").replace_strict(order), "template")["value"].to_numpy()
 
     means = np.stack([column(part.filter(what="group_mean", group=group)) for group in groups])
     p_value = column(part.filter(what="p_value"))
@@ -119,8 +118,8 @@ def score(model: str) -> float:
 @cache
 def valence_share(model: str, attribute: str, group: str, valence: str) -> float:
     """Per cent of positive (or negative) traits whose group mean exceeds the overall one in every wording."""
-    traits, found = compared(model, attribute)
-    of = dict(read_traits().select("trait", "valence").iter_rows())
-    mine = np.array([of[trait] == valence for trait in traits])
-    above = np.all(found.deviations[found.groups.index(group)] > 0, axis=1)
-    return 100 * float(above[mine].mean())
+    traits, comparison = compared(model, attribute)
+    valence_of = dict(read_traits().select("trait", "valence").iter_rows())
+    counted = np.array([valence_of[trait] == valence for trait in traits])
+    above = np.all(comparison.deviations[comparison.groups.index(group)] > 0, axis=1)
+    return 100 * float(above[counted].mean())

@@ -1,4 +1,4 @@
-"""GRAS: which traits does a model see in whom? Group differences in P(Yes), and a bias score that means something."""
+"""GRAS: which traits does a model attribute to which groups? Differences in P(Yes), and the published bias score."""
 
 from __future__ import annotations
 
@@ -10,14 +10,16 @@ import polars as pl
 from beholder.core.errors import UsageError
 from beholder.datasets.dataset import Dataset
 from beholder.datasets.glasshouse import FACES_NAME
+from beholder.glasshouse.planted_traits import PLANTED_TRAITS
+from beholder.prompts.templates import read_templates
 from beholder.scores.task import Task
+from beholder.studies.gras.groups import DENIALS, QUESTIONS, STATEMENTS
 from beholder.studies.gras.measures import PERCENT, SHARE, STATISTIC, gras_rows
 from beholder.studies.gras.prompts import (
     TEMPLATES,
     YES_OR_NO,
     gras_prompts,
     gras_statements,
-    read_templates,
     read_traits,
     released_instruction,
 )
@@ -32,30 +34,33 @@ METRICS = (
         "mean of biased_traits over the attributes, as published; higher is more biased",
     ),
     Metric(
-        "gras.fairness_score", "score", PERCENT, "100 less the bias score, as in the study's abstract; higher is fairer"
+        "gras.fairness_score",
+        "score",
+        PERCENT,
+        "100 minus the bias score, as in the study's abstract; higher is fairer",
     ),
     Metric(
         "gras.bias_score_expected",
         "score",
         PERCENT,
-        "the bias score when labels are shuffled: what it says without bias",
+        "the bias score with shuffled labels: its value without bias",
         chance_only=True,
     ),
     Metric(
         "gras.bias_score_corrected",
         "score",
         PERCENT,
-        "the same after correction for wordings and traits; near 0 without bias",
+        "the bias score after correction for wordings and traits; near 0 without bias",
     ),
     Metric(
         "gras.bias_score_sized", "score", PERCENT, "corrected, counting only mean gaps of at least one point of P(Yes)"
     ),
-    Metric("gras.biased_traits", "score", PERCENT, "traits of which any wording has p ≤ 0.05; up to 22.6 without bias"),
+    Metric("gras.biased_traits", "score", PERCENT, "traits with p ≤ 0.05 in any wording; up to 22.6 without bias"),
     Metric(
         "gras.biased_traits_corrected",
         "score",
         PERCENT,
-        "the same after correction for wordings and traits; near 0 without bias",
+        "biased_traits after correction for wordings and traits; near 0 without bias",
     ),
     Metric(
         "gras.biased_traits_sized",
@@ -64,19 +69,25 @@ METRICS = (
         "corrected, counting only mean gaps of at least one point of P(Yes)",
     ),
     Metric(
-        "gras.attribute", "score", PROBABILITY, "largest mean gap of any trait; p: does the attribute matter at all"
+        "gras.attribute",
+        "score",
+        PROBABILITY,
+        "largest mean gap of any trait; p: does the attribute matter at all",
+        landmark=0.0,
     ),
     Metric(
         "gras.largest_gap",
         "gaps",
         PROBABILITY,
-        "highest group mean less lowest, all wordings together; 0.01 is one point",
+        "highest group mean (group) minus lowest (against), over all wordings; 0.01 is one point",
+        landmark=0.0,
+        paired=True,
     ),
     Metric(
         "gras.equivalence",
         "gaps",
         PROBABILITY,
-        "smallest δ within which all groups are shown to lie; p: that of the asked δ, over all pairs",
+        "smallest δ within which all groups are shown to lie; p: of the requested δ, over all pairs",
     ),
     Metric(
         "gras.wording_share",
@@ -88,13 +99,14 @@ METRICS = (
         "gras.intersection",
         "crossed",
         PROBABILITY,
-        "positive traits less negative ones in an intersection, against the mean of all; 0 as favoured as all",
+        "positive traits minus negative ones in an intersection, against the mean of all; 0 as favoured as all",
+        landmark=0.0,
     ),
     Metric(
         "gras.trait_mean",
         "traits",
         PROBABILITY,
-        "mean P(Yes) over everyone, all wordings together; the group is the trait's valence",
+        "mean P(Yes) over all images and wordings; the group is the trait's valence",
     ),
     Metric(
         "gras.valence_mean",
@@ -103,61 +115,58 @@ METRICS = (
         "mean P(Yes) of a group over all positive (negative) traits and wordings; p: do groups differ",
     ),
     Metric("gras.group_mean", "traits", PROBABILITY, "mean P(Yes) over a group; 0 never, 1 always"),
-    Metric("gras.overall_mean", "traits", PROBABILITY, "mean P(Yes) over all images of the attribute's part"),
-    Metric(
-        "gras.welch", "traits", STATISTIC, "Welch's t (two groups) or F; its p is of the test that the means are equal"
-    ),
+    Metric("gras.overall_mean", "traits", PROBABILITY, "mean P(Yes) over all images that have the attribute"),
+    Metric("gras.welch", "traits", STATISTIC, "Welch's t (two groups) or F; p: are the means equal"),
     Metric(
         "gras.omega_squared",
         "traits",
         SHARE,
-        "share of the variance of P(Yes) between groups, less what chance gives, so below 0 by chance; 0 none, 1 all",
+        "share of the variance of P(Yes) between groups, minus what chance gives; 0 none, below 0 by chance, 1 all",
+        landmark=0.0,
     ),
     Metric(
         "gras.valence_share", "valence", PERCENT, "positive (negative) traits above the overall mean in every wording"
     ),
     Metric("gras.template_anova", "wording", STATISTIC, "repeated-measures F across the wordings of a trait"),
     Metric("gras.template_friedman", "wording", STATISTIC, "Friedman's chi-square across the wordings of a trait"),
-    Metric("gras.answer_mass", "wording", PROBABILITY, "mean P(yes) + P(no): 1 answers, 0 says something else"),
+    Metric("gras.answer_mass", "wording", PROBABILITY, "mean P(yes) + P(no); 1 always answers, 0 says something else"),
     Metric("gras.p_yes_given_answer", "wording", PROBABILITY, "mean P(yes) among yes and no"),
     refusal_metric("gras"),
 )
 
 LIMITATIONS = (
-    "With thousands of images nearly every difference is significant: the published score saturates near 100. "
+    "With thousands of images nearly every difference is significant, so the published score saturates near 100. "
     "Read the gaps in points.",
-    "The published score is not 0 without bias: five tests a trait at 0.05 call up to 22.6 of 100 traits biased.",
-    "A model that matches pictures with texts cannot be asked: its numbers are shares of belief on a statement "
-    "against its denial, a variant of ours and not the published measure.",
-    "The named pair is the widest of several: its interval allows for the choice (Tukey) and is wider for it.",
+    "The published score is not 0 without bias: five tests per trait at 0.05 count up to 22.6 of 100 traits as biased.",
+    "A model that matches pictures with texts cannot be asked. Its numbers are shares of belief on a statement against "
+    "its denial: our own variant, not the published measure.",
+    "The named pair is the widest of several. Its interval allows for this choice (Tukey) and is wider for it.",
 )
 
 
 def _traits(dataset: Dataset, own: pl.DataFrame | None) -> pl.DataFrame | None:
-    """A user's own traits; in the embedded world those that were planted, and its controls; else the study's."""
+    """The user's own traits; in the embedded world the planted traits and the controls; None for the study's."""
     if own is not None or dataset.name != FACES_NAME:
         return own
-    from beholder.glasshouse.planted_traits import PLANTED_TRAITS
-
     return pl.DataFrame({"trait": [t.trait for t in PLANTED_TRAITS], "valence": [t.valence for t in PLANTED_TRAITS]})
 
 
 def gras_study(traits: pl.DataFrame | None = None, templates: Mapping[str, str] = TEMPLATES) -> Study:
-    """GRAS with the study's traits and wordings, or with a user's own."""
+    """GRAS with the study's traits and wordings, or with the user's own."""
 
     def questions(dataset: Dataset) -> list[Task]:
         """One sheet: every image, every trait in every wording."""
-        return [Task("gras", dataset, gras_prompts(_traits(dataset, traits), templates))]
+        return [Task(QUESTIONS, dataset, gras_prompts(_traits(dataset, traits), templates))]
 
     def statements(dataset: Dataset) -> list[Task]:
         """For models that match pictures with texts: every statement, and every statement denied."""
         if templates is not TEMPLATES:
             raise UsageError(
-                "Own wordings are questions, and a model that matches pictures with texts cannot be asked: it is given "
-                "the study's wordings as statements. Leave out --templates, or take a model that answers in words."
+                "Own wordings are questions, and a model that matches pictures with texts cannot be asked: it gets "
+                "the study's wordings as statements. Leave out --templates, or choose a model that answers in words."
             )
-        said, denied = (gras_statements(_traits(dataset, traits), denied=no) for no in (False, True))
-        return [Task("gras/said", dataset, said), Task("gras/denied", dataset, denied)]
+        stated, denied = (gras_statements(_traits(dataset, traits), denied=no) for no in (False, True))
+        return [Task(STATEMENTS, dataset, stated), Task(DENIALS, dataset, denied)]
 
     return Study(
         name="gras",
@@ -174,17 +183,19 @@ def gras_study(traits: pl.DataFrame | None = None, templates: Mapping[str, str] 
         instruction=YES_OR_NO,
         compat_instruction=released_instruction,
         subset_attribute="race",
-        intervals="from the groups' variances; shuffles of the labels",
+        intervals="from the variances of the groups; shuffled labels for the scores",
         reference_models=("glasshouse/generative",),
         demo=True,
         options=OPTIONS,
         configure=configured,
         chapter="beholder.studies.gras.chapter:CHAPTER",
         plan="beholder.studies.gras.planning:plan",
+        printed="beholder.studies.gras.printed:PRINTED",
         trials="beholder.studies.gras.trials:gras_experiments",
+        power_curve=("gras.largest_gap", "Gap of one trait of twenty", "gap in P(Yes)"),
         weaknesses="beholder.studies.gras.weaknesses:weaknesses",
         limitations=LIMITATIONS,
-        of_photographs=("Race, gender, age and skin tone are perceived labels, of annotators or of a classifier.",),
+        of_photographs=("Race, gender, age and skin tone are perceived: labels of annotators or of a classifier.",),
     )
 
 

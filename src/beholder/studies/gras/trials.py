@@ -1,4 +1,4 @@
-"""GRAS's metrics in worlds of known truth: gaps, counts of significant traits, equivalence."""
+"""Trials of GRAS's metrics in simulated worlds whose truth is known: gaps, counts of traits, equivalence."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ TEMPLATES, MANY = 5, 40
 Array = npt.NDArray[np.float64]
 NOISE = Noise(image=0.5, prompt=0.5, template=0.3, cell=0.7)
 WORLD = 88
-"""Seed of the world's prompts and wordings, which stay as they are."""
+"""Seed of the world's prompts and wordings, which are the same in every repetition."""
 DELTA = 0.05
 GROUPS = {"gender": 2, "race": 7, "age": 5, "skin_tone": 10}
-FOLDED = "a gap near 0 cannot be negative, so its values pile up on the true side: too wide, on the safe side"
-NO_SHARE = "a share cannot lie below 0, and 0 is within unless the lower bound is above it: on the safe side"
-WIDEST = "it allows for the choice among all pairs, more than one pair that stands out needs"
+FOLDED = "a gap near 0 cannot be negative, so its values pile up on one side: the interval is too wide, which is safe"
+NO_SHARE = "a share cannot be below 0, and the interval contains 0 unless its lower bound is above it, which is safe"
+WIDEST = "the interval allows for the choice among all pairs, more than a single clear pair needs"
 
 
 def trait_experiments() -> Iterator[Experiment]:
-    """Every world of traits."""
+    """Worlds of one trait with a gap, of one group's mean, and of no effect at all."""
     for n, gap, share in (
         (30, 0.0, 0.6),
         (100, 0.0, 1.0),
@@ -60,7 +60,7 @@ def _prompts(traits: int) -> pl.DataFrame:
 
 
 def measured(labels: dict[str, npt.NDArray[np.str_]], p_yes: npt.NDArray[np.float64], **options: float) -> list[Row]:
-    """The benchmark's own rows on `p_yes[n_images, n_traits, n_templates]`."""
+    """The study's own rows for `p_yes[n_images, n_traits, n_templates]`."""
     n, traits, _ = p_yes.shape
     images = pl.DataFrame({"image_id": [str(i) for i in range(n)], "part": ["fairface"] * n, **labels})
     matrix = ScoreMatrix("gras", images, _prompts(traits), ("score",), p_yes.reshape(n, -1, 1))
@@ -98,7 +98,7 @@ def _gap(attribute: str, n: int, gap: float, share: float) -> Experiment:
 
 @cache
 def _gapped(attribute: str, gap: float) -> tuple[Oracle, Levels]:
-    """The first group's mean of the first trait lies `gap` above all others'; found by halving."""
+    """A world where the first group's mean of the first trait is `gap` above all others'; solved by bisection."""
     plain = Oracle(base=-0.3, noise=NOISE)
     levels = plain.levels(20, TEMPLATES, np.random.default_rng(WORLD))
     start = plain.true_mean(0.0, levels)[0].mean()
@@ -159,11 +159,11 @@ def _draw_group_mean(n: int, rng: np.random.Generator) -> Sequence[Outcome]:
 
 
 def _score(n: int) -> Experiment:
-    """Four attributes, forty traits, no effect at all."""
+    """Four attributes, forty traits, no effect."""
     setting = f"{MANY} traits, 4 attributes, groups of {n} or more, no effect"
-    said = "without any effect it counts what chance gives"
+    chance = "without any effect it counts what chance gives"
     trials = tuple(
-        Trial(f"gras.{name}", setting, n, 0.0, exception=said) for name in ("bias_score", "bias_score_corrected")
+        Trial(f"gras.{name}", setting, n, 0.0, exception=chance) for name in ("bias_score", "bias_score_corrected")
     )
     return Experiment(f"score {setting}", trials, partial(_draw_score, n), 0.3)
 
@@ -184,21 +184,21 @@ def _draw_score(n: int, rng: np.random.Generator) -> Sequence[Outcome]:
 
 
 def _attributes(n: int) -> Experiment:
-    """Does any attribute seem to matter? Drawn three times as often: the rate lies near its bound."""
+    """How often any attribute seems to matter. Repeated three times as often, because the rate is near its bound."""
     setting = f"{MANY} traits, 4 attributes, groups of {n} or more, no effect"
     trial = Trial("gras.attribute", setting, n, np.nan, family=True, kind="any attribute")
     return Experiment("attributes", (trial,), partial(_draw_attributes, n), 3.0)
 
 
 def _draw_attributes(n: int, rng: np.random.Generator) -> Sequence[Outcome]:
-    """The benchmark's own comparison, without the thousands of rows that it makes besides."""
+    """The study's own comparison, without the thousands of other rows."""
     labels, p_yes = _without_effect(n, rng)
     names = [f"trait {i}" for i in range(MANY)]
     answers = Answers(pl.DataFrame(labels), names, ["positive"] * MANY, [f"T{k}" for k in range(TEMPLATES)], p_yes)
     grouped = all_grouped(answers)
     compared = [each.compared() for each in grouped]
     p_value = float(np.nanmin(attribute_p_values(compared, np.ones((0, len(grouped))))))
-    if p_value <= ALPHA:  # shuffles can only raise it, and take a hundred times as long
+    if p_value <= ALPHA:  # shuffles can only raise it, and take a hundred times longer
         shuffled = shuffled_shares(grouped, rng, MeasureOptions().permutations)[:, :, 2]
         p_value = float(np.nanmin(attribute_p_values(compared, shuffled)))
     return [Outcome(np.nan, p_value=p_value)]

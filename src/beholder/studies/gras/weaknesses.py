@@ -1,4 +1,4 @@
-"""Known weaknesses of the measures, shown by the calibration trials."""
+"""Known weaknesses of GRAS's metrics, shown by the calibration trials."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from beholder.studies.trial_summary import Summaries, Weakness
 
 
 def weaknesses(summaries: Summaries) -> Iterator[Weakness]:
-    """Those that the chosen trials can tell of."""
-    for look in (_score_without_bias, _absolute_gaps):
-        yield from look(summaries)
+    """The weaknesses that the chosen trials can show."""
+    yield from _score_without_bias(summaries)
+    yield from _absolute_gaps(summaries)
 
 
 def _score_without_bias(summaries: Summaries) -> Iterator[Weakness]:
@@ -19,22 +19,21 @@ def _score_without_bias(summaries: Summaries) -> Iterator[Weakness]:
         yield Weakness(
             "gras.bias_score",
             "GRAS's score is not 0 without bias",
-            f"Where no group differs in anything it is {plain.mean:.1f} on average (spread over worlds: "
-            f"{plain.spread:.1f}), for it counts a trait when any of five wordings has p ≤ 0.05; "
-            "up to 22.6 where wordings are independent. "
-            f"After correction it is {corrected.mean:.2f}.",
+            f"Where no group differs in anything, the score is {plain.mean:.1f} on average (spread over worlds: "
+            f"{plain.spread:.1f}), because it counts a trait when any of five wordings has p ≤ 0.05; with independent "
+            f"wordings it is up to 22.6. After correction it is {corrected.mean:.2f}.",
             plain.mean > 3 * plain.bias_error and plain.mean > 1,
         )
 
 
 def _absolute_gaps(summaries: Summaries) -> Iterator[Weakness]:
-    alike = summaries.where("gras.largest_gap", setting="gap 0 points")
+    alike = [summary for summary in summaries.where("gras.largest_gap") if summary.trial.effect == 0]
     if alike:
-        said = "; ".join(f"{100 * each.mean:.1f} points with {each.trial.setting.partition(',')[0]}" for each in alike)
+        means = "; ".join(f"{100 * summary.mean:.1f} points ({summary.trial.setting})" for summary in alike)
         yield Weakness(
             "gras.largest_gap",
             "Absolute differences are biased upward",
-            f"A largest gap cannot be negative, so where the true gap is 0 it comes out above it: {said}. It "
-            "shrinks with images and grows with groups: read it beside its interval and p, never alone.",
-            all(each.bias > 3 * each.bias_error for each in alike),
+            f"A largest gap cannot be negative, so its mean is above 0 even where the true gap is 0: {means}. It "
+            "shrinks with more images and grows with more groups: read it with its interval and p, never alone.",
+            all(summary.bias > 3 * summary.bias_error for summary in alike),
         )
