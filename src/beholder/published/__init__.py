@@ -1,12 +1,10 @@
-"""The studies' printed tables as data, and in our metric names and units.
+"""The studies' printed numbers beside ours: machinery that asks each study for what its paper prints.
 
-`published("apa_identity")` is the table as printed; `neighbours("apa.identity_given_image", "senate")` is one of its
-columns as probabilities. Models keep the names their papers give them.
+`neighbours(metric, subset)` gives the published values of other models. Models keep the names their papers give them.
 """
 
 from __future__ import annotations
 
 from beholder.published.neighbours import caveats, neighbours, source_of
-from beholder.published.tables import SOURCES, Source, published
 
-__all__ = ["SOURCES", "Source", "caveats", "neighbours", "published", "source_of"]
+__all__ = ["caveats", "neighbours", "source_of"]

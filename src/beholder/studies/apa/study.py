@@ -87,7 +87,9 @@ APA = Study(
     demo=True,
     chapter="beholder.studies.public_figures.chapter:CHAPTER",
     plan="beholder.studies.apa.planning:plan",
+    printed="beholder.studies.apa.printed:PRINTED",
     trials="beholder.studies.public_figures.trials:figure_experiments",
+    power_curve=("apa.bias_ratio", "Ratio b", "1 − b"),
     weaknesses="beholder.studies.public_figures.weaknesses:weaknesses",
     of_photographs=(
         "The people are US public figures; what holds for them need not hold for others.",

@@ -13,15 +13,15 @@ from beholder.core.errors import DataError, UnknownName, UsageError
 from beholder.core.results import SCHEMA, Row, read_results
 from beholder.datasets.dataset import Dataset
 from beholder.datasets.glasshouse import OBJECTS_NAME
+from beholder.prompts.templates import read_templates
 from beholder.scores.task import Task
 from beholder.studies.disparity.agreement import agreement
 from beholder.studies.disparity.causes import cause_rows
 from beholder.studies.disparity.confidence import SQUARED, UNIT, calibration_rows
 from beholder.studies.disparity.gaps import AP, COUNT, find_gaps, gap_rows
 from beholder.studies.disparity.prompts import IS_THERE, TEMPLATES, disparity_prompts, drawn_prompts
-from beholder.studies.disparity.scores import AUTO, CALIBRATIONS, read_confidence, read_seen
+from beholder.studies.disparity.scores import AUTO, CALIBRATIONS, read_concept_scores, read_confidence
 from beholder.studies.disparity.word_rows import word_rows
-from beholder.studies.gras.prompts import read_templates
 from beholder.studies.rows import PROBABILITY
 from beholder.studies.study import Matrices, MeasureOptions, Metric, Option, Study
 
@@ -194,13 +194,13 @@ def disparity_study(choices: Choices | None = None) -> Study:
         return [Task("disparity", dataset, disparity_prompts(dataset.concepts, chosen.templates, bare=bare))]
 
     def measure(matrices: Matrices, options: MeasureOptions) -> Iterator[Row]:
-        seen = read_seen(matrices["disparity"], chosen.by)
-        gaps = find_gaps(seen, options)
+        data = read_concept_scores(matrices["disparity"], chosen.by)
+        gaps = find_gaps(data, options)
         rows = list(gap_rows(gaps))
-        rows += calibration_rows(seen, read_confidence(seen, chosen.calibration, options), options)
+        rows += calibration_rows(data, read_confidence(data, chosen.calibration, options), options)
         yield from rows
         if chosen.word_vectors is not None:
-            yield from word_rows(seen, chosen.word_vectors, rows, every=options.compat)
+            yield from word_rows(data, chosen.word_vectors, rows, every=options.compat)
         yield from cause_rows(gaps, options)
 
     return Study(
@@ -224,7 +224,9 @@ def disparity_study(choices: Choices | None = None) -> Study:
         configure=configured,
         chapter="beholder.studies.disparity.chapter:CHAPTER",
         plan="beholder.studies.disparity.planning:plan",
+        printed="beholder.studies.disparity.printed:PRINTED",
         trials="beholder.studies.disparity.trials:disparity_experiments",
+        power_curve=("disparity.ap_gap_matched", "Gap of average precision at matched prevalence", "loss of quality"),
         weaknesses="beholder.studies.disparity.weaknesses:weaknesses",
         subset_attribute=chosen.by or "gender",
         limitations=LIMITATIONS,

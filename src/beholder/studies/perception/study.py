@@ -1,4 +1,4 @@
-"""Perception: which social judgements does a model make of faces, and which of what it sees moves them?"""
+"""Perception: which social judgements does a model make of faces, and which attributes move them?"""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from beholder.datasets.glasshouse import DESIGN_NAME
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.scores.task import Task
 from beholder.studies.perception.bias import DEVIATIONS, PER_CENT, bias_rows
-from beholder.studies.perception.brightness import brightness_rows
+from beholder.studies.perception.brightness import SIGN, brightness_rows
 from beholder.studies.perception.curves import confound_rows, gap_rows, score_rows, separation_rows, trajectory_rows
 from beholder.studies.perception.design import SHARE, STATISTIC, effect_rows, interaction_rows, variance_rows
 from beholder.studies.perception.induced import induced_rows
@@ -44,47 +44,63 @@ METRICS = (
         "perception.delta_cosine",
         "judgements",
         UNIT,
-        "mean of a dimension's words less the neutral prompt; 0 the words add nothing; printed × 100",
+        "mean of a dimension's words less the neutral prompt; 0: the words add nothing; printed × 100",
+        landmark=0.0,
     ),
     Metric("perception.cosine", "judgements", UNIT, "mean cosine of a dimension's words; printed × 100"),
-    Metric("perception.word_delta_cosine", "judgements", UNIT, "the same as delta_cosine, word by word"),
-    Metric("perception.gap", "effects", UNIT, "one group's delta_cosine less another's; 0 alike"),
+    Metric("perception.word_delta_cosine", "judgements", UNIT, "delta_cosine of a single word", landmark=0.0),
+    Metric(
+        "perception.gap",
+        "effects",
+        UNIT,
+        "delta_cosine of one group less that of another; 0: the same",
+        landmark=0.0,
+        paired=True,
+    ),
     Metric(
         "perception.causal_effect",
         "effects",
         UNIT,
-        "what changing one attribute alone does to delta_cosine, over matched sets; 0 nothing",
+        "change of delta_cosine when one attribute alone is changed, mean over matched sets; 0: no effect",
+        landmark=0.0,
+        paired=True,
     ),
     Metric(
         "perception.absolute_difference",
         "effects",
         UNIT,
-        "mean absolute difference of the same sets, as published; above 0 by noise alone",
+        "mean absolute difference of the same sets, as published; noise alone makes it more than 0",
+        paired=True,
     ),
     Metric(
         "perception.interaction",
         "effects",
         UNIT,
-        "how much more an attribute does for one group than for another over its range; 0 the same",
+        "how much more an attribute's whole range moves delta_cosine for one group than for another; 0: the same",
+        landmark=0.0,
+        paired=True,
     ),
     Metric(
         "perception.induced_variation",
         "effects",
         UNIT,
-        "median absolute difference of 1,000 pairs that differ in one attribute alone; above 0 by noise alone",
+        "median absolute difference of 1,000 pairs that differ in one attribute alone; noise makes it more than 0",
     ),
     Metric("perception.induced_variation_quantile", "effects", UNIT, "quantiles of the same differences, for boxes"),
     Metric(
         "perception.induced_variation_test",
         "effects",
         STATISTIC,
-        "chance that a pair of the first attribute differs by more than one of the second; 0.5 alike",
+        "chance that a pair of the first attribute differs by more than a pair of the second; 0.5: the same",
+        landmark=0.5,
+        paired=True,
     ),
     Metric(
         "perception.variance_share",
         "effects confounds",
         SHARE,
-        "share of the spread that goes with an attribute, less what chance gives; 0 none, 1 all",
+        "share of the variance that an attribute explains, less what chance gives; 0: none, 1: all",
+        landmark=0.0,
     ),
     Metric("perception.trajectory", "curves", UNIT, "delta_cosine at one level of an attribute, by group"),
     Metric("perception.trajectory_fit", "curves", UNIT, "the second-degree curve through the levels"),
@@ -93,18 +109,33 @@ METRICS = (
         "perception.separation",
         "confounds",
         DEVIATIONS,
-        "distance of two groups' points over the ages; 0 they coincide",
+        "distance between two groups' points over the ages; 0: they coincide",
+        paired=True,
     ),
     Metric(
         "perception.opposites_r",
         "confounds",
         CORRELATION,
-        "of the curves of opposite dimensions; −1 they oppose each other, 1 they move together",
+        "of the curves of opposite dimensions; −1: they oppose each other, 1: they move together",
+        paired=True,
     ),
     Metric("perception.neutral_cosine", "neutral", UNIT, "mean cosine of the neutral prompt"),
-    Metric("perception.neutral_test", "neutral", STATISTIC, "t of the neutral cosine between two groups"),
+    Metric(
+        "perception.neutral_test",
+        "neutral",
+        STATISTIC,
+        "t of the difference in neutral cosine between two groups; 0: the same",
+        landmark=0.0,
+        paired=True,
+    ),
     Metric("perception.neutral_r", "neutral", CORRELATION, "of a dimension with the neutral prompt over images"),
-    Metric("perception.narrowing", "neutral", RATIO, "spread after Δ over before; below 1 Δ brings groups together"),
+    Metric(
+        "perception.narrowing",
+        "neutral",
+        RATIO,
+        "spread after Δ divided by the spread before; below 1: Δ brings groups closer together",
+        landmark=1.0,
+    ),
     Metric(
         "perception.density", "confounds", "density", "of the neutral cosine, and of all dimensions before and after Δ"
     ),
@@ -112,43 +143,59 @@ METRICS = (
         "perception.markedness",
         "ranking",
         PER_CENT,
-        "images of a group that the neutral prompt fits better than the group's own word; 0 marked",
+        "images of a group that the neutral prompt fits better than the group's own word; 0: always marked",
     ),
     Metric("perception.mean_cosine", "ranking", UNIT, "mean over the positive dimensions"),
     Metric(
         "perception.sc_weat",
         "ranking",
         DEVIATIONS,
-        "how much nearer the words lie to the first group, mean over words; 0 equally near",
+        "how much closer the words are to the first group than to the second, mean over words; 0: equally close",
+        landmark=0.0,
+        paired=True,
     ),
     Metric(
         "perception.skew",
         "ranking",
         LOGARITHM,
-        "of a group's share among the top k over its even share; 0 even, above 0 more",
+        "of a group's share of the top k divided by its even share; 0: even, above 0: more",
+        landmark=0.0,
     ),
-    Metric("perception.max_skew", "ranking", LOGARITHM, "the largest skew of an attribute's groups; 0 even"),
+    Metric("perception.max_skew", "ranking", LOGARITHM, "the largest skew of an attribute's groups; 0: even"),
     Metric(
         "perception.ndkl",
         "ranking",
         NATS,
-        "divergence of all prefixes of a ranking from even shares; 0 even throughout",
+        "divergence of all prefixes of a ranking from even shares; 0: even throughout",
     ),
     Metric(
         "perception.brightness",
         "confounds",
-        "mean sign",
-        "of grey-value differences of pairs; 0 even, 1 first brighter",
+        SIGN,
+        "of the grey-value differences of pairs; 0: even, 1: the first is always brighter",
+        landmark=0.0,
+        paired=True,
     ),
-    Metric("perception.rating_r", "ratings", CORRELATION, "of people's ratings with delta_cosine; 1 the same order"),
-    Metric("perception.rating_departure", "ratings", DEVIATIONS, "the model above people's ratings; 0 it agrees"),
-    Metric("perception.answer_mass", "results", PROBABILITY, "mean P(yes) + P(no): 1 answers, 0 says something else"),
+    Metric("perception.rating_r", "ratings", CORRELATION, "of people's ratings with delta_cosine; 1: the same order"),
+    Metric(
+        "perception.rating_departure",
+        "ratings",
+        DEVIATIONS,
+        "how far the model is above people's ratings; 0: it agrees with them",
+        landmark=0.0,
+    ),
+    Metric(
+        "perception.answer_mass",
+        "results",
+        PROBABILITY,
+        "mean P(yes) + P(no); 1: it answers, 0: it says something else",
+    ),
     refusal_metric("perception"),
 )
 
 LIMITATIONS = (
-    "A cosine is not a probability and not a judgement anyone stated; differences of it are what can be compared.",
-    "A mean absolute difference is above 0 by noise alone: read the causal effects.",
+    "A cosine is not a probability, and nobody stated it as a judgement; only differences between cosines compare.",
+    "Noise alone makes a mean absolute difference more than 0: read the causal effects.",
     "A model that answers in words is asked whether each caption fits; its numbers are P(Yes), not the study's cosine.",
 )
 
@@ -181,7 +228,7 @@ def _measure(
 
 
 def _answer_rows(matrix: ScoreMatrix) -> Iterator[Row]:
-    """Does a model that answers in words answer yes or no at all?"""
+    """How much of its probability a model that answers in words gives to yes and no."""
     if (answers := matrix.answers()) is not None:
         yes, no = answers
         note = "mean P(yes) + P(no)"
@@ -189,15 +236,15 @@ def _answer_rows(matrix: ScoreMatrix) -> Iterator[Row]:
 
 
 def perception_study(dimensions: Sequence[Dimension] = DIMENSIONS, ratings: pl.DataFrame | None = None) -> Study:
-    """Perception with the study's dimensions or a user's own, and people's ratings beside them where there are any."""
+    """Perception with the study's dimensions or a user's own, and with people's ratings if there are any."""
 
     def measure(matrices: Matrices, options: MeasureOptions) -> Iterator[Row]:
         return _measure(dimensions, ratings, matrices, options)
 
-    def asked(dataset: Dataset) -> list[Task]:
+    def tasks(dataset: Dataset) -> list[Task]:
         return [Task(TASK, adults(dataset), perception_prompts(dimensions, TEMPLATES))]
 
-    def as_released(dataset: Dataset) -> list[Task]:
+    def released_tasks(dataset: Dataset) -> list[Task]:
         return [Task(TASK, adults(dataset), perception_prompts(dimensions, RELEASED_TEMPLATES))]
 
     measures: tuple[Measure, ...] = (measure,)
@@ -208,8 +255,8 @@ def perception_study(dimensions: Sequence[Dimension] = DIMENSIONS, ratings: pl.D
         question="Which social judgements does the model make of faces, and what moves them?",
         citation="Hausladen and others, Social perception of faces in a vision-language model (2024)",
         datasets=("causalface", FAIRFACE_NAME, UTKFACE_NAME, DESIGN_NAME),
-        tasks=asked,
-        compat_tasks=as_released,
+        tasks=tasks,
+        compat_tasks=released_tasks,
         everywhere=True,
         measures=measures,
         metrics=METRICS,
@@ -220,12 +267,18 @@ def perception_study(dimensions: Sequence[Dimension] = DIMENSIONS, ratings: pl.D
         configure=configured,
         chapter="beholder.studies.perception.chapter:CHAPTER",
         plan="beholder.studies.perception.planning:plan",
+        printed="beholder.studies.perception.printed:PRINTED",
         trials="beholder.studies.perception.trials:perception_experiments",
+        power_curve=(
+            "perception.gap",
+            "Difference of two groups' judgements",
+            "difference in standard deviations of the noise",
+        ),
         weaknesses="beholder.studies.perception.weaknesses:weaknesses",
         limitations=LIMITATIONS,
         of_photographs=(
             "Race, gender and age are perceived labels, of annotators or of a model; three race labels are compared.",
-            "Groups of photographs differ in more than their label: only matched sets tell what an attribute does.",
+            "Groups of photographs differ in more than their label: only matched sets show the effect of an attribute.",
         ),
     )
 
@@ -233,14 +286,14 @@ def perception_study(dimensions: Sequence[Dimension] = DIMENSIONS, ratings: pl.D
 OPTIONS = (
     Option(
         "dimensions",
-        "With perception: own dimensions (a table with the columns dimension, word, and valence, opposite).",
+        "With perception: your own dimensions, a table with the columns dimension, word and, if you like, valence, opposite.",
     ),
-    Option("ratings", "With perception: people's ratings (a table with the columns image or group, trait, mean, n)."),
+    Option("ratings", "With perception: people's ratings, a table with the columns image or group, trait, mean, n."),
 )
 
 
 def configured(study: Study, options: Mapping[str, Any]) -> Study:
-    """Perception with the user's own dimensions, or beside people's ratings."""
+    """Perception with the user's own dimensions, or with people's ratings."""
     dimensions = read_dimensions(options["dimensions"]) if "dimensions" in options else DIMENSIONS
     return perception_study(dimensions, read_ratings(options["ratings"]) if "ratings" in options else None)
 

@@ -30,6 +30,7 @@ PFI = Study(
     default="data",
     chapter="beholder.studies.public_figures.chapter:CHAPTER",
     plan="beholder.studies.pfi.planning:plan",
+    printed="beholder.studies.pfi.printed:PRINTED",
     of_photographs=APA.of_photographs,
     limitations=(
         *APA.limitations,

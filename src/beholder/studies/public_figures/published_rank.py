@@ -10,7 +10,7 @@ import polars as pl
 from beholder.chapter import phrases as words
 from beholder.chapter.numbers import Result, options, percent, ratio
 from beholder.chapter.table import Cell, Table, labels, names, percent_cell, ratio_cell
-from beholder.published import caveats, neighbours, source_of
+from beholder.studies.printed import printed_of
 
 PUBLISHED_ON = "apa"
 """The data set of the published figures."""
@@ -41,8 +41,9 @@ def _standing(row: Result) -> Standing | None:
     what = row["metric"].partition(".")[2]
     if what not in COMPARED or not comparable(row):
         return None
-    others = neighbours(row["metric"], row["subset"])
-    return Standing(row, what, others) if others.height else None
+    printed = printed_of(row["benchmark"])
+    others = printed.neighbours(row["metric"], row["subset"]) if printed else None
+    return Standing(row, what, others) if others is not None and others.height else None
 
 
 def comparable(row: Result) -> bool:
@@ -87,7 +88,5 @@ def _cells(standing: Standing) -> list[Cell]:
 
 def _provenance(found: list[Standing]) -> Iterator[str]:
     for standing in found:
-        source = source_of(standing.row["metric"])
-        if source:
-            yield f"Published: {source.printed_in}; {source.contents}."
-            yield from caveats(standing.row["metric"])
+        printed = printed_of(standing.row["benchmark"])
+        yield from printed.provenance(standing.row["metric"]) if printed else ()

@@ -1,0 +1,105 @@
+"""The printed numbers of APA: Tables 5–8, the ratios that follow from their rows, and which figures cannot be."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import polars as pl
+
+from beholder.studies.apa.checks import Totals, apa_checks, over_one
+from beholder.studies.apa.sizes import SIZES
+from beholder.studies.printed import Cell, Printed, Source
+
+RIGHT = {
+    "actors": {"woman": "actress", "man": "actor"},
+    "politicians": {"woman": "politician", "man": "politician"},
+    "athletes": {"woman": "athlete", "man": "athlete"},
+}
+"""The occupation from which a pool's ratio is taken."""
+EXCHANGED = (
+    "Between P-FI and APA the Text and Image columns look exchanged for some models (ViT-B/32, house: 30.76 and 28.28 "
+    "in P-FI, 27.98 and 30.69 in APA): compare both directions with both tables."
+)
+FLOAT16 = "The released scripts take means in float16, so the figures sit on that grid."
+
+
+def ratios_from_rows(cells: pl.DataFrame) -> pl.DataFrame:
+    """Each ratio from its own two rows; the bounds are what rounding leaves open."""
+    shares = {
+        (row["model"], row["subset"], row["group"], row["concept"]): row["printed"]
+        for row in cells.filter(pl.col("metric").str.ends_with(".occupation_probability")).to_dicts()
+    }
+    half = 0.5e-4
+    rows = []
+    for row in cells.filter(pl.col("metric").str.ends_with(".bias_ratio")).to_dicts():
+        model, pool = row["model"], row["subset"]
+        women, men = (shares[model, pool, gender, RIGHT[pool][gender]] for gender in ("woman", "man"))
+        rows.append(
+            {
+                **{name: row[name] for name in ("model", "dataset", "metric", "subset")},
+                "value": women / men,
+                "low": (women - half) / (men + half),
+                "high": (women + half) / (men - half),
+                "note": f"{100 * women:g} over {100 * men:g}, as printed in the same table",
+            }
+        )
+    return pl.DataFrame(rows)
+
+
+def other_people(row: Cell) -> str | None:
+    """Why a run's value is over other people than the printed one."""
+    expected = SIZES.get(row["subset"] or "", {}).get(row["group"])
+    if expected is None or row["n"] is None or abs(row["n"] - expected) <= 1:
+        return None
+    return f"this run is over {row['n']} people, the printed value over {expected}"
+
+
+@cache
+def _over_one() -> Totals:
+    return over_one(PRINTED.cells)
+
+
+def _impossible(row: Cell) -> str | None:
+    total = _over_one().get((row["model"], row["group"])) if row["place"] == "Table 5" else None
+    if total is None:
+        return None
+    return f"the eight shares of this row add up to {total:.1f} %: they are not the shares of one softmax"
+
+
+def _explained(row: Cell) -> str | None:
+    eight = row["source"] == "apa_gender_bias" and row["model"] in {model for model, _ in _over_one()}
+    return "the printed shares of this model look taken over eight prompts, ours over nine" if eight else None
+
+
+PAPER = "APA, a people-centric benchmark for testing vision-language models (2025)"
+PRINTED = Printed(
+    Path(__file__).with_name("printed.csv"),
+    (
+        Source(
+            "apa_gender_bias",
+            f"{PAPER}, Tables 5–7",
+            "mean probability of each occupation for women and for men, and their ratio, 39 models",
+            (
+                "Table 5 (actors): rows of contrastive models do not add up to 100 (RN50, woman: 172.9), and the "
+                "released script drops the ninth column, actress; the ratios are as printed, not checked.",
+                "“MetaCLIP-114” is MetaCLIP-L14. Table 1 of the paper gives one row of Table 7 another name.",
+                FLOAT16,
+            ),
+            half_precision=True,
+        ),
+        Source(
+            "apa_identity",
+            f"{PAPER}, Table 8",
+            "identity scores given a name (Text) and given an image (Image), 39 models",
+            (EXCHANGED, FLOAT16),
+            half_precision=True,
+        ),
+    ),
+    derived=ratios_from_rows,
+    checks=apa_checks,
+    impossible=_impossible,
+    partial=other_people,
+    explained=_explained,
+    no_neighbours=(("apa.occupation_probability", "actors"),),  # Table 5 does not say which column is actress
+)

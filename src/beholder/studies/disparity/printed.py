@@ -1,0 +1,59 @@
+"""The printed numbers of the disparity study: sizes of its data sets and counts of agreeing concepts.
+
+The sizes of Visual Genome are not counted again: which filters the printed numbers stand after is not known here.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from beholder.core.errors import MissingData
+from beholder.datasets import DATASETS
+from beholder.datasets.coco import SETTINGS as COCO_SETTINGS
+from beholder.datasets.coco import frequent_categories, grouped
+from beholder.datasets.coco_files import find, read_captions, read_instances
+from beholder.datasets.group_words import GENDER_WORDS
+from beholder.datasets.settings import Settings
+from beholder.datasets.steps import Steps
+from beholder.studies.printed import Printed, Size, Sizes, Source, part_of_source
+
+CUT = "the protocol's rule cuts captions into words at anything that is no letter; cut at blanks only they give {:,}"
+
+
+def _sizes(data: Path) -> Sizes:
+    counted = {("coco", "images"): _captioned(data), ("coco", "concepts"): _frequent(data)}
+    return {key: size for key, size in counted.items() if size}
+
+
+def _captioned(data: Path) -> Size | None:
+    """COCO's validation images whose captions name one gender and not people."""
+    try:
+        path = find(DATASETS["coco"].folder(data), "captions_val2017")
+    except MissingData:
+        return None
+    captions = {cut: read_captions(path, cut) for cut in ("letters", "blanks")}
+    counts = {cut: len(grouped(words, GENDER_WORDS, ("people",), Steps())) for cut, words in captions.items()}
+    partial = part_of_source(len(captions["letters"]), DATASETS["coco"].images)
+    return Size(counts["letters"], partial, CUT.format(counts["blanks"]))
+
+
+def _frequent(data: Path) -> Size | None:
+    """COCO's categories in at least 100 training images; None without the training annotations."""
+    folder = DATASETS["coco"].folder(data)
+    if not (folder / "annotations" / "instances_train2017.json").is_file():
+        return None
+    instances = read_instances(find(folder, "instances_val2017"))
+    return Size(len(frequent_categories(instances, Settings("coco", COCO_SETTINGS, None), folder, Steps())))
+
+
+PRINTED = Printed(
+    Path(__file__).with_name("printed.csv"),
+    (
+        Source(
+            "disparity_text",
+            "Zero-shot disparities between gender groups, text",
+            "sizes of two data sets, and concepts on which two of them agree, 2 models",
+        ),
+    ),
+    sizes=_sizes,
+)

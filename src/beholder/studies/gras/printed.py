@@ -1,0 +1,95 @@
+"""The printed numbers of GRAS: its scores, the one cell of its valence table that deviates, and its result files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+
+from beholder.studies.gras.checks import gras_checks
+from beholder.studies.gras.result_files import gras_results, models, score, valence_share
+from beholder.studies.printed import CELL, Cell, Printed, Source
+
+METRICS = {
+    "statistic": "gras.welch",
+    "p_value": "gras.welch.p_value",
+    "template_anova_p": "gras.template_anova.p_value",
+    "template_friedman_p": "gras.template_friedman.p_value",
+}
+"""What the result files hold, by our metric; a p-value is named after its statistic."""
+
+
+def result_cells() -> pl.DataFrame:
+    """The 92,000 group means, statistics and p-values of the result files."""
+    metric = pl.col("what").replace_strict(METRICS, default=pl.concat_str(pl.lit("gras."), pl.col("what")))
+    attribute = pl.col("attribute").fill_null("wordings").str.replace("_", " ")
+    return gras_results().select(
+        pl.lit("gras_results").alias("source"),
+        pl.concat_str(pl.lit("result file, "), attribute).alias("place"),
+        "model",
+        pl.lit("gras").alias("dataset"),
+        metric.alias("metric"),
+        pl.col("attribute").alias("subset"),
+        "group",
+        pl.lit(None, CELL["against"]).alias("against"),
+        pl.col("trait").alias("concept"),
+        "template",
+        pl.col("value").alias("printed"),
+        (pl.col("value").abs().clip(lower_bound=1e-300) * 1e-12).alias("step"),
+        pl.lit(None, CELL["unit"]).alias("unit"),
+    )
+
+
+def _derived(cells: pl.DataFrame) -> pl.DataFrame:
+    """Scores, their complements and the valence cell, all from the result files."""
+    note = "from the authors' 2,000 p-values of this model"
+    rows = [
+        {"model": model, "dataset": "gras", "metric": f"gras.{name}", "value": value, "n": 100, "note": note}
+        for model in models()
+        for name, value in (("bias_score", score(model)), ("fairness_score", 100 - score(model)))
+    ]
+    valence = cells.filter(source="gras_valence").to_dicts()
+    rows += [
+        {
+            **{name: row[name] for name in ("model", "dataset", "metric", "subset", "group", "concept")},
+            "value": valence_share(row["model"], row["subset"], row["group"], row["concept"]),
+            "n": 50,
+            "note": "from the authors' own group means",
+        }
+        for row in valence
+    ]
+    return pl.DataFrame(rows, infer_schema_length=None)
+
+
+def _impossible(row: Cell) -> str | None:
+    if row["source"] != "gras_valence":
+        return None
+    return "the authors' own group means give 14; every other cell of the printed table follows from them"
+
+
+PAPER = "GRAS, ask me again differently (2025)"
+PRINTED = Printed(
+    Path(__file__).with_name("printed.csv"),
+    (
+        Source(
+            "gras_scores",
+            f"{PAPER}, text and abstract",
+            "GRAS Bias Score and its complement (the earlier abstract's share of unbiased traits), 5 models",
+            (
+                "All five lie within two points of the top, where nearly every trait is significant: the score "
+                "hardly tells them apart.",
+            ),
+        ),
+        Source("gras_valence", f"{PAPER}, valence table", "the one cell that deviates; the others are not at hand"),
+        Source(
+            "gras_results",
+            f"{PAPER}, result files",
+            "92,000 group means, statistics and p-values, 5 models",
+            on_request=True,
+        ),
+    ),
+    more=result_cells,
+    derived=_derived,
+    checks=gras_checks,
+    impossible=_impossible,
+)

@@ -1,0 +1,80 @@
+"""The printed numbers of the perception study: Tables S.1 and S.2, and the sizes of two image sets."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+
+from beholder.core.errors import MissingData
+from beholder.datasets import DATASETS, open_dataset
+from beholder.studies.perception.checks import perception_checks
+from beholder.studies.printed import Cell, Printed, Size, Sizes, Source, part_of_source
+
+
+def _averages(cells: pl.DataFrame) -> pl.DataFrame:
+    """The last row of Table S.2 from the three above it."""
+    keys = ["model", "dataset", "metric", "subset"]
+    rows = cells.filter(pl.col("metric").eq("perception.opposites_r") & pl.col("concept").ne("mean"))
+    return (
+        rows.group_by(keys, maintain_order=True)
+        .agg(value=pl.col("printed").mean())
+        .with_columns(
+            concept=pl.lit("mean"),
+            low=pl.col("value") - 0.005,
+            high=pl.col("value") + 0.005,
+            note=pl.lit("mean of the three printed correlations"),
+        )
+    )
+
+
+def _sizes(data: Path) -> Sizes:
+    """The faces that the study takes. The labels tell, and the images need not be here."""
+    counted = {
+        (name, "images"): _adults(name, source, split, data)
+        for name, source, split in (("fairface-adults", "fairface", "train"), ("utkface-adults", "utkface", None))
+    }
+    return {key: size for key, size in counted.items() if size}
+
+
+def _adults(name: str, source: str, split: str | None, data: Path) -> Size | None:
+    try:
+        whole, adults = open_dataset(source, data), open_dataset(name, data)
+    except MissingData:
+        return None
+    counted = adults.where(split=split) if split else adults
+    return Size(len(counted), part_of_source(len(whole), DATASETS[source].images))
+
+
+def _impossible(row: Cell) -> str | None:
+    genders = (row["metric"], row["dataset"], row["subset"]) == ("perception.markedness", "fairface-adults", "gender")
+    return "the released script compares `Male` with `male`, finds no rows and writes 0" if genders else None
+
+
+PAPER = "Social perception of faces in a vision-language model"
+PRINTED = Printed(
+    Path(__file__).with_name("printed.csv"),
+    (
+        Source(
+            "perception_table_s1",
+            f"{PAPER}, Table S.1",
+            "markedness, mean cosine, SC-WEAT, Skew, MaxSkew and NDKL of CLIP ViT-B/32 on three image sets",
+            (
+                "FairFace's markedness of Male and Female is printed as 0.00: the released script compares `Male` "
+                "with `male`, finds no rows and writes 0.",
+                "The header of SC-WEAT's rows is damaged: which pair stands where is inferred.",
+            ),
+        ),
+        Source(
+            "perception_table_s2",
+            f"{PAPER}, Table S.2",
+            "correlation between opposite dimensions' curves over smiling, lighting and pose, CLIP ViT-B/32",
+        ),
+        Source("perception_text", f"{PAPER}, text", "sizes of two image sets"),
+    ),
+    derived=_averages,
+    checks=perception_checks,
+    sizes=_sizes,
+    impossible=_impossible,
+    lower_case_groups=True,
+)

@@ -1,0 +1,37 @@
+"""The printed numbers of P-FI: Tables 1 and 2."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from beholder.studies.apa.printed import EXCHANGED, other_people, ratios_from_rows
+from beholder.studies.pfi.checks import pfi_checks
+from beholder.studies.printed import Cell, Printed, Source
+
+
+def _explained(row: Cell) -> str | None:
+    exchanged = row["source"] == "pfi_retention"
+    return "Text and Image look exchanged in this table: see the other direction" if exchanged else None
+
+
+PAPER = "P-FI, the public-figure benchmark"
+PRINTED = Printed(
+    Path(__file__).with_name("printed.csv"),
+    (
+        Source(
+            "pfi_gender_bias",
+            f"{PAPER}, Table 1",
+            "mean probability of each occupation for women and men in politics, and their ratio, 5 models",
+        ),
+        Source(
+            "pfi_retention",
+            f"{PAPER}, Table 2",
+            "identity scores given a name (Text) and given an image (Image), 9 models",
+            (EXCHANGED,),
+        ),
+    ),
+    derived=ratios_from_rows,
+    checks=pfi_checks,
+    partial=other_people,
+    explained=_explained,
+)

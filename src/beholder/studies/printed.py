@@ -1,0 +1,175 @@
+"""Printed numbers: what a study's paper prints, cell by cell, and what is known about these cells.
+
+A study declares a `Printed` in its folder. The cells are a tidy CSV file. Each cell has the place that a row of our
+results table has, so that a run's rows find the printed number. `printed` is in our unit and `step` is the unit of the
+last printed place. The machinery in `beholder.published` compares the cells with a run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from beholder.models.catalog import lookup
+from beholder.studies import STUDIES
+
+PLACE = ("model", "dataset", "metric", "subset", "group", "against", "concept", "template")
+"""The columns that tell the numbers of one study apart."""
+CELL: dict[str, pl.DataType] = {
+    **dict.fromkeys(("source", "place", *PLACE), pl.String()),
+    "printed": pl.Float64(),
+    "step": pl.Float64(),
+    "unit": pl.String(),
+}
+"""The columns of a file of cells."""
+EQUAL, WITHIN, DIFFERS, CANNOT_BE, NOT_MEASURED = (
+    "equal within rounding",
+    "within interval",
+    "differs",
+    "cannot be",
+    "not measured",
+)
+"""The verdicts on a printed number."""
+
+Cell = Mapping[str, Any]
+"""A row of the ledger."""
+
+
+class Source(NamedTuple):
+    """Where numbers were printed, and what to know before comparing with them."""
+
+    name: str
+    printed_in: str
+    contents: str
+    caveats: tuple[str, ...] = ()
+    half_precision: bool = False
+    """Whether its figures are means in float16."""
+    on_request: bool = False
+    """Whether its cells come from `Printed.more`: only for the models of a run."""
+
+
+class Check(NamedTuple):
+    """A rule that printed numbers must obey, how many do, and which do not."""
+
+    study: str
+    table: str
+    rule: str
+    obey: int
+    of: int
+    finding: str
+    exceptions: tuple[str, ...] = ()
+
+    @property
+    def holds(self) -> bool:
+        """Whether every number obeys."""
+        return self.obey == self.of
+
+
+class Size(NamedTuple):
+    """A count in the data at hand."""
+
+    number: int
+    partial: str | None = None
+    """Why it does not compare, where only a part of the source is here."""
+    hint: str | None = None
+    """What may explain a difference."""
+
+
+Sizes = Mapping[tuple[str, str], Size]
+"""Counts by data set and by what is counted."""
+
+
+def _nothing(*_: object) -> None:
+    return None
+
+
+def _empty(*_: object) -> tuple[()]:
+    return ()
+
+
+def _no_sizes(data: Path) -> Sizes:
+    return {}
+
+
+@dataclass(frozen=True)
+class Printed:
+    """The printed numbers of a study."""
+
+    file: Path
+    """The cells as CSV, with the columns of `CELL`. Models have the names that the paper gives them."""
+    sources: tuple[Source, ...]
+    more: Callable[[], pl.DataFrame] | None = None
+    """More cells, which are compared only with a run on their models."""
+    derived: Callable[[pl.DataFrame], pl.DataFrame] | None = None
+    """Values that follow from the printed cells alone: columns of a results table."""
+    checks: Callable[[Printed, pl.DataFrame], Iterable[Check]] = _empty
+    """Whether the printed numbers agree with each other; given the study's part of the ledger without a run."""
+    sizes: Callable[[Path], Sizes] = _no_sizes
+    """Printed sizes of data sets, counted again in a folder of data."""
+    impossible: Callable[[Cell], str | None] = _nothing
+    """Why a printed number cannot be what its table says it is."""
+    partial: Callable[[Cell], str | None] = _nothing
+    """Why a run's value does not compare with the printed one."""
+    explained: Callable[[Cell], str | None] = _nothing
+    """What may explain that a run's value differs."""
+    lower_case_groups: bool = False
+    """Whether data sets spell one group in several ways (Male, male); the cells have small letters."""
+    no_neighbours: tuple[tuple[str, str], ...] = ()
+    """Metrics and subsets whose printed values stand beside no other model's."""
+
+    @cached_property
+    def table(self) -> pl.DataFrame:
+        """The file as it is: a printed value is a text, such as `<0.01`."""
+        return pl.read_csv(self.file.read_bytes(), schema={**CELL, "printed": pl.String()})
+
+    @cached_property
+    def cells(self) -> pl.DataFrame:
+        """The printed figures; `model` is the catalogue's name and `printed_as` the paper's."""
+        figures = self.table.with_columns(pl.col("printed").cast(pl.Float64, strict=False), printed_as="model")
+        return figures.drop_nulls("printed").with_columns(pl.col("model").map_elements(catalogued, pl.String))
+
+    def source_of(self, metric: str) -> Source | None:
+        """The first source that prints a metric."""
+        names = self.cells.filter(metric=metric)["source"]
+        return next((source for source in self.sources if source.name == names[0]), None) if len(names) else None
+
+    def provenance(self, metric: str) -> tuple[str, ...]:
+        """Notes under a table that shows printed values of a metric: their source and its caveats."""
+        source = self.source_of(metric)
+        return (f"Published: {source.printed_in}; {source.contents}.", *source.caveats) if source else ()
+
+    def neighbours(
+        self, metric: str, subset: str | None = None, *, group: str | None = None, concept: str | None = None
+    ) -> pl.DataFrame:
+        """`model, value` of every published model under its printed name; no row where nothing was published."""
+        named = {"metric": metric, "subset": subset, "group": group, "concept": concept}
+        rows = self.cells.filter(pl.col(name).eq_missing(pl.lit(value or None)) for name, value in named.items())
+        if (metric, subset) in self.no_neighbours:
+            rows = rows.clear()
+        return rows.select(model="printed_as", value="printed")
+
+
+def catalogued(name: str) -> str:
+    """A printed name as the catalogue of models spells it: papers give one model several names."""
+    entry = lookup(name)
+    return entry.name if entry else name
+
+
+def printed_of(study: str) -> Printed | None:
+    """The printed numbers of a study; None where it has none."""
+    printed: Printed | None = STUDIES[study].part("printed") if study in STUDIES else None
+    return printed
+
+
+def part_of_source(here: int, whole: int) -> str | None:
+    """Why a count does not compare, where a part of the images is here.
+
+    >>> part_of_source(2, 1000)
+    "2 of the source's 1,000 images are in the tables here"
+    """
+    return f"{here:,} of the source's {whole:,} images are in the tables here" if here < whole else None
