@@ -13,11 +13,11 @@ from beholder.cli.options import writable
 
 def calibrate_command(
     metric: list[str] = typer.Option(
-        None, "--metric", "-m", help="apa.bias_ratio, or gras for all of its metrics (repeatable). Default: all."
+        None, "--metric", "-m", help="A metric, or a study for all of its metrics (repeatable). Default: all."
     ),
-    repetitions: int = typer.Option(1000, min=20, help="Worlds drawn for each trial; power takes a part of them."),
+    repetitions: int = typer.Option(1000, min=20, help="Worlds drawn for each trial; trials of power use fewer."),
     seed: int = typer.Option(20260801, help="Equal seeds give equal numbers, on any number of processes."),
-    processes: int = typer.Option(None, min=1, help="Processes side by side. Default: one a core."),
+    processes: int = typer.Option(None, min=1, help="Number of processes. Default: one per core."),
     output: Path = typer.Option(
         Path("beholder-calibration"), "--out", "-o", help="Folder for the page, the table and finished blocks."
     ),

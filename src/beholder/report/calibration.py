@@ -136,7 +136,7 @@ def figures(summaries: list[Summary]) -> Iterator[Figure]:
                 "called": each.called.value,
                 "low": each.called.low,
                 "high": each.called.high,
-                "images": _images(each),
+                "images": each.trial.curve,
             }
             for each in mine
         ]
@@ -146,15 +146,6 @@ def figures(summaries: list[Summary]) -> Iterator[Figure]:
         if rows:
             caption = "Share of worlds with corrected p ≤ 0.05. At 0: false alarms. Line at 80 %."
             yield Figure(f"power-{metric}", title, caption, _curve(rows, axis), "power")
-
-
-PLANTED = ("b =", "gap", "difference", "quality", "shown by")
-"""How those parts of a world's description begin that say what was planted."""
-
-
-def _images(found: Summary) -> str:
-    """The world without what was planted."""
-    return ", ".join(part for part in found.trial.setting.split(", ") if not part.startswith(PLANTED))
 
 
 def _curve(rows: list[dict[str, object]], axis: str) -> Layers:
@@ -207,7 +198,7 @@ def coverage_table(summaries: list[Summary]) -> Table:
     return Table(
         "Coverage of 95 % intervals",
         "Worlds in which the interval holds the true value, in 100. Kinds in brackets (percentile, BCa …) "
-        "are there for comparison; no benchmark gives them.",
+        "are there for comparison; no study uses them.",
         ["Metric", "World", "Repetitions", "Covers", "Promise"],
         body,
         2,

@@ -43,6 +43,8 @@ class Trial:
     """Whether p is that of a whole corrected family: "any of them"."""
     null: bool | None = None
     """Whether calling it (p ≤ 0.05) would be wrong; without saying so, where the effect is 0."""
+    curve: str = ""
+    """The line of the power curve that it is a point of: the world without what was planted."""
     exception: str = ""
     """Why the interval cannot cover as it says, where that is known and said to users."""
 

@@ -1,4 +1,4 @@
-"""Disparity's average precision in worlds of known truth: gaps of quality, and gaps that are prevalence alone."""
+"""Disparity's average precision in worlds of known truth: gaps of quality, and gaps of prevalence alone."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from beholder.studies.trial import Experiment, Outcome, Trial
 DRAWS = 600
 """Shuffles of the labels."""
 QUALITY = 1.5
-"""How far the scores of pictures that show the concept lie above the others', in standard deviations."""
-PREVALENCE_ALONE = "a raw gap follows the groups' prevalences, without any difference of quality"
+"""How far the scores of images that show the concept are above the others, in standard deviations."""
+PREVALENCE_ALONE = "a raw gap depends on the groups' prevalences, without any difference of quality"
 
 
 def precision_experiments() -> Iterator[Experiment]:
-    """Every world of recognition: prevalences of both groups, and by how much quality differs."""
+    """Worlds that differ in the prevalences of both groups and in the difference of quality."""
     for n, prevalences, worse, share in (
         (400, (0.3, 0.3), 0.0, 1.0),
         (400, (0.4, 0.15), 0.0, 1.0),
@@ -36,7 +36,7 @@ def precision_experiments() -> Iterator[Experiment]:
 
 
 def true_precision(prevalence: float, quality: float) -> float:
-    """Average precision of an endless ranking: the mean precision at the pictures that show the concept."""
+    """Average precision of an infinite ranking: the mean precision at the images that show the concept."""
 
     def precision(score: float) -> float:
         hits, misses = prevalence * ndtr(quality - score), (1 - prevalence) * ndtr(-score)
@@ -45,27 +45,31 @@ def true_precision(prevalence: float, quality: float) -> float:
     return float(quad(precision, -8, quality + 9, limit=200)[0])
 
 
+def precision_setting(n: int, prevalences: tuple[float, float], worse: float) -> str:
+    """A world in words."""
+    shown = " and ".join(f"{100 * p:g} %" for p in prevalences)
+    return f"2 groups of {n}, shown by {shown}, quality {QUALITY:g} and {QUALITY - worse:g}"
+
+
 def _gap(n: int, prevalences: tuple[float, float], worse: float, share: float) -> Experiment:
-    """The second group's pictures are told apart by `worse` less."""
+    """Recognition is worse in images of the second group, by `worse` standard deviations."""
     common = sum(prevalences) / 2
     raw, matched = (
         true_precision(first, QUALITY) - true_precision(second, QUALITY - worse)
         for first, second in (prevalences, (common, common))
     )
-    shown = " and ".join(f"{100 * p:g} %" for p in prevalences)
-    setting = f"2 groups of {n}, shown by {shown}, quality {QUALITY:g} and {QUALITY - worse:g}"
-    unequal = prevalences[0] != prevalences[1]
-    said = PREVALENCE_ALONE if unequal else ""
+    setting = precision_setting(n, prevalences, worse)
+    exception = PREVALENCE_ALONE if prevalences[0] != prevalences[1] else ""
     positives = round(n * min(prevalences))
     trials = (
-        Trial("disparity.ap_gap", setting, positives, raw, effect=worse, exception=said),
-        Trial("disparity.ap_gap_matched", setting, positives, matched, effect=worse),
+        Trial("disparity.ap_gap", setting, positives, raw, effect=worse, exception=exception),
+        Trial("disparity.ap_gap_matched", setting, positives, matched, effect=worse, curve=f"2 groups of {n}"),
     )
     return Experiment(f"precision {setting}", trials, partial(_draw, n, prevalences, worse), share)
 
 
 def _draw(n: int, prevalences: tuple[float, float], worse: float, rng: np.random.Generator) -> Sequence[Outcome]:
-    """As the benchmark does it: pictures left out in turn, the counts' own gap taken off, labels shuffled."""
+    """As the study does it: images left out in turn, labels shuffled, the gap of the counts alone removed."""
     groups = np.repeat([0, 1], n)
     shows = rng.random(2 * n) < np.where(groups == 0, *prevalences)
     quality = np.where(groups == 0, QUALITY, QUALITY - worse)
@@ -74,10 +78,10 @@ def _draw(n: int, prevalences: tuple[float, float], worse: float, rng: np.random
     alone = left_out(scores, present, sets, np.arange(2 * n))
     own, rest = shuffled(scores, present, groups, rng, DRAWS)
     outcomes = []
-    for found, first, second, taken_off in zip(alone, own, rest, (False, True), strict=True):
-        gap, null = float(found.value[0, 0] - found.value[1, 0]), np.asarray(first[0, 0] - second[0, 0])
-        shown = gap - float(null.mean()) if taken_off else gap
-        reach = difference_reach(found.reach(0, 0), found.reach(1, 0))
+    for precision, first, second, matched in zip(alone, own, rest, (False, True), strict=True):
+        gap, null = float(precision.value[0, 0] - precision.value[1, 0]), np.asarray(first[0, 0] - second[0, 0])
+        shown = gap - float(null.mean()) if matched else gap
+        reach = difference_reach(precision.reach(0, 0), precision.reach(1, 0))
         p_value = shuffle_p_value(gap, null)
         outcomes.append(Outcome(shown, shown - reach.below, shown + reach.above, p_value=p_value))
     return outcomes

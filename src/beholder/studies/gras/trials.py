@@ -77,7 +77,9 @@ def _gap(attribute: str, n: int, gap: float, share: float) -> Experiment:
     groups = GROUPS[attribute]
     setting = f"{groups} groups of {n}, gap {100 * gap:g} points"
     chosen = WIDEST if groups > 2 and gap else FOLDED if 0 < gap < DELTA else ""
-    trials = [Trial("gras.largest_gap", setting, n, high - low, effect=gap, exception=chosen)]
+    trials = [
+        Trial("gras.largest_gap", setting, n, high - low, effect=gap, exception=chosen, curve=f"{groups} groups of {n}")
+    ]
     if not gap:
         trials.append(Trial("gras.largest_gap", setting, n, 0.0, family=True, kind="any trait"))
     alike = f"{setting}, δ = {100 * DELTA:g} points"

@@ -49,7 +49,7 @@ def _judgements(n: int, effect: float, share: float) -> Experiment:
     deep = "the top is half of all that is ranked: too wide, on the safe side" if 2 * k >= ranked else ""
     divergence = large_draws(Path(__file__).parent)[f"ndkl {n} {effect:g}"]
     trials = (
-        Trial("perception.gap", setting, n, effect, effect=effect),
+        Trial("perception.gap", setting, n, effect, effect=effect, curve=f"2 groups of {n}"),
         Trial("perception.sc_weat", setting, n, float(size), effect=effect),
         Trial("perception.markedness", setting, n, 100 * marked_share(), kind="share of a group"),
         Trial(

@@ -121,10 +121,12 @@ def _women_and_men(ratio: float, mean: float = MEAN) -> Oracle:
 
 
 def _ratio(women: int, men: int, ratio: float, mean: float, share: float) -> Experiment:
-    setting = f"{women} women, {men} men, b = {ratio:g}" + (f", mean {mean:g}" if mean != MEAN else "")
+    belief = f", mean {mean:g}" if mean != MEAN else ""
+    curve, setting = f"{women} women, {men} men{belief}", f"{women} women, {men} men, b = {ratio:g}{belief}"
     kinds = ("", "percentile", "accelerated") if ratio == 1 else ("",)
     trials = tuple(
-        Trial("apa.bias_ratio", setting, min(women, men), ratio, effect=1 - ratio, kind=kind) for kind in kinds
+        Trial("apa.bias_ratio", setting, min(women, men), ratio, effect=1 - ratio, kind=kind, curve=curve)
+        for kind in kinds
     )
     simulate = partial(_draw_ratio, _women_and_men(ratio, mean), women, men)
     return Experiment(f"ratio {setting}", trials, simulate, share)
