@@ -1,7 +1,7 @@
-"""Do gaps agree between data sets, and between models? Read off the results of several runs, or of several models.
+"""Do gaps agree between data sets, and between models? Computed from the results of several runs or models.
 
-As in the study: a concept is green where both gaps are wider than five points and point one way, red where they point
-opposite ways, yellow otherwise.
+As in the study, a concept is green if both gaps are wider than five points and point in the same direction, red if they
+point in opposite directions, and yellow otherwise.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from beholder.studies.disparity.word_rows import FEWEST_CONCEPTS, rank_correlati
 from beholder.studies.rows import PROBABILITY
 
 WIDE = 0.05
-"""Gaps that count as wide: five points."""
+"""A gap is wide above five points."""
 GREEN, YELLOW, RED = 1.0, 0.0, -1.0
 COLOURS = {GREEN: "green", YELLOW: "yellow", RED: "red"}
 SYNONYMS = {
@@ -42,20 +42,20 @@ SYNONYMS = {
     "hand blower": "hair drier",
     "traffic signal": "traffic light",
 }
-"""WordNet's word for a concept and COCO's."""
+"""WordNet's word for a concept, and COCO's."""
 Key = tuple[str, str]
 """A model and a data set."""
 
 
 def agreement(results: pl.DataFrame, beside: pl.DataFrame, compat: bool = False) -> pl.DataFrame:
-    """Rows for every model and data set of `results`, set against the others there and in `beside`.
+    """Rows for every model and data set of `results`, compared with the others there and in `beside`.
 
-    `compat` counts every concept that has a gap, as the study does; else those that enough images show to test it.
+    `compat` counts every concept with a gap, as the study does; otherwise only those with enough images to test.
     """
-    mine, others = (_gaps(each, every=compat) for each in (results, beside))
-    known = mine | {key: gaps for key, gaps in others.items() if key not in mine}
+    own, others = (_gaps(each, every=compat) for each in (results, beside))
+    known = own | {key: gaps for key, gaps in others.items() if key not in own}
     made = []
-    for (model, dataset), gaps in mine.items():
+    for (model, dataset), gaps in own.items():
         rows = [
             row
             for (other, elsewhere), their in known.items()
@@ -66,7 +66,7 @@ def agreement(results: pl.DataFrame, beside: pl.DataFrame, compat: bool = False)
 
 
 def same_concept(concept: str) -> str:
-    """One name for a concept of either data set.
+    """One name for a concept, whichever data set names it.
 
     >>> same_concept("necktie.n.01"), same_concept("tie")
     ('tie', 'tie')
@@ -87,7 +87,7 @@ def colour(first: float, second: float) -> float:
 
 
 def _gaps(results: pl.DataFrame, *, every: bool) -> dict[Key, pl.DataFrame]:
-    """Every model's published gaps on every data set: all, or those that enough images show to test."""
+    """The published gaps of every model on every data set: all, or only those with enough images to test."""
     rows = results.filter((pl.col("metric") == "disparity.ap_gap") & pl.col("value").is_not_null())
     rows = rows if every else rows.drop_nulls("p_value")
     return {
@@ -96,31 +96,31 @@ def _gaps(results: pl.DataFrame, *, every: bool) -> dict[Key, pl.DataFrame]:
     }
 
 
-def _rows(mine: Key, other: Key, gaps: pl.DataFrame, their: pl.DataFrame) -> Iterator[Row]:
-    """Another data set of the same model, or another model on the same data set; anything else does not compare."""
-    if (mine[0] == other[0]) == (mine[1] == other[1]):
+def _rows(own: Key, other: Key, gaps: pl.DataFrame, their: pl.DataFrame) -> Iterator[Row]:
+    """The same model on another data set, or another model on the same data set; nothing else can be compared."""
+    if (own[0] == other[0]) == (own[1] == other[1]):
         return
     named = pl.col("concept").map_elements(same_concept, return_dtype=pl.String).alias("same")
-    pairs = gaps.with_columns(named).join(their.with_columns(named), on=["same", "group"], suffix="_there")
+    pairs = gaps.with_columns(named).join(their.with_columns(named), on=["same", "group", "against"], suffix="_there")
     if not pairs.height:
         return
-    if mine[0] == other[0]:
+    if own[0] == other[0]:
         yield from _dataset_rows(other[1], pairs)
     else:
         yield from _model_rows(other[0], pairs)
 
 
 def _dataset_rows(elsewhere: str, pairs: pl.DataFrame) -> Iterator[Row]:
-    """Every shared concept's colour with both gaps, and how many there are of each."""
+    """The colour of every shared concept with both gaps, and how many concepts have each colour."""
     colours = []
     for row in pairs.iter_rows(named=True):
         value = colour(row["value"], row["value_there"])
         colours.append(value)
         made = Row("disparity.ap_gap_elsewhere", row["value_there"], row["n_there"], row["unit"], subset=elsewhere)
-        place = {"group": row["group"], "concept": row["concept"]}
-        yield made._replace(**place, low=row["low_there"], high=row["high_there"], note=row["concept_there"])
+        names = {key: row[key] for key in ("group", "against", "concept")}
+        yield made._replace(**names, low=row["low_there"], high=row["high_there"], note=row["concept_there"])
         note = f"{COLOURS[value]}: {100 * row['value']:+.1f} points here, {100 * row['value_there']:+.1f} there"
-        yield Row("disparity.agreement", value, 2, "colour", subset=elsewhere, note=note)._replace(**place)
+        yield Row("disparity.agreement", value, 2, "colour", subset=elsewhere, note=note)._replace(**names)
     for value, name in COLOURS.items():
         count = Row("disparity.agreement_count", float(colours.count(value)), len(colours), "concepts")
         yield count._replace(subset=elsewhere, group=name, note="concepts of both data sets, by colour")
@@ -128,12 +128,12 @@ def _dataset_rows(elsewhere: str, pairs: pl.DataFrame) -> Iterator[Row]:
 
 
 def _model_rows(other: str, pairs: pl.DataFrame) -> Iterator[Row]:
-    """How often the gaps of two models point one way, and how their ranks agree."""
+    """How often the gaps of two models point in the same direction, and how their ranks agree."""
     signs = pairs.filter((pl.col("value") != 0) & (pl.col("value_there") != 0))
     if signs.height:
         same = int(((signs["value"] > 0) == (signs["value_there"] > 0)).sum())
         low, high = exact_proportion_interval(same, signs.height)
-        note = "concepts whose gaps point one way in both models; 0.5 by chance if the models had nothing in common"
+        note = "concepts whose gaps point in the same direction in both models; 0.5 by chance"
         row = Row("disparity.model_agreement", same / signs.height, signs.height, PROBABILITY, subset=other)
         yield row._replace(low=low, high=high, note=note)
     yield from _correlation(other, pairs)
@@ -141,7 +141,7 @@ def _model_rows(other: str, pairs: pl.DataFrame) -> Iterator[Row]:
 
 def _correlation(other: str, pairs: pl.DataFrame) -> Iterator[Row]:
     if pairs.height >= FEWEST_CONCEPTS:
-        found = rank_correlation(pairs["value"].to_numpy(), pairs["value_there"].to_numpy())
-        value, low, high, p_value = (float(np.float64(number)) for number in found)
+        numbers = rank_correlation(pairs["value"].to_numpy(), pairs["value_there"].to_numpy())
+        value, low, high, p_value = (float(np.float64(number)) for number in numbers)
         row = Row("disparity.gap_correlation", value, pairs.height, "rank correlation", subset=other)
         yield row._replace(low=low, high=high, p_value=p_value, note="Spearman's, over concepts")

@@ -1,8 +1,8 @@
-"""Alignment: how near a concept lies to the words of each group, in a space of word vectors.
+"""Alignment: how near a concept is to the words of each group, measured with word vectors.
 
-For each concept and group, the mean cosine with the group's words; the alignment with a group is that less the mean
-over the other groups. A concept of several words is the mean of their vectors, each at length 1. What the vectors
-lack is absent, with the reason. These are facts about the texts on which the vectors were trained, not about people.
+The alignment of a concept with a group is its mean cosine with the group's words, less the mean over the other groups.
+The vector of several words is the mean of their unit vectors. A concept without a vector has no alignment, and a note
+says why. Alignments are facts about the texts on which the vectors were trained, not about people.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from beholder.studies.disparity.vectors import Vector, WordVectors, read_vectors
 
 
 class Alignment(NamedTuple):
-    """One concept beside every group's words."""
+    """One concept and its nearness to every group's words."""
 
     concept: str
     name: str
-    """The words that stood for it."""
+    """The words that were looked up."""
     cosines: Mapping[str, float] | None
-    """Mean cosine with each group's words; None where a word has no vector."""
+    """Mean cosine with each group's words; None if a word has no vector."""
     note: str | None = None
-    """Why there is none."""
+    """Why there are no cosines."""
 
     def towards(self, group: str) -> float | None:
         """Mean cosine with a group's words less that with the other groups'; positive: nearer to this group."""
@@ -39,7 +39,7 @@ class Alignment(NamedTuple):
 
 
 class Alignments(NamedTuple):
-    """All concepts, and what a reader should know of the groups' words."""
+    """All concepts, and notes on the groups' words."""
 
     concepts: list[Alignment]
     notes: list[str]
@@ -49,7 +49,7 @@ def align(path: Path, concepts: Sequence[str], groups: GroupWords) -> Alignments
     """Read the vectors that concepts and groups need, and compare them."""
     names = {concept: concept_name(concept) for concept in concepts}
     terms = {group: [concept_name(word) for word in words] for group, words in groups.words.items()}
-    texts = [*names.values(), *(term for found in terms.values() for term in found)]
+    texts = [*names.values(), *(term for words in terms.values() for term in words)]
     vectors = read_vectors(path, {word for text in texts for word in text.split()})
     return align_concepts(vectors, names, terms)
 
@@ -62,17 +62,16 @@ def align_concepts(vectors: WordVectors, names: Mapping[str, str], terms: Mappin
         known = [vector for word in words if (vector := text_vector(vectors, word)) is not None]
         if not known:
             raise DataError(
-                f"{vectors.source} has none of the words for {group} ({', '.join(words)}): nothing can be aligned."
+                f"{vectors.source} has none of the words for {group} ({', '.join(words)}): no concept can be aligned."
             )
         if missing := [word for word in words if text_vector(vectors, word) is None]:
-            notes.append(f"{vectors.source} lacks {', '.join(missing)}: {group} is {len(known)} words")
+            notes.append(f"{vectors.source} lacks {', '.join(missing)}: {group} has {len(known)} words")
         groups[group] = np.stack(known)
-    found = [_alignment(vectors, concept, name, groups) for concept, name in names.items()]
-    return Alignments(found, notes)
+    return Alignments([_alignment(vectors, concept, name, groups) for concept, name in names.items()], notes)
 
 
 def text_vector(vectors: WordVectors, text: str) -> Vector | None:
-    """The mean of its words' vectors, at length 1; None where a word has none, or where they cancel out."""
+    """The mean of its words' vectors, at length 1; None if a word has no vector or they cancel out."""
     words = text.split()
     if not words or not all(word in vectors for word in words):
         return None
@@ -85,5 +84,5 @@ def _alignment(vectors: WordVectors, concept: str, name: str, groups: Mapping[st
     vector = text_vector(vectors, name)
     if vector is None:
         missing = ", ".join(word for word in name.split() if word not in vectors) or f"'{name}'"
-        return Alignment(concept, name, None, f"{vectors.source} has no vector of {missing}")
+        return Alignment(concept, name, None, f"{vectors.source} has no vector for {missing}")
     return Alignment(concept, name, {group: float((terms @ vector).mean()) for group, terms in groups.items()})

@@ -1,7 +1,7 @@
-"""Where a gap may come from: how large and how many the things are in pictures of each group, what they are called.
+"""Possible causes of a gap: how large and how many the objects are in images of each group, and their names.
 
-The study looked for this by eye. Boxes and names are annotators'; a difference here explains a gap only as far as the
-gap shrinks when it is taken away, which is done for the area.
+The study looked for causes by eye. Boxes and names come from annotators. A difference explains a gap only as far as
+the gap shrinks once the difference is removed; this is done for the area.
 """
 
 from __future__ import annotations
@@ -19,38 +19,38 @@ from beholder.metrics.group_tests import group_moments, welch_t
 from beholder.metrics.multiplicity import benjamini_hochberg
 from beholder.metrics.precision_gaps import measured, resampled
 from beholder.studies.disparity.gaps import AP, Gaps, spread
-from beholder.studies.disparity.scores import Cells, Pair, Seen
+from beholder.studies.disparity.scores import Cells, Comparison, ConceptScores
 from beholder.studies.rows import join
 from beholder.studies.study import MeasureOptions
 
 AREA_BINS = 5
 MEASURED = {
-    "area": ("share of the picture", "largest box of the concept, among images that show it"),
-    "instances": ("boxes", "boxes of the concept, among images that show it"),
+    "area": ("share of the picture", "largest box of the concept, mean over images that show it"),
+    "instances": ("boxes", "boxes of the concept, mean over images that show it"),
 }
-NAMES_SAID = 3
-"""Names of a group that a note lists."""
-IDS_SAID, IDS_CONCEPTS = 10, 10
-"""Image ids that a row lists, and concepts that have such rows: those with the widest gaps."""
+NAMES_LISTED = 3
+"""How many names a note lists per group."""
+IDS_LISTED, IDS_CONCEPTS = 10, 10
+"""How many image ids a row lists, and how many concepts have such rows: those with the widest gaps."""
 
 
 def cause_rows(gaps: Gaps, options: MeasureOptions) -> Iterator[Row]:
-    """Size, number and names of things by group; the gap left at equal sizes; the images behind the widest gaps."""
-    seen = gaps.seen
-    objects = seen.objects()
+    """Size, number and names of objects by group; the gap at equal sizes; the images behind the widest gaps."""
+    data = gaps.data
+    objects = data.objects()
     for column in MEASURED:
-        table = _table(seen, objects, column)
-        for pair in seen.pairs:
-            yield from _difference_rows(seen, pair, table, column)
-    for pair in seen.pairs:
-        yield from _name_rows(seen, pair, objects)
-    yield from _same_area_rows(gaps, _table(seen, objects, "area"), options)
+        table = _table(data, objects, column)
+        for pair in data.pairs:
+            yield from _difference_rows(data, pair, table, column)
+    for pair in data.pairs:
+        yield from _name_rows(data, pair, objects)
+    yield from _same_area_rows(gaps, _table(data, objects, "area"), options)
     yield from _image_rows(gaps)
 
 
-def _table(seen: Seen, objects: pl.DataFrame, column: str) -> Cells:
-    """A number of every image and concept; NaN where it is not shown, or not known."""
-    table = np.full(seen.scores.shape, np.nan)
+def _table(data: ConceptScores, objects: pl.DataFrame, column: str) -> Cells:
+    """A number for every image and concept; NaN where the concept is not shown or the number is unknown."""
+    table = np.full(data.scores.shape, np.nan)
     values = objects[column].cast(pl.Float64).fill_null(np.nan).to_numpy()
     table[objects["row"].to_numpy(), objects["column"].to_numpy()] = values
     return table
@@ -59,15 +59,14 @@ def _table(seen: Seen, objects: pl.DataFrame, column: str) -> Cells:
 # Size and number
 
 
-def _difference_rows(seen: Seen, pair: Pair, table: Cells, metric: str) -> Iterator[Row]:
-    """Mean of each set, and the difference by Welch's test, interval included.
+def _difference_rows(data: ConceptScores, pair: Comparison, table: Cells, metric: str) -> Iterator[Row]:
+    """The mean of each set, and their difference with Welch's test and interval.
 
-    Where things are skewed and few, as areas are, Student's quantile covers in 93 to 98 of 100 (a normal one in 92 to
-    95, a studentised bootstrap in 89 to 97): docs/disparity.md.
+    Areas are skewed and few. Welch's interval then covers the truth in 93 to 98 of 100 data sets: docs/disparity.md.
     """
     unit, meaning = MEASURED[metric]
     names = ["first", "second"]
-    members = [seen.sets[place] for place in (pair.first, pair.second)]
+    members = [data.sets[index] for index in (pair.first, pair.second)]
     labels = np.where(members[0], *names)
     moments = group_moments(table, labels, names)
     test = welch_t(moments)
@@ -75,27 +74,28 @@ def _difference_rows(seen: Seen, pair: Pair, table: Cells, metric: str) -> Itera
         margin = stdtrit(test.df_within, 0.975) * np.sqrt((moments.variance / moments.size).sum(axis=0))
     enough = np.asarray((moments.size >= FEWEST).all(axis=0))
     adjusted = benjamini_hochberg(np.where(enough, test.p_value, np.nan))
-    for column, concept in enumerate(seen.concepts):
+    for column, concept in enumerate(data.concepts):
         sizes, means = moments.size[:, column], moments.mean[:, column]
         if not sizes.all():
             continue
-        for place, group in enumerate(pair.names):
-            row = Row(f"disparity.{metric}", float(means[place]), int(sizes[place]), unit, group=group)
-            if place == 0 or len(seen.groups) == 2:
+        for index, group in enumerate((pair.group, pair.against)):
+            row = Row(f"disparity.{metric}", float(means[index]), int(sizes[index]), unit, group=group)
+            if index == 0 or len(data.groups) == 2:
                 yield row._replace(concept=concept, note=meaning)
         value, width = float(means[0] - means[1]), float(margin[column])
-        row = Row(f"disparity.{metric}_gap", value, int(sizes.sum()), unit, group=pair.name, concept=concept)
+        row = Row(f"disparity.{metric}_gap", value, int(sizes.sum()), unit, group=pair.group, against=pair.against)
+        row = row._replace(concept=concept, note="Welch's interval and p; p: Benjamini–Hochberg over concepts")
         if enough[column]:
             row = row._replace(low=value - width, high=value + width, p_value=float(adjusted[column]))
-        yield row._replace(note="Welch's interval and p; p: Benjamini–Hochberg over concepts")
+        yield row
 
 
 # Names
 
 
-def _name_rows(seen: Seen, pair: Pair, objects: pl.DataFrame) -> Iterator[Row]:
-    """How differently annotators name the concept in pictures of the two sets: 0 alike, 1 no name in common."""
-    first, second = (seen.sets[place] for place in (pair.first, pair.second))
+def _name_rows(data: ConceptScores, pair: Comparison, objects: pl.DataFrame) -> Iterator[Row]:
+    """How differently annotators name the concept in images of the two sets: 0: alike, 1: no common name."""
+    first, second = (data.sets[index] for index in (pair.first, pair.second))
     named = (
         objects.select("row", "concept", pl.col("names").list.eval(pl.element().str.to_lowercase()))
         .with_columns(weight=1 / pl.col("names").list.len())
@@ -113,15 +113,15 @@ def _name_rows(seen: Seen, pair: Pair, objects: pl.DataFrame) -> Iterator[Row]:
         weights = part.select("0", "1").to_numpy()
         shares = weights / weights.sum(axis=0)
         value = float(np.abs(shares[:, 0] - shares[:, 1]).sum() / 2)
-        said = [
-            f"{group}: {_listed(part['names'].to_list(), shares[:, place])}" for place, group in enumerate(pair.names)
-        ]
+        used = [_listed(part["names"].to_list(), shares[:, index]) for index in (0, 1)]
+        note = f"{pair.group}: {used[0]}; {pair.against}: {used[1]}"
         n = round(float(weights.sum()))
-        yield Row("disparity.names", value, n, "share", group=pair.name, concept=str(concept), note="; ".join(said))
+        row = Row("disparity.names", value, n, "share", group=pair.group, against=pair.against, note=note)
+        yield row._replace(concept=str(concept))
 
 
 def _listed(names: list[str], shares: Cells) -> str:
-    order = np.argsort(-shares, kind="stable")[:NAMES_SAID]
+    order = np.argsort(-shares, kind="stable")[:NAMES_LISTED]
     return ", ".join(f"{names[k]} {100 * shares[k]:.0f} %" for k in order if shares[k] > 0)
 
 
@@ -129,59 +129,59 @@ def _listed(names: list[str], shares: Cells) -> str:
 
 
 def _same_area_rows(gaps: Gaps, areas: Cells, options: MeasureOptions) -> Iterator[Row]:
-    """The matched gap when things of one size count as much in every group."""
-    seen = gaps.seen
-    importance, kept = equal_areas(seen, areas)
-    tested = np.all([gaps.enough(pair) for pair in seen.pairs], axis=0)
+    """The matched gap when objects of each size have the same weight in every group."""
+    data = gaps.data
+    importance, kept = equal_areas(data, areas)
+    tested = np.all([gaps.enough(pair) for pair in data.pairs], axis=0)
     columns = np.flatnonzero((kept >= FEWEST).all(axis=0) & tested)
     if not len(columns):
         return
-    cells, there = seen.scores[:, columns], seen.present[:, columns]
-    plain = measured(cells, there, seen.sets).matched
-    found = measured(cells, there, seen.sets, importance=importance[:, :, columns]).matched
-    draws = resampled(cells, there, seen.sets, seen.resampler(options), importance=importance[:, :, columns]).matched
-    for pair in seen.pairs:
-        change = (found[pair.first] - found[pair.second]) - (plain[pair.first] - plain[pair.second])
+    cells, there = data.scores[:, columns], data.present[:, columns]
+    plain = measured(cells, there, data.sets).matched
+    equal = measured(cells, there, data.sets, importance=importance[:, :, columns]).matched
+    draws = resampled(cells, there, data.sets, data.resampler(options), importance=importance[:, :, columns]).matched
+    for pair in data.pairs:
+        change = (equal[pair.first] - equal[pair.second]) - (plain[pair.first] - plain[pair.second])
         whole = gaps.gap(pair, matched=True)[columns]
-        for place, column in enumerate(columns.tolist()):
-            value = float(whole[place] + change[place])
-            low, high = spread(draws[pair.first, place] - draws[pair.second, place], value)
+        for index, column in enumerate(columns.tolist()):
+            value = float(whole[index] + change[index])
+            low, high = spread(draws[pair.first, index] - draws[pair.second, index], value)
             n = int(kept[[pair.first, pair.second], column].sum())
-            out = int(seen.showing[[pair.first, pair.second], column].sum()) - n
-            said = [
-                f"{100 * whole[place]:+.1f} points before",
+            out = int(data.showing[[pair.first, pair.second], column].sum()) - n
+            notes = [
+                f"{100 * whole[index]:+.1f} points before",
                 f"{out} images of other sizes left out" if out else None,
             ]
-            row = Row("disparity.ap_gap_same_area", value, n, AP, group=pair.name, concept=seen.concepts[column])
-            yield row._replace(low=low, high=high, note=join(said))
+            row = Row("disparity.ap_gap_same_area", value, n, AP, group=pair.group, against=pair.against)
+            yield row._replace(concept=data.concepts[column], low=low, high=high, note=join(notes))
 
 
-def equal_areas(seen: Seen, areas: Cells) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int_]]:
-    """What each image counts so that sizes are spread alike in all sets, and how many images of each set still count.
+def equal_areas(data: ConceptScores, areas: Cells) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int_]]:
+    """Weights of images that give all sets the same distribution of sizes, and how many images of each set still count.
 
-    Sizes are cut into five bins of equally many images; in a set, images of a bin count by the bin's share among all
-    over its share there. A bin that some set lacks counts nowhere; images without the concept count 1.
+    Sizes are cut into five bins of equally many images. The weight of a bin in a set is its share among all images
+    over its share in that set. A bin that some set lacks has weight 0; images without the concept have weight 1.
     """
-    importance = np.ones((len(seen.sets), *areas.shape), dtype=np.float32)
-    kept = np.zeros((len(seen.sets), areas.shape[1]), dtype=int)
+    importance = np.ones((len(data.sets), *areas.shape), dtype=np.float32)
+    kept = np.zeros((len(data.sets), areas.shape[1]), dtype=int)
     for column in range(areas.shape[1]):
-        known = seen.present[:, column] & ~np.isnan(areas[:, column]) & ~np.isnan(seen.scores[:, column])
+        known = data.present[:, column] & ~np.isnan(areas[:, column]) & ~np.isnan(data.scores[:, column])
         if known.sum() < AREA_BINS:
             continue
         edges = np.quantile(areas[known, column], np.arange(1, AREA_BINS) / AREA_BINS)
         bins = np.searchsorted(edges, areas[:, column], side="left")
-        counts = np.stack([np.bincount(bins[known & s], minlength=AREA_BINS) for s in seen.sets])
+        counts = np.stack([np.bincount(bins[known & s], minlength=AREA_BINS) for s in data.sets])
         common = (counts > 0).all(axis=0)
         if not common.any():
             continue
         target = np.where(common, np.bincount(bins[known], minlength=AREA_BINS), 0)
         target = target / target.sum()
-        for place, members in enumerate(seen.sets):
-            own = np.where(common, counts[place], 0)
+        for index, members in enumerate(data.sets):
+            own = np.where(common, counts[index], 0)
             factor = np.where(common, target * own.sum() / np.maximum(own, 1), 0.0)
-            mine = members & seen.present[:, column]
-            importance[place, mine, column] = np.where(known[mine], factor[bins[mine]], 0.0)
-            kept[place, column] = int(own.sum())
+            mine = members & data.present[:, column]
+            importance[index, mine, column] = np.where(known[mine], factor[bins[mine]], 0.0)
+            kept[index, column] = int(own.sum())
     return importance, kept
 
 
@@ -189,29 +189,29 @@ def equal_areas(seen: Seen, areas: Cells) -> tuple[npt.NDArray[np.float32], npt.
 
 
 def _image_rows(gaps: Gaps) -> Iterator[Row]:
-    """For the widest gaps, which images of each group cost most: things overlooked, and things seen where none are."""
-    seen, pair = gaps.seen, gaps.seen.pairs[0]
+    """For the widest gaps, the images of each group that lower precision most: concepts missed, or seen by mistake."""
+    data, pair = gaps.data, gaps.data.pairs[0]
     widths = np.where(gaps.enough(pair), np.abs(gaps.gap(pair, matched=True)), -1.0)
-    ids = seen.images["image_id"].to_numpy()
+    ids = data.images["image_id"].to_numpy()
     for column in np.argsort(-widths, kind="stable")[:IDS_CONCEPTS].tolist():
         if widths[column] < 0:
             return
-        scores, shows = seen.scores[:, column], seen.present[:, column]
-        for place, group in enumerate(seen.groups):
-            mine = seen.sets[place] & ~np.isnan(scores)
+        scores, shows = data.scores[:, column], data.present[:, column]
+        for index, group in enumerate(data.groups):
+            mine = data.sets[index] & ~np.isnan(scores)
             there, empty = np.flatnonzero(mine & shows), np.flatnonzero(mine & ~shows)
             value = outranked(scores[there], scores[empty])
             for subset, rows in (
                 ("overlooked", there[np.argsort(scores[there], kind="stable")]),
                 ("mistaken", empty[np.argsort(-scores[empty], kind="stable")]),
             ):
-                note = f"image ids: {', '.join(ids[rows[:IDS_SAID]])}"
+                note = ", ".join(ids[rows[:IDS_LISTED]])
                 row = Row("disparity.outranked", value, len(there), "share", subset=subset, group=group, note=note)
-                yield row._replace(concept=seen.concepts[column])
+                yield row._replace(concept=data.concepts[column])
 
 
 def outranked(there: Cells, empty: Cells) -> float:
-    """How often an image without the concept scores above one with it, ties half: 0 never, 0.5 at random.
+    """How often an image without the concept scores above one with it; ties count half. 0: never, 0.5: at random.
 
     >>> outranked(np.array([0.9, 0.4]), np.array([0.5, 0.1]))
     0.25

@@ -1,4 +1,4 @@
-"""Disparity's chapter: of hundreds of concepts, those with the widest gaps come first."""
+"""Disparity's chapter: out of hundreds of concepts, those with the widest gaps come first."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from beholder.studies.disparity.tables import disparity_tables
 
 TOPICS = {
     "means": "On average",
-    "gaps": "The largest gaps",
-    "calibration": "What a confidence means",
-    "agreement": "Beside other data sets and models",
-    "causes": "What may lie behind the gaps",
-    "images": "Images, by their ids",
+    "gaps": "The widest gaps",
+    "calibration": "Calibration",
+    "agreement": "Agreement with word vectors, other data sets and models",
+    "causes": "Possible causes of the gaps",
+    "images": "Image ids behind the gaps",
 }
 QUESTIONS = {
-    "gaps": Question("For which concepts does recognition differ?", "gaps"),
-    "mean": Question("Does recognition differ on average?", "means"),
-    "prevalence": Question("Which published gaps are gaps of prevalence?", "gaps"),
-    "calibration": Question("Does a confidence mean the same for everyone?", "calibration"),
-    "words": Question("Do gaps point where word vectors do?", "agreement"),
-    "agreement": Question("Do gaps agree with other data sets and models?", "agreement"),
+    "gaps": Question("Which concepts does the model recognise worse in images of one group?", "gaps"),
+    "mean": Question("Does recognition differ between groups on average?", "means"),
+    "prevalence": Question("Which published gaps depend on how often a group shows the concept?", "gaps"),
+    "calibration": Question("Is the model's confidence equally reliable for every group?", "calibration"),
+    "words": Question("Do gaps point towards the group that word vectors put nearer to the concept?", "agreement"),
+    "agreement": Question("Do gaps agree between data sets and between models?", "agreement"),
 }
 
 CHAPTER = Chapter(

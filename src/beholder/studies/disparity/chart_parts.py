@@ -1,4 +1,4 @@
-"""Disparity's marks: bars and spread of gaps, reliability, scatter; each one view that follows its container."""
+"""Disparity's chart parts: bars and spread of gaps, reliability, scatter. Each is one view as wide as its container."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import altair as alt
 
-from beholder.chapter.chart_parts import Layers, Rows, order, percent_axis
+from beholder.chapter.chart_parts import Layers, Rows, chart, order, percent_axis, points_axis, rule_at
 from beholder.chapter.chart_style import GROUP_COLOURS, GROUP_SHAPES, QUIET, SERIES, series_colours
 from beholder.studies.disparity.queries import AGREES, OPPOSES, UNKNOWN
 
@@ -14,18 +14,17 @@ WORD_COLOURS = {AGREES: "#4c86c0", OPPOSES: "#c8553d", UNKNOWN: QUIET}
 AGREEMENT_COLOURS = {"green": "#2f9e44", "yellow": "#d9a514", "red": "#c92a2a"}
 AGREEMENT_SHAPES = {"green": "circle", "yellow": "diamond", "red": "cross"}
 BAR, STRIP = 20, 150
-"""Pixels of a bar with its neighbour's gap; height of the strip of all gaps."""
-POINTS = alt.Axis(tickCount=5, format="~r")
+"""Pixels per bar, with the space to the next; height of the strip of all gaps."""
 
 
 def gap_bars(rows: Rows, title: str) -> Layers:
-    """Concepts down, matched gaps as bars with whiskers; a tick is the published gap; pale where not shown."""
+    """One bar per concept for its matched gap, with whiskers; a tick for the published gap; pale if not shown."""
     kinds = [kind for kind in WORD_COLOURS if kind in set(order(rows, "words"))]
     several = alt.Legend(columns=1 if len(kinds) > 2 else 2, symbolType="square") if len(kinds) > 1 else None
     hues = [WORD_COLOURS[kind] for kind in kinds] if several else [SERIES[0]]
     scale = alt.Scale(domain=kinds, range=hues)
     y = alt.Y("concept:N", title=None, sort=order(rows, "concept"))
-    x = alt.X("value:Q", title=title, axis=POINTS)
+    x = alt.X("value:Q", title=title, axis=points_axis())
     tooltip = [
         "concept:N",
         alt.Tooltip("value:Q", title="matched, points"),
@@ -36,7 +35,7 @@ def gap_bars(rows: Rows, title: str) -> Layers:
         "words:N",
         "n:Q",
     ]
-    base = _chart(rows).encode(y=y)
+    base = chart(rows).encode(y=y)
     pale = alt.condition("datum.shown", alt.value(1), alt.value(0.4))
     return alt.layer(
         base.mark_bar(height=11, aria=False).encode(
@@ -46,49 +45,49 @@ def gap_bars(rows: Rows, title: str) -> Layers:
         .mark_rule(strokeWidth=1.5, color="currentColor", opacity=0.7, aria=False)
         .encode(x="low:Q", x2="high:Q"),
         base.mark_tick(color="currentColor", thickness=2, height=11, opacity=0.6).encode(x="raw:Q"),
-        _rule_x(0.0),
+        rule_at(0.0),
     ).properties(height=BAR * max(2, len(rows)))
 
 
 def gap_strip(rows: Rows, mean: dict[str, Any], title: str) -> Layers:
-    """All gaps as dots, stacked; the difference of the means with its interval above them."""
-    x = alt.X("value:Q", title=title, axis=POINTS)
+    """All gaps as stacked dots; above them the difference of the means with its interval."""
+    x = alt.X("value:Q", title=title, axis=points_axis())
     shown = alt.condition("datum.shown", alt.value(0.95), alt.value(0.35))
     dots = (
-        _chart(rows)
+        chart(rows)
         .mark_circle(size=42, color=SERIES[0], aria=False)
         .encode(
             x=x,
-            y=alt.Y("place:Q", axis=None, scale=alt.Scale(domain=[0, 1.15])),
+            y=alt.Y("level:Q", axis=None, scale=alt.Scale(domain=[0, 1.15])),
             opacity=shown,
             tooltip=["concept:N", alt.Tooltip("value:Q", title="matched, points"), "p_value:Q"],
         )
     )
-    top = _chart([{**mean, "place": 1.06}]).encode(y="place:Q")
+    top = chart([{**mean, "level": 1.06}]).encode(y="level:Q")
     return alt.layer(
         dots,
         top.transform_filter("isValid(datum.low)")
         .mark_rule(strokeWidth=2, color=SERIES[1])
         .encode(x="low:Q", x2="high:Q"),
         top.mark_point(shape="diamond", filled=True, size=110, color=SERIES[1], opacity=1).encode(x="value:Q"),
-        _rule_x(0.0),
+        rule_at(0.0),
     ).properties(height=STRIP)
 
 
 def reliability_curve(rows: Rows, groups: list[str]) -> Layers:
-    """Confidence against the share that shows the concept, a line a group, with the line of the calibrated."""
+    """The share that shows the concept against confidence: one line per group, dashed where a model is calibrated."""
     scale = alt.Scale(domain=[0, 1])
-    x = alt.X("confidence:Q", title="mean confidence in the bin", scale=scale, axis=percent_axis())
-    y = alt.Y("value:Q", title="show the concept", scale=scale, axis=percent_axis())
+    x = alt.X("confidence:Q", title="mean confidence of the bin", scale=scale, axis=percent_axis())
+    y = alt.Y("value:Q", title="share that shows the concept", scale=scale, axis=percent_axis())
     colour = alt.Color(
         "group:N", scale=alt.Scale(domain=groups, range=series_colours(groups)), legend=alt.Legend(columns=len(groups))
     )
     kinds = [GROUP_SHAPES.get(group, "circle") for group in groups] if set(groups) <= set(GROUP_COLOURS) else None
     shape = alt.Shape("group:N", scale=alt.Scale(domain=groups, range=kinds) if kinds else alt.Scale(domain=groups))
-    base = _chart(rows)
+    base = chart(rows)
     tooltip = ["group:N", *(alt.Tooltip(f"{f}:Q", format=".3f") for f in ("confidence", "value", "low", "high")), "n:Q"]
     return alt.layer(
-        _chart([{"confidence": 0, "value": 0}, {"confidence": 1, "value": 1}])
+        chart([{"confidence": 0, "value": 0}, {"confidence": 1, "value": 1}])
         .mark_line(color=QUIET, strokeDash=[4, 3], strokeWidth=1.5)
         .encode(x=x, y=y),
         base.mark_line(strokeWidth=2, aria=False).encode(x=x, y=y, color=colour),
@@ -100,7 +99,7 @@ def reliability_curve(rows: Rows, groups: list[str]) -> Layers:
 
 
 def agreement_scatter(rows: Rows, here: str, there: str) -> Layers:
-    """The gap here against the gap there, in the study's three colours; lines at five points."""
+    """The gap on one data set against the gap on another, in the study's three colours; lines at five points."""
     kinds = [kind for kind in AGREEMENT_COLOURS if kind in set(order(rows, "colour"))]
     colour = alt.Color(
         "colour:N",
@@ -108,11 +107,11 @@ def agreement_scatter(rows: Rows, here: str, there: str) -> Layers:
         legend=alt.Legend(columns=3),
     )
     shape = alt.Shape("colour:N", scale=alt.Scale(domain=kinds, range=[AGREEMENT_SHAPES[kind] for kind in kinds]))
-    x = alt.X("here:Q", title=f"gap on {here}, points", axis=POINTS)
-    y = alt.Y("there:Q", title=f"gap on {there}, points", axis=POINTS)
-    lines = _chart([{"at": -5.0}, {"at": 5.0}]).mark_rule(color=QUIET, strokeDash=[3, 3], strokeWidth=1)
-    dots = _chart(rows).mark_point(filled=True, size=60, opacity=0.9, aria=False)
-    named = _chart([row for row in rows if row["colour"] != "yellow"])
+    x = alt.X("here:Q", title=f"gap on {here}, points", axis=points_axis())
+    y = alt.Y("there:Q", title=f"gap on {there}, points", axis=points_axis())
+    lines = chart([{"at": -5.0}, {"at": 5.0}]).mark_rule(color=QUIET, strokeDash=[3, 3], strokeWidth=1)
+    dots = chart(rows).mark_point(filled=True, size=60, opacity=0.9, aria=False)
+    named = chart([row for row in rows if row["colour"] != "yellow"])
     return alt.layer(
         lines.encode(x=alt.X("at:Q")),
         lines.encode(y=alt.Y("at:Q")),
@@ -121,12 +120,3 @@ def agreement_scatter(rows: Rows, here: str, there: str) -> Layers:
             x=x, y=y, text="concept:N"
         ),
     ).properties(height=320)
-
-
-def _chart(values: Rows) -> alt.Chart:
-    data = alt.Data(values=values)  # type: ignore[no-untyped-call]  # altair leaves this class untyped
-    return alt.Chart(data)
-
-
-def _rule_x(value: float) -> Any:
-    return _chart([{"landmark": value}]).mark_rule(color=QUIET, strokeWidth=1.5).encode(x="landmark:Q")

@@ -1,66 +1,64 @@
-"""Disparity's figures: the widest gaps, what the mean hides, reliability, agreement of data sets."""
+"""Disparity's figures: the widest gaps, the spread of all gaps, reliability, agreement of data sets."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 import polars as pl
 
 from beholder.chapter.figure import Figure, sentence
-from beholder.chapter.numbers import Result, excludes, percent
-from beholder.studies.disparity import chart_parts as marks
-from beholder.studies.disparity import phrases as said
-from beholder.studies.disparity import queries as reading
+from beholder.chapter.numbers import Result, excludes, percent, signed
+from beholder.studies.disparity import chart_parts, phrases, queries
+from beholder.studies.disparity.agreement import COLOURS
+from beholder.studies.disparity.queries import Pair
 
 BARS = 12
-"""Gaps drawn in either direction."""
+"""How many gaps are drawn in either direction."""
 STACK = 10
-"""Dots that the strip has room for over each other, at least."""
-CONFIDENCE = re.compile(r"mean confidence ([\d.]+)")
-WORDS_SAID = " Colour: whether the gap points where word vectors put the concept."
+"""The strip has room for at least this many stacked dots."""
+WORD_COLOURS = " Colour: whether the gap points towards the group that word vectors put the concept nearer to."
 NUMBERS = ("value", "low", "high")
 
 
 def disparity_figures(part: pl.DataFrame) -> Iterator[Figure]:
-    """Every figure, model by model and pair by pair."""
+    """Every figure, for each model and pair."""
     several = part["model"].n_unique() > 1
-    for number, (model, mine) in enumerate(reading.models(part), 1):
-        for figure in _figures(mine):
+    for number, (model, rows) in enumerate(queries.models(part), 1):
+        for figure in _figures(rows):
             title = sentence(f"{model}, " if several else "", figure.title)
             yield figure._replace(name=f"{figure.name}-{number}" if several else figure.name, title=title)
 
 
-def _figures(mine: pl.DataFrame) -> Iterator[Figure]:
-    for place, pair in enumerate(reading.pairs(mine)):
-        slug = "" if len(reading.pairs(mine)) == 1 else f"-{place + 1}"
-        yield from _bar_figure(mine, pair, slug)
-        yield from _strip_figure(mine, pair, slug)
-    yield from _reliability_figures(mine)
-    yield from _scatter_figures(mine)
+def _figures(part: pl.DataFrame) -> Iterator[Figure]:
+    pairs = queries.pairs(part)
+    for number, pair in enumerate(pairs, 1):
+        suffix = "" if len(pairs) == 1 else f"-{number}"
+        yield from _bar_figure(part, pair, suffix)
+        yield from _strip_figure(part, pair, suffix)
+    yield from _reliability_figures(part)
+    yield from _scatter_figures(part)
 
 
-def _axis(pair: str) -> str:
-    first, second = reading.sides(pair)
-    return f"points: {first} less {second}"
+def _axis(pair: Pair) -> str:
+    return f"points: {pair.first} less {pair.second}"
 
 
-def _bar_figure(mine: pl.DataFrame, pair: str, slug: str) -> Iterator[Figure]:
-    table = reading.tested(mine, pair)
-    rows = [_mark(row) for row in reading.ends(table, BARS)]
-    if rows:
-        coloured = any(row["words"] != reading.UNKNOWN for row in rows)
+def _bar_figure(part: pl.DataFrame, pair: Pair, suffix: str) -> Iterator[Figure]:
+    table = queries.tested(part, pair)
+    bars = [_in_points(row) for row in queries.ends(table, BARS)]
+    if bars:
+        coloured = any(bar["words"] != queries.UNKNOWN for bar in bars)
         yield Figure(
-            f"gaps{slug}",
+            f"gaps{suffix}",
             gap_title(table, pair),
-            "Bars: gap at one prevalence for both, with 95 % intervals; pale: not shown after correction. Ticks: the "
-            f"published gap.{WORDS_SAID if coloured else ''}",
-            marks.gap_bars(rows, _axis(pair)),
+            "Bars: gap at the same prevalence for both groups, with 95 % intervals; pale: not shown after correction. "
+            f"Ticks: the published gap.{WORD_COLOURS if coloured else ''}",
+            chart_parts.gap_bars(bars, _axis(pair)),
             "gaps",
         )
 
 
-def _mark(row: Result) -> Result:
+def _in_points(row: Result) -> Result:
     kept = {key: row[key] for key in ("concept", "words", "p_value", "n")}
     numbers = {key: _points(row[key]) for key in (*NUMBERS, "raw")}
     return {**kept, **numbers, "shown": int(row["shown"])}
@@ -70,94 +68,88 @@ def _points(value: float | None) -> float | None:
     return None if value is None else round(100 * value, 2)
 
 
-def gap_title(table: pl.DataFrame, pair: str) -> str:
-    """The widest gaps of those that are shown, in either direction."""
+def gap_title(table: pl.DataFrame, pair: Pair) -> str:
+    """The widest gaps that are shown, in either direction."""
     shown = table.filter("shown")
     if not shown.height:
-        return f"{said.less(pair)}: no gap is shown"
-    said_of = [
-        f"“{side['concept'][0]}” {said.signed(side['value'][0])}"
+        return f"{phrases.less(pair)}: no gap is shown"
+    widest = [
+        f"“{side['concept'][0]}” {signed(side['value'][0])}"
         for side in (shown.filter(pl.col("value") > 0), shown.filter(pl.col("value") < 0))
         if side.height
     ]
-    return f"{said.less(pair)}: widest gaps {' and '.join(said_of)} points"
+    return f"{phrases.less(pair)}: widest gaps {' and '.join(widest)} points"
 
 
-def _strip_figure(mine: pl.DataFrame, pair: str, slug: str) -> Iterator[Figure]:
-    mean, table = reading.one(mine, "mean_ap_gap", group=pair), reading.tested(mine, pair)
+def _strip_figure(part: pl.DataFrame, pair: Pair, suffix: str) -> Iterator[Figure]:
+    mean, table = queries.one(queries.of_pair(part, pair), "mean_ap_gap"), queries.tested(part, pair)
     if mean is None or table.height < 2:
         return
-    first, second = (reading.one(mine, "mean_average_precision", group=side) for side in reading.sides(pair))
+    first, second = (queries.one(part, "mean_average_precision", group=name) for name in pair.names)
     levels = f"{percent(first['value'])} and {percent(second['value'])}" if first and second else "see the table"
-    rows = stacked([{**_mark(row), "concept": row["concept"]} for row in table.sort("value").to_dicts()], STACK)
-    reach = f"{said.signed(table['value'].min())} to {said.signed(table['value'].max())}"  # type: ignore[arg-type]
-    apart = "differs" if excludes(mean, 0.0) else "shows no difference"
+    dots = stacked([_in_points(row) for row in table.sort("value").to_dicts()], STACK)
+    reach = f"{signed(table['value'].min())} to {signed(table['value'].max())}"  # type: ignore[arg-type]
+    result = "differs" if excludes(mean, 0.0) else "shows no difference"
     yield Figure(
-        f"spread{slug}",
-        f"the mean {apart} ({levels}); gaps of single concepts reach from {reach} points",
-        f"Every dot a concept, pale where its gap is not shown. Diamond: the difference of the mean average precisions "
+        f"spread{suffix}",
+        f"the mean {result} ({levels}); gaps of single concepts range from {reach} points",
+        f"Each dot is a concept; pale: its gap is not shown. Diamond: the difference of the mean average precisions "
         f"over {mean['n']} concepts, with its 95 % interval.",
-        marks.gap_strip(rows, {key: _points(mean[key]) for key in NUMBERS}, _axis(pair)),
+        chart_parts.gap_strip(dots, {key: _points(mean[key]) for key in NUMBERS}, _axis(pair)),
         "gaps",
     )
 
 
 def stacked(rows: list[Result], height: int) -> list[Result]:
-    """Dots that would overlap stand over each other: `place` from 0 up to 1."""
+    """Dots that would overlap are stacked: `level` from 0 up to 1."""
     values = [row["value"] for row in rows]
     width = max((max(values) - min(values)) / 40, 1e-9)
-    seen: dict[int, int] = {}
-    placed = []
-    for row in rows:
-        bin_ = int((row["value"] - min(values)) / width)
-        level = seen[bin_] = seen.get(bin_, -1) + 1
-        placed.append((row, level))
-    top = max(height, max(level for _, level in placed) + 1)
-    return [{**row, "place": round(level / top, 3)} for row, level in placed]
+    counts: dict[int, int] = {}
+    levels = []
+    for value in values:
+        bin_ = int((value - min(values)) / width)
+        counts[bin_] = counts.get(bin_, -1) + 1
+        levels.append(counts[bin_])
+    top = max(height, max(levels) + 1)
+    return [{**row, "level": round(level / top, 3)} for row, level in zip(rows, levels, strict=True)]
 
 
-def _reliability_figures(mine: pl.DataFrame) -> Iterator[Figure]:
-    table, groups = reading.rows(mine, "reliability"), reading.groups(mine)
-    for number, (concept, found) in enumerate(table.group_by(["concept"], maintain_order=True)):
-        rows = [
-            {**{key: row[key] for key in ("group", "n", *NUMBERS)}, "confidence": float(match[1])}
-            for row in found.to_dicts()
-            if (match := CONFIDENCE.search(row["note"] or ""))
-        ]
-        name = "all concepts together" if concept[0] is None else f"“{concept[0]}”"
+def _reliability_figures(part: pl.DataFrame) -> Iterator[Figure]:
+    bins = queries.rows(part, "reliability").drop_nulls("expected")
+    for number, ((concept,), table) in enumerate(bins.group_by(["concept"], maintain_order=True)):
+        rows = table.select("group", "n", *NUMBERS, confidence="expected").to_dicts()
         yield Figure(
             f"reliability-{number}",
-            f"reliability, {name}",
-            "On the line a confidence is as often right as it says; below it the model is too sure. Bars: exact 95 % "
-            "intervals.",
-            marks.reliability_curve(rows, groups),
+            f"reliability, {'all concepts together' if concept is None else f'“{concept}”'}",
+            "On the dashed line, confidence equals the share of images that show the concept; below it, the model is "
+            "too confident. Bars: exact 95 % intervals.",
+            chart_parts.reliability_curve(rows, queries.groups(part)),
             "calibration",
         )
 
 
-def _scatter_figures(mine: pl.DataFrame) -> Iterator[Figure]:
-    colours = reading.rows(mine, "agreement")
-    for number, ((there,), found) in enumerate(colours.group_by(["subset"], maintain_order=True)):
-        here = str(mine["dataset"][0])
-        keys = ["concept", "group"]
-        gaps = reading.rows(mine, "ap_gap").select(*keys, here="value")
-        others = reading.rows(mine, "ap_gap_elsewhere").filter(pl.col("subset") == there)
-        table = found.join(gaps, on=keys).join(others.select(*keys, there="value"), on=keys)
-        rows = [
+def _scatter_figures(part: pl.DataFrame) -> Iterator[Figure]:
+    here, keys = str(part["dataset"][0]), ["concept", "group", "against"]
+    gaps = queries.rows(part, "ap_gap").select(*keys, here="value")
+    colours = queries.rows(part, "agreement")
+    for number, ((there,), table) in enumerate(colours.group_by(["subset"], maintain_order=True), 1):
+        others = queries.rows(part, "ap_gap_elsewhere").filter(pl.col("subset") == there).select(*keys, there="value")
+        dots = [
             {
                 "concept": row["concept"],
                 "here": _points(row["here"]),
                 "there": _points(row["there"]),
-                "colour": str(row["note"]).partition(":")[0],
+                "colour": COLOURS[row["value"]],
             }
-            for row in table.to_dicts()
+            for row in table.join(gaps, on=keys).join(others, on=keys).to_dicts()
         ]
-        green = sum(row["colour"] == "green" for row in rows)
+        green = sum(dot["colour"] == "green" for dot in dots)
         yield Figure(
-            f"agreement-{number + 1}",
-            f"{green} of {len(rows)} concepts have a wide gap that points one way on {here} and on {there}",
-            "Published gaps. Green: both wider than five points, one way; red: opposite ways; yellow: the rest.",
-            marks.agreement_scatter(rows, here, str(there)),
+            f"agreement-{number}",
+            f"{green} of {len(dots)} concepts have a wide gap in the same direction on {here} and on {there}",
+            "Published gaps. Green: both wider than five points, same direction; red: opposite directions; yellow: all "
+            "others.",
+            chart_parts.agreement_scatter(dots, here, str(there)),
             "agreement",
             wide=True,
         )

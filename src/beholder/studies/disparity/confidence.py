@@ -1,7 +1,7 @@
-"""Disparity's calibration: does a confidence mean the same for pictures of every group?
+"""Disparity's calibration: does a confidence mean the same for images of every group?
 
-Only where scores are probabilities, or were read as such on request. Expected calibration error is the published
-measure; what to compare groups by is miscalibration, which does not follow their sizes.
+Measured only if scores are probabilities or were converted on request. Expected calibration error is the published
+measure; miscalibration is the one to compare groups by, because it does not depend on their sizes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from beholder.metrics.intervals import Reach, clustered_share_interval, differen
 from beholder.metrics.miscalibration import Miscalibration, miscalibration
 from beholder.metrics.precision_gaps import each_concept
 from beholder.studies.disparity.gaps import NONE, spread
-from beholder.studies.disparity.scores import Cells, Confidence, Mask, Pair, Seen
+from beholder.studies.disparity.scores import Cells, Comparison, ConceptScores, Confidence, Mask
 from beholder.studies.rows import PROBABILITY, join
 from beholder.studies.study import MeasureOptions
 
@@ -26,110 +26,115 @@ UNIT, SQUARED = "calibration error", "squared calibration error"
 Counts = npt.NDArray[np.int_]
 KINDS = ("ece", "ece_adaptive", "brier")
 DRAWN = 5
-"""Concepts whose reliability diagram is kept: those with the widest gaps."""
+"""How many concepts get a reliability diagram: those with the widest gaps."""
 
 
-def calibration_rows(seen: Seen, confidence: Confidence, options: MeasureOptions) -> Iterator[Row]:
+def calibration_rows(data: ConceptScores, confidence: Confidence, options: MeasureOptions) -> Iterator[Row]:
     """Calibration error and Brier score by concept and group, their gaps, and reliability diagrams."""
     if confidence.values is None:
-        yield Row("disparity.ece", None, 0, UNIT, note=confidence.reading)
+        yield Row("disparity.ece", None, 0, UNIT, note=confidence.source)
         return
     values = confidence.values
-    found = _calibrations(seen, values, [np.ones((len(values), 1))], 1)[..., 0]
-    parts = (np.ascontiguousarray(part.T) for part in seen.resampler(options).weights())
-    draws = _calibrations(seen, values, parts, options.draws)
-    known = np.stack([(~np.isnan(values[members])).sum(axis=0) for members in seen.sets])
-    for place, group in enumerate(seen.groups):
-        yield from _group_rows(seen, group, place, (found, draws), known, confidence.reading)
-    for pair in seen.pairs:
-        gaps, gap_draws = found[pair.first] - found[pair.second], draws[pair.first] - draws[pair.second]
-        yield from _gap_rows(seen, pair, (gaps, gap_draws), known)
-    measured = [_miscalibrations(seen, values, members) for members in seen.sets]
-    yield from _miscalibration_rows(seen, measured, known, confidence.reading)
-    first, second = (np.array([each.value for each in measured[place]]) for place in seen.pairs[0][1:])
-    yield from _reliability_rows(seen, values, first - second)
+    errors = _calibrations(data, values, [np.ones((len(values), 1))], 1)[..., 0]
+    parts = (np.ascontiguousarray(part.T) for part in data.resampler(options).weights())
+    draws = _calibrations(data, values, parts, options.draws)
+    known = np.stack([(~np.isnan(values[members])).sum(axis=0) for members in data.sets])
+    for index, group in enumerate(data.groups):
+        yield from _group_rows(data, group, index, (errors, draws), known, confidence.source)
+    for pair in data.pairs:
+        gaps, gap_draws = errors[pair.first] - errors[pair.second], draws[pair.first] - draws[pair.second]
+        yield from _gap_rows(data, pair, (gaps, gap_draws), known)
+    measured = [_miscalibrations(data, values, members) for members in data.sets]
+    yield from _miscalibration_rows(data, measured, known, confidence.source)
+    first, second = (
+        np.array([each.value for each in measured[index]]) for index in (data.pairs[0].first, data.pairs[0].second)
+    )
+    yield from _reliability_rows(data, values, first - second)
 
 
-def _calibrations(seen: Seen, values: Cells, parts: Iterable[Cells], draws: int) -> Array:
-    """All three kinds of every set and concept in every draw: `[n_sets, 3, n_concepts, n_draws]`."""
-    found = np.full((len(seen.sets), len(KINDS), len(seen.concepts), draws), np.nan, dtype=np.float32)
+def _calibrations(data: ConceptScores, values: Cells, parts: Iterable[Cells], draws: int) -> Array:
+    """The three errors of every set and concept in every draw: `[n_sets, 3, n_concepts, n_draws]`."""
+    errors = np.full((len(data.sets), len(KINDS), len(data.concepts), draws), np.nan, dtype=np.float32)
     known, start = ~np.isnan(values), 0
     for weights in parts:
         here = slice(start, start := start + weights.shape[1])
 
         def walk(column: int, weights: Array = weights, here: slice = here) -> None:
-            for place, members in enumerate(seen.sets):
+            for index, members in enumerate(data.sets):
                 rows = np.flatnonzero(members & known[:, column])
                 if len(rows):
-                    cells, there = values[rows, column], seen.present[rows, column]
-                    mine = Calibrated(cells, there, rows=rows, width=len(values)).errors(weights)
-                    found[place, :, column, here] = mine
+                    cells, there = values[rows, column], data.present[rows, column]
+                    calibrated = Calibrated(cells, there, rows=rows, width=len(values))
+                    errors[index, :, column, here] = calibrated.errors(weights)
 
-        each_concept(walk, len(seen.concepts))
-    return found
+        each_concept(walk, len(data.concepts))
+    return errors
 
 
 def _group_rows(
-    seen: Seen, group: str, place: int, numbers: tuple[Array, Array], known: Counts, reading: str
+    data: ConceptScores, group: str, index: int, numbers: tuple[Array, Array], known: Counts, source: str
 ) -> Iterator[Row]:
-    found, draws = numbers
-    for column, concept in enumerate(seen.concepts):
-        n = int(known[place, column])
+    errors, draws = numbers
+    for column, concept in enumerate(data.concepts):
+        n = int(known[index, column])
         for kind, metric in enumerate(KINDS):
-            value = float(found[place, kind, column])
-            low, high = spread(draws[place, kind, column], value) if n >= FEWEST else NONE
+            value = float(errors[index, kind, column])
+            low, high = spread(draws[index, kind, column], value) if n >= FEWEST else NONE
             row = Row(f"disparity.{metric}", value, n, UNIT, group=group, concept=concept)
-            yield row._replace(low=max(low, 0.0), high=high, note=_note(n, reading))
+            yield row._replace(low=max(low, 0.0), high=high, note=_note(n, source))
 
 
-def _gap_rows(seen: Seen, pair: Pair, numbers: tuple[Array, Array], known: Counts) -> Iterator[Row]:
-    """Positive: worse calibrated for the first."""
+def _gap_rows(data: ConceptScores, pair: Comparison, numbers: tuple[Array, Array], known: Counts) -> Iterator[Row]:
+    """Gaps of the published errors; positive: worse calibrated for the first group."""
     gaps, draws = numbers
     for kind, metric in enumerate(KINDS):
-        for column, concept in enumerate(seen.concepts):
+        for column, concept in enumerate(data.concepts):
             sizes, value = known[[pair.first, pair.second], column], float(gaps[kind, column])
             enough = sizes.min() >= FEWEST
             low, high = spread(draws[kind, column], value) if enough else NONE
-            row = Row(f"disparity.{metric}_gap", value, int(sizes.sum()), UNIT, group=pair.name)
+            row = Row(f"disparity.{metric}_gap", value, int(sizes.sum()), UNIT, group=pair.group, against=pair.against)
             yield row._replace(concept=concept, low=low, high=high, note=_note(int(sizes.min()), None))
 
 
-def _note(n: int, reading: str | None) -> str | None:
-    """What the scores were read as, or why there is no number or no interval."""
+def _note(n: int, source: str | None) -> str | None:
+    """What the confidence is, or why there is no value or no interval."""
     if not n:
-        return "too few images to read scores as probabilities"
-    return join((reading, f"fewer than {FEWEST} images: no interval" if n < FEWEST else None))
+        return "too few images to convert scores to probabilities"
+    return join((source, f"fewer than {FEWEST} images: no interval" if n < FEWEST else None))
 
 
 # Miscalibration
 
 
-def _miscalibration_rows(seen: Seen, found: list[list[Miscalibration]], known: Counts, reading: str) -> Iterator[Row]:
-    """Of every concept and group, and the gaps between groups; roots, in points, are in the notes."""
-    for place, group in enumerate(seen.groups):
-        for column, concept in enumerate(seen.concepts):
-            (value, reach), n = found[place][column], int(known[place, column])
+def _miscalibration_rows(
+    data: ConceptScores, measured: list[list[Miscalibration]], known: Counts, source: str
+) -> Iterator[Row]:
+    """Miscalibration of every concept and group, and the gaps between groups; notes give the roots, in points."""
+    for index, group in enumerate(data.groups):
+        for column, concept in enumerate(data.concepts):
+            (value, reach), n = measured[index][column], int(known[index, column])
             row = Row("disparity.miscalibration", value, n, SQUARED, group=group, concept=concept)
-            row = row._replace(note=join((_note(n, reading), _root(value))))
+            row = row._replace(note=join((_note(n, source), _root(value))))
             yield _within(row, reach) if n >= FEWEST else row
-    for pair in seen.pairs:
-        for column, concept in enumerate(seen.concepts):
-            sides = [found[place][column] for place in (pair.first, pair.second)]
+    for pair in data.pairs:
+        for column, concept in enumerate(data.concepts):
+            sides = [measured[index][column] for index in (pair.first, pair.second)]
             sizes = known[[pair.first, pair.second], column]
             value = sides[0].value - sides[1].value
-            row = Row("disparity.miscalibration_gap", value, int(sizes.sum()), SQUARED, group=pair.name)
+            row = Row("disparity.miscalibration_gap", value, int(sizes.sum()), SQUARED)
             roots = [_root(side.value) for side in sides]
-            said = f"{roots[0]}; {roots[1]}" if all(roots) else None
-            row = row._replace(concept=concept, note=join((_note(int(sizes.min()), None), said)))
+            both = f"{roots[0]}; {roots[1]}" if all(roots) else None
+            row = row._replace(group=pair.group, against=pair.against, concept=concept)
+            row = row._replace(note=join((_note(int(sizes.min()), None), both)))
             reach = difference_reach(*(side.reach for side in sides))
             yield _within(row, reach) if sizes.min() >= FEWEST else row
 
 
-def _miscalibrations(seen: Seen, values: Cells, members: Mask) -> list[Miscalibration]:
+def _miscalibrations(data: ConceptScores, values: Cells, members: Mask) -> list[Miscalibration]:
     made = []
-    for column in range(len(seen.concepts)):
+    for column in range(len(data.concepts)):
         rows = np.flatnonzero(members & ~np.isnan(values[:, column]))
-        made.append(miscalibration(values[rows, column], seen.present[rows, column], seen.people[rows]))
+        made.append(miscalibration(values[rows, column], data.present[rows, column], data.people[rows]))
     return made
 
 
@@ -147,24 +152,25 @@ def _root(value: float) -> str | None:
 # Reliability
 
 
-def _reliability_rows(seen: Seen, values: Cells, off: Cells) -> Iterator[Row]:
-    """Bins of confidence against what is there: all concepts together, then those with the widest gaps `off`."""
-    yield from _diagram(seen, values, np.arange(len(seen.concepts)), None)
+def _reliability_rows(data: ConceptScores, values: Cells, off: Cells) -> Iterator[Row]:
+    """The share that shows the concept by bin of confidence: all concepts together, then the widest gaps `off`."""
+    yield from _diagram(data, values, np.arange(len(data.concepts)), None)
     for column in np.argsort(-np.nan_to_num(np.abs(off)), kind="stable")[:DRAWN].tolist():
-        yield from _diagram(seen, values, np.array([column]), seen.concepts[column])
+        yield from _diagram(data, values, np.array([column]), data.concepts[column])
 
 
-def _diagram(seen: Seen, values: Cells, columns: np.ndarray, concept: str | None) -> Iterator[Row]:
-    """Of all concepts together a bin holds cells, several of one image: images are what its interval is over."""
-    for place, group in enumerate(seen.groups):
-        rows, across = np.nonzero(seen.sets[place][:, None] & ~np.isnan(values[:, columns]))
-        cells, there = (table[rows, columns[across]] for table in (values, seen.present))
+def _diagram(data: ConceptScores, values: Cells, columns: np.ndarray, concept: str | None) -> Iterator[Row]:
+    """Bins of one diagram. With all concepts together, a bin can hold several cells of one image; its interval is then
+    over images.
+    """
+    for index, group in enumerate(data.groups):
+        rows, across = np.nonzero(data.sets[index][:, None] & ~np.isnan(values[:, columns]))
+        cells, there = (table[rows, columns[across]] for table in (values, data.present))
         bins = equal_width_bins(cells)
         for each in reliability(cells, there):
             mine = bins == round(each.low * BINS)
-            low, high = clustered_share_interval(there[mine], seen.people[rows[mine]])
+            low, high = clustered_share_interval(there[mine], data.people[rows[mine]])
             row = Row("disparity.reliability", each.shows / each.n, each.n, PROBABILITY, group=group)
             counted = None if concept else f"n counts image × concept, of {len(np.unique(rows[mine]))} images"
-            note = join((f"mean confidence {each.confidence:.4f}", counted))
-            bounds = f"{each.low:.1f}–{each.high:.1f}"
-            yield row._replace(subset=bounds, concept=concept, low=low, high=high, note=note)
+            row = row._replace(subset=f"{each.low:.1f}–{each.high:.1f}", concept=concept, low=low, high=high)
+            yield row._replace(expected=each.confidence, note=counted)

@@ -1,4 +1,4 @@
-"""Disparity's main numbers: average precision by concept and group, the gaps, and whether they are more than chance."""
+"""Disparity's main numbers: average precision by concept and group, the gaps, and whether they exceed chance."""
 
 from __future__ import annotations
 
@@ -23,124 +23,124 @@ from beholder.metrics.precision_gaps import (
     shuffled,
     smallest_detectable,
 )
-from beholder.studies.disparity.scores import Cells, Pair, Seen
+from beholder.studies.disparity.scores import Cells, Comparison, ConceptScores
 from beholder.studies.rows import PROBABILITY, join
 from beholder.studies.study import MeasureOptions
 
 AP, COUNT = "average precision", "concepts"
 ALPHA = 0.05
 NONE, NO_REACH = Interval(np.nan, np.nan), Reach(np.nan, np.nan)
-FAULTLESS = "ranked without a fault, or all alike: no interval"
+FAULTLESS = "ranked without an error, or all scores equal: no interval"
 RARE, FINE = 10, 1.25
-"""Concepts that fewer shuffles match than this get more, up to so many times what correction needs."""
+"""A concept that fewer than RARE shuffles match gets more shuffles: FINE times what the correction needs."""
 ROUNDING = 1e-5
 """Draws are float32: intervals narrower than this are rounding."""
 
 
 @dataclass(frozen=True)
 class Gaps:
-    """Everything the rows are made of: sets × concepts (× draws), pairs × concepts (× shuffles)."""
+    """What the rows are computed from: sets × concepts (× draws), pairs × concepts (× shuffles)."""
 
-    seen: Seen
-    found: Precision
+    data: ConceptScores
+    precision: Precision
     alone: tuple[LeaveOneOut, LeaveOneOut]
-    """What leaving out one image after the other tells of it, as it stands and at matched prevalence."""
+    """The precision with each image left out in turn: as it is, and at matched prevalence."""
     draws: Precision
     null: Precision
-    """Gaps when labels are shuffled."""
+    """The gaps with shuffled labels."""
     null_ranges: Cells
-    """Highest group less lowest when labels are shuffled, at matched prevalence; of more than two groups."""
+    """Highest group less lowest with shuffled labels, at matched prevalence; for more than two groups."""
     more: Mapping[int, Precision] = field(default_factory=dict)
-    """Further shuffled gaps of single concepts, by column: pairs × shuffles."""
+    """More shuffled gaps of single concepts, by column: pairs × shuffles."""
 
-    def gap(self, pair: Pair, *, matched: bool) -> Cells:
-        """First less second, as it stands; matched: what the counts alone give is taken off."""
-        values = self.found.matched if matched else self.found.raw
+    def gap(self, pair: Comparison, *, matched: bool) -> Cells:
+        """First less second; matched: at one prevalence, less the gap that the counts alone produce."""
+        values = self.precision.matched if matched else self.precision.raw
         gap = values[pair.first] - values[pair.second]
         return np.asarray(gap - self.expected(pair) if matched else gap)
 
-    def expected(self, pair: Pair) -> Cells:
-        """The matched gap that shuffled labels give on average: few positives flatter average precision."""
-        return _mean(self.null.matched[self._place(pair)], axis=1)
+    def expected(self, pair: Comparison) -> Cells:
+        """The mean matched gap with shuffled labels: average precision is too high where few images show a concept."""
+        return _mean(self.null.matched[self._index(pair)], axis=1)
 
-    def interval(self, pair: Pair, column: int, *, matched: bool) -> Interval:
-        """Of a gap; none where one side is ranked without a fault, for then nothing tells how sure that is."""
+    def interval(self, pair: Comparison, column: int, *, matched: bool) -> Interval:
+        """The interval of a gap; none where one side is ranked without an error, because its error is then unknown."""
         value = float(self.gap(pair, matched=matched)[column])
-        reach = difference_reach(*(self.alone[matched].reach(place, column) for place in (pair.first, pair.second)))
+        reach = difference_reach(*(self.alone[matched].reach(index, column) for index in (pair.first, pair.second)))
         return Interval(value - reach.below, value + reach.above)
 
-    def drawn(self, pair: Pair, *, matched: bool) -> Cells:
+    def drawn(self, pair: Comparison, *, matched: bool) -> Cells:
         """The gap in every draw."""
         values = self.draws.matched if matched else self.draws.raw
         return np.asarray(values[pair.first] - values[pair.second])
 
-    def shuffles(self, pair: Pair, *, matched: bool) -> Cells:
+    def shuffles(self, pair: Comparison, *, matched: bool) -> Cells:
         """The gap in every shuffle, around its mean."""
-        values = (self.null.matched if matched else self.null.raw)[self._place(pair)]
+        values = (self.null.matched if matched else self.null.raw)[self._index(pair)]
         return np.asarray(values - _mean(values, axis=1)[:, None])
 
-    def enough(self, pair: Pair) -> np.ndarray:
-        """Concepts that at least a few images of both sets show, and a few do not."""
+    def enough(self, pair: Comparison) -> np.ndarray:
+        """Concepts that at least five images of both sets show and at least five do not."""
         both = [pair.first, pair.second]
-        showing, without = self.seen.showing[both], (self.seen.scored - self.seen.showing)[both]
+        showing, without = self.data.showing[both], (self.data.scored - self.data.showing)[both]
         return np.asarray((np.minimum(showing, without) >= FEWEST).all(axis=0))
 
-    def p_values(self, pair: Pair, *, matched: bool) -> Cells:
-        """Of every concept that enough images show, before correction."""
-        values = self.found.matched if matched else self.found.raw
-        gaps, place = values[pair.first] - values[pair.second], self._place(pair)
+    def p_values(self, pair: Comparison, *, matched: bool) -> Cells:
+        """The p-value of every concept that enough images show, before correction."""
+        values = self.precision.matched if matched else self.precision.raw
+        gaps, index = values[pair.first] - values[pair.second], self._index(pair)
         p_values = np.full(len(gaps), np.nan)
         for column in np.flatnonzero(self.enough(pair)).tolist():
-            null = [(self.null.matched if matched else self.null.raw)[place, column]]
+            null = [(self.null.matched if matched else self.null.raw)[index, column]]
             if column in self.more:
-                null.append((self.more[column].matched if matched else self.more[column].raw)[place])
+                null.append((self.more[column].matched if matched else self.more[column].raw)[index])
             p_values[column] = shuffle_p_value(float(gaps[column]), np.concatenate(null))
         return p_values
 
-    def _place(self, pair: Pair) -> int:
-        return self.seen.pairs.index(pair)
+    def _index(self, pair: Comparison) -> int:
+        return self.data.pairs.index(pair)
 
 
 def _mean(values: npt.NDArray[Any], *, axis: int) -> Cells:
-    """Mean of what is defined; NaN where nothing is."""
+    """The mean of the finite values; NaN where there are none."""
     there = np.isfinite(values)
     with np.errstate(invalid="ignore"):
         return np.asarray(np.where(there, values, 0.0).sum(axis=axis) / there.sum(axis=axis))
 
 
 def spread(draws: npt.NDArray[Any], value: float) -> Interval:
-    """The interval around a value; none where no draw moved it, which says nothing about other images."""
+    """The interval around a value; none where all draws are equal, because they say nothing about other images."""
     low, high = centred_interval(draws, value)
     return Interval(low, high) if high - low > ROUNDING else NONE
 
 
-def find_gaps(seen: Seen, options: MeasureOptions) -> Gaps:
-    """Measure, resample and shuffle; as many shuffles as draws, more where correction needs them."""
-    found = measured(seen.scores, seen.present, seen.sets)
-    alone = left_out(seen.scores, seen.present, seen.sets, seen.people)
-    draws = resampled(seen.scores, seen.present, seen.sets, seen.resampler(options))
+def find_gaps(data: ConceptScores, options: MeasureOptions) -> Gaps:
+    """Measure, resample and shuffle: as many shuffles as draws, and more where the correction needs them."""
+    precision = measured(data.scores, data.present, data.sets)
+    alone = left_out(data.scores, data.present, data.sets, data.people)
+    draws = resampled(data.scores, data.present, data.sets, data.resampler(options))
     rng = options.rng()
-    own, rest = shuffled(seen.scores, seen.present, seen.codes, rng, options.draws)
+    own, rest = shuffled(data.scores, data.present, data.codes, rng, options.draws)
     with np.errstate(all="ignore"):
         ranges = own.matched.max(axis=0) - own.matched.min(axis=0)
-    gaps = Gaps(seen, found, alone, draws, Precision(own.raw - rest.raw, own.matched - rest.matched), ranges)
+    gaps = Gaps(data, precision, alone, draws, Precision(own.raw - rest.raw, own.matched - rest.matched), ranges)
     return replace(gaps, more=_more_shuffles(gaps, rng))
 
 
 def _more_shuffles(gaps: Gaps, rng: np.random.Generator) -> dict[int, Precision]:
-    """More shuffles of the concepts that few shuffles match, where the smallest p possible could not be shown.
+    """More shuffles for concepts with the smallest p-values, where too few shuffles could never show a gap.
 
-    The smallest p is one over the shuffles; after correction over C concepts, s of them at it come to C / s times that.
+    The smallest possible p is 1 / (1 + shuffles). If s of C concepts have it, correction multiplies it by C / s.
     """
-    seen, draws, concepts = gaps.seen, gaps.draws.raw.shape[-1], len(gaps.seen.concepts)
-    p_values = [gaps.p_values(pair, matched=matched) for pair in seen.pairs for matched in (True, False)]
+    data, draws, concepts = gaps.data, gaps.draws.raw.shape[-1], len(gaps.data.concepts)
+    p_values = [gaps.p_values(pair, matched=matched) for pair in data.pairs for matched in (True, False)]
     small = np.flatnonzero((np.array(p_values) <= RARE / (1 + draws)).any(axis=0))
     if not len(small) or concepts <= len(small) * ALPHA * (1 + draws):
         return {}
     further = max(0, math.ceil(FINE * concepts / ALPHA) - draws)
     if not further:
         return {}
-    own, rest = shuffled(seen.scores[:, small], seen.present[:, small], seen.codes, rng, further)
+    own, rest = shuffled(data.scores[:, small], data.present[:, small], data.codes, rng, further)
     return {
         int(column): Precision(own.raw[:, k] - rest.raw[:, k], own.matched[:, k] - rest.matched[:, k])
         for k, column in enumerate(small)
@@ -148,9 +148,9 @@ def _more_shuffles(gaps: Gaps, rng: np.random.Generator) -> dict[int, Precision]
 
 
 def gap_rows(gaps: Gaps) -> Iterator[Row]:
-    """All rows of one model: means first, then concept by concept."""
+    """All rows of one model: means first, then each concept."""
     yield from _mean_rows(gaps)
-    for pair in gaps.seen.pairs:
+    for pair in gaps.data.pairs:
         yield from _summary_rows(gaps, pair)
         yield from _pair_rows(gaps, pair)
     yield from _largest_rows(gaps)
@@ -161,51 +161,56 @@ def gap_rows(gaps: Gaps) -> Iterator[Row]:
 
 
 def _mean_rows(gaps: Gaps) -> Iterator[Row]:
-    """Mean over the concepts that every group shows, as published, and what it hides."""
-    seen = gaps.seen
-    shared = (seen.showing > 0).all(axis=0)
+    """The mean over the concepts that every group shows, as published."""
+    data = gaps.data
+    shared = (data.showing > 0).all(axis=0)
     n = int(shared.sum())
-    for place, group in enumerate(seen.groups):
+    for index, group in enumerate(data.groups):
         if not n:
-            yield Row("disparity.mean_average_precision", None, 0, AP, group=group, note="no shared concept")
+            yield Row(
+                "disparity.mean_average_precision", None, 0, AP, group=group, note="no concept is shown in every group"
+            )
             continue
-        value = float(gaps.found.raw[place, shared].mean())
-        low, high = spread(_mean(gaps.draws.raw[place, shared], axis=0), value)
-        note = f"over the {n} concepts that every group shows; {int((seen.codes == place).sum())} images"
+        value = float(gaps.precision.raw[index, shared].mean())
+        low, high = spread(_mean(gaps.draws.raw[index, shared], axis=0), value)
+        note = f"over the {n} concepts that every group shows; {int((data.codes == index).sum())} images"
         yield Row("disparity.mean_average_precision", value, n, AP, group=group, low=low, high=high, note=note)
-    for pair in seen.pairs if n else []:
+    for pair in data.pairs if n else []:
         value = float(gaps.gap(pair, matched=False)[shared].mean())
         low, high = spread(_mean(gaps.drawn(pair, matched=False)[shared], axis=0), value)
-        note = f"over {n} concepts; says nothing about single ones"
-        yield Row("disparity.mean_ap_gap", value, n, AP, group=pair.name, low=low, high=high, note=note)
+        note = f"mean over {n} concepts; single concepts can differ while the mean does not"
+        yield Row(
+            "disparity.mean_ap_gap", value, n, AP, group=pair.group, against=pair.against, low=low, high=high, note=note
+        )
 
 
-def _summary_rows(gaps: Gaps, pair: Pair) -> Iterator[Row]:
-    """How many gaps are shown, and how wide gaps are on average, beside what chance gives."""
+def _summary_rows(gaps: Gaps, pair: Comparison) -> Iterator[Row]:
+    """How many gaps are shown; how wide gaps are on average, and how wide with shuffled labels."""
     enough = gaps.enough(pair)
     n = int(enough.sum())
+    spread_row = Row("disparity.gap_spread", None, n, AP, group=pair.group, against=pair.against)
     if not n:
-        note = f"no concept is shown by {FEWEST} images of both"
-        yield Row("disparity.gap_spread", None, 0, AP, group=pair.name, note=note)
+        yield spread_row._replace(note=f"no concept is shown by {FEWEST} images of both groups")
         return
     adjusted = benjamini_hochberg(gaps.p_values(pair, matched=True))[enough]
     note = f"p ≤ {ALPHA:g} after Benjamini–Hochberg over {n} concepts"
-    yield Row("disparity.gaps_shown", float((adjusted <= ALPHA).sum()), n, COUNT, group=pair.name, note=note)
+    count = spread_row._replace(metric="disparity.gaps_shown", unit=COUNT, note=note)
+    yield count._replace(value=float((adjusted <= ALPHA).sum()))
     value = float(np.abs(gaps.gap(pair, matched=True)[enough]).mean())
     by_chance = _mean(np.abs(gaps.shuffles(pair, matched=True)[enough]), axis=0)
     low, high = np.quantile(by_chance, [0.025, 0.975])
     note = f"mean distance from 0 over {n} concepts, at matched prevalence"
-    yield Row("disparity.gap_spread", value, n, AP, group=pair.name, note=note)
-    row = Row("disparity.gap_spread_expected", float(by_chance.mean()), n, AP, group=pair.name)
-    yield row._replace(low=float(low), high=float(high), note="the same when labels are shuffled")
+    yield spread_row._replace(value=value, note=note)
+    chance = spread_row._replace(metric="disparity.gap_spread_expected", value=float(by_chance.mean()))
+    yield chance._replace(low=float(low), high=float(high), note="the same with shuffled labels")
 
 
 def _precision_rows(gaps: Gaps) -> Iterator[Row]:
     """Average precision and prevalence of every concept in every group."""
-    seen = gaps.seen
-    for place, group in enumerate(seen.groups):
-        for column, concept in enumerate(seen.concepts):
-            showing, n = int(seen.showing[place, column]), int(seen.scored[place, column])
+    data = gaps.data
+    for index, group in enumerate(data.groups):
+        for column, concept in enumerate(data.concepts):
+            showing, n = int(data.showing[index, column]), int(data.scored[index, column])
             row = Row("", None, n, AP, group=group, concept=concept, note=f"{showing} of {n} images show it")
             low, high = exact_proportion_interval(showing, n) if n else NONE
             share = showing / n if n else None
@@ -218,15 +223,15 @@ def _precision_rows(gaps: Gaps) -> Iterator[Row]:
                 note=None if n else "no image of the group has a score",
             )
             for metric, alone in zip(("average_precision", "average_precision_matched"), gaps.alone, strict=True):
-                value = float(alone.value[place, column])
-                reach = NO_REACH if showing < FEWEST else alone.reach(place, column)
+                value = float(alone.value[index, column])
+                reach = NO_REACH if showing < FEWEST else alone.reach(index, column)
                 note = join((row.note, _why(showing, n, certain=np.isnan(reach.below))))
                 made = row._replace(metric=f"disparity.{metric}", value=value, note=note)
                 yield made._replace(low=value - reach.below, high=value + reach.above)
 
 
 def _why(showing: int, n: int, *, certain: bool) -> str | None:
-    """Why there is no interval."""
+    """The reason why there is no interval, if there is none."""
     if not certain or not showing:
         return None
     if showing == n:
@@ -237,58 +242,58 @@ def _why(showing: int, n: int, *, certain: bool) -> str | None:
 # Pairs
 
 
-def _pair_rows(gaps: Gaps, pair: Pair) -> Iterator[Row]:
-    """The gap as published, the gap at matched prevalence, and what could have been found."""
-    seen, enough, expected = gaps.seen, gaps.enough(pair), gaps.expected(pair)
+def _pair_rows(gaps: Gaps, pair: Comparison) -> Iterator[Row]:
+    """The gap as published, the gap at matched prevalence, and the smallest gap that could have been shown."""
+    data, enough, expected = gaps.data, gaps.enough(pair), gaps.expected(pair)
     for matched, metric in ((False, "disparity.ap_gap"), (True, "disparity.ap_gap_matched")):
         values = gaps.gap(pair, matched=matched)
         p_values = gaps.p_values(pair, matched=matched)
         adjusted = benjamini_hochberg(p_values)
-        for column, concept in enumerate(seen.concepts):
+        for column, concept in enumerate(data.concepts):
             value = float(values[column])
-            counts = [int(seen.showing[place, column]) for place in (pair.first, pair.second)]
-            n = sum(int(seen.scored[place, column]) for place in (pair.first, pair.second))
-            said = [f"shown by {counts[0]} and {counts[1]} images", _absent(seen, pair, column)]
+            counts = [int(data.showing[index, column]) for index in (pair.first, pair.second)]
+            n = sum(int(data.scored[index, column]) for index in (pair.first, pair.second))
+            notes = [f"shown by {counts[0]} and {counts[1]} images", _absent(data, pair, column)]
             if enough[column]:
                 low, high = gaps.interval(pair, column, matched=matched)
-                said.append(None if np.isfinite(low) else FAULTLESS)
-                taken = f", {100 * expected[column]:+.1f} points of the counts' own taken off" if matched else ""
-                said.append(f"p {p_values[column]:.2g} before correction over {int(enough.sum())} concepts{taken}")
+                notes.append(None if np.isfinite(low) else FAULTLESS)
+                removed = f"; {100 * expected[column]:+.1f} points due to the counts alone removed" if matched else ""
+                notes.append(f"p {p_values[column]:.2g} before correction over {int(enough.sum())} concepts{removed}")
             else:
                 low, high = NONE
-            row = Row(metric, value, n, AP, group=pair.name, concept=concept, low=low, high=high)
-            yield row._replace(p_value=float(adjusted[column]), note=join(said))
+            row = Row(metric, value, n, AP, group=pair.group, against=pair.against, concept=concept, low=low, high=high)
+            yield row._replace(p_value=float(adjusted[column]), note=join(notes))
     for column in np.flatnonzero(enough).tolist():
         value = smallest_detectable(gaps.shuffles(pair, matched=True)[column])
-        n = sum(int(seen.showing[place, column]) for place in (pair.first, pair.second))
+        n = sum(int(data.showing[index, column]) for index in (pair.first, pair.second))
         note = "found at p ≤ 0.05 in four of five such data sets; for one concept, before correction"
         if value < ROUNDING:
-            value, note = np.nan, "no shuffle moves the gap: all are ranked alike"
-        row = Row("disparity.gap_detectable", value, n, AP, group=pair.name, note=note)
-        yield row._replace(concept=seen.concepts[column])
+            value, note = np.nan, "no shuffle changes the gap: all images are ranked alike"
+        row = Row("disparity.gap_detectable", value, n, AP, group=pair.group, against=pair.against, note=note)
+        yield row._replace(concept=data.concepts[column])
 
 
-def _absent(seen: Seen, pair: Pair, column: int) -> str | None:
-    """Why a gap has no interval, or no value."""
-    showing, scored = (table[[pair.first, pair.second], column] for table in (seen.showing, seen.scored))
+def _absent(data: ConceptScores, pair: Comparison, column: int) -> str | None:
+    """The reason why a gap has no value or no interval, if it has none."""
+    showing, scored = (table[[pair.first, pair.second], column] for table in (data.showing, data.scored))
     if not scored.all():
-        return "no score for one of them"
+        return "one of the groups has no score"
     if not showing.all():
-        return "one of them shows it nowhere: no gap"
+        return "no image of one group shows it: no gap"
     if (showing == scored).any():
-        return "one of them shows it everywhere: no gap at matched prevalence"
+        return "every image of one group shows it: no gap at matched prevalence"
     few = (np.minimum(showing, scored - showing) < FEWEST).any()
-    return f"fewer than {FEWEST} with it or without it in one of them: no interval, no test" if few else None
+    return f"fewer than {FEWEST} images of one group with it or without it: no interval, no test" if few else None
 
 
 def _largest_rows(gaps: Gaps) -> Iterator[Row]:
-    """Of more than two groups, the one with the highest and the one with the lowest average precision."""
-    seen, many = gaps.seen, len(gaps.seen.groups)
+    """For more than two groups: the group with the highest average precision against the one with the lowest."""
+    data, many = gaps.data, len(gaps.data.groups)
     if many == 2:
         return
-    enough = np.all([gaps.enough(pair) for pair in seen.pairs], axis=0)
-    values = gaps.found.matched[:many]
-    p_values = np.full(len(seen.concepts), np.nan)
+    enough = np.all([gaps.enough(pair) for pair in data.pairs], axis=0)
+    values = gaps.precision.matched[:many]
+    p_values = np.full(len(data.concepts), np.nan)
     for column in np.flatnonzero(enough).tolist():
         width = float(np.ptp(values[:, column]))
         more = (gaps.null_ranges[column] >= width).sum()
@@ -297,14 +302,14 @@ def _largest_rows(gaps: Gaps) -> Iterator[Row]:
     for column in np.flatnonzero(enough).tolist():
         top, bottom = int(values[:, column].argmax()), int(values[:, column].argmin())
         value = float(values[top, column] - values[bottom, column])
-        reach = difference_reach(*(gaps.alone[True].reach(place, column) for place in (top, bottom)))
+        reach = difference_reach(*(gaps.alone[True].reach(index, column) for index in (top, bottom)))
         usual = float(gaps.null_ranges[column].mean())
         note = f"at matched prevalence; shuffled labels give {100 * usual:.1f} points on average"
-        row = Row("disparity.ap_gap_largest", value, int(seen.scored[:many, column].sum()), AP, note=note)
-        pair = f"{seen.groups[top]} less {seen.groups[bottom]}"
+        row = Row("disparity.ap_gap_largest", value, int(data.scored[:many, column].sum()), AP, note=note)
         yield row._replace(
-            group=pair,
-            concept=seen.concepts[column],
+            group=data.groups[top],
+            against=data.groups[bottom],
+            concept=data.concepts[column],
             low=value - reach.below,
             high=value + reach.above,
             p_value=float(adjusted[column]),

@@ -1,41 +1,43 @@
-"""Words of disparity: whose pictures, which way a gap points."""
+"""Words for groups and pairs of groups, and for gaps in points."""
 
 from __future__ import annotations
 
 import math
 
-from beholder.chapter.numbers import Result, has_interval
-from beholder.studies.disparity import queries as reading
-from beholder.studies.gras.phrases import MINUS, p_value, points, points_range, signed
-
-__all__ = [
-    "MINUS",
-    "better",
-    "interval",
-    "less",
-    "p_value",
-    "pictures",
-    "points",
-    "points_range",
-    "root",
-    "root_range",
-    "signed",
-]
+from beholder.chapter.numbers import Result, has_interval, points, points_range
+from beholder.studies.disparity.queries import Pair
 
 
-def pictures(group: str) -> str:
-    """The pictures of a group, as the data names it.
+def quoted(pair: Pair) -> tuple[str, str]:
+    """The names of both groups, as the data has them; the rest needs no quotes.
 
-    >>> pictures("man"), pictures("the rest")
-    ('pictures labelled “man”', 'the other pictures')
+    >>> quoted(Pair("man", "woman")), quoted(Pair("b", "the rest", rest=True))
+    (('“man”', '“woman”'), ('“b”', 'the rest'))
     """
-    return "the other pictures" if group == "the rest" else f"pictures labelled “{group}”"
+    return f"“{pair.first}”", pair.second if pair.rest else f"“{pair.second}”"
 
 
-def better(row: Result) -> str:
-    """In whose pictures a concept is recognised better."""
-    first, second = reading.sides(row["group"])
-    return pictures(first if row["value"] > 0 else second)
+def less(pair: Pair) -> str:
+    """A pair in a title or a table.
+
+    >>> less(Pair("man", "woman"))
+    '“man” less “woman”'
+    """
+    return " less ".join(quoted(pair))
+
+
+def images_of(pair: Pair) -> tuple[str, str]:
+    """The images of both groups.
+
+    >>> images_of(Pair("b", "the rest", rest=True))
+    ('images labelled “b”', 'the other images')
+    """
+    return f"images labelled “{pair.first}”", "the other images" if pair.rest else f"images labelled “{pair.second}”"
+
+
+def better(row: Result, pair: Pair) -> str:
+    """The images in which a concept is recognised better."""
+    return images_of(pair)[0 if row["value"] > 0 else 1]
 
 
 def interval(row: Result) -> str:
@@ -44,7 +46,7 @@ def interval(row: Result) -> str:
 
 
 def root(squared: float) -> float:
-    """The root of a squared error; 0 for one that fell below 0."""
+    """The root of a squared error; 0 for one below 0."""
     return math.sqrt(max(squared, 0.0))
 
 
@@ -55,12 +57,3 @@ def root_range(row: Result) -> str:
     '0.0–5.0'
     """
     return f"{points(root(row['low']))}–{points(root(row['high']))}"
-
-
-def less(pair: str) -> str:
-    """A pair in a title.
-
-    >>> less("man less woman")
-    '“man” less “woman”'
-    """
-    return " less ".join(f"“{side}”" for side in reading.sides(pair))

@@ -1,42 +1,42 @@
-"""Planted beside recovered for disparity: on how many drawn people of each group a thing is in view."""
+"""Known truth against what the audit found: on how many drawn people of each group an object is in view."""
 
 from __future__ import annotations
 
 import polars as pl
 
+from beholder.chapter.numbers import points_range, signed
 from beholder.chapter.table import Cell, Table, labels, names
 from beholder.datasets.glasshouse import OBJECTS_NAME
-from beholder.studies.disparity import phrases as said
-from beholder.studies.disparity import queries as reading
-from beholder.studies.public_figures.planted import REFERENCE
+from beholder.glasshouse.planted import REFERENCE
+from beholder.glasshouse.planted_objects import PLANTED_OBJECTS, implied_gap, implied_matched_gap
+from beholder.studies.disparity import queries
+from beholder.studies.disparity.queries import Pair
 
-PAIR = "man less woman"
+PAIR = Pair("man", "woman")
 
 
 def disparity_planted(part: pl.DataFrame) -> Table | None:
-    """Every planted gap with what was measured, for the reference models on drawings of their own world."""
+    """Every planted gap and the measured one, for the reference models on drawings of their own world."""
     taught = pl.col("model").str.starts_with(REFERENCE) & (pl.col("dataset") == OBJECTS_NAME)
     own = part.filter(taught)
-    if not reading.tested(own, PAIR).height:
+    if not queries.tested(own, PAIR).height:
         return None
-    from beholder.glasshouse.planted_objects import PLANTED_OBJECTS, implied_gap, implied_matched_gap
-
     body = []
-    for model, mine in reading.models(own):
-        found = {row["concept"]: row for row in reading.tested(mine, PAIR).to_dicts()}
+    for model, rows in queries.models(own):
+        measured = {row["concept"]: row for row in queries.tested(rows, PAIR).to_dicts()}
         for planted in PLANTED_OBJECTS:
-            row = found[planted.item]
-            ways = [Cell(said.signed(implied_gap(planted.item))), Cell(said.signed(row["raw"]))]
-            ways.append(Cell(said.signed(implied_matched_gap(planted.item))))
-            ways.append(Cell(said.signed(row["value"]), said.points_range(row), strong=bool(row["shown"])))
-            body.append([*names(own, model, planted.item), *ways])
+            row = measured[planted.item]
+            cells = [Cell(signed(implied_gap(planted.item))), Cell(signed(row["raw"]))]
+            cells.append(Cell(signed(implied_matched_gap(planted.item))))
+            cells.append(Cell(signed(row["value"]), points_range(row), strong=bool(row["shown"])))
+            body.append([*names(own, model, planted.item), *cells])
     return Table(
-        "Planted beside recovered",
-        "Things of which only a strip is drawn on some people, more often in one group. Planted: the gap in points of "
-        "a model that ranks whole things first and the rest by chance; as published, and at matched prevalence. A "
-        "trained model also overlooks whole things and may see a strip. Small print: 95 % interval.",
-        [*labels(own, "Thing"), "Planted", "Recovered", "Planted, matched", "Recovered, matched"],
+        "Known truth against what the audit found",
+        "On some people only a strip of an object is drawn, more often in one group. Planted: the gap in points of a "
+        "model that ranks whole objects first and the others at random; as published, and at matched prevalence. A "
+        "trained model also misses whole objects and may recognise a strip. Small print: 95 % interval.",
+        [*labels(own, "Object"), "Planted", "Found", "Planted, matched", "Found, matched"],
         body,
-        len(labels(own, "Thing")),
+        len(labels(own, "Object")),
         tuple(f"{planted.item}: {planted.note}" for planted in PLANTED_OBJECTS),
     )

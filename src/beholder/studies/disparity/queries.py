@@ -1,4 +1,4 @@
-"""Disparity's rows read for a person: one line a concept, with everything known about its gap.
+"""Disparity's rows as a person reads them: one line per concept, with everything known about its gap.
 
 Tables in, small tables out; every number is a row of the results.
 """
@@ -6,6 +6,7 @@ Tables in, small tables out; every number is a row of the results.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import polars as pl
 
@@ -13,49 +14,59 @@ from beholder.chapter.numbers import Result
 from beholder.studies.disparity.gaps import ALPHA
 
 AGREES, OPPOSES, UNKNOWN = "as word vectors", "against word vectors", "no word vector"
-"""Whether a gap points where word vectors put the concept."""
+"""Whether a gap points towards the group that word vectors put the concept nearer to."""
 
 
-def rows(part: pl.DataFrame, what: str) -> pl.DataFrame:
+class Pair(NamedTuple):
+    """Two groups that are compared: a positive gap favours the first."""
+
+    first: str
+    second: str
+    rest: bool = False
+    """Whether `second` stands for all other groups together."""
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """The two names, as the columns `group` and `against` have them."""
+        return self.first, self.second
+
+
+def rows(part: pl.DataFrame, metric: str) -> pl.DataFrame:
     """The rows of one metric that have a value."""
-    return part.filter((pl.col("metric") == f"disparity.{what}") & pl.col("value").is_not_null())
+    return part.filter((pl.col("metric") == f"disparity.{metric}") & pl.col("value").is_not_null())
 
 
 def models(part: pl.DataFrame) -> Iterator[tuple[str, pl.DataFrame]]:
-    """Model by model."""
-    for (model,), mine in part.group_by(["model"], maintain_order=True):
-        yield str(model), mine
-
-
-def pairs(part: pl.DataFrame) -> list[str]:
-    """Who is compared with whom, as `first less second`."""
-    there = part.filter(pl.col("metric") == "disparity.ap_gap")["group"]
-    return list(dict.fromkeys(there.drop_nulls().to_list()))
-
-
-def sides(pair: str) -> tuple[str, str]:
-    """The two names of a pair.
-
-    >>> sides("man less woman")
-    ('man', 'woman')
-    """
-    first, _, second = pair.partition(" less ")
-    return first, second
+    """The rows of each model."""
+    for (model,), own in part.group_by(["model"], maintain_order=True):
+        yield str(model), own
 
 
 def groups(part: pl.DataFrame) -> list[str]:
     """The groups, in order."""
-    there = part.filter(pl.col("metric") == "disparity.mean_average_precision")["group"]
-    return list(dict.fromkeys(there.drop_nulls().to_list()))
+    means = part.filter(pl.col("metric") == "disparity.mean_average_precision")["group"]
+    return list(dict.fromkeys(means.drop_nulls().to_list()))
 
 
-def gaps(part: pl.DataFrame, pair: str) -> pl.DataFrame:
-    """Every concept with a matched gap, the widest first, with what else is known of it in columns of its own.
+def pairs(part: pl.DataFrame) -> list[Pair]:
+    """Which groups are compared; a name that no group has stands for the rest."""
+    known = set(groups(part))
+    gaps = part.filter(pl.col("metric") == "disparity.ap_gap").select("group", "against").unique(maintain_order=True)
+    return [Pair(group, against, against not in known) for group, against in gaps.drop_nulls().iter_rows()]
+
+
+def of_pair(part: pl.DataFrame, pair: Pair) -> pl.DataFrame:
+    """The rows that compare these two groups."""
+    return part.filter(pl.col("group") == pair.first, pl.col("against") == pair.second)
+
+
+def gaps(part: pl.DataFrame, pair: Pair) -> pl.DataFrame:
+    """Every concept with a matched gap, the widest first, with its other numbers in columns of their own.
 
     `shown`: p ≤ 0.05 after correction and an interval that excludes 0.
     """
-    mine = part.filter(pl.col("group") == pair)
-    table = rows(mine, "ap_gap_matched")
+    compared = of_pair(part, pair)
+    table = rows(compared, "ap_gap_matched")
     for name, metric in (
         ("raw", "ap_gap"),
         ("detectable", "gap_detectable"),
@@ -64,8 +75,8 @@ def gaps(part: pl.DataFrame, pair: str) -> pl.DataFrame:
         ("area_gap", "area_gap"),
         ("names", "names"),
     ):
-        found = rows(mine, metric).select("concept", pl.col("value").alias(name))
-        table = table.join(found, on="concept", how="left", maintain_order="left")
+        values = rows(compared, metric).select("concept", pl.col("value").alias(name))
+        table = table.join(values, on="concept", how="left", maintain_order="left")
     shown = (pl.col("p_value") <= ALPHA) & ((pl.col("low") > 0) | (pl.col("high") < 0))
     same = (pl.col("value") * pl.col("alignment")).sign()
     words = pl.when(same > 0).then(pl.lit(AGREES)).when(same < 0).then(pl.lit(OPPOSES)).otherwise(pl.lit(UNKNOWN))
@@ -74,15 +85,15 @@ def gaps(part: pl.DataFrame, pair: str) -> pl.DataFrame:
     )
 
 
-def tested(part: pl.DataFrame, pair: str) -> pl.DataFrame:
-    """The gaps that have an interval or a p-value."""
+def tested(part: pl.DataFrame, pair: Pair) -> pl.DataFrame:
+    """The gaps that have a p-value."""
     return gaps(part, pair).filter(pl.col("p_value").is_not_null())
 
 
-def calibration_gaps(part: pl.DataFrame, pair: str) -> pl.DataFrame:
-    """Gaps in miscalibration, the widest first."""
-    found = rows(part.filter(pl.col("group") == pair), "miscalibration_gap")
-    return found.sort(pl.col("value").abs(), descending=True, maintain_order=True)
+def calibration_gaps(part: pl.DataFrame, pair: Pair) -> pl.DataFrame:
+    """Gaps of miscalibration, the widest first."""
+    table = rows(of_pair(part, pair), "miscalibration_gap")
+    return table.sort(pl.col("value").abs(), descending=True, maintain_order=True)
 
 
 def ends(table: pl.DataFrame, number: int) -> list[Result]:
@@ -92,14 +103,17 @@ def ends(table: pl.DataFrame, number: int) -> list[Result]:
     return [*above.to_dicts(), *below.to_dicts()]
 
 
-def one(part: pl.DataFrame, what: str, **where: str | None) -> Result | None:
-    """The row of a metric at a place, if there is one."""
-    table = rows(part, what)
-    for column, value in where.items():
-        table = table.filter(pl.col(column).is_null() if value is None else pl.col(column) == value)
+def one(part: pl.DataFrame, metric: str, **where: str) -> Result | None:
+    """The first row of a metric with these column values, if there is one."""
+    table = rows(part, metric).filter(**where)
     return table.row(0, named=True) if table.height else None
 
 
-def by_concept(part: pl.DataFrame, what: str, group: str) -> dict[str, Result]:
-    """A metric of one group, concept by concept."""
-    return {row["concept"]: row for row in rows(part.filter(pl.col("group") == group), what).to_dicts()}
+def by_concept(part: pl.DataFrame, metric: str) -> dict[str, Result]:
+    """The rows of a metric, by concept."""
+    return {row["concept"]: row for row in rows(part, metric).to_dicts()}
+
+
+def sides(part: pl.DataFrame, metric: str, pair: Pair) -> list[dict[str, Result]]:
+    """A metric of both groups of a pair, each by concept; the rest has no rows of its own."""
+    return [by_concept(part.filter(group=name), metric) for name in pair.names]

@@ -1,7 +1,8 @@
-"""Disparity, first step: what a model said of every concept in every picture, beside what is there and who is shown."""
+"""Disparity, first step: one score for every concept in every image, with what the image shows and its group."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -14,7 +15,7 @@ from beholder.core.errors import DataError, UnknownName, UsageError
 from beholder.datasets.dataset import Dataset
 from beholder.metrics.bootstrap import Resampler
 from beholder.metrics.calibration import READINGS, cross_fitted
-from beholder.models.predictions.predictions import MINIMUM
+from beholder.models.predictions.importing import MINIMUM
 from beholder.scores.quantity import Quantity
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.studies.rows import people_shown
@@ -24,34 +25,31 @@ Cells = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 AUTO, AS_GIVEN = "auto", "scores"
 CALIBRATIONS = (AUTO, AS_GIVEN, *READINGS)
-READ_AS = {"presence": "score of the best box or pixel", "log_p_yes": "probability of yes"}
-"""What a confidence is, by the channel it comes from."""
-GENDER, REST, LESS = "gender", "the rest", " less "
+GENDER, REST = "gender", "the rest"
 
 
-class Pair(NamedTuple):
-    """Two sets of images that are compared: positive gaps are in favour of the first."""
+class Comparison(NamedTuple):
+    """Two sets of images that are compared: a positive gap favours the first."""
 
-    names: tuple[str, str]
+    group: str
+    against: str
+    """The other group, or the name of the rest: never the name of a group then."""
     first: int
+    """The set of `group`: its index in `sets`."""
     second: int
-
-    @property
-    def name(self) -> str:
-        """As the column `group` has it: `man less woman`."""
-        return LESS.join(self.names)
 
 
 class Confidence(NamedTuple):
-    """Scores as probabilities, and what they are; None, with the reason, where they are none."""
+    """Scores as probabilities; None where they are not probabilities."""
 
     values: Cells | None
-    reading: str
+    source: str
+    """What the probabilities are, or why there are none."""
 
 
 @dataclass(frozen=True)
-class Seen:
-    """Images down, concepts across."""
+class ConceptScores:
+    """Scores, and what the images show: one row per image, one column per concept."""
 
     images: pl.DataFrame
     concepts: list[str]
@@ -59,60 +57,74 @@ class Seen:
     present: Mask
     groups: list[str]
     codes: npt.NDArray[np.intp]
-    """Each image's group, by its place in `groups`."""
-    channel: str
+    """Each image's group: its index in `groups`."""
+    unit: str
+    is_probability: bool
+    """Whether the scores are known to be probabilities."""
     dataset: Dataset
 
     @cached_property
     def sets(self) -> list[Mask]:
-        """The images of each group; with more than two groups then those besides each."""
+        """The images of each group; with more than two groups, then all images outside each group."""
         own = [self.codes == code for code in range(len(self.groups))]
         return own if len(own) == 2 else [*own, *(~mask for mask in own)]
 
     @cached_property
-    def pairs(self) -> list[Pair]:
-        """The first group against the second, or each of several against all others."""
+    def pairs(self) -> list[Comparison]:
+        """The first of two groups against the second, or each of several groups against the rest."""
         if len(self.groups) == 2:
-            return [Pair((self.groups[0], self.groups[1]), 0, 1)]
-        many = len(self.groups)
-        return [Pair((group, REST), code, many + code) for code, group in enumerate(self.groups)]
+            return [Comparison(self.groups[0], self.groups[1], 0, 1)]
+        many, rest = len(self.groups), rest_name(self.groups)
+        return [Comparison(group, rest, code, many + code) for code, group in enumerate(self.groups)]
 
     @cached_property
     def showing(self) -> npt.NDArray[np.int_]:
-        """Of every set and concept, how many images with a score show it: `[n_sets, n_concepts]`."""
+        """How many scored images of each set show each concept: `[n_sets, n_concepts]`."""
         there = self.present & ~np.isnan(self.scores)
         return np.stack([there[members].sum(axis=0) for members in self.sets])
 
     @cached_property
     def scored(self) -> npt.NDArray[np.int_]:
-        """Of every set and concept, how many images have a score."""
+        """How many images of each set have a score for each concept."""
         known = ~np.isnan(self.scores)
         return np.stack([known[members].sum(axis=0) for members in self.sets])
 
     @cached_property
     def people(self) -> npt.NDArray[np.intp]:
-        """A number for whom each image shows: those of one person belong together."""
+        """A number for the person in each image: images of one person belong together."""
         return np.unique(people_shown(self.images), return_inverse=True)[1]
 
     def resampler(self, options: MeasureOptions) -> Resampler:
-        """Draws of images, group by group; the same for every measure that asks."""
+        """Draws of images within each group; every measure gets the same draws."""
         return Resampler(self.people, options.rng(), options.draws, strata=self.codes)
 
     def objects(self) -> pl.DataFrame:
-        """What is in the images, with the row and the column of each object here."""
+        """The annotated objects, with the row and the column of each."""
         assert self.dataset.objects is not None
         rows = self.images.select("image_id", pl.int_range(pl.len()).alias("row"))
         columns = pl.DataFrame({"concept": self.concepts}).with_row_index("column")
         return self.dataset.objects.join(rows, on="image_id").join(columns, on="concept")
 
 
-def read_seen(matrix: ScoreMatrix, by: str | None) -> Seen:
-    """The images whose group is known, with one score for each concept."""
+def rest_name(groups: Sequence[str]) -> str:
+    """What all other groups together are called: a name that no group has.
+
+    >>> rest_name(["a", "b"]), rest_name(["a", "the rest"])
+    ('the rest', 'all the rest')
+    """
+    name = REST
+    while name in groups:
+        name = f"all {name}"
+    return name
+
+
+def read_concept_scores(matrix: ScoreMatrix, by: str | None) -> ConceptScores:
+    """One score per concept for each image whose group is known."""
     dataset = matrix.dataset
     if dataset is None or dataset.objects is None:
         name = dataset.name if dataset else matrix.task
         raise DataError(
-            f"{name} does not say what is in its pictures.\n"
+            f"{name} does not say what its images show.\n"
             "Disparity needs annotated objects: use coco, visual-genome or glasshouse-objects."
         )
     attribute = by or (dataset.group_words.attribute if dataset.group_words else GENDER)
@@ -122,61 +134,56 @@ def read_seen(matrix: ScoreMatrix, by: str | None) -> Seen:
     labels = matrix.images[attribute].cast(pl.String)
     groups = sorted(labels.unique())
     if len(groups) < 2:
-        found = f"only '{groups[0]}'" if groups else "none"
-        raise DataError(f"{dataset.name}: two groups of '{attribute}' are needed, and there is {found}.")
-    for group in groups:
-        if LESS in group or group == REST:
-            raise DataError(
-                f"{dataset.name}: a group of '{attribute}' is called '{group}', which is how results name comparisons."
-                "\nCall it otherwise."
-            )
+        present = f"only '{groups[0]}'" if groups else "none"
+        raise DataError(f"{dataset.name}: disparity needs two groups of '{attribute}', and there is {present}.")
     codes = labels.replace_strict({group: code for code, group in enumerate(groups)}, return_dtype=pl.Int64)
     concepts = matrix.prompts["concept"].unique(maintain_order=True).to_list()
     ranking = matrix.quantity("ranking")
     scores = _by_concept(matrix, ranking_cells(matrix, ranking), concepts)
     blank = np.zeros(scores.shape, dtype=bool)
-    seen = Seen(matrix.images, concepts, scores, blank, groups, codes.to_numpy(), ranking.channel, dataset)
-    objects = seen.objects()
+    what = ranking.unit, ranking.is_probability
+    data = ConceptScores(matrix.images, concepts, scores, blank, groups, codes.to_numpy(), *what, dataset)
+    objects = data.objects()
     blank[objects["row"].to_numpy(), objects["column"].to_numpy()] = True
-    return seen
+    return data
 
 
 def ranking_cells(matrix: ScoreMatrix, ranking: Quantity) -> Cells:
-    """What ranks the pictures; a detector's boxes under 0.1 are dropped, as in the study."""
+    """The scores that rank the images; boxes of a detector below 0.1 are dropped, as in the study."""
     boxes = ranking.channel == "presence" and len(matrix.channels) == 1
     return np.where(ranking.cells < MINIMUM, 0.0, ranking.cells) if boxes else ranking.cells
 
 
 def _by_concept(matrix: ScoreMatrix, cells: Cells, concepts: list[str]) -> Cells:
-    """The mean over a concept's templates; none where one of them was not scored."""
-    of = matrix.prompts["concept"].to_numpy()
-    if len(of) == len(concepts):
+    """The mean over a concept's templates; NaN where one of them was not scored."""
+    asked = matrix.prompts["concept"].to_numpy()
+    if len(asked) == len(concepts):
         return cells
-    return np.stack([cells[:, of == concept].mean(axis=1) for concept in concepts], axis=1)
+    return np.stack([cells[:, asked == concept].mean(axis=1) for concept in concepts], axis=1)
 
 
-def read_confidence(seen: Seen, calibration: str, options: MeasureOptions) -> Confidence:
-    """The scores as probabilities: as they are where they are some, else only if a reading was asked for."""
+def read_confidence(data: ConceptScores, calibration: str, options: MeasureOptions) -> Confidence:
+    """The scores as probabilities: as they are if they already are, else only if `calibration` converts them."""
     if calibration in READINGS:
-        return Confidence(_cross_fitted(seen, calibration, options), f"{calibration} reading, cross-validated")
-    if calibration == AUTO and seen.channel not in READ_AS:
-        note = f"a {seen.channel} is no probability: --calibration platt or isotonic reads it as one"
-        return Confidence(None, note)
-    known = seen.scores[~np.isnan(seen.scores)]
+        return Confidence(_cross_fitted(data, calibration, options), f"{calibration} calibration, cross-validated")
+    if calibration == AUTO and not data.is_probability:
+        reason = f"a {data.unit} is not a probability; --calibration platt or isotonic converts it to one"
+        return Confidence(None, reason)
+    known = data.scores[~np.isnan(data.scores)]
     if known.size and (known.min() < 0 or known.max() > 1):
         raise UsageError(
             f"--calibration {calibration} takes scores as probabilities, and these lie between {known.min():.3g} and "
-            f"{known.max():.3g}.\nUse --calibration platt or isotonic, which read any score as one."
+            f"{known.max():.3g}.\nUse --calibration platt or isotonic: they convert any score."
         )
-    return Confidence(seen.scores, READ_AS.get(seen.channel, "scores as given"))
+    return Confidence(data.scores, f"confidence: {data.unit}")
 
 
-def _cross_fitted(seen: Seen, calibration: str, options: MeasureOptions) -> Cells:
-    """Concept by concept; NaN where there are too few pictures to fit a curve to."""
-    rng, read = options.rng(), np.full(seen.scores.shape, np.nan)
-    for column in range(len(seen.concepts)):
-        known = ~np.isnan(seen.scores[:, column])
-        fitted = cross_fitted(seen.scores[known, column], seen.present[known, column], calibration, rng)
+def _cross_fitted(data: ConceptScores, calibration: str, options: MeasureOptions) -> Cells:
+    """Concept by concept; NaN where there are too few images to fit a curve."""
+    rng, calibrated = options.rng(), np.full(data.scores.shape, np.nan)
+    for column in range(len(data.concepts)):
+        known = ~np.isnan(data.scores[:, column])
+        fitted = cross_fitted(data.scores[known, column], data.present[known, column], calibration, rng)
         if fitted is not None:
-            read[known, column] = fitted
-    return read
+            calibrated[known, column] = fitted
+    return calibrated

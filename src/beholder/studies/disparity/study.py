@@ -1,4 +1,4 @@
-"""Disparity: for whom does recognition work worse? Average precision by concept and by who is in the picture."""
+"""Disparity: for which group does recognition work worse? Average precision by concept and group."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from beholder.core.errors import DataError, UnknownName, UsageError
-from beholder.core.results import SCHEMA, Row, read_results
+from beholder.core.results import SCHEMA, Row, read_results, split_pairs
 from beholder.datasets.dataset import Dataset
 from beholder.datasets.glasshouse import OBJECTS_NAME
 from beholder.prompts.templates import read_templates
@@ -25,147 +25,136 @@ from beholder.studies.disparity.word_rows import word_rows
 from beholder.studies.rows import PROBABILITY
 from beholder.studies.study import Matrices, MeasureOptions, Metric, Option, Study
 
+
+def _metric(name: str, topic: str, unit: str, meaning: str, landmark: float | None = None) -> Metric:
+    return Metric(f"disparity.{name}", topic, unit, meaning, landmark)
+
+
+def _pair(name: str, topic: str, unit: str, meaning: str, landmark: float | None = None) -> Metric:
+    """A metric whose rows compare the group in `group` with the one in `against`."""
+    return Metric(f"disparity.{name}", topic, unit, meaning, landmark, paired=True)
+
+
+SHARE, AREA, BOXES, RANKS = "share", "share of the picture", "boxes", "rank correlation"
 METRICS = (
-    Metric(
-        "disparity.mean_average_precision",
-        "means",
-        AP,
-        "mean over concepts, by group, as published; it hides gaps that point opposite ways",
+    _metric(
+        "mean_average_precision", "means", AP, "mean over concepts, as published; hides gaps in opposite directions"
     ),
-    Metric("disparity.mean_ap_gap", "means", AP, "difference of the means; 0: alike on average"),
-    Metric("disparity.gaps_shown", "gaps", COUNT, "concepts whose matched gap is more than chance, after correction"),
-    Metric("disparity.gap_spread", "gaps", AP, "how wide matched gaps are on average; never 0, even by chance"),
+    _pair("mean_ap_gap", "means", AP, "difference of the means; 0: alike on average", 0.0),
+    _pair("gaps_shown", "gaps", COUNT, "concepts whose matched gap is more than chance, after correction"),
+    _pair("gap_spread", "gaps", AP, "how wide matched gaps are on average; above 0 even by chance"),
     Metric(
         "disparity.gap_spread_expected",
         "gaps",
         AP,
-        "the same when labels are shuffled: what it says without any gap",
+        "the same with shuffled labels: its value without any gap",
+        paired=True,
         chance_only=True,
     ),
-    Metric(
-        "disparity.ap_gap",
+    _pair("ap_gap", "gaps", AP, "average precision, first group less second, as published; depends on prevalence", 0.0),
+    _pair(
+        "ap_gap_matched",
         "gaps",
         AP,
-        "first group's average precision less the second's, as published; mixes ranking with prevalence",
+        "the gap at the same prevalence, less what few images alone produce; 0: ranked alike",
+        0.0,
     ),
-    Metric(
-        "disparity.ap_gap_matched",
-        "gaps",
-        AP,
-        "the gap at one prevalence for both, less what few images give by themselves; 0: ranked alike",
-    ),
-    Metric("disparity.ap_gap_largest", "gaps", AP, "of several groups, the highest less the lowest; never 0 by chance"),
-    Metric(
-        "disparity.gap_detectable",
-        "gaps",
-        AP,
-        "smallest matched gap that such counts would show, in four of five data sets",
-    ),
-    Metric(
-        "disparity.average_precision", "gaps", AP, "1: all images with the concept come first; the prevalence: random"
-    ),
-    Metric(
-        "disparity.average_precision_matched", "gaps", AP, "the same as if all groups showed the concept equally often"
-    ),
-    Metric("disparity.prevalence", "gaps", PROBABILITY, "share of a group's images that show the concept"),
-    Metric(
-        "disparity.ece",
+    _pair("ap_gap_largest", "gaps", AP, "for several groups, the highest less the lowest; above 0 even by chance"),
+    _pair("gap_detectable", "gaps", AP, "smallest matched gap that these counts would show in four of five data sets"),
+    _metric("average_precision", "gaps", AP, "1: all images with the concept rank first; the prevalence: random order"),
+    _metric("average_precision_matched", "gaps", AP, "the same if all groups showed the concept equally often"),
+    _metric("prevalence", "gaps", PROBABILITY, "share of a group's images that show the concept"),
+    _metric(
+        "ece",
         "calibration",
         UNIT,
-        "mean distance between confidence and what is there, ten equal bins, as published; 0: calibrated",
+        "mean distance of confidence from the share that shows the concept, ten bins, as published; 0: calibrated",
     ),
-    Metric("disparity.ece_adaptive", "calibration", UNIT, "the same in bins of equally many images"),
-    Metric(
-        "disparity.brier",
+    _metric("ece_adaptive", "calibration", UNIT, "the same in bins of equally many images"),
+    _metric(
+        "brier", "calibration", UNIT, "mean squared distance of confidence from 1 or 0; 0.25: always answering 0.5"
+    ),
+    _pair(
+        "ece_gap",
         "calibration",
         UNIT,
-        "mean squared distance of confidence from 1 or 0; 0.25: always saying 0.5",
+        "first group less second, as published; depends on the groups' sizes: read miscalibration_gap",
+        0.0,
     ),
-    Metric(
-        "disparity.ece_gap",
-        "calibration",
-        UNIT,
-        "first group's less the second's, as published; follows the groups' sizes: read miscalibration_gap",
-    ),
-    Metric("disparity.ece_adaptive_gap", "calibration", UNIT, "the same in bins of equally many images"),
-    Metric("disparity.brier_gap", "calibration", UNIT, "difference of the Brier scores"),
-    Metric(
-        "disparity.miscalibration",
+    _pair("ece_adaptive_gap", "calibration", UNIT, "the same in bins of equally many images", 0.0),
+    _pair("brier_gap", "calibration", UNIT, "difference of the Brier scores", 0.0),
+    _metric(
+        "miscalibration",
         "calibration",
         SQUARED,
-        "squared distance of confidence from what is there, less what chance adds; 0: calibrated",
+        "squared distance of confidence from the share that shows the concept, less what chance adds; 0: calibrated",
+        0.0,
     ),
-    Metric(
-        "disparity.miscalibration_gap",
+    _pair(
+        "miscalibration_gap",
         "calibration",
         SQUARED,
-        "first group's less the second's, whatever their sizes; positive: worse calibrated for the first",
+        "first group less second, whatever their sizes; positive: worse calibrated for the first",
+        0.0,
     ),
-    Metric(
-        "disparity.reliability",
+    _metric(
+        "reliability",
         "calibration",
         PROBABILITY,
-        "share that show the concept, in a bin of confidence (subset)",
+        "share that shows the concept in a bin of confidence (subset); expected: the mean confidence of the bin",
     ),
-    Metric(
-        "disparity.word_alignment",
+    _pair(
+        "word_alignment",
         "agreement",
         "cosine",
-        "how much nearer the concept's word lies to the first group's words; a fact about texts",
+        "how much nearer the concept's word is to the first group's words; a fact about texts",
+        0.0,
     ),
-    Metric(
-        "disparity.word_agreement",
+    _pair(
+        "word_agreement",
         "agreement",
         PROBABILITY,
-        "concepts whose gap and alignment have one sign; 0.5: chance",
+        "share of concepts whose gap and alignment have the same sign; 0.5: chance",
+        0.5,
     ),
-    Metric(
-        "disparity.word_correlation", "agreement", "rank correlation", "of gap and alignment over concepts; 0: none"
-    ),
-    Metric(
-        "disparity.agreement",
+    _pair("word_correlation", "agreement", RANKS, "of gap and alignment over concepts; 0: none", 0.0),
+    _pair(
+        "agreement",
         "agreement",
         "colour",
-        "1 green: wide gaps that point one way in both data sets; -1 red: opposite ways; 0 yellow",
+        "1 green: wide gaps in the same direction in both data sets; -1 red: in opposite directions; 0 yellow: others",
     ),
-    Metric("disparity.agreement_count", "agreement", COUNT, "concepts of each colour"),
-    Metric("disparity.ap_gap_elsewhere", "agreement", AP, "the published gap on another data set (subset)"),
-    Metric(
-        "disparity.model_agreement",
+    _metric("agreement_count", "agreement", COUNT, "concepts of each colour (group)"),
+    _pair("ap_gap_elsewhere", "agreement", AP, "the published gap on another data set (subset)", 0.0),
+    _metric(
+        "model_agreement",
         "agreement",
         PROBABILITY,
-        "concepts whose gaps point one way in another model (subset)",
+        "share of concepts whose gap has the same sign in another model (subset); 0.5: chance",
+        0.5,
     ),
-    Metric(
-        "disparity.gap_correlation", "agreement", "rank correlation", "of gaps here and there, over concepts; 0: none"
-    ),
-    Metric(
-        "disparity.area", "causes", "share of the picture", "mean area of the concept's largest box where it is shown"
-    ),
-    Metric("disparity.area_gap", "causes", "share of the picture", "first less second; positive: larger for the first"),
-    Metric("disparity.instances", "causes", "boxes", "mean number of boxes where it is shown"),
-    Metric("disparity.instances_gap", "causes", "boxes", "first less second; positive: more for the first"),
-    Metric(
-        "disparity.names", "gaps", "share", "how differently annotators name the groups' things; 1: no name in common"
-    ),
-    Metric(
-        "disparity.ap_gap_same_area", "causes", AP, "the matched gap left when sizes are spread alike in the groups"
-    ),
-    Metric(
-        "disparity.outranked",
+    _metric("gap_correlation", "agreement", RANKS, "of the gaps here and in subset, over concepts; 0: none", 0.0),
+    _metric("area", "causes", AREA, "mean area of the concept's largest box in images that show it"),
+    _pair("area_gap", "causes", AREA, "first group less second; positive: larger for the first", 0.0),
+    _metric("instances", "causes", BOXES, "mean number of boxes in images that show it"),
+    _pair("instances_gap", "causes", BOXES, "first group less second; positive: more for the first", 0.0),
+    _pair("names", "gaps", SHARE, "how differently annotators name the concept in the groups; 1: no name in common"),
+    _pair("ap_gap_same_area", "causes", AP, "the matched gap when sizes are distributed alike in the groups", 0.0),
+    _metric(
+        "outranked",
         "images",
-        "share",
+        SHARE,
         "how often an image without the concept scores above one with it; the note lists image ids",
     ),
 )
 
 LIMITATIONS = (
-    "Average precision depends on how many of a group's pictures show a concept: read the matched gap, and the "
-    "published one only beside it.",
-    "A gap is a property of a model on these pictures. Things may be smaller, rarer or other things of one name in "
-    "the pictures of one group; the table of causes shows what can be measured of that.",
-    "Expected calibration error is never 0 by chance and larger for the smaller group; miscalibration, beside it, is "
-    "not: compare groups by that.",
+    "Average precision depends on how many images of a group show a concept: read the matched gap, not the published "
+    "gap alone.",
+    "A gap is a property of a model on these images. Objects may be smaller, rarer or of another kind in the images of "
+    "one group; the table of causes shows what can be measured of that.",
+    "Expected calibration error is above 0 by chance, and larger for the smaller group. Compare groups by "
+    "miscalibration, which is not.",
 )
 
 
@@ -174,7 +163,7 @@ class Choices:
     """What a user may choose."""
 
     by: str | None = None
-    """The attribute whose groups are compared; by default the one that the data set's words tell, else gender."""
+    """The attribute whose groups are compared; by default the one that the data set's words define, else gender."""
     templates: Mapping[str, str] = field(default_factory=lambda: TEMPLATES)
     word_vectors: Path | None = None
     calibration: str = AUTO
@@ -188,7 +177,7 @@ def disparity_study(choices: Choices | None = None) -> Study:
 
     def tasks(dataset: Dataset, *, bare: bool) -> list[Task]:
         if not dataset.concepts:
-            raise DataError(f"{dataset.name} does not say what is in its pictures, so nothing can be looked for.")
+            raise DataError(f"{dataset.name} does not say what its images show, so recognition cannot be measured.")
         if dataset.name == OBJECTS_NAME and chosen.templates == TEMPLATES:
             return [Task("disparity", dataset, drawn_prompts(dataset.concepts, bare=bare))]
         return [Task("disparity", dataset, disparity_prompts(dataset.concepts, chosen.templates, bare=bare))]
@@ -207,7 +196,7 @@ def disparity_study(choices: Choices | None = None) -> Study:
         name="disparity",
         title="Disparity: recognition by who is in the picture",
         short="Disparity",
-        question="For which concepts does the model recognise things worse in pictures of one group?",
+        question="Which concepts does the model recognise worse in images of one group?",
         citation="Hall and others, Vision-Language Models Performing Zero-Shot Tasks Exhibit Disparities "
         "Between Gender Groups (2023)",
         datasets=("coco", "visual-genome", OBJECTS_NAME),
@@ -231,9 +220,9 @@ def disparity_study(choices: Choices | None = None) -> Study:
         subset_attribute=chosen.by or "gender",
         limitations=LIMITATIONS,
         of_photographs=(
-            "Groups come from annotators' words about whom they saw: perceived, two genders only, and only pictures "
-            "in which one of them is named.",
-            "What annotators did not mark counts as not there.",
+            "Groups come from annotators' words about the people they saw. They are perceived, there are only two "
+            "genders, and only images in which exactly one of them is named are used.",
+            "A concept that annotators did not mark counts as absent.",
         ),
     )
 
@@ -241,7 +230,7 @@ def disparity_study(choices: Choices | None = None) -> Study:
 OPTIONS = (
     Option(
         "by",
-        "With --prompts: attribute whose groups are compared (repeatable). With disparity: the one attribute.",
+        "With --prompts: attribute whose groups are compared (repeatable). With disparity: one attribute.",
         str,
         several=True,
     ),
@@ -261,23 +250,25 @@ OPTIONS = (
     ),
     Option(
         "beside",
-        "With disparity: the folder of another run, of another data set or model, to compare with (repeatable).",
+        "With disparity: another run folder to compare with, on another data set or of another model (repeatable).",
         several=True,
     ),
 )
 
 
 def configured(study: Study, options: Mapping[str, Any]) -> Study:
-    """Disparity with the user's own groups, templates, word vectors, calibration, and other runs beside it."""
+    """Disparity with the user's own groups, templates, word vectors, calibration and other runs."""
     by, calibration, vectors = (options.get(name) for name in ("by", "calibration", "word_vectors"))
     if by and len(by) > 1:
-        raise UsageError(f"Disparity compares the groups of one attribute, not of {', '.join(by)}.")
+        raise UsageError(f"Disparity compares the groups of one attribute; --by names {', '.join(by)}.")
     if calibration not in (None, *CALIBRATIONS):
         raise UnknownName("calibration", str(calibration), CALIBRATIONS, where="Disparity")
     if vectors is not None and not vectors.is_file():
         raise UsageError(f"There are no word vectors at {vectors}.")
     templates = read_templates(options["templates"]) if "templates" in options else TEMPLATES
-    beside = pl.concat([Choices().beside, *(read_results(folder) for folder in options.get("beside", ()))])
+    paired = [metric.name for metric in METRICS if metric.paired]
+    others = [split_pairs(read_results(folder), paired) for folder in options.get("beside", ())]
+    beside = pl.concat([Choices().beside, *others])
     return disparity_study(Choices(by[0] if by else None, templates, vectors, calibration or AUTO, beside))
 
 
