@@ -12,6 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from beholder.cli import app
+from beholder.published.consistency import consistency
 from beholder.published.ledger import counts, ledger
 from beholder.report.replication import write_replication
 
@@ -19,7 +20,7 @@ from beholder.report.replication import write_replication
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("replication")
-    write_replication(ledger(), folder, models=[])
+    write_replication(ledger(), consistency(), folder, models=[])
     return folder
 
 
@@ -40,7 +41,7 @@ def test_the_page_asks_the_network_for_nothing(folder: Path):
 
 def test_hostile_names_cannot_leave_their_cell(tmp_path: Path):
     cells = ledger().head(1).with_columns(model=pl.lit("</script><script>alert(1)</script>"))
-    page = write_replication(cells, tmp_path, models=["<b>x</b>"]).read_text()
+    page = write_replication(cells, [], tmp_path, models=["<b>x</b>"]).read_text()
     assert "alert(1)</script>" not in page
     assert "<b>x</b>" not in page
 
@@ -85,3 +86,11 @@ def test_the_filters_leave_what_was_asked_for(folder: Path):
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
         browser.close()
     assert said == []
+
+
+def test_a_pair_of_groups_is_shown_with_both_names(folder: Path):
+    page = (folder / "replication.html").read_text()
+    embedded = re.search(r'id="ledger-cells">(.*?)</script>', page, re.DOTALL)
+    assert embedded
+    shown = json.dumps(json.loads(embedded[1]), ensure_ascii=False)
+    assert '"sc weat · causalface · race · white · against black · mean"' in shown

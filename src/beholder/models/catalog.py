@@ -18,13 +18,6 @@ from beholder.core.errors import ModelError, UnknownName
 from beholder.models.families import KINDS
 from beholder.models.machine import Machine
 
-STUDIES = {
-    "apa": "APA, a people-centric benchmark",
-    "pfi": "P-FI, the public-figure benchmark",
-    "gras": "GRAS, traits asked of faces",
-    "perception": "Social perception of faces",
-    "disparity": "Zero-shot disparities between gender groups",
-}
 BYTES = {"float32": 4, "bfloat16": 2}
 WORKING_SPACE = 1.2
 """Weights, and a fifth more for a small batch; a rule of thumb, not a measurement."""
@@ -111,9 +104,10 @@ def selected(
     *, family: str | None = None, study: str | None = None, max_parameters: float | None = None
 ) -> list[Entry]:
     """The entries of a family, of a study, of at most so many parameters; unknown sizes pass no limit."""
-    for kind, asked, known in (("family", family, KINDS), ("study", study, STUDIES)):
-        if asked is not None and asked not in known:
-            raise UnknownName(kind, asked, known)
+    studies = list(dict.fromkeys(name for entry in catalog() for name in entry.studies))
+    for kind, name, known in (("family", family, KINDS), ("study", study, studies)):
+        if name is not None and name not in known:
+            raise UnknownName(kind, name, known)
     return [
         entry
         for entry in catalog()

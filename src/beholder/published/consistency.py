@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from beholder.published.ledger import ledger_of, printed_studies
 from beholder.studies.printed import Check
 
@@ -9,3 +11,8 @@ from beholder.studies.printed import Check
 def consistency() -> list[Check]:
     """Every check, study by study."""
     return [check for name, printed in printed_studies() for check in printed.checks(printed, ledger_of(name, printed))]
+
+
+def as_records(checks: list[Check]) -> list[dict[str, Any]]:
+    """The checks as JSON."""
+    return [{**check._asdict(), "holds": check.holds} for check in checks]
