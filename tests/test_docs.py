@@ -1,4 +1,4 @@
-"""The docs tell the truth: every link leads somewhere, every page is found, every command exists with its options."""
+"""Check the docs: links, commands and options exist, every page can be reached, the README has the demo's numbers."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 import shlex
 from pathlib import Path
 
+import polars as pl
 import pytest
 import typer
 
@@ -25,16 +26,16 @@ def test_every_link_leads_somewhere(page: Path):
 
 
 def anchors(page: Path) -> set[str]:
-    """The places of a page as GitHub names them: headings without marks, blanks as hyphens."""
+    """The anchors of a page as GitHub names them: headings without punctuation, blanks as hyphens."""
     text = re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)
     headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_every_link_to_a_place_finds_it(page: Path):
-    places = re.findall(r"\]\(([^)#:]*)#([^)]+)\)", page.read_text())
-    missing = [(file, place) for file, place in places if place not in anchors(page.parent / file if file else page)]
+def test_every_link_to_an_anchor_finds_it(page: Path):
+    links = re.findall(r"\]\(([^)#:]*)#([^)]+)\)", page.read_text())
+    missing = [(file, anchor) for file, anchor in links if anchor not in anchors(page.parent / file if file else page)]
     assert missing == []
 
 
@@ -90,3 +91,12 @@ def test_every_make_target_in_the_docs_exists():
             for name in re.findall(r"^make (\w+)", block, re.MULTILINE)
         }
         assert used <= targets, page
+
+
+def test_the_ratios_in_the_readme_are_those_of_the_demo():
+    """`make demo` prints them; its golden copy holds them."""
+    demo = pl.read_parquet(ROOT / "tests" / "golden" / "demo.parquet")
+    ratios = demo.filter(metric="apa.bias_ratio", model="glasshouse/contrastive")
+    lines = [f"| {row['value']:.2f} | {row['low']:.2f}–{row['high']:.2f} |" for row in ratios.iter_rows(named=True)]
+    table = re.findall(r"^ +\| \w+s \| [\d.]+ (\|.+\|)$", (ROOT / "README.md").read_text(), re.MULTILINE)
+    assert sorted(table) == sorted(lines)

@@ -1,5 +1,5 @@
-"""The commands of the docs run, with what is at hand in the place of what is not: noise for a model that would have to
-be fetched, the photographs of ../shared for `DIR`, random numbers for scores made elsewhere."""
+"""Run the commands of the docs, with stand-ins: noise for models that would have to be fetched, the photographs of
+../shared for `DIR`, random numbers for scores made elsewhere."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-from beholder.audit import default_dataset
 from beholder.cli import app
 from beholder.datasets import open_dataset
 from beholder.studies import STUDIES
+from beholder.studies.sheets import default_dataset
 
 pytestmark = [pytest.mark.slow, pytest.mark.real]
 ROOT = Path(__file__).parents[1]
 BLOCK = re.compile(r"(?:<!-- not run: .+? -->\n)?```bash\n(.*?)```", re.DOTALL)
 PLACEHOLDER = re.compile(r"\b(DIR|RUN)\b|\bMODEL\b|/data/|[\w-]+/[\w.-]+|onnx:|openai:|bridge-vlm|\"")
 ELSEWHERE = ("visual-genome", "--plugin", "beholder bench", "glasshouse", "data verify", "data fetch")
-"""Commands about data that is not here, and those that other tests run."""
+"""Commands that need data we do not have, and commands that other tests run."""
 LITTLE = {"audit": ["--limit", "2", "--draws", "100"], "measure": ["--draws", "100"]}
 FILES = {
     "captions.txt": "a dog and a person\nMeryl Streep and Denzel Washington, actress and actor\n",
@@ -41,8 +41,8 @@ def commands() -> Iterator[tuple[str, list[str]]]:
         for block in BLOCK.findall(page.read_text(encoding="utf-8")):
             for line in block.replace("\\\n", " ").splitlines():
                 command = line.partition(" #")[0].strip()
-                ours = command.startswith("beholder ") and PLACEHOLDER.search(command)
-                if ours and not any(word in command for word in ELSEWHERE):
+                runnable = command.startswith("beholder ") and PLACEHOLDER.search(command)
+                if runnable and not any(word in command for word in ELSEWHERE):
                     yield f"{page.name}: {command}", shlex.split(command)[1:]
 
 
@@ -52,8 +52,8 @@ MODEL = re.compile(
 )
 
 
-def at_hand(word: str, *, data: Path, people: Path) -> str:
-    """The word, or what stands in for it."""
+def replaced(word: str, *, data: Path, people: Path) -> str:
+    """The word, or its stand-in."""
     if word.startswith("folder:/data/"):
         return f"folder:{people}"
     known = {"DIR": str(data), "RUN": "null-run", "ViT-B/32": "ViT-B/32"}
@@ -62,17 +62,17 @@ def at_hand(word: str, *, data: Path, people: Path) -> str:
     return known.get(word) or ("null" if MODEL.fullmatch(word) else word)
 
 
-def write_scores(files: Sequence[str], benchmark: str, dataset: str | None, data: Path) -> None:
-    """Random scores of the first images of a benchmark, association in the first file and names in the second."""
+def write_scores(files: Sequence[str], name: str, dataset: str | None, data: Path) -> None:
+    """Random scores of the first images of a study, association in the first file and names in the second."""
     rng = np.random.default_rng(0)
-    asked = STUDIES[benchmark]
-    tasks = asked.tasks(open_dataset(dataset or default_dataset(asked, data), data))
-    for place, file in enumerate(files):
+    study = STUDIES[name]
+    tasks = study.tasks(open_dataset(dataset or default_dataset(study, data), data))
+    for number, file in enumerate(files):
         Path(file).parent.mkdir(parents=True, exist_ok=True)
         if file.endswith(".json"):
             write_detections(Path(file), tasks[0].dataset.table["image_id"].to_list()[:60], rng)
             continue
-        parts = [task for task in tasks if len(files) == 1 or task.name.endswith("identity") == bool(place)]
+        parts = [task for task in tasks if len(files) == 1 or (task.kind == "identity") == bool(number)]
         sheets = [
             pl.DataFrame({"image_id": task.dataset.table["image_id"].cast(pl.String).head(40)})
             .join(task.prompts.table.select("prompt_id"), how="cross")
@@ -99,9 +99,9 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("store")
 
 
-@pytest.mark.parametrize("said", COMMANDS)
+@pytest.mark.parametrize("line", COMMANDS)
 def test_the_command_runs(
-    said: str, data: Path, store: Path, tmp_path: Path, people: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+    line: str, data: Path, store: Path, tmp_path: Path, people: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("BEHOLDER_STORE", str(store))
@@ -112,22 +112,22 @@ def test_the_command_runs(
     table.write_text(
         table.read_text().replace("gender", "gender,age", 1).replace("woman", "woman,30").replace("man\n", "man,60\n")
     )
-    words = [at_hand(word, data=data, people=folder) for word in COMMANDS[said]]
+    words = [replaced(word, data=data, people=folder) for word in COMMANDS[line]]
     words = [word for word in words if word not in ("--device", "shard", "--allow-pickle")]
-    if "--templates" in words:  # own wordings are questions, and noise answers none
+    if "--templates" in words:  # own wordings are questions, and the null model answers none
         words = ["glasshouse/generative" if word == "null" else word for word in words]
     if "null-run" in words:
         run("audit", "null", "--benchmark", "apa", "--data", str(data), "--out", "null-run", *LITTLE["audit"])
     if words[0] == "measure":
         named = words[words.index("--dataset") + 1] if "--dataset" in words else None
-        files = [words[place + 1] for place, word in enumerate(words) if word == "--scores"]
+        files = [words[number + 1] for number, word in enumerate(words) if word == "--scores"]
         write_scores(files, words[1], named, data)
     run(*words, *LITTLE.get(words[0], ()))
 
 
 def run(*words: str) -> None:
-    done = CliRunner().invoke(app, list(words))
-    assert done.exit_code == 0, (words, done.output[-600:], done.exception)
+    result = CliRunner().invoke(app, list(words))
+    assert result.exit_code == 0, (words, result.output[-600:], result.exception)
 
 
 def test_most_commands_are_among_them():

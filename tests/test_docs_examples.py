@@ -1,7 +1,7 @@
-"""The examples of the docs run as they stand: Python, files that are shown, and commands that need nothing else.
+"""Run the examples of the docs: Python, files that are shown, and commands that need no other data.
 
-A block is run unless `<!-- not run: REASON -->` stands before it. A block under a line that ends in a file's name and
-a colon is that file. Blocks of a page share a folder and, if Python, their names, as they do for a reader.
+A block runs unless `<!-- not run: REASON -->` stands before it. A block after a line that ends in a file's name and a
+colon is that file. All blocks of a page share a folder and their Python names.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ NEEDS_MORE = re.compile(
     r"\b(google|llava-hf|Qwen|Salesforce|identity\.csv|traits\.csv|albef|my-vlm)\b|calibrate|bench\b|cuda|mine\.py|"
     r"audit (glasshouse/\w+ )?--benchmark (perception|gras|disparity)"
 )
-"""A command with one of these asks for a model, photographs, scores or minutes, or is what `make demo` runs."""
+"""A command with one of these needs a model, photographs, scores or minutes, or is part of `make demo`."""
 
 
 class Block(NamedTuple):
@@ -43,8 +43,8 @@ class Block(NamedTuple):
 
 
 def blocks(page: Path) -> list[Block]:
-    found = BLOCK.finditer(page.read_text(encoding="utf-8"))
-    return [Block(each["kind"], each["text"], each["file"]) for each in found if not each["reason"]]
+    matches = BLOCK.finditer(page.read_text(encoding="utf-8"))
+    return [Block(match["kind"], match["text"], match["file"]) for match in matches if not match["reason"]]
 
 
 def commands(block: Block) -> Iterator[list[str]]:
@@ -62,8 +62,8 @@ PAGES = [page for page in sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.m
 
 
 @pytest.fixture
-def a_folder_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """What examples add to Beholder is gone after them."""
+def example_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """An empty folder; what examples add to Beholder is removed after them."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setenv("BEHOLDER_STORE", str(tmp_path / "store"))
@@ -78,21 +78,21 @@ def a_folder_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ite
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_the_examples_of_a_page_run(page: Path, a_folder_of_ones_own: Path):
+def test_the_examples_of_a_page_run(page: Path, example_folder: Path):
     names: dict[str, Any] = {"__name__": "example"}
     for number, block in enumerate(blocks(page), start=1):
         if block.file:
-            path = a_folder_of_ones_own / block.file
+            path = example_folder / block.file
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(block.text, encoding="utf-8")
         elif block.kind == "python":
             exec(compile(block.text, f"{page.name}, block {number}", "exec"), names)
         for words in commands(block):
-            done = CliRunner().invoke(app, words)
-            assert done.exit_code == 0, (words, done.output, done.exception)
+            result = CliRunner().invoke(app, words)
+            assert result.exit_code == 0, (words, result.output, result.exception)
 
 
 def test_most_pages_have_something_to_run():
-    assert {"add-a-model.md", "add-a-dataset.md", "add-a-metric.md", "add-a-prompt-set.md", "scores.md"} <= {
+    assert {"add-a-model.md", "add-a-dataset.md", "add-a-study.md", "add-a-prompt-set.md", "scores.md"} <= {
         page.name for page in PAGES
     }
