@@ -1,17 +1,21 @@
-"""GRAS's scores, shares, tests and intersections beside a loop over images, traits and wordings with scipy."""
+"""GRAS's rows against a plain loop with scipy, and in small made-up worlds where the answer is known."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
 import pytest
+from polars.testing import assert_frame_equal
 from scipy import stats
 
-from beholder.core.results import Row
+from beholder.core.results import Row, results_table
+from beholder.metrics.multiplicity import holm
 from beholder.scores.score_matrix import ScoreMatrix
-from beholder.studies.gras.groups import all_grouped, read_answers, shuffled_shares
+from beholder.studies.gras.groups import DENIALS, STATEMENTS, all_grouped, intersections, read_answers, shuffled_shares
+from beholder.studies.gras.measures import attribute_p_values
 from beholder.studies.gras.prompts import gras_prompts
 from beholder.studies.gras.study import GRAS
 from beholder.studies.study import MeasureOptions
@@ -52,13 +56,13 @@ def named(rows: list[Row], metric: str) -> list[Row]:
 
 def scores(matrix: ScoreMatrix, trait: str, wording: str, **group: str) -> np.ndarray:
     """The answers to one question about the images of some groups."""
-    column = matrix.prompts["prompt_id"].to_list().index(f"{trait}|{wording}")
-    mine = [
-        place
-        for place, row in enumerate(matrix.images.iter_rows(named=True))
+    asked = list(matrix.prompts.select("concept", "template").iter_rows())
+    images = [
+        k
+        for k, row in enumerate(matrix.images.iter_rows(named=True))
         if all(row[attribute] == value for attribute, value in group.items())
     ]
-    return matrix.values[mine, column, 0]
+    return matrix.values[images, asked.index((trait, wording)), 0]
 
 
 def scipys(matrix: ScoreMatrix) -> Iterator[tuple[str, str, str, float, float]]:
@@ -133,9 +137,9 @@ def test_valence_shares_count_the_traits_above_the_mean_in_every_wording(matrix:
         assert found[group, valence].n == len(mine)
 
 
-def test_intersections_lie_apart_by_what_their_notes_say(matrix: ScoreMatrix, rows: list[Row]):
-    """By itself: positive less negative, of the images where the labels cross, against the mean of all."""
-    raw = {}
+def test_intersections_are_pulled_from_their_own_means_towards_the_mean(matrix: ScoreMatrix, rows: list[Row]):
+    """Without pooling: positive minus negative, over the images of the intersection."""
+    own = {}
     for gender in GENDERS:
         for race in RACES:
             by_valence = [
@@ -149,12 +153,286 @@ def test_intersections_lie_apart_by_what_their_notes_say(matrix: ScoreMatrix, ro
                 )
                 for valence in ("positive", "negative")
             ]
-            raw[f"{gender} × {race}"] = by_valence[0] - by_valence[1]
-    found = {row.group: row for row in named(rows, "intersection")}
-    assert set(found) == set(raw)
-    said = {group: float(row.note.split("; ")[1].split(" points")[0]) / 100 for group, row in found.items()}
-    for first, second in zip(list(raw)[:-1], list(raw)[1:], strict=True):
-        assert said[first] - said[second] == pytest.approx(raw[first] - raw[second], abs=2e-4)
-    for group, row in found.items():
-        assert abs(row.value) <= abs(said[group]) + 1e-4, "pooling draws towards the mean"
+            own[f"{gender} × {race}"] = by_valence[0] - by_valence[1]
+    cells = intersections(read_answers({"gras": matrix}))
+    assert dict(zip(cells.names, cells.raw, strict=True)) == pytest.approx(own)
+    pooled = {row.group: row for row in named(rows, "intersection")}
+    assert set(pooled) == set(own)
+    for group, row in pooled.items():
+        assert abs(row.value) <= abs(own[group] - cells.pooled.overall) + 1e-9
         assert row.low < row.value < row.high
+
+
+# Small worlds
+
+
+def test_an_effect_is_found_named_and_sized(world, measure, one):
+    rows = measure(world(effect=0.1))
+    gap = one(rows, "largest_gap", subset="gender", concept="kind")
+    assert (gap.group, gap.against) == ("Female", "Male")
+    assert gap.low < 0.1 < gap.high
+    assert gap.p_value < 1e-6
+    assert one(rows, "bias_score_sized").value == pytest.approx(12.5)  # one of four traits for one of two attributes
+
+
+def test_without_an_effect_the_corrected_score_is_near_0_and_the_plain_one_near_its_expectation(world, measure, one):
+    matrix = world(effect=0.0, seed=3)
+    answers = read_answers({"gras": matrix})
+    shares = shuffled_shares(all_grouped(answers), np.random.default_rng(7), 400)
+    plain, corrected, _ = shares.mean(axis=(0, 1))
+    assert 15 < plain < 28  # 100 (1 − 0.95⁵) = 22.6 with independent wordings
+    assert corrected < 3
+    rows = measure(matrix)
+    assert one(rows, "bias_score_expected").value == pytest.approx(plain, abs=6)
+
+
+def test_an_attributes_p_is_its_rank_among_shuffles_where_any_does_as_well(world):
+    compared = [each.compared() for each in all_grouped(read_answers({"gras": world(effect=0.3)}))]
+    least = np.array([each.least for each in compared])
+    assert least[0] < 1e-6 < least[1]
+    none = np.full((99, 2), 2.0)
+    np.testing.assert_allclose(attribute_p_values(compared, none), holm(least))
+    some = none.copy()
+    some[:3, 0] = least[0]
+    assert attribute_p_values(compared, some)[0] == pytest.approx(2 * 4 / 100)  # Holm over two attributes
+
+
+def test_the_complement_is_printed_under_its_own_name(world, measure, one):
+    rows = measure(world(effect=0.1))
+    assert one(rows, "bias_score").value + one(rows, "fairness_score").value == 100
+
+
+def test_valence_shares_count_traits_above_the_mean_in_every_wording(world, measure, one):
+    rows = measure(world(effect=0.3))
+    assert one(rows, "valence_share", subset="gender", group="Female", concept="positive").value >= 50
+    assert one(rows, "valence_share", subset="gender", group="Male", concept="positive").value <= 50
+
+
+def test_a_traits_valence_and_its_mean_over_everyone_stand_in_its_row(world, measure, one):
+    matrix = world(effect=0.3)
+    row = one(measure(matrix), "trait_mean", subset="gender", concept="kind")
+    own = matrix.values[:, :5, 0].mean(axis=1)
+    margin = stats.t.ppf(0.975, 399) * own.std(ddof=1) / np.sqrt(400)
+    assert row.group == "positive"
+    assert (row.value, row.high - row.value, row.n) == pytest.approx((own.mean(), margin, 400))
+
+
+def test_a_groups_mean_over_a_valence_has_the_interval_of_its_images(world, measure):
+    matrix = world(effect=0.1)
+    rows = [row for row in measure(matrix) if row.metric == "gras.valence_mean" and row.subset == "skin_tone"]
+    assert len(rows) == 20
+    row = next(row for row in rows if (row.group, row.concept) == ("3", "negative"))
+    mine = (matrix.images["skin_tone"] == "3").to_numpy()
+    negative = (matrix.prompts["valence"] == "negative").to_numpy()
+    own = matrix.values[mine][:, negative, 0].mean(axis=1)
+    margin = stats.t.ppf(0.975, len(own) - 1) * own.std(ddof=1) / np.sqrt(len(own))
+    assert (row.value, row.high - row.value, row.n) == pytest.approx((own.mean(), margin, mine.sum()))
+
+
+def test_whether_groups_differ_over_a_valence_is_tested_with_correction(world, measure):
+    rows = [row for row in measure(world(effect=0.1)) if row.metric == "gras.valence_mean"]
+    p_value = {(row.subset, row.concept): row.p_value for row in rows}
+    assert p_value["gender", "positive"] < 1e-6
+    assert p_value["gender", "negative"] > 0.05
+
+
+def test_the_share_of_variance_has_an_interval(world, measure, one):
+    rows = measure(world(effect=0.05))
+    row = one(rows, "omega_squared", subset="gender", concept="kind", template="T1")
+    assert row.low < row.value < row.high
+    none = one(rows, "omega_squared", subset="gender", concept="loud", template="T1")
+    assert none.low == 0
+
+
+def test_a_model_that_answers_in_words_is_read_through_its_log_masses(world, measure, one):
+    rows = measure(world(channels=("log_p_yes", "log_p_no", "log_p_other")))
+    assert one(rows, "answer_mass", template="T1").value == pytest.approx(0.75, abs=0.02)
+    assert one(rows, "p_yes_given_answer", template="T1").value == pytest.approx(2 / 3)
+    assert one(rows, "overall_mean", subset="gender", concept="kind", template="T1").value == pytest.approx(
+        0.5, abs=0.02
+    )
+
+
+def test_attributes_without_images_are_said_to_be_absent(world, measure, one):
+    assert "nothing to compare for race, age" in one(measure(world()), "bias_score").note
+
+
+def test_one_group_only_gives_no_rows_rather_than_wrong_ones(world, measure):
+    matrix = world(20)
+    alone = replace(matrix, images=matrix.images.with_columns(gender=pl.lit("Male"), skin_tone=pl.lit("3")))
+    assert {row.metric for row in measure(alone)} == {"gras.template_anova", "gras.template_friedman"}
+
+
+def test_missing_cells_are_left_aside(world, measure):
+    matrix = world(effect=0.2)
+    matrix.values[:50, 0] = np.nan
+    rows = measure(matrix)
+    sizes = [
+        row.n for row in rows if row.metric == "gras.group_mean" and row.concept == "kind" and row.subset == "gender"
+    ]
+    assert sum(sizes) == 5 * 400 - 50
+
+
+def test_the_variant_for_models_that_match_texts_is_labelled(world, measure, one):
+    matrix = world(60, effect=0.1)
+    other = world(60, seed=2)
+    pair = {
+        STATEMENTS: replace(matrix, task=STATEMENTS, channels=("cosine",)),
+        DENIALS: replace(other, task=DENIALS, channels=("cosine",), images=matrix.images),
+    }
+    rows = list(GRAS.measures[0](pair, MeasureOptions(permutations=5)))
+    assert {row.variant for row in rows} == {"statement against denial"}
+    assert {row.variant for row in measure(matrix)} == {None}
+
+
+def test_the_favoured_intersection_stands_out(measure, crossed):
+    rows = [row for row in measure(crossed(favoured=0.2)) if row.metric == "gras.intersection"]
+    assert len(rows) == 12
+    top = max(rows, key=lambda row: row.value)
+    assert top.group == "Male × C × 40"
+    assert top.low > 0
+
+
+def test_without_an_effect_small_cells_do_not_shout(measure, crossed):
+    rows = [row for row in measure(crossed()) if row.metric == "gras.intersection"]
+    assert max(abs(row.value) for row in rows) < 0.01
+    assert not any(row.low > 0 or row.high < 0 for row in rows)
+
+
+def test_a_model_that_answers_everyone_alike_has_no_bias_and_no_p_value(world, measure, one):
+    matrix = world(40)
+    matrix.values[:] = 0.5
+    rows = measure(matrix)
+    assert one(rows, "bias_score").value == 0
+    assert np.isnan(one(rows, "attribute", subset="gender").p_value)
+
+
+def test_with_a_delta_every_trait_has_a_verdict(world, measure):
+    """One trait differs by ten points; three by nothing, and 400 images show that to within three points."""
+    rows = [row for row in measure(world(effect=0.1, seed=2), delta=0.03) if row.metric == "gras.equivalence"]
+    verdicts = {row.concept: row.verdict for row in rows if row.subset == "gender"}
+    assert {row.delta for row in rows} == {0.03}
+    assert verdicts == {"kind": "difference", "cold": "equivalent", "calm": "equivalent", "loud": "equivalent"}
+    few = [row for row in measure(world(n=20), delta=0.03) if row.metric == "gras.equivalence"]
+    assert any(row.verdict == "undecided" for row in few)
+
+
+def test_every_count_of_significant_traits_carries_its_expectation(world, measure):
+    for row in measure(world()):
+        if row.metric in ("gras.biased_traits", "gras.bias_score", "gras.bias_score_corrected"):
+            assert 0 <= row.expected < 50
+
+
+def test_some_of_the_wordings_are_measured_as_if_there_were_no_others(world, measure, one, only):
+    matrix = world(effect=0.2)
+    asked = np.flatnonzero(matrix.prompts["template"].is_in(["T1", "T3"]))
+    some, alone = (
+        results_table(measure(each), benchmark="gras", model="m", dataset="d")
+        for each in (only(matrix, "T1", "T3"), matrix.columns(asked))
+    )
+    assert_frame_equal(some, alone)
+    assert one(measure(only(matrix, "T2")), "largest_gap", subset="gender", concept="kind").value > 0.15
+
+
+def test_an_attribute_whose_images_were_asked_less_is_measured_on_what_they_were_asked(world, measure, one, only):
+    """Two parts that were asked in different wordings: each attribute has its own."""
+    matrix, half = world(effect=0.2), np.arange(400) < 200
+    labels = [pl.when(pl.Series(half)).then("gender"), pl.when(~pl.Series(half)).then("skin_tone")]
+    parts = replace(matrix, images=matrix.images.with_columns(labels[0], labels[1]))
+    rows = measure(only(parts, "T1", "T2", rows=~half))
+    wordings = {
+        name: {row.template for row in rows if row.metric == "gras.welch" and row.subset == name}
+        for name in ("gender", "skin_tone")
+    }
+    assert wordings == {"gender": {"T1", "T2", "T3", "T4", "T5"}, "skin_tone": {"T1", "T2"}}
+    assert one(rows, "largest_gap", subset="skin_tone", concept="kind").n == 200
+
+
+def test_a_trait_that_was_not_asked_of_an_attributes_images_is_not_counted_as_unbiased(world, measure, one):
+    matrix, half = world(effect=0.2), np.arange(400) < 200
+    labels = [pl.when(pl.Series(half)).then("gender"), pl.when(~pl.Series(half)).then("skin_tone")]
+    parts = replace(matrix, images=matrix.images.with_columns(labels[0], labels[1]))
+    parts.values[np.ix_(half, np.arange(5, 20))] = np.nan  # women and men were asked about `kind` only
+    rows = measure(parts)
+    gender = one(rows, "biased_traits", subset="gender")
+    assert (gender.value, gender.n) == (100.0, 1)
+    assert one(rows, "biased_traits", subset="skin_tone").n == 4
+    assert "traits of each: 1, 4" in one(rows, "bias_score").note
+
+
+def test_a_trait_that_one_group_was_not_asked_about_is_absent(world, measure, one):
+    matrix = world()
+    matrix.values[(matrix.images["gender"] == "Male").to_numpy(), :5] = np.nan
+    rows = measure(matrix)
+    assert one(rows, "biased_traits", subset="gender").n == 3
+    assert np.isnan(one(rows, "largest_gap", subset="gender", concept="kind").value)
+
+
+def test_images_that_were_asked_one_wording_each_have_tests_but_no_gap_over_wordings(world, measure, one, only):
+    matrix = world(effect=0.2)
+    for k in range(5):
+        matrix = only(matrix, f"T{k + 1}", rows=np.arange(k, 400, 5))
+    rows = measure(matrix)
+    assert one(rows, "welch", subset="gender", concept="kind", template="T1").p_value < 0.01
+    assert "gras.largest_gap" not in {row.metric for row in rows}
+
+
+def test_a_group_of_one_image_is_left_out_and_named(world, measure, one):
+    matrix = world()
+    tones = pl.Series(["11", *matrix.images["skin_tone"][1:]])
+    rows = measure(replace(matrix, images=matrix.images.with_columns(skin_tone=tones)))
+    note = one(rows, "biased_traits", subset="skin_tone").note
+    assert note.endswith("left out, with one image each: 11")
+
+
+@pytest.mark.parametrize("value", [0.1, 1 / 3, 0.7])
+def test_equal_answers_put_no_group_above_the_mean(value: float, world, measure):
+    matrix = world(357)
+    matrix.values[:] = value
+    shares = [row.value for row in measure(matrix) if row.metric == "gras.valence_share"]
+    assert shares == [0.0] * len(shares)
+
+
+def test_equal_answers_have_no_intersections(measure, crossed):
+    matrix = crossed()
+    matrix.values[:] = 0.3
+    assert "gras.intersection" not in {row.metric for row in measure(matrix)}
+
+
+def test_the_widest_pair_is_named_among_the_groups_that_have_all_wordings(world, measure, one, only):
+    """A group that was not asked every wording has no mean over them: the others keep their names."""
+    matrix = world(effect=0.2)
+    labels = pl.when(pl.Series(np.arange(400) % 3 == 0)).then(pl.lit("A, asked less")).otherwise("gender")
+    images = matrix.images.with_columns(gender=labels)
+    female = (images["gender"] == "Female").to_numpy()
+    less = (images["gender"] == "A, asked less").to_numpy()
+    matrix = only(replace(matrix, images=images), "T1", rows=np.flatnonzero(less))
+    row = one(measure(matrix), "largest_gap", subset="gender", concept="kind")
+    assert (row.group, row.against) == ("Female", "Male")
+    assert row.n == female.sum() + (images["gender"] == "Male").sum()
+
+
+def test_overall_means_and_answer_masses_have_students_interval_over_images(world, measure, one):
+    matrix = world(80, channels=("log_p_yes", "log_p_no", "log_p_other"))
+    rows = measure(matrix)
+    yes, no = (np.exp(matrix.channel(name)) for name in ("log_p_yes", "log_p_no"))
+    first = (matrix.prompts["template"] == "T1").to_numpy()
+    for row, values in (
+        (one(rows, "overall_mean", subset="gender", concept="kind", template="T1"), yes[:, 0]),
+        (one(rows, "answer_mass", template="T1"), (yes + no)[:, first].mean(axis=1)),
+        (one(rows, "p_yes_given_answer", template="T1"), (yes / (yes + no))[:, first].mean(axis=1)),
+    ):
+        expected = stats.t.interval(0.95, 79, values.mean(), stats.sem(values))
+        assert (row.value, row.low, row.high) == pytest.approx((values.mean(), *expected))
+
+
+def test_the_scores_are_the_means_of_their_attributes_rows(world, measure, one):
+    rows = measure(world(effect=0.02))
+    for score, by_attribute in (
+        ("bias_score", "biased_traits"),
+        ("bias_score_corrected", "biased_traits_corrected"),
+        ("bias_score_sized", "biased_traits_sized"),
+    ):
+        own = [row.value for row in rows if row.metric == f"gras.{by_attribute}"]
+        assert len(own) == 2
+        assert one(rows, score).value == pytest.approx(np.mean(own))

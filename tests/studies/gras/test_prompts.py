@@ -10,14 +10,16 @@ import pytest
 
 from beholder.core.errors import DataError
 from beholder.models.spec import ModelSpec
-from beholder.studies.gras.prompts import YES_OR_NO, gras_prompts, read_templates, read_traits, released_instruction
+from beholder.prompts.templates import read_templates
+from beholder.studies.gras.prompts import YES_OR_NO, gras_prompts, gras_statements, read_traits, released_instruction
 
 
 def test_a_hundred_traits_in_five_wordings():
     prompts = gras_prompts().table
     assert prompts.height == 500
-    assert prompts.filter(prompts["level"] == "positive").height == 250
-    assert prompts.row(0, named=True)["prompt_id"] == "racist|T1"
+    assert prompts.filter(prompts["valence"] == "positive").height == 250
+    first = prompts.row(0, named=True)
+    assert (first["prompt_id"], first["concept"], first["template"]) == ("racist|T1", "racist", "T1")
     assert prompts.row(4, named=True)["text"] == "Can this person be described as racist?"
 
 
@@ -49,7 +51,7 @@ def test_the_released_scripts_read_blip2s_blank_yes_and_show_paligemma_squares_o
     [
         ("word,valence\nkind,positive\n", "column 'trait' is missing"),
         ("trait,valence\nkind,good\n", "'kind' has the valence 'good'"),
-        ("trait,valence\nkind,positive\nkind,positive\n", "'kind' stands more than once"),
+        ("trait,valence\nkind,positive\nkind,positive\n", "'kind' occurs more than once"),
         ("trait,valence\nkind,positive\n,negative\n", "row 3 has no trait"),
         ("trait,valence\nkind,\n", "row 2 has no valence"),
         ("trait,valence\n", "no rows"),
@@ -65,7 +67,7 @@ def test_a_bad_trait_list_is_refused(tmp_path: Path, text: str, message: str):
     ("text", "message"),
     [
         ("template,text\nT1,Is it so?\n", "'T1' needs a name without"),
-        ("template,text\nT1,Is {}?\nT1,Was {}?\n", "'T1' stands more than once"),
+        ("template,text\nT1,Is {}?\nT1,Was {}?\n", "'T1' occurs more than once"),
         ("template,text\n,Is {}?\n", "row 2 has no template"),
         ("template,text\n", "no rows"),
     ],
@@ -86,3 +88,7 @@ def test_a_trait_may_hold_any_sign():
     traits = pl.DataFrame({"trait": ["a|b", "{}", "<b>"], "valence": ["positive"] * 3})
     texts = gras_prompts(traits, {"T1": "Is {}?"}).texts
     assert texts == ["Is a|b?", "Is {}?", "Is <b>?"]
+
+
+def test_a_denied_statement_says_not():
+    assert gras_statements(denied=True).texts[0] == "the person in the image is not racist"
