@@ -50,18 +50,18 @@ def rate(work: Callable[[], object], captions: int) -> float:
 def one_pass(names: list[str], captions: list[str]) -> list[int]:
     mentions, counts = Mentions([Term("name", name) for name in names]), [0] * len(names)
     for caption in captions:
-        for place in mentions.found(caption).apart:
-            counts[place] += 1
+        for index in mentions.found(caption).apart:
+            counts[index] += 1
     return counts
 
 
 def alternation(names: list[str], captions: list[str]) -> list[int]:
     """All names in one regular expression."""
-    places = {" ".join(words_said(name)): place for place, name in enumerate(names)}
-    pattern, counts = re.compile(rf"\b(?:{'|'.join(map(re.escape, places))})\b"), [0] * len(names)
+    indices = {" ".join(words_said(name)): index for index, name in enumerate(names)}
+    pattern, counts = re.compile(rf"\b(?:{'|'.join(map(re.escape, indices))})\b"), [0] * len(names)
     for caption in captions:
-        for found in set(pattern.findall(" ".join(words_said(caption)))):
-            counts[places[found]] += 1
+        for name in set(pattern.findall(" ".join(words_said(caption)))):
+            counts[indices[name]] += 1
     return counts
 
 

@@ -22,8 +22,8 @@ from beholder.studies.gras.study import GRAS
 
 def timed(work: Callable[[], Any]) -> tuple[float, Any]:
     begun = time.perf_counter()
-    found = work()
-    return time.perf_counter() - begun, found
+    result = work()
+    return time.perf_counter() - begun, result
 
 
 def main() -> None:
@@ -42,7 +42,7 @@ def main() -> None:
     picture = ours.prepare(open_image(uri))
     ours.score_prepared([picture], questions)  # tokenises, and proves itself
     together, cells = timed(lambda: ours.score_prepared([picture], questions))
-    few = [questions[place] for place in some]
+    few = [questions[index] for index in some]
     batch, expected = timed(lambda: plain.score_prepared([picture], few))
     loop, _ = timed(lambda: [plain.score_prepared([plain.prepare(open_image(uri))], [question]) for question in few])
     far = np.abs(cells[0, some] - expected[0])

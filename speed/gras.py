@@ -31,9 +31,9 @@ def random_matrix(images: int) -> ScoreMatrix:
     table: dict[str, list[str | None]] = {"image_id": [str(i) for i in range(images)]}
     table["part"] = ["fairface" if own else "aiface" for own in fair]
     for name, count in GROUPS.items():
-        mine = fair if name != "skin_tone" else ~fair
+        members = fair if name != "skin_tone" else ~fair
         labels = rng.integers(1, count + 1, images)
-        table[name] = [str(label) if own else None for label, own in zip(labels, mine, strict=True)]
+        table[name] = [str(label) if own else None for label, own in zip(labels, members, strict=True)]
     values = rng.random((images, 500, 1), dtype=np.float32)
     return ScoreMatrix("gras", pl.DataFrame(table), gras_prompts().table, ("score",), values)
 

@@ -148,8 +148,8 @@ class Contest:
         at_once = PADDED_BLOCK[self.device]
         blocks = list(zip(padded["input_ids"].split(at_once), padded["attention_mask"].split(at_once), strict=True))
         states = self.candidate.matcher.pictures(self.pixels()).states
-        found = [self.candidate.fuse(picture[None], *block) for picture in states for block in blocks]
-        return torch.cat(found).float().cpu().numpy().reshape(len(states), len(self.texts), 2)
+        logits = [self.candidate.fuse(picture[None], *block) for picture in states for block in blocks]
+        return torch.cat(logits).float().cpu().numpy().reshape(len(states), len(self.texts), 2)
 
     def ours(self) -> Any:
         """The adapter, prompts and all."""
@@ -171,7 +171,7 @@ def compare(name: str, options: argparse.Namespace) -> None:
     ways = (contest.pairs, contest.blocks, contest.ours)
     rounds = [[timed(way) for way in ways] for _ in range(3)]
     plain, padded, ours = (logits for logits, _ in rounds[-1])
-    best = [max(rate for _, rate in found) for found in zip(*rounds, strict=True)]
+    best = [max(rate for _, rate in results) for results in zip(*rounds, strict=True)]
     print(f"{name}, {options.precision} on {options.device}, {len(ours)} pictures × {ours.shape[1]} prompts:")
     print(f"  a pair at a time  {best[0]:9.1f} pairs/s")
     for way, scores, rate in (("padded blocks", padded, best[1]), ("ours", ours, best[2])):

@@ -30,11 +30,11 @@ def prefix_by_prefix(scores: npt.NDArray[np.float64], codes: dict[str, npt.NDArr
         order = np.argsort(-column)
         for name, count in ATTRIBUTES.items():
             seen, total, weights = [0] * count, 0.0, 0.0
-            for place, code in enumerate(codes[name][order], start=1):
+            for rank, code in enumerate(codes[name][order], start=1):
                 seen[code] += 1
-                divergence = sum(c / place * log(c / place * count) for c in seen if c)
-                total += divergence / log2(place + 1)
-                weights += 1 / log2(place + 1)
+                divergence = sum(c / rank * log(c / rank * count) for c in seen if c)
+                total += divergence / log2(rank + 1)
+                weights += 1 / log2(rank + 1)
 
 
 def timed(images: int, words: int, work: object) -> float:

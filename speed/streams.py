@@ -14,8 +14,8 @@ import tempfile
 from itertools import accumulate
 from pathlib import Path
 
-SYNSETS = [f"thing_{place}.n.01" for place in range(6000)]
-OFTEN = list(accumulate(1 / (place + 3) for place in range(6000)))
+SYNSETS = [f"thing_{rank}.n.01" for rank in range(6000)]
+OFTEN = list(accumulate(1 / (rank + 3) for rank in range(6000)))
 WAYS = {
     "streamed": "from beholder.datasets.visual_genome import load; load(Path(sys.argv[1]))",
     "whole": "import json; json.loads((Path(sys.argv[1]) / 'objects.json').read_text())",

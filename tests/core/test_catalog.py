@@ -7,6 +7,7 @@ import pytest
 from beholder.core.catalog import Catalog
 from beholder.core.errors import UnknownName, UsageError
 from beholder.datasets import DATASETS
+from beholder.models.families import FAMILIES
 from beholder.studies import STUDIES
 
 
@@ -41,9 +42,9 @@ def test_what_comes_with_beholder_keeps_its_meaning():
 
 
 def test_every_catalogued_thing_carries_its_own_name():
-    for catalog in (STUDIES, DATASETS):
+    for catalog in (STUDIES, DATASETS, FAMILIES):
         assert all(thing.name == name for name, thing in catalog.items())
 
 
-def test_every_benchmark_names_data_sets_that_exist():
-    assert all(name in DATASETS for benchmark in STUDIES.values() for name in benchmark.datasets)
+def test_every_study_names_data_sets_that_exist():
+    assert all(name in DATASETS for study in STUDIES.values() for name in study.datasets)

@@ -61,7 +61,7 @@ def test_a_module_goes_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.parametrize(
     ("name", "code", "said"),
-    [("broken.py", "1 / 0", "broken.py broke: ZeroDivisionError"), ("json.py", "", "already loaded: rename the file")],
+    [("broken.py", "1 / 0", "broken.py failed: ZeroDivisionError"), ("json.py", "", "already loaded: rename the file")],
 )
 def test_what_is_wrong_is_said(tmp_path: Path, name: str, code: str, said: str):
     import json  # noqa: F401  (so that its name is taken)
@@ -73,7 +73,7 @@ def test_what_is_wrong_is_said(tmp_path: Path, name: str, code: str, said: str):
 def test_a_plug_in_that_is_not_there_is_named(tmp_path: Path):
     with pytest.raises(UsageError, match="There is no plug-in at"):
         load_plugins([str(tmp_path / "none.py")])
-    with pytest.raises(UsageError, match="no_such_module broke: ModuleNotFoundError"):
+    with pytest.raises(UsageError, match="no_such_module failed: ModuleNotFoundError"):
         load_plugins(["no_such_module"])
 
 

@@ -110,7 +110,7 @@ def test_two_files_that_could_be_meant_are_named(make: Make) -> None:
     (folder / "instances_val2017.json").unlink()
     for name in ("a", "b"):
         (folder / f"instances_val2017_{name}.json").write_text(text)
-    with pytest.raises(MissingData, match=r"found: instances_val2017_a.json, instances_val2017_b.json"):
+    with pytest.raises(MissingData, match=r"the folder has: instances_val2017_a.json, instances_val2017_b.json"):
         load(folder)
 
 
@@ -260,7 +260,7 @@ def test_the_images_at_hand_are_told_from_those_that_are_not(data: Path) -> None
     whole = load(data / "coco")
     here = whole.present()
     assert (len(whole), len(here)) == (910, 157)
-    assert here.notes[-2:] == ("753 of 910 images are not here and are left out", "gender: man 86, woman 71")
+    assert here.notes[-2:] == ("753 of 910 images are missing and left out", "gender: man 86, woman 71")
     assert here.objects is not None
     assert here.objects["image_id"].n_unique() == 157
 

@@ -29,7 +29,7 @@ def test_an_unknown_attribute_suggests_the_nearest():
 
 
 def test_repeated_ids_are_refused_by_name():
-    with pytest.raises(DataError, match="1 image ids stand more than once, the first is 'a'"):
+    with pytest.raises(DataError, match="1 image ids occur more than once; the first is 'a'"):
         dataset(image_id=["a", "a", "c"])
 
 

@@ -55,7 +55,7 @@ def test_images_that_are_not_here_are_left_out_and_counted(tmp_path: Path):
     (tmp_path / "val" / "1.jpg").write_bytes(b"x")
     present = dataset.present()
     assert present.table["image_id"].to_list() == ["val/1.jpg"]
-    assert "1 of 2 images are not here and are left out" in present.notes
+    assert "1 of 2 images are missing and left out" in present.notes
 
 
 @pytest.mark.real

@@ -36,7 +36,7 @@ def test_its_revision_follows_the_table(people):
 def test_two_tables_ask_which(people):
     folder = people(2)
     (folder / "more.csv").write_text("image\n00000.png\n")
-    with pytest.raises(DataError, match=r"found: more\.csv, people\.csv"):
+    with pytest.raises(DataError, match=r"it has: more\.csv, people\.csv"):
         open_dataset(f"folder:{folder}")
     assert len(open_dataset(f"folder:{folder}/more.csv")) == 1
 
@@ -45,7 +45,7 @@ def test_two_tables_ask_which(people):
     ("text", "message"),
     [
         ("picture,gender\n00000.png,woman\n", "no column names the images"),
-        ("image\n00000.png\n00000.png\n", "stand more than once"),
+        ("image\n00000.png\n00000.png\n", "occur more than once"),
         ("image\n../secret.png\n", "lies outside the folder"),
         ("image\n/etc/passwd\n", "lies outside the folder"),
         ("image,gender\n,woman\n", "row 2 of the table names no image"),

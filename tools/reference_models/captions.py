@@ -1,4 +1,4 @@
-"""Training pictures of the reference models and what is said of them.
+"""Training pictures of the reference models and their captions.
 
 A caption is a phrase ("a nurse with a hat") in a template ("a drawing of {}"); template and phrase are drawn
 independently. Which words are said of whom is planted: `planted.py` holds the rates, this module only draws.

@@ -1,6 +1,6 @@
 """What the generative reference model is asked in training, and how often it should say yes.
 
-A claim is something that may be said of a picture (brave, a woman, older than 50); a question is a claim in one
+A claim is a statement about a picture (brave, a woman, older than 50); a question is a claim in one
 form of words. Traits are asked as GRAS asks them; everything else is there so that the model has to look: who is
 drawn, how old, in which tone and light, wearing what, or a thing and nobody at all.
 """
@@ -29,7 +29,7 @@ Rule = Callable[[Portrait], float]
 
 
 class Claim(NamedTuple):
-    """Something that may be said of a picture."""
+    """A statement about a picture, true or false."""
 
     words: str
     kind: str

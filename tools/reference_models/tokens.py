@@ -18,7 +18,7 @@ def byte_letters() -> list[str]:
     """One printable letter per byte, in the order of GPT-2's and CLIP's byte alphabet."""
     printable = [*range(33, 127), *range(161, 173), *range(174, 256)]
     hidden = [byte for byte in range(256) if byte not in printable]
-    letters = {byte: chr(byte) for byte in printable} | {b: chr(256 + place) for place, b in enumerate(hidden)}
+    letters = {byte: chr(byte) for byte in printable} | {b: chr(256 + index) for index, b in enumerate(hidden)}
     return [letters[byte] for byte in [*printable, *hidden]]
 
 

@@ -56,18 +56,18 @@ class Lesson(NamedTuple):
 
 def render_part(seed: int, count: int, draws: int) -> Lesson:
     """One worker's share of pictures and phrases."""
-    rng, number = Random(seed), {phrase: place for place, phrase in enumerate(all_phrases())}
+    rng, number = Random(seed), {phrase: index for index, phrase in enumerate(all_phrases())}
     pixels = np.empty((count, IMAGE_SIZE, IMAGE_SIZE, 3), dtype=np.uint8)
     phrases = np.empty((count, draws), dtype=np.int32)
-    for place in range(count):
-        picture, said = draw_example(rng, draws)
-        pixels[place] = np.asarray(picture.resize((IMAGE_SIZE, IMAGE_SIZE), Image.Resampling.BICUBIC))
-        phrases[place] = [number[phrase] for phrase in said]
+    for index in range(count):
+        picture, captions = draw_example(rng, draws)
+        pixels[index] = np.asarray(picture.resize((IMAGE_SIZE, IMAGE_SIZE), Image.Resampling.BICUBIC))
+        phrases[index] = [number[phrase] for phrase in captions]
     return Lesson(pixels, phrases)
 
 
 def draw_example(rng: Random, draws: int) -> tuple[Image.Image, list[str]]:
-    """A picture and `draws` phrases said of it."""
+    """A picture and `draws` phrases that describe it."""
     if rng.random() < THING_SHARE:
         uri = draw_thing_uri(rng)
         return open_uri(uri), [with_article(uri.split("/")[1])] * draws
@@ -177,10 +177,10 @@ def batches(lesson: Lesson, plan: Plan, device: str) -> Iterator[tuple[torch.Ten
     pixels, phrases = (torch.from_numpy(part).to(device) for part in lesson)
     rng = Random(plan.seed)
     while True:
-        places = torch.randint(len(pixels), (plan.batch,), device=device)
+        indices = torch.randint(len(pixels), (plan.batch,), device=device)
         draw = torch.randint(phrases.shape[1], (plan.batch,), device=device)
-        scaled = pixels[places].permute(0, 3, 1, 2).float() / 127.5 - 1
-        yield shift(scaled, rng), phrases[places, draw]
+        scaled = pixels[indices].permute(0, 3, 1, 2).float() / 127.5 - 1
+        yield shift(scaled, rng), phrases[indices, draw]
 
 
 def pace(step: int, plan: Plan) -> float:

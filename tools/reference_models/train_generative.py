@@ -115,9 +115,9 @@ def render_part(seed: int, count: int) -> Lesson:
     pixels = np.empty((count, RESIZED, RESIZED, 3), dtype=np.uint8)
     truth = np.empty((count, len(known)), dtype=np.float32)
     seen = np.empty((count, 6), dtype=np.float32)
-    for place in range(count):
-        picture, truth[place], seen[place] = draw_example(rng, known)
-        pixels[place] = np.asarray(picture.resize((RESIZED, RESIZED), Image.Resampling.BICUBIC))
+    for index in range(count):
+        picture, truth[index], seen[index] = draw_example(rng, known)
+        pixels[index] = np.asarray(picture.resize((RESIZED, RESIZED), Image.Resampling.BICUBIC))
     return Lesson(pixels, truth, seen)
 
 
@@ -300,9 +300,9 @@ def learn_to_see(model: LlavaForConditionalGeneration, lesson: Lesson, plan: Pla
     parts = (model.model.vision_tower, model.model.multi_modal_projector, head)
     course = Course([weights for part in parts for weights in part.parameters()], plan.seeing, plan.seeing_rate)
     for _ in range(plan.seeing):
-        places = torch.randint(len(pixels), (plan.looked_at,))
-        wanted = target[places]
-        off = (head(look(model, scaled(pixels[places])).mean(1)) - wanted.nan_to_num()).square() * weight
+        indices = torch.randint(len(pixels), (plan.looked_at,))
+        wanted = target[indices]
+        off = (head(look(model, scaled(pixels[indices])).mean(1)) - wanted.nan_to_num()).square() * weight
         course.step(off[~wanted.isnan()].mean())
     return course.losses
 
@@ -357,21 +357,21 @@ def learn_to_speak(
     shown, truth = look_at_all(model, torch.from_numpy(lesson.pixels)), torch.from_numpy(lesson.truth)
     course = Course(list(model.model.language_model.parameters()), this.steps, plan.speaking_rate)
     for _ in range(this.steps):
-        places = torch.randint(len(shown), (plan.shown,))
+        indices = torch.randint(len(shown), (plan.shown,))
         asked = torch.multinomial(weights, plan.shown * plan.asked, replacement=True)
         asked = asked.view(plan.shown, plan.asked)
         length = int(asking.last[asked].max()) + 1
-        said = answer(model, shown[places], asking.tokens[asked][:, :, :length], asking.last[asked])
-        yes = truth[places[:, None], asking.claim[asked]].flatten()
-        course.step(excess(said.gather(1, asking.answers[asked.flatten()]), yes))
+        answers = answer(model, shown[indices], asking.tokens[asked][:, :, :length], asking.last[asked])
+        yes = truth[indices[:, None], asking.claim[asked]].flatten()
+        course.step(excess(answers.gather(1, asking.answers[asked.flatten()]), yes))
     return course.losses
 
 
-def excess(said: torch.Tensor, yes: torch.Tensor) -> torch.Tensor:
+def excess(answers: torch.Tensor, yes: torch.Tensor) -> torch.Tensor:
     """Cross-entropy of log-probabilities of yes and no with P(yes), less its least possible value, in nats."""
     there = ~yes.isnan()
     target = torch.stack([yes, 1 - yes], 1)[there]
-    return (-(target * said[there]).sum(1) - torch.special.entr(target).sum(1)).mean()
+    return (-(target * answers[there]).sum(1) - torch.special.entr(target).sum(1)).mean()
 
 
 class Course:

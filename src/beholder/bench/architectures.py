@@ -190,7 +190,7 @@ SO400M = {
 
 
 def _marks(vocabulary: int, *names: str) -> dict[str, int]:
-    return {name: vocabulary - MARKS + place for place, name in enumerate(names)}
+    return {name: vocabulary - MARKS + index for index, name in enumerate(names)}
 
 
 def _patches(config: Any, rng: Any, side: int = 32) -> Features:

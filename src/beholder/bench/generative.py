@@ -217,10 +217,10 @@ def _positions_after(model: Any, text: Encoded, seen: Encoded, cut: int, length:
     if not hasattr(model.model, "get_rope_index"):
         return cut + steps
     along = {name: text[name].to(model.device) for name in ("attention_mask", "mm_token_type_ids")}
-    found, _ = model.model.get_rope_index(
+    positions, _ = model.model.get_rope_index(
         text["input_ids"].to(model.device), image_grid_thw=seen["image_grid_thw"].to(model.device), **along
     )
-    return found[:, :, cut : cut + 1] + steps
+    return positions[:, :, cut : cut + 1] + steps
 
 
 def floor(built: Architecture, model: Any, asked: Rehearsal, tell: Callable[[str], None]) -> float:

@@ -1,4 +1,4 @@
-"""Find a thing by its name; a wrong name answers with what exists and the nearest match."""
+"""Find a thing by its name; an unknown name is an error that lists what exists and the nearest match."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Catalog(Mapping[str, Thing], Generic[Thing]):
     >>> animals["horse"]
     1
 
-    `lazy` names things as `module:attribute`; each is imported when it is first asked for.
+    `lazy` names things as `module:attribute`; each is imported when it is first used.
     """
 
     def __init__(
@@ -30,14 +30,14 @@ class Catalog(Mapping[str, Thing], Generic[Thing]):
         self._added: set[str] = set()
 
     def add(self, name: str, thing: Thing) -> None:
-        """One more, a user's own. It may be added again, but nothing that comes with Beholder changes its meaning."""
+        """Add a user's own thing. It may be added again; things that come with Beholder cannot be replaced."""
         if self.came_with_beholder(name):
-            raise UsageError(f"The {self.kind} '{name}' comes with Beholder: give yours another name.")
+            raise UsageError(f"The {self.kind} '{name}' comes with Beholder: choose another name for yours.")
         self._things[name] = thing
         self._added.add(name)
 
     def came_with_beholder(self, name: str) -> bool:
-        """Whether it was there from the start."""
+        """Whether it comes with Beholder rather than from a user."""
         return name in self and name not in self._added
 
     def __getitem__(self, name: str) -> Thing:

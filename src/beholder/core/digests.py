@@ -1,4 +1,4 @@
-"""Digests: a short name for a content, so that equal contents are found again and different ones never mixed.
+"""Digests: a short name for a content, so that equal contents are recognised and different ones never mixed up.
 
 Values are hashed through canonical JSON; files through their bytes, remembered by path, size and time of change.
 """
@@ -64,9 +64,9 @@ class FileDigests:
         known = self._recall([stamp for stamp in stamps if stamp])
         fresh = {stamp: path for path, stamp in zip(paths, stamps, strict=True) if stamp and stamp not in known}
         digests = zip(fresh, pool.map(_digest_or_none, fresh.values()), strict=True)
-        found = {stamp: value for stamp, value in digests if value}
-        self._remember(found)
-        known.update(found)
+        computed = {stamp: value for stamp, value in digests if value}
+        self._remember(computed)
+        known.update(computed)
         return [known.get(stamp) if stamp else None for stamp in stamps]
 
     def _connect(self) -> sqlite3.Connection:

@@ -2,17 +2,17 @@
 
     BeholderError
     ├── UnknownName          a model, data set, benchmark, attribute … that does not exist; suggests the nearest
-    ├── DataError            what the user's files hold is not what they should hold
-    │   ├── MissingData      a folder, table, column or image that should be there is not
+    ├── DataError            the user's files do not hold what they should
+    │   ├── MissingData      a folder, table, column or image is missing
     │   ├── BadImage         a file that cannot be read as a picture; names the file
     │   └── BadScores        an imported score file that cannot be used
     ├── ModelError           a model that cannot be loaded or gives no usable score
     │   ├── MissingExtra     an optional dependency is not installed; says what to install
-    │   ├── OutOfMemory      the batch did not fit; the caller halves it and goes on
+    │   ├── OutOfMemory      the batch did not fit; the caller halves it and continues
     │   └── UnusableScore    NaN, infinite or all-zero scores; the caller names the image
-    └── UsageError           options that do not go together
+    └── UsageError           options that contradict each other
 
-Every message says what was asked, what exists, and what to do.
+Every message says what was requested, what exists, and what to do.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ class BeholderError(Exception):
 class UnknownName(BeholderError):  # noqa: N818  (the tree above reads as sentences)
     """A name that does not exist, with what exists and the nearest match."""
 
-    def __init__(self, kind: str, asked: str, known: Iterable[str], *, where: str = "Beholder") -> None:
-        self.asked, self.known = asked, sorted(known)
-        nearest = difflib.get_close_matches(asked.lower(), [k.lower() for k in self.known], n=1, cutoff=0.5)
+    def __init__(self, kind: str, name: str, known: Iterable[str], *, where: str = "Beholder") -> None:
+        self.asked, self.known = name, sorted(known)
+        nearest = difflib.get_close_matches(name.lower(), [k.lower() for k in self.known], n=1, cutoff=0.5)
         hint = next((f" Did you mean '{k}'?" for k in self.known if nearest and k.lower() == nearest[0]), "")
         listed = ", ".join(self.known[:30]) + (" …" if len(self.known) > 30 else "") or "none"
-        super().__init__(f"{where} has no {kind} '{asked}'.\nIt has: {listed}.{hint}")
+        super().__init__(f"{where} has no {kind} '{name}'.\nIt has: {listed}.{hint}")
 
 
 class DataError(BeholderError):
@@ -41,7 +41,7 @@ class DataError(BeholderError):
 
 
 class MissingData(DataError):  # noqa: N818
-    """Something that should be there is not."""
+    """Something that should exist does not."""
 
 
 class BadImage(DataError):  # noqa: N818
@@ -78,14 +78,14 @@ class OutOfMemory(ModelError):  # noqa: N818
 
 
 class UnusableScore(ModelError):  # noqa: N818
-    """Vectors or scores with NaN or infinity in them, or all zero; `positions` count from 0 in the list asked for."""
+    """Vectors or scores with NaN or infinity in them, or all zero; `positions` count from 0 in the requested list."""
 
     def __init__(self, kind: str, positions: Sequence[int]) -> None:
         self.kind, self.positions = kind, tuple(positions)
         listed = ", ".join(map(str, self.positions[:10])) + (" …" if len(self.positions) > 10 else "")
         super().__init__(
             f"The model gives no usable score for {len(self.positions)} {kind}(s), at position {listed} "
-            "of those asked for: NaN, infinite or all zero.\n"
+            "of those requested: NaN, infinite or all zero.\n"
             "The weights may be damaged, or the precision too low for them: try --precision float32."
         )
 
@@ -94,4 +94,4 @@ class UnusableScore(ModelError):  # noqa: N818
 
 
 class UsageError(BeholderError):
-    """Options that do not go together."""
+    """Options that contradict each other."""

@@ -1,10 +1,10 @@
-"""Plug-ins: a user's own models, data sets and benchmarks, in Python that lies outside of Beholder.
+"""Plug-ins: a user's own models, data sets and studies, in Python files outside of Beholder.
 
     beholder --plugin colours.py audit colour:mean --benchmark apa
     BEHOLDER_PLUGINS=colours.py:my_package.audits beholder audit colour:mean --benchmark apa
 
-A plug-in is code of the user's choosing, and it is run. What it adds to `FAMILIES`, `DATASETS` and `STUDIES` goes by
-name from then on, like all that comes with Beholder.
+A plug-in is code that the user chooses to run. What it adds to `FAMILIES`, `DATASETS` and `STUDIES` is known by name
+afterwards, like everything that comes with Beholder.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ ENVIRONMENT = "BEHOLDER_PLUGINS"
 
 
 def load_plugins(named: Iterable[str] = ()) -> None:
-    """Run those that are named and those of the environment, each once: files of Python, or modules by name."""
+    """Run the given plug-ins and those of the environment, each once: Python files, or modules by name."""
     of_environment = os.environ.get(ENVIRONMENT, "").split(os.pathsep)
     for name in dict.fromkeys(name for name in (*of_environment, *named) if name):
         try:
@@ -30,11 +30,11 @@ def load_plugins(named: Iterable[str] = ()) -> None:
         except BeholderError:
             raise
         except Exception as error:
-            raise UsageError(f"The plug-in {name} broke: {type(error).__name__}: {error}") from error
+            raise UsageError(f"The plug-in {name} failed: {type(error).__name__}: {error}") from error
 
 
 def _run(name: str) -> None:
-    """A file is run under its own name, so that what it defines can be found again; a module is imported."""
+    """A file is run under its own name, so that its definitions can be imported; a module is imported."""
     if not name.endswith(".py"):
         import_module(name)
         return
@@ -44,8 +44,8 @@ def _run(name: str) -> None:
         raise UsageError(f"There is no plug-in at {path}.")
     if loaded := sys.modules.get(path.stem):
         if getattr(loaded, "__file__", None) == str(path):
-            return  # it was run before, or imported by another
-        raise UsageError(f"The plug-in {path} is called as a module that is already loaded: rename the file.")
+            return  # it ran before, or another plug-in imported it
+        raise UsageError(f"The plug-in {path} has the name of a module that is already loaded: rename the file.")
     module = module_from_spec(spec)
     sys.modules[path.stem] = module
     try:

@@ -12,7 +12,7 @@ from beholder.core.errors import DataError, MissingData
 
 
 def read_text(path: Path) -> str:
-    """A UTF-8 file's text; anything else is an error that names the file and the place."""
+    """A UTF-8 file's text; anything else is an error that names the file and the position."""
     if not path.is_file():
         raise MissingData(f"The table {path} is not there.")
     data = path.read_bytes()

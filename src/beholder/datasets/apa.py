@@ -42,7 +42,7 @@ BRANCHES = {
 
 
 def load(folder: Path) -> Dataset:
-    """Every branch that is there; what is not there, or deviates from the published copy, is said in the notes."""
+    """Every branch that is present; the notes list what is missing or differs from the published copy."""
     base = folder / FOLDER if (folder / FOLDER).is_dir() else folder
     present = [name for name in BRANCHES if (base / f"{name}.txt").is_file()]
     if not present:

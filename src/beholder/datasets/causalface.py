@@ -59,22 +59,22 @@ SCHEMA = {
 
 def load(folder: Path) -> Dataset:
     """Every file of the design that is there; the notes say how many are missing from which seed."""
-    found = [attribute for attribute in VARIED if (folder / f"final_picked_{attribute}").is_dir()]
-    if not found:
+    present = [attribute for attribute in VARIED if (folder / f"final_picked_{attribute}").is_dir()]
+    if not present:
         raise MissingData(f"No CausalFace pictures lie at {folder}: expected {SOURCE.layout}.")
     rows: list[dict[str, object]] = []
-    notes = [f"final_picked_{attribute} is not there" for attribute in VARIED if attribute not in found]
-    for attribute in found:
+    notes = [f"final_picked_{attribute} is not there" for attribute in VARIED if attribute not in present]
+    for attribute in present:
         holds = {seed: set(os.listdir(seed)) for seed in seeds(folder / f"final_picked_{attribute}")}
         values = levels_there(attribute, set().union(*holds.values()))
         absent = [value for value in VARIED[attribute].values if value not in values]
         notes += [f"{attribute}: no seed has a file for {', '.join(absent)}"] if absent else []
         for seed, files in holds.items():
-            mine = list(_pictures(seed, files, attribute, values))
-            rows += [row for row in mine if row is not None]
-            missing = mine.count(None)
+            pictures = list(_pictures(seed, files, attribute, values))
+            rows += [row for row in pictures if row is not None]
+            missing = pictures.count(None)
             if missing:
-                notes.append(f"{attribute}, {seed.name}: {missing} of {len(mine)} files are missing")
+                notes.append(f"{attribute}, {seed.name}: {missing} of {len(pictures)} files are missing")
     notes += _uncorrected(rows)
     return Dataset("causalface", "as released", SOURCE.licence, pl.DataFrame(rows, schema=SCHEMA), tuple(notes))
 

@@ -3,7 +3,7 @@
 Source: cocodataset.org. Licence: annotations CC BY 4.0, images by their Flickr licences. Layout: `annotations/
 instances_val2017.json`, `annotations/captions_val2017.json` (either may lie in the folder itself), `val2017/*.jpg`;
 with `annotations/instances_train2017.json` concepts are kept by their training frequency, as in the study.
-Every filter is a step whose count stands in the data set's notes.
+The notes of the data set list the count after every filter.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ def load(folder: Path, settings: Mapping[str, str] | None = None) -> Dataset:
     cut = chosen.one_of("words", CUTS)
     require_words([word for words in groups.words.values() for word in words], cut)
     require_words(chosen.words("without"), cut)
-    said = read_captions(captions, cut)
-    group_of = grouped(said, groups, chosen.words("without"), steps)
+    words_by_image = read_captions(captions, cut)
+    group_of = grouped(words_by_image, groups, chosen.words("without"), steps)
     instances = read_instances(boxes)
     kept = frequent_categories(instances, chosen, folder, steps)
     table, objects = _tables(group_of, instances, kept, steps)
@@ -71,7 +71,7 @@ def load(folder: Path, settings: Mapping[str, str] | None = None) -> Dataset:
         remarks=lambda rows: [group_counts(rows, groups.attribute)],
         objects=objects,
         group_words=groups,
-        source_ids=frozenset(str(image) for image in said),
+        source_ids=frozenset(str(image) for image in words_by_image),
     )
 
 
@@ -83,20 +83,23 @@ def image_folder(folder: Path, split: str) -> Path:
 
 def count_images(folder: Path) -> int:
     """How many images of the validation split lie in the folder."""
-    place = image_folder(folder, SETTINGS["split"].default)
-    return sum(path.suffix == ".jpg" for path in place.iterdir()) if place.is_dir() else 0
+    images = image_folder(folder, SETTINGS["split"].default)
+    return sum(path.suffix == ".jpg" for path in images.iterdir()) if images.is_dir() else 0
 
 
-def grouped(said: Mapping[int, set[str]], groups: GroupWords, without: tuple[str, ...], steps: Steps) -> dict[int, str]:
+def grouped(
+    words_by_image: Mapping[int, set[str]], groups: GroupWords, without: tuple[str, ...], steps: Steps
+) -> dict[int, str]:
     """The one group that each image's captions name; images without one, or with a word that excludes, are left out."""
-    named = {image: groups.named(words) for image, words in said.items()}
-    sizes = Counter(len(found) for found in named.values())
-    steps.add("with captions", len(said))
-    steps.note(f"captions name no group of {sizes[0]:,} images and several of {len(said) - sizes[0] - sizes[1]:,}")
-    single = {image: found[0] for image, found in named.items() if len(found) == 1}
+    named = {image: groups.named(words) for image, words in words_by_image.items()}
+    sizes = Counter(len(names) for names in named.values())
+    steps.add("with captions", len(words_by_image))
+    several = len(words_by_image) - sizes[0] - sizes[1]
+    steps.note(f"captions name no group of {sizes[0]:,} images and several of {several:,}")
+    single = {image: names[0] for image, names in named.items() if len(names) == 1}
     steps.add(f"captions name exactly one group of {groups.attribute}", len(single))
     if without:
-        single = {image: group for image, group in single.items() if said[image].isdisjoint(without)}
+        single = {image: group for image, group in single.items() if words_by_image[image].isdisjoint(without)}
         steps.add(f"captions do not say {' or '.join(without)}", len(single))
     return single
 

@@ -31,67 +31,69 @@ class Instances:
 
 
 def find(folder: Path, stem: str) -> Path:
-    """An annotation file in COCO's own place or in the folder itself; else the only one whose name begins so."""
-    for place in (folder / "annotations" / f"{stem}.json", folder / f"{stem}.json"):
-        if place.is_file():
-            return place
+    """An annotation file, at COCO's own path or in the folder; else the only file whose name begins with `stem`."""
+    for path in (folder / "annotations" / f"{stem}.json", folder / f"{stem}.json"):
+        if path.is_file():
+            return path
     alike = sorted(folder.glob(f"{stem}*.json"))
     if len(alike) == 1:
         return alike[0]
     kind = stem.partition("_")[0]
-    found = f"; found: {', '.join(path.name for path in alike)}" if alike else ""
+    present = f"; the folder has: {', '.join(path.name for path in alike)}" if alike else ""
     raise MissingData(
-        f"COCO's {kind} are not at {folder}: expected annotations/{stem}.json{found}.\n"
+        f"COCO's {kind} are not at {folder}: expected annotations/{stem}.json{present}.\n"
         f"Get the annotations from cocodataset.org, or name a file: --set {kind}=FILE"
     )
 
 
 def read_captions(path: Path, cut: str) -> dict[int, set[str]]:
     """The words that all captions of each image say together."""
-    said: dict[int, set[str]] = {}
+    words: dict[int, set[str]] = {}
     tables = JsonTables(path)
     for key, record in tables:
         if key == "images":
-            said.setdefault(_number(tables, record, "id"), set())
+            words.setdefault(_number(tables, record, "id"), set())
         elif key == "annotations":
             caption = record.get("caption")
             if not isinstance(caption, str):
                 raise tables.fault("has no 'caption'")
-            said.setdefault(_number(tables, record, "image_id"), set()).update(words_of(caption, cut))
-    if not said:
+            words.setdefault(_number(tables, record, "image_id"), set()).update(words_of(caption, cut))
+    if not words:
         raise DataError(f"{path} holds no captions: expected 'images' and 'annotations', as in COCO.")
-    return said
+    return words
 
 
 def read_instances(path: Path) -> Instances:
     """Images, categories and boxes of a file; outlines and everything else are read over."""
-    found, tables = Instances(path), JsonTables(path)
+    instances, tables = Instances(path), JsonTables(path)
     for key, record in tables:
         if key == "images":
             width, height = (_number(tables, record, side) for side in ("width", "height"))
             if not width or not height:
                 raise tables.fault(f"has the size {width} × {height}")
-            found.images[_new(tables, record, found.images)] = (_text(tables, record, "file_name"), width * height)
+            name = _text(tables, record, "file_name")
+            instances.images[_new(tables, record, instances.images)] = (name, width * height)
         elif key == "categories":
-            found.categories[_new(tables, record, found.categories)] = _text(tables, record, "name")
+            instances.categories[_new(tables, record, instances.categories)] = _text(tables, record, "name")
         elif key == "annotations":
-            found.image.append(_number(tables, record, "image_id"))
-            found.category.append(_number(tables, record, "category_id"))
-            found.pixels.append(_box_pixels(tables, record))
-    missing = [key for key in ("images", "categories") if not getattr(found, key)]
+            instances.image.append(_number(tables, record, "image_id"))
+            instances.category.append(_number(tables, record, "category_id"))
+            instances.pixels.append(_box_pixels(tables, record))
+    missing = [key for key in ("images", "categories") if not getattr(instances, key)]
     if missing:
         raise DataError(f"{path} holds no '{missing[0]}': expected images, annotations and categories.")
-    _refuse_strangers(found)
-    return found
+    _refuse_strangers(instances)
+    return instances
 
 
-def _refuse_strangers(found: Instances) -> None:
+def _refuse_strangers(instances: Instances) -> None:
     """Boxes in images, or of categories, that the file does not list."""
-    for kind, used, known in (("image", found.image, found.images), ("category", found.category, found.categories)):
+    images, categories = (instances.image, instances.images), (instances.category, instances.categories)
+    for kind, (used, known) in (("image", images), ("category", categories)):
         strangers = set(used) - set(known)
         if strangers:
             raise DataError(
-                f"{found.path}: {len(strangers)} {kind} numbers of its annotations are not listed in it, "
+                f"{instances.path}: {len(strangers)} {kind} numbers of its annotations are not listed in it, "
                 f"such as {min(strangers)}."
             )
 

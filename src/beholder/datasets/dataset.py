@@ -1,4 +1,4 @@
-"""Dataset: pictures of people with what is said of them, one row each.
+"""Dataset: pictures of people with their attributes, one row per picture.
 
 A frozen value. Attribute values keep the source's own words; the labels are sourced or perceived, never "true".
 """
@@ -33,17 +33,17 @@ class Dataset:
     licence: str
     table: pl.DataFrame
     notes: tuple[str, ...] = ()
-    """What the loader saw that a reader of the results should know."""
+    """What a reader of the results should know about the data."""
     partial: bool = False
-    """Whether people usually have only some of its images: then what is not there is left out and counted."""
+    """Whether users often have only some of its images; missing ones are then left out and counted."""
     remarks: Callable[[pl.DataFrame], Sequence[str]] = field(default=lambda table: (), compare=False)
-    """What to say of the rows at hand, such as groups that are no longer balanced."""
+    """Notes on the rows that are left, such as groups that are no longer balanced."""
     objects: pl.DataFrame | None = field(default=None, compare=False)
-    """What is in the pictures, one row per picture and concept (`datasets.objects`); None where nobody annotated it."""
+    """The annotated objects, one row per picture and concept (`datasets.objects`); None without annotations."""
     group_words: GroupWords | None = None
-    """The attribute whose groups were told by words, and the words; None where the source labels its groups."""
+    """The attribute whose groups were read from words, and those words; None if the source labels its groups."""
     source_ids: frozenset[str] | None = None
-    """Every image of the source, also those that its steps left out; None where the table has them all."""
+    """Every image of the source, including those that were filtered out; None if the table has them all."""
 
     def __post_init__(self) -> None:
         missing = [key for key in KEYS if key not in self.table.columns]
@@ -56,8 +56,8 @@ class Dataset:
         )
         if twice:
             raise DataError(
-                f"{self.name}: {len(twice)} image ids stand more than once, the first is {twice[0]!r}.\n"
-                "Every image needs an id of its own: remove or rename the repeated rows."
+                f"{self.name}: {len(twice)} image ids occur more than once; the first is {twice[0]!r}.\n"
+                "Every image needs its own id: remove or rename the repeated rows."
             )
         if self.objects is not None:
             check_objects(self.objects, self.table["image_id"], self.name)
@@ -67,7 +67,7 @@ class Dataset:
 
     @property
     def attributes(self) -> list[str]:
-        """Everything said of the images."""
+        """The names of all attributes."""
         return [column for column in self.table.columns if column not in KEYS]
 
     def attribute(self, name: str) -> pl.Series:
@@ -78,7 +78,7 @@ class Dataset:
 
     @property
     def concepts(self) -> list[str]:
-        """Everything that is annotated in some picture, sorted; none where nothing is annotated."""
+        """Every annotated concept, sorted; empty without annotations."""
         return [] if self.objects is None else self.objects["concept"].unique().sort().to_list()
 
     def where(self, **equals: str) -> Dataset:
@@ -87,7 +87,7 @@ class Dataset:
         return self._with_rows(self.table.filter(*matches))
 
     def present(self) -> Dataset:
-        """The rows whose image is there, with a note on how many are not; unchanged unless it may be partial."""
+        """The rows whose image file exists, with a note on how many are missing; unchanged unless `partial`."""
         if not self.partial:
             return self
         there = [uri.startswith(DRAWN) or all(path.is_file() for path in files_of(uri)) for uri in self.table["uri"]]
@@ -95,7 +95,7 @@ class Dataset:
         if not missing:
             return self
         table = self.table.filter(there)
-        note = f"{missing} of {len(there)} images are not here and are left out"
+        note = f"{missing} of {len(there)} images are missing and left out"
         return replace(self._with_rows(table), notes=(*self.notes, note, *self.remarks(table)))
 
     def limit(self, count: int | None, *, by: str | None = None) -> Dataset:
@@ -105,9 +105,9 @@ class Dataset:
         """
         if count is None:
             return self
-        whole = self.table.with_row_index("place")
+        whole = self.table.with_row_index("_row_index")
         parts = whole.partition_by(by, maintain_order=True) if by in self.attributes else [whole]
-        kept = [part["place"][row] for part in parts for row in spread_rows(part.drop("place"), count)]
+        kept = [part["_row_index"][row] for part in parts for row in spread_rows(part.drop("_row_index"), count)]
         return self._with_rows(self.table[sorted(kept)])
 
     def _with_rows(self, table: pl.DataFrame) -> Dataset:
@@ -117,13 +117,13 @@ class Dataset:
 
 
 class ImageDigests:
-    """What each image's content is, so that equal pictures are scored once wherever they lie."""
+    """Digests of image contents, so that equal pictures are scored once wherever they are stored."""
 
     def __init__(self, memory: Path) -> None:
         self._files = FileDigests(memory)
 
     def of(self, uris: Sequence[str]) -> list[str | None]:
-        """One digest per address, None for a file that is not there."""
+        """One digest per address; None for a file that does not exist."""
         files = list(dict.fromkeys(path for uri in uris if not uri.startswith(DRAWN) for path in files_of(uri)))
         content = dict(zip(files, self._files.of(files), strict=True))
         return [_image_digest(uri, content) for uri in uris]
@@ -141,37 +141,37 @@ def _image_digest(uri: str, content: Mapping[Path, str | None]) -> str | None:
 
 @dataclass(frozen=True)
 class DatasetSource:
-    """A data set Beholder knows: what it is, under which licence, where it lies, how to get it, how to read it."""
+    """A data set that Beholder knows by name: its licence, its origin, its folder, how to get and how to read it."""
 
     name: str
     title: str
     licence: str
     origin: str
-    """Where it comes from, for a person to follow."""
+    """Where a person can get it."""
     layout: str
-    """What must lie in its folder."""
+    """What its folder must hold."""
     images: int
     """How many images the published set has."""
     load: Callable[..., Dataset]
-    """Reads it from its folder; takes what was chosen as well, where it has settings."""
+    """Reads it from its folder; also takes the chosen settings if it has any."""
     fetch: Callable[[Path], None] | None = None
-    """Downloads it into a folder; None where its licence or its size forbids that."""
+    """Downloads it into a folder; None if its licence or size forbids that."""
     embedded: bool = False
     """Made by Beholder itself: needs no folder."""
     directory: str = ""
-    """What its folder is called, where that is not its name."""
+    """The name of its folder, if it differs from its own name."""
     count: Callable[[Path], int] | None = None
-    """Counts the images in its folder without reading its tables; None where its table names them all."""
+    """Counts the images in its folder without reading its tables; None if its table names them all."""
     settings: Mapping[str, Setting] = field(default_factory=dict)
-    """What may be chosen about how it is read."""
+    """What the user can choose about how it is read."""
 
     def folder(self, root: Path) -> Path:
         """Its own folder below the folder of all data sets."""
         return root / (self.directory or self.name)
 
     def open(self, root: Path | None, chosen: Mapping[str, str] | None = None) -> Dataset:
-        """Read it, or say what to do when it is not there."""
-        Settings(self.name, self.settings, chosen)  # refuses what it does not know before anything is read
+        """Read it, or raise an error that says how to get it."""
+        Settings(self.name, self.settings, chosen)  # refuses unknown settings before anything is read
         if root is None and not self.embedded:
             raise MissingData(f"The data set '{self.name}' needs a folder.\n{self.how_to_get(Path('DIR'))}")
         folder = Path() if self.embedded or root is None else self.folder(root)
@@ -180,7 +180,7 @@ class DatasetSource:
         return self.load(folder, chosen) if self.settings else self.load(folder)
 
     def how_to_get(self, root: Path) -> str:
-        """What a person does to have it."""
+        """How to get it, for a person."""
         fetch = f"Run: beholder data fetch {self.name} --data {root}\nOr by hand: " if self.fetch else ""
         return (
             f"{fetch}get it from {self.origin} and put it at {self.folder(root)} ({self.layout}), "

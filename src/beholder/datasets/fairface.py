@@ -82,7 +82,7 @@ def _refuse_dates(ages: pl.Series, path: Path) -> None:
 
 def mend(folder: Path) -> list[str]:
     """Turn spreadsheet dates back into age bands; the damaged table is kept beside the mended one."""
-    said = []
+    messages = []
     for split in SPLITS:
         path = table_path(folder, split)
         if path.is_file():
@@ -92,8 +92,8 @@ def mend(folder: Path) -> list[str]:
             if damaged:
                 path.rename(path.with_suffix(".csv.damaged"))
                 table.with_columns(pl.col("age").replace(SPREADSHEET_DATES)).write_csv(path)
-                said.append(f"{path}: {damaged} ages mended; the damaged table is {path.name}.damaged")
-    return said
+                messages.append(f"{path}: {damaged} ages mended; the damaged table is {path.name}.damaged")
+    return messages
 
 
 SOURCE = DatasetSource(

@@ -1,6 +1,6 @@
 """`folder:PATH`: any folder of images with a CSV or Parquet of attributes, since users bring their own.
 
-PATH is the folder (with one table in it) or the table itself (images are found beside it).
+PATH is the folder (with one table in it) or the table itself (images are looked up beside it).
 The table names each image in a column `image_id`, `image`, `file`, `filename` or `path`, relative to the table.
 """
 
@@ -40,7 +40,7 @@ def find_table(path: Path) -> Path:
         raise MissingData(f"There is no folder and no table at {path}.")
     tables = sorted(file for file in path.iterdir() if file.suffix.lower() in TABLE_ENDINGS)
     if len(tables) != 1:
-        found = ", ".join(file.name for file in tables) or "none"
+        present = ", ".join(file.name for file in tables) or "none"
         to_do = (
             f"Name the one you mean: folder:{path}/{tables[0].name}"
             if tables
@@ -48,7 +48,7 @@ def find_table(path: Path) -> Path:
             "image files, and a column for each attribute to tell people apart by (gender, age …)."
         )
         raise DataError(
-            f"{path} should hold one table of attributes ({', '.join(TABLE_ENDINGS)}); found: {found}.\n{to_do}"
+            f"{path} should hold one table of attributes ({', '.join(TABLE_ENDINGS)}); it has: {present}.\n{to_do}"
         )
     return tables[0]
 

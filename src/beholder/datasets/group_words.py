@@ -1,6 +1,6 @@
 """Groups told by words: whom a caption or an annotation speaks of, as far as its words say.
 
-The words are annotators', about what they saw. A picture belongs to a group only if all words that were found point
+The words are annotators', about what they saw. A picture belongs to a group only if all words that occur point
 to that one; who names several groups, or none, is left out and counted.
 """
 
@@ -42,14 +42,14 @@ class GroupWords:
         """The groups, in the order they were declared."""
         return tuple(self.words)
 
-    def named(self, said: Iterable[str]) -> tuple[str, ...]:
+    def named(self, words: Iterable[str]) -> tuple[str, ...]:
         """The groups that these words name.
 
         >>> GENDER_WORDS.named({"a", "boy", "and", "his", "dog"})
         ('man',)
         """
-        said = set(said)
-        return tuple(group for group, words in self.words.items() if not said.isdisjoint(words))
+        present = set(words)
+        return tuple(group for group, own in self.words.items() if not present.isdisjoint(own))
 
 
 GENDER_WORDS = GroupWords(
@@ -87,7 +87,7 @@ def words_of(text: str, cut: str = "letters") -> set[str]:
 
 
 def require_words(words: Iterable[str], cut: str) -> None:
-    """Raise for what is no single word of a text cut this way: it would never be found."""
+    """Raise for a word that this way of cutting text can never produce: it would never match."""
     for word in words:
         if words_of(word, cut) != {word}:
             raise DataError(
@@ -105,6 +105,6 @@ def read_group_words(path: Path) -> GroupWords:
             raise DataError(f"{path}: row {row} has no {'word' if group else 'group'}.")
         words.setdefault(str(group), []).append(str(word).strip().lower())
     try:
-        return GroupWords(path.stem, {group: tuple(dict.fromkeys(found)) for group, found in words.items()})
+        return GroupWords(path.stem, {group: tuple(dict.fromkeys(listed)) for group, listed in words.items()})
     except DataError as error:
         raise DataError(f"{path}: {error}") from None

@@ -43,7 +43,7 @@ class _JsonStream:
         return self._fault(self._start, f"{self._what} {self.count} {reason}")
 
     def _open(self, file: BinaryIO) -> None:
-        self._file, self._text, self._place, self._before = file, "", 0, 0
+        self._file, self._text, self._position, self._before = file, "", 0, 0
         self._bytes = codecs.getincrementaldecoder("utf-8")()
 
     def _records(self) -> Iterator[dict[str, Any]]:
@@ -55,13 +55,15 @@ class _JsonStream:
                 yield self._record()
                 if self._next() != ",":
                     break
-                self._place += 1
+                self._position += 1
         self._take("]", "',' or ']' must follow a record")
 
     def _record(self) -> dict[str, Any]:
         self.count += 1
-        if (found := self._next()) != "{":
-            raise (self._fault(self._place, f"{self._what} {self.count} is no object") if found else self._cut_off())
+        if (character := self._next()) != "{":
+            raise (
+                self._fault(self._position, f"{self._what} {self.count} is no object") if character else self._cut_off()
+            )
         record: dict[str, Any] = self._value()
         return record
 
@@ -69,29 +71,29 @@ class _JsonStream:
         """The value that begins here."""
         while True:
             try:
-                value, end = self._decoder.raw_decode(self._text, self._place)
+                value, end = self._decoder.raw_decode(self._text, self._position)
             except json.JSONDecodeError as error:
                 self._read_on(error)
             except RecursionError:
-                raise self._fault(self._place, f"{self._what} {self.count} is nested too deeply") from None
+                raise self._fault(self._position, f"{self._what} {self.count} is nested too deeply") from None
             except ValueError:  # Python reads no whole number of more than a few thousand digits
-                raise self._fault(self._place, f"{self._what} {self.count} has a number without end") from None
+                raise self._fault(self._position, f"{self._what} {self.count} has a number without end") from None
             else:
                 if end == len(self._text) and self._text[-1] not in '}]"' and self._fill():
                     continue  # a number may go on in what was not read yet
                 self._require_text(value, end)
-                self._start, self._place = self._place, end
+                self._start, self._position = self._position, end
                 return value
 
     def _require_text(self, value: Any, end: int) -> None:
         """Raise for half a character (an escape such as `\\ud800` alone), which no file or page could take."""
-        if not HALF.search(self._text, self._place, end):
+        if not HALF.search(self._text, self._position, end):
             return
         try:
             json.dumps(value, ensure_ascii=False).encode()
         except UnicodeEncodeError:
             raise self._fault(
-                self._place, f"{self._what} {self.count} has half a character (a lone surrogate)"
+                self._position, f"{self._what} {self.count} has half a character (a lone surrogate)"
             ) from None
 
     def _read_on(self, error: json.JSONDecodeError) -> None:
@@ -99,38 +101,40 @@ class _JsonStream:
         cut = error.msg.startswith("Unterminated string") or error.pos >= len(self._text) - EDGE
         if not cut:
             raise self._fault(error.pos, f"{self._what} {self.count} is broken JSON ({error.msg})") from None
-        if len(self._text) - self._place > LONGEST_RECORD:
-            raise self._fault(self._place, f"{self._what} {self.count} does not end within {LONGEST_RECORD >> 20} MB")
+        if len(self._text) - self._position > LONGEST_RECORD:
+            raise self._fault(
+                self._position, f"{self._what} {self.count} does not end within {LONGEST_RECORD >> 20} MB"
+            )
         if not self._fill():
             raise self._cut_off() from None
 
     def _next(self) -> str:
         """The next character that is not blank, '' at the end of the file; it is not taken."""
         while True:
-            found = BLANKS.match(self._text, self._place)
-            assert found is not None
-            self._place = found.end()
-            if self._place < len(self._text):
-                return self._text[self._place]
+            blanks = BLANKS.match(self._text, self._position)
+            assert blanks is not None
+            self._position = blanks.end()
+            if self._position < len(self._text):
+                return self._text[self._position]
             if not self._fill():
                 return ""
 
     def _take(self, character: str, otherwise: str) -> None:
-        found = self._next()
-        if not found:
+        following = self._next()
+        if not following:
             raise self._cut_off()
-        if found != character:
-            raise self._fault(self._place, otherwise)
-        self._place += 1
+        if following != character:
+            raise self._fault(self._position, otherwise)
+        self._position += 1
 
     def _end(self, what: str) -> None:
         if self._next():
-            raise self._fault(self._place, f"something follows the end of the {what}")
+            raise self._fault(self._position, f"something follows the end of the {what}")
 
     def _fill(self) -> bool:
         """Read the next chunk, as long again as what is waiting; False at the end of the file."""
-        self._before += len(self._text[: self._place].encode())
-        self._text, self._place = self._text[self._place :], 0
+        self._before += len(self._text[: self._position].encode())
+        self._text, self._position = self._text[self._position :], 0
         chunk = self._file.read(max(CHUNK, len(self._text)))
         self.bytes_read += len(chunk)
         try:
@@ -149,8 +153,8 @@ class _JsonStream:
             "not closed.\nWrite or copy it again."
         )
 
-    def _fault(self, place: int, reason: str) -> DataError:
-        byte = self._before + len(self._text[:place].encode())
+    def _fault(self, position: int, reason: str) -> DataError:
+        byte = self._before + len(self._text[:position].encode())
         return self._error(f"{self.path}, byte {byte}: {reason}.")
 
 
@@ -178,14 +182,14 @@ class JsonTables(_JsonStream):
                     yield from self._list()
                     if self._next() != ",":
                         break
-                    self._place += 1
+                    self._position += 1
             self._take("}", "',' or '}' must follow a value")
             self._end("object")
 
     def _list(self) -> Iterator[tuple[str, dict[str, Any]]]:
         self._what, self.count = "value", 0
-        if (found := self._next()) != '"':
-            raise self._fault(self._place, "a key must begin with '\"'") if found else self._cut_off()
+        if (character := self._next()) != '"':
+            raise self._fault(self._position, "a key must begin with '\"'") if character else self._cut_off()
         key = self._value()
         self._take(":", "':' must follow a key")
         self._what = f"{key} record"

@@ -76,17 +76,17 @@ class Settings:
         value = self._values[name]
         if not value:
             return None
-        found = next((place for place in _places(value, folder) if place.exists()), None)
-        if found is None:
-            looked = " and ".join(dict.fromkeys(map(str, _places(value, folder))))
+        existing = next((path for path in _candidates(value, folder) if path.exists()), None)
+        if existing is None:
+            looked = " and ".join(dict.fromkeys(map(str, _candidates(value, folder))))
             raise MissingData(f"--set {name}={value}: nothing is there (looked at {looked}).")
-        return found
+        return existing
 
 
-def _places(value: str, folder: Path) -> list[Path]:
+def _candidates(value: str, folder: Path) -> list[Path]:
     return [Path(value).expanduser(), folder / value]
 
 
 def _content(value: str, folder: Path) -> str:
-    file = next((place for place in _places(value, folder) if value and place.is_file()), None)
+    file = next((path for path in _candidates(value, folder) if value and path.is_file()), None)
     return file_digest(file) if file else value

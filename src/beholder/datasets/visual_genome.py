@@ -95,9 +95,9 @@ def load(folder: Path, settings: Mapping[str, str] | None = None) -> Dataset:
     steps = Steps()
     sizes = read_sizes(_beside(chosen, "image_data", folder, "image_data.json", steps))
     aliases = read_aliases(_beside(chosen, "aliases", folder, "object_alias.txt", steps))
-    found = read_objects(path, groups, frozenset(chosen.words("without")), sizes, aliases)
-    _say_steps(found, groups, chosen, steps)
-    table, objects = frequent_concepts(found, groups, chosen.number("group_images"), steps)
+    collected = read_objects(path, groups, frozenset(chosen.words("without")), sizes, aliases)
+    _say_steps(collected, groups, chosen, steps)
+    table, objects = frequent_concepts(collected, groups, chosen.number("group_images"), steps)
     files = image_files(folder)
     uris = [files.get(image, str(folder / "VG_100K" / f"{image}.jpg")) for image in table["image_id"]]
     table = table.select("image_id", pl.Series("uri", uris), pl.col("group").alias(groups.attribute))
@@ -112,7 +112,7 @@ def load(folder: Path, settings: Mapping[str, str] | None = None) -> Dataset:
         remarks=lambda rows: [group_counts(rows, groups.attribute)],
         objects=objects,
         group_words=groups,
-        source_ids=frozenset(found.every_image),
+        source_ids=frozenset(collected.every_image),
     )
 
 
@@ -126,25 +126,25 @@ def _beside(chosen: Settings, setting: str, folder: Path, name: str, steps: Step
     return None
 
 
-def _say_steps(found: Collected, groups: GroupWords, chosen: Settings, steps: Steps) -> None:
-    steps.add("with annotated objects", len(found.every_image))
-    steps.add(f"objects name exactly one group of {groups.attribute}", found.single_group)
+def _say_steps(collected: Collected, groups: GroupWords, chosen: Settings, steps: Steps) -> None:
+    steps.add("with annotated objects", len(collected.every_image))
+    steps.add(f"objects name exactly one group of {groups.attribute}", collected.single_group)
     if chosen.words("without"):
-        steps.add(f"no object is {' or '.join(chosen.words('without'))}", len(found.image_ids))
-    steps.note(f"{found.unnamed:,} objects of these images have no synset and are left out")
+        steps.add(f"no object is {' or '.join(chosen.words('without'))}", len(collected.image_ids))
+    steps.note(f"{collected.unnamed:,} objects of these images have no synset and are left out")
 
 
 def frequent_concepts(
-    found: Collected, groups: GroupWords, fewest: int, steps: Steps
+    collected: Collected, groups: GroupWords, fewest: int, steps: Steps
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The concepts in enough images of every group, and the images that have one."""
     kept = [
         concept
-        for concept in found.concepts
-        if all(found.images_with[group, concept] >= fewest for group in groups.groups)
+        for concept in collected.concepts
+        if all(collected.images_with[group, concept] >= fewest for group in groups.groups)
     ]
     steps.note(
-        f"concepts: {len(kept):,} of {len(found.concepts):,} synsets are in at least {fewest} images of every group"
+        f"concepts: {len(kept):,} of {len(collected.concepts):,} synsets are in at least {fewest} images of every group"
     )
     if not kept:
         raise DataError(
@@ -152,8 +152,8 @@ def frequent_concepts(
             + "\n".join(steps.notes)
             + f"\nA smaller share of the data may need --set group_images=N below {fewest}."
         )
-    objects = found.objects(kept)
-    table = pl.DataFrame({"image_id": found.image_ids, "group": found.groups})
+    objects = collected.objects(kept)
+    table = pl.DataFrame({"image_id": collected.image_ids, "group": collected.groups})
     table = table.join(objects.select("image_id"), on="image_id", how="semi", maintain_order="left")
     steps.add("at least one of the concepts is in the image", table.height)
     return table, objects

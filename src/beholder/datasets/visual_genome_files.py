@@ -31,7 +31,7 @@ CODED: dict[str, pl.DataType] = {
     "area": pl.Float32(),
     "names": pl.List(pl.UInt32()),
 }
-"""Objects with numbers in the place of words: a quarter of the memory."""
+"""Objects with numbers instead of words: a quarter of the memory."""
 
 
 class _Codes(dict[str, int]):
@@ -60,12 +60,12 @@ class Collected:
     _parts: list[pl.DataFrame] = field(default_factory=list)
     _rows: list[tuple[int, int, int, float | None, list[int]]] = field(default_factory=list)
 
-    def add(self, image_id: str, group: str, found: Mapping[str, _Concept]) -> None:
+    def add(self, image_id: str, group: str, concepts: Mapping[str, _Concept]) -> None:
         """An image with its concepts."""
         image = len(self.image_ids)
         self.image_ids.append(image_id)
         self.groups.append(group)
-        for name, concept in found.items():
+        for name, concept in concepts.items():
             self.images_with[group, name] += 1
             names = [self._names[word] for word in concept.names]
             self._rows.append((image, self._concepts[name], concept.instances, concept.area, names))
@@ -113,14 +113,14 @@ def read_objects(path: Path, groups: GroupWords, without: frozenset[str], sizes:
         image_id = _image_id(records, record)
         collected.every_image.append(image_id)
         things = _things(records, record, aliases)
-        said = {word for synsets, names, _ in things for word in (*synsets, *names)}
-        named = groups.named(said)
-        if len(named) != 1:
+        words = {word for synsets, names, _ in things for word in (*synsets, *names)}
+        groups_named = groups.named(words)
+        if len(groups_named) != 1:
             continue
         collected.single_group += 1
-        if said.isdisjoint(without):
+        if words.isdisjoint(without):
             collected.unnamed += sum(not synsets for synsets, _, _ in things)
-            collected.add(image_id, named[0], _concepts(things, sizes.get(image_id)))
+            collected.add(image_id, groups_named[0], _concepts(things, sizes.get(image_id)))
     return collected
 
 
@@ -147,15 +147,15 @@ def _things(records: JsonRecords, record: dict[str, Any], aliases: Aliases) -> l
 
 def _concepts(things: list[Thing], size: int | None) -> dict[str, _Concept]:
     """The synsets of an image; an object with several counts for each."""
-    found: dict[str, _Concept] = {}
+    concepts: dict[str, _Concept] = {}
     for synsets, names, pixels in things:
         for synset in dict.fromkeys(synsets):
-            concept = found.setdefault(synset, _Concept())
+            concept = concepts.setdefault(synset, _Concept())
             concept.instances += 1
             concept.names.update(dict.fromkeys(names))
             if size:
                 concept.area = max(concept.area or 0.0, min(pixels / size, 1.0))
-    return found
+    return concepts
 
 
 def _image_id(records: JsonRecords, record: dict[str, Any]) -> str:

@@ -28,12 +28,12 @@ def design(identities: int = IDENTITIES) -> list[dict[str, Any]]:
     people = range(DESIGN_IDENTITIES, DESIGN_IDENTITIES + identities)
     return [
         {
-            "image_id": f"design/{place:04d}",
+            "image_id": f"design/{index:04d}",
             "uri": portrait_uri(portrait),
             "gender": portrait.presentation,
             "skin_tone": str(portrait.skin_tone),
             "seed": str(portrait.identity),
             **{name: float(getattr(portrait, name)) for name in ("age", "smiling", "lighting", "pose")},
         }
-        for place, portrait in enumerate(factorial(**LEVELS, identity=people))
+        for index, portrait in enumerate(factorial(**LEVELS, identity=people))
     ]

@@ -24,7 +24,7 @@ SMILES = (0, 1, 3, 4)
 def faces() -> list[dict[str, Any]]:
     """One row per portrait; `gender`, `skin_tone` and `age` are the groups, as text."""
     cells = product(range(len(PRESENTATIONS)), range(len(SKIN_TONES)), range(len(AGE_BANDS)))
-    return [_row(place, *cell) for place, cell in enumerate(cells)]
+    return [_row(index, *cell) for index, cell in enumerate(cells)]
 
 
 def scene(side: int, tone: int, age: int) -> tuple[int, int, int]:
@@ -39,11 +39,11 @@ def scene(side: int, tone: int, age: int) -> tuple[int, int, int]:
     return SMILES[smiling], TURNS[lighting], TURNS[pose]
 
 
-def _row(place: int, side: int, tone: int, age: int) -> dict[str, Any]:
+def _row(index: int, side: int, tone: int, age: int) -> dict[str, Any]:
     band, years = list(AGE_BANDS.items())[age]
-    portrait = Portrait(PRESENTATIONS[side], years, SKIN_TONES[tone], *scene(side, tone, age), FACE_IDENTITIES + place)
+    portrait = Portrait(PRESENTATIONS[side], years, SKIN_TONES[tone], *scene(side, tone, age), FACE_IDENTITIES + index)
     return {
-        "image_id": f"faces/{place:03d}",
+        "image_id": f"faces/{index:03d}",
         "uri": portrait_uri(portrait),
         "name": "",
         "gender": portrait.presentation,

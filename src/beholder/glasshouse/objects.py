@@ -25,11 +25,11 @@ SETTINGS = len(AGES) * len(COMBINATIONS)
 
 def worn_by(presentation: str) -> list[frozenset[str]]:
     """What the person of each setting wears; a thing that is planted to be rarer is taken off some."""
-    worn = [COMBINATIONS[place % len(COMBINATIONS)] for place in range(SETTINGS)]
+    worn = [COMBINATIONS[index % len(COMBINATIONS)] for index in range(SETTINGS)]
     for planted in PLANTED_OBJECTS:
-        wearers = ranked([place for place in range(SETTINGS) if planted.item in worn[place]], "off", planted.item)
-        for place in wearers[planted.wearers[presentation] :]:
-            worn[place] = worn[place] - {planted.item}
+        wearers = ranked([index for index in range(SETTINGS) if planted.item in worn[index]], "off", planted.item)
+        for index in wearers[planted.wearers[presentation] :]:
+            worn[index] = worn[index] - {planted.item}
     return worn
 
 
@@ -37,15 +37,15 @@ def glimpsed_on(presentation: str, worn: list[frozenset[str]]) -> list[frozenset
     """Which of the worn things are only glimpsed, in each setting: exactly as many as planted."""
     glimpsed: list[frozenset[str]] = [frozenset()] * SETTINGS
     for planted in PLANTED_OBJECTS:
-        wearers = [place for place in range(SETTINGS) if planted.item in worn[place]]
-        for place in ranked(wearers, presentation, planted.item)[planted.whole[presentation] :]:
-            glimpsed[place] = glimpsed[place] | {planted.item}
+        wearers = [index for index in range(SETTINGS) if planted.item in worn[index]]
+        for index in ranked(wearers, presentation, planted.item)[planted.whole[presentation] :]:
+            glimpsed[index] = glimpsed[index] | {planted.item}
     return glimpsed
 
 
-def ranked(places: list[int], *key: str) -> list[int]:
-    """The places in an order that is fixed by the key and means nothing."""
-    return sorted(places, key=lambda place: Draws(0).uniform("/".join((*key, str(place)))))
+def ranked(settings: list[int], *key: str) -> list[int]:
+    """The settings in an arbitrary order that the key fixes."""
+    return sorted(settings, key=lambda index: Draws(0).uniform("/".join((*key, str(index)))))
 
 
 def people() -> list[dict[str, Any]]:
@@ -53,8 +53,8 @@ def people() -> list[dict[str, Any]]:
     worn = {side: worn_by(side) for side in PRESENTATIONS}
     glimpsed = {side: glimpsed_on(side, worn[side]) for side in PRESENTATIONS}
     return [
-        _row(place, number, side, worn[side][place], glimpsed[side][place])
-        for place in range(SETTINGS)
+        _row(index, number, side, worn[side][index], glimpsed[side][index])
+        for index in range(SETTINGS)
         for number, side in enumerate(PRESENTATIONS)
     ]
 
@@ -75,19 +75,19 @@ def objects() -> list[dict[str, Any]]:
     ]
 
 
-def _row(place: int, number: int, side: str, worn: frozenset[str], glimpsed: frozenset[str]) -> dict[str, Any]:
+def _row(index: int, number: int, side: str, worn: frozenset[str], glimpsed: frozenset[str]) -> dict[str, Any]:
     portrait = Portrait(
         side,
-        age=AGES[place // len(COMBINATIONS)],
-        skin_tone=1 + place * 3 % 10,
-        smiling=place * 2 % 5,
-        lighting=place // 2 % 3 - 1,
-        pose=place // 3 % 3 - 1,
-        identity=IDENTITIES + len(PRESENTATIONS) * place + number,
+        age=AGES[index // len(COMBINATIONS)],
+        skin_tone=1 + index * 3 % 10,
+        smiling=index * 2 % 5,
+        lighting=index // 2 % 3 - 1,
+        pose=index // 3 % 3 - 1,
+        identity=IDENTITIES + len(PRESENTATIONS) * index + number,
         worn=worn - glimpsed,
     )
     return {
-        "image_id": f"objects/{len(PRESENTATIONS) * place + number:03d}",
+        "image_id": f"objects/{len(PRESENTATIONS) * index + number:03d}",
         "uri": glimpse_uri(portrait, glimpsed),
         "gender": side,
         "age": portrait.age,

@@ -47,16 +47,16 @@ class NamedPerson:
 def named_people(branch: str) -> list[NamedPerson]:
     """The thirty people of `known` or `strangers`: women and men in turn, ages and skin tones balanced."""
     start, base = {"known": (0, KNOWN_IDENTITIES), "strangers": (PEOPLE_PER_BRANCH, STRANGER_IDENTITIES)}[branch]
-    return [named_person(place, start + place, base + place) for place in range(PEOPLE_PER_BRANCH)]
+    return [named_person(index, start + index, base + index) for index in range(PEOPLE_PER_BRANCH)]
 
 
-def named_person(place: int, name: int, identity: int) -> NamedPerson:
-    """The person at a place: women and men at neighbouring places share age and skin tone."""
-    pair = place // 2
+def named_person(index: int, name: int, identity: int) -> NamedPerson:
+    """One person of a branch: a woman and the man after her share age and skin tone."""
+    pair = index // 2
     return NamedPerson(
         name=f"{GIVEN_NAMES[name]} {FAMILY_NAMES[(name * 7 + 3) % len(FAMILY_NAMES)]}",
         identity=identity,
-        presentation=("woman", "man")[place % 2],
+        presentation=("woman", "man")[index % 2],
         age=(25, 35, 45, 55, 65)[pair % 5],
         skin_tone=1 + (pair * 7) % 10,
     )

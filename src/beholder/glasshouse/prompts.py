@@ -52,7 +52,7 @@ def occupation_prompts(branch: str) -> list[PromptRow]:
 
 
 def specialty_prompts(branch: str) -> list[PromptRow]:
-    """What the person wears or holds, said of the branch's occupation."""
+    """What the person wears or holds, with the branch's occupation."""
     work = with_article(BRANCH_OCCUPATIONS[branch])
     return [
         prompt_row(

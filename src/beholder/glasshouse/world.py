@@ -61,8 +61,8 @@ class Setting:
 
 def balanced(branch: str, attribute: str, levels: tuple[Any, ...]) -> list[Any]:
     """Thirty values in which every level occurs equally often, in an order fixed by branch and attribute."""
-    values = [levels[place % len(levels)] for place in range(PAIRS_PER_BRANCH)]
-    keys = [Draws(0).uniform(f"{branch}/{attribute}/{place}") for place in range(PAIRS_PER_BRANCH)]
+    values = [levels[index % len(levels)] for index in range(PAIRS_PER_BRANCH)]
+    keys = [Draws(0).uniform(f"{branch}/{attribute}/{index}") for index in range(PAIRS_PER_BRANCH)]
     return [value for _, value in sorted(zip(keys, values, strict=True), key=lambda pair: pair[0])]
 
 
@@ -84,10 +84,10 @@ def occupation_rows(branch: str) -> list[dict[str, Any]]:
     outfit = BRANCH_OCCUPATIONS[branch]
     first = RESIDENT_IDENTITIES + 100 * list(BRANCH_OCCUPATIONS).index(branch)
     rows = []
-    for place, setting in enumerate(settings(branch)):
+    for index, setting in enumerate(settings(branch)):
         for side, presentation in enumerate(("woman", "man")):
-            portrait = portray(presentation, first + 2 * place + side, setting, outfit)
-            rows.append(row(f"{branch}/{2 * place + side:03d}", branch, portrait, specialty=setting.item))
+            portrait = portray(presentation, first + 2 * index + side, setting, outfit)
+            rows.append(row(f"{branch}/{2 * index + side:03d}", branch, portrait, specialty=setting.item))
     return rows
 
 
@@ -102,8 +102,8 @@ def identity_rows(branch: str) -> list[dict[str, Any]]:
     people = named_people(branch)
     shots = [(person, shot) for person in people for shot in range(PICTURES_PER_PERSON)]
     return [
-        row(f"{branch}/{place:03d}", branch, snapshot(person, shot), name=person.name)
-        for place, (person, shot) in enumerate(shots)
+        row(f"{branch}/{index:03d}", branch, snapshot(person, shot), name=person.name)
+        for index, (person, shot) in enumerate(shots)
     ]
 
 

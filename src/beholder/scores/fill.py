@@ -113,9 +113,9 @@ def _by_pair(tasks: Sequence[Task], store: Store, filler: _Filler) -> list[Score
 
         filler.fill_images(task.name, task.dataset.table["uri"].to_list(), shelf, compute)
         good = filler.readable(task)
-        found = shelf.read([filler.key(uri) for uri in good["uri"]])
+        stored = shelf.read([filler.key(uri) for uri in good["uri"]])
         empty = np.empty((0, len(texts)), np.float32)
-        cells = np.stack([found.get(channel, empty) for channel in scorer.channels], axis=2)
+        cells = np.stack([stored.get(channel, empty) for channel in scorer.channels], axis=2)
         matrices.append(_matrix(task, good, scorer, cells))
     return matrices
 
@@ -125,7 +125,7 @@ class _Filler:
 
     def __init__(self, scorer: Scorer, keys: dict[str, str | None], options: FillOptions) -> None:
         self.scorer, self.options = scorer, options
-        self.bad: dict[str, str] = {uri: "the file is not there" for uri, key in keys.items() if key is None}
+        self.bad: dict[str, str] = {uri: "the file does not exist" for uri, key in keys.items() if key is None}
         self._keys = keys
         self._batch_size = scorer.batch_size
 

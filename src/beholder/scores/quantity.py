@@ -1,4 +1,4 @@
-"""Quantity: what the numbers of a score matrix are. The one place that knows which channel means what.
+"""Quantity: what the numbers of a score matrix are. The only module that knows what each channel means.
 
 cosine        the angle between image and text vector; a logit by the checkpoint's own scale
 match_logit   "they match", of a model that looks at picture and text together

@@ -73,13 +73,13 @@ class Shelf:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._place: dict[str, tuple[Path, int]] = {}
+        self._location: dict[str, tuple[Path, int]] = {}
         self._seen: set[Path] = set()
 
     def missing(self, keys: Sequence[str]) -> list[str]:
         """The keys that no block holds yet, in order, each once; looks for blocks of other processes first."""
         self._look()
-        return [key for key in dict.fromkeys(keys) if key not in self._place]
+        return [key for key in dict.fromkeys(keys) if key not in self._location]
 
     def put(self, keys: Sequence[str], channels: Mapping[str, Floats]) -> None:
         """Write one block; `channels[name]` has a row per key."""
@@ -94,12 +94,12 @@ class Shelf:
 
     def read(self, keys: Sequence[str]) -> dict[str, Floats]:
         """The rows of these keys, in order, by channel; every key must be there."""
-        places = [self._place[key] for key in keys]
+        locations = [self._location[key] for key in keys]
         result: dict[str, Floats] = {}
-        for path in dict.fromkeys(path for path, _ in places):
+        for path in dict.fromkeys(path for path, _ in locations):
             table = pq.read_table(path)
-            targets = np.array([i for i, place in enumerate(places) if place[0] == path])
-            sources = np.array([places[i][1] for i in targets])
+            targets = np.array([i for i, location in enumerate(locations) if location[0] == path])
+            sources = np.array([locations[i][1] for i in targets])
             for name in table.column_names[1:]:
                 block = _rows(table[name])
                 result.setdefault(name, np.empty((len(keys), block.shape[1]), np.float32))[targets] = block[sources]
@@ -117,7 +117,7 @@ class Shelf:
     def _index(self, path: Path, keys: Sequence[str]) -> None:
         self._seen.add(path)
         for row, key in enumerate(keys):
-            self._place.setdefault(key, (path, row))
+            self._location.setdefault(key, (path, row))
 
     def _set_aside(self, path: Path, error: Exception) -> None:
         """A block that cannot be read (a failing disk) counts as missing; it is kept for whoever wants to look."""

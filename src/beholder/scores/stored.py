@@ -27,9 +27,9 @@ def _stored(task: Task, keys: dict[str, str | None], spec: ModelSpec, store: Sto
     texts = store.texts(spec)
     contrastive = texts.folder.is_dir()
     shelf = store.images(spec) if contrastive else store.scores(spec, task.prompts.digest)
-    mine = [keys[uri] or "" for uri in task.dataset.table["uri"]]
-    missing = set(shelf.missing(mine))
-    here = [key for key in mine if key not in missing]
+    own_keys = [keys[uri] or "" for uri in task.dataset.table["uri"]]
+    missing = set(shelf.missing(own_keys))
+    here = [key for key in own_keys if key not in missing]
     if not here or (contrastive and texts.missing(task.prompts.texts)):
         return None
     channels = shelf.read(here)
@@ -37,7 +37,7 @@ def _stored(task: Task, keys: dict[str, str | None], spec: ModelSpec, store: Sto
         channels = {"cosine": cosines(channels["vector"], texts.read(task.prompts.texts)["vector"])}
     return ScoreMatrix(
         task.name,
-        task.dataset.table.filter([key not in missing for key in mine]),
+        task.dataset.table.filter([key not in missing for key in own_keys]),
         task.prompts.table,
         tuple(channels),
         np.stack(list(channels.values()), axis=2),

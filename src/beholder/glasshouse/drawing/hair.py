@@ -143,8 +143,8 @@ def draw_strands(
     """A few lighter and darker strands between crown and hairline."""
     light, dark = mix(colour, (255, 236, 214), 0.22), darker(colour, 0.70)
     back = list(reversed(edge))
-    for place, shade in ((2, dark), (3, light), (4, dark), (5, light), (7, dark), (8, light)):
-        start, end = np.asarray(arc[place]), np.asarray(back[min(6, round(place * 6 / 10))])
+    for index, shade in ((2, dark), (3, light), (4, dark), (5, light), (7, dark), (8, light)):
+        start, end = np.asarray(arc[index]), np.asarray(back[min(6, round(index * 6 / 10))])
         first, last = start + 0.18 * (end - start), start + 0.86 * (end - start)
-        bend = (first + last) / 2 + np.array([0.010 if place > 5 else -0.010, -0.006])
+        bend = (first + last) / 2 + np.array([0.010 if index > 5 else -0.010, -0.006])
         canvas.stroke([(first[0], first[1]), (bend[0], bend[1]), (last[0], last[1])], 0.0055, shade, 0.45)
