@@ -15,7 +15,6 @@ from beholder.core.errors import ModelError, UnknownName
 from beholder.models import catalog as module
 from beholder.models import load
 from beholder.models.catalog import (
-    STUDIES,
     Entry,
     catalog,
     count_of,
@@ -29,7 +28,8 @@ from beholder.models.families import FAMILIES, KINDS
 from beholder.models.load import LoadOptions, load_model
 from beholder.models.machine import Machine, this_machine
 from beholder.models.null import NullScorer
-from beholder.published.tables import SOURCES, published
+from beholder.studies import STUDIES
+from beholder.studies.printed import printed_of
 
 ROOT = Path(__file__).parents[2]
 PRINTED = {
@@ -49,10 +49,17 @@ GRAS = [
 entries = pytest.mark.parametrize("entry", catalog(), ids=lambda entry: entry.name)
 
 
+def models_in(table: str) -> set[str]:
+    """The models of a printed table, under their printed names."""
+    printed = printed_of(PRINTED[table][0])
+    assert printed
+    return set(printed.table.filter(source=table)["model"])
+
+
 @pytest.mark.parametrize("table", PRINTED)
 def test_every_printed_name_resolves_to_a_model_of_that_table(table: str) -> None:
     study, count = PRINTED[table]
-    found = {name: find_model(name) for name in published(table)["model"].unique()}
+    found = {name: find_model(name) for name in models_in(table)}
     assert len({entry.name for entry in found.values()}) == count
     assert [name for name, entry in found.items() if study not in entry.studies] == []
 
@@ -75,8 +82,9 @@ def test_every_reference_table_resolves(shared: Path) -> None:
 def test_tables_of_the_catalogue_are_those_that_print_the_model() -> None:
     """`apa 5–8` says that the model is in the tables of gender bias and of identity."""
     numbers = {"apa_gender_bias": "5–7", "apa_identity": "8", "pfi_gender_bias": "1", "pfi_retention": "2"}
-    assert all(SOURCES[name].printed_in.endswith(number) for name, number in numbers.items())
-    in_table = {name: {find_model(model).name for model in published(name)["model"]} for name in PRINTED}
+    sources = {source.name: source for study in ("apa", "pfi") for source in STUDIES[study].part("printed").sources}
+    assert all(sources[name].printed_in.endswith(number) for name, number in numbers.items())
+    in_table = {name: {find_model(model).name for model in models_in(name)} for name in PRINTED}
     for entry in catalog():
         bias, identity = (entry.name in in_table[f"pfi_{part}"] for part in ("gender_bias", "retention"))
         expected = {(True, True): "1–2", (True, False): "1", (False, True): "2", (False, False): None}

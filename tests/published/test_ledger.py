@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+
 import numpy as np
 import polars as pl
 import pytest
 
 from beholder.core.results import Row, results_table
-from beholder.published.ledger import (
-    CANNOT_BE,
-    DIFFERS,
-    EQUAL,
-    NOT_MEASURED,
-    SCHEMA,
-    WITHIN,
-    counts,
-    ledger,
-    printed_name,
-)
-from beholder.published.printed import PLACE, printed_cells
-from beholder.published.tables import published
+from beholder.published.ledger import SCHEMA, counts, ledger, printed_name
+from beholder.studies.apa.printed import PRINTED as APA
+from beholder.studies.gras.printed import result_cells
+from beholder.studies.printed import CANNOT_BE, DIFFERS, EQUAL, NOT_MEASURED, WITHIN
 
 
 def run_of(*rows: Row, model: str = "openai/clip-vit-base-patch32", benchmark: str = "apa") -> pl.DataFrame:
@@ -28,35 +22,6 @@ def run_of(*rows: Row, model: str = "openai/clip-vit-base-patch32", benchmark: s
 
 def cell(cells: pl.DataFrame, **place: str) -> dict[str, object]:
     return cells.filter(**place).row(0, named=True)
-
-
-def test_every_printed_number_has_one_cell():
-    """Counted from the tables' own shapes: occupations for two genders and a ratio, and so on."""
-    cells = printed_cells()
-    sizes = {str(name): n for name, n in cells.group_by("source").len().iter_rows()}
-    assert sizes["apa_gender_bias"] == 39 * 3 * (2 * 8 + 1)
-    assert sizes["apa_identity"] == 39 * 10
-    assert sizes["pfi_gender_bias"] == 5 * (2 * 7 + 1)
-    assert sizes["pfi_retention"] == 9 * 6
-    assert sizes["perception_table_s1"] == 23 * 3
-    assert sizes["gras_scores"] == 5 * 2
-    assert printed_cells(result_tables=True).filter(source="gras_results").height == 92_000
-    assert not cells.select(PLACE).is_duplicated().any()
-
-
-def test_a_cell_holds_what_the_table_prints():
-    table = published("apa_gender_bias")
-    row = table.filter(model="RN50", gender="man", subset="athletes").row(0, named=True)
-    found = cell(
-        printed_cells(),
-        model="RN50",
-        metric="apa.occupation_probability",
-        subset="athletes",
-        group="man",
-        concept="teacher",
-    )
-    assert found["printed"] == pytest.approx(row["teacher"] / 100)
-    assert (found["place"], found["step"]) == ("Table 7", pytest.approx(1e-4))
 
 
 def test_from_the_tables_alone_every_ratio_of_apa_follows_from_its_rows():
@@ -71,18 +36,12 @@ def test_from_the_tables_alone_the_scores_of_gras_come_out():
     assert set(scores["verdict"]) == {EQUAL}
 
 
-def test_a_ratio_that_does_not_follow_from_its_rows_would_be_found(monkeypatch: pytest.MonkeyPatch):
-    table = published("apa_gender_bias")
-    broken = table.with_columns(ratio=pl.when(model="BLIP", subset="athletes").then(0.7).otherwise("ratio"))
-    monkeypatch.setattr(
-        "beholder.published.printed.published", lambda name: broken if name == "apa_gender_bias" else published(name)
-    )
-    printed_cells.cache_clear()
-    try:
-        off = ledger().filter(pl.col("metric").eq("apa.bias_ratio") & pl.col("verdict").ne(EQUAL))
-    finally:
-        monkeypatch.undo()
-        printed_cells.cache_clear()
+def test_a_ratio_that_does_not_follow_from_its_rows_would_be_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    ratio = pl.col("metric").eq("apa.bias_ratio") & pl.col("model").eq("BLIP") & pl.col("subset").eq("athletes")
+    file = tmp_path / "printed.csv"
+    APA.table.with_columns(printed=pl.when(ratio).then(pl.lit("0.7")).otherwise("printed")).write_csv(file)
+    monkeypatch.setattr("beholder.studies.apa.printed.PRINTED", replace(APA, file=file))
+    off = ledger().filter(pl.col("metric").eq("apa.bias_ratio") & pl.col("verdict").ne(EQUAL))
     assert off.select("model", "subset", "verdict").rows() == [("BLIP", "athletes", DIFFERS)]
 
 
@@ -120,8 +79,7 @@ def test_what_cannot_be_says_why():
 
 
 def test_p_values_of_a_run_stand_beside_printed_ones():
-    cells = printed_cells(result_tables=True).filter(metric="gras.welch.p_value", model="llava-1.5-7b-hf")
-    first = cells.row(0, named=True)
+    first = result_cells().filter(metric="gras.welch.p_value", model="llava-1.5-7b-hf").row(0, named=True)
     place = {key: first[key] for key in ("subset", "concept", "template")}
     row = Row("gras.welch", 1.0, 3570, "statistic", p_value=first["printed"], **place)
     found = cell(
@@ -159,12 +117,29 @@ def test_groups_of_perception_are_found_however_an_image_set_spells_them():
     assert (found["printed"], found["verdict"]) == (20.84, WITHIN)
 
 
-def test_every_metric_of_the_printed_cells_is_one_of_ours():
-    from beholder.studies import STUDIES
+def test_a_pair_of_a_run_finds_its_printed_pair():
+    row = Row(
+        "perception.sc_weat",
+        0.34,
+        500,
+        "standard deviations",
+        subset="race",
+        group="White",
+        against="Black",
+        concept="mean",
+    )
+    run = results_table([row], benchmark="perception", model="openai/clip-vit-base-patch32", dataset="fairface-adults")
+    pair = {"dataset": "fairface-adults", "group": "white", "against": "black"}
+    found = cell(ledger(run), metric="perception.sc_weat", **pair)
+    assert (found["printed"], found["verdict"]) == (0.34, EQUAL)
 
-    known = {metric for benchmark in STUDIES.values() for metric in benchmark.metrics}
-    printed = {metric.removesuffix(".p_value") for metric in printed_cells(result_tables=True)["metric"].unique()}
-    assert {metric for metric in printed if not metric.endswith(".count")} <= known
+
+def test_the_result_files_stand_in_the_ledger_for_the_models_of_a_run_only():
+    row = Row("gras.bias_score", 98.0, 100, "per cent")
+    cells = ledger(run_of(row, model="llava-hf/llava-1.5-7b-hf", benchmark="gras")).filter(source="gras_results")
+    assert set(cells["model"]) == {"llava-1.5-7b-hf"}
+    assert cells.height * 5 == result_cells().height == 92_000
+    assert ledger().filter(source="gras_results").is_empty()
 
 
 def test_a_difference_that_the_tables_explain_says_so():

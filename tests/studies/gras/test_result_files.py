@@ -13,6 +13,7 @@ from beholder.metrics.group_tests import GroupTest, Moments
 from beholder.studies.gras.groups import Answers, Compared
 from beholder.studies.gras.measures import valence_rows
 from beholder.studies.gras.prompts import read_traits
+from beholder.studies.gras.result_files import gras_results, read_result_files
 
 pytestmark = pytest.mark.real
 ATTRIBUTES = ("gender", "race", "age", "Skin Tone")
@@ -21,6 +22,10 @@ ATTRIBUTES = ("gender", "race", "age", "Skin Tone")
 @pytest.fixture(scope="module")
 def folder(data: Path) -> Path:
     return data / "gras" / "evaluation_results"
+
+
+def test_the_packaged_result_table_is_the_authors_own(folder: Path):
+    assert read_result_files(folder).equals(gras_results())
 
 
 def published(folder: Path, model: str, attribute: str) -> tuple[Compared, list[str]]:

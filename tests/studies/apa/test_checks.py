@@ -1,0 +1,40 @@
+"""APA's printed tables are checked against themselves, and what breaks a rule is listed."""
+
+from __future__ import annotations
+
+import pytest
+
+from beholder.published.ledger import ledger_of
+from beholder.studies.apa.checks import apa_checks
+from beholder.studies.apa.printed import PRINTED
+from beholder.studies.printed import Check
+
+
+@pytest.fixture(scope="module")
+def checks() -> dict[tuple[str, str], Check]:
+    return {(check.table, check.rule.split(" ")[0]): check for check in apa_checks(PRINTED, ledger_of("apa", PRINTED))}
+
+
+def test_all_117_ratios_follow_from_their_rows(checks: dict[tuple[str, str], Check]):
+    assert checks["Tables 5–7", "The"][3:5] == (117, 117)
+
+
+def test_rows_above_100_percent_are_listed_with_their_sum(checks: dict[tuple[str, str], Check]):
+    """Against the obvious loop over the printed rows."""
+    totals: dict[str, float] = {}
+    for row in PRINTED.cells.filter(place="Table 5", metric="apa.occupation_probability").to_dicts():
+        name = f"{row['model']}, {row['group']}"
+        totals[name] = totals.get(name, 0.0) + 100 * row["printed"]
+    over = checks["Table 5", "Shares"].exceptions
+    assert [line.partition(":")[0] for line in over] == [name for name, total in totals.items() if total > 100.041]
+    assert len(over) == 30
+    assert "RN50, woman: 172.9 %" in over
+
+
+def test_figures_that_are_no_float16_means_are_listed(checks: dict[tuple[str, str], Check]):
+    assert len(checks["Tables 5–7", "Figures"].exceptions) == 1
+    assert checks["Tables 5–7", "Figures"].of == 1_872
+
+
+def test_models_printed_to_one_place_are_counted(checks: dict[tuple[str, str], Check]):
+    assert len(checks["Table 8", "Figures"].exceptions) in (6, 9)
