@@ -11,6 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 Array = npt.NDArray[np.float64]
+ALPHA = 0.05
+"""A corrected p-value up to this is called."""
 
 
 def benjamini_hochberg(p_values: npt.NDArray[Any]) -> Array:

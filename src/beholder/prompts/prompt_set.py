@@ -26,7 +26,8 @@ from beholder.core.tables import read_table, require_columns
 ALWAYS, NEVER = "*", ""
 ONE_LEVEL = "prompts"
 """The level of prompts for which a user names none: they all compete."""
-SCHEMA = {"prompt_id": pl.String, "text": pl.String, "level": pl.String, "concept": pl.String, "correct_for": pl.String}
+COLUMNS = ("prompt_id", "text", "level", "concept", "template", "valence", "dimension", "correct_for")
+SCHEMA = dict.fromkeys(COLUMNS, pl.String)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Perception's conventional bias metrics, the study's Table S.1: markedness, mean cosine, SC-WEAT, rankings."""
+"""Conventional bias metrics, as in the study's Table S.1: markedness, mean cosine, SC-WEAT, rankings."""
 
 from __future__ import annotations
 
@@ -16,21 +16,32 @@ from beholder.metrics.markedness import unmarked
 from beholder.metrics.sc_weat import permutation_test, sc_weat
 from beholder.studies.perception.prompts import POSITIVE
 from beholder.studies.perception.ranking import ranking_rows
-from beholder.studies.perception.scores import EVERYONE, MEAN, MOST_DRAWS, Array, Groups, Judged, groupings, natural
+from beholder.studies.perception.scores import (
+    CROSSED,
+    EVERYONE,
+    MEAN,
+    MOST_DRAWS,
+    Array,
+    Groups,
+    Judged,
+    groupings,
+    natural,
+)
 from beholder.studies.study import MeasureOptions
 
 __all__ = ["bias_rows", "markedness_rows", "mean_cosine_rows", "pairs", "ranking_rows", "sc_weat_rows"]
 
 PER_CENT, DEVIATIONS = "per cent", "standard deviations"
 OWN_WORDS = {"woman": "female", "man": "male"}
+AS_RELEASED = "as released"
+"""The variant of a number that repeats a fault of the released script."""
 FIRST = ("asian", "white", "male", "man")
-"""Who is named first in a pair, as in the study's table: Asian over White over Black, Male over Female."""
+"""Who comes first in a pair, as in the study's table: Asian before White before Black, Male before Female."""
 
 
 def bias_rows(judged: Judged, options: MeasureOptions) -> Iterator[Row]:
     """Every conventional metric of every attribute with two groups or more."""
-    attributes = [groups for groups in groupings(judged.images) if "×" not in groups.attribute]
-    attributes = [groups for groups in attributes if groups.attribute != EVERYONE]
+    attributes = [groups for groups in groupings(judged.images) if groups.attribute not in (EVERYONE, *CROSSED)]
     for groups in attributes:
         yield from markedness_rows(judged, groups, options)
         yield from mean_cosine_rows(judged, groups)
@@ -64,10 +75,10 @@ def _as_released(row: Row, judged: Judged) -> Row:
     if not fairface or row.subset != "gender" or row.group == row.concept:
         return row
     note = (
-        f"as released: the script looks for '{row.concept}' among '{row.group}', finds no row and writes 0; "
+        f"{AS_RELEASED}: the script looks for '{row.concept}' among '{row.group}', finds no row and writes 0; "
         f"from the {row.n} rows it is {row.value:.2f} ({row.low:.2f}–{row.high:.2f})"
     )
-    return row._replace(value=0.0, low=None, high=None, n=0, note=note)
+    return row._replace(value=0.0, low=None, high=None, n=0, variant=AS_RELEASED, note=note)
 
 
 # Mean cosine
@@ -75,15 +86,15 @@ def _as_released(row: Row, judged: Judged) -> Row:
 
 def mean_cosine_rows(judged: Judged, groups: Groups) -> Iterator[Row]:
     """Mean of the means over the positive dimensions."""
-    positive = [place for place, d in enumerate(judged.dimensions) if d.valence == POSITIVE]
+    positive = [column for column, d in enumerate(judged.dimensions) if d.valence == POSITIVE]
     if not positive:
         return
     scores = judged.by_dimension(judged.cosine)[:, positive].mean(axis=1)
-    found = CellMeans(scores, groups.codes, judged.clusters, len(groups.names)).means()
+    means = CellMeans(scores, groups.codes, judged.clusters, len(groups.names)).means()
     note = f"over {len(positive)} positive dimensions"
     for k, name in enumerate(groups.names):
-        low, value, high = (float(part[k, 0]) for part in (found.low, found.value, found.high))
-        row = Row("perception.mean_cosine", value, int(found.n[k]), judged.unit, low=low, high=high, note=note)
+        low, value, high = (float(part[k, 0]) for part in (means.low, means.value, means.high))
+        row = Row("perception.mean_cosine", value, int(means.n[k]), judged.unit, low=low, high=high, note=note)
         yield row._replace(subset=groups.attribute, group=name)
 
 
@@ -93,10 +104,10 @@ def mean_cosine_rows(judged: Judged, groups: Groups) -> Iterator[Row]:
 def pairs(names: list[str]) -> list[tuple[str, str]]:
     """Every two groups, the study's first one first."""
 
-    def place(name: str) -> tuple[int, list[tuple[int, str]]]:
+    def rank(name: str) -> tuple[int, list[tuple[int, str]]]:
         return (FIRST.index(name.lower()) if name.lower() in FIRST else len(FIRST)), natural(name)
 
-    return list(combinations(sorted(names, key=place), 2))
+    return list(combinations(sorted(names, key=rank), 2))
 
 
 def sc_weat_rows(judged: Judged, groups: Groups, options: MeasureOptions) -> Iterator[Row]:
@@ -108,13 +119,13 @@ def sc_weat_rows(judged: Judged, groups: Groups, options: MeasureOptions) -> Ite
         if min(len(a), len(b)) < 2:
             continue
         for row in _pair_rows(judged, a, b, options):
-            yield row._replace(subset=groups.attribute, group=f"{first} over {second}")
+            yield row._replace(subset=groups.attribute, group=first, against=second)
 
 
 def _pair_rows(
     judged: Judged, a: npt.NDArray[np.int_], b: npt.NDArray[np.int_], options: MeasureOptions
 ) -> Iterator[Row]:
-    used = sorted({place for dimension in judged.dimensions for place in judged.places(dimension)})
+    used = sorted({column for dimension in judged.dimensions for column in judged.places(dimension)})
     words = judged.cosine[:, used]
     effect = sc_weat(words[a], words[b]).effect
     draws = _effect_draws(words, a, b, judged.clusters, options)
@@ -123,7 +134,7 @@ def _pair_rows(
     tested = np.concatenate([dimensions, words.mean(axis=1, keepdims=True)], axis=1)
     test = permutation_test(tested[a], tested[b], options.rng(), samples=options.draws)
     how = f"p: {'all' if test.exact else 'sampled'} {test.partitions} partitions"
-    parts = {d.name: [used.index(place) for place in judged.places(d)] for d in judged.dimensions}
+    parts = {d.name: [used.index(column) for column in judged.places(d)] for d in judged.dimensions}
     parts[MEAN] = list(range(len(used)))
     for (name, columns), p_value in zip(parts.items(), test.p_value, strict=True):
         low, high = interval_over(draws[:, columns].mean(axis=1), judged.clusters[both], side)

@@ -1,13 +1,12 @@
-"""Perception's brightness maps: where paired prototypes differ in grey value, a confound that is not about faces.
+"""Brightness maps: where paired pictures differ in grey value, a confound that is not about faces.
 
-The one measure that looks at the pictures again: it is about the data set, not about the model. A picture that is not
-there (scores made elsewhere) leaves its pair out.
+This is the one measure that opens the pictures again: it is about the data set, not about the model. A pair is left out
+when one of its pictures is missing, as with scores made elsewhere.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -21,6 +20,7 @@ from beholder.studies.perception.bias import pairs
 from beholder.studies.perception.design import design_columns, matched_sets
 from beholder.studies.perception.scores import GROUPED, Array, Judged
 
+SIGN = "mean sign"
 SIDE = 18
 """Maps are so many squares wide and high."""
 MOST_PAIRS = 40
@@ -32,13 +32,14 @@ def brightness_rows(judged: Judged, rng: np.random.Generator) -> Iterator[Row]:
     for attribute in [name for name in GROUPED if name in design_columns(judged.images)]:
         groups = sorted(judged.images[attribute].drop_nulls().unique())
         for first, second in pairs(groups):
-            found = [
+            pictures = [
                 (a, b)
                 for one, other in _paired_uris(judged.images, attribute, first, second, rng)
                 if (a := _grey(one, kept)) is not None and (b := _grey(other, kept)) is not None
             ]
-            if found:
-                yield from _map_rows(found, attribute, f"{first} over {second}")
+            if pictures:
+                for row in _map_rows(pictures):
+                    yield row._replace(subset=attribute, group=first, against=second)
 
 
 def _paired_uris(
@@ -61,11 +62,25 @@ def _grey(uri: str, kept: dict[str, Array | None]) -> Array | None:
     return kept[uri]
 
 
-def _map_rows(found: list[tuple[Any, Any]], attribute: str, group: str) -> Iterator[Row]:
-    first, second = (np.stack(side) for side in zip(*found, strict=True))
+def _map_rows(pictures: list[tuple[Array, Array]]) -> Iterator[Row]:
+    first, second = (np.stack(side) for side in zip(*pictures, strict=True))
     signs = sign_map(first, second)
     for (down, across), value in np.ndenumerate(signs):
-        row = Row("perception.brightness", float(value), len(found), "mean sign", subset=attribute, group=group)
-        yield row._replace(template=f"{down},{across}")
-    row = Row("perception.brightness", float(signs.mean()), len(found), "mean sign", subset=attribute, group=group)
-    yield row._replace(note="mean over the picture; 1: the first is brighter everywhere")
+        yield Row("perception.brightness", float(value), len(pictures), SIGN, template=square_name(down, across))
+    note = "mean over the picture; 1: the first is brighter everywhere"
+    yield Row("perception.brightness", float(signs.mean()), len(pictures), SIGN, note=note)
+
+
+def square_name(down: int, across: int) -> str:
+    """A square of the map, as the results name it."""
+    return f"{down},{across}"
+
+
+def square_place(name: str) -> tuple[int, int]:
+    """How far down and across a square of that name is.
+
+    >>> square_place(square_name(3, 5))
+    (3, 5)
+    """
+    down, across = name.split(",")
+    return int(down), int(across)

@@ -1,4 +1,4 @@
-"""Perception's chapter: aggregated first, since a run has thousands of rows."""
+"""Perception's chapter of the report: first what can be said in a sentence, since a run has thousands of rows."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from beholder.studies.perception.tables import perception_published, perception_
 
 TOPICS = {
     "judgements": "How groups are judged",
-    "effects": "What moves the judgement",
-    "curves": "Over age and smiling",
-    "ranking": "Who comes first, who goes without saying",
+    "effects": "What changes the judgement",
+    "curves": "Judgements over age and smiling",
+    "ranking": "Who comes first, and who is the default",
     "neutral": "The neutral prompt",
-    "confounds": "What else may be at work",
-    "ratings": "Beside people's ratings",
+    "confounds": "What else may explain the judgement",
+    "ratings": "Compared with people's ratings",
 }
 QUESTIONS = {
     "variant": Question("Is this the published measure?", "judgements"),
-    "effect": Question("Which attribute moves the judgement, all else the same?", "effects"),
-    "interaction": Question("Does an attribute do the same for everyone?", "effects"),
-    "gap": Question("How do groups of photographs differ?", "judgements"),
-    "markedness": Question("Whom does the model treat as the default?", "ranking"),
-    "ranking": Question("Who comes first in the model's rankings?", "ranking"),
-    "neutral": Question("What does the neutral prompt take away?", "neutral"),
-    "ratings": Question("Does the model order people as people do?", "ratings"),
+    "effect": Question("Which attribute changes the judgement when all else stays the same?", "effects"),
+    "interaction": Question("Does an attribute have the same effect on every group?", "effects"),
+    "gap": Question("How differently does the model judge groups of photographs?", "judgements"),
+    "markedness": Question("Which group does the model treat as the default?", "ranking"),
+    "ranking": Question("Which group comes first in the model's rankings?", "ranking"),
+    "neutral": Question("What changes when the neutral prompt is subtracted?", "neutral"),
+    "ratings": Question("Does the model put faces in the same order as people do?", "ratings"),
 }
 
 CHAPTER = Chapter(

@@ -1,17 +1,18 @@
-"""Perception's marks: dots, boxes, curves with bands, ellipses, densities and maps, each one view of any width.
+"""Parts of Perception's charts: dots, boxes, curves with bands, ellipses, densities and maps; each fits any width.
 
-A click on the legend brings one group out and lets the others step back.
+A click on the legend highlights one group and fades the others.
 """
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import altair as alt
 
-from beholder.chapter.chart_parts import Layers, Rows, order
-from beholder.chapter.chart_style import QUIET, SERIES, legend_columns
-from beholder.studies.gras.chart_parts import ABOVE, BELOW
+from beholder.chapter.chart_parts import Layers, Rows, chart, named_scale, order, points_axis, rule_at
+from beholder.chapter.chart_style import ABOVE, BELOW, QUIET, SERIES, legend_columns
+from beholder.studies.perception.design import REST
 
 LANE, BOX, CELL = 13, 26, 15
 """Pixels of a lane of dots, of a box, of a cell."""
@@ -21,15 +22,15 @@ FAINT = 0.12
 
 
 def group_dots(rows: Rows, title: str) -> Layers:
-    """Dimensions down, a lane a group, with intervals; 0 is everyone's mean."""
+    """Dimensions down, a lane for each group, with intervals; 0 is the mean of everyone."""
     names = order(rows, "group")
     colour, shown, picked = _legend(names)
     y = alt.Y("dimension:N", title=None, sort=order(rows, "dimension"), axis=alt.Axis(labelLimit=140))
     base = chart(rows).encode(y=y, yOffset=alt.YOffset("group:N", sort=names), opacity=shown)
-    x = alt.X("value:Q", title=title, axis=_axis())
+    x = alt.X("value:Q", title=title, axis=points_axis())
     tooltip = ["dimension:N", "group:N", *_numbers(), "n:Q"]
     return alt.layer(
-        _rule(0.0),
+        rule_at(0.0),
         base.transform_filter("isValid(datum.low)")
         .mark_rule(strokeWidth=2, aria=False)
         .encode(x="low:Q", x2="high:Q", color=colour),
@@ -40,9 +41,9 @@ def group_dots(rows: Rows, title: str) -> Layers:
 def boxes(rows: Rows, title: str) -> Layers:
     """Attributes down, the largest median first; box: middle half, line: 5 to 95 %."""
     kinds = [kind for kind in KINDS if any(row["kind"] == kind for row in rows)]
-    scale = alt.Scale(domain=kinds, range=[KINDS[kind] for kind in kinds])
+    scale = named_scale(kinds, [KINDS[kind] for kind in kinds])
     colour = alt.Color("kind:N", scale=scale, legend=alt.Legend(columns=2))
-    x = alt.X("low:Q", title=title, axis=_axis(), scale=alt.Scale(domainMin=0))
+    x = alt.X("low:Q", title=title, axis=points_axis(), scale=alt.Scale(domainMin=0))
     base = chart(rows).encode(y=alt.Y("attribute:N", title=None, sort=order(rows, "attribute")), color=colour)
     tooltip = [
         "attribute:N",
@@ -61,7 +62,7 @@ def curves(points: Rows, fitted: Rows, x_title: str, y_title: str) -> Layers:
     """Means at every level, and second-degree curves with their bands."""
     names = order(points, "group")
     colour, shown, picked = _legend(names)
-    x = alt.X("level:Q", title=x_title, scale=alt.Scale(zero=False), axis=_axis())
+    x = alt.X("level:Q", title=x_title, scale=alt.Scale(zero=False), axis=points_axis())
     scale = alt.Scale(zero=False)
     fade = alt.condition(picked, alt.value(0.16), alt.value(0.0))
     line = chart(fitted).encode(x=x)
@@ -79,12 +80,15 @@ def curves(points: Rows, fitted: Rows, x_title: str, y_title: str) -> Layers:
 
 
 def plain_curves(rows: Rows, x_title: str, y_title: str) -> Layers:
-    """A line a dimension over the levels of one attribute."""
+    """A line for each dimension over the levels of one attribute."""
     names = order(rows, "group")
     colour, shown, picked = _legend(names)
-    x = alt.X("level:Q", title=x_title, scale=alt.Scale(zero=False), axis=_axis())
+    x = alt.X("level:Q", title=x_title, scale=alt.Scale(zero=False), axis=points_axis())
     base = chart(rows).encode(
-        x=x, y=alt.Y("value:Q", title=y_title, scale=alt.Scale(zero=False), axis=_axis()), color=colour, opacity=shown
+        x=x,
+        y=alt.Y("value:Q", title=y_title, scale=alt.Scale(zero=False), axis=points_axis()),
+        color=colour,
+        opacity=shown,
     )
     tooltip = [alt.Tooltip("group:N", title="dimension"), "level:Q", *_numbers(), "n:Q"]
     return alt.layer(
@@ -94,11 +98,11 @@ def plain_curves(rows: Rows, x_title: str, y_title: str) -> Layers:
 
 
 def ellipses(points: Rows, rings: Rows, unit: str) -> Layers:
-    """Negative against positive ends of the scales: a point an age, an ellipse of 2 σ a group."""
+    """Negative against positive ends of the scales: a point for each age, an ellipse of 2 σ for each group."""
     names = order(points, "group")
     colour, shown, picked = _legend(names)
-    x = alt.X("positive:Q", title=f"positive ends, {unit}", scale=alt.Scale(zero=False), axis=_axis())
-    y = alt.Y("negative:Q", title=f"negative ends, {unit}", scale=alt.Scale(zero=False), axis=_axis())
+    x = alt.X("positive:Q", title=f"positive ends, {unit}", scale=alt.Scale(zero=False), axis=points_axis())
+    y = alt.Y("negative:Q", title=f"negative ends, {unit}", scale=alt.Scale(zero=False), axis=points_axis())
     return alt.layer(
         chart(rings)
         .mark_line(strokeWidth=1.5, aria=False)
@@ -111,10 +115,10 @@ def ellipses(points: Rows, rings: Rows, unit: str) -> Layers:
 
 
 def densities(rows: Rows, title: str) -> Layers:
-    """Smoothed densities, a line a group."""
+    """Smoothed densities, a line for each group."""
     colour, shown, picked = _legend(order(rows, "group"), lines=True)
     base = chart(rows).encode(
-        x=alt.X("place:Q", title=title, scale=alt.Scale(zero=False, nice=False), axis=_axis()),
+        x=alt.X("score:Q", title=title, scale=alt.Scale(zero=False, nice=False), axis=points_axis()),
         y=alt.Y("value:Q", title=None, axis=None),
         color=colour,
     )
@@ -126,17 +130,15 @@ def densities(rows: Rows, title: str) -> Layers:
 def stacked(rows: Rows) -> Layers:
     """Dimensions down, the spread of each split over the attributes."""
     names = order(rows, "attribute")
-    scale = alt.Scale(
-        domain=names, range=[QUIET if name == "rest" else SERIES[k % len(SERIES)] for k, name in enumerate(names)]
-    )
+    colours = [QUIET if name == REST else SERIES[k % len(SERIES)] for k, name in enumerate(names)]
     bars = (
         chart(rows)
         .mark_bar(aria=False)
         .encode(
             y=alt.Y("dimension:N", title=None, sort=order(rows, "dimension"), axis=alt.Axis(labelLimit=140)),
-            x=alt.X("value:Q", title="per cent of the spread", stack=True, axis=_axis()),
-            color=alt.Color("attribute:N", sort=names, scale=scale, legend=alt.Legend(columns=2)),
-            order="place:Q",
+            x=alt.X("value:Q", title="per cent of the spread", stack=True, axis=points_axis()),
+            color=alt.Color("attribute:N", sort=names, scale=named_scale(names, colours), legend=alt.Legend(columns=2)),
+            order="order:Q",
             tooltip=["dimension:N", "attribute:N", alt.Tooltip("value:Q", format=".1f")],
         )
     )
@@ -144,13 +146,12 @@ def stacked(rows: Rows) -> Layers:
 
 
 def effect_map(rows: Rows, title: str) -> Layers:
-    """Contrasts down, dimensions across; colour is the effect, faint where it is not shown."""
+    """Contrasts down, dimensions across; the colour is the effect, faint where it is not shown."""
     most = max((abs(row["value"]) for row in rows), default=1.0) or 1.0
     near = most / 1e6
-    colours = [f"rgba({hue}, {alpha})" for hue, alpha in ((BELOW, 1), (BELOW, 0.03), (ABOVE, 0.03), (ABOVE, 1))]
     colour = alt.Color(
         "value:Q",
-        scale=alt.Scale(domain=[-most, -near, near, most], range=colours),
+        scale=alt.Scale(domain=[-most, -near, near, most], range=_diverging()),
         legend=alt.Legend(title=title, gradientLength=160, gradientThickness=8),
     )
     base = chart(rows).encode(
@@ -179,7 +180,6 @@ def effect_map(rows: Rows, title: str) -> Layers:
 
 def brightness_map(rows: Rows, first: str, second: str) -> Layers:
     """Squares of the picture; colour says who is brighter there."""
-    colours = [f"rgba({hue}, {alpha})" for hue, alpha in ((BELOW, 1), (BELOW, 0.03), (ABOVE, 0.03), (ABOVE, 1))]
     legend = alt.Legend(
         title=None,
         gradientLength=160,
@@ -187,8 +187,8 @@ def brightness_map(rows: Rows, first: str, second: str) -> Layers:
         values=[-1, 0, 1],
         labelExpr=f"datum.value > 0 ? {_quoted(first)} : datum.value < 0 ? {_quoted(second)} : 'even'",
     )
-    scale = alt.Scale(domain=[-1, -1e-6, 1e-6, 1], range=colours)
-    marks = (
+    scale = alt.Scale(domain=[-1, -1e-6, 1e-6, 1], range=_diverging())
+    squares = (
         chart(rows)
         .mark_rect(aria=False)
         .encode(
@@ -198,16 +198,16 @@ def brightness_map(rows: Rows, first: str, second: str) -> Layers:
             tooltip=[alt.Tooltip("value:Q", format="+.2f")],
         )
     )
-    return alt.layer(marks).properties(height=CELL * len(order(rows, "down")))
+    return alt.layer(squares).properties(height=CELL * len(order(rows, "down")))
 
 
 # Small things
 
 
 def _legend(names: list[str], *, lines: bool = False) -> tuple[alt.Color, Any, Any]:
-    """A colour a group, and a legend that a click on brings one of them out; `lines` where no mark is filled."""
+    """A colour for each group, and a legend whose click highlights one of them; `lines` where nothing is filled."""
     picked = alt.selection_point(fields=["group"], bind="legend")
-    scale = alt.Scale(domain=names, range=[SERIES[place % len(SERIES)] for place in range(len(names))])
+    scale = named_scale(names, [SERIES[k % len(SERIES)] for k in range(len(names))])
     legend = alt.Legend(columns=legend_columns(names))
     if lines:
         legend = alt.Legend(columns=legend_columns(names), symbolType="stroke", symbolStrokeWidth=3)
@@ -215,27 +215,19 @@ def _legend(names: list[str], *, lines: bool = False) -> tuple[alt.Color, Any, A
     return colour, alt.condition(picked, alt.value(0.95), alt.value(FAINT)), picked
 
 
-def chart(values: Rows) -> alt.Chart:
-    data = alt.Data(values=values)  # type: ignore[no-untyped-call]  # altair leaves this class untyped
-    return alt.Chart(data)
-
-
-def _axis() -> alt.Axis:
-    return alt.Axis(tickCount=5, format="~r")
-
-
 def _numbers() -> list[alt.Tooltip]:
     return [alt.Tooltip(f"{name}:Q", format=".3f") for name in ("value", "low", "high")]
 
 
-def _rule(value: float) -> Any:
-    return chart([{"landmark": value}]).mark_rule(color=QUIET, strokeWidth=1.5).encode(x="landmark:Q")
+def _diverging() -> list[str]:
+    """Colours from below to above, faint near the middle."""
+    return [f"rgba({hue}, {alpha})" for hue, alpha in ((BELOW, 1), (BELOW, 0.03), (ABOVE, 0.03), (ABOVE, 1))]
 
 
 def _quoted(text: str) -> str:
     """A name as a string of Vega's expression language, whatever it holds.
 
     >>> _quoted("a'b")
-    "'a\\\\'b'"
+    '"a\'b"'
     """
-    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+    return json.dumps(text)

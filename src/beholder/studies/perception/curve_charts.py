@@ -1,4 +1,4 @@
-"""Perception's figures of curves and of what else may be at work: trajectories, ellipses, confounds, neutral prompt."""
+"""Perception's figures of curves and of other explanations: trajectories, ellipses, confounds, neutral prompt."""
 
 from __future__ import annotations
 
@@ -7,15 +7,14 @@ from collections.abc import Iterator
 import numpy as np
 import polars as pl
 
-from beholder.chapter import phrases as words
 from beholder.chapter.chart_parts import Rows
 from beholder.chapter.figure import Figure
 from beholder.chapter.numbers import Result
-from beholder.studies.perception import chart_parts as marks
-from beholder.studies.perception import phrases as said
-from beholder.studies.perception import queries as reading
+from beholder.chapter.phrases import listed
+from beholder.studies.perception import chart_parts, phrases, queries
+from beholder.studies.perception.brightness import square_place
 from beholder.studies.perception.curves import CONFOUNDS, GROUP_LEVELS
-from beholder.studies.perception.scores import EVERYONE
+from beholder.studies.perception.scores import EVERYONE, MEAN
 
 RING = 48
 DENSITIES = {
@@ -26,7 +25,7 @@ DENSITIES = {
 
 
 def curve_figures(mine: pl.DataFrame) -> Iterator[Figure]:
-    """Every figure with a mark for every group and level, of one model."""
+    """Every figure with a point for every group and level, of one model."""
     yield from _trajectories(mine)
     yield from _separation(mine)
     yield from _confounds(mine)
@@ -39,65 +38,66 @@ def curve_figures(mine: pl.DataFrame) -> Iterator[Figure]:
 
 
 def _trajectories(mine: pl.DataFrame) -> Iterator[Figure]:
-    """Small multiples: each dimension over smiling and over age, a curve a group."""
-    points, fitted = reading.rows(mine, "trajectory"), reading.rows(mine, "trajectory_fit")
+    """Small multiples: each dimension over smiling and over age, a curve for each group."""
+    points, fitted = queries.rows(mine, "trajectory"), queries.rows(mine, "trajectory_fit")
+    grouping = queries.finest(mine)
     for attribute in GROUP_LEVELS:
-        for name in reading.dimensions(mine):
+        for number, name in enumerate(queries.dimensions(mine), 1):
             here = (pl.col("subset") == attribute) & (pl.col("concept") == name) & (pl.col("group") != EVERYONE)
-            rows, curve = _levels(points.filter(here)), _levels(fitted.filter(here))
+            rows, curve = _levels(points.filter(here), grouping), _levels(fitted.filter(here), grouping)
             if len({row["level"] for row in rows}) > 2:
                 yield Figure(
-                    f"{attribute}-{name}",
-                    f"{said.dimension(name)} over {attribute}: {_span(curve)}",
-                    f"Mean Δ at each level, {reading.printed_unit(mine)}; second-degree curves with 95 % bands.",
-                    marks.curves(rows, curve, attribute, reading.printed_unit(mine)),
+                    f"{attribute}-{name if name in phrases.TITLES else number}",  # the name becomes a file's
+                    f"over {attribute}, {phrases.dimension(name)} {_span(curve)}",
+                    f"Mean Δ at each level, {queries.printed_unit(mine)}; second-degree curves with 95 % bands.",
+                    chart_parts.curves(rows, curve, attribute, queries.printed_unit(mine)),
                     "curves",
                 )
 
 
 def _span(curve: Rows) -> str:
-    """For how many groups the curve's two ends lie apart, bands and all."""
+    """For how many groups the bands at the curve's two ends do not overlap."""
     groups, ways = list(dict.fromkeys(row["group"] for row in curve)), {"rises": 0, "falls": 0}
     for group in groups:
-        mine = sorted((row for row in curve if row["group"] == group), key=lambda row: row["level"])
-        first, last = mine[0], mine[-1]
+        levels = sorted((row for row in curve if row["group"] == group), key=lambda row: row["level"])
+        first, last = levels[0], levels[-1]
         if None not in (first["low"], first["high"], last["low"], last["high"]):
             ways["rises"] += first["high"] < last["low"]
             ways["falls"] += first["low"] > last["high"]
-    said_of = [f"{way} for {count}" for way, count in ways.items() if count]
-    return f"{', '.join(said_of)} of {len(groups)} groups" if said_of else "the bands of both ends overlap"
+    counts = [f"{way} for {count}" for way, count in ways.items() if count]
+    return f"{' and '.join(counts)} of {len(groups)} groups" if counts else "has overlapping bands at both ends"
 
 
-def _levels(table: pl.DataFrame) -> Rows:
-    return [
-        {"group": said.group(row["group"]), "level": float(row["template"]), "n": row["n"], **said.printed(row)}
-        for row in table.to_dicts()
-    ]
+def _levels(table: pl.DataFrame, grouping: str) -> Rows:
+    return [{**_point(row), "group": phrases.group(row["group"], grouping)} for row in table.to_dicts()]
+
+
+def _point(row: Result) -> Result:
+    return {"level": float(row["template"]), "n": row["n"], **phrases.printed(row)}
 
 
 def _separation(mine: pl.DataFrame) -> Iterator[Figure]:
-    table = reading.rows(mine, "valence_point")
+    table = queries.rows(mine, "valence_point")
     if not table.height:
         return
-    scale, points = said.factor(table.row(0, named=True)), []
+    grouping = queries.finest(mine)
+    scale, points = phrases.factor(table.row(0, named=True)), []
     wide = table.pivot("concept", index=["group", "template", "n"], values="value")
     for row in wide.drop_nulls().to_dicts():
         ends = {end: round(scale * row[end], 4) for end in ("positive", "negative")}
-        points.append({"group": said.group(row["group"]), "age": float(row["template"]), "n": row["n"], **ends})
+        group = phrases.group(row["group"], grouping)
+        points.append({"group": group, "age": float(row["template"]), "n": row["n"], **ends})
     rings = [ring for group in dict.fromkeys(row["group"] for row in points) for ring in _ring(points, group)]
-    apart = reading.rows(mine, "separation").sort("value", descending=True)
-    far = apart.row(0, named=True) if apart.height else None
-    seen = (
-        f"{said.over(far).replace(' over ', ' and ')} lie farthest apart"
-        if far
-        else "positive against negative valence"
-    )
+    farthest = queries.largest(mine, "separation", 1)
+    title = "positive against negative valence"
+    if farthest:
+        title = f"farthest apart: {' and '.join(phrases.pair(farthest[0], grouping))}"
     yield Figure(
         "separation",
-        seen,
-        "One point per age and group: mean Δ of the positive ends (Agency +, progressive, Communion +) against the "
-        "negative ones. Ellipses: 2 standard deviations over the ages.",
-        marks.ellipses(points, rings, reading.printed_unit(mine)),
+        title,
+        "A point for each age and group: mean Δ of the positive ends (Agency +, progressive, Communion +) against the "
+        "negative ends. Ellipses: 2 standard deviations over the ages.",
+        chart_parts.ellipses(points, rings, queries.printed_unit(mine)),
         "curves",
         wide=True,
     )
@@ -117,33 +117,25 @@ def _ring(points: Rows, group: str) -> Iterator[Result]:
 
 
 def _confounds(mine: pl.DataFrame) -> Iterator[Figure]:
-    points = reading.rows(mine, "trajectory").filter(pl.col("group") == EVERYONE)
-    correlations = reading.rows(mine, "opposites_r")
+    points = queries.rows(mine, "trajectory").filter(pl.col("group") == EVERYONE)
+    correlations = queries.rows(mine, "opposites_r")
     for attribute in CONFOUNDS:
         table = points.filter(pl.col("subset") == attribute)
         if table["template"].n_unique() < 3:
             continue
-        rows = [
-            {
-                "group": said.dimension(row["concept"]),
-                "level": float(row["template"]),
-                "n": row["n"],
-                **said.printed(row),
-            }
-            for row in table.to_dicts()
-        ]
-        found = correlations.filter((pl.col("subset") == attribute) & (pl.col("concept") != "mean")).to_dicts()
-        listed = (
-            words.listed([f"{said.dimension(row['concept'])} {said.number(row)}" for row in found]) if found else ""
-        )
-        together = sum(row["value"] > 0 for row in found)
-        seen = f"{together} of {len(found)} scales have ends that move together" if found else "no scale with two ends"
+        rows = [{**_point(row), "group": phrases.dimension(row["concept"])} for row in table.to_dicts()]
+        scales = correlations.filter((pl.col("subset") == attribute) & (pl.col("concept") != MEAN)).to_dicts()
+        title, caption = "no scale has two ends", f"Mean Δ of everyone, {queries.printed_unit(mine)}."
+        if scales:
+            together = sum(row["value"] > 0 for row in scales)
+            title = f"the two ends move together in {together} of {len(scales)} scales"
+            values = listed([f"{phrases.dimension(row['concept'])} {phrases.number(row)}" for row in scales])
+            caption += f" r between the ends of each scale: {values}; −1: the ends oppose each other."
         yield Figure(
             f"confound-{attribute}",
-            f"over {attribute}, {seen}",
-            f"Mean Δ of everyone, {reading.printed_unit(mine)}."
-            + (f" r of each scale's ends: {listed}; ends that oppose have −1." if found else ""),
-            marks.plain_curves(rows, attribute, reading.printed_unit(mine)),
+            f"over {attribute}, {title}",
+            caption,
+            chart_parts.plain_curves(rows, attribute, queries.printed_unit(mine)),
             "confounds",
         )
 
@@ -152,21 +144,20 @@ def _confounds(mine: pl.DataFrame) -> Iterator[Figure]:
 
 
 def _neutral(mine: pl.DataFrame) -> Iterator[Figure]:
-    table = reading.rows(mine, "density")
-    narrow = reading.rows(mine, "narrowing").filter(pl.col("concept") == "groups").to_dicts()
-    for name, (seen, title) in DENSITIES.items():
-        part = table.filter(pl.col("subset") == name).to_dicts()
-        if not part:
-            continue
-        scale = 100.0 if reading.unit(mine) in said.HUNDREDS else 1.0
+    table = queries.rows(mine, "density")
+    narrow = queries.rows(mine, "narrowing").filter(pl.col("concept") == "groups").to_dicts()
+    scale, grouping = phrases.factor({"unit": queries.unit(mine)}), queries.finest(mine)
+    for name, (title, axis) in DENSITIES.items():
         rows = [
             {
-                "group": said.group(row["group"]),
-                "place": round(scale * float(row["template"]), 4),
+                "group": phrases.group(row["group"], grouping),
+                "score": round(scale * float(row["template"]), 4),
                 "value": row["value"],
             }
-            for row in part
+            for row in table.filter(pl.col("subset") == name).to_dicts()
         ]
+        if not rows:
+            continue
         after = (
             f"; group means {narrow[0]['value']:.2f} times as far apart"
             if name == "delta_cosine" and narrow and narrow[0]["value"]
@@ -174,53 +165,57 @@ def _neutral(mine: pl.DataFrame) -> Iterator[Figure]:
         )
         yield Figure(
             f"density-{name.replace('_', '-')}",
-            f"{seen}{after}",
-            f"Smoothed density over the images of each group, {reading.printed_unit(mine)}.",
-            marks.densities(rows, title),
+            f"{title}{after}",
+            f"Smoothed density over the images of each group, {queries.printed_unit(mine)}.",
+            chart_parts.densities(rows, axis),
             "neutral",
         )
 
 
 def _neutral_r(mine: pl.DataFrame) -> Iterator[Figure]:
-    """How far each dimension follows the neutral prompt over the images, before and after Δ."""
+    """How far each dimension correlates with the neutral prompt over the images, before and after Δ."""
     when = {"cosine": "before Δ", "delta_cosine": "after Δ"}
     rows = [
-        {"dimension": said.dimension(row["concept"]), "group": when[row["subset"]], "n": row["n"], **said.printed(row)}
-        for row in reading.rows(mine, "neutral_r").to_dicts()
+        {
+            "dimension": phrases.dimension(row["concept"]),
+            "group": when[row["subset"]],
+            "n": row["n"],
+            **phrases.printed(row),
+        }
+        for row in queries.rows(mine, "neutral_r").to_dicts()
     ]
     if not rows:
         return
     spans = []
     for name in when.values():
         values = [row["value"] for row in rows if row["group"] == name]
-        spans.append(f"{min(values):.2f} to {max(values):.2f} {name}".replace("-", said.MINUS))
+        spans.append(f"{phrases.decimal(min(values))} to {phrases.decimal(max(values))} {name}")
     yield Figure(
         "neutral-r",
         f"r with the neutral prompt: {', '.join(spans)}",
         "Correlation of each dimension's score with that of the neutral prompt over all images, with 95 % intervals: "
-        "1, an image that fits “person” fits any adjective; 0, the dimension says something of its own.",
-        marks.group_dots(rows, "correlation over images"),
+        "1: an image that fits “person” fits any adjective; 0: the dimension does not depend on that.",
+        chart_parts.group_dots(rows, "correlation over images"),
         "neutral",
         wide=True,
     )
 
 
 def _brightness(mine: pl.DataFrame) -> Iterator[Figure]:
-    table = reading.rows(mine, "brightness")
-    for _, part in table.group_by(["group"], maintain_order=True):
-        cells = [
-            {"down": int(down), "across": int(across), "value": round(row["value"], 3)}
-            for row in part.filter(pl.col("template").is_not_null()).to_dicts()
-            for down, across in [row["template"].split(",")]
-        ]
+    maps = queries.rows(mine, "brightness").group_by(["subset", "group", "against"], maintain_order=True)
+    for number, (_, part) in enumerate(maps, 1):
+        squares = []
+        for row in part.drop_nulls("template").to_dicts():
+            down, across = square_place(row["template"])
+            squares.append({"down": down, "across": across, "value": round(row["value"], 3)})
         whole = part.filter(pl.col("template").is_null())["value"]
-        first, second = said.pair(part.row(0, named=True))
-        overall = f"{whole[0]:+.2f}".replace("-", said.MINUS) if len(whole) else ""
+        first, second = phrases.pair(part.row(0, named=True))
+        overall = phrases.decimal(whole[0], "+.2f") if len(whole) else ""
         yield Figure(
-            f"brightness-{first}-{second}".replace(" ", "-"),
-            f"{first} against {second}: mean sign {overall}",
-            f"Where in the picture the pairs' grey values differ ({part['n'][0]} pairs that differ in this alone): +1 "
-            "the first is always brighter, −1 the second. About the pictures, not about the model.",
-            marks.brightness_map(cells, first, second),
+            f"brightness-{number}",
+            f"brightness of {first} against {second}: mean sign {overall}",
+            f"Where the grey values of the pairs differ ({part['n'][0]} pairs that differ in this alone). +1: the "
+            "first is always brighter, −1: the second. About the pictures, not about the model.",
+            chart_parts.brightness_map(squares, first, second),
             "confounds",
         )

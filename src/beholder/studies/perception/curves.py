@@ -1,6 +1,6 @@
-"""Perception's means and curves: scores by group, trajectories over age and smiling, separation, confounds.
+"""Means and curves: scores by group, trajectories over age and smiling, separation, confounds.
 
-Every number is a mean of images, or a line through such means, with an interval that keeps a seed's pictures together.
+Every number is a mean over images, or a curve through such means. Its interval keeps the pictures of a seed together.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ FEWEST_AGES = 3
 GROUP_LEVELS = ("age", "smiling")
 """Attributes over which groups are followed; the others for everyone only."""
 CONFOUNDS = ("smiling", "lighting", "pose")
-NO_INTERVAL = "no interval: a handful of ages does not tell how far ages spread"
-"""Of a distance in units of that spread every kind was tried, and covered in 12 to 91 of 100: docs/perception.md."""
+NO_INTERVAL = "no interval: a few ages do not tell how far ages spread"
+"""Every kind of interval that was tried covered the distance in 12 to 91 of 100 worlds: docs/perception.md."""
 STANDARD_DEVIATIONS, CORRELATION = "standard deviations", "correlation"
 
 
@@ -60,15 +60,15 @@ def score_rows(judged: Judged) -> Iterator[Row]:
 def _mean_rows(
     judged: Judged, groups: Groups, metric: str, values: Array, concepts: list[str] | list[None]
 ) -> Iterator[Row]:
-    found = CellMeans(values, groups.codes, judged.clusters, len(groups.names)).means()
+    means = CellMeans(values, groups.codes, judged.clusters, len(groups.names)).means()
     for k, group in enumerate(groups.names):
         for column, concept in enumerate(concepts):
-            row = _row(metric, found, (k, column), judged.unit, n=int(found.n[k]))
+            row = _row(metric, means, (k, column), judged.unit, n=int(means.n[k]))
             yield row._replace(subset=groups.attribute, group=group, concept=concept)
 
 
-def _row(metric: str, found: Estimates, place: tuple[int, int], unit: str, *, n: int) -> Row:
-    value, low, high = (float(part[place]) for part in (found.value, found.low, found.high))
+def _row(metric: str, estimates: Estimates, cell: tuple[int, int], unit: str, *, n: int) -> Row:
+    value, low, high = (float(part[cell]) for part in (estimates.value, estimates.low, estimates.high))
     return Row(metric, value, n, unit, low=low, high=high)
 
 
@@ -80,37 +80,35 @@ def gap_rows(judged: Judged) -> Iterator[Row]:
             continue
         compared = pairs(groups.names)
         weights = np.zeros((len(compared), len(groups.names)))
-        for place, (first, second) in enumerate(compared):
-            weights[place, groups.names.index(first)], weights[place, groups.names.index(second)] = 1.0, -1.0
-        found = CellMeans(values, groups.codes, judged.clusters, len(groups.names)).combined(weights)
-        p_values = benjamini_hochberg(found.p_value.ravel()).reshape(found.p_value.shape)
-        note = f"Δ of the first less Δ of the second; p: Benjamini–Hochberg over {found.p_value.size} comparisons"
-        for place, (first, second) in enumerate(compared):
+        for k, (first, second) in enumerate(compared):
+            weights[k, groups.names.index(first)], weights[k, groups.names.index(second)] = 1.0, -1.0
+        gaps = CellMeans(values, groups.codes, judged.clusters, len(groups.names)).combined(weights)
+        p_values = benjamini_hochberg(gaps.p_value.ravel()).reshape(gaps.p_value.shape)
+        note = f"Δ of the first less Δ of the second; p: Benjamini–Hochberg over {gaps.p_value.size} comparisons"
+        for k, (first, second) in enumerate(compared):
             for column, name in enumerate(judged.names()):
-                row = _row("perception.gap", found, (place, column), judged.unit, n=int(found.n[place]))
-                few = None if np.isfinite(found.low[place, column]) else "one has too few people: no interval"
-                row = row._replace(
-                    subset=groups.attribute, group=f"{first} over {second}", concept=name, note=join((note, few))
-                )
-                yield row._replace(p_value=float(p_values[place, column]))
+                row = _row("perception.gap", gaps, (k, column), judged.unit, n=int(gaps.n[k]))
+                few = None if np.isfinite(gaps.low[k, column]) else "one has too few people: no interval"
+                row = row._replace(subset=groups.attribute, group=first, against=second, concept=name)
+                yield row._replace(note=join((note, few)), p_value=float(p_values[k, column]))
 
 
 # Trajectories
 
 
 def trajectory_rows(judged: Judged, options: MeasureOptions) -> Iterator[Row]:
-    """Each dimension over each ordered attribute: means at every level, and a second-degree curve through them."""
+    """Each dimension over each ordered attribute: the means at every level, and a second-degree curve through them."""
     for attribute in ordered_attributes(judged.images):
         part, note = _followed(judged, attribute, options)
         everyone, groups = groupings(part.images)[0], finest(part.images)
-        whose = [everyone, *([groups] if attribute in GROUP_LEVELS and groups.attribute != EVERYONE else [])]
-        for each in whose:
-            for group in each.names:
-                yield from _curve_rows(part, attribute, each, group, note)
+        by_group = attribute in GROUP_LEVELS and groups.attribute != EVERYONE
+        for grouping in (everyone, groups) if by_group else (everyone,):
+            for group in grouping.names:
+                yield from _curve_rows(part, attribute, grouping, group, note)
 
 
 def _followed(judged: Judged, attribute: str, options: MeasureOptions) -> tuple[Judged, str | None]:
-    """The images of an attribute's curve. Single years of age follow the study's rule, or else FairFace's bands."""
+    """The images of an attribute's curve; single years of age are chosen by the study's rule, or put into bands."""
     levels = judged.images[attribute]
     if attribute != "age" or judged.designed or levels.drop_nulls().n_unique() <= 10:
         return judged, None
@@ -141,14 +139,13 @@ def _curve_rows(judged: Judged, attribute: str, groups: Groups, group: str, note
     if len(several) > 1:
         weights = np.zeros((len(several), len(levels)))
         weights[:, several] = polynomial_weights(np.array(levels)[several])
-        fitted, curve = (cells.combined(weights), {level: place for place, level in enumerate(several.tolist())})
+        fitted, curve = (cells.combined(weights), {level: k for k, level in enumerate(several.tolist())})
     for level in there.tolist():
         for column, name in enumerate(judged.names()):
             n = int(means.n[level])
             rows = [_row("perception.trajectory", means, (level, column), judged.unit, n=n)]
             if fitted is not None and level in curve:
-                place = (curve[level], column)
-                rows.append(_row("perception.trajectory_fit", fitted, place, judged.unit, n=n))
+                rows.append(_row("perception.trajectory_fit", fitted, (curve[level], column), judged.unit, n=n))
             for row in rows:
                 row = row._replace(subset=attribute, group=group, concept=name, template=f"{levels[level]:g}")
                 yield row._replace(note=note)
@@ -176,7 +173,7 @@ def separation_rows(judged: Judged, options: MeasureOptions) -> Iterator[Row]:
         a, b = (np.array([both for _, _, both in clouds[name]]) for name in (first, second))
         within = f"Mahalanobis distance of the groups' means over ages, in pooled standard deviations; {NO_INTERVAL}"
         row = Row("perception.separation", mahalanobis(a, b), len(a) + len(b), STANDARD_DEVIATIONS, note=within)
-        yield row._replace(subset="age", group=f"{first} over {second}")
+        yield row._replace(subset="age", group=first, against=second)
 
 
 def _points(judged: Judged, group: str) -> Iterator[tuple[float, int, tuple[float, float]]]:
@@ -185,7 +182,7 @@ def _points(judged: Judged, group: str) -> Iterator[tuple[float, int, tuple[floa
     mine = finest(judged.images).mask(group)
     scores = judged.by_dimension(judged.delta)
     ends = [
-        [place for place, d in enumerate(judged.dimensions) if d.valence == valence and d.opposite]
+        [column for column, d in enumerate(judged.dimensions) if d.valence == valence and d.opposite]
         for valence in (POSITIVE, NEGATIVE)
     ]
     if not all(ends):
@@ -218,12 +215,12 @@ def confound_rows(judged: Judged) -> Iterator[Row]:
             continue
         levels, codes = levels_of(judged.images, attribute)
         curve = CellMeans(scores, codes, judged.clusters, len(levels)).value
-        found = []
+        correlations = []
         for positive, negative in scales:
             row = _curve_correlation(curve[:, [names.index(positive), names.index(str(negative))]])
-            found.append(row.value)
-            yield row._replace(subset=attribute, concept=positive, group=f"{positive} with {negative}")
-        known = [value for value in found if value is not None]
+            correlations.append(row.value)
+            yield row._replace(subset=attribute, concept=positive, group=positive, against=negative)
+        known = [value for value in correlations if value is not None]
         if known:
             row = Row("perception.opposites_r", float(np.mean(known)), len(levels), CORRELATION)
             yield row._replace(subset=attribute, concept=MEAN, note=f"mean over {len(known)} scales")

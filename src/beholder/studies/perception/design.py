@@ -1,8 +1,9 @@
-"""Perception's matched sets: what each attribute does to a judgement when it alone is changed.
+"""Matched sets: what each attribute does to a judgement when it alone is changed.
 
-Where images come in sets (one seed, one attribute changed) three things are read off them: the published one, absolute
-differences of pairs drawn at random, which noise pushes upward; the average causal effect, which it does not, with an
-interval that resamples seeds; and interactions, whether an attribute does the same for everyone.
+A set has the images of one seed that differ in one attribute. Four things are measured on sets: the average causal
+effect, with an interval that resamples seeds; the published mean absolute difference, which noise alone makes more than
+0; interactions, which tell whether an attribute has the same effect on every group; and each attribute's share of the
+variance.
 """
 
 from __future__ import annotations
@@ -20,10 +21,21 @@ from beholder.metrics.matched import BySeed, by_seed, differences, less, seed_me
 from beholder.metrics.multiplicity import benjamini_hochberg
 from beholder.metrics.variance import variance_shares
 from beholder.studies.perception.bias import pairs
-from beholder.studies.perception.scores import BLOCK, GROUPED, ORDERED, SEED, Array, Judged, ordered_attributes
+from beholder.studies.perception.scores import (
+    BLOCK,
+    GROUPED,
+    INTERACTIONS,
+    ORDERED,
+    SEED,
+    Array,
+    Judged,
+    ordered_attributes,
+)
 from beholder.studies.study import MeasureOptions
 
 SHARE, STATISTIC = "share of variance", "statistic"
+REST = "rest"
+"""What no attribute explains, in the place of an attribute."""
 
 
 class Sets(NamedTuple):
@@ -64,10 +76,11 @@ def seed_codes(images: pl.DataFrame) -> npt.NDArray[np.int_]:
 
 
 class Contrast(NamedTuple):
-    """Two values of an attribute set against each other."""
+    """Two values of an attribute that are compared."""
 
     attribute: str
-    name: str
+    first: str
+    second: str
     side: npt.NDArray[np.int_]
     """1 for images with the first value, −1 for the second, 0 for others."""
 
@@ -81,43 +94,44 @@ def contrasts(images: pl.DataFrame) -> Iterator[Contrast]:
             chosen = [(high, low)]
         else:
             chosen = pairs(sorted(labels.drop_nulls().unique()))  # type: ignore[assignment]
-        for first, second in chosen:
-            side = (labels == first).fill_null(False).cast(pl.Int64) - (labels == second).fill_null(False).cast(
-                pl.Int64
-            )
-            name = f"{first:g} over {second:g}" if attribute in ORDERED else f"{first} over {second}"
-            yield Contrast(attribute, name, side.to_numpy())
+        for both in chosen:
+            first, second = ((labels == value).fill_null(False).to_numpy() for value in both)
+            one, other = (f"{value:g}" if attribute in ORDERED else str(value) for value in both)
+            yield Contrast(attribute, one, other, first.astype(int) - second.astype(int))
 
 
 def effect_rows(judged: Judged, options: MeasureOptions) -> Iterator[Row]:
     """Average causal effect of each contrast on each dimension, and the mean absolute difference beside it."""
     scores, n = judged.by_dimension(judged.delta), judged.images[SEED].n_unique()
-    found = [(contrast, *effect(judged.images, contrast, scores, options)) for contrast in contrasts(judged.images)]
-    if not found:
+    effects = [(contrast, *effect(judged.images, contrast, scores, options)) for contrast in contrasts(judged.images)]
+    if not effects:
         return
-    p_values = benjamini_hochberg(np.concatenate([estimate.p_value for _, estimate, _ in found])).reshape(
-        len(found), -1
-    )
-    for (contrast, estimate, absolute), p_value in zip(found, p_values, strict=True):
+    p_values = _corrected([estimate for _, estimate, _ in effects])
+    for (contrast, estimate, absolute), p_value in zip(effects, p_values, strict=True):
         note = f"{estimate.n[0]} matched sets; seeds resampled; p: Benjamini–Hochberg over {p_values.size} effects"
         for column, name in enumerate(judged.names()):
             value, low, high = (float(part[column]) for part in (estimate.value, estimate.low, estimate.high))
             row = Row("perception.causal_effect", value, n, judged.unit, low=low, high=high, note=note)
-            row = row._replace(subset=contrast.attribute, group=contrast.name, concept=name)
+            row = row._replace(subset=contrast.attribute, group=contrast.first, against=contrast.second, concept=name)
             yield row._replace(p_value=float(p_value[column]))
-            upward = "mean |difference| of the same sets: noise pushes it upward, it is not 0 without effect"
+            upward = "mean |difference| of the same sets; noise alone makes it more than 0"
             row = row._replace(metric="perception.absolute_difference", value=float(absolute[column]))
             yield row._replace(low=None, high=None, note=upward)
+
+
+def _corrected(estimates: list[Estimates]) -> Array:
+    """p-values corrected over all of them, one row per estimate."""
+    return benjamini_hochberg(np.concatenate([each.p_value for each in estimates])).reshape(len(estimates), -1)
 
 
 def effect(images: pl.DataFrame, contrast: Contrast, scores: Array, options: MeasureOptions) -> tuple[Estimates, Array]:
     """The mean difference over matched sets with its interval over seeds, and the mean absolute difference."""
     sets = matched_sets(images, contrast.attribute)
-    both, found = differences(scores, sets.codes, np.where(sets.codes >= 0, contrast.side, 0))
+    both, changes = differences(scores, sets.codes, np.where(sets.codes >= 0, contrast.side, 0))
     if not len(both):
         absent = np.full(scores.shape[1], np.nan)
         return Estimates(absent, absent, absent, np.zeros(scores.shape[1], int), absent), absent
-    return seed_mean(by_seed(found, sets.seeds[both]), options.rng(), options.draws), np.abs(found).mean(axis=0)
+    return seed_mean(by_seed(changes, sets.seeds[both]), options.rng(), options.draws), np.abs(changes).mean(axis=0)
 
 
 # Interactions
@@ -125,45 +139,44 @@ def effect(images: pl.DataFrame, contrast: Contrast, scores: Array, options: Mea
 
 def interaction_rows(judged: Judged, options: MeasureOptions) -> Iterator[Row]:
     """Does smiling help everyone equally? Differences of slopes between groups, over the attribute's whole range."""
-    scores, found = judged.by_dimension(judged.delta), []
-    for attribute in ordered_attributes(judged.images):
-        for grouped in [name for name in GROUPED if name in design_columns(judged.images)]:
-            for group, estimate in interaction_estimates(judged.images, attribute, grouped, scores, options):
-                found.append((f"{attribute} × {grouped}", group, estimate))
-    if not found:
+    scores, interactions = judged.by_dimension(judged.delta), []
+    for subset, (varied, grouped) in INTERACTIONS.items():
+        if varied in ordered_attributes(judged.images) and grouped in design_columns(judged.images):
+            for pair, estimate in interaction_estimates(judged.images, varied, grouped, scores, options):
+                interactions.append((subset, pair, estimate))
+    if not interactions:
         return
-    p_values = benjamini_hochberg(np.concatenate([estimate.p_value for *_, estimate in found])).reshape(len(found), -1)
-    note = f"rise over the attribute's range, first less second; p: Benjamini–Hochberg over {p_values.size} of them"
-    for (subset, group, estimate), p_value in zip(found, p_values, strict=True):
+    p_values = _corrected([estimate for *_, estimate in interactions])
+    note = f"rise over the attribute's range, first less second; p: Benjamini–Hochberg over {p_values.size} differences"
+    for (subset, (first, second), estimate), p_value in zip(interactions, p_values, strict=True):
         for column, name in enumerate(judged.names()):
             value, low, high = (float(part[column]) for part in (estimate.value, estimate.low, estimate.high))
-            row = Row(
-                "perception.interaction", value, int(estimate.n[column]), judged.unit, low=low, high=high, note=note
-            )
-            yield row._replace(subset=subset, group=group, concept=name, p_value=float(p_value[column]))
+            row = Row("perception.interaction", value, int(estimate.n[column]), judged.unit, low=low, high=high)
+            row = row._replace(subset=subset, group=first, against=second, concept=name)
+            yield row._replace(p_value=float(p_value[column]), note=note)
 
 
 def interaction_estimates(
     images: pl.DataFrame, attribute: str, grouped: str, scores: Array, options: MeasureOptions
-) -> Iterator[tuple[str, Estimates]]:
+) -> Iterator[tuple[tuple[str, str], Estimates]]:
     """Every two groups: how much more the attribute's whole range does for the first than for the second."""
     levels = images[attribute].cast(pl.Float64).to_numpy()
     reach = float(np.nanmax(levels) - np.nanmin(levels))
     by_group = _slopes_by_group(images, scores * reach, matched_sets(images, attribute), levels, grouped)
     for first, second in pairs(sorted(by_group)):
         difference = less(by_group[first], by_group[second])
-        yield f"{first} over {second}", seed_mean(difference, options.rng(), options.draws)
+        yield (first, second), seed_mean(difference, options.rng(), options.draws)
 
 
 def _slopes_by_group(images: pl.DataFrame, scores: Array, sets: Sets, levels: Array, grouped: str) -> dict[str, BySeed]:
     """Of every group, each seed's mean slope."""
-    labels, found = images[grouped].to_numpy(), {}
+    labels, by_group = images[grouped].to_numpy(), {}
     for group in np.unique(labels[labels != np.array(None)]).tolist():
-        mine = np.where(labels == group, sets.codes, -1)
-        known, rise = slopes(scores, mine, np.nan_to_num(levels))
+        codes = np.where(labels == group, sets.codes, -1)
+        known, rise = slopes(scores, codes, np.nan_to_num(levels))
         if len(known):
-            found[str(group)] = by_seed(rise, sets.seeds[known])
-    return found
+            by_group[str(group)] = by_seed(rise, sets.seeds[known])
+    return by_group
 
 
 # Variance
@@ -173,18 +186,19 @@ def variance_rows(judged: Judged) -> Iterator[Row]:
     """Share of each attribute in the spread of each dimension; block by block where blocks vary different things."""
     blocks = judged.images[BLOCK].unique(maintain_order=True).to_list() if BLOCK in judged.images.columns else [None]
     for block in blocks:
-        mine = np.ones(judged.images.height, bool) if block is None else (judged.images[BLOCK] == block).to_numpy()
-        part = judged.rows(mine)
+        inside = np.ones(judged.images.height, bool) if block is None else (judged.images[BLOCK] == block).to_numpy()
+        part = judged.rows(inside)
         columns = [name for name in design_columns(part.images) if not part.images[name].null_count()]
         columns = [name for name in columns if 2 * part.images[name].n_unique() < part.images.height]
-        found = variance_shares(part.by_dimension(part.delta), {name: part.images[name].to_numpy() for name in columns})
-        if found is None:
+        labels = {name: part.images[name].to_numpy() for name in columns}
+        shares = variance_shares(part.by_dimension(part.delta), labels)
+        if shares is None:
             continue
         n, unbalanced = (part.images.height, None if part.designed else "what attributes share belongs to none of them")
-        for place, name in enumerate(judged.names()):
-            for row, attribute in enumerate(found.names):
-                made = Row("perception.variance_share", float(found.share[row, place]), n, SHARE, subset=attribute)
-                made = made._replace(concept=name, template=block, p_value=float(found.p_value[row, place]))
-                yield made._replace(note=unbalanced)
-            rest = Row("perception.variance_share", float(found.rest[place]), n, SHARE, subset="rest", concept=name)
+        for column, name in enumerate(judged.names()):
+            for k, attribute in enumerate(shares.names):
+                row = Row("perception.variance_share", float(shares.share[k, column]), n, SHARE, subset=attribute)
+                row = row._replace(concept=name, template=block, p_value=float(shares.p_value[k, column]))
+                yield row._replace(note=unbalanced)
+            rest = Row("perception.variance_share", float(shares.rest[column]), n, SHARE, subset=REST, concept=name)
             yield rest._replace(template=block, note="interactions and what no attribute explains")

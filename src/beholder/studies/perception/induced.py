@@ -51,15 +51,15 @@ def draw_pairs(
     values = (
         images[attribute].to_numpy() if numeric else np.unique(images[attribute].to_numpy(), return_inverse=True)[1]
     )
-    far, found = FAR.get(attribute, 0.0), (np.empty(0, int), np.empty(0, int))
+    far, pairs = FAR.get(attribute, 0.0), (np.empty(0, int), np.empty(0, int))
     for _ in range(50):  # draws that do not differ enough are drawn again; sets without a pair never give one
         pick = rng.integers(len(starts), size=2 * count)
         first, second = (rows[starts[pick] + (rng.random(len(pick)) * sizes[pick]).astype(int)] for _ in range(2))
         good = np.abs(values[first].astype(float) - values[second].astype(float)) > far
-        found = (np.append(found[0], first[good]), np.append(found[1], second[good]))
-        if len(found[0]) >= count:
+        pairs = (np.append(pairs[0], first[good]), np.append(pairs[1], second[good]))
+        if len(pairs[0]) >= count:
             break
-    return found[0][:count], found[1][:count]
+    return pairs[0][:count], pairs[1][:count]
 
 
 def _box_rows(
@@ -68,8 +68,8 @@ def _box_rows(
     """The median of every dimension and of all together, and the box around it; pairs of a seed are drawn together."""
     resampler = Resampler(seeds, options.rng(), min(options.draws, 200))
     alike = np.zeros(len(seeds), dtype=int)
-    for place, name in enumerate([*judged.names(), MEAN]):
-        values = absolute[:, [place]] if place < absolute.shape[1] else absolute
+    for column, name in enumerate([*judged.names(), MEAN]):
+        values = absolute[:, [column]] if column < absolute.shape[1] else absolute
         low, high = interval_over(_median_draws(values, resampler), seeds, alike)
         row = Row(
             "perception.induced_variation", float(np.median(values)), len(absolute), judged.unit, low=low, high=high
@@ -85,11 +85,11 @@ def _median_draws(values: Array, resampler: Resampler) -> Array:
     """Medians of resampled pairs; a pair keeps its dimensions together."""
     flat, columns = values.ravel(), values.shape[1]
     order = np.argsort(flat)
-    found = []
+    medians = []
     for weights in resampler.weights():
         total = np.cumsum(np.repeat(weights, columns, axis=1)[:, order], axis=1)
-        found.append(flat[order][(total < total[:, [-1]] / 2).sum(axis=1)])
-    return np.concatenate(found)
+        medians.append(flat[order][(total < total[:, [-1]] / 2).sum(axis=1)])
+    return np.concatenate(medians)
 
 
 def _rank_sum_rows(drawn: dict[str, Array]) -> Iterator[Row]:
@@ -102,4 +102,4 @@ def _rank_sum_rows(drawn: dict[str, Array]) -> Iterator[Row]:
         value = float(test.statistic) / (len(drawn[first]) * len(drawn[second]))
         note = "chance that a pair of the first differs by more than one of the second; 0.5: alike; p: rank-sum, Holm"
         row = Row("perception.induced_variation_test", value, n, STATISTIC, p_value=float(p_value), note=note)
-        yield row._replace(group=f"{first} over {second}")
+        yield row._replace(group=first, against=second)

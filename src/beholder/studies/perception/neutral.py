@@ -45,12 +45,12 @@ def neutral_rows(judged: Judged, options: MeasureOptions) -> Iterator[Row]:
 def _test_rows(judged: Judged, groups: Groups) -> Iterator[Row]:
     """Paired t-tests on shared seeds where there are seeds, Welch's otherwise; Holm over the pairs."""
     compared = list(combinations(groups.names, 2))
-    found = [_test(judged, groups, first, second) for first, second in compared]
-    adjusted = holm(np.array([np.nan if p is None else p for _, p, _, _ in found]))
-    for (first, second), (t, _, n, kind), p_value in zip(compared, found, adjusted, strict=True):
+    tests = [_test(judged, groups, first, second) for first, second in compared]
+    adjusted = holm(np.array([np.nan if p is None else p for _, p, _, _ in tests]))
+    for (first, second), (t, _, n, kind), p_value in zip(compared, tests, adjusted, strict=True):
         note = f"{kind}, first less second; p: Holm over {len(compared)} pairs"
         row = Row("perception.neutral_test", t, n, STATISTIC, subset=groups.attribute, note=note)
-        yield row._replace(group=f"{first} over {second}", p_value=float(p_value))
+        yield row._replace(group=first, against=second, p_value=float(p_value))
 
 
 def _test(judged: Judged, groups: Groups, first: str, second: str) -> tuple[float | None, float | None, int, str]:
@@ -58,17 +58,17 @@ def _test(judged: Judged, groups: Groups, first: str, second: str) -> tuple[floa
     if judged.designed:
         a, b = _shared(judged, groups, first, second)
         kind = f"paired t over {len(a)} pictures of shared seeds"
-        found = stats.ttest_rel(a, b) if len(a) > 1 and np.ptp(a - b) > ALIKE else None
+        test = stats.ttest_rel(a, b) if len(a) > 1 and np.ptp(a - b) > ALIKE else None
     else:
         a, b = (judged.neutral[groups.mask(name)] for name in (first, second))
         kind = "Welch's t"
         moves = min(len(a), len(b)) > 1 and max(np.ptp(a), np.ptp(b)) > ALIKE
-        found = stats.ttest_ind(a, b, equal_var=False) if moves else None
+        test = stats.ttest_ind(a, b, equal_var=False) if moves else None
     n = len(a) if judged.designed else len(a) + len(b)
     return (
         (None, None, n, f"{kind}: too few, or all alike")
-        if found is None
-        else (float(found.statistic), float(found.pvalue), n, kind)
+        if test is None
+        else (float(test.statistic), float(test.pvalue), n, kind)
     )
 
 
@@ -91,9 +91,9 @@ def _density_rows(groups: Groups, quantities: dict[str, Array]) -> Iterator[Row]
             if len(mine) < 5 or np.ptp(mine) == 0:
                 continue
             density = stats.gaussian_kde(mine)(grid)
-            for place, height in zip(grid, density, strict=True):
+            for score, height in zip(grid, density, strict=True):
                 row = Row("perception.density", float(height), len(mine), "density", subset=name, group=group)
-                yield row._replace(template=f"{place:.5f}")
+                yield row._replace(template=f"{score:.5f}")
 
 
 def _narrowing_rows(
@@ -103,16 +103,16 @@ def _narrowing_rows(
     inside = groups.codes >= 0
     resampler = Resampler(judged.clusters[inside], options.rng(), min(options.draws, MOST_DRAWS))
     once = np.ones((1, int(inside.sum())))
-    found = {}
+    spreads = {}
     for name in ("cosine", "delta_cosine"):
         values, codes = quantities[name][inside], groups.codes[inside]
         drawn = [_spreads(weights, values, codes, len(groups.names)) for weights in (once, *resampler.weights())]
-        found[name] = np.concatenate(drawn)
+        spreads[name] = np.concatenate(drawn)
     with np.errstate(divide="ignore", invalid="ignore"):
-        ratios = found["delta_cosine"] / found["cosine"]
-    for place, (what, whose) in enumerate((("groups", "the group means"), ("images", "all images"))):
-        low, high = interval_over(ratios[1:, place], judged.clusters[inside], groups.codes[inside])
-        value, note = float(ratios[0, place]), f"standard deviation of {whose}, after Δ over before"
+        ratios = spreads["delta_cosine"] / spreads["cosine"]
+    for k, (what, whose) in enumerate((("groups", "the group means"), ("images", "all images"))):
+        low, high = interval_over(ratios[1:, k], judged.clusters[inside], groups.codes[inside])
+        value, note = float(ratios[0, k]), f"standard deviation of {whose}, after Δ over before"
         note = note if np.isfinite(value) else f"{note}; all are alike before"
         row = Row("perception.narrowing", value, int(inside.sum()), RATIO, low=low, high=high, note=note)
         yield row._replace(subset=groups.attribute, concept=what)
@@ -137,9 +137,9 @@ def _correlation_rows(judged: Judged) -> Iterator[Row]:
         for column, name in enumerate(judged.names()):
             row = Row("perception.neutral_r", None, n, CORRELATION, subset=metric, concept=name)
             if n > 3 and np.ptp(values[:, column]) > 0 and np.ptp(judged.neutral) > 0:
-                found = stats.pearsonr(judged.neutral, values[:, column])
-                row = row._replace(value=float(found.statistic))
-                low, high = found.confidence_interval(0.95)
+                correlation = stats.pearsonr(judged.neutral, values[:, column])
+                row = row._replace(value=float(correlation.statistic))
+                low, high = correlation.confidence_interval(0.95)
                 together = "no interval: a seed's pictures are not independent"
                 yield (
                     row._replace(note=together) if judged.designed else row._replace(low=float(low), high=float(high))

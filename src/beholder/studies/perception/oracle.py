@@ -60,8 +60,8 @@ def oracle_scores(images: pl.DataFrame, rng: np.random.Generator, *, columns: in
     scores += noise.identity * rng.normal(size=(people, columns))[seeds]
     for attribute, planted in PLANTED.items():
         levels = images[attribute].cast(pl.String).str.strip_suffix(".0").to_list()
-        place = {level: code for code, level in enumerate(planted)}
-        codes = np.array([place[level] for level in levels])
+        code_of = {level: code for code, level in enumerate(planted)}
+        codes = np.array([code_of[level] for level in levels])
         scores += np.array(list(planted.values()))[codes][:, None]
         scores += noise.reaction * rng.normal(size=(people, len(planted), columns))[seeds, codes]
     women = (images["gender"] == "woman").to_numpy()

@@ -2,27 +2,9 @@
 
 from __future__ import annotations
 
-from beholder.chapter.numbers import ABSENT, Result, has_interval
-from beholder.studies.gras.phrases import MINUS, p_value
+from beholder.chapter.numbers import ABSENT, MINUS, Result, has_interval
 from beholder.studies.perception.prompts import DIMENSIONS
-from beholder.studies.perception.scores import GROUPED
-
-__all__ = [
-    "ATTRIBUTES",
-    "MINUS",
-    "attribute",
-    "bounds",
-    "change",
-    "dimension",
-    "group",
-    "number",
-    "over",
-    "p_value",
-    "pair",
-    "printed",
-    "signed",
-    "unit",
-]
+from beholder.studies.perception.scores import CROSSED, CROSSING, GROUPED, INTERACTIONS
 
 TITLES = {d.name: d.title for d in DIMENSIONS}
 ATTRIBUTES = {"skin_tone": "skin tone", "seed": "identity"}
@@ -41,12 +23,14 @@ def dimension(name: str | None) -> str:
 
 
 def attribute(name: str | None) -> str:
-    """As a sentence has it; crossed attributes each by itself.
+    """An attribute, a grouping or an interaction, in words.
 
-    >>> attribute("smiling × skin_tone")
-    'smiling × skin tone'
+    >>> attribute("skin_tone"), attribute("smiling × skin_tone")
+    ('skin tone', 'smiling × skin tone')
     """
-    return " × ".join(ATTRIBUTES.get(part, part) for part in (name or "").split(" × "))
+    name = name or ""
+    parts = CROSSED.get(name) or INTERACTIONS.get(name) or (name,)
+    return CROSSING.join(ATTRIBUTES.get(part, part) for part in parts)
 
 
 def unit(row: Result) -> str:
@@ -55,14 +39,25 @@ def unit(row: Result) -> str:
 
 
 def factor(row: Result) -> float:
-    """By what a row's numbers are multiplied for printing."""
+    """The factor by which a row's numbers are multiplied for printing."""
     return 100.0 if row["unit"] in HUNDREDS else 1.0
 
 
-def printed(row: Result) -> Result:
-    """Value and bounds as they are printed, for a mark."""
+def printed(row: Result, centre: float = 0.0) -> Result:
+    """Value and bounds as a chart draws them, less a `centre`."""
     scale = factor(row)
-    return {key: None if row[key] is None else round(scale * row[key], 4) for key in ("value", "low", "high")}
+    return {
+        key: None if row[key] is None else round(scale * (row[key] - centre), 4) for key in ("value", "low", "high")
+    }
+
+
+def decimal(value: float, form: str = ".2f") -> str:
+    """A number with a true minus sign.
+
+    >>> decimal(-0.354), decimal(0.3, "+.2f")
+    ('−0.35', '+0.30')
+    """
+    return f"{value:{form}}".replace("-", MINUS)
 
 
 def number(row: Result, key: str = "value", decimals: int = 2) -> str:
@@ -87,29 +82,27 @@ def bounds(row: Result, decimals: int = 2) -> str:
     return f"{low} to {high}" if MINUS in low + high else f"{low}–{high}"
 
 
-def group(name: str | None, of: str = "") -> str:
-    """A group as the data names it; a skin tone with its scale.
+def group(name: str, grouping: str | None) -> str:
+    """A group as the data names it; a skin tone with its scale. `grouping` is the attribute, or several crossed.
 
-    >>> group("2 woman"), group("9", "skin_tone"), group("4", "smiling"), group("Black Female")
-    ('MST 2 woman', 'MST 9', '4', 'Black Female')
+    >>> group("9", "skin_tone"), group("2 woman", "skin_tone × gender"), group("2 or more races", "race")
+    ('MST 9', 'MST 2 woman', '2 or more races')
     """
-    name = name or ""
-    tone = name.split(" ")[0].isdecimal() and (" " in name or of.endswith("skin_tone"))
-    return f"MST {name}" if tone else name
+    first = CROSSED.get(grouping or "", (grouping,))[0]
+    return f"MST {name}" if first == "skin_tone" and name.split(" ")[0].isdecimal() else name
 
 
-def pair(row: Result) -> tuple[str, str]:
-    """The two sides of `first over second`."""
-    first, _, second = str(row["group"]).partition(" over ")
-    return group(first, row["subset"] or ""), group(second, row["subset"] or "")
+def pair(row: Result, grouping: str | None = None) -> tuple[str, str]:
+    """The two groups that a row compares; without a `grouping` the row's subset is one."""
+    _, grouped = INTERACTIONS.get(row["subset"], ("", row["subset"]))
+    return group(row["group"], grouping or grouped), group(row["against"], grouping or grouped)
+
+
+def against(row: Result) -> str:
+    """`first against second`, or the one group there is."""
+    return group(row["group"], row["subset"]) if row["against"] is None else " against ".join(pair(row))
 
 
 def change(row: Result) -> str:
-    """What was changed: groups by their names, levels with their attribute (`smiling: 4 over 0`)."""
-    return over(row) if row["subset"] in GROUPED else f"{attribute(row['subset'])}: {over(row)}"
-
-
-def over(row: Result) -> str:
-    """`first over second`, or the one group there is."""
-    first, second = pair(row)
-    return f"{first} over {second}" if second else first
+    """What was changed: groups by their names, levels with their attribute (`smiling: 4 against 0`)."""
+    return against(row) if row["subset"] in GROUPED else f"{attribute(row['subset'])}: {against(row)}"

@@ -1,7 +1,7 @@
 """Perception's words: eight dimensions of social judgement, control words, four templates and the neutral prompt.
 
 The dimensions are those of the Stereotype Content Model and of the ABC model; a word may belong to two. A prompt's
-`concept` is its word (empty: no adjective, the neutral prompt), its `level` the template. Own dimensions come from a
+`concept` is its word; it is empty for the neutral prompt, which has no adjective. A user's own dimensions come from a
 file with the columns `dimension`, `word` and optionally `valence` (positive or negative) and `opposite`.
 """
 
@@ -111,11 +111,27 @@ def perception_prompts(
     return prompt_set(
         "perception",
         [
-            {"text": fill_in(template, word), "level": name, "concept": word}
+            {
+                "text": fill_in(template, word),
+                "level": name,
+                "concept": word,
+                "template": name,
+                **_origin(word, dimensions),
+            }
             for word in (NEUTRAL, *all_words(dimensions), *CONTROLS)
             for name, template in templates.items()
         ],
     )
+
+
+def _origin(word: str, dimensions: Sequence[Dimension]) -> dict[str, str | None]:
+    """The dimension that a word belongs to (all of them where there are several) and its valence."""
+    belongs = [dimension for dimension in dimensions if word in dimension.words]
+    valences = {dimension.valence for dimension in belongs}
+    return {
+        "dimension": ", ".join(dimension.name for dimension in belongs) or None,
+        "valence": valences.pop() if len(valences) == 1 else None,
+    }
 
 
 def all_words(dimensions: Iterable[Dimension] = DIMENSIONS) -> list[str]:
@@ -143,15 +159,15 @@ def read_dimensions(path: Path) -> tuple[Dimension, ...]:
     if not table.height:
         raise DataError(f"{path}: there is no dimension in it.")
     parts = table.group_by("dimension", maintain_order=True)
-    made = tuple(_own_dimension(str(name), part, path) for (name,), part in parts)
-    known = {dimension.name for dimension in made}
-    for dimension in made:
+    dimensions = tuple(_own_dimension(str(name), part, path) for (name,), part in parts)
+    known = {dimension.name for dimension in dimensions}
+    for dimension in dimensions:
         if dimension.opposite is not None and dimension.opposite not in known:
             raise DataError(
                 f"{path}: {dimension.name!r} has the opposite {dimension.opposite!r}, which is no dimension of "
                 f"the file. It has: {', '.join(known)}."
             )
-    return made
+    return dimensions
 
 
 def _own_dimension(name: str, part: pl.DataFrame, path: Path) -> Dimension:
@@ -159,16 +175,14 @@ def _own_dimension(name: str, part: pl.DataFrame, path: Path) -> Dimension:
     twice = sorted({word for word in words if words.count(word) > 1})
     if twice:
         raise DataError(f"{path}: {name!r} has the word {twice[0]!r} more than once.")
-    said = {
+    given = {
         column: part[column].drop_nulls().unique(maintain_order=True).to_list() if column in part.columns else []
         for column in ("valence", "opposite")
     }
-    for column, values in said.items():
+    for column, values in given.items():
         if len(values) > 1:
             raise DataError(f"{path}: {name!r} has several values of {column}: {', '.join(values)}.")
-    if said["valence"] and said["valence"][0] not in (POSITIVE, NEGATIVE):
-        raise DataError(
-            f"{path}: {name!r} has the valence {said['valence'][0]!r}; it is positive or negative, or left out."
-        )
-    valence, opposite = (next(iter(said[column]), None) for column in ("valence", "opposite"))
+    valence, opposite = (next(iter(given[column]), None) for column in ("valence", "opposite"))
+    if valence not in (None, POSITIVE, NEGATIVE):
+        raise DataError(f"{path}: {name!r} has the valence {valence!r}. Write positive or negative, or leave it out.")
     return Dimension(name, name, tuple(words), valence, opposite)

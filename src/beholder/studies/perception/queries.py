@@ -1,4 +1,4 @@
-"""Perception's rows read for a person. Tables in, small tables out."""
+"""Perception's rows, selected for a reader. Tables in, small tables out."""
 
 from __future__ import annotations
 
@@ -7,29 +7,34 @@ from collections.abc import Iterator
 import polars as pl
 
 from beholder.chapter.numbers import Result, excludes
-from beholder.studies.gras.groups import ALPHA
-from beholder.studies.perception import phrases as said
+from beholder.metrics.multiplicity import ALPHA
+from beholder.studies.perception import phrases
 from beholder.studies.perception.scores import EVERYONE, MEAN
 
 PROTECTED = ("race", "skin_tone", "gender", "age")
 
 
-def rows(part: pl.DataFrame, what: str, *, absent: bool = False) -> pl.DataFrame:
-    """The rows of one metric, those without a value on request."""
-    mine = part.filter(pl.col("metric") == f"perception.{what}")
-    return mine if absent else mine.filter(pl.col("value").is_not_null())
+def rows(part: pl.DataFrame, metric: str, *, absent: bool = False) -> pl.DataFrame:
+    """The rows of one metric; with `absent`, also those without a value."""
+    table = part.filter(pl.col("metric") == f"perception.{metric}")
+    return table if absent else table.filter(pl.col("value").is_not_null())
 
 
 def models(part: pl.DataFrame) -> Iterator[tuple[str, pl.DataFrame]]:
-    """Model after model."""
-    for (model,), mine in part.group_by(["model"], maintain_order=True):
-        yield str(model), mine
+    """Every model with its rows."""
+    for (model,), table in part.group_by(["model"], maintain_order=True):
+        yield str(model), table
 
 
-def crossed(part: pl.DataFrame) -> str:
+def finest(part: pl.DataFrame) -> str:
     """The finest grouping there is: `race × gender`, an attribute alone, or everyone."""
-    there = list(dict.fromkeys(rows(part, "delta_cosine")["subset"]))
-    return there[-1] if there else EVERYONE
+    groupings = list(dict.fromkeys(rows(part, "delta_cosine")["subset"]))
+    return groupings[-1] if groupings else EVERYONE
+
+
+def grouping_of(part: pl.DataFrame) -> dict[str, str]:
+    """The grouping that each group belongs to."""
+    return dict(rows(part, "delta_cosine").select("group", "subset").iter_rows())
 
 
 def dimensions(part: pl.DataFrame) -> list[str]:
@@ -39,30 +44,32 @@ def dimensions(part: pl.DataFrame) -> list[str]:
 
 def unit(part: pl.DataFrame) -> str:
     """What the scores are."""
-    there = rows(part, "delta_cosine")["unit"]
-    return str(there[0]) if len(there) else "cosine"
+    units = rows(part, "delta_cosine")["unit"]
+    return str(units[0]) if len(units) else "cosine"
 
 
 def printed_unit(part: pl.DataFrame) -> str:
     """The same as printed."""
-    return said.PRINTED.get(unit(part), unit(part))
+    return phrases.PRINTED.get(unit(part), unit(part))
 
 
 def shown(row: Result) -> bool:
-    """Whether a difference is borne out: corrected p at most 0.05, and an interval off 0."""
+    """Whether a difference is shown: a corrected p of at most 0.05, and an interval without 0."""
     return row["p_value"] is not None and row["p_value"] <= ALPHA and excludes(row, 0.0)
 
 
-def largest(part: pl.DataFrame, what: str, number: int, *, subset: str | None = None) -> list[Result]:
-    """The rows of a metric farthest from 0."""
-    mine = rows(part, what)
-    mine = mine if subset is None else mine.filter(pl.col("subset") == subset)
-    return mine.sort(pl.col("value").abs(), descending=True, maintain_order=True).head(number).to_dicts()
+def largest(part: pl.DataFrame, metric: str, number: int | None = None, *, subset: str | None = None) -> list[Result]:
+    """The rows of a metric, those farthest from 0 first."""
+    table = rows(part, metric)
+    table = table if subset is None else table.filter(pl.col("subset") == subset)
+    return (
+        table.sort(pl.col("value").abs(), descending=True, maintain_order=True).head(number or table.height).to_dicts()
+    )
 
 
-def over_dimensions(part: pl.DataFrame, what: str) -> list[Result]:
+def over_dimensions(part: pl.DataFrame, metric: str) -> list[Result]:
     """A metric's rows that are means over the dimensions."""
-    return rows(part, what, absent=True).filter(pl.col("concept") == MEAN).to_dicts()
+    return rows(part, metric, absent=True).filter(pl.col("concept") == MEAN).to_dicts()
 
 
 def induced(part: pl.DataFrame) -> list[Result]:

@@ -1,6 +1,6 @@
-"""Perception's rankings: who comes first when the images are put in order by a dimension.
+"""Rankings: who comes first when the images are sorted by a dimension.
 
-On a subset with equally many images of every race × gender, so that an even share is the same for all.
+The images ranked are a subset with equally many of every race × gender, so that an even share is the same for all.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Ranking(NamedTuple):
         return interval_over(draws, self.part.clusters, self.codes)
 
     def shuffled(self, options: MeasureOptions) -> npt.NDArray[np.int_]:
-        """The groups dealt out anew, a row a shuffle: rankings without preference."""
+        """Shuffled groups, one row per shuffle: rankings without preference."""
         rng = options.rng()
         return np.stack([rng.permutation(self.codes) for _ in range(options.permutations)])
 
@@ -94,43 +94,57 @@ def balanced_subset(judged: Judged, options: MeasureOptions) -> tuple[npt.NDArra
 # Skew
 
 
+def top_name(k: int) -> str:
+    """The top k of a ranking, as the results name it."""
+    return f"k={k}"
+
+
+def top_size(name: str) -> int:
+    """The k of a top of that name.
+
+    >>> top_size(top_name(100))
+    100
+    """
+    return int(name.removeprefix("k="))
+
+
 def _skew_rows(ranking: Ranking, k: int, options: MeasureOptions) -> Iterator[Row]:
     skew = skew_at_k(ranking.codes[ranking.order], ranking.desired, k)
     draws, n, share = _skew_draws(ranking, k, options), len(ranking.codes), 100 * k / len(ranking.codes)
     how = f"{ranking.how}; k is {share:.0f} % of those ranked" if share > 33 else ranking.how
     for column, group in enumerate(ranking.groups):
-        for place, name in enumerate(ranking.names):
-            value, note = _over_dimensions(skew[:, column], place, group, k)
-            drawn = _mean_of_finite(draws[:, :, column], place)
+        for index, name in enumerate(ranking.names):
+            value, note = _over_dimensions(skew[:, column], index, group, k)
+            drawn = _mean_of_finite(draws[:, :, column], index)
             low, high = ranking.interval(drawn) if value is not None else (None, None)
             row = Row("perception.skew", value, n, LOGARITHM, low=low, high=high, note=join((how, note)))
-            row = row._replace(subset=ranking.attribute, group=group, concept=name, template=f"k={k}")
+            row = row._replace(subset=ranking.attribute, group=group, concept=name, template=top_name(k))
             p_value = _skew_p(ranking, k, value, options) if name == MEAN and value is not None else None
             yield row._replace(p_value=p_value)
     largest = skew.max(axis=1)
-    for place, name in enumerate(ranking.names):
-        value = float(largest[place] if place < len(largest) else largest.mean())
-        low, high = ranking.interval(_mean_of_finite(draws.max(axis=2), place))
+    for index, name in enumerate(ranking.names):
+        value = float(largest[index] if index < len(largest) else largest.mean())
+        low, high = ranking.interval(_mean_of_finite(draws.max(axis=2), index))
         # The largest of drawn skews lies above the largest: the value itself is never left out.
         row = Row("perception.max_skew", value, n, LOGARITHM, low=min(low, value), high=high, note=how)
-        yield row._replace(subset=ranking.attribute, concept=name, template=f"k={k}")
+        yield row._replace(subset=ranking.attribute, concept=name, template=top_name(k))
 
 
-def _over_dimensions(skew: Array, place: int, group: str, k: int) -> tuple[float | None, str | None]:
+def _over_dimensions(skew: Array, index: int, group: str, k: int) -> tuple[float | None, str | None]:
     """One dimension's skew, or their mean without those that are −∞."""
-    if place < len(skew):
+    if index < len(skew):
         absent = f"no image of {group} in the top {k}: −∞"
-        return (float(skew[place]), None) if np.isfinite(skew[place]) else (None, absent)
+        return (float(skew[index]), None) if np.isfinite(skew[index]) else (None, absent)
     there = skew[np.isfinite(skew)]
     left_out = len(skew) - len(there)
     note = f"{left_out} of {len(skew)} dimensions are −∞ and left out of the mean" if left_out else None
     return (float(there.mean()) if len(there) else None), note
 
 
-def _mean_of_finite(draws: Array, place: int) -> Array:
+def _mean_of_finite(draws: Array, index: int) -> Array:
     """The draws of one dimension, or of the mean over the dimensions that are finite in a draw."""
-    if place < draws.shape[1]:
-        return np.asarray(draws[:, place])
+    if index < draws.shape[1]:
+        return np.asarray(draws[:, index])
     there = np.isfinite(draws)
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(np.where(there, draws, 0.0).sum(axis=1) / there.sum(axis=1))
@@ -141,15 +155,15 @@ def _skew_draws(ranking: Ranking, k: int, options: MeasureOptions) -> Array:
     resampler = Resampler(ranking.part.clusters, options.rng(), min(options.draws, MOST_DRAWS))
     count = len(ranking.groups)
     belongs = (ranking.codes[:, None] == np.arange(count)).astype(np.float64)
-    found = []
+    drawn = []
     for weights in resampler.weights():
         sizes = np.maximum(weights @ belongs, 1e-12)
         even = weights * ((belongs.sum(axis=0) / sizes) @ belongs.T)
         tops = [_reaching(even, row, k) for row in ranking.order]
         shares = [top_shares(even[:, row], ranking.codes[row], count, k) for row in tops]
-        found.append(np.stack(shares, axis=1))
+        drawn.append(np.stack(shares, axis=1))
     with np.errstate(divide="ignore"):
-        return np.asarray(np.log(np.concatenate(found) / ranking.desired))
+        return np.asarray(np.log(np.concatenate(drawn) / ranking.desired))
 
 
 def _reaching(weights: Array, places: npt.NDArray[np.intp], k: int) -> npt.NDArray[np.intp]:
@@ -173,13 +187,13 @@ def _skew_p(ranking: Ranking, k: int, value: float, options: MeasureOptions) -> 
 def _ndkl_rows(ranking: Ranking, options: MeasureOptions) -> Iterator[Row]:
     values = ndkl(ranking.codes[ranking.order], ranking.desired)
     shuffled = ndkl(ranking.shuffled(options), ranking.desired)
-    note = f"{shuffled.mean():.4f} expected of a ranking without preference ({len(shuffled)} shuffles)"
+    note = f"expected: the mean of {len(shuffled)} shuffled rankings, which have no preference"
     halves = _ndkl_of_halves(ranking, options)
-    for place, name in enumerate(ranking.names):
-        value = float(values[place] if place < len(values) else values.mean())
-        drawn = halves[:, place] if place < len(values) else halves.mean(axis=1)
+    for index, name in enumerate(ranking.names):
+        value = float(values[index] if index < len(values) else values.mean())
+        drawn = halves[:, index] if index < len(values) else halves.mean(axis=1)
         low, high = centred_interval(drawn, value)
-        p_value = (1 + float((shuffled >= value).sum())) / (1 + len(shuffled)) if place < len(values) else None
+        p_value = (1 + float((shuffled >= value).sum())) / (1 + len(shuffled)) if index < len(values) else None
         row = Row(
             "perception.ndkl",
             value,
@@ -188,6 +202,7 @@ def _ndkl_rows(ranking: Ranking, options: MeasureOptions) -> Iterator[Row]:
             low=max(low, 0.0),
             high=high,
             p_value=p_value,
+            expected=float(shuffled.mean()),
             note=join((ranking.how, note)),
         )
         yield row._replace(subset=ranking.attribute, concept=name)
@@ -200,8 +215,8 @@ def _ndkl_of_halves(ranking: Ranking, options: MeasureOptions) -> Array:
     if len(np.unique(people)) < 2 * FEWEST:
         return np.full(shape, np.nan)
     strata = None if designed else finest(ranking.part.images).codes
-    found = np.empty(shape)
+    divergences = np.empty(shape)
     for draw, half in enumerate(half_samples(people, strata, options.rng(), HALVES)):
-        for place, order in enumerate(ranking.order):
-            found[draw, place] = ndkl(ranking.codes[order[half[order]]], ranking.desired)
-    return found
+        for column, order in enumerate(ranking.order):
+            divergences[draw, column] = ndkl(ranking.codes[order[half[order]]], ranking.desired)
+    return divergences

@@ -53,18 +53,18 @@ def read_ratings(path: Path) -> pl.DataFrame:
 
 def rating_rows(judged: Judged, ratings: pl.DataFrame) -> Iterator[Row]:
     """For every trait that both rate: correlation with its interval, and where the model departs most."""
-    kind, found = ratings["kind"][0], []
+    kind, correlated = ratings["kind"][0], []
     for (trait,), part in ratings.group_by(["trait"], maintain_order=True):
         model = _model_scores(judged, str(trait), kind)
         if model is None:
             note = f"{trait!r} is no dimension and no word of this run"
             row = Row("perception.rating_r", None, 0, CORRELATION, subset=kind, concept=str(trait), note=note)
-            found.append((row, part))
+            correlated.append((row, part))
         else:
             joined = part.join(model, on="who", how="inner")
-            found.append((_correlation(joined, judged, kind, str(trait), part.height), joined))
-    p_values = [np.nan if row.p_value is None else row.p_value for row, _ in found]
-    for (row, joined), p_value in zip(found, benjamini_hochberg(np.array(p_values)), strict=True):
+            correlated.append((_correlation(joined, judged, kind, str(trait), part.height), joined))
+    p_values = [np.nan if row.p_value is None else row.p_value for row, _ in correlated]
+    for (row, joined), p_value in zip(correlated, benjamini_hochberg(np.array(p_values)), strict=True):
         yield row._replace(p_value=float(p_value))
         if row.value is not None:
             yield from _departures(joined, judged, kind, str(row.concept))
@@ -82,10 +82,10 @@ def _model_scores(judged: Judged, trait: str, kind: str) -> pl.DataFrame | None:
         return None
     if kind == "image":
         return pl.DataFrame({"who": judged.images["image_id"], "score": values})
-    found = {
+    means = {
         name: float(values[groups.mask(name)].mean()) for groups in groupings(judged.images) for name in groups.names
     }
-    return pl.DataFrame({"who": list(found), "score": list(found.values())})
+    return pl.DataFrame({"who": list(means), "score": list(means.values())})
 
 
 def _correlation(joined: pl.DataFrame, judged: Judged, kind: str, trait: str, asked: int) -> Row:
@@ -95,14 +95,14 @@ def _correlation(joined: pl.DataFrame, judged: Judged, kind: str, trait: str, as
     if len(human) < FEWEST_RATED or np.ptp(human) == 0 or np.ptp(model) == 0:
         few = f"fewer than {FEWEST_RATED} {kind}s to compare, or all alike"
         return row._replace(note=join((few, unmet)))
-    found = stats.pearsonr(human, model)
+    correlation = stats.pearsonr(human, model)
     together = _together(joined, judged, kind)
     ranks = f"Spearman {stats.spearmanr(human, model).statistic:.2f}"
-    row = row._replace(value=float(found.statistic), note=join((ranks, unmet, together)))
+    row = row._replace(value=float(correlation.statistic), note=join((ranks, unmet, together)))
     if together:
         return row
-    low, high = found.confidence_interval(0.95)
-    return row._replace(low=float(low), high=float(high), p_value=float(found.pvalue))
+    low, high = correlation.confidence_interval(0.95)
+    return row._replace(low=float(low), high=float(high), p_value=float(correlation.pvalue))
 
 
 def _together(joined: pl.DataFrame, judged: Judged, kind: str) -> str | None:
@@ -126,13 +126,13 @@ def _departures(joined: pl.DataFrame, judged: Judged, kind: str, trait: str) -> 
 def _image_departures(joined: pl.DataFrame, off: Array, judged: Judged) -> Iterator[Row]:
     """The mean over a group's rated images, with Student's interval over them, or over seeds."""
     groups = finest(judged.images)
-    place = {image: row for row, image in enumerate(judged.images["image_id"])}
-    rows = np.array([place[image] for image in joined["who"]])
-    found = CellMeans(off, groups.codes[rows], judged.clusters[rows], len(groups.names)).means()
+    row_of = {image: row for row, image in enumerate(judged.images["image_id"])}
+    rows = np.array([row_of[image] for image in joined["who"]])
+    means = CellMeans(off, groups.codes[rows], judged.clusters[rows], len(groups.names)).means()
     for code, name in enumerate(groups.names):
-        if found.n[code] >= FEWEST:
-            value, low, high = (float(part[code, 0]) for part in (found.value, found.low, found.high))
-            row = Row("perception.rating_departure", value, int(found.n[code]), DEVIATIONS, group=name)
+        if means.n[code] >= FEWEST:
+            value, low, high = (float(part[code, 0]) for part in (means.value, means.low, means.high))
+            row = Row("perception.rating_departure", value, int(means.n[code]), DEVIATIONS, group=name)
             yield row._replace(low=low, high=high)
 
 

@@ -7,6 +7,7 @@ neutral one. A dimension's is the mean over its words.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,15 +23,18 @@ GROUPED = ("race", "skin_tone", "gender")
 """Attributes whose values are groups of people."""
 ORDERED = ("age", "smiling", "lighting", "pose")
 """Attributes that are numbers."""
+CROSSING = " × "
+"""Stands between attributes in the name of a grouping or of an interaction."""
+CROSSED = {CROSSING.join(names): names for count in (2, 3) for names in combinations(GROUPED, count)}
+"""The attributes of every grouping by more than one: `race × gender`."""
+INTERACTIONS = {CROSSING.join((varied, grouped)): (varied, grouped) for varied in ORDERED for grouped in GROUPED}
+"""The attribute that varies, and the one whose groups are compared: `smiling × gender`."""
 SEED, BLOCK = "seed", "varied"
 """Columns of a design: who is shown, and which attribute its block of pictures varies."""
 EVERYONE, MEAN = "everyone", "mean"
 """The group of all images, and the concept of a mean over the dimensions."""
 MOST_DRAWS = 500
 """Rankings and effect sizes are resampled at most so often."""
-COSINE, MATCH, P_YES, SCORE = "cosine", "match_logit", "log_p_yes", "score"
-UNITS = {COSINE: "cosine", MATCH: "match logit", P_YES: "P(Yes)", SCORE: "cosine"}
-"""What a score is, by the channel it comes from; imported scores are read as cosines."""
 
 
 class Groups(NamedTuple):
@@ -100,24 +104,23 @@ class Judged(NamedTuple):
 
 def read_judged(matrix: ScoreMatrix, dimensions: Sequence[Dimension]) -> Judged:
     """The scores of the images that have any, laid out by word."""
-    judged = matrix.quantity("cosine")
-    cells = judged.cells
-    by_word, words = _by_template(matrix, cells)
+    scores = matrix.quantity("cosine")
+    by_word, words = _by_template(matrix, scores.cells)
     if NEUTRAL not in words:
         raise DataError(
             "Perception needs scores of the neutral prompt ('A photo of a person.' and the like), and there are none."
         )
     neutral = by_word[:, words.index(NEUTRAL), :]
-    known = [place for place, word in enumerate(words) if word != NEUTRAL]
+    known = [column for column, word in enumerate(words) if word != NEUTRAL]
     scored = by_word[:, known, :]
     # A template that a word lacks is left out of the neutral prompt's mean too: like is compared with like.
     cosine, delta = _template_mean(scored), _template_mean(scored - neutral[:, None, :])
     complete = np.asarray(~(np.isnan(cosine).any(axis=1) | np.isnan(delta).any(axis=1)))
-    named = [words[place] for place in known]
+    named = [words[column] for column in known]
     kept, missing = _scored_dimensions(dimensions, named)
     plain = _template_mean(neutral[:, None, :])[:, 0]
-    images, unit = with_numbers(matrix.images), "cosine" if judged.channel == "score" else judged.unit
-    return Judged(images, named, cosine, delta, plain, kept, unit, missing).rows(complete)
+    unit = "cosine" if scores.channel == "score" else scores.unit  # imported scores are read as cosines
+    return Judged(with_numbers(matrix.images), named, cosine, delta, plain, kept, unit, missing).rows(complete)
 
 
 def with_numbers(images: pl.DataFrame) -> pl.DataFrame:
@@ -135,9 +138,9 @@ def with_numbers(images: pl.DataFrame) -> pl.DataFrame:
 def _by_template(matrix: ScoreMatrix, cells: Array) -> tuple[Array, list[str]]:
     """`[n_images, n_words, n_templates]` of the words that have any score, NaN where a template has none."""
     words = list(dict.fromkeys(matrix.prompts["concept"]))
-    templates = list(dict.fromkeys(matrix.prompts["level"]))
+    templates = list(dict.fromkeys(matrix.prompts["template"]))
     laid = np.full((len(cells), len(words), len(templates)), np.nan)
-    for column, (word, template) in enumerate(matrix.prompts.select("concept", "level").iter_rows()):
+    for column, (word, template) in enumerate(matrix.prompts.select("concept", "template").iter_rows()):
         laid[:, words.index(word), templates.index(template)] = cells[:, column]
     asked = ~np.isnan(laid).all(axis=(0, 2))
     return laid[:, asked], [word for word, there in zip(words, asked, strict=True) if there]
@@ -180,8 +183,8 @@ def group_by(images: pl.DataFrame, attributes: tuple[str, ...]) -> Groups:
     parts = [pl.col(name).cast(pl.String) for name in attributes]
     labels = images.select(pl.concat_str(parts, separator=" ").alias("label"))["label"]
     names = sorted(labels.drop_nulls().unique(), key=natural)
-    place = {name: code for code, name in enumerate(names)}
-    return Groups(" × ".join(attributes), names, np.array([place.get(label, -1) for label in labels], dtype=int))
+    code_of = {name: code for code, name in enumerate(names)}
+    return Groups(CROSSING.join(attributes), names, np.array([code_of.get(label, -1) for label in labels], dtype=int))
 
 
 def natural(name: str) -> list[tuple[int, str]]:
@@ -199,11 +202,11 @@ def finest(images: pl.DataFrame) -> Groups:
 
 
 def levels_of(images: pl.DataFrame, attribute: str) -> tuple[list[float], npt.NDArray[np.int_]]:
-    """The levels of an ordered attribute, and each image's place among them (−1: none)."""
+    """The levels of an ordered attribute, and each image's code_of among them (−1: none)."""
     values = images[attribute].cast(pl.Float64)
     known = sorted(values.drop_nulls().unique())
-    place = {level: code for code, level in enumerate(known)}
-    return known, np.array([-1 if value is None else place[value] for value in values], dtype=int)
+    code_of = {level: code for code, level in enumerate(known)}
+    return known, np.array([-1 if value is None else code_of[value] for value in values], dtype=int)
 
 
 def ordered_attributes(images: pl.DataFrame) -> Iterator[str]:

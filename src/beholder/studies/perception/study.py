@@ -286,7 +286,7 @@ def perception_study(dimensions: Sequence[Dimension] = DIMENSIONS, ratings: pl.D
 OPTIONS = (
     Option(
         "dimensions",
-        "With perception: your own dimensions, a table with the columns dimension, word and, if you like, valence, opposite.",
+        "With perception: your own dimensions, a table with the columns dimension, word, and maybe valence, opposite.",
     ),
     Option("ratings", "With perception: people's ratings, a table with the columns image or group, trait, mean, n."),
 )

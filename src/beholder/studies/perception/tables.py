@@ -10,7 +10,6 @@ from beholder.chapter.numbers import ABSENT, Result, p_value
 from beholder.chapter.table import INTERVALS, Cell, Table, labels, names
 from beholder.studies.perception import phrases, queries
 from beholder.studies.perception.printed import PRINTED
-from beholder.studies.perception.printed import PRINTED
 from beholder.studies.perception.scores import MEAN
 
 TOP = 12
@@ -115,8 +114,8 @@ def _effect_table(part: pl.DataFrame) -> Iterator[Table]:
     first = effects.row(0, named=True)
     yield Table(
         "The effect of one attribute alone",
-        f"Average change of Δ over matched sets, {phrases.unit(first)}; bold: shown after correction. The last column is "
-        f"the published mean absolute difference of the same sets: noise alone makes it more than 0. {INTERVALS}",
+        f"Average change of Δ over matched sets, {phrases.unit(first)}; bold: shown after correction. Last column: "
+        f"the published mean absolute difference of the same sets, which noise alone makes more than 0. {INTERVALS}",
         [*labels(part, "Change", "Dimension"), "Effect", "p", "Mean |difference|"],
         body,
         len(labels(part, "Change", "Dimension")),
@@ -235,8 +234,8 @@ def perception_published(part: pl.DataFrame) -> Table | None:
         return None
     return Table(
         f"Compared with the published values of {PUBLISHED_MODEL}",
-        "Markedness in per cent, mean cosine × 100. The study ranks 1,000 images of its own, larger sets: skews compare "
-        "only where k and the images are the same.",
+        "Markedness in per cent, mean cosine × 100. The study ranks 1,000 images of its own, larger sets: skews "
+        "compare only where k and the images are the same.",
         [*labels(part, "Metric", "Group"), "This run", "Published"],
         body,
         len(labels(part, "Metric", "Group")),
