@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -63,7 +64,8 @@ PAGES = [page for page in sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.m
 
 @pytest.fixture
 def example_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """An empty folder; what examples add to Beholder is removed after them."""
+    """A folder with docs/examples in it; what examples add to Beholder is removed after them."""
+    shutil.copytree(ROOT / "docs" / "examples", tmp_path / "docs" / "examples")
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setenv("BEHOLDER_STORE", str(tmp_path / "store"))
