@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 from beholder.core.results import Row
+from beholder.run import Run
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.studies.gras.prompts import gras_prompts
 from beholder.studies.gras.study import GRAS
@@ -91,3 +92,13 @@ def only_fixture():
 @pytest.fixture(scope="session", name="crossed")
 def crossed_fixture():
     return crossed
+
+
+@pytest.fixture(scope="session")
+def without():
+    """Makes the run that there would be if an attribute had no images."""
+
+    def run_without(run: Run, attribute: str) -> Run:
+        return Run(run.results.filter((pl.col("subset") != attribute) | pl.col("subset").is_null()), run.record)
+
+    return run_without

@@ -1,0 +1,62 @@
+"""GRAS's figures on a full run of 600 images and 500 questions."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from beholder.chapter.figure import Figure
+from beholder.report.figure_files import save_charts
+from beholder.run import Run
+from beholder.studies.gras.charts import gras_figures
+from beholder.studies.gras.tables import gras_tables
+
+ATTRIBUTES = ("gender", "race", "age", "skin-tone")
+
+
+@pytest.fixture(scope="module")
+def drawn(gras_full: Run) -> list[Figure]:
+    return list(gras_figures(gras_full.results))
+
+
+def test_every_attribute_has_its_figures(drawn: list[Figure]) -> None:
+    kinds = ("gaps", "valence", "deviations", "wordings")
+    expected = [f"{kind}-{attribute}" for attribute in ATTRIBUTES for kind in kinds] + [
+        "skin-tone-curve",
+        "intersections",
+    ]
+    assert [figure.name for figure in drawn] == expected
+
+
+def test_heat_maps_say_nothing_of_their_cells_one_by_one(drawn: list[Figure]) -> None:
+    """2,400 labels for a screen reader would be no help, and half of the page."""
+    specs = [figure.spec(ink="black", width=300) for figure in drawn]
+    assert max(len(json.dumps(spec)) for spec in specs) < 100_000
+
+
+@pytest.mark.slow
+def test_one_attribute_without_tones_still_draws(gras_run: Run, tmp_path: Path) -> None:
+    gender = gras_run.results.filter((pl.col("subset") == "gender") | pl.col("subset").is_null())
+    paths = save_charts(Run(gender, gras_run.record).report, tmp_path)
+    assert [path.name for path in paths if path.suffix == ".svg"] == [
+        *(f"gras-gras-{kind}-gender.svg" for kind in ("gaps", "valence", "deviations", "wordings")),
+        "gras-gras-intersections.svg",
+    ]
+
+
+def test_several_models_get_their_own_figures(gras_run: Run) -> None:
+    gender = gras_run.results.filter((pl.col("subset") == "gender") | pl.col("subset").is_null())
+    both = pl.concat([gender, gender.with_columns(model=pl.lit("other"))])
+    names = {figure.name: figure.title for figure in gras_figures(both)}
+    assert names["gaps-gender-2"].startswith("other, gender: ")
+
+
+def test_a_page_of_many_models_leaves_the_large_figures_out_and_says_so(gras_run: Run) -> None:
+    gender = gras_run.results.filter((pl.col("subset") == "gender") | pl.col("subset").is_null())
+    many = pl.concat([gender.with_columns(model=pl.lit(name)) for name in "abcd"])
+    names = {figure.name.rpartition("-")[0] for figure in gras_figures(many)}
+    assert names == {"gaps-gender", "valence-gender", "intersections"}
+    assert any("up to three models" in note for note in next(iter(gras_tables(many))).notes)
