@@ -36,8 +36,10 @@ def _own_images(cells: pl.DataFrame) -> Check:
 
 def _skews(cells: pl.DataFrame) -> Iterator[Check]:
     """A mean of maxima is at least the maximum of the means; shares add up to 1, and exp of a mean log is no more."""
-    largest = {(row["dataset"], row["subset"]): row["printed"] for row in _rows(cells, "perception.max_skew")}
-    skew = {(row["dataset"], row["group"]): row["printed"] for row in _rows(cells, "perception.skew")}
+    largest = {
+        (row["dataset"], row["subset"]): row["printed"] for row in cells.filter(metric="perception.max_skew").to_dicts()
+    }
+    skew = {(row["dataset"], row["group"]): row["printed"] for row in cells.filter(metric="perception.skew").to_dicts()}
     low = [
         f"{dataset}, {attribute}"
         for (dataset, attribute), value in largest.items()
@@ -57,10 +59,6 @@ def _skews(cells: pl.DataFrame) -> Iterator[Check]:
     over = [f"{dataset}, {attribute}: {total:.3f}" for (dataset, attribute), total in shares.items() if total > 1.007]
     rule = "The shares that the Skews stand for add up to at most 1"
     yield Check("perception", "Table S.1", rule, n - len(over), n, f"{n - len(over)} of {n} do.", tuple(over))
-
-
-def _rows(cells: pl.DataFrame, metric: str) -> list[dict[str, object]]:
-    return cells.filter(metric=metric).to_dicts()
 
 
 def _p_values(table: pl.DataFrame) -> Check:
