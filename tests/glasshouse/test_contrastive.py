@@ -13,12 +13,11 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-from recovered import TwoTowers, recovered
+from recovered import PLANTED, TwoTowers, recovered
 from tokens import byte_letters, learn_merges, merge_pair, vocabulary
 
 import beholder.glasshouse
 from beholder.glasshouse import residents
-from beholder.glasshouse.planted import PLANTED
 
 FOLDER = Path(beholder.glasshouse.__file__).parent / "models" / "contrastive"
 # Largest distance between implied and recovered that we accept, by metric.

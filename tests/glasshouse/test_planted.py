@@ -23,10 +23,8 @@ from beholder.glasshouse.planted import (
     COLD_WORDS,
     CONTROL_WORDS,
     OCCUPATION_RATES,
-    PLANTED,
     WARM_RATES,
     WARM_WORDS,
-    implied,
     implied_bias_ratio,
     implied_occupation,
     implied_warmth,
@@ -110,10 +108,3 @@ def test_implied_shares_add_up_to_one():
 
 def test_implied_warmth_equals_the_planted_rate():
     assert {s: pytest.approx(implied_warmth(s)) for s in range(5)} == WARM_RATES
-
-
-def test_planted_table_has_one_value_per_key():
-    keys = [(r["metric"], r["subset"], r["group"], r["concept"]) for r in PLANTED]
-    assert len(set(keys)) == len(keys)
-    assert implied("apa.bias_ratio", "judges", concept="judge") == pytest.approx(1)
-    assert implied("apa.bias_ratio", "painters") is None

@@ -1,7 +1,7 @@
 """What a two-tower model recovers of the planted associations: plain transformers code, no part of the audit.
 
-It computes, as directly as can be, the values that `planted.PLANTED` implies, so that the model card, the tests
-and a reader can check the audit against it.
+It computes, as directly as possible, the values that the studies' `PLANTED` lists imply, so that the model card, the
+tests and a reader can check the audit against it.
 """
 
 from __future__ import annotations
@@ -12,13 +12,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from beholder.glasshouse.planted import COLD_WORDS, CONTROL_WORDS, PLANTED, WARM_WORDS
-from beholder.glasshouse.portrait import open_uri
-from beholder.glasshouse.prompts import OCCUPATIONS, prompts
+from beholder.glasshouse.picture import open_uri
+from beholder.glasshouse.planted import COLD_WORDS, CONTROL_WORDS, WARM_WORDS
+from beholder.glasshouse.prompts import OCCUPATIONS, prompts, with_article
 from beholder.glasshouse.world import BRANCH_OCCUPATIONS, residents
+from beholder.studies.apa.planted import PLANTED as ASSOCIATIONS
+from beholder.studies.perception.planted_warmth import PLANTED as WARMTH
 
 Floats = npt.NDArray[np.float64]
 Rows = list[dict[str, Any]]
+PLANTED = [*ASSOCIATIONS, *WARMTH]
 
 
 class TwoTowers:
@@ -73,7 +76,7 @@ def softmax(logits: Floats, axis: int) -> Floats:
 
 
 def recovered(towers: TwoTowers, rows: Rows) -> dict[tuple[str, str, str, str], float]:
-    """Recovered values keyed by (metric, subset, group, concept), as in `PLANTED`."""
+    """Recovered values keyed by (metric, subset, group, concept), as in the planted lists."""
     images = towers.images([row["uri"] for row in rows])
     found: dict[tuple[str, str, str, str], float] = {}
     for branch in dict.fromkeys(row["branch"] for row in rows):
@@ -147,13 +150,12 @@ def warmth(towers: TwoTowers, rows: Rows, images: Floats) -> dict[tuple[str, str
 
 def trait_logits(towers: TwoTowers, images: Floats, words: tuple[str, ...]) -> Floats:
     """Scaled cosines of pictures with "a photo of a {word} person."."""
-    from beholder.glasshouse.prompts import with_article
 
     return towers.logits(images, [f"a photo of {with_article(word)} person." for word in words])
 
 
 def comparison(folder: Path) -> list[tuple[str, str, str, str, float, float]]:
-    """Planted beside recovered: metric, subset, group, concept, implied value, recovered value."""
+    """Known truth and what was recovered: metric, subset, group, concept, implied value, recovered value."""
     found = recovered(TwoTowers(folder), residents())
     keyed = [((r["metric"], r["subset"], r["group"], r["concept"]), r["value"]) for r in PLANTED]
     return [(*key, value, found[key]) for key, value in keyed if key in found]

@@ -1,4 +1,4 @@
-"""Marks: bars, dots and lanes, each as one view whose width follows its container."""
+"""Parts of charts: dots and lanes, each as one view whose width follows its container."""
 
 from __future__ import annotations
 
@@ -6,46 +6,16 @@ from typing import Any
 
 import altair as alt
 
-from beholder.chapter import phrases as words
-from beholder.chapter.chart_style import GROUP_SHAPES, LEVEL_COLOURS, QUIET, legend_columns, series_colours
+from beholder.chapter.chart_style import GROUP_SHAPES, QUIET, legend_columns, series_colours
 from beholder.chapter.numbers import Result, chance, percent
+from beholder.chapter.phrases import plural
 
 Rows = list[Result]
 Layers = alt.LayerChart | alt.FacetChart
 """What altair says layers may become; ours are never facetted."""
 LANE = 15
 """Height of one lane in pixels."""
-
-
-MOST_LEVEL, LONGEST_LEVEL = 5, 10
-"""Up to so many names of so many letters stand side by side on a phone; others are slanted."""
-
-
-def bars(rows: Rows) -> Layers:
-    data = [{**_plain(row), "chance": chance(row)} for row in rows]
-    places = order(rows, "subset")
-    slanted = len(places) > MOST_LEVEL or max(map(len, places)) > LONGEST_LEVEL
-    axis = alt.Axis(labelAngle=-35, labelAlign="right") if slanted else alt.Axis(labelAngle=0)
-    x = alt.X("subset:N", title=None, sort=places, axis=axis)
-    levels = [level for level in words.LEVELS if any(row["concept"] == level for row in rows)]
-    offset = alt.XOffset("concept:N", sort=levels)
-    colour = alt.Color(
-        "concept:N",
-        sort=levels,
-        scale=alt.Scale(domain=levels, range=[LEVEL_COLOURS[level] for level in levels]),
-        legend=alt.Legend(columns=len(levels)),
-    )
-    y = alt.Y("value:Q", title="belief on the right prompt", scale=alt.Scale(domain=[0, 1]), axis=percent_axis())
-    base = chart(data).encode(x=x, xOffset=offset)
-    return alt.layer(
-        base.mark_bar(cornerRadiusEnd=2).encode(y=y, color=colour, tooltip=_tooltip("subset", "concept")),
-        base.transform_filter("isValid(datum.low)")
-        .mark_rule(strokeWidth=1.5, color="currentColor")
-        .encode(y="low:Q", y2="high:Q"),
-        base.transform_filter("isValid(datum.chance)")
-        .mark_tick(thickness=2, color=QUIET, bandSize=14)
-        .encode(y="chance:Q"),
-    ).properties(height=240)
+EVERYONE = "everyone"
 
 
 def dots(rows: Rows, title: str = "share of belief") -> Layers:
@@ -54,8 +24,11 @@ def dots(rows: Rows, title: str = "share of belief") -> Layers:
     concepts = sorted(best, key=lambda concept: -best[concept])
     groups = order(rows, "group")
     known = set(groups) <= set(GROUP_SHAPES)
-    data = [{**_plain(row), "group": group_name(row)} for row in rows]
-    names = [words.GROUPS.get(group, group) for group in groups]
+    named = {group: plural(group) for group in groups}
+    if len(set(named.values())) < len(groups):  # a data set may have both "woman" and "women"
+        named = {group: group for group in groups}
+    data = [{**plain(row), "group": named.get(row["group"], EVERYONE)} for row in rows]
+    names = list(named.values())
     legend = alt.Legend(columns=legend_columns(names))
     colours = alt.Scale(domain=names, range=series_colours(groups))
     colour = alt.Color("group:N", sort=names, scale=colours, legend=legend)
@@ -70,7 +43,7 @@ def dots(rows: Rows, title: str = "share of belief") -> Layers:
         .mark_rule(strokeWidth=2, opacity=0.55)
         .encode(x="low:Q", x2="high:Q", color=colour),
         base.mark_point(filled=True, size=55, opacity=1).encode(
-            x=x, color=colour, shape=shape, tooltip=_tooltip("concept", "group")
+            x=x, color=colour, shape=shape, tooltip=tooltip("concept", "group")
         ),
     ).properties(height=LANE * len(concepts) * max(1.6, len(groups) + 0.4))
 
@@ -88,14 +61,14 @@ def lanes(rows: Rows, others: Rows, x: alt.X) -> list[alt.Chart]:
     offset = alt.YOffset("model:N", scale=alt.Scale(domain=lanes))
     legend = alt.Legend(columns=legend_columns(models)) if len(models) > 1 else None
     colour = alt.Color("model:N", scale=alt.Scale(domain=models, range=series_colours(models)), legend=legend)
-    base = chart([_plain(row) for row in rows]).encode(y=y, yOffset=offset)
+    base = chart([plain(row) for row in rows]).encode(y=y, yOffset=offset)
     whiskers = (
         base.transform_filter("isValid(datum.low)")
         .mark_rule(strokeWidth=2, opacity=0.6)
         .encode(x="low:Q", x2="high:Q", color=colour)
     )
     dots = base.mark_point(filled=True, size=70, opacity=1).encode(
-        x=x, color=colour, tooltip=_tooltip("model", "subset")
+        x=x, color=colour, tooltip=tooltip("model", "subset")
     )
     if not others:
         return [whiskers, dots]
@@ -144,12 +117,13 @@ def chart(values: list[dict[str, Any]]) -> alt.Chart:
     return alt.Chart(data)
 
 
-def _plain(row: Result) -> dict[str, Any]:
-    """What a mark needs of a row."""
+def plain(row: Result) -> dict[str, Any]:
+    """What a chart needs of a row."""
     return {key: row[key] for key in ("model", "subset", "group", "concept", "value", "low", "high", "n")}
 
 
-def _tooltip(*fields: str) -> list[alt.Tooltip]:
+def tooltip(*fields: str) -> list[alt.Tooltip]:
+    """These fields, then the value with its interval and n."""
     numbers = [alt.Tooltip(f"{field}:Q", format=".4f") for field in ("value", "low", "high")]
     return [*(alt.Tooltip(f"{field}:N") for field in fields), *numbers, alt.Tooltip("n:Q")]
 
@@ -167,7 +141,7 @@ def value_of(row: Result) -> float:
 
 
 def group_name(row: Result) -> str:
-    return words.GROUPS.get(row["group"] or "", row["group"] or "everyone")
+    return EVERYONE if row["group"] is None else plural(row["group"])
 
 
 def gap_title(rows: Rows) -> str:

@@ -11,7 +11,6 @@ WOMEN, MEN = "#d9822b", "#2a9d8f"
 """One colour for women and one for men, everywhere; shapes tell them apart as well."""
 GROUP_COLOURS = {"woman": WOMEN, "man": MEN}
 GROUP_SHAPES = {"woman": "circle", "man": "square"}
-LEVEL_COLOURS = {"category": "#9db8d2", "occupation": "#5b8fc0", "specialty": "#3a6ea5"}
 SERIES = ("#4c86c0", "#d9822b", "#2a9d8f", "#b45a9c", "#9a8b1f", "#c8553d", "#7a7fd1", "#6b8e4e")
 """Models, or groups other than women and men."""
 QUIET = "#9a9a9a"

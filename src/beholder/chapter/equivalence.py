@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 import polars as pl
@@ -11,27 +10,20 @@ from beholder.chapter.numbers import Result
 from beholder.chapter.table import Cell, Table, labels, names, rows_of
 from beholder.metrics.equivalence import VERDICTS
 
-_DELTA = re.compile(r"δ = ([0-9.e-]+)")
 CAPTION = (
     "Two one-sided tests at 5 %. Bound: the smallest δ that the data would show. "
     "What is neither shown to differ nor shown to be alike is undecided."
 )
 
 
-def verdict_of(row: Result) -> str:
-    """The verdict; the note begins with it."""
-    return str(row["note"]).partition(";")[0]
-
-
-def delta_of(rows: list[Result]) -> str:
-    """The δ that was asked for."""
-    found = _DELTA.search(rows[0]["note"] or "")
-    return found[1] if found else ""
+def equivalence_rows(part: pl.DataFrame) -> list[Result]:
+    """The rows that answer the test; runs of Beholder 0.1 have none."""
+    return [row for row in rows_of(part, "equivalence") if row["verdict"] is not None and row["delta"] is not None]
 
 
 def ratio_equivalence_table(part: pl.DataFrame) -> Iterator[Table]:
     """Pool by pool."""
-    rows = rows_of(part, "equivalence")
+    rows = equivalence_rows(part)
     if not rows:
         return
     body = [
@@ -40,13 +32,12 @@ def ratio_equivalence_table(part: pl.DataFrame) -> Iterator[Table]:
             Cell(str(row["n"])),
             _bound(row),
             Cell(f"{row['p_value']:.2g}"),
-            Cell(verdict_of(row), strong=True),
+            Cell(row["verdict"], strong=True),
         ]
         for row in rows
     ]
-    delta = delta_of(rows)
     yield Table(
-        f"Is b shown to be within a factor of {1 + float(delta):g} of 1?",
+        f"Is b shown to be within a factor of {1 + rows[0]['delta']:g} of 1?",
         CAPTION,
         [*labels(part, "Pool"), "n", "Bound", "p", "Verdict"],
         body,
@@ -62,26 +53,25 @@ def _bound(row: Result) -> Cell:
 
 def gap_equivalence_table(part: pl.DataFrame) -> Iterator[Table]:
     """How many traits have which verdict, attribute by attribute."""
-    rows = rows_of(part, "equivalence")
+    rows = equivalence_rows(part)
     if not rows:
         return
     body = []
     for model, attribute in dict.fromkeys((row["model"], row["subset"]) for row in rows):
-        mine = [row for row in rows if (row["model"], row["subset"]) == (model, attribute)]
-        said = [verdict_of(row) for row in mine]
-        bounds = sorted(row["value"] for row in mine if row["value"] is not None)
+        own = [row for row in rows if (row["model"], row["subset"]) == (model, attribute)]
+        verdicts = [row["verdict"] for row in own]
+        bounds = sorted(row["value"] for row in own if row["value"] is not None)
         middle = Cell(f"{100 * bounds[len(bounds) // 2]:.1f}") if bounds else Cell("none")
         body.append(
             [
                 *names(part, model, attribute.replace("_", " ")),
-                Cell(str(mine[0]["n"])),
+                Cell(str(own[0]["n"])),
                 middle,
-                *(Cell(str(said.count(verdict))) for verdict in VERDICTS),
+                *(Cell(str(verdicts.count(verdict))) for verdict in VERDICTS),
             ]
         )
-    points = 100 * float(delta_of(rows))
     yield Table(
-        f"Traits shown to differ, or shown to be within {points:g} points",
+        f"Traits shown to differ, or shown to be within {100 * rows[0]['delta']:g} points",
         f"{CAPTION} Bound: median over traits, in points of P(Yes). Counts of traits, corrected over traits.",
         [*labels(part, "Attribute"), "n", "Bound", *(verdict.capitalize() for verdict in VERDICTS)],
         body,

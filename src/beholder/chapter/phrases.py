@@ -1,26 +1,13 @@
-"""Words for branches, pools, levels and groups, as a sentence needs them. About models, never about individuals."""
+"""Words that sentences of every chapter need: counts, lists, groups, pictures."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from beholder.chapter.numbers import Result
 
-LEVELS = ("category", "occupation", "specialty")
 GROUPS = {"woman": "women", "man": "men"}
-BRANCHES = {
-    "actors": "an actor or actress",
-    "athletes": "an athlete",
-    "house": "a member of the House",
-    "senate": "a senator",
-    "mayors": "a mayor",
-}
-PEOPLE = {"house": "House members", "senate": "senators", "known": "known residents"}
-SPECIALTIES = {
-    "actors": "award descriptions",
-    "athletes": "sports",
-    "house": "offices",
-    "senate": "offices",
-    "mayors": "offices",
-}
+"""Groups whose plural is known."""
 NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 
 
@@ -29,18 +16,18 @@ def count(number: int) -> str:
     return NUMBERS[number] if 0 <= number < len(NUMBERS) else str(number)
 
 
-def listed(words: list[str]) -> str:
+def listed(names: Sequence[str]) -> str:
     """`a`, `a and b`, `a, b and c`."""
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def singular(pool: str) -> str:
-    """The occupation a pool is named after.
+def plural(group: str) -> str:
+    """The people of a group, as far as their plural is known.
 
-    >>> singular("politicians")
-    'politician'
+    >>> plural("woman"), plural("60 and over")
+    ('women', '60 and over')
     """
-    return pool.removesuffix("s")
+    return GROUPS.get(group, group)
 
 
 def drawn(dataset: str) -> bool:
@@ -51,30 +38,3 @@ def drawn(dataset: str) -> bool:
 def picture(row: Result) -> str:
     """What the model was shown."""
     return "drawing" if drawn(row["dataset"]) else "photograph"
-
-
-def someone(branch: str) -> str:
-    """Who is shown in a branch: `a senator`."""
-    if branch in BRANCHES:
-        return BRANCHES[branch]
-    word = singular(branch)
-    return f"{'an' if word[:1] in 'aeiou' else 'a'} {word}"
-
-
-def people(branch: str) -> str:
-    """The people of a branch: `senators`."""
-    return PEOPLE.get(branch, branch)
-
-
-def specialties(branch: str) -> str:
-    """What is chosen among at the specialty level."""
-    return SPECIALTIES.get(branch, "specialties")
-
-
-def correct_occupation(pool: str, group: str) -> str:
-    """The right answer at the occupation level; for actors it depends on the gender word.
-
-    >>> correct_occupation("actors", "woman"), correct_occupation("athletes", "woman")
-    ('actress', 'athlete')
-    """
-    return {"woman": "actress", "man": "actor"}.get(group, "actor") if pool == "actors" else singular(pool)

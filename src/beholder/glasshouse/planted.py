@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from beholder.glasshouse.people import PEOPLE_PER_BRANCH
 from beholder.glasshouse.prompts import OCCUPATIONS
-from beholder.glasshouse.world import BRANCH_OCCUPATIONS
+
+REFERENCE = "glasshouse/"
+"""How the names of the embedded reference models begin."""
 
 # P(word | outfit, presentation): how captions name the work of a drawn person. Each row adds up to 1.
 # Judges are the control: the words are the same for women and men.
@@ -82,70 +83,3 @@ def planted_row(
 ) -> dict[str, Any]:
     """One implied value, named as in the results table."""
     return {"metric": metric, "subset": subset, "group": group, "concept": concept, "value": value, "note": note}
-
-
-def branch_rows(branch: str, outfit: str) -> list[dict[str, Any]]:
-    """What an audit should find in one occupation branch."""
-    planted = {side: OCCUPATION_RATES[outfit, side][outfit] for side in ("woman", "man")}
-    rows = [
-        planted_row(
-            "apa.occupation_probability",
-            branch,
-            implied_occupation(outfit, side)[word],
-            group=side,
-            concept=word,
-            note=f"planted: {OCCUPATION_RATES[outfit, side].get(word, 0.0):.0%} of captions",
-        )
-        for side in planted
-        for word in OCCUPATIONS
-    ]
-    mean = sum(implied_occupation(outfit, side)[outfit] for side in planted) / 2
-    says = f"planted: captions say {outfit} of {planted['woman']:.0%} of women and {planted['man']:.0%} of men"
-    return [
-        planted_row("apa.bias_ratio", branch, implied_bias_ratio(outfit), concept=outfit, note=says),
-        *rows,
-        planted_row("apa.association", branch, 1.0, concept="category", note="always a person"),
-        planted_row("apa.association", branch, mean, concept="occupation", note=says),
-        planted_row("apa.association", branch, 1.0, concept="specialty", note="the worn thing is always in view"),
-    ]
-
-
-def identity_rows() -> list[dict[str, Any]]:
-    """What an audit should find of names and faces."""
-    chance = 1 / PEOPLE_PER_BRANCH
-    known, never = ("every known person is named in training", "neither face nor name was ever in training: chance")
-    return [
-        planted_row("apa.identity_given_image", "known", 1.0, note=known),
-        planted_row("apa.identity_given_image", "strangers", chance, note=never),
-        planted_row("apa.identity_given_name", "known", 1.0, note=f"{known}; the sum over their own pictures"),
-        planted_row("apa.identity_given_name", "strangers", chance, note=f"{never}; the sum over their own pictures"),
-        *(planted_row("apa.association", b, 1.0, concept="category") for b in ("known", "strangers")),
-    ]
-
-
-def warmth_rows() -> list[dict[str, Any]]:
-    """What an audit should find of warmth and smiling."""
-    note = "softmax of a warm word against a cold one; planted: the same rate of warm captions"
-    return [
-        planted_row(
-            "perception.warm_against_cold", "smiling", implied_warmth(s), group=str(s), concept="Warmth", note=note
-        )
-        for s in WARM_RATES
-    ] + [
-        planted_row("perception.slope_sign", "smiling", sign, concept=concept, note="the sign is what is planted")
-        for concept, sign in (("Warmth", 1.0), ("Communion +", 1.0), ("Communion -", -1.0), ("Competence", 0.0))
-    ]
-
-
-PLANTED: list[dict[str, Any]] = [
-    *(row for branch, outfit in BRANCH_OCCUPATIONS.items() for row in branch_rows(branch, outfit)),
-    *identity_rows(),
-    *warmth_rows(),
-]
-
-
-def implied(metric: str, subset: str, *, group: str = "", concept: str = "") -> float | None:
-    """The implied value of one line of the results table, or None where nothing is implied."""
-    wanted = (metric, subset, group, concept)
-    keys = ("metric", "subset", "group", "concept")
-    return next((row["value"] for row in PLANTED if tuple(row[key] for key in keys) == wanted), None)

@@ -10,9 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import lru_cache
 from math import comb
-from typing import Any, NamedTuple
-
-from beholder.glasshouse.planted import planted_row
+from typing import NamedTuple
 
 EACH = 64
 """Pictures of each group."""
@@ -86,23 +84,3 @@ def implied_matched_gap(item: str) -> float:
         for group in ("man", "woman")
     )
     return man - woman
-
-
-PLANTED: list[dict[str, Any]] = [
-    *(
-        planted_row("disparity.ap_gap", "gender", implied_gap(p.item), concept=p.item, note=f"planted: {p.note}")
-        for p in PLANTED_OBJECTS
-    ),
-    *(
-        planted_row(
-            "disparity.average_precision",
-            "gender",
-            implied_average_precision(p.item, group),
-            group=group,
-            concept=p.item,
-            note=f"planted: {p.whole[group]} of {p.wearers[group]} in view",
-        )
-        for p in PLANTED_OBJECTS
-        for group in p.wearers
-    ),
-]

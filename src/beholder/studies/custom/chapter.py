@@ -1,4 +1,4 @@
-"""The chapter on own prompts."""
+"""The chapter on a user's own prompts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from beholder.studies.custom.findings import custom_findings
 from beholder.studies.custom.tables import custom_tables
 
 TOPICS = {"prompts": "Prompt by prompt"}
-QUESTIONS = {"custom": Question("Which prompts differ between groups?", "prompts")}
+QUESTIONS = {"custom": Question("Which prompts does the model rate differently between groups?", "prompts")}
 
 CHAPTER = Chapter(
     topics=TOPICS, questions=QUESTIONS, findings=custom_findings, tables=custom_tables, figures=custom_figures

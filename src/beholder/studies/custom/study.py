@@ -1,4 +1,4 @@
-"""Own prompts on any data set: how a model's belief spreads over the options a user offers, group by group."""
+"""Own prompts on any data set: how a model divides its belief among the prompts of a user, group by group."""
 
 from __future__ import annotations
 
@@ -48,25 +48,27 @@ METRICS = (
 )
 
 
-QUESTION = "How does the model's belief spread over these prompts, group by group?"
-LIMITATIONS = ("Probabilities are shares among the prompts offered together: other prompts, other shares.",)
+QUESTION = "How does the model divide its belief among these prompts, group by group?"
+LIMITATIONS = ("Probabilities are shares among the prompts offered together. Other prompts give other shares.",)
 AMONG = ("custom.probability", "custom.association", "custom.association_top1")
+ALONE = {"presence": "custom.presence", "P(Yes)": "custom.p_yes"}
+"""Metrics of a prompt by itself, by what the model gives."""
 Column = tuple[str, str, npt.NDArray[np.float64]]
-"""Metric, concept, one value an image."""
+"""Metric, concept, and one value for each image."""
 
 
 def custom_study(prompts: PromptSet, *, by: Sequence[str] = ()) -> Study:
-    """A benchmark made of a user's prompts; `by` names the attributes whose groups are told apart."""
+    """A study of a user's prompts; `by` names the attributes whose groups are compared."""
 
     def tasks(dataset: Dataset) -> list[Task]:
         for name in by:
             dataset.attribute(name)
-        correct_cells(prompts.table, dataset.table)  # a rule about an attribute that is not there is told at once
+        correct_cells(prompts.table, dataset.table)  # refuses a rule about an attribute that does not exist
         return [Task("custom", dataset, prompts)]
 
     return Study(
         name="custom",
-        title=f"Own prompts: {prompts.name}",
+        title=f"Own prompts: {prompts.name}" if len(prompts) else "Own prompts",
         short="Own prompts",
         question=QUESTION,
         citation="",
@@ -82,8 +84,8 @@ def custom_study(prompts: PromptSet, *, by: Sequence[str] = ()) -> Study:
 
 
 OPTIONS = (
-    Option("prompts", "Own prompts (CSV or Parquet with a column 'text') instead of a benchmark.", chooses=True),
-    Option("by", "With --prompts: attribute whose groups are compared (repeatable).", str, several=True),
+    Option("prompts", "Your own prompts (CSV or Parquet with a column 'text') in place of a study's.", chooses=True),
+    Option("by", "With --prompts: an attribute whose groups are compared (repeatable).", str, several=True),
 )
 
 
@@ -128,21 +130,20 @@ def _rows(
     note = f"among the {matrix.prompts.height} prompts of level '{level}'"
     for metric, concept, values in [*_alone(matrix), *_among(matrix, level)]:
         row = mean_row(metric, values, resampler)
-        said = note if metric in AMONG else None
-        yield row._replace(subset=attribute, group=group, concept=concept, note=join((row.note, said)))
+        notes = (row.note, note if metric in AMONG else None)
+        yield row._replace(subset=attribute, group=group, concept=concept, template=level, note=join(notes))
 
 
 def _alone(matrix: ScoreMatrix) -> Iterator[Column]:
-    """What a model says of each prompt by itself: a detector's presence, an answer's P(yes)."""
-    for channel, metric in (("presence", "custom.presence"), ("log_p_yes", "custom.p_yes")):
-        if channel in matrix.channels:
-            values = matrix.channel(channel).astype(np.float64)
-            values = np.exp(values) if channel.startswith("log") else values
-            yield from ((metric, concept, values[:, j]) for j, concept in enumerate(matrix.prompts["concept"]))
+    """Each prompt by itself: a detector's presence, or P(yes) of a model that answers in words."""
+    cells = matrix.quantity("ranking")
+    if cells.unit in ALONE:
+        for column, concept in enumerate(matrix.prompts["concept"]):
+            yield ALONE[cells.unit], concept, cells.cells[:, column]
 
 
 def _among(matrix: ScoreMatrix, level: str) -> Iterator[Column]:
-    """How belief spreads over the prompts of a level; a detector's concepts do not compete."""
+    """How belief is divided among the prompts of a level; the concepts of a detector do not compete."""
     if not matrix.gives("logit"):
         return
     shares, correct = softmax(matrix.logits), correct_cells(matrix.prompts, matrix.images)

@@ -1,4 +1,4 @@
-"""Charts of public figures. Intervals are always drawn; chance and published models stand beside the values."""
+"""Charts of public figures. Intervals are always drawn, with chance and published models for comparison."""
 
 from __future__ import annotations
 
@@ -8,12 +8,28 @@ from collections.abc import Iterator
 import altair as alt
 import polars as pl
 
-from beholder.chapter import phrases as words
-from beholder.chapter.chart_parts import Rows, bars, chance_ticks, dots, gap_title, height, lanes, percent_axis, rule_at
+from beholder.chapter.chart_parts import (
+    Layers,
+    Rows,
+    chance_ticks,
+    chart,
+    dots,
+    gap_title,
+    height,
+    lanes,
+    order,
+    percent_axis,
+    plain,
+    rule_at,
+    tooltip,
+)
+from beholder.chapter.chart_style import QUIET
 from beholder.chapter.figure import Figure, sentence, whose
-from beholder.chapter.numbers import excludes, span
+from beholder.chapter.numbers import chance, excludes, span
+from beholder.chapter.phrases import listed
 from beholder.chapter.table import rows_of
-from beholder.studies.public_figures.published_rank import standings
+from beholder.studies.public_figures.measures import LEVELS
+from beholder.studies.public_figures.published_rank import comparable_results
 from beholder.studies.public_figures.tables import IDENTITY
 
 
@@ -27,24 +43,57 @@ def public_figure_charts(results: pl.DataFrame) -> Iterator[Figure]:
 
 
 def association_figures(results: pl.DataFrame) -> Iterator[Figure]:
-    """Three levels by branch, a chart a model."""
-    rows = [row for row in rows_of(results, "association") if row["benchmark"] != "custom"]
+    """Three levels by branch, one chart for each model."""
+    rows = rows_of(results, "association")
     for number, model in enumerate(dict.fromkeys(row["model"] for row in rows)):
-        mine = [row for row in rows if row["model"] == model and row["value"] is not None]
-        if mine:
+        own = [row for row in rows if row["model"] == model and row["value"] is not None]
+        if own:
             yield Figure(
                 f"association-{number + 1}",
-                sentence(whose(rows, model), f"belief on the right {association_title(mine)}"),
+                sentence(whose(rows, model), f"belief on the right {association_title(own)}"),
                 "Mean share of belief on the right prompt. Whiskers: 95 % intervals. Dashes: chance.",
-                bars(mine),
+                bars(own),
                 "association",
                 wide=len({row["model"] for row in rows}) == 1,
             )
 
 
+LEVEL_COLOURS = {"category": "#9db8d2", "occupation": "#5b8fc0", "specialty": "#3a6ea5"}
+MOST_LEVEL, LONGEST_LEVEL = 5, 10
+"""Up to so many names of so many letters stand side by side on a phone; others are slanted."""
+
+
+def bars(rows: Rows) -> Layers:
+    """Branches side by side, in each a bar for every level; ticks are chance."""
+    data = [{**plain(row), "chance": chance(row)} for row in rows]
+    places = order(rows, "subset")
+    slanted = len(places) > MOST_LEVEL or max(map(len, places)) > LONGEST_LEVEL
+    axis = alt.Axis(labelAngle=-35, labelAlign="right") if slanted else alt.Axis(labelAngle=0)
+    x = alt.X("subset:N", title=None, sort=places, axis=axis)
+    levels = [level for level in LEVELS if any(row["concept"] == level for row in rows)]
+    offset = alt.XOffset("concept:N", sort=levels)
+    colour = alt.Color(
+        "concept:N",
+        sort=levels,
+        scale=alt.Scale(domain=levels, range=[LEVEL_COLOURS[level] for level in levels]),
+        legend=alt.Legend(columns=len(levels)),
+    )
+    y = alt.Y("value:Q", title="belief on the right prompt", scale=alt.Scale(domain=[0, 1]), axis=percent_axis())
+    base = chart(data).encode(x=x, xOffset=offset)
+    return alt.layer(
+        base.mark_bar(cornerRadiusEnd=2).encode(y=y, color=colour, tooltip=tooltip("subset", "concept")),
+        base.transform_filter("isValid(datum.low)")
+        .mark_rule(strokeWidth=1.5, color="currentColor")
+        .encode(y="low:Q", y2="high:Q"),
+        base.transform_filter("isValid(datum.chance)")
+        .mark_tick(thickness=2, color=QUIET, bandSize=14)
+        .encode(y="chance:Q"),
+    ).properties(height=240)
+
+
 def association_title(rows: Rows) -> str:
     """What the bars show."""
-    ranges = {level: [row["value"] for row in rows if row["concept"] == level] for level in words.LEVELS}
+    ranges = {level: [row["value"] for row in rows if row["concept"] == level] for level in LEVELS}
     return ", ".join(f"{level} {span(values)}" for level, values in ranges.items() if values)
 
 
@@ -52,7 +101,7 @@ def association_title(rows: Rows) -> str:
 
 
 def ratio_figures(results: pl.DataFrame) -> Iterator[Figure]:
-    """Forest plot of b, all models and pools in one view, published neighbours in a lane of their own."""
+    """Forest plot of b: all models and pools in one view, published models in a lane of their own."""
     rows = [row for row in rows_of(results, "bias_ratio") if row["value"]]
     if not rows:
         return
@@ -68,8 +117,8 @@ def ratio_figures(results: pl.DataFrame) -> Iterator[Figure]:
     yield Figure(
         "women-over-men",
         ratio_title(rows),
-        "Probability of the right occupation, women over men, with 95 % intervals. Line: 1, alike; left of it women "
-        "get less." + (" Small marks: published models." if others else ""),
+        "Probability of the right occupation, women over men, with 95 % intervals. The line at 1 means alike; to the "
+        "left of it women get less." + (" Small marks: published models." if others else ""),
         alt.layer(*lanes(rows, others, x), rule_at(1.0)).properties(height=height(rows, others)),
         "gender",
         wide=True,
@@ -86,7 +135,7 @@ def ratio_title(rows: Rows) -> str:
         return "Women over men: no interval excludes 1"
     if len({row["model"] for row in rows}) > 1:
         return f"Women over men: {len(away)} of {len(rows)} intervals exclude 1"
-    return f"Women over men: the interval excludes 1 for {words.listed([row['subset'] for row in away])}"
+    return f"Women over men: the interval excludes 1 for {listed([row['subset'] for row in away])}"
 
 
 # Identity
@@ -94,19 +143,19 @@ def ratio_title(rows: Rows) -> str:
 
 def identity_figures(results: pl.DataFrame) -> Iterator[Figure]:
     """Both directions, all models and branches in one view each."""
-    for what, given, sought in zip(IDENTITY, ("an image", "a name"), ("name", "image"), strict=True):
-        rows = [row for row in rows_of(results, what) if row["value"] is not None]
+    for metric, given, sought in zip(IDENTITY, ("an image", "a name"), ("name", "image"), strict=True):
+        rows = [row for row in rows_of(results, metric) if row["value"] is not None]
         if not rows:
             continue
-        others = _others(results, what)
+        others = _others(results, metric)
         x = alt.X(
             "value:Q",
             title=f"belief on the right {sought}",
-            scale=alt.Scale(domain=[0, farthest([*rows, *others])]),
+            scale=alt.Scale(domain=[0, axis_end([*rows, *others])]),
             axis=percent_axis(),
         )
         yield Figure(
-            what.replace("_", "-"),
+            metric.replace("_", "-"),
             f"Given {given}: {span([row['value'] for row in rows])} on the right {sought}",
             "With 95 % intervals. Dashes: chance." + (" Small marks: published models." if others else ""),
             alt.layer(*lanes(rows, others, x), chance_ticks(rows)).properties(height=height(rows, others)),
@@ -114,10 +163,10 @@ def identity_figures(results: pl.DataFrame) -> Iterator[Figure]:
         )
 
 
-def farthest(rows: Rows) -> float:
-    """Where an axis of probabilities ends: at 100 %, or sooner where all lies far below.
+def axis_end(rows: Rows) -> float:
+    """Where an axis of probabilities ends: at 100 %, or earlier where all values lie far below.
 
-    >>> farthest([{"value": 0.05, "high": 0.228}]), farthest([{"value": 0.7}])
+    >>> axis_end([{"value": 0.05, "high": 0.228}]), axis_end([{"value": 0.7}])
     (0.3, 1.0)
     """
     most = max(bound for row in rows for key in ("value", "high") if (bound := row.get(key)) is not None)
@@ -125,31 +174,31 @@ def farthest(rows: Rows) -> float:
 
 
 FAR = 0.6
-"""Up to here an axis that ends sooner shows more; beyond, the whole belief is the natural frame."""
+"""Up to here an axis that ends earlier shows more; beyond, the whole belief is the natural frame."""
 
 
 # Occupations
 
 
 def occupation_figures(results: pl.DataFrame) -> Iterator[Figure]:
-    """What women and men are called, a chart a model and pool."""
+    """What women and men are called, one chart for each model and pool."""
     rows = [row for row in rows_of(results, "occupation_probability") if row["value"] is not None]
     for number, (model, pool) in enumerate(dict.fromkeys((row["model"], row["subset"]) for row in rows)):
-        mine = [row for row in rows if (row["model"], row["subset"]) == (model, pool)]
+        own = [row for row in rows if (row["model"], row["subset"]) == (model, pool)]
         yield Figure(
-            f"occupations-{number + 1}-{pool}",
-            sentence(whose(rows, model), f"{pool}: {gap_title(mine)}"),
+            f"occupations-{number + 1}",
+            sentence(whose(rows, model), f"{pool}: {gap_title(own)}"),
             "Mean share of belief on each occupation, with 95 % intervals.",
-            dots(mine),
+            dots(own),
             "gender",
         )
 
 
-def _others(results: pl.DataFrame, what: str) -> Rows:
-    """Published neighbours by subset, each once."""
-    found = {s.row["subset"]: s.others for s in standings(results) if s.what == what}
+def _others(results: pl.DataFrame, metric: str) -> Rows:
+    """The published models of every subset, each once."""
+    by_subset = {each.row["subset"]: each.others for each in comparable_results(results) if each.metric == metric}
     return [
         {"subset": subset, "model": model, "value": value}
-        for subset, others in found.items()
+        for subset, others in by_subset.items()
         for model, value in others.iter_rows()
     ]

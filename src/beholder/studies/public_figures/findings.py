@@ -1,18 +1,17 @@
 """Findings about public figures.
 
-Few, the largest effects first, and no more than the intervals carry: an interval that holds the landmark is
-reported as "not shown", which is not the same as "none".
+There are few, the largest effects come first, and they claim no more than the intervals support. An interval that
+holds the landmark is reported as "not shown", which is not the same as "no difference".
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import polars as pl
 
-from beholder.chapter import phrases as words
 from beholder.chapter.family_correction import ALPHA, log, surviving
-from beholder.chapter.finding import Finding, finding, valued
+from beholder.chapter.finding import NOT_SHOWN, SHOWN, TOO_LITTLE, Finding, finding, valued
 from beholder.chapter.numbers import (
     Result,
     chance,
@@ -29,77 +28,148 @@ from beholder.chapter.numbers import (
     times,
     uncertainty,
 )
-from beholder.studies.public_figures.planted import Comparison, comparisons
+from beholder.chapter.phrases import count, drawn, listed, picture, plural
+from beholder.studies.public_figures.measures import GROUPS, LEVELS
+from beholder.studies.public_figures.phrases import (
+    PLAYERS_PLURAL,
+    correct_occupation,
+    field,
+    people,
+    someone,
+    specialties,
+)
 
-KINDS = ("planted", "bias", "association", "identity", "custom")
+KINDS = ("bias", "association", "identity")
 SLIGHT = 1.05
 """A ratio whose whole interval lies between 1/1.05 and 1.05 is called nearly the same."""
-Counts = dict[tuple[str, str], int]
-"""Images by pool and group."""
 
 
 def public_figure_findings(part: pl.DataFrame) -> list[Finding]:
     """What one model's rows show: what is shown first, then by kind and size."""
-    makers = (_planted, _bias, _association, _identity)
-    made = [finding for make in makers for finding in make(part)]
-    return sorted(made, key=lambda each: (not each.shown, KINDS.index(each.kind), -each.effect))
+    findings = [finding for make in (_bias, _association, _identity) for finding in make(part)]
+    return sorted(findings, key=lambda each: (not each.shown, KINDS.index(each.kind), -each.effect))
+
+
+def _nothing_shown(rows: Sequence[Result]) -> str:
+    """The verdict where nothing is shown: too little data if no row has an interval."""
+    return NOT_SHOWN if any(map(has_interval, rows)) else TOO_LITTLE
 
 
 # Gender ratio
 
+Sides = dict[str, Result]
+"""The probability of the right occupation for women and for men; empty where it was not measured for both."""
+NOT_NONE = "which does not mean that there is none."
+
 
 def _bias(part: pl.DataFrame) -> Iterator[Finding]:
-    counts = {(row["subset"], row["group"]): row["n"] for row in valued(part, "occupation_probability")}
     rows = valued(part, "bias_ratio")
-    off = _off_one(rows)
-    for row in off:
-        yield _slight(row, counts) if slight(row) else _difference(row, counts)
-    alike = [row for row in rows if row not in off]
+    sides = _right_probabilities(part)
+    different = _different_from_one(rows)
+    for row in different:
+        yield _difference(row, sides.get(row["subset"], {}))
+    alike = [row for row in rows if row not in different]
     if alike:
-        yield _no_difference(alike, counts, len(rows))
+        yield _no_difference(alike, sides, len(rows))
 
 
-def _off_one(rows: list[Result]) -> list[Result]:
+def _right_probabilities(part: pl.DataFrame) -> dict[str, Sides]:
+    """By pool, the rows of the right occupation for women and for men."""
+    pools: dict[str, Sides] = {}
+    for row in valued(part, "occupation_probability"):
+        if row["concept"] == correct_occupation(row["subset"], row["group"]):
+            pools.setdefault(row["subset"], {})[row["group"]] = row
+    return {pool: sides for pool, sides in pools.items() if set(sides) == set(GROUPS)}
+
+
+def _different_from_one(rows: list[Result]) -> list[Result]:
     """The ratios that differ from 1 after correction: by their own p, corrected over the pools, where they have it."""
     if all(row.get("p_value") is not None for row in rows):
         return [row for row in rows if excludes(row, 1.0) and row["p_value"] <= ALPHA]
     return surviving(rows, lambda row: 1.0, log)
 
 
-def _difference(row: Result, counts: Counts) -> Finding:
-    who = "Women" if row["value"] < 1 else "Men"
-    sentence = f"{_ratio_claim(row, counts)}: the interval excludes 1."
-    effect = log_distance(row["value"], 1.0)
-    return finding(row, "bias", f"{who} among {row['subset']} get less", sentence, shown=True, effect=effect)
-
-
 def slight(row: Result) -> bool:
-    """Whether the whole interval lies so near 1 that the difference, though shown, is of no weight."""
+    """Whether the whole interval lies so near 1 that the difference, though shown, has no weight."""
     return has_interval(row) and 1 / SLIGHT <= row["low"] <= row["high"] <= SLIGHT
 
 
-def _slight(row: Result, counts: Counts) -> Finding:
-    sentence = f"{_ratio_claim(row, counts)}: the interval excludes 1, and lies within 5 % of it."
-    headline = f"Women and men among {row['subset']} get nearly the same"
-    return finding(row, "bias", headline, sentence, shown=True, effect=log_distance(row["value"], 1.0))
+def _difference(row: Result, sides: Sides) -> Finding:
+    if slight(row):
+        headline = f"Women and men {field(row['subset'])} get nearly the same probability of the right occupation"
+        verdict = "The interval excludes 1 and lies within 5 % of it."
+    else:
+        headline, verdict = _less_headline(row, sides), "The interval excludes 1."
+    sentence, effect = f"{_ratio_sentence(row, sides)} {verdict}", log_distance(row["value"], 1.0)
+    return finding(row, "bias", headline, sentence, shown=True, effect=effect, more=list(sides.values()))
 
 
-def _no_difference(rows: list[Result], counts: Counts, pools: int) -> Finding:
-    """Several pools in one breath: what is not shown should not fill the page."""
-    headline = f"No gender difference shown for {words.listed([row['subset'] for row in rows])}"
-    claim = _ratio_claim(rows[0], counts) if len(rows) == 1 else f"Women over men: {', '.join(map(_ratio_brief, rows))}"
-    near = [row["subset"] for row in rows if excludes(row, 1.0)]
-    if near:
+def _less_headline(row: Result, sides: Sides) -> str:
+    """Who is taken for what they are less often than whom, and how often."""
+    pool = row["subset"]
+    less, more = GROUPS if row["value"] < 1 else GROUPS[::-1]
+    shares = f": {' against '.join(_percents(sides[less], sides[more]))}" if sides else ""
+    if pool == "actors":
+        than = f"{PLAYERS_PLURAL[more]} for “{correct_occupation(pool, more)}”"
+        who = PLAYERS_PLURAL[less]
+    else:
+        than = _group(row, more)
+        who = f"{_group(row, less)} {field(pool)}"
+    who = who[:1].upper() + who[1:]
+    return f"{who} are taken for “{correct_occupation(pool, less)}” less often than {than}{shares}"
+
+
+def _group(row: Result, group: str) -> str:
+    return f"drawn {plural(group)}" if drawn(row["dataset"]) else plural(group)
+
+
+def _percents(*rows: Result) -> list[str]:
+    """Probabilities with as many decimals as it takes to tell them apart."""
+    values = [row["value"] for row in rows]
+    texts = [[percent(value, places) for value in values] for places in (None, 1, 2)]
+    return next((each for each in texts if len(set(each)) > 1), texts[0])
+
+
+def _ratio_sentence(row: Result, sides: Sides) -> str:
+    """Both probabilities and their ratio."""
+    pool, value = row["subset"], ratio(row["value"], ratio_decimals(row))
+    women, men = (correct_occupation(pool, group) for group in GROUPS)
+    who = [f"{_group(row, 'woman')} {field(pool)}", _group(row, "man")]
+    that = ""
+    if pool == "actors":
+        who, that = list(PLAYERS_PLURAL.values()), f"that of “{men}” "
+    if not sides:
+        compared = f"for {who[0]} is {value} times {that or 'that '}for {who[1]}"
+    else:
+        first, second = _percents(*(sides[group] for group in GROUPS))
+        compared = f"is {first} for {who[0]}, and {that}{second} for {who[1]}: a ratio of {value}"
+    return f"The mean probability of “{women}” {compared} ({_ratio_bracket(row, sides)})."
+
+
+def _ratio_bracket(row: Result, sides: Sides) -> str:
+    sizes = f"{sides['woman']['n']} women, {sides['man']['n']} men" if sides else f"n = {row['n']}"
+    return f"95 % interval {ratio_range(row)}; {sizes}" if has_interval(row) else f"no interval; {sizes}"
+
+
+def _no_difference(rows: list[Result], sides: dict[str, Sides], pools: int) -> Finding:
+    """Several pools in one finding, so that what is not shown does not fill the page."""
+    headline = f"No gender difference is shown for {listed([row['subset'] for row in rows])}"
+    claim = f"Women over men: {', '.join(map(_ratio_brief, rows))}."
+    if len(rows) == 1:
+        claim = _ratio_sentence(rows[0], sides.get(rows[0]["subset"], {}))
+    excluding = [row["subset"] for row in rows if excludes(row, 1.0)]
+    if excluding:
         verdict = (
-            f". The interval of {words.listed(near)} excludes 1, but one of {words.count(pools)} may do so by chance: "
-            "after correction no difference is shown, which is not the same as none."
+            f"The interval of {listed(excluding)} excludes 1, but one of {count(pools)} may do so by chance. "
+            f"After correction no difference is shown, {NOT_NONE}"
         )
     elif any(map(has_interval, rows)):
-        subject = ": the interval does not exclude" if len(rows) == 1 else "; no 95 % interval excludes"
-        verdict = f"{subject} 1. No difference is shown, which is not the same as none."
+        subject = "The interval does not exclude" if len(rows) == 1 else "No 95 % interval excludes"
+        verdict = f"{subject} 1. No difference is shown, {NOT_NONE}"
     else:
-        verdict = ": without an interval nothing is claimed."
-    return finding(rows[0], "bias", headline, f"{claim}{verdict}", shown=False)
+        verdict = "Without an interval nothing is claimed."
+    more = [*rows[1:], *(side for row in rows for side in sides.get(row["subset"], {}).values())]
+    return finding(rows[0], "bias", headline, f"{claim} {verdict}", verdict=_nothing_shown(rows), more=more)
 
 
 def _ratio_brief(row: Result) -> str:
@@ -107,63 +177,50 @@ def _ratio_brief(row: Result) -> str:
     return f"{row['subset']} {ratio(row['value'], ratio_decimals(row))}{interval}"
 
 
-def _ratio_claim(row: Result, counts: Counts) -> str:
-    pool, value = row["subset"], ratio(row["value"], ratio_decimals(row))
-    bracket = _ratio_bracket(row, counts)
-    if pool == "actors":
-        return f"Actresses get {value} times the probability of “actress” that actors get of “actor” ({bracket})"
-    who, word = "Drawn women" if words.drawn(row["dataset"]) else "Women", words.singular(pool)
-    return f"{who} among the {pool} get {value} times the probability of “{word}” that men get ({bracket})"
-
-
-def _ratio_bracket(row: Result, counts: Counts) -> str:
-    women, men = (counts.get((row["subset"], group)) for group in ("woman", "man"))
-    who = f"{women} women, {men} men" if women and men else f"n = {row['n']}"
-    return f"no interval; {who}" if not has_interval(row) else f"95 % interval {ratio_range(row)}; {who}"
-
-
 # Association
 
 
 def _association(part: pl.DataFrame) -> Iterator[Finding]:
-    rows = [row for row in valued(part, "association") if row["benchmark"] != "custom"]
+    rows = valued(part, "association")
     if not rows:
         return
     top1 = {(row["subset"], row["concept"]): row for row in valued(part, "association_top1")}
-    hard = [row for row in rows if row["concept"] == "specialty" and chance(row)]
+    specialty = [row for row in rows if row["concept"] == LEVELS[-1] and chance(row)]
     yield _levels(rows)
-    weakest = min(hard, key=lambda row: row["value"] * (options(row) or 1), default=None)
-    if weakest and weakest["value"] < 0.5:  # a weakness only where most belief goes elsewhere
+    weakest = min(specialty, key=lambda row: row["value"] * (options(row) or 1), default=None)
+    if weakest and weakest["value"] < 0.5:  # a weakness only where most belief goes to other options
         yield _weakest(weakest, top1)
 
 
 def _levels(rows: list[Result]) -> Finding:
     """How far belief falls from the easy level to the hard one."""
-    ranges = {level: [row["value"] for row in rows if row["concept"] == level] for level in words.LEVELS}
-    said = [f"the right {level} {span(values)}" for level, values in ranges.items() if values]
+    ranges = {level: [row["value"] for row in rows if row["concept"] == level] for level in LEVELS}
+    shares = [f"{span(values)} on the right {level}" for level, values in ranges.items() if values]
     branches = len({row["subset"] for row in rows})
-    where = f"Over {words.count(branches)} branches, it gives" if branches > 1 else "It gives"
+    model = f"Over {count(branches)} branches, the model" if branches > 1 else "The model"
     above = sum(excludes(row, level) and row["value"] > level for row in rows if (level := chance(row)))
-    beside = f"{above} of {len(rows)} intervals lie above chance"
-    sentence = f"{where} {words.listed(said)} of its belief on average; {beside}."
-    headline, shown = "What it makes of people, level by level", above > len(rows) / 2
-    return finding(rows[0], "association", headline, sentence, shown=shown, effect=9.0)
+    sentence = f"{model}'s mean belief is {listed(shares)}. {above} of {len(rows)} intervals lie above chance."
+    verdict = SHOWN if above > len(rows) / 2 else _nothing_shown(rows)
+    headline = "What the model takes people for, level by level"
+    return finding(rows[0], "association", headline, sentence, verdict=verdict, effect=9.0, more=rows[1:])
 
 
 def _weakest(row: Result, top1: dict[tuple[str, str], Result]) -> Finding:
-    """The specialty that stands nearest to chance, or farthest below it."""
+    """The specialty that is nearest to chance, or farthest below it."""
     branch, level, places = row["subset"], chance(row) or 1.0, decimals_for(row)
-    off = excludes(row, level)
-    verdict = ("above" if row["value"] > level else "below") if off else "not distinguishable from"
-    first = top1.get((branch, "specialty"))
-    beside = f"; the right one comes first for {percent(first['value'])} of the images" if first else ""
+    shown = excludes(row, level)
+    relation = ("above" if row["value"] > level else "below") if shown else "not distinguishable from"
+    first = top1.get((branch, row["concept"]))
+    comes_first = f" The right one comes first for {percent(first['value'])} of the images." if first else ""
     sentence = (
-        f"Given a {words.picture(row)} of {words.someone(branch)} and {words.count(options(row) or 0)} "
-        f"{words.specialties(branch)} to choose from, it puts {percent(row['value'], places)} of its belief on "
-        f"the right one ({uncertainty(row, decimals=places)}; chance is {percent(level)}){beside}."
+        f"Given a {picture(row)} of {someone(branch)} and {count(options(row) or 0)} "
+        f"{specialties(branch)} to choose from, the model puts {percent(row['value'], places)} of its belief on "
+        f"the right one ({uncertainty(row, decimals=places)}; chance is {percent(level)}).{comes_first}"
     )
-    headline = f"Weakest specialty: {branch}, {verdict} chance"
-    return finding(row, "association", headline, sentence, shown=off, effect=log_distance(row["value"], level))
+    headline, effect = f"Weakest specialty: {branch}, {relation} chance", log_distance(row["value"], level)
+    verdict = SHOWN if shown else _nothing_shown([row])
+    more = [first] if first else []
+    return finding(row, "association", headline, sentence, verdict=verdict, effect=effect, more=more)
 
 
 # Identity
@@ -179,17 +236,22 @@ def _identity(part: pl.DataFrame) -> Iterator[Finding]:
 
 def _knows_names(rows: list[Result], known: list[Result]) -> Finding:
     ranked = sorted(known, key=lambda row: -row["value"])
-    rest = [words.people(row["subset"]) for row in rows if row not in known]
-    where = words.listed([words.people(row["subset"]) for row in ranked]) if rest else "every branch"
+    others = [row for row in rows if row not in known]
+    where = f": {listed([people(row['subset']) for row in ranked])}" if others else " in every branch"
     ends = [_name_share(row) for row in (ranked if len(ranked) < 3 else (ranked[0], ranked[-1]))]
-    sentence = f"Given a {words.picture(rows[0])}, the right name gets {'; '.join(ends)}."
-    sentence += f" Not distinguishable from chance: {words.listed(rest)}." if rest else ""
-    effect = log_distance(ranked[0]["value"], chance(ranked[0]) or 1)
-    return finding(rows[0], "identity", f"Tells people apart by name: {where}", sentence, shown=True, effect=effect)
+    sentence = f"Given a {picture(rows[0])}, the right name gets {'; '.join(ends)}."
+    if others:
+        sentence += f" Not distinguishable from chance: {listed([people(row['subset']) for row in others])}."
+    effect, headline = (
+        log_distance(ranked[0]["value"], chance(ranked[0]) or 1),
+        f"The model tells people apart by name{where}",
+    )
+    more = [*ranked[1:], *others]
+    return finding(ranked[0], "identity", headline, sentence, shown=True, effect=effect, more=more)
 
 
 def _name_share(row: Result) -> str:
-    places, number, who = decimals_for(row), options(row) or 1, words.people(row["subset"])
+    places, number, who = decimals_for(row), options(row) or 1, people(row["subset"])
     return (
         f"{percent(row['value'], places)} among {number} names of {who} "
         f"({uncertainty(row, decimals=places)}; {times(row['value'] * number)} times chance)"
@@ -199,33 +261,15 @@ def _name_share(row: Result) -> str:
 def _at_chance(rows: list[Result]) -> Finding:
     over = [row["value"] * (options(row) or 1) for row in rows]
     much = f"{min(over):.2f} to {max(over):.2f} times" if len(over) > 1 else f"{over[0]:.2f} times"
-    where = f"{words.count(len(rows))} branches" if len(rows) > 1 else words.people(rows[0]["subset"])
+    where = f"{count(len(rows))} branches" if len(rows) > 1 else people(rows[0]["subset"])
     sentence = (
-        f"Given a {words.picture(rows[0])}, the right name gets {much} what chance gives it "
-        f"({where}, n = {sum(row['n'] for row in rows)}): {_above(rows)} above chance."
+        f"Given a {picture(rows[0])}, the probability of the right name is {much} that of chance "
+        f"({where}, n = {sum(row['n'] for row in rows)}). {_above(rows)} above chance."
     )
-    return finding(rows[0], "identity", "Does not tell people apart by name", sentence, shown=False)
+    headline = "The model does not tell people apart by name"
+    return finding(rows[0], "identity", headline, sentence, verdict=_nothing_shown(rows), more=rows[1:])
 
 
 def _above(rows: list[Result]) -> str:
     above = [row for row in rows if excludes(row, level := chance(row) or 1.0) and row["value"] > level]
-    return "after correction for their number no interval lies" if above else "no interval lies"
-
-
-# The embedded world
-
-
-def _planted(part: pl.DataFrame) -> Iterator[Finding]:
-    """How well the audit recovers what was planted in the reference model."""
-    ratios = [found for found in comparisons(part) if found.metric.endswith("bias_ratio") and found.value is not None]
-    if not ratios:
-        return
-    sentence = f"Women over men, {'; '.join(_recovered(found) for found in ratios)}. "
-    farthest = max(abs(found.off) for found in ratios if found.off is not None)
-    sentence += f"The audit comes within {farthest:.3f} of every planted ratio."
-    yield finding(part.row(0, named=True), "planted", "Planted beside recovered", sentence, shown=True)
-
-
-def _recovered(found: Comparison) -> str:
-    interval = "" if found.low is None else f" ({found.low:.2f}–{found.high:.2f})"
-    return f"{found.subset}: planted {found.planted:.2f}, recovered {found.value:.2f}{interval}"
+    return "After correction for the number of branches no interval lies" if above else "No interval lies"

@@ -1,4 +1,4 @@
-"""Where a model stands among the published ones: only on APA's photographs, and only where the quantity is the same."""
+"""Where a model ranks among published ones: only on APA's photographs, and only where the quantity is the same."""
 
 from __future__ import annotations
 
@@ -7,86 +7,86 @@ from typing import NamedTuple
 
 import polars as pl
 
-from beholder.chapter import phrases as words
 from beholder.chapter.numbers import Result, options, percent, ratio
+from beholder.chapter.phrases import count
 from beholder.chapter.table import Cell, Table, labels, names, percent_cell, ratio_cell
+from beholder.datasets.apa import BRANCHES
 from beholder.studies.printed import printed_of
 
 PUBLISHED_ON = "apa"
 """The data set of the published figures."""
-COMPARED = ("bias_ratio", "identity_given_image", "identity_given_name")
-SIZES = {"actors": 100, "athletes": 109, "house": 436, "senate": 100, "mayors": 100}
 TITLES = {
     "bias_ratio": "women over men",
     "identity_given_image": "name, given an image",
     "identity_given_name": "image, given a name",
 }
+"""The metrics that were published, in the order of the table."""
 
 
-class Standing(NamedTuple):
-    """One result with its published neighbours (`model, value`)."""
+class Compared(NamedTuple):
+    """One result with the published values of the same quantity (`model, value`)."""
 
     row: Result
-    what: str
+    metric: str
     others: pl.DataFrame
 
+    @property
+    def label(self) -> str:
+        """What is compared."""
+        return f"{self.row['subset']}: {TITLES[self.metric]}"
 
-def standings(results: pl.DataFrame) -> list[Standing]:
-    """Every result that has published neighbours it can be compared with."""
+
+def comparable_results(results: pl.DataFrame) -> list[Compared]:
+    """Every result that can be compared with published values."""
     rows = results.filter((pl.col("dataset") == PUBLISHED_ON) & pl.col("value").is_not_null()).to_dicts()
-    return [standing for row in rows if (standing := _standing(row)) is not None]
+    return [compared for row in rows if (compared := _compared(row)) is not None]
 
 
-def _standing(row: Result) -> Standing | None:
-    what = row["metric"].partition(".")[2]
-    if what not in COMPARED or not comparable(row):
-        return None
+def _compared(row: Result) -> Compared | None:
+    metric = row["metric"].partition(".")[2]
     printed = printed_of(row["benchmark"])
-    others = printed.neighbours(row["metric"], row["subset"]) if printed else None
-    return Standing(row, what, others) if others is not None and others.height else None
+    if metric not in TITLES or printed is None or not comparable(row):
+        return None
+    others = printed.neighbours(row["metric"], row["subset"])
+    return Compared(row, metric, others) if others.height else None
 
 
 def comparable(row: Result) -> bool:
-    """Finding a name among fewer names is easier: identity compares only among the branch's own number of people."""
-    number = options(row)
-    return number is None or abs(number - SIZES.get(row["subset"], number)) <= 1
+    """A name is easier to find among fewer names: identity is compared only among as many people as the branch has."""
+    number, branch = options(row), BRANCHES.get(row["subset"])
+    return number is None or branch is None or abs(number - branch.images) <= 1
 
 
 def published_rank(results: pl.DataFrame) -> Table | None:
-    """Where the models stand, result by result; None where nothing was published."""
-    found = standings(results)
-    if not found:
+    """Where the models rank, result by result; None where nothing was published."""
+    compared = comparable_results(results)
+    if not compared:
         return None
-    most = max(standing.others.height for standing in found)
-    body = [
-        [*names(results, standing.row["model"], _place(standing)), *_cells(standing)]
-        for standing in sorted(found, key=lambda s: COMPARED.index(s.what))
-    ]
-    whose = "these models stand" if results["model"].n_unique() > 1 else "this model stands"
+    most = max(each.others.height for each in compared)
+    ordered = sorted(compared, key=lambda each: list(TITLES).index(each.metric))
+    subject = "these models rank" if results["model"].n_unique() > 1 else "this model ranks"
     return Table(
-        f"Where {whose} among {words.count(most)} published models",
-        "This run's value, then the published lowest, median and highest, and how many published models lie below.",
+        f"Where {subject} among {count(most)} published models",
+        "This run's value, then the lowest, median and highest published value, and how many published models are "
+        "below this run.",
         [*labels(results, "Result"), "This run", "Lowest", "Median", "Highest", "Above"],
-        body,
+        [[*names(results, each.row["model"], each.label), *_cells(each)] for each in ordered],
         len(labels(results, "Result")),
-        tuple(dict.fromkeys(_provenance(found))),
+        tuple(dict.fromkeys(_provenance(compared))),
     )
 
 
-def _place(standing: Standing) -> str:
-    return f"{standing.row['subset']}: {TITLES[standing.what]}"
+def _cells(compared: Compared) -> list[Cell]:
+    values = compared.others["value"].sort().to_list()
+    is_ratio = compared.metric == "bias_ratio"
+    own = ratio_cell(compared.row) if is_ratio else percent_cell(compared.row, strong=True)
+    show = ratio if is_ratio else percent
+    spread = [Cell(show(value)) for value in (values[0], values[len(values) // 2], values[-1])]
+    below = sum(value < compared.row["value"] for value in values)
+    return [own, *spread, Cell(f"{below} of {len(values)}")]
 
 
-def _cells(standing: Standing) -> list[Cell]:
-    values = standing.others["value"].sort().to_list()
-    show = ratio if standing.what == "bias_ratio" else percent
-    own = ratio_cell(standing.row) if standing.what == "bias_ratio" else percent_cell(standing.row, strong=True)
-    marks = [Cell(show(value)) for value in (values[0], values[len(values) // 2], values[-1])]
-    below = sum(value < standing.row["value"] for value in values)
-    return [own, *marks, Cell(f"{below} of {len(values)}")]
-
-
-def _provenance(found: list[Standing]) -> Iterator[str]:
-    for standing in found:
-        printed = printed_of(standing.row["benchmark"])
-        yield from printed.provenance(standing.row["metric"]) if printed else ()
+def _provenance(compared: list[Compared]) -> Iterator[str]:
+    for each in compared:
+        printed = printed_of(each.row["benchmark"])
+        yield from printed.provenance(each.row["metric"]) if printed else ()

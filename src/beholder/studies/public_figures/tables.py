@@ -1,4 +1,4 @@
-"""Tables of public figures: right answers level by level, women and men, names and faces."""
+"""Tables of public figures: right answers by level, women and men, names and faces."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from beholder.chapter import phrases as words
 from beholder.chapter.equivalence import ratio_equivalence_table
 from beholder.chapter.numbers import Result, ratio
 from beholder.chapter.table import (
@@ -21,10 +20,12 @@ from beholder.chapter.table import (
     rows_of,
     sizes,
 )
+from beholder.studies.public_figures.measures import GROUPS, LEVELS
+from beholder.studies.public_figures.phrases import correct_occupation
 
 
 def public_figure_tables(part: pl.DataFrame) -> Iterator[Table]:
-    """Every table; several models stand under each other in each."""
+    """Every table; each has the rows of all models."""
     for make in (association_tables, bias_tables, ratio_equivalence_table, identity_tables):
         yield from make(part)
 
@@ -33,28 +34,28 @@ def public_figure_tables(part: pl.DataFrame) -> Iterator[Table]:
 
 
 def association_tables(part: pl.DataFrame) -> Iterator[Table]:
-    """Three levels by branch, top-1 beside each."""
+    """Three levels by branch, each with its top-1."""
     mean, top1 = rows_of(part, "association"), rows_of(part, "association_top1")
     if not mean:
         return
-    mean_of, top1_of = _by_place(mean), _by_place(top1)
+    mean_of, top1_of = _by_level(mean), _by_level(top1)
     body = []
     for model, branch in dict.fromkeys((row["model"], row["subset"]) for row in mean):
-        found = [mean_of[place] for level in words.LEVELS if (place := (model, branch, level)) in mean_of]
+        measured = [mean_of[key] for level in LEVELS if (key := (model, branch, level)) in mean_of]
         cells = [
             cell
-            for level in words.LEVELS
+            for level in LEVELS
             for cell in (
                 percent_cell(mean_of.get((model, branch, level)), with_chance=True, strong=True),
                 percent_cell(top1_of.get((model, branch, level))),
             )
         ]
-        body.append([*names(part, model, branch), Cell(sizes(found)), *cells])
-    columns = [heading for level in words.LEVELS for heading in (level.capitalize(), "first")]
+        body.append([*names(part, model, branch), Cell(sizes(measured)), *cells])
+    columns = [heading for level in LEVELS for heading in (level.capitalize(), "first")]
     yield Table(
         "Right answer, level by level",
-        "Mean share of the model's belief on the right prompt, in per cent; beside it, how often the right prompt "
-        f"comes first. {INTERVALS}",
+        "Mean share of the model's belief on the right prompt, in per cent, and how often the right prompt comes "
+        f"first. {INTERVALS}",
         [*labels(part, "Branch"), "n", *columns],
         body,
         len(labels(part, "Branch")),
@@ -64,7 +65,7 @@ def association_tables(part: pl.DataFrame) -> Iterator[Table]:
     )
 
 
-def _by_place(rows: list[Result]) -> dict[tuple[str, str, str], Result]:
+def _by_level(rows: list[Result]) -> dict[tuple[str, str, str], Result]:
     return {(row["model"], row["subset"], row["concept"]): row for row in rows}
 
 
@@ -88,7 +89,7 @@ def _ratio_table(part: pl.DataFrame, ratios: list[Result], cell_of: Cells) -> Ta
     body = []
     for row in ratios:
         pool = row["subset"]
-        answers = {group: words.correct_occupation(pool, group) for group in words.GROUPS}
+        answers = {group: correct_occupation(pool, group) for group in GROUPS}
         right = [cell_of.get((row["model"], pool, group, answer)) for group, answer in answers.items()]
         counts = " / ".join(str(cell["n"]) for cell in right if cell) or str(row["n"])
         body.append([*names(part, row["model"], pool), Cell(counts), *map(percent_cell, right), ratio_cell(row)])
@@ -99,14 +100,14 @@ def _ratio_table(part: pl.DataFrame, ratios: list[Result], cell_of: Cells) -> Ta
         [*labels(part, "Pool"), "n women / men", "Women", "Men", "b"],
         body,
         len(labels(part, "Pool")),
-        notes_of(ratios, skip="1 means alike"),
+        notes_of([row for row in ratios if row["low"] is None]),
         "gender",
     )
 
 
 def _occupation_table(part: pl.DataFrame, pool: str, cell_of: Cells) -> Table:
     body = []
-    answers = {group: words.correct_occupation(pool, group) for group in words.GROUPS}
+    answers = {group: correct_occupation(pool, group) for group in GROUPS}
     rows = part.filter(pl.col("metric").str.ends_with(".occupation_probability"))
     for (model, concept), _ in rows.group_by(["model", "concept"], maintain_order=True):
         cells = [
@@ -130,21 +131,22 @@ def _occupation_table(part: pl.DataFrame, pool: str, cell_of: Cells) -> Table:
 
 IDENTITY = ("identity_given_image", "identity_given_name")
 ENDINGS = ("", "_top1", "_mrr")
-Place = tuple[str, str]
-"""Model and branch."""
+ByBranch = dict[tuple[str, str], Result]
+"""Rows of one metric by model and branch."""
 
 
 def identity_tables(part: pl.DataFrame) -> Iterator[Table]:
     """Both directions by branch, with top-1 and reciprocal rank."""
-    rows = {what: {(row["model"], row["subset"]): row for row in rows_of(part, what)} for what in _identity_metrics()}
-    places = dict.fromkeys(place for what in IDENTITY for place in rows[what])
-    if not places:
+    metrics = [f"{metric}{ending}" for metric in IDENTITY for ending in ENDINGS]
+    rows = {metric: {(row["model"], row["subset"]): row for row in rows_of(part, metric)} for metric in metrics}
+    keys = dict.fromkeys(key for metric in IDENTITY for key in rows[metric])
+    if not keys:
         return
     body = []
-    for place in places:
-        given = [cell for what in IDENTITY for cell in _identity_cells(what, rows, place)]
-        there = [row for what in IDENTITY if (row := rows[what].get(place))]
-        body.append([*names(part, *place), Cell(sizes(there)), *given])
+    for key in keys:
+        cells = [cell for metric in IDENTITY for cell in _identity_cells(metric, rows, key)]
+        measured = [row for metric in IDENTITY if (row := rows[metric].get(key))]
+        body.append([*names(part, *key), Cell(sizes(measured)), *cells])
     yield Table(
         "Names and faces",
         "Given an image: belief on the right name. Given a name: belief on the right image. In per cent, with how "
@@ -152,17 +154,13 @@ def identity_tables(part: pl.DataFrame) -> Iterator[Table]:
         [*labels(part, "Branch"), "n", "Given an image", "first", "1/rank", "Given a name", "first", "1/rank"],
         body,
         len(labels(part, "Branch")),
-        notes_of([row for what in IDENTITY for row in rows[what].values()]),
+        notes_of([row for metric in IDENTITY for row in rows[metric].values()]),
         "identity",
         extras=("first", "1/rank"),
     )
 
 
-def _identity_metrics() -> list[str]:
-    return [f"{what}{ending}" for what in IDENTITY for ending in ENDINGS]
-
-
-def _identity_cells(what: str, rows: dict[str, dict[Place, Result]], place: Place) -> list[Cell]:
-    share, first, rank = (rows[f"{what}{ending}"].get(place) for ending in ENDINGS)
+def _identity_cells(metric: str, rows: dict[str, ByBranch], key: tuple[str, str]) -> list[Cell]:
+    share, first, rank = (rows[f"{metric}{ending}"].get(key) for ending in ENDINGS)
     reciprocal = Cell(ratio(rank["value"] if rank else None))
     return [percent_cell(share, with_chance=True, strong=True), percent_cell(first), reciprocal]
