@@ -13,7 +13,7 @@ from beholder.core.results import Row, results_table
 from beholder.published.ledger import SCHEMA, counts, ledger, printed_name
 from beholder.studies.apa.printed import PRINTED as APA
 from beholder.studies.gras.printed import result_cells
-from beholder.studies.printed import CANNOT_BE, DIFFERS, EQUAL, NOT_MEASURED, WITHIN
+from beholder.studies.printed import CANNOT_BE, CELL, DIFFERS, EQUAL, NOT_MEASURED, WITHIN, Printed, Source
 
 
 def run_of(*rows: Row, model: str = "openai/clip-vit-base-patch32", benchmark: str = "apa") -> pl.DataFrame:
@@ -86,6 +86,15 @@ def test_p_values_of_a_run_stand_beside_printed_ones():
         ledger(run_of(row, model="llava-hf/llava-1.5-7b-hf", benchmark="gras")), metric="gras.welch.p_value", **place
     )
     assert found["verdict"] == EQUAL
+
+
+def test_a_model_outside_the_catalogue_is_found_by_its_printed_name(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    file = tmp_path / "printed.csv"
+    file.write_text(f"{','.join(CELL)}\nt,Table 1,my-model,own,own.score,,a,b,,,0.5,0.1,x\n")
+    printed = Printed(file, (Source("t", "Paper, Table 1", "one figure"),))
+    monkeypatch.setattr("beholder.published.ledger.printed_studies", lambda: iter([("own", printed)]))
+    run = run_of(Row("own.score", 0.52, 9, "x", group="a", against="b"), model="my-model", benchmark="own")
+    assert ledger(run)["verdict"].to_list() == [EQUAL]
 
 
 def test_models_are_found_by_what_they_were_loaded_as():

@@ -92,14 +92,16 @@ def ledger_of(name: str, printed: Printed, own: pl.DataFrame | None = None, data
 
 
 def printed_name(model: str) -> str | None:
-    """The printed name of a run's model: by its name, its hub id or what it was loaded as; None for no such model.
+    """The printed name of a run's model: by its name, its hub id or what it was loaded as; None if none prints it.
 
     >>> printed_name("openai/clip-vit-base-patch32")
     'ViT-B/32'
     """
     bare = re.sub(r"@[^/]*$", "", model)
     entry = lookup(model) or next((each for each in catalog() if bare in (each.load, each.source)), None)
-    return entry.name if entry else None
+    if entry:
+        return entry.name
+    return model if any(model in printed.cells["model"] for _, printed in printed_studies()) else None
 
 
 def _of_run(results: pl.DataFrame) -> pl.DataFrame:

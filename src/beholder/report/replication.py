@@ -77,7 +77,7 @@ def render_replication(cells: pl.DataFrame, checks: list[Check], *, models: list
             verdicts=[(verdict, f"{number[verdict]:,}", meaning) for verdict, meaning in VERDICTS.items()],
             agreement=_agreement(checks),
             checks=sorted(checks, key=lambda check: check.holds),
-            names={check.study: STUDIES[check.study].short for check in checks},
+            names={check.study: _name(check.study) for check in checks},
             ledger=_ledger(cells, sources),
             sources=sources,
             citation=f"Beholder {metadata.version('beholder')}, replication ledger; {', '.join(models) or 'no run'}.",
@@ -86,6 +86,10 @@ def render_replication(cells: pl.DataFrame, checks: list[Check], *, models: list
             policy=policy(scripts),
         )
     )
+
+
+def _name(study: str) -> str:
+    return STUDIES[study].short or STUDIES[study].title
 
 
 def _size(cells: pl.DataFrame) -> str:
@@ -139,7 +143,7 @@ def _scope(cells: pl.DataFrame, sources: list[Source]) -> str:
 
 def _line(row: dict[str, Any], *, dataset: bool) -> list[str]:
     """A row of the ledger as the page shows it."""
-    study = STUDIES[row["benchmark"]].short
+    study = _name(row["benchmark"])
     metric = row["metric"].partition(".")[2].replace("_", " ").replace(".", ", ")
     parts = [metric, row["dataset"] if dataset else "", place(row)]
     interval = "" if row["low"] is None else f"{_number(row, row['low'])}–{_number(row, row['high'])}"
