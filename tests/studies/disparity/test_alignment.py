@@ -19,38 +19,37 @@ def toy() -> WordVectors:
 
 
 def test_a_concept_leans_towards_the_group_whose_words_are_nearer() -> None:
-    found = align_concepts(toy(), {"tie": "tie"}, {"man": ["he", "him"], "woman": ["she"]})
-    (tie,) = found.concepts
+    (tie,) = align_concepts(toy(), {"tie": "tie"}, {"man": ["he", "him"], "woman": ["she"]}).concepts
     assert tie.cosines == {"man": pytest.approx(0.8), "woman": pytest.approx(0.0)}
     assert tie.towards("man") == pytest.approx(0.8)
     assert tie.towards("woman") == pytest.approx(-0.8)
 
 
 def test_two_words_are_the_mean_of_their_vectors() -> None:
-    found = align_concepts(toy(), {"handbag": "hand bag"}, {"man": ["he"], "woman": ["she"]})
-    assert found.concepts[0].cosines == {"man": pytest.approx(0.5**0.5), "woman": pytest.approx(0.5**0.5)}
+    aligned = align_concepts(toy(), {"handbag": "hand bag"}, {"man": ["he"], "woman": ["she"]})
+    assert aligned.concepts[0].cosines == {"man": pytest.approx(0.5**0.5), "woman": pytest.approx(0.5**0.5)}
 
 
 def test_a_word_without_a_vector_makes_the_concept_absent_and_says_why() -> None:
     names = {"giraffe": "giraffe", "hand cream": "hand cream", "cancelled": "hand x"}
-    found = align_concepts(toy(), names, {"man": ["he"], "woman": ["she"]}).concepts
-    assert [concept.cosines for concept in found] == [None] * 3
-    assert found[0].note == "toy has no vector of giraffe"
-    assert found[1].note == "toy has no vector of cream"
-    assert found[2].note == "toy has no vector of 'hand x'"
-    assert found[0].towards("man") is None
+    aligned = align_concepts(toy(), names, {"man": ["he"], "woman": ["she"]}).concepts
+    assert [concept.cosines for concept in aligned] == [None] * 3
+    assert aligned[0].note == "toy has no vector for giraffe"
+    assert aligned[1].note == "toy has no vector for cream"
+    assert aligned[2].note == "toy has no vector for 'hand x'"
+    assert aligned[0].towards("man") is None
 
 
 def test_missing_words_of_a_group_are_told_and_a_group_without_any_is_refused() -> None:
-    found = align_concepts(toy(), {"tie": "tie"}, {"man": ["he", "mans"], "woman": ["she"]})
-    assert found.notes == ["toy lacks mans: man is 1 words"]
+    aligned = align_concepts(toy(), {"tie": "tie"}, {"man": ["he", "mans"], "woman": ["she"]})
+    assert aligned.notes == ["toy lacks mans: man has 1 words"]
     with pytest.raises(DataError, match="none of the words for child"):
         align_concepts(toy(), {"tie": "tie"}, {"child": ["kid"], "woman": ["she"]})
 
 
 def test_with_more_groups_each_stands_against_the_mean_of_the_rest() -> None:
-    found = align_concepts(toy(), {"tie": "tie"}, {"a": ["he"], "b": ["she"], "c": ["him"]}).concepts[0]
-    assert found.towards("b") == pytest.approx(0 - (1 + 0.6) / 2)
+    aligned = align_concepts(toy(), {"tie": "tie"}, {"a": ["he"], "b": ["she"], "c": ["him"]}).concepts[0]
+    assert aligned.towards("b") == pytest.approx(0 - (1 + 0.6) / 2)
 
 
 @pytest.mark.real
@@ -60,8 +59,8 @@ def test_the_real_vectors_align_as_gensim_says(data: Path) -> None:
     path = next((data / "word2vec").glob("*.bin"))
     other = KeyedVectors.load_word2vec_format(str(path), binary=True)
     concepts = ["tie", "handbag", "tennis racket", "giraffe", "knob.n.02", "hair drier"]
-    found = {alignment.concept: alignment for alignment in align(path, concepts, GENDER_WORDS).concepts}
-    assert found["giraffe"].note == f"{path.name} has no vector of giraffe"
+    aligned = {alignment.concept: alignment for alignment in align(path, concepts, GENDER_WORDS).concepts}
+    assert aligned["giraffe"].note == f"{path.name} has no vector for giraffe"
     words_of = {"tie": ["tie"], "tennis racket": ["tennis", "racket"], "knob.n.02": ["knob", "handle"]}
     for concept, words in words_of.items():
         vector = np.mean([other.get_vector(word, norm=True) for word in words], axis=0)
@@ -71,7 +70,7 @@ def test_the_real_vectors_align_as_gensim_says(data: Path) -> None:
             )
             for group, terms in GENDER_WORDS.words.items()
         }
-        assert found[concept].towards("man") == pytest.approx(means["man"] - means["woman"], abs=1e-6)
+        assert aligned[concept].towards("man") == pytest.approx(means["man"] - means["woman"], abs=1e-6)
 
 
 @pytest.mark.real

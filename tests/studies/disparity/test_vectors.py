@@ -45,10 +45,10 @@ def every_form(folder: Path) -> dict[str, Path]:
 def test_every_form_gives_the_same_unit_vectors(tmp_path: Path) -> None:
     expected = ROWS.astype(np.float64) / np.linalg.norm(ROWS.astype(np.float64), axis=1, keepdims=True)
     for form, path in every_form(tmp_path).items():
-        found = read_vectors(path, [*WORDS, "unicorn"])
-        assert found.dimensions == 7, form
-        assert set(found.vectors) == set(WORDS), form
-        np.testing.assert_allclose([found[word] for word in WORDS], expected, atol=1e-7, err_msg=form)
+        vectors = read_vectors(path, [*WORDS, "unicorn"])
+        assert vectors.dimensions == 7, form
+        assert set(vectors.vectors) == set(WORDS), form
+        np.testing.assert_allclose([vectors[word] for word in WORDS], expected, atol=1e-7, err_msg=form)
 
 
 @pytest.mark.filterwarnings("ignore")  # gensim leaves files without a header open
@@ -58,9 +58,9 @@ def test_every_form_gives_the_cosines_of_gensim(tmp_path: Path) -> None:
     for form, path in every_form(tmp_path).items():
         options = {"binary": form.startswith("binary"), "no_header": form.startswith("GloVe")}
         other = KeyedVectors.load_word2vec_format(str(path), **options)
-        found = read_vectors(path, WORDS)
+        vectors = read_vectors(path, WORDS)
         for one, two in itertools.combinations(WORDS, 2):
-            assert found[one] @ found[two] == pytest.approx(other.similarity(one, two), abs=1e-6), form
+            assert vectors[one] @ vectors[two] == pytest.approx(other.similarity(one, two), abs=1e-6), form
 
 
 @pytest.mark.real
@@ -71,11 +71,11 @@ def test_the_real_vectors_have_the_cosines_of_gensim(data: Path) -> None:
     other = KeyedVectors.load_word2vec_format(str(path), binary=True)
     words = [other.index_to_key[place] for place in np.random.default_rng(9).choice(len(other), 200, replace=False)]
     words += ["man", "woman", "tie", "handbag"]
-    found = read_vectors(path, words)
-    ours = np.stack([found[word] for word in words])
+    vectors = read_vectors(path, words)
+    ours = np.stack([vectors[word] for word in words])
     theirs = np.stack([other.get_vector(word, norm=True) for word in words]).astype(np.float64)
     assert np.abs(ours @ ours.T - theirs @ theirs.T).max() < 1e-6
-    assert found.dimensions == 300
+    assert vectors.dimensions == 300
 
 
 def test_a_word_that_stands_twice_counts_as_it_stands_first(tmp_path: Path) -> None:
@@ -94,14 +94,14 @@ def test_a_word_of_glove_may_have_blanks_in_it(tmp_path: Path) -> None:
     ("content", "message"),
     [
         (b"", "is empty"),
-        (gzip.compress(b"3 7\n", mtime=0), r"is packed \(gzip\)"),
-        (b"hello world, this is a letter\n", "begins neither as word2vec"),
-        (b"x" * (2 << 20), "no line ends here"),
+        (gzip.compress(b"3 7\n", mtime=0), r"is compressed \(gzip\)"),
+        (b"hello world, this is a letter\n", "starts neither like word2vec"),
+        (b"x" * (2 << 20), "the line is too long"),
         (b"2 3\ncat 1 2 3\ndog 1 2\n", r"byte 14: a line has 2 numbers, not 3"),
-        (b"3 2\ncat 1 2\ndog 1 2\n", "breaks off after 2 of 3 words"),
-        (b"cat 1 2\nwide 1 two\n", "the vector of 'wide' is no list of finite numbers"),
-        (b"cat 1 2\nwide nan 1\n", "the vector of 'wide' is no list of finite numbers"),
-        (b"cat 1 2\nwide 0 0\n", "the vector of 'wide' is all zero"),
+        (b"3 2\ncat 1 2\ndog 1 2\n", "is cut off after 2 of 3 words"),
+        (b"cat 1 2\nwide 1 two\n", "the vector of 'wide' is not a list of finite numbers"),
+        (b"cat 1 2\nwide nan 1\n", "the vector of 'wide' is not a list of finite numbers"),
+        (b"cat 1 2\nwide 0 0\n", "the vector of 'wide' is all zeros"),
     ],
 )
 def test_what_are_no_vectors_is_refused(content: bytes, message: str, tmp_path: Path) -> None:

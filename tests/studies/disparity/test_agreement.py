@@ -1,0 +1,62 @@
+"""Agreement of gaps between data sets and between models."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from beholder.scores.score_matrix import ScoreMatrix
+from beholder.studies.disparity.agreement import agreement
+from beholder.studies.disparity.study import Choices
+
+One = Callable[..., dict[str, Any]]
+Measure = Callable[..., pl.DataFrame]
+World = Callable[..., ScoreMatrix]
+
+
+def test_data_sets_agree_in_three_colours_and_synonyms_meet(object_world: World, measure: Measure, one: One):
+    here = measure(object_world(800, worse={("woman", "tie"): 1.4, ("man", "dog"): 1.4}))
+    names = ("necktie.n.01", "handbag", "dog.n.01", "chair.n.01")
+    worse = {("woman", "necktie.n.01"): 1.4, ("woman", "dog.n.01"): 1.4}
+    there = measure(object_world(800, names, worse, name="visual-genome", seed=5))
+    rows = agreement(here, there)
+    colours = {name: one(rows, "agreement", concept=name)["value"] for name in ("tie", "dog")}
+    assert colours == {"tie": 1.0, "dog": -1.0}
+    counts = {name: one(rows, "agreement_count", group=name)["value"] for name in ("green", "yellow", "red")}
+    assert counts == {"green": 1.0, "yellow": 2.0, "red": 1.0}
+    elsewhere = one(rows, "ap_gap_elsewhere", concept="tie")
+    assert (elsewhere["group"], elsewhere["against"]) == ("man", "woman")
+    assert elsewhere["value"] == one(there, "ap_gap", group="man", concept="necktie.n.01")["value"]
+    assert rows["dataset"].unique().to_list() == ["coco"]
+
+
+def test_as_published_every_concept_with_a_gap_counts(object_world: World, measure: Measure, vectors: Path, one: One):
+    """One of four concepts is shown too rarely to test: by default it is left out, as published it counts."""
+    rare = {(group, concept): 0.04 for group in ("man", "woman") for concept in ("dog", "chair")}
+    matrix, numbers = object_world(200, rare=rare, seed=3), {}
+    for compat in (False, True):
+        here = measure(matrix, Choices(word_vectors=vectors), compat=compat)
+        there = here.with_columns(pl.lit("visual-genome").alias("dataset"))
+        gaps = here.filter((pl.col("metric") == "disparity.ap_gap") & pl.col("value").is_not_null())
+        counted = (gaps if compat else gaps.drop_nulls("p_value")).height
+        rows = agreement(here, there, compat)
+        assert one(here, "word_agreement", subset="ap_gap")["n"] == counted
+        assert one(rows, "agreement_count", group="green")["n"] == counted
+        numbers[compat] = counted
+    assert numbers == {False: 3, True: 4}
+
+
+def test_models_are_compared_on_one_data_set(results: pl.DataFrame, one: One):
+    first, second = (results.with_columns(model=pl.lit(name)) for name in ("first", "second"))
+    rows = agreement(pl.concat([first, second]), first.clear())
+    assert one(rows, "model_agreement", model="first", subset="second")["value"] == 1.0
+    elsewhere = second.with_columns(dataset=pl.lit("visual-genome"))
+    assert agreement(first, elsewhere).height == 0  # neither the model nor the data set is the same
+
+
+def test_gaps_between_other_groups_are_not_compared(results: pl.DataFrame):
+    other = results.with_columns(dataset=pl.lit("other"), against=pl.lit("child"))
+    assert agreement(results, other).height == 0

@@ -1,0 +1,107 @@
+"""Disparity's findings: every sentence follows from the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import polars as pl
+import pytest
+
+from beholder.chapter.finding import NOT_MEASURED, NOT_SHOWN, SHOWN, TOO_LITTLE, Finding
+from beholder.scores.score_matrix import ScoreMatrix
+from beholder.studies.disparity import queries
+from beholder.studies.disparity.findings import disparity_findings
+
+Measure = Callable[..., pl.DataFrame]
+World = Callable[..., ScoreMatrix]
+
+
+def only(results: pl.DataFrame, kind: str) -> Finding:
+    """The one finding of a kind."""
+    (finding,) = [each for each in disparity_findings(results) if each.kind == kind]
+    return finding
+
+
+def test_gaps_are_named_in_both_directions_with_those_of_chance(full: pl.DataFrame):
+    finding = only(full, "gaps")
+    assert finding.verdict == SHOWN
+    assert finding.headline == "2 of 4 concepts are recognised unequally in images of “man” and “woman”"
+    assert "Better in images labelled “man”: “tie” (" in finding.sentence
+    assert "Better in images labelled “woman”: “handbag” (" in finding.sentence
+    assert "shuffled labels give" in finding.sentence
+    assert "four of five tries" in finding.sentence
+    rows = [(row["metric"], row["concept"]) for row in finding.rows]
+    assert rows[:3] == [
+        ("disparity.gaps_shown", None),
+        ("disparity.ap_gap_matched", "tie"),
+        ("disparity.ap_gap_matched", "handbag"),
+    ]
+    assert finding.as_dict()["rows"][1]["against"] == "woman"
+
+
+def test_a_gap_that_is_not_shown_is_not_called_none(quiet: pl.DataFrame, object_world: World, measure: Measure):
+    finding = only(quiet, "gaps")
+    assert finding.verdict == NOT_SHOWN
+    assert finding.headline.startswith("No gap is shown")
+    assert finding.headline.endswith("this does not show that there is none")
+    few = only(measure(object_world(24, seed=3)), "gaps")
+    assert few.verdict == TOO_LITTLE
+    assert few.headline == "Too few images show any one concept to test a gap"
+
+
+def test_the_mean_says_what_it_hides(full: pl.DataFrame):
+    finding = only(full, "mean")
+    assert "hides gaps that point in opposite directions" in finding.sentence
+    mean = queries.one(full, "mean_average_precision", group="man")
+    assert f"“man” {100 * mean['value']:.0f} %" in finding.sentence
+    assert [row.get("group") for row in finding.rows] == ["man", "man", "woman"]
+
+
+def test_a_gap_of_prevalence_is_recognised(full: pl.DataFrame):
+    finding = only(full, "prevalence")
+    assert "“dog”" in finding.sentence
+    assert "when both groups show it equally often" in finding.sentence
+    assert [row["metric"] for row in finding.rows] == ["disparity.ap_gap_matched", "disparity.ap_gap"]
+
+
+def test_calibration_is_compared(full: pl.DataFrame, quiet: pl.DataFrame):
+    finding = only(full, "calibration")
+    assert finding.verdict == SHOWN
+    assert finding.headline.endswith("of 4 concepts, confidence is worse calibrated for one group")
+    still = only(quiet, "calibration")
+    assert still.verdict == NOT_SHOWN
+    assert still.headline.startswith(("For 0", "For 1"))  # one of four is no surprise
+
+
+def test_calibration_that_was_not_measured_has_its_reason(object_world: World, measure: Measure):
+    finding = only(measure(object_world(300, channel="cosine"), draws=50), "calibration")
+    assert finding.verdict == NOT_MEASURED
+    assert "is not a probability" in finding.sentence
+    assert "--calibration platt" in finding.sentence
+
+
+def test_agreement_is_counted(full: pl.DataFrame):
+    green = queries.one(full, "agreement_count", group="green")["value"]
+    assert green >= 2
+    finding = only(full, "agreement")
+    assert finding.headline.startswith(f"{green:.0f} of 4 concepts have a wide gap in the same direction")
+    assert finding.verdict == NOT_SHOWN
+    assert len(finding.rows) == 3
+
+
+@pytest.mark.parametrize(("share", "headline"), [(0.95, "Gaps agree with"), (0.05, "Gaps point against")])
+def test_word_vectors_are_mentioned_from_ten_concepts_on(full: pl.DataFrame, share: float, headline: str):
+    assert not [each for each in disparity_findings(full) if each.kind == "words"]
+    words = pl.col("metric") == "disparity.word_agreement"
+    changed = {"n": 40, "value": share, "low": share - 0.04, "high": share + 0.04}
+    many = full.with_columns(pl.when(words).then(value).otherwise(name).alias(name) for name, value in changed.items())
+    finding = only(many, "words")
+    assert finding.headline == f"{headline} word vectors"
+    assert finding.shown
+
+
+def test_a_group_is_compared_with_the_other_images(three_groups: pl.DataFrame):
+    headlines = [each.headline for each in disparity_findings(three_groups) if each.kind == "gaps"]
+    assert headlines[1] == "1 of 4 concepts are recognised unequally in images of “b” and the rest"
+    sentences = [each.sentence for each in disparity_findings(three_groups) if each.kind == "gaps"]
+    assert "Better in the other images: “tie”" in sentences[1]

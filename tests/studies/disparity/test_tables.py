@@ -1,0 +1,42 @@
+"""Disparity's tables carry numbers that are rows."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from beholder.studies.disparity import queries
+from beholder.studies.disparity.tables import disparity_tables
+
+
+def test_tables_carry_numbers_that_are_rows(full: pl.DataFrame):
+    tables = {table.title: table for table in disparity_tables(full)}
+    gaps = tables["Widest gaps"]
+    assert gaps.header[:3] == ["Concept", "man", "woman"]
+    assert gaps.rows[0][0].text == "tie"
+    assert gaps.rows[-1][0].text == "handbag"
+    raw = queries.one(full, "ap_gap", concept="tie")["value"]
+    assert gaps.rows[0][3].text == f"+{100 * raw:.1f}"
+    names = tables["Possible causes of the widest gaps"]
+    assert any("other tie" in row[-1].detail for row in names.rows)
+
+
+def test_image_ids_are_listed_as_their_rows_have_them(full: pl.DataFrame):
+    (table,) = [table for table in disparity_tables(full) if table.title == "Images behind the widest gaps, by id"]
+    row = queries.one(full, "outranked", subset="overlooked", concept="tie", group="woman")
+    cells = next(cells for cells in table.rows if [cell.text for cell in cells[:2]] == ["tie", "woman"])
+    assert cells[4].text == row["note"]
+    assert all(part.isdigit() for part in row["note"].split(", "))
+
+
+def test_each_group_against_the_rest_has_its_lines(three_groups: pl.DataFrame):
+    means, gaps, *_ = disparity_tables(three_groups)
+    assert "“b” less the rest" in [cells[0].text for cells in means.rows]
+    assert gaps.header[:4] == ["Pair", "Concept", "first", "second"]
+    assert {cells[0].text for cells in gaps.rows} == {f"“{group}” less the rest" for group in "abc"}
+
+
+def test_an_empty_table_says_why(full: pl.DataFrame):
+    untested = full.with_columns(p_value=pl.lit(None, pl.Float64))
+    gaps = next(table for table in disparity_tables(untested) if table.title == "Widest gaps")
+    assert not gaps.rows
+    assert gaps.notes == ("No concept is shown by five images of both groups: nothing could be tested.",)

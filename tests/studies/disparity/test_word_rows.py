@@ -1,0 +1,53 @@
+"""Gaps and word vectors: the alignment of concepts, and whether its sign is that of the gaps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy import stats
+
+from beholder.scores.score_matrix import ScoreMatrix
+from beholder.studies.disparity.study import Choices
+from beholder.studies.disparity.word_rows import rank_correlation
+
+PAIR = {"group": "man", "against": "woman"}
+One = Callable[..., dict[str, Any]]
+
+
+def test_gaps_are_compared_with_word_vectors(full: pl.DataFrame, one: One):
+    man, woman = (np.array(words) / np.linalg.norm(words) for words in ((1, 0.1), (0.1, 1)))
+    assert one(full, "word_alignment", **PAIR, concept="tie")["value"] == pytest.approx(man[0] - woman[0], abs=1e-6)
+    concepts = ("tie", "handbag", "dog", "chair")
+    near = {name: one(full, "word_alignment", **PAIR, concept=name)["value"] for name in concepts}
+    gaps = {name: one(full, "ap_gap", **PAIR, concept=name)["value"] for name in concepts}
+    share = np.mean([(near[name] > 0) == (gaps[name] > 0) for name in concepts])
+    row = one(full, "word_agreement", subset="ap_gap", **PAIR)
+    assert row["value"] == share
+    assert (row["n"], row["landmark"]) == (4, 0.5)
+    assert one(full, "word_correlation", subset="ap_gap")["value"] is None  # four concepts are too few
+
+
+def test_groups_without_words_have_no_alignment(
+    object_world: Callable[..., ScoreMatrix], measure: Callable[..., pl.DataFrame], vectors: Path, one: One
+):
+    results = measure(object_world(40, groups=("old", "young")), Choices(word_vectors=vectors))
+    row = one(results, "word_alignment")
+    assert row["value"] is None
+    assert row["note"] == "coco has no words for old, young"
+
+
+def test_rank_correlation_is_scipys_with_an_interval_that_covers():
+    rng = np.random.default_rng(9)
+    inside = []
+    for _ in range(300):
+        x = rng.normal(size=40)
+        y = 0.6 * x + 0.8 * rng.normal(size=40)
+        value, low, high, p_value = rank_correlation(x, y)
+        assert (value, p_value) == pytest.approx(tuple(stats.spearmanr(x, y)))
+        inside.append(low < 6 / np.pi * np.arcsin(0.6 / 2) < high)
+    assert 0.91 < np.mean(inside) < 0.99
