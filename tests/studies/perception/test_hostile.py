@@ -1,88 +1,143 @@
-"""Perception where there is little to go by: no interval without people, none without a value, no warning."""
+"""Names from strangers come out whole: groups, dimensions and words that look like our own separators."""
 
 from __future__ import annotations
 
-import numpy as np
+import json
+from typing import NamedTuple
+
 import polars as pl
 import pytest
+from studies.perception.worlds import OPTIONS, designed, matrix, measured, noise, photographs
 
-from beholder.audit import measure
-from beholder.glasshouse.design import design
-from beholder.scores.score_matrix import ScoreMatrix
-from beholder.studies.perception.prompts import perception_prompts
-from beholder.studies.perception.study import PERCEPTION
-from beholder.studies.study import MeasureOptions
+from beholder.report.page import render
+from beholder.run import Run
+from beholder.studies.perception.charts import perception_figures
+from beholder.studies.perception.findings import perception_findings
+from beholder.studies.perception.prompts import Dimension, perception_prompts
+from beholder.studies.perception.study import perception_study
+from beholder.studies.perception.tables import perception_tables
 
-PROMPTS = perception_prompts().table
-
-
-def photographs(count: int) -> pl.DataFrame:
-    rng = np.random.default_rng(5)
-    return pl.DataFrame(
-        {
-            "image_id": [f"{i}.jpg" for i in range(count)],
-            "uri": [""] * count,
-            "race": rng.choice(["White", "Black", "Asian"], count),
-            "gender": rng.choice(["Male", "Female"], count),
-            "age": rng.choice([25.0, 35.0, 45.0, 55.0], count),
-        }
-    )
-
-
-def lone_group() -> pl.DataFrame:
-    race = pl.when(pl.int_range(pl.len()) == 0).then(pl.lit("Asian")).otherwise(pl.lit("White"))
-    return photographs(60).with_columns(race=race)
-
-
-def one_seed() -> pl.DataFrame:
-    table = pl.DataFrame(design(1)).filter((pl.col("lighting") == 0) & (pl.col("pose") == 0))
-    return table.with_columns(uri=pl.lit("/nowhere/") + pl.col("image_id"))
-
-
-def results(images: pl.DataFrame, values: np.ndarray | None = None) -> pl.DataFrame:
-    drawn = np.random.default_rng(1).normal(0.2, 0.01, (images.height, PROMPTS.height))
-    cells = drawn if values is None else values
-    sheet = ScoreMatrix("perception", images, PROMPTS, ("cosine",), cells[:, :, None])
-    options = MeasureOptions(draws=100, permutations=20)
-    return measure(PERCEPTION, [sheet], options, model="m", dataset="d")
-
-
-@pytest.mark.parametrize(
-    "images",
-    [photographs(2), photographs(5), photographs(60), lone_group(), one_seed()],
-    ids=["two images", "five images", "sixty", "a group of one", "one seed"],
+LONG = "long " + 59 * "name " + "end"
+NAMES = (
+    "60 and over",
+    "2 or more races",
+    "a over b less c",
+    "d × e",
+    "f|g·h",
+    "two\nlines",
+    "👩🏽‍🚀 עברית",
+    'it\'s "q"',
+    LONG,
 )
-def test_intervals_hold_their_value_have_a_width_and_stand_with_a_value(images: pl.DataFrame):
-    found = results(images)
-    bounded = found.drop_nulls("low")
-    assert bounded.filter(pl.col("value").is_null()).is_empty()
-    assert bounded.filter(pl.col("low") > pl.col("value") + 1e-9).is_empty()
-    assert bounded.filter(pl.col("high") < pl.col("value") - 1e-9).is_empty()
-    assert bounded.filter(pl.col("high") - pl.col("low") < 1e-12).is_empty()
-    assert found.filter(pl.col("value").is_null() & pl.col("note").is_null()).is_empty()
+ODD = (
+    Dimension("up over down", "up over down", ("2 × 3", "kind|T1"), "positive", "less is\nmore"),
+    Dimension("less is\nmore", "less is\nmore", ("“odd” · word", "with over"), "negative", "up over down"),
+)
+PAIRED = (
+    "gap",
+    "causal_effect",
+    "absolute_difference",
+    "interaction",
+    "sc_weat",
+    "separation",
+    "neutral_test",
+    "induced_variation_test",
+    "opposites_r",
+)
 
 
-def test_scores_that_are_all_alike_give_rows_without_warnings():
-    """Warnings are errors here."""
-    found = results(photographs(60), np.full((60, PROMPTS.height), 0.2))
-    row = found.filter(pl.col("metric") == "perception.narrowing").row(0, named=True)
-    assert row["value"] is None
-    assert "alike" in row["note"]
-    tests = found.filter(pl.col("metric") == "perception.neutral_test")
-    assert tests["value"].is_null().all()
+class Told(NamedTuple):
+    """What findings, tables and figures say, and the names of the figures."""
+
+    findings: str
+    cells: list[str]
+    figures: str
+    names: list[str]
 
 
-def test_pairs_of_one_identity_are_drawn_together():
-    """Six identities, 1,000 pairs: an interval that took pairs for people would be far too narrow."""
-    table = pl.DataFrame(design(6)).filter((pl.col("lighting") == 0) & (pl.col("pose") == 0))
-    table = table.with_columns(uri=pl.lit("/nowhere"))
-    seed = np.unique(table["seed"].to_numpy(), return_inverse=True)[1]
-    drawn = np.random.default_rng(1).normal(0.2, 1.0, (table.height, PROMPTS.height))
-    reacts = np.array([0.1, 0.1, 0.1, 3.0, 3.0, 3.0])[seed][:, None]  # half of them move a lot, half hardly
-    found = results(table, drawn * reacts)
-    row = found.filter(
-        (pl.col("metric") == "perception.induced_variation")
-        & (pl.col("subset") == "smiling")
-        & (pl.col("concept") == "mean")
-    ).row(0, named=True)
-    assert row["high"] > 5 * row["low"]
+def told(results: pl.DataFrame) -> Told:
+    findings = "\n".join(f"{each.headline} {each.sentence}" for each in perception_findings(results))
+    cells = [cell.text for table in perception_tables(results) for row in table.rows for cell in row]
+    figures = list(perception_figures(results))
+    drawn = [[figure.title, figure.caption, figure.spec(ink="#000", width=300)] for figure in figures]
+    return Told(findings, cells, json.dumps(drawn, ensure_ascii=False), [figure.name for figure in figures])
+
+
+def escaped(name: str) -> str:
+    return json.dumps(name, ensure_ascii=False)[1:-1]
+
+
+@pytest.fixture(scope="module")
+def strangers() -> pl.DataFrame:
+    """Photographs of people with odd labels, judged on odd dimensions; each race has a score of its own."""
+    prompts = perception_prompts(ODD).table
+    images = photographs(40 * len(NAMES), races=NAMES, genders=("man over woman", "3 less 2"))
+    cells = noise(images, prompts=prompts)
+    cells += images["race"].replace_strict(NAMES, [0.01 * k for k in range(len(NAMES))]).to_numpy()[:, None]
+    cells[:, (prompts["concept"] == "").to_numpy()] = 0.2
+    return measured(matrix(images, cells, prompts=prompts), perception_study(ODD), OPTIONS)
+
+
+@pytest.fixture(scope="module")
+def design_of_strangers() -> pl.DataFrame:
+    images = designed(5, lighting=0, pose=0)
+    genders = {"woman": "a over b less c", "man": "2 or more × genders"}
+    images = images.with_columns(pl.col("gender").replace_strict(genders))
+    prompts = perception_prompts(ODD).table
+    return measured(matrix(images, prompts=prompts), perception_study(ODD), OPTIONS)
+
+
+@pytest.fixture(scope="module")
+def told_strangers(strangers: pl.DataFrame) -> Told:
+    return told(strangers)
+
+
+@pytest.fixture(scope="module")
+def told_design(design_of_strangers: pl.DataFrame) -> Told:
+    return told(design_of_strangers)
+
+
+def test_groups_are_columns_and_never_sentences(strangers: pl.DataFrame, design_of_strangers: pl.DataFrame):
+    crossed = {f"{race} {gender}" for race in NAMES for gender in ("man over woman", "3 less 2")}
+    known = {*NAMES, "man over woman", "3 less 2", *crossed, *(d.name for d in ODD)}
+    pairs = strangers.drop_nulls("against")
+    assert set(pairs["group"]) | set(pairs["against"]) <= known
+    both = pl.concat([strangers, design_of_strangers]).filter(
+        pl.col("metric").is_in([f"perception.{name}" for name in PAIRED]), pl.col("concept").ne_missing("mean")
+    )
+    assert both["against"].null_count() == 0
+    assert set(both["metric"]) == {f"perception.{name}" for name in PAIRED}
+
+
+def test_every_name_is_whole_in_findings_tables_and_figures(told_strangers: Told):
+    for name in (*NAMES, *(d.name for d in ODD)):
+        assert escaped(name) in told_strangers.figures, name
+    assert f"{NAMES[-1]} above {NAMES[0]}" in told_strangers.findings  # the farthest apart
+    assert set(NAMES) <= set(told_strangers.cells)
+
+
+def test_a_race_that_begins_with_a_number_is_not_a_skin_tone(told_strangers: Told, told_design: Told):
+    assert "MST" not in f"{told_strangers}"
+    assert "MST 2 or more" not in f"{told_design}"
+    assert "MST 2 against MST 9" in told_design.cells
+    assert "MST 9 a over b less c" in told_design.figures
+
+
+def test_an_interaction_of_odd_groups_keeps_both_names(design_of_strangers: pl.DataFrame):
+    rows = design_of_strangers.filter(pl.col("metric") == "perception.interaction", subset="smiling × gender")
+    assert set(rows.select("group", "against").iter_rows()) == {("a over b less c", "2 or more × genders")}
+
+
+def test_files_of_figures_have_plain_names(told_strangers: Told, told_design: Told):
+    names = told_strangers.names + told_design.names
+    assert all(name.replace("-", "").replace("_", "").isalnum() and len(name) < 40 for name in names)
+
+
+@pytest.mark.slow
+def test_markup_in_a_name_stays_text_on_the_page():
+    odd = "<script>alert('x')</script>"
+    run = Run()
+    run.add(measured(matrix(photographs(races=("White", "Black", odd))), dataset="folder:x"))
+    page = render(run.report)
+    assert odd not in page
+    assert "&lt;script&gt;alert" in page

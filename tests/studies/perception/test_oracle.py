@@ -28,7 +28,7 @@ def scores(images: pl.DataFrame) -> np.ndarray:
 
 
 def planted(contrast: Contrast) -> float:
-    return planted_effect(contrast.attribute, *contrast.name.split(" over "))
+    return planted_effect(contrast.attribute, contrast.first, contrast.second)
 
 
 def coverage(estimate, truth: float) -> float:
@@ -44,7 +44,7 @@ def test_causal_effects_cover_the_planted_values_in_93_to_97_of_100_repetitions(
         truth = planted(contrast)
         hits.append(coverage(estimate, truth))
         print(
-            f"{contrast.attribute:10} {contrast.name:14} planted {100 * truth:+.3f}  "
+            f"{contrast.attribute:10} {contrast.first:>5} against {contrast.second:5} planted {100 * truth:+.3f}  "
             f"effect {100 * estimate.value.mean():+.3f}  covered {100 * hits[-1]:.1f} %  "
             f"mean |difference| {100 * absolute.mean():.3f}"
         )
@@ -65,9 +65,9 @@ def test_an_interaction_is_recovered_and_covered(images, scores):
         mine = np.where((images["gender"] == group).to_numpy(), sets.codes, -1)
         known, rise = slopes(scores, mine, levels)
         by_group[group] = by_seed(4 * rise, sets.seeds[known])
-    found = seed_mean(less(by_group["woman"], by_group["man"]), np.random.default_rng(1), 1000)
-    assert found.value.mean() == pytest.approx(SMILE_BONUS, abs=0.0003)
-    assert 0.93 <= coverage(found, SMILE_BONUS) <= 0.97
+    estimate = seed_mean(less(by_group["woman"], by_group["man"]), np.random.default_rng(1), 1000)
+    assert estimate.value.mean() == pytest.approx(SMILE_BONUS, abs=0.0003)
+    assert 0.93 <= coverage(estimate, SMILE_BONUS) <= 0.97
 
 
 def test_where_nothing_was_planted_absolute_differences_are_those_of_noise(images):

@@ -31,6 +31,16 @@ def test_every_word_once_in_four_templates_beside_the_neutral_prompt():
     assert prompts["prompt_id"].to_list() == prompts["text"].to_list()
 
 
+def test_a_prompt_has_its_template_dimension_and_valence():
+    rows = {(row["concept"], row["template"]): row for row in perception_prompts().table.to_dicts()}
+    assert (rows["meek", "T2"]["dimension"], rows["meek", "T2"]["valence"]) == ("agency_neg", "negative")
+    assert (rows["confident", "T1"]["dimension"], rows["confident", "T1"]["valence"]) == (
+        "competence, agency_pos",
+        "positive",
+    )
+    assert {rows[word, "T1"]["dimension"] for word in ("", "female")} == {None}
+
+
 def test_the_eight_dimensions_have_the_studys_words():
     assert [len(dimension.words) for dimension in DIMENSIONS] == [6, 6, 6, 6, 4, 4, 6, 6]
     assert sum(len(dimension.words) for dimension in DIMENSIONS) == 44
@@ -73,7 +83,7 @@ def test_a_control_word_in_an_own_dimension_is_asked_once(tmp_path: Path):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("dimension,word\nopen,\n", "row 2 has no word"),
         ("dimension,word\n,open\n", "row 2 has no dimension"),
@@ -84,8 +94,8 @@ def test_a_control_word_in_an_own_dimension_is_asked_once(tmp_path: Path):
         ("dimension,word,opposite\nopen,a,shut\n", "opposite 'shut'"),
     ],
 )
-def test_a_faulty_file_is_refused_with_the_place(tmp_path: Path, text: str, said: str):
+def test_a_faulty_file_is_refused_with_the_place(tmp_path: Path, text: str, message: str):
     path = tmp_path / "own.csv"
     path.write_text(text)
-    with pytest.raises(DataError, match=said):
+    with pytest.raises(DataError, match=message):
         read_dimensions(path)

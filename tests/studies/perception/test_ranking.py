@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 import pytest
+from studies.perception.worlds import PROMPTS, RACES, matrix, measured, one, photographs, rng, words_of
 
 from beholder.core.results import Row
+from beholder.studies.perception.prompts import DIMENSIONS, all_words
 from beholder.studies.perception.ranking import ranking_rows
 from beholder.studies.perception.scores import Groups, Judged, group_by
 from beholder.studies.perception.trials import MEN, WOMEN, judged_world
@@ -55,3 +57,33 @@ def test_intervals_of_a_divergence_cover_its_mean_over_data_sets(n: int, effect:
     truth = np.mean([row.value for row in worlds])
     inside = np.mean([row.low <= truth <= row.high for row in worlds])
     assert 0.91 < inside < 0.985
+
+
+def test_a_group_that_never_reaches_the_top_has_no_skew_and_is_left_out_of_the_mean_visibly():
+    images = photographs(600)
+    cells = rng(3).normal(0.2, 0.02, (600, PROMPTS.height))
+    cells[np.ix_((images["race"] == "Black").to_numpy(), words_of("warmth"))] -= 1
+    table = measured(matrix(images, cells))
+    row = one(table, "skew", group="Black", concept="warmth", template="k=100")
+    assert row["value"] is None
+    assert "no image of Black in the top 100: −∞" in row["note"]
+    mean = one(table, "skew", group="Black", concept="mean", template="k=100")
+    assert mean["value"] is not None
+    assert "left out of the mean" in mean["note"]
+
+
+def test_rankings_without_preference_are_seldom_called_skewed():
+    """The p-value is of the farthest group, so that three groups are no three chances."""
+    alarms = 0
+    for seed in range(60):
+        draw = rng(seed)
+        images = photographs(120).with_columns(race=pl.Series(draw.permutation(RACES * 40)), gender=pl.lit("Male"))
+        cells = draw.normal(0.2, 0.02, (120, len(all_words(DIMENSIONS[:2]))))
+        words = all_words(DIMENSIONS[:2])
+        judged = Judged(images, words, cells, cells, cells[:, 0], DIMENSIONS[:2], "cosine", {})
+        rows = ranking_rows(
+            judged, [group_by(images, ("race",))], MeasureOptions(draws=100, permutations=40, seed=seed)
+        )
+        p_values = [row.p_value for row in rows if row.metric == "perception.skew" and row.concept == "mean"]
+        alarms += min(p_values) <= 0.05
+    assert alarms <= 8  # 3 expected; more than 8 have a chance of 1 in 500

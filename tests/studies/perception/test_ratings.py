@@ -38,33 +38,33 @@ def write(path: Path, rows: list[tuple], header: str) -> Path:
 def test_correlation_and_interval_are_scipys(judged: Judged, tmp_path: Path):
     rng = np.random.default_rng(4)
     warmth = judged.by_dimension(judged.delta)[:, 0]
-    said = warmth + rng.normal(size=60)
-    rows = [(name, "Warmth", value, 20) for name, value in zip(judged.images["image_id"], said, strict=True)]
+    means = warmth + rng.normal(size=60)
+    rows = [(name, "Warmth", value, 20) for name, value in zip(judged.images["image_id"], means, strict=True)]
     ratings = read_ratings(write(tmp_path / "r.csv", rows[:50], "image,trait,mean,n"))
-    found = [row for row in rating_rows(judged, ratings) if row.metric == "perception.rating_r"]
-    expected = stats.pearsonr(said[:50], warmth[:50])
-    assert found[0].value == pytest.approx(expected.statistic)
-    assert (found[0].low, found[0].high) == pytest.approx(tuple(expected.confidence_interval()))
-    assert found[0].n == 50
+    rows = [row for row in rating_rows(judged, ratings) if row.metric == "perception.rating_r"]
+    expected = stats.pearsonr(means[:50], warmth[:50])
+    assert rows[0].value == pytest.approx(expected.statistic)
+    assert (rows[0].low, rows[0].high) == pytest.approx(tuple(expected.confidence_interval()))
+    assert rows[0].n == 50
 
 
 def test_departures_are_told_for_groups_never_for_one_picture(judged: Judged, tmp_path: Path):
     white = (judged.images["race"] == "White").to_numpy()
-    said = judged.delta[:, judged.words.index("honest")] + 3 * white
-    rows = [(name, "honest", value, 9) for name, value in zip(judged.images["image_id"], said, strict=True)]
+    means = judged.delta[:, judged.words.index("honest")] + 3 * white
+    rows = [(name, "honest", value, 9) for name, value in zip(judged.images["image_id"], means, strict=True)]
     ratings = read_ratings(write(tmp_path / "r.csv", rows, "image,trait,mean,n"))
     off = {row.group: row.value for row in rating_rows(judged, ratings) if row.metric.endswith("departure")}
     assert set(off) == {"White Male", "White Female", "Black Male", "Black Female"}
     assert off["White Male"] < 0 < off["Black Male"]
 
 
-def test_ratings_of_groups_meet_group_means(judged: Judged, tmp_path: Path):
+def test_means_groups_meet_group_means(judged: Judged, tmp_path: Path):
     names = ["White", "Black", "Male", "Female", "White Male", "Black Female", "nobody"]
     rows = [(name, "competence", place, 50) for place, name in enumerate(names)]
     ratings = read_ratings(write(tmp_path / "r.csv", rows, "group,trait,mean,n"))
-    found = next(rating_rows(judged, ratings))
-    assert found.n == 6
-    assert "1 rated groups are not in this run" in found.note
+    row = next(rating_rows(judged, ratings))
+    assert row.n == 6
+    assert "1 rated groups are not in this run" in row.note
 
 
 def test_an_unknown_trait_is_named_and_has_no_number(judged: Judged, tmp_path: Path):
@@ -75,7 +75,7 @@ def test_an_unknown_trait_is_named_and_has_no_number(judged: Judged, tmp_path: P
 
 
 @pytest.mark.parametrize(
-    ("header", "row", "said"),
+    ("header", "row", "message"),
     [
         ("trait,mean,n", ("warm", 1, 2), "one column 'image' or 'group'"),
         ("image,trait,mean", ("a", "warm", 1), "'n' is missing"),
@@ -84,8 +84,8 @@ def test_an_unknown_trait_is_named_and_has_no_number(judged: Judged, tmp_path: P
         ("image,trait,mean,n", ("a", "warm", "1", "inf"), "row 2 has no n"),
     ],
 )
-def test_a_faulty_table_is_refused_with_the_place(tmp_path: Path, header: str, row: tuple, said: str):
-    with pytest.raises(DataError, match=said):
+def test_a_faulty_table_is_refused_with_the_place(tmp_path: Path, header: str, row: tuple, message: str):
+    with pytest.raises(DataError, match=message):
         read_ratings(write(tmp_path / "r.csv", [row], header))
 
 
@@ -102,10 +102,10 @@ def test_a_group_of_one_picture_has_no_departure_of_its_own(judged: Judged, tmp_
     )
     rows = [(name, "honest", place % 9, 9) for place, name in enumerate(lone["image_id"])]
     ratings = read_ratings(write(tmp_path / "r.csv", rows, "image,trait,mean,n"))
-    found = [r for r in rating_rows(judged._replace(images=lone), ratings) if r.metric.endswith("departure")]
-    assert found
-    assert not any("Asian" in row.group for row in found)
-    assert all(row.n >= 5 and row.low < row.value < row.high for row in found)
+    rows = [r for r in rating_rows(judged._replace(images=lone), ratings) if r.metric.endswith("departure")]
+    assert rows
+    assert not any("Asian" in row.group for row in rows)
+    assert all(row.n >= 5 and row.low < row.value < row.high for row in rows)
 
 
 def test_what_is_not_independent_has_no_interval(judged: Judged, tmp_path: Path):
@@ -131,9 +131,9 @@ def test_p_values_are_corrected_over_traits(judged: Judged, tmp_path: Path):
     traits = ("honest", "warm", "poor", "meek")
     rows = [(name, trait, rng.normal(), 9) for trait in traits for name in judged.images["image_id"]]
     ratings = read_ratings(write(tmp_path / "r.csv", rows, "image,trait,mean,n"))
-    found = [row for row in rating_rows(judged, ratings) if row.metric.endswith("_r")]
+    rows = [row for row in rating_rows(judged, ratings) if row.metric.endswith("_r")]
     alone = []
     for trait in traits:
         people = ratings.filter(pl.col("trait") == trait)["mean"].to_numpy()
         alone.append(stats.pearsonr(people, judged.delta[:, judged.words.index(trait)]).pvalue)
-    assert [row.p_value for row in found] == pytest.approx(stats.false_discovery_control(alone))
+    assert [row.p_value for row in rows] == pytest.approx(stats.false_discovery_control(alone))

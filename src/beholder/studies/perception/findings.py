@@ -163,7 +163,7 @@ def _ranking(part: pl.DataFrame) -> Iterator[Finding]:
     table = queries.rows(part, "skew").filter(pl.col("concept") == MEAN)
     for attribute in ("race", "gender"):
         rows = table.filter(pl.col("subset") == attribute)
-        rows = rows.filter(pl.col("template") == rows["template"].first()).sort("value")
+        rows = rows.filter(pl.col("template") == pl.col("template").first()).sort("value")
         if rows.height < 2:
             continue
         least, *_, most = rows.to_dicts()

@@ -1,0 +1,39 @@
+"""Numbers and names as a sentence prints them."""
+
+from __future__ import annotations
+
+import pytest
+
+from beholder.studies.perception import phrases
+
+
+@pytest.mark.parametrize(
+    ("name", "grouping", "text"),
+    [
+        ("2 or more races", "race", "2 or more races"),
+        ("2", "skin_tone", "MST 2"),
+        ("light", "skin_tone", "light"),
+        ("10 woman", "skin_tone × gender", "MST 10 woman"),
+        ("2 or more woman", "race × gender", "2 or more woman"),
+        ("4", "smiling", "4"),
+        ("everyone", None, "everyone"),
+    ],
+)
+def test_only_a_skin_tone_has_its_scale(name: str, grouping: str | None, text: str):
+    assert phrases.group(name, grouping) == text
+
+
+def test_the_groups_of_an_interaction_belong_to_its_second_attribute():
+    row = {"subset": "smiling × skin_tone", "group": "2", "against": "9"}
+    assert phrases.pair(row) == ("MST 2", "MST 9")
+    assert phrases.change({"subset": "smiling", "group": "4", "against": "0"}) == "smiling: 4 against 0"
+    assert phrases.change({"subset": "gender", "group": "a against b", "against": "c"}) == "a against b against c"
+
+
+def test_numbers_are_printed_times_100_with_a_true_minus():
+    row = {"value": -0.0123, "low": -0.02, "high": -0.001, "unit": "cosine"}
+    assert (phrases.number(row), phrases.bounds(row)) == ("−1.23", "−2.00 to −0.10")
+    assert phrases.signed({**row, "value": 0.0123}) == "+1.23"
+    assert phrases.number({**row, "value": -1e-9}) == "0.00"
+    assert phrases.number({**row, "unit": "match logit"}) == "−0.01"
+    assert phrases.printed(row, -0.01) == {"value": -0.23, "low": -1.0, "high": 0.9}

@@ -1,0 +1,81 @@
+"""Scores by word and dimension: what is missing is left out and named, every family of model has its unit."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+from studies.perception.worlds import PROMPTS, matrix, measured, one, photographs, rng
+
+from beholder.core.errors import DataError
+from beholder.scores.score_matrix import ScoreMatrix
+from beholder.studies.perception.prompts import DIMENSIONS, Dimension
+from beholder.studies.perception.scores import read_judged
+
+
+def obvious(sheet: ScoreMatrix, words: tuple[str, ...], mask: np.ndarray, *, delta: bool) -> float:
+    """The protocol's definition, cell by cell."""
+    texts, total = dict(zip(sheet.prompts["text"], range(sheet.prompts.height), strict=True)), []
+    for image in np.flatnonzero(mask):
+        for word in words:
+            for template in (
+                "A photo of a {} person.",
+                "A {} person.",
+                "This is a {} person.",
+                "Cropped face photo of a {} person.",
+            ):
+                own = sheet.values[image, texts[template.replace("{}", word)], 0]
+                neutral = sheet.values[image, texts[template.replace("{} ", "")], 0]
+                total.append(own - neutral if delta else own)
+    return float(np.mean(total))
+
+
+@pytest.mark.parametrize("dimension", [DIMENSIONS[0], DIMENSIONS[5]])
+def test_scores_are_means_over_templates_words_and_images(faces, results, dimension: Dimension):
+    black = (faces.images["race"] == "Black").to_numpy()
+    for metric, delta in (("cosine", False), ("delta_cosine", True)):
+        table = one(results, metric, subset="race", group="Black", concept=dimension.name)
+        assert table["value"] == pytest.approx(obvious(faces, dimension.words, black, delta=delta))
+        assert table["n"] == black.sum()
+        assert table["low"] < table["value"] < table["high"]
+
+
+def test_a_word_without_scores_is_left_out_of_its_dimension_and_named():
+    prompts = PROMPTS.filter(pl.col("concept") != "honest")
+    table = measured(matrix(photographs(60), prompts=prompts))
+    row = one(table, "delta_cosine", subset="everyone", concept="warmth")
+    assert row["note"] == "without 'honest': no score"
+    assert row["value"] is not None
+
+
+def test_a_dimension_without_any_word_is_left_out():
+    prompts = PROMPTS.filter(~pl.col("concept").is_in(DIMENSIONS[4].words))
+    table = measured(matrix(photographs(60), prompts=prompts))
+    assert "belief_pos" not in set(table["concept"])
+
+
+def test_without_the_neutral_prompt_nothing_can_be_measured():
+    prompts = PROMPTS.filter(pl.col("concept") != "")
+    with pytest.raises(DataError, match="neutral prompt"):
+        measured(matrix(photographs(60), prompts=prompts))
+
+
+def test_a_missing_template_is_left_out_of_the_neutral_mean_too():
+    images, prompts = photographs(30), PROMPTS
+    cells = rng(2).normal(0.2, 0.02, (30, prompts.height))
+    gone = ((prompts["concept"] == "warm") & (prompts["template"] == "T3")).to_numpy()
+    cells[:, gone] = np.nan
+    judged = read_judged(matrix(images, cells), DIMENSIONS)
+    at = {(word, t): k for k, (word, t) in enumerate(prompts.select("concept", "template").iter_rows())}
+    expected = np.mean([cells[:, at["warm", t]] - cells[:, at["", t]] for t in ("T1", "T2", "T4")], axis=0)
+    np.testing.assert_allclose(judged.delta[:, judged.words.index("warm")], expected)
+
+
+@pytest.mark.parametrize(("channel", "unit"), [("match_logit", "match logit"), ("log_p_yes", "P(Yes)")])
+def test_matching_and_generative_models_are_measured_in_their_own_unit(channel: str, unit: str):
+    images = photographs(60)
+    values = np.log(rng(4).random((60, PROMPTS.height)))
+    table = measured(matrix(images, values, channel=channel))
+    row = one(table, "cosine", subset="everyone", concept="warmth")
+    assert row["unit"] == unit
+    assert (0 < row["value"] < 1) == (channel == "log_p_yes")
