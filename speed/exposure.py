@@ -16,7 +16,7 @@ from pathlib import Path
 
 from beholder.studies.exposure.captions import CaptionFile
 from beholder.studies.exposure.counting import count_captions
-from beholder.studies.exposure.mentions import Mentions, Term, words_said
+from beholder.studies.exposure.mentions import Mentions, Term, words_of
 
 PEOPLE = 844
 EACH = 10
@@ -50,17 +50,17 @@ def rate(work: Callable[[], object], captions: int) -> float:
 def one_pass(names: list[str], captions: list[str]) -> list[int]:
     mentions, counts = Mentions([Term("name", name) for name in names]), [0] * len(names)
     for caption in captions:
-        for index in mentions.found(caption).apart:
+        for index in mentions.find(caption).apart:
             counts[index] += 1
     return counts
 
 
 def alternation(names: list[str], captions: list[str]) -> list[int]:
     """All names in one regular expression."""
-    indices = {" ".join(words_said(name)): index for index, name in enumerate(names)}
+    indices = {" ".join(words_of(name)): index for index, name in enumerate(names)}
     pattern, counts = re.compile(rf"\b(?:{'|'.join(map(re.escape, indices))})\b"), [0] * len(names)
     for caption in captions:
-        for name in set(pattern.findall(" ".join(words_said(caption)))):
+        for name in set(pattern.findall(" ".join(words_of(caption)))):
             counts[indices[name]] += 1
     return counts
 

@@ -159,7 +159,7 @@ def test_what_is_not_there_or_packed_is_told_at_once(tmp_path: Path):
 
 
 @pytest.mark.parametrize("name", ["a.txt", "a.txt.gz", "a.json", "a.parquet"])
-def test_the_place_grows_up_to_the_size(tmp_path: Path, name: str):
+def test_the_bytes_read_grow_up_to_the_size(tmp_path: Path, name: str):
     said = [f"caption {row}" for row in range(20_000)]
     if name.endswith("parquet"):
         pl.DataFrame({"text": said}).write_parquet(tmp_path / name)
@@ -167,14 +167,14 @@ def test_the_place_grows_up_to_the_size(tmp_path: Path, name: str):
         text = "\n".join(said) if "txt" in name else json.dumps({"annotations": [{"caption": each} for each in said]})
         write(tmp_path, name, text)
     file = CaptionFile(tmp_path / name)
-    places = [file.place for _ in file]
-    assert places == sorted(places)
-    assert 0 < places[-1] <= file.size
+    read = [file.bytes_read for _ in file]
+    assert read == sorted(read)
+    assert 0 < read[-1] <= file.size
 
 
 @pytest.mark.parametrize("number", ["0", "3"])
 def test_a_column_beyond_the_file_is_refused(tmp_path: Path, number: str):
     path = tmp_path / "a.tsv"
     path.write_text("1\tone\n2\ttwo\n")
-    with pytest.raises(DataError, match=f"no column {number}: they are numbered 1 to 2"):
+    with pytest.raises(DataError, match=rf"no column {number}\. Its columns are numbered 1 to 2"):
         list(CaptionFile(path, number))

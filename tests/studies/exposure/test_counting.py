@@ -54,7 +54,7 @@ def test_empty_and_malformed_records_are_counted_and_told(tmp_path: Path):
 
 
 def test_a_file_without_captions_is_refused_rather_than_counted_as_nobody(tmp_path: Path):
-    with pytest.raises(DataError, match="no caption to read"):
+    with pytest.raises(DataError, match="No caption could be read"):
         count_captions([write(tmp_path / "a.txt", "\n \n")], Mentions([Term("name", "Ana")]))
 
 

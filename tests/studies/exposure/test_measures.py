@@ -47,13 +47,13 @@ def world(n: int = 120, *, seed: int = 1, **columns: Any) -> pl.DataFrame:
     return pl.DataFrame(table | columns)
 
 
-def found(rows: Any) -> dict[tuple[str, ...], Row]:
+def by_key(rows: Any) -> dict[tuple[str, ...], Row]:
     return {(row.metric, row.subset, row.group or row.concept): row for row in rows}
 
 
 def test_means_medians_and_shares_are_those_of_the_people():
     people = world()
-    rows = found(count_rows(people, OPTIONS))
+    rows = by_key(count_rows(people, OPTIONS))
     for subset in ("a", "b", EVERYONE):
         for group in ("woman", "man"):
             mine = people.filter(gender=group)
@@ -70,7 +70,7 @@ def test_means_medians_and_shares_are_those_of_the_people():
 def test_ratios_are_of_means_and_of_geometric_means():
     people = world()
     women, men = (people.filter(gender=group)["captions"].to_numpy() for group in ("woman", "man"))
-    rows = found(count_rows(people, OPTIONS))
+    rows = by_key(count_rows(people, OPTIONS))
     mean, typical = (rows["exposure.ratio", EVERYONE, which] for which in (MEAN, TYPICAL))
     assert mean.value == pytest.approx(women.mean() / men.mean())
     assert typical.value == pytest.approx(gmean(1 + women) / gmean(1 + men))
@@ -91,7 +91,7 @@ def test_ambiguous_names_are_left_out_and_every_row_says_how_many():
     flagged = ["one word"] * 4 + [None] * 116
     people = world(ambiguous=pl.Series(flagged, dtype=pl.String))
     clear = people.tail(116)
-    rows = found([*count_rows(people, OPTIONS), *identity_rows(people, OPTIONS)])
+    rows = by_key([*count_rows(people, OPTIONS), *identity_rows(people, OPTIONS)])
     mean = rows["exposure.captions", EVERYONE, "woman"]
     assert mean.value == pytest.approx(clear.filter(gender="woman")["captions"].mean())
     assert all("left out: ambiguous names" in row.note for row in rows.values())
@@ -100,7 +100,7 @@ def test_ambiguous_names_are_left_out_and_every_row_says_how_many():
 
 def test_nobody_named_is_zero_and_has_no_ratio_and_no_correlation():
     people = world(captions=np.zeros(120, int))
-    rows = found([*count_rows(people, OPTIONS), *identity_rows(people, OPTIONS)])
+    rows = by_key([*count_rows(people, OPTIONS), *identity_rows(people, OPTIONS)])
     assert rows["exposure.captions", EVERYONE, "woman"].value == 0
     assert rows["exposure.captions", EVERYONE, "woman"].low is None
     assert rows["exposure.never", EVERYONE, "man"].value == 1
@@ -116,13 +116,13 @@ def test_nobody_named_is_zero_and_has_no_ratio_and_no_correlation():
 def test_few_people_named_get_no_interval():
     captions = np.zeros(120, int)
     captions[:6] = 9
-    rows = found(count_rows(world(captions=captions), OPTIONS))
+    rows = by_key(count_rows(world(captions=captions), OPTIONS))
     assert rows["exposure.captions", EVERYONE, "woman"].low is None
     assert "fewer than 5" in rows["exposure.ratio", EVERYONE, MEAN].note
 
 
 def test_a_branch_of_women_alone_has_no_ratio_and_no_gap():
-    rows = found(
+    rows = by_key(
         [*count_rows(world(gender=["woman"] * 120), OPTIONS), *identity_rows(world(gender=["woman"] * 120), OPTIONS)]
     )
     assert not any(metric == "exposure.ratio" for metric, _, _ in rows)
@@ -132,7 +132,7 @@ def test_a_branch_of_women_alone_has_no_ratio_and_no_gap():
 
 def test_correlations_are_spearmans_and_the_pooled_one_is_within_branches():
     people = world()
-    rows = found(identity_rows(people, OPTIONS))
+    rows = by_key(identity_rows(people, OPTIONS))
     for branch in ("a", "b"):
         mine = people.filter(branch=branch)
         expected = spearmanr(np.log1p(mine["captions"]), mine["identity"]).statistic
@@ -144,7 +144,7 @@ def test_correlations_are_spearmans_and_the_pooled_one_is_within_branches():
 
 
 def test_a_gap_that_captions_make_is_gone_at_equal_exposure():
-    rows = found(identity_rows(world(300), OPTIONS))
+    rows = by_key(identity_rows(world(300), OPTIONS))
     before, after, change = (rows["exposure.identity_gap", EVERYONE, which] for which in (UNADJUSTED, ADJUSTED, CHANGE))
     assert before.high < 0
     assert after.low < 0 < after.high
@@ -154,7 +154,7 @@ def test_a_gap_that_captions_make_is_gone_at_equal_exposure():
 
 def test_people_with_another_gender_word_are_neither_women_nor_men():
     people, others = world(), world(30, seed=9, gender=["another"] * 30, identity=np.ones(30))
-    alone, beside = (found(identity_rows(each, OPTIONS)) for each in (people, pl.concat([people, others])))
+    alone, beside = (by_key(identity_rows(each, OPTIONS)) for each in (people, pl.concat([people, others])))
     for which in (UNADJUSTED, ADJUSTED, CHANGE):
         key = "exposure.identity_gap", EVERYONE, which
         assert beside[key] == alone[key]
@@ -170,10 +170,10 @@ def test_words_are_counted_by_level_and_the_gendered_one_names_its_group():
 
 
 def test_every_row_has_a_meaning_and_its_unit():
-    people = world()
+    people, units = world(), {metric.name: metric.unit for metric in METRICS}
     rows = [*count_rows(people, OPTIONS), *identity_rows(people, OPTIONS)]
-    assert {row.metric for row in rows} | {"exposure.category"} == set(METRICS)
-    assert all(row.unit == METRICS[row.metric].unit for row in rows)
+    assert {row.metric for row in rows} | {"exposure.category"} == set(units)
+    assert all(row.unit == units[row.metric] for row in rows)
 
 
 def test_equal_seeds_give_equal_rows():
@@ -188,6 +188,6 @@ def test_the_typical_ratio_holds_as_often_as_it_says():
     for seed in range(200):
         rng = np.random.default_rng(seed)
         people = world(100, captions=rng.poisson(np.exp(rng.normal(1.5, 1.2, 100))), branch=["a"] * 100)
-        row = found(count_rows(people, options))["exposure.ratio", "a", TYPICAL]
+        row = by_key(count_rows(people, options))["exposure.ratio", "a", TYPICAL]
         held += row.low <= 1 <= row.high
     assert held >= 0.91 * 200

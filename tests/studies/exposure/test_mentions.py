@@ -10,7 +10,7 @@ import unicodedata
 import pytest
 
 from beholder.core.errors import DataError
-from beholder.studies.exposure.mentions import Mentions, Term, words_said
+from beholder.studies.exposure.mentions import Mentions, Term, words_of
 
 NAMES = ["Ana Díaz", "ana", "Ana Díaz-Cruz", "Cruz", "Bo O'Neil", "Élan Vital", "P.V. Sindhu", "Cruz Ana", "ANA DIAZ"]
 TERMS = [*(Term("name", name) for name in NAMES), Term("level", "cruz"), Term("other", "vital sign")]
@@ -52,54 +52,54 @@ def test_the_index_equals_a_loop_over_all_names():
     pieces += ["ＣＲＵＺ", "banana", "\u00a0", ",", "9", "ß", "中", "\t"]
     for _ in range(4000):
         caption = "".join(rng.choice(pieces) + rng.choice(["", " ", " "]) for _ in range(rng.randrange(9)))
-        assert mentions.found(caption) == obvious(caption, TERMS), caption
+        assert mentions.find(caption) == obvious(caption, TERMS), caption
 
 
 def test_every_letter_is_read_by_the_same_rule_on_both_ways():
     """ASCII takes a quicker way: together with a letter that is not, it must give the same words."""
     for code in range(128):
         text = f"a{chr(code)}B"
-        assert words_said(text) == words_said(f"{text} ä")[:-1]
+        assert words_of(text) == words_of(f"{text} ä")[:-1]
 
 
 @pytest.mark.slow
 def test_folding_twice_changes_nothing():
     for code in range(sys.maxunicode + 1):
         if not 0xD800 <= code < 0xE000:
-            once = words_said(chr(code))
-            assert words_said(" ".join(once)) == once, hex(code)
+            once = words_of(chr(code))
+            assert words_of(" ".join(once)) == once, hex(code)
 
 
 @pytest.mark.parametrize(
     "caption", ["ana diaz", "Ana  DÍAZ", "by Ana Di\u0301az's dog", "#ana_diaz", "(Ana)-Díaz.", "\ufeffAna Díaz"]
 )
 def test_capitals_accents_and_punctuation_do_not_matter(caption: str):
-    assert Mentions([Term("name", "Ana Díaz")]).found(caption).apart == {0}
+    assert Mentions([Term("name", "Ana Díaz")]).find(caption).apart == {0}
 
 
 @pytest.mark.parametrize("caption", ["Anaa Díaz", "Ana B. Díaz", "Díaz Ana", "AnaDíaz", "Ana Dĺaz", ""])
 def test_every_letter_and_the_order_do(caption: str):
-    assert Mentions([Term("name", "Ana Díaz")]).found(caption) == (set(), set())
+    assert Mentions([Term("name", "Ana Díaz")]).find(caption) == (set(), set())
 
 
 def test_a_caption_counts_once_however_often_it_says_a_name():
-    assert Mentions([Term("name", "Ana")]).found("Ana, Ana and Ana").apart == {0}
+    assert Mentions([Term("name", "Ana")]).find("Ana, Ana and Ana").apart == {0}
 
 
 def test_a_name_inside_a_longer_one_is_told_apart_from_the_name_alone():
     mentions = Mentions([Term("name", "Ronaldo"), Term("name", "Cristiano Ronaldo")])
-    assert mentions.found("Cristiano Ronaldo scores") == ({1}, {0})
-    assert mentions.found("Cristiano Ronaldo meets Ronaldo") == ({0, 1}, set())
+    assert mentions.find("Cristiano Ronaldo scores") == ({1}, {0})
+    assert mentions.find("Cristiano Ronaldo meets Ronaldo") == ({0, 1}, set())
 
 
 def test_names_that_overlap_are_both_said():
     mentions = Mentions([Term("name", "Ana Cruz"), Term("name", "Cruz Bo")])
-    assert mentions.found("Ana Cruz Bo") == ({0, 1}, set())
+    assert mentions.find("Ana Cruz Bo") == ({0, 1}, set())
 
 
 def test_a_longer_term_of_another_kind_hides_nothing():
     mentions = Mentions([Term("occupation", "athlete"), Term("specialty", "track athlete")])
-    assert mentions.found("a track athlete") == ({0, 1}, set())
+    assert mentions.find("a track athlete") == ({0, 1}, set())
 
 
 def test_a_name_without_letters_is_refused():

@@ -9,8 +9,8 @@ POOLS = {"actors": ("actors",), "politicians": ("house", "senate", "mayors"), "a
 
 def _size(*branches: str) -> dict[str | None, int]:
     parts = [BRANCHES[name] for name in branches]
-    counts = {"woman": sum(part.women for part in parts), "man": sum(part.men for part in parts)}
-    return {None: sum(part.images for part in parts), **counts}
+    women, men = sum(part.women for part in parts), sum(part.men for part in parts)
+    return {None: sum(part.images for part in parts), "woman": women, "man": men}
 
 
 SIZES = {name: _size(*branches) for name, branches in {**{name: (name,) for name in BRANCHES}, **POOLS}.items()}

@@ -1,4 +1,4 @@
-"""Charts of exposure: women over men, who is never named, and how captions go with what a model knows."""
+"""Charts of exposure: women over men, who is never named, and captions against what a model knows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from beholder.studies.exposure.measures import TYPICAL
 
 
 def exposure_figures(results: pl.DataFrame) -> Iterator[Figure]:
-    """As far as there is something to draw."""
+    """One chart for each question that was measured."""
     ratios = [row for row in rows_of(results, "ratio") if row["concept"] == TYPICAL and row["value"]]
     never = [row for row in rows_of(results, "never") if row["value"] is not None]
     known = [row for row in rows_of(results, "identity_correlation") if row["value"] is not None]
@@ -36,7 +36,8 @@ def _ratio_figure(rows: Rows) -> Figure:
     return Figure(
         "captions-women-over-men",
         f"Captions per person, women over men: {away or 'none'} of {len(rows)} intervals exclude 1",
-        "Geometric means of 1 + captions, with 95 % intervals. Line: 1, alike; left of it women are named less.",
+        "Geometric means of 1 + captions, with 95 % intervals. The line at 1 means alike; to the left of it women are "
+        "named less.",
         alt.layer(*lanes(rows, [], x), rule_at(1.0)).properties(height=height(rows, [])),
         "named",
     )
@@ -60,7 +61,7 @@ def _correlation_figure(rows: Rows) -> Figure:
     return Figure(
         "named-and-known",
         f"Captions and probability of the right name: {away or 'none'} of {len(rows)} intervals exclude 0",
-        "With 95 % intervals. Right of the line: the more captions name a person, the better the model knows the name.",
+        "With 95 % intervals. To the right of the line: the model knows people better whom more captions name.",
         alt.layer(*lanes(rows, [], x), rule_at(0.0)).properties(height=height(rows, [])),
         "known",
         wide=True,

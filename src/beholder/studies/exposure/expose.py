@@ -23,10 +23,10 @@ from beholder.studies.study import CommandOptions, Measured, MeasureOptions
 
 
 def expose(captions: Sequence[Path], options: CommandOptions) -> Measured:
-    """Count and measure; what can be wrong is asked before anything is counted."""
+    """Count and measure; every input is checked before anything is counted."""
     audit = options.own.get("run")
     if audit and options.out.resolve() == audit.resolve():
-        raise UsageError(f"--out {options.out} is the audit itself, which would be lost. Name another folder.")
+        raise UsageError(f"--out {options.out} is the folder of the audit and would overwrite it. Name another folder.")
     dataset = open_dataset("apa", options.data)
     files = [CaptionFile(path, options.own.get("column")) for path in captions]
     people = people_of(dataset)
@@ -36,7 +36,7 @@ def expose(captions: Sequence[Path], options: CommandOptions) -> Measured:
     people = people.with_columns(
         captions=pl.Series(counts.apart[: people.height]), inside=pl.Series(counts.inside[: people.height])
     )
-    name = options.own.get("name") or _called(captions)
+    name = options.own.get("name") or _default_name(captions)
     results = _measured(people, counts, scores, name, options.measure)
     record = _record(results, counts, options)
     record.add_dataset(
@@ -49,14 +49,14 @@ def expose(captions: Sequence[Path], options: CommandOptions) -> Measured:
             "notes": list(dataset.notes),
         }
     )
-    files_besides = {"people.csv": people.write_csv().encode()} if options.own.get("people") else {}
-    return Measured(results, record, files_besides)
+    more_files = {"people.csv": people.write_csv().encode()} if options.own.get("people") else {}
+    return Measured(results, record, more_files)
 
 
 def _measured(
     people: pl.DataFrame, counts: Counts, scores: dict[str, pl.DataFrame], name: str, options: MeasureOptions
 ) -> pl.DataFrame:
-    """The captions stand in the model's column of what is said of them alone."""
+    """In rows about captions alone the column `model` names the captions."""
     rows = [*count_rows(people, options), *word_rows(counts, people.height)]
     tables = [results_table(rows, benchmark=EXPOSURE.name, model=name, dataset="apa")]
     for model, identity in scores.items():
@@ -67,7 +67,7 @@ def _measured(
 
 
 def _record(results: pl.DataFrame, counts: Counts, options: CommandOptions) -> Record:
-    """How the numbers came about, with what could not be read."""
+    """How the numbers were made, and what could not be read."""
     record, audit = Record(benchmarks=[EXPOSURE.name]), options.own.get("run")
     record.settings = {
         "column": options.own.get("column"),
@@ -93,5 +93,5 @@ def _record(results: pl.DataFrame, counts: Counts, options: CommandOptions) -> R
     return record
 
 
-def _called(captions: Sequence[Path]) -> str:
+def _default_name(captions: Sequence[Path]) -> str:
     return captions[0].name if len(captions) == 1 else f"{captions[0].name} and {len(captions) - 1} more"

@@ -1,6 +1,6 @@
-"""What is read off the counts: how women and men are mentioned, and whether a model knows whom captions name.
+"""What the counts show: how often women and men are named, and whether a model knows the people that are named.
 
-People whose names are ambiguous are left out, and every row says how many; nobody is named.
+People with ambiguous names are left out, and every row says how many. Nobody is named in the results.
 """
 
 from __future__ import annotations
@@ -31,21 +31,23 @@ FEW_PEOPLE = f"fewer than {FEWEST} people: no interval"
 METRICS = (
     Metric("exposure.captions", "named", CAPTIONS, "mean number of captions that name a person"),
     Metric("exposure.captions_median", "named", CAPTIONS, "median number of captions that name a person"),
-    Metric("exposure.never", "named", "probability", "share of people whom no caption names; 0 none, 1 all"),
+    Metric("exposure.never", "named", "probability", "share of people that no caption names; 0 none, 1 all"),
     Metric(
         "exposure.ratio",
         "named",
         "ratio",
         "captions per person, women over men; 1: alike, below 1: women are named less. mean: of the means; "
         "typical: of the geometric means of 1 + captions, which a few famous people do not decide",
+        landmark=1.0,
     ),
-    Metric("exposure.category", "said", CAPTIONS, "captions that say a word; n: captions read"),
+    Metric("exposure.category", "words", CAPTIONS, "captions that contain a word; n: captions read"),
     Metric(
         "exposure.identity_correlation",
         "known",
         "correlation",
         "Spearman's, of the captions that name a person with the model's probability of the right name; 0: none, 1: "
-        "the more captions, the better known. All branches: differences between branches taken out",
+        "the more captions, the better known. All branches: differences between branches are taken out",
+        landmark=0.0,
     ),
     Metric(
         "exposure.identity_gap",
@@ -53,12 +55,13 @@ METRICS = (
         "probability",
         "probability of the right name, women less men: as measured, at equal log(1 + captions) by least squares, and "
         "the change that this makes; 0: alike. All branches: within branches",
+        landmark=0.0,
     ),
 )
 
 
 def parts(people: pl.DataFrame) -> Iterator[tuple[str, pl.DataFrame, str | None]]:
-    """Each branch, then everyone: the people whose names mean them alone, and a note on those left out."""
+    """Each branch, then everyone: the people with unambiguous names, and a note on those left out."""
     branches = [(str(name), part) for (name,), part in people.group_by(["branch"], maintain_order=True)]
     for subset, part in (*branches, *([(EVERYONE, people)] if len(branches) > 1 else [])):
         clear = part.filter(pl.col("ambiguous").is_null())
@@ -70,10 +73,10 @@ def count_rows(people: pl.DataFrame, options: MeasureOptions) -> Iterator[Row]:
     """Mean, median and share never mentioned for women and men of each branch, and the ratios."""
     for subset, part, left_out in parts(people):
         of_group = {group: part.filter(gender=group) for group in GROUPS}
-        for group, mine in of_group.items():
-            for row in _group_rows(mine, options):
+        for group, members in of_group.items():
+            for row in _group_rows(members, options):
                 yield row._replace(subset=subset, group=group, note=join((row.note, left_out)))
-        if all(mine.height for mine in of_group.values()):
+        if all(members.height for members in of_group.values()):
             for row in _ratio_rows(of_group, options):
                 yield row._replace(subset=subset, note=join((row.note, left_out)))
 
@@ -82,7 +85,7 @@ def _group_rows(people: pl.DataFrame, options: MeasureOptions) -> Iterator[Row]:
     values = people[CAPTIONS].to_numpy().astype(np.float64)
     metric, n = "exposure.captions", people.height
     if not n:
-        yield Row(metric, None, 0, CAPTIONS, note="nobody to count")
+        yield Row(metric, None, 0, CAPTIONS, note="there is nobody to count")
         return
     resampler, few = _resampler(people, options), _too_few(values)
     bounds = studentised_interval(mean_estimate(values, resampler))
@@ -98,7 +101,7 @@ def _medians(values: npt.NDArray[np.float64], weights: npt.NDArray[np.float64]) 
     """The median of every draw: the mean of the two values in its middle."""
     order, n = np.argsort(values), len(values)
     upto = weights[:, order].cumsum(axis=1)
-    middle = [(upto > place).argmax(axis=1) for place in ((n - 1) // 2, n // 2)]
+    middle = [(upto > rank).argmax(axis=1) for rank in ((n - 1) // 2, n // 2)]
     return np.asarray(sum(values[order][each] for each in middle) / 2)
 
 
@@ -106,7 +109,7 @@ def _ratio_rows(of_group: dict[str, pl.DataFrame], options: MeasureOptions) -> I
     """Women over men, of means and of geometric means; groups are drawn apart."""
     n = sum(map(len, of_group.values()))
     row = Row("exposure.ratio", None, n, "ratio", concept=MEAN)
-    counts = {group: mine[CAPTIONS].to_numpy().astype(np.float64) for group, mine in of_group.items()}
+    counts = {group: members[CAPTIONS].to_numpy().astype(np.float64) for group, members in of_group.items()}
     if not (counts["woman"].any() and counts["man"].any()):
         yield row._replace(note="captions name no woman or no man")
         return
@@ -123,17 +126,17 @@ def _ratio_rows(of_group: dict[str, pl.DataFrame], options: MeasureOptions) -> I
 
 
 def _resampler(people: pl.DataFrame, options: MeasureOptions, rng: np.random.Generator | None = None) -> Resampler:
-    """Draws of people; how many women and men a branch has is no chance."""
+    """Draws of people; the numbers of women and men in a branch are fixed."""
     strata = people.select(pl.struct("branch", "gender").rank("dense").cast(pl.Int64))["branch"].to_numpy()
     return Resampler(np.arange(people.height), rng or options.rng(), options.draws, strata=strata)
 
 
-def _too_few(*groups: npt.NDArray[np.float64]) -> str | None:
-    """Why resampling these counts says nothing: of few people, or of few who are named at all."""
+def _too_few(*groups: npt.NDArray[np.float64], result: str = "interval") -> str | None:
+    """Why these counts cannot be resampled: there are few people, or few of them are named."""
     if min(map(len, groups)) < FEWEST:
-        return FEW_PEOPLE
+        return f"fewer than {FEWEST} people: no {result}"
     if min(map(np.count_nonzero, groups)) < FEWEST:
-        return f"captions name fewer than {FEWEST} people: no interval"
+        return f"captions name fewer than {FEWEST} people: no {result}"
     return None
 
 
@@ -145,17 +148,17 @@ def _bounded(row: Row, bounds: Interval, few: str | None) -> Row:
 
 
 def word_rows(counts: Counts, first: int) -> Iterator[Row]:
-    """Captions for each word of the three levels, whose counts begin at place `first`."""
+    """Captions for each word of the three levels, whose counts begin at index `first`."""
     gender = {word: group for group, word in PLAYER.items()}
-    for place, term in enumerate(WORD_TERMS, start=first):
-        inside = int(counts.inside[place])
-        note = f"{inside:,} more say it only within a longer one of its level" if inside else None
-        row = Row("exposure.category", float(counts.apart[place]), counts.captions, CAPTIONS, subset=term.kind)
+    for index, term in enumerate(WORD_TERMS, start=first):
+        inside = int(counts.inside[index])
+        note = f"{inside:,} more contain it only within a longer term of its level" if inside else None
+        row = Row("exposure.category", float(counts.apart[index]), counts.captions, CAPTIONS, subset=term.kind)
         yield row._replace(concept=term.text, group=gender.get(term.text), note=note)
 
 
 def identity_rows(people: pl.DataFrame, options: MeasureOptions) -> Iterator[Row]:
-    """Captions beside the model's `identity` of the same people."""
+    """Captions against the model's `identity` of the same people."""
     for subset, part, left_out in parts(people):
         for row in (_correlation_row(part, options), *_gap_rows(part, options)):
             yield row._replace(subset=subset, note=join((row.note, left_out)))
@@ -164,8 +167,8 @@ def identity_rows(people: pl.DataFrame, options: MeasureOptions) -> Iterator[Row
 def _correlation_row(people: pl.DataFrame, options: MeasureOptions) -> Row:
     row = Row("exposure.identity_correlation", None, people.height, "correlation")
     counts, identity, branches = _columns(people)
-    if few := _too_few(counts):
-        return row._replace(note=few.replace("interval", "correlation"))
+    if few := _too_few(counts, result="correlation"):
+        return row._replace(note=few)
     value = rank_correlation(counts, identity, branches)
     if np.isnan(value):
         return row._replace(note="all counts or all scores are alike: nothing to correlate")
@@ -174,12 +177,12 @@ def _correlation_row(people: pl.DataFrame, options: MeasureOptions) -> Row:
 
 
 def _gap_rows(people: pl.DataFrame, options: MeasureOptions) -> Iterator[Row]:
-    """Women less men, before and after captions are held equal, and the difference of the two."""
+    """Women minus men, as measured and at equal captions, and the difference of the two."""
     people = people.filter(pl.col("gender").is_in(GROUPS))
     women = (people["gender"] == "woman").to_numpy()
     row = Row("exposure.identity_gap", None, people.height, "probability", concept=UNADJUSTED)
     if not 0 < women.sum() < people.height:
-        yield row._replace(note="women or men are not there")
+        yield row._replace(note="there are no women or no men")
         return
     counts, identity, branches = _columns(people)
     few = FEW_PEOPLE if min(women.sum(), (~women).sum()) < FEWEST else None
@@ -189,13 +192,12 @@ def _gap_rows(people: pl.DataFrame, options: MeasureOptions) -> Iterator[Row]:
         values[concept] = adjusted_gap(identity, women, covariates, branches)
         draws[concept] = adjusted_gap_draws(identity, women, covariates, branches, resampler)
     yield _bounded(row._replace(value=values[UNADJUSTED]), percentile_interval(draws[UNADJUSTED]), few)
-    if unnamed := _too_few(counts):
-        yield row._replace(concept=ADJUSTED, note=unnamed.replace("interval", "adjustment"))
+    if unnamed := _too_few(counts, result="adjustment"):
+        yield row._replace(concept=ADJUSTED, note=unnamed)
         return
     values[CHANGE], draws[CHANGE] = values[ADJUSTED] - values[UNADJUSTED], draws[ADJUSTED] - draws[UNADJUSTED]
     for concept in (ADJUSTED, CHANGE):
-        made = row._replace(concept=concept, value=values[concept])
-        yield _bounded(made, percentile_interval(draws[concept]), few)
+        yield _bounded(row._replace(concept=concept, value=values[concept]), percentile_interval(draws[concept]), few)
 
 
 def _columns(people: pl.DataFrame) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], npt.NDArray[np.intp]]:

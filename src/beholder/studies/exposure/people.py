@@ -10,7 +10,7 @@ import polars as pl
 
 from beholder.datasets.dataset import Dataset
 from beholder.studies.apa.prompts import CATEGORIES, OCCUPATIONS, OFFICES, SPORTS
-from beholder.studies.exposure.mentions import Term, Words, words_said
+from beholder.studies.exposure.mentions import Term, Words, words_of
 
 NAME = "name"
 LEVEL_WORDS = {
@@ -18,13 +18,9 @@ LEVEL_WORDS = {
     "occupation": OCCUPATIONS,
     "specialty": (*OFFICES, *(player.lower() for player in SPORTS.values())),
 }
-"""Actors' specialties are awards, told in whole clauses that no caption says: `actor` and `actress` stand for them."""
+"""The specialties of actors are awards in whole clauses, which no caption contains; they are not counted."""
 WORD_TERMS = [Term(level, word) for level, words in LEVEL_WORDS.items() for word in words]
-SHARED, WITHIN, ONE_WORD = (
-    "shared with another person",
-    "stands inside a longer name",
-    "one word, which may mean others",
-)
+SHARED, WITHIN, ONE_WORD = ("shared with another person", "part of a longer name", "one word, which may mean others")
 
 
 def people_of(dataset: Dataset) -> pl.DataFrame:
@@ -37,9 +33,9 @@ def people_of(dataset: Dataset) -> pl.DataFrame:
 
 
 def _ambiguous(names: list[str]) -> list[str | None]:
-    """For each name, why captions that say it may mean someone else."""
-    said = [tuple(words_said(name)) for name in names]
-    often = Counter(said)
+    """For each name, why captions that contain it may mean someone else."""
+    split = [tuple(words_of(name)) for name in names]
+    often = Counter(split)
     within = {
         words[start:end]
         for words in often
@@ -55,4 +51,4 @@ def _ambiguous(names: list[str]) -> list[str | None]:
         if len(words) == 1:
             yield ONE_WORD
 
-    return ["; ".join(reasons(words)) or None for words in said]
+    return ["; ".join(reasons(words)) or None for words in split]

@@ -1,4 +1,4 @@
-"""Exposure: how often captions, from which models learn, name the people of APA. The declaration."""
+"""Exposure: how often the captions from which models learn name the people of APA. The declaration."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from beholder.studies.study import Command, Option, Study
 OPTIONS = (
     Option(
         "column",
-        "The column of the captions; a number where a TSV or CSV has no header. Default: caption, TEXT or text.",
+        "The column with the captions; a number if a TSV or CSV has no header. Default: caption, TEXT or text.",
         str,
     ),
     Option("run", "Folder of an APA audit: compares its identity scores with the counts."),
-    Option("name", "What to call the captions. Default: their file's name.", str),
-    Option("people", "Also write people.csv: the count of every person. Not for publication.", bool),
+    Option("name", "The name of the captions in the report. Default: the file name.", str),
+    Option("people", "Also write people.csv with the count of every person. Not for publication.", bool),
 )
 EXPOSURE = Study(
     name="exposure",
     title="Exposure: who is named in captions",
     short="Exposure",
-    question="How often do captions name the people of APA and say its words; are women named less; does a model know "
-    "best whom captions name most?",
+    question="How often do captions name the people of APA and contain its words? Are women named less often? Does a "
+    "model know the people best that captions name most?",
     citation=APA.citation,
     datasets=("apa",),
     tasks=APA.tasks,
@@ -29,20 +29,20 @@ EXPOSURE = Study(
     metrics=METRICS,
     of_photographs=APA.of_photographs,
     limitations=(
-        "A caption names a person when it says all words of the name as APA's table spells it, in order; other "
-        "spellings, nicknames and bare surnames are not counted, and namesakes are.",
-        "Capitals, accents and punctuation do not matter; words are counted as they stand, plurals are other words.",
-        "These are the captions that were given: how often a model saw them is not known.",
-        "Means of counts are decided by a few famous people, and their intervals can hold the truth in 79 of 100 cases "
-        "instead of 95. The typical ratio and the median are the safer numbers.",
-        "Each branch has its own 95 % interval: even if nothing were there, about one in twenty would exclude alike.",
-        "A correlation with identity is no cause: who is named often is also photographed often.",
+        "A caption names a person if it contains all words of the name in order, spelled as in APA's table. Other "
+        "spellings, nicknames and bare surnames are not counted; people with the same name are.",
+        "Capitals, accents and punctuation do not matter. Plurals are other words.",
+        "Only these captions were counted. How often a model saw them is not known.",
+        "A few famous people decide the means of counts, whose intervals hold the truth in as few as 79 of 100 cases "
+        "instead of 95. The typical ratio and the median are safer.",
+        "Each branch has its own 95 % interval: without any difference, about one in twenty would exclude it.",
+        "A correlation with identity is not a cause: people who are named often are also photographed often.",
     ),
     chapter="beholder.studies.exposure.chapter:CHAPTER",
     command=Command(
         "exposure",
-        "Count how often captions name people and say occupations, by gender, and beside what a model knows of them.",
-        "Caption files: text (a caption a line), TSV, CSV, JSONL, also .gz; Parquet; COCO's captions (.json).",
+        "Count how often captions name people and occupations, by gender, and compare with what a model knows.",
+        "Caption files: text (one caption per line), TSV, CSV, JSONL, also as .gz; Parquet; COCO's captions (.json).",
         "beholder.studies.exposure.expose:expose",
         OPTIONS,
         unit="MB",

@@ -1,4 +1,4 @@
-"""Tables of exposure: captions are one set, so only what is said of identity names its model."""
+"""Tables of exposure. All captions are one set, so only the table of known names has a column for the model."""
 
 from __future__ import annotations
 
@@ -6,22 +6,23 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from beholder.chapter import phrases as words
-from beholder.chapter.numbers import ABSENT, Result, remarks
+from beholder.chapter.numbers import ABSENT, MINUS, Result, remarks
+from beholder.chapter.phrases import plural
 from beholder.chapter.table import INTERVALS, Cell, Table, labels, names, notes_of, percent_cell, ratio_cell, rows_of
 from beholder.studies.exposure.measures import ADJUSTED, CHANGE, MEAN, TYPICAL, UNADJUSTED
+from beholder.studies.public_figures.measures import GROUPS
 
 
 def exposure_tables(part: pl.DataFrame) -> Iterator[Table]:
-    """Who is named, women over men, words, and beside what a model knows; each as far as it was measured."""
-    mean, ratios, said = (rows_of(part, metric) for metric in ("captions", "ratio", "category"))
+    """Who is named, women over men, words, and what a model knows; each as far as it was measured."""
+    mean, ratios, words = (rows_of(part, metric) for metric in ("captions", "ratio", "category"))
     if mean:
         yield _people_table(mean, rows_of(part, "captions_median"), rows_of(part, "never"))
     if ratios:
         yield _ratio_table(ratios, {(row["subset"], row["group"]): row["n"] for row in mean})
-    if said:
-        yield _word_table(said)
-    known = part.filter(pl.col("metric").str.contains("identity"))
+    if words:
+        yield _word_table(words)
+    known = part.filter(pl.col("metric").str.starts_with("exposure.identity"))
     if known.height:
         yield _identity_table(known)
 
@@ -30,10 +31,12 @@ def _people_table(mean: list[Result], median: list[Result], never: list[Result])
     medians, shares = ({(row["subset"], row["group"]): row for row in rows} for rows in (median, never))
     body = []
     for row in mean:
-        place = str(row["subset"]), str(row["group"])
-        cells = (number_cell(row, strong=True), number_cell(medians.get(place)), percent_cell(shares.get(place)))
-        body.append([Cell(place[0]), Cell(words.GROUPS.get(place[1], place[1])), Cell(str(row["n"])), *cells])
-    caption = f"How many captions name a person, and how many people no caption names. {INTERVALS}"
+        subset, group = row["subset"], row["group"]
+        cells = number_cell(row, strong=True), number_cell(medians.get((subset, group)))
+        body.append(
+            [Cell(subset), Cell(plural(group)), Cell(str(row["n"])), *cells, percent_cell(shares.get((subset, group)))]
+        )
+    caption = f"How many captions name a person, and the share of people that no caption names. {INTERVALS}"
     header = ["Branch", "Labelled", "n", "Mean", "Median", "Never named"]
     return Table("Captions per person", caption, header, body, 2, notes_of(mean), "named")
 
@@ -43,14 +46,14 @@ def _ratio_table(rows: list[Result], people: dict[tuple[str, str], int]) -> Tabl
     body = [
         [
             Cell(subset),
-            Cell(" / ".join(str(people[subset, group]) for group in words.GROUPS)),
+            Cell(" / ".join(str(people[subset, group]) for group in GROUPS)),
             *(_ratio(cells.get((subset, which))) for which in (TYPICAL, MEAN)),
         ]
         for subset in dict.fromkeys(row["subset"] for row in rows)
     ]
     caption = (
-        "Captions per person, women over men; 1: alike, below 1: women are named less. Typical: geometric means of "
-        f"1 + captions. {INTERVALS}"
+        "Captions per person, women over men; 1: alike, below 1: women are named less often. Typical: geometric means "
+        f"of 1 + captions. {INTERVALS}"
     )
     header = ["Branch", "n women / men", "Typical", "Of the means"]
     return Table("Women over men", caption, header, body, 1, notes_of(rows), "named")
@@ -66,9 +69,9 @@ def _word_table(rows: list[Result]) -> Table:
         ]
         for row in rows
     ]
-    caption = f"Captions that say a word, among {rows[0]['n']:,}. A count of what was given has no interval."
+    caption = f"Captions that contain a word, among {rows[0]['n']:,}. A count has no interval."
     notes = tuple(f"{row['concept']}: {remarks(row)}" for row in rows if remarks(row))
-    return Table("Words", caption, ["Level", "Word", "Captions", "per million"], body, 2, notes, "said", long=True)
+    return Table("Words", caption, ["Level", "Word", "Captions", "per million"], body, 2, notes, "words", long=True)
 
 
 def _identity_table(part: pl.DataFrame) -> Table:
@@ -76,11 +79,11 @@ def _identity_table(part: pl.DataFrame) -> Table:
     gap_of = {(row["model"], row["subset"], row["concept"]): row for row in gaps}
     body = []
     for row in rows:
-        place = row["model"], row["subset"]
-        differences = [points_cell(gap_of.get((*place, which))) for which in (UNADJUSTED, ADJUSTED, CHANGE)]
-        body.append([*names(part, *place), Cell(str(row["n"])), number_cell(row, strong=True), *differences])
+        key = row["model"], row["subset"]
+        differences = [points_cell(gap_of.get((*key, which))) for which in (UNADJUSTED, ADJUSTED, CHANGE)]
+        body.append([*names(part, *key), Cell(str(row["n"])), number_cell(row, strong=True), *differences])
     caption = (
-        "Spearman's correlation of captions with the probability of the right name; then that probability, women less "
+        "Spearman's correlation of captions with the probability of the right name; then that probability, women minus "
         f"men, in percentage points, as measured and at equal log(1 + captions). {INTERVALS}"
     )
     left = labels(part, "Branch")
@@ -112,11 +115,11 @@ def _ratio(row: Result | None) -> Cell:
 
 
 def plain(value: float) -> str:
-    """A number as short as its size allows, with a true minus sign.
+    """A number with three digits or fewer after rounding, with a true minus sign.
 
     >>> plain(1234.5), plain(-0.1234), plain(0)
     ('1,234', '−0.12', '0')
     """
     size = abs(value)
     text = f"{value:,.0f}" if size >= 100 or size == 0 else f"{value:.3g}" if size >= 1 else f"{value:.2f}"
-    return text.replace("-", "−")
+    return text.replace("-", MINUS)
