@@ -21,7 +21,7 @@ from beholder.bench.architectures import MARKS, Architecture
 from beholder.core.errors import OutOfMemory
 from beholder.models.checkpoint.checkpoint import torch, transformers
 from beholder.models.contrastive.two_towers import running
-from beholder.models.generative.asking import Asked
+from beholder.models.generative.loaded_model import LoadedModel
 from beholder.models.generative.processor import Picture
 from beholder.models.generative.prompt_tree import prompt_tree
 from beholder.models.generative.reuse import Reuse, contract, difference, image_tower
@@ -66,7 +66,7 @@ class Timed(NamedTuple):
     difference: float | None = None
 
 
-class Rehearsal(Asked):
+class Rehearsal(LoadedModel):
     """Made-up questions about made-up pictures: what a processor would give, without one."""
 
     @classmethod
@@ -107,27 +107,27 @@ def rehearse(
     built: Architecture, model: Any, shape: Shape, effort: Effort, tell: Callable[[str], None] = lambda _: None
 ) -> Iterator[Timed]:
     """Time one way after the other."""
-    asked = Rehearsal.of_shape(built, model, shape)
+    loaded = Rehearsal.of_shape(built, model, shape)
     questions = [str(number) for number in range(shape.questions)]
     rng = torch.Generator().manual_seed(2)
     pictures = [Picture(Image.new("RGB", (8, 8)), built.picture(model.config, rng)) for _ in range(effort.pictures)]
     few = questions[:: max(1, len(questions) // effort.loop)][: effort.loop]
-    texts, seen = [asked.encode(pictures[0], one)[0] for one in few], dict(pictures[0].features)
-    expected = torch.cat([asked.logits([text], seen) for text in texts])
-    seconds = _seconds(lambda: [_loop_one(asked, text, seen) for text in texts], model, effort.repeats)
+    texts, seen = [loaded.encode(pictures[0], one)[0] for one in few], dict(pictures[0].features)
+    expected = torch.cat([loaded.logits([text], seen) for text in texts])
+    seconds = _seconds(lambda: [_loop_one(loaded, text, seen) for text in texts], model, effort.repeats)
     yield Timed("authors' loop", len(few) / seconds, 0.0)
-    many = [asked.encode(pictures[0], one)[0] for one in questions[: effort.batch]]
-    seconds = _seconds(lambda: asked.logits(many, seen), model, effort.repeats)
+    many = [loaded.encode(pictures[0], one)[0] for one in questions[: effort.batch]]
+    seconds = _seconds(lambda: loaded.logits(many, seen), model, effort.repeats)
     yield Timed(f"whole prompts, {len(many)} at once", len(many) / seconds)
     if contract(model) is Reuse.PREFIX:
-        copied = copied_prefix(asked, texts, seen)
-        yield _copying(asked, [asked.encode(pictures[0], one)[0] for one in questions], seen, copied, expected)
-    yield _ours(asked, pictures, questions, few, expected, effort, tell)
-    yield Timed("floor: matrix products alone", floor(built, model, asked, tell))
+        copied = copied_prefix(loaded, texts, seen)
+        yield _copying(loaded, [loaded.encode(pictures[0], one)[0] for one in questions], seen, copied, expected)
+    yield _ours(loaded, pictures, questions, few, expected, effort, tell)
+    yield Timed("floor: matrix products alone", floor(built, model, loaded, tell))
 
 
 def _ours(
-    asked: Rehearsal,
+    loaded: Rehearsal,
     pictures: Sequence[Picture],
     questions: Sequence[str],
     few: Sequence[str],
@@ -135,7 +135,7 @@ def _ours(
     effort: Effort,
     tell: Callable[[str], None],
 ) -> Timed:
-    sharing = Sharing(asked, together=effort.together)
+    sharing = Sharing(loaded, together=effort.together)
 
     def ask(some: Sequence[Picture]) -> Any:
         """As an audit does: three numbers of each distribution are kept and read back."""
@@ -145,39 +145,39 @@ def _ours(
             kept.append(torch.cat([torch.cat(parts), one.logits[..., 5].float().flatten()]))
         return [one.cpu() for one in kept]
 
-    on_gpu = asked.model.device.type == "cuda"
+    on_gpu = loaded.model.device.type == "cuda"
     if on_gpu:
         torch.cuda.reset_peak_memory_stats()
     begun = time.perf_counter()
     first = {
-        place: one.logits[0, at].clone()
+        index: one.logits[0, at].clone()
         for one in sharing.first_tokens(pictures[:1], questions)
-        for at, place in enumerate(one.places)
-        if str(place) in few
+        for at, index in enumerate(one.indices)
+        if str(index) in few
     }
     ask(pictures)
     tell(f"first passes, compiling included: {time.perf_counter() - begun:.1f} s; {'; '.join(sharing.notes)}")
-    seconds = _seconds(lambda: ask(pictures), asked.model, effort.repeats, warm=0)
+    seconds = _seconds(lambda: ask(pictures), loaded.model, effort.repeats, warm=0)
     if on_gpu:
         tell(f"{torch.cuda.max_memory_allocated() / 1e9:.1f} GB at the peak, weights included")
     far = difference(torch.stack([first[int(one)] for one in few]), expected)
     return Timed(f"ours: {sharing.reuse.value}", len(pictures) * len(questions) / seconds, far)
 
 
-def _loop_one(asked: Rehearsal, text: Encoded, seen: Encoded) -> Any:
+def _loop_one(loaded: Rehearsal, text: Encoded, seen: Encoded) -> Any:
     """As the released scripts do: the whole forward pass, all logits, the softmax of the last."""
     with running():
-        inputs = transformers.BatchFeature({**text, **seen}).to(asked.model.device, dtype=asked.model.dtype)
-        return asked.model(**inputs).logits[0, -1].float().softmax(-1).cpu()
+        inputs = transformers.BatchFeature({**text, **seen}).to(loaded.model.device, dtype=loaded.model.dtype)
+        return loaded.model(**inputs).logits[0, -1].float().softmax(-1).cpu()
 
 
-def _copying(asked: Rehearsal, texts: Sequence[Encoded], seen: Encoded, copied: Any, expected: Any) -> Timed:
+def _copying(loaded: Rehearsal, texts: Sequence[Encoded], seen: Encoded, copied: Any, expected: Any) -> Timed:
     """As many copies at once as memory holds."""
     at_once = len(texts)
     while True:
         try:
             parts = [texts[start : start + at_once] for start in range(0, len(texts), at_once)]
-            seconds = _seconds(lambda: [copied_prefix(asked, part, seen) for part in parts], asked.model, 1)  # noqa: B023
+            seconds = _seconds(lambda: [copied_prefix(loaded, part, seen) for part in parts], loaded.model, 1)  # noqa: B023
         except OutOfMemory:
             at_once = -(-at_once // 2)
             continue
@@ -185,9 +185,9 @@ def _copying(asked: Rehearsal, texts: Sequence[Encoded], seen: Encoded, copied: 
         return Timed(way, len(texts) / seconds, difference(copied, expected))
 
 
-def copied_prefix(asked: Rehearsal, texts: Sequence[Encoded], seen: Encoded) -> Any:
+def copied_prefix(loaded: Rehearsal, texts: Sequence[Encoded], seen: Encoded) -> Any:
     """Read what the questions share once, copy its keys and values for each of them, then read all the rest."""
-    model = asked.model
+    model = loaded.model
     tree = prompt_tree([text["input_ids"][0].tolist() for text in texts])
     cut = tree.trunk
     with running():
@@ -223,26 +223,26 @@ def _positions_after(model: Any, text: Encoded, seen: Encoded, cut: int, length:
     return positions[:, :, cut : cut + 1] + steps
 
 
-def floor(built: Architecture, model: Any, asked: Rehearsal, tell: Callable[[str], None]) -> float:
+def floor(built: Architecture, model: Any, loaded: Rehearsal, tell: Callable[[str], None]) -> float:
     """Questions a second if nothing took time but the products of the weights with the tokens that must be read.
 
     Those are the tree's where the model shares prefixes, else all prompts' tokens.
     """
     rate = matrix_rate(model)
-    tree = prompt_tree([ids[0].tolist() for ids in asked.spoken])
+    tree = prompt_tree([ids[0].tolist() for ids in loaded.spoken])
     shared = contract(model) is Reuse.PREFIX
-    tokens = tree.size if shared else sum(ids.shape[1] for ids in asked.spoken)
+    tokens = tree.size if shared else sum(ids.shape[1] for ids in loaded.spoken)
     text = language_model(model)
     assert text is not None
     weights = sum(part.numel() for name, part in text.named_parameters() if "embed" not in name)
-    head = model.get_output_embeddings().weight.numel() * len(tree.places)
+    head = model.get_output_embeddings().weight.numel() * len(tree.last_tokens)
     looking = _tower_products(built, model)
     needed = 2 * (weights * tokens + head + looking)
     tell(
         f"{tokens} {'unique ' if shared else ''}tokens, {weights / 1e9:.2f} billion weights, "
         f"{needed / 1e12:.1f} TFLOP a picture, {rate / 1e12:.1f} TFLOP/s measured"
     )
-    return float(len(tree.places) * rate / needed)
+    return float(len(tree.last_tokens) * rate / needed)
 
 
 def _tower_products(built: Architecture, model: Any) -> int:

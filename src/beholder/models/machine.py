@@ -1,4 +1,4 @@
-"""This machine's memory: what is free for a model, asked of the system and never of torch."""
+"""This machine's memory: what is free for a model, read from the system without torch."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def this_machine() -> Machine:
 
 def _main_memory() -> int:
     table = Path("/proc/meminfo")
-    if table.is_file() and (found := re.search(r"MemAvailable:\s+(\d+) kB", table.read_text())):
-        return int(found[1]) * 1024
+    if table.is_file() and (match := re.search(r"MemAvailable:\s+(\d+) kB", table.read_text())):
+        return int(match[1]) * 1024
     return int(os.sysconf("SC_PAGE_SIZE")) * int(os.sysconf("SC_PHYS_PAGES"))
 
 
@@ -36,9 +36,9 @@ def _gpu_memory() -> int:
     tool = shutil.which("nvidia-smi")
     if not tool:
         return 0
-    asked = [tool, "--query-gpu=memory.free", "--format=csv,noheader,nounits"]
+    command = [tool, "--query-gpu=memory.free", "--format=csv,noheader,nounits"]
     try:
-        answer = subprocess.run(asked, capture_output=True, text=True, timeout=10, check=True).stdout
+        answer = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True).stdout
         return max(int(line) for line in answer.split()) * 2**20
     except (subprocess.SubprocessError, OSError, ValueError):
         return 0

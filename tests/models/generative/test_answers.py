@@ -112,7 +112,7 @@ def test_a_token_that_can_begin_both_answers_counts_for_neither_and_is_noted() -
 
 def test_answers_that_share_their_only_beginning_are_refused() -> None:
     tokenizer = WordTokenizer("un", "likely", "sure")
-    with pytest.raises(ModelError, match="cannot be told apart at the first position"):
+    with pytest.raises(ModelError, match="cannot be distinguished at the first position"):
         resolve_answers(tokenizer, "", yes="unlikely", no="unsure")
 
 

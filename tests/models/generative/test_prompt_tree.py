@@ -23,7 +23,7 @@ def test_what_is_shared_is_there_once(sequences: list[list[int]]) -> None:
     beginnings = {tuple(sequence[: place + 1]) for sequence in sequences for place in range(len(sequence))}
     tree = prompt_tree(sequences)
     assert tree.size == len(beginnings)
-    assert len(set(tree.places)) == len({tuple(sequence) for sequence in sequences})
+    assert len(set(tree.last_tokens)) == len({tuple(sequence) for sequence in sequences})
 
 
 @given(SEQUENCES)
@@ -32,7 +32,7 @@ def test_a_token_sees_what_stands_before_it_in_its_own_prompt_and_nothing_else(s
     place = np.arange(tree.size)
     seen = tree.sees(place[:, None], place[None, :])
     for number, sequence in enumerate(sequences):
-        last = tree.places[number]
+        last = tree.last_tokens[number]
         before = np.flatnonzero(seen[last])
         assert tree.ids[before].tolist() == sequence
         assert tree.depth[before].tolist() == list(range(len(sequence)))
@@ -42,7 +42,7 @@ def test_a_token_sees_what_stands_before_it_in_its_own_prompt_and_nothing_else(s
 def test_the_trunk_is_seen_by_all_and_no_prompt_ends_in_it(sequences: list[list[int]]) -> None:
     tree = prompt_tree(sequences)
     assert (tree.end[: tree.trunk] == tree.size).all()
-    assert (tree.places >= tree.trunk).all()
+    assert (tree.last_tokens >= tree.trunk).all()
     longest = next(
         count
         for count in range(min(map(len, sequences)), -1, -1)

@@ -9,7 +9,7 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
 from beholder.models.generative.prompt_tree import prompt_tree  # noqa: E402
-from beholder.models.generative.reuse import difference, sample_places, tolerance  # noqa: E402
+from beholder.models.generative.reuse import difference, sample_questions, tolerance  # noqa: E402
 
 
 @pytest.mark.parametrize(
@@ -53,6 +53,6 @@ def test_the_difference_is_the_largest_among_the_ten_likeliest() -> None:
 def test_the_shortest_and_the_longest_question_are_asked_both_ways() -> None:
     rng = np.random.default_rng(1)
     prompts = [rng.integers(0, 9, length).tolist() for length in [5] * 40 + [2, 30]]
-    places = sample_places(prompt_tree(prompts))
+    places = sample_questions(prompt_tree(prompts))
     assert {40, 41} <= set(places)
     assert len(places) == len(set(places)) <= 8

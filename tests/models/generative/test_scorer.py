@@ -96,16 +96,16 @@ def test_a_family_that_was_not_tried_is_never_padded(
     tiny_generative: Folders, pictures: list[Image.Image], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     padded = score(load_model(str(tiny_generative("llava"))), pictures[:1], QUESTIONS)
-    monkeypatch.setattr("beholder.models.generative.asking.PADDED", set())
+    monkeypatch.setattr("beholder.models.generative.loaded_model.PADDED", set())
     scorer: Any = load_model(str(tiny_generative("llava")), LoadOptions(shared_prefix=False))
     lengths: list[set[int]] = []
-    inner = scorer._asked.logits
+    inner = scorer._loaded.logits
 
     def recorded(texts: Any, seen: Any) -> Any:
         lengths.append({text["input_ids"].shape[1] for text in texts})
         return inner(texts, seen)
 
-    monkeypatch.setattr(scorer._asked, "logits", recorded)
+    monkeypatch.setattr(scorer._loaded, "logits", recorded)
     cells = score(scorer, pictures[:1], [*QUESTIONS, "Cat"])
     assert scorer.spec.settings["padding"].startswith("none")
     assert all(len(found) == 1 for found in lengths)
@@ -198,7 +198,7 @@ def test_the_token_that_a_script_reads_may_be_another_than_the_answers(llava: An
 
 
 def test_a_model_that_answers_is_not_complained_of() -> None:
-    from beholder.models.generative.asking import Elsewhere
+    from beholder.models.generative.loaded_model import Elsewhere
 
     watch = Elsewhere("model")
     watch.count(np.log(np.array([[0.1, 0.8, 0.3]], dtype=np.float32)))
@@ -212,7 +212,7 @@ def test_memory_that_runs_out_halves_the_questions_before_anyone_is_told(
 ) -> None:
     llava: Any = load_model(str(tiny_generative("llava")), LoadOptions(shared_prefix=False))
     expected = score(llava, pictures[:1], QUESTIONS)
-    inner, sizes = llava._asked.model.generate, []
+    inner, sizes = llava._loaded.model.generate, []
 
     def small(**inputs: Any) -> Any:
         sizes.append(len(inputs["input_ids"]))
@@ -220,7 +220,7 @@ def test_memory_that_runs_out_halves_the_questions_before_anyone_is_told(
             raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20 GiB")
         return inner(**inputs)
 
-    monkeypatch.setattr(llava._asked.model, "generate", small)
+    monkeypatch.setattr(llava._loaded.model, "generate", small)
     room = 1
     np.testing.assert_allclose(score(llava, pictures[:1], QUESTIONS), expected, atol=1e-4)
     assert sizes == [4, 2, 1, 1, 1, 1]
@@ -255,7 +255,7 @@ def test_pictures_are_processed_once_however_many_questions(
     llava: Any, pictures: list[Image.Image], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     prepared = [llava.prepare(picture) for picture in pictures[:2]]
-    processor = llava._asked.pictures.image_processor
+    processor = llava._loaded.pictures.image_processor
     monkeypatch.setattr(type(processor), "preprocess", lambda *_, **__: pytest.fail("processed again"))
     assert llava.score_prepared(prepared, QUESTIONS).shape == (2, 4, 5)
 

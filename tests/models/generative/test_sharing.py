@@ -63,7 +63,7 @@ def test_half_precision_agrees_within_its_tolerance(family: str, load: Load, pic
     shared, plain = (load(family, precision="bf16", shared_prefix=how) for how in (True, False))
     apart = np.abs(score(shared, pictures[:2], ragged()) - score(plain, pictures[:2], ragged()))
     assert apart[:, :, 1:].max() <= TOLERANCE[torch.bfloat16]
-    assert not [note for note in shared.notes if "by itself" in note]
+    assert not [note for note in shared.notes if "which is slow" in note]
 
 
 @pytest.mark.parametrize("family", CAUSAL)
@@ -88,8 +88,8 @@ def test_pictures_of_other_sizes_are_tokenised_once_and_rightly(
     sizes = [(32, 32), (48, 32), (64, 48), (48, 32)]
     shown = [pictures[0].resize(size) for size in sizes]
     expected = score(plain, shown, ragged())
-    calls, encode = [], scorer._asked.encode
-    monkeypatch.setattr(scorer._asked, "encode", lambda picture, text: calls.append(text) or encode(picture, text))
+    calls, encode = [], scorer._loaded.encode
+    monkeypatch.setattr(scorer._loaded, "encode", lambda picture, text: calls.append(text) or encode(picture, text))
     np.testing.assert_allclose(score(scorer, shown, ragged()), expected, rtol=0, atol=1e-5)
     assert len(calls) == len(ragged()) + 2 + 2 + 1  # the first size; two more; one that was seen before
     calls.clear()
@@ -103,7 +103,7 @@ def recorded(scorer: Any, monkeypatch: pytest.MonkeyPatch, room: float = np.inf)
     inner = runner.logits
 
     def logits(tree: Any, inputs: Any) -> Any:
-        passes.append((len(inputs["input_ids"]), len(tree.places)))
+        passes.append((len(inputs["input_ids"]), len(tree.last_tokens)))
         if np.prod(passes[-1]) > room:
             raise OutOfMemory("The model ran out of memory")
         return inner(tree, inputs)
@@ -138,7 +138,7 @@ def test_a_model_on_which_sharing_fails_is_asked_the_plain_way_and_says_so(
     with caplog.at_level(logging.WARNING, "beholder.models.generative.sharing"):
         cells = score(scorer, pictures[:2], ragged())
     np.testing.assert_allclose(cells, expected, rtol=0, atol=1e-5)
-    (note,) = [note for note in scorer.notes if "by itself" in note]
+    (note,) = [note for note in scorer.notes if "which is slow" in note]
     assert "more than 0.0001" in note
     assert note in caplog.text
 
@@ -154,7 +154,7 @@ def test_a_model_that_breaks_on_a_tree_is_asked_the_plain_way_and_says_why(
 
     monkeypatch.setattr(scorer._sharing._runner, "logits", broken)
     np.testing.assert_allclose(score(scorer, pictures[:2], ragged()), expected, rtol=0, atol=1e-5)
-    (note,) = [note for note in scorer.notes if "by itself" in note]
+    (note,) = [note for note in scorer.notes if "which is slow" in note]
     assert "unexpected keyword argument" in note
 
 
@@ -214,7 +214,7 @@ def test_where_the_picture_looks_at_the_words_the_tower_looks_once(
 
     scorer, plain = load(family, batch_size=4), load(family, shared_prefix=False)
     assert scorer._sharing.reuse is Reuse.FEATURES
-    tower = image_tower(scorer._asked.model)
+    tower = image_tower(scorer._loaded.model)
     looks, inner = [], tower.forward
     monkeypatch.setattr(tower, "forward", lambda pixels, **kwargs: looks.append(len(pixels)) or inner(pixels, **kwargs))
     cells = score(scorer, pictures[:2], ragged())

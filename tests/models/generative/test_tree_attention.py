@@ -34,7 +34,7 @@ def states(size: int, seed: int, pictures: int = 2) -> tuple[Any, Any, Any]:
 
 def alone(tree: PromptTree, prompt: int, window: int | None, query: Any, key: Any, value: Any) -> Any:
     """The last token of one prompt, attending to its own tokens by hand."""
-    last = int(tree.places[prompt])
+    last = int(tree.last_tokens[prompt])
     places = [*tree.ancestors(last).tolist(), last][-(window or tree.size) :]
     keys, values = (part[:, :, places].repeat_interleave(SHARED, dim=1) for part in (key, value))
     scores = (query[:, :, last, None] * keys).sum(-1) / WIDTH**0.5
@@ -49,7 +49,7 @@ def test_each_prompt_attends_as_if_it_were_alone(trunk: int, count: int, longest
     seen = attention._blocks(query, key, value, TreeMask(tree), window, WIDTH**-0.5)
     for prompt in range(count):
         expected = alone(tree, prompt, window, query, key, value)
-        torch.testing.assert_close(seen[:, :, tree.places[prompt]], expected, rtol=0, atol=1e-12)
+        torch.testing.assert_close(seen[:, :, tree.last_tokens[prompt]], expected, rtol=0, atol=1e-12)
 
 
 def test_a_trunk_that_looks_ahead_within_a_picture_does_so_in_the_tree() -> None:

@@ -14,7 +14,7 @@ from PIL import Image
 
 from beholder.core.errors import ModelError, OutOfMemory, UnusableScore
 from beholder.models.load import LoadOptions, load_model
-from beholder.scores.score_matrix import LOGIT_CHANNELS
+from beholder.scores.quantity import CHANNELS
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
@@ -172,7 +172,7 @@ def test_other_prompts_are_not_answered_with_the_last_ones(load: Any, pictures: 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_head_is_what_a_softmax_over_prompts_takes(name: str, load: Any) -> None:
     channels = load(name).channels
-    assert next(channel for channel in LOGIT_CHANNELS if channel in channels) == "match_logit"
+    assert next(channel for channel in CHANNELS["logit"] if channel in channels) == "match_logit"
     assert "cosine" not in channels, "a matrix would take the cosine before the head"
 
 

@@ -67,14 +67,14 @@ def test_concepts_may_be_prompt_ids_with_their_names(write: Write) -> None:
 def test_images_that_were_never_looked_at_are_absent_if_the_labels_say_so(write: Write) -> None:
     found = read(write([box(139, 18, 0.5)], images=[{"id": 139}, {"id": 632}]))
     np.testing.assert_array_equal(found.cells[:, 0], [0.5, np.nan, 0])
-    assert "1 of 3 images were not looked at" in found.notes[0]
+    assert "1 of 3 images were not processed" in found.notes[0]
 
 
 def test_images_without_a_record_are_counted_when_nothing_says_that_they_were_looked_at(write: Write) -> None:
     notes = read(write([box(139, 18, 0.5), box(777, 18, 0.5)])).notes
     assert notes[0] == "1 records are about other images, such as 777"
     assert notes[1].startswith("2 of 3 images have no record")
-    assert notes[2] == "1 of 3 categories are no concept that was asked for"
+    assert notes[2] == "1 of 3 categories are not among the requested concepts"
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_a_wrong_record_is_refused_with_its_place(write: Write, record: Any, rea
 
 
 def test_a_file_about_other_images_says_which(write: Write) -> None:
-    with pytest.raises(BadScores, match=r"none of the images asked for \(such as 139.*such as 777"):
+    with pytest.raises(BadScores, match=r"none of the requested images \(such as 139.*such as 777"):
         read(write([box(777, 18, 0.5)]))
     with pytest.raises(BadScores, match="holds no record"):
         read(write([]))
@@ -333,7 +333,7 @@ def test_a_damaged_map_costs_its_picture_only(maps: Path) -> None:
 
 
 def test_maps_of_other_pictures_are_told(maps: Path) -> None:
-    with pytest.raises(BadScores, match="no map of the images asked for"):
+    with pytest.raises(BadScores, match="no map of the requested images"):
         import_predictions(maps, ["1", "2"], CONCEPTS)
 
 

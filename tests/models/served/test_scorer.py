@@ -30,7 +30,7 @@ from beholder.models.load import LoadOptions, load_model
 from beholder.models.scorer import Answerer, Embedder
 from beholder.models.served.address import Key, key_for, read_address
 from beholder.models.served.answers import FLOOR, leaves_open, outcome, read_draws, read_tokens, spells
-from beholder.models.served.limits import Limits, Pace, asked_to_wait
+from beholder.models.served.limits import Limits, Pace, requested_wait
 from beholder.prompts.instruction import Instruction
 
 pytest.importorskip("transformers")
@@ -169,7 +169,7 @@ def test_without_log_probabilities_answers_are_counted(
     interval = stats.binomtest(int(cells["yes_draws"][0, 0]), 7).proportion_ci(method="exact")
     assert np.exp(cells["log_p_yes_high"][0, 0]) == pytest.approx(interval.high, rel=1e-5)
     assert scorer.spec.settings["decoding"] == {"temperature": 1, "top_p": 1, "max_tokens": 8, "draws": 7}
-    assert any("7 draws a cell" in note for note in scorer.notes)
+    assert any("7 draws per cell" in note for note in scorer.notes)
 
 
 def test_sampling_agrees_with_the_forward_pass(load: Any, score: Any, truth: Any):
@@ -206,7 +206,7 @@ def test_a_server_that_leaves_log_probabilities_out_is_not_asked_for_them_again(
 
 def test_log_probabilities_can_be_insisted_on(load: Any, mood: Any):
     mood.logprobs = False
-    with pytest.raises(ModelError, match="tells no log-probabilities"):
+    with pytest.raises(ModelError, match="gives no log-probabilities"):
         load("?answers=logprobs")
 
 
@@ -232,7 +232,7 @@ def test_an_evasive_answer_keeps_its_probabilities(load: Any, score: Any, truth:
     np.testing.assert_allclose(np.exp(cells["log_p_yes"]), truth("yes"), atol=1e-5)
 
 
-# Trouble
+# TemporaryFailure
 
 
 TOO_MANY = (429, {}, '{"error": {"message": "slow down"}}')
@@ -297,13 +297,13 @@ def test_a_server_that_hangs_is_not_waited_for(load: Any, score: Any, mood: Any,
 
 def test_a_server_that_is_not_there_is_named_at_once():
     start = time.monotonic()
-    with pytest.raises(ModelError, match=r"no server to be reached at http://127.0.0.1:9/v1"):
+    with pytest.raises(ModelError, match=r"No server can be reached at http://127.0.0.1:9/v1"):
         load_model("openai:m@http://127.0.0.1:9/v1")
     assert time.monotonic() - start < 2
 
 
 def test_a_line_that_cannot_be_made_safe_is_not_used(url: str):
-    with pytest.raises(ModelError, match=r"no server to be reached at https://127.0.0.1.*SSL"):
+    with pytest.raises(ModelError, match=r"No server can be reached at https://127.0.0.1.*SSL"):
         load_model(f"openai:m@{url.replace('http', 'https')}")
 
 
@@ -421,11 +421,11 @@ def test_pauses_grow_and_are_not_all_alike():
 
 
 def test_what_the_server_asks_for_is_read_in_every_form():
-    assert asked_to_wait({"retry-after": "7"}) == 7
-    assert asked_to_wait({"retry-after-ms": "1500"}) == 1.5
-    assert asked_to_wait({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}) == 0
-    assert asked_to_wait({"retry-after": "soon"}) is None
-    assert asked_to_wait({}) is None
+    assert requested_wait({"retry-after": "7"}) == 7
+    assert requested_wait({"retry-after-ms": "1500"}) == 1.5
+    assert requested_wait({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}) == 0
+    assert requested_wait({"retry-after": "soon"}) is None
+    assert requested_wait({}) is None
 
 
 def test_a_rest_holds_everybody():
@@ -503,7 +503,7 @@ def test_redirects_are_refused(load: Any, score: Any, mood: Any):
     with app.serving(elsewhere) as other:
         scorer = load()
         mood.always = (307, {"Location": f"{other}/chat/completions"}, "")
-        with pytest.raises(ModelError, match=r"sends requests on to http://127\.0\.0\.1"):
+        with pytest.raises(ModelError, match=r"redirects to http://127\.0\.0\.1"):
             score(scorer, 1)
     assert elsewhere.times == []
 
@@ -513,8 +513,8 @@ def test_redirects_are_refused(load: Any, score: Any, mood: Any):
     [
         ("m", ModelError, "openai:MODEL@URL"),
         ("@http://h/v1", ModelError, "openai:MODEL@URL"),
-        ("m@http:///v1", ModelError, "no address"),
-        ("m@http://h:99999/v1", ModelError, "no address"),
+        ("m@http:///v1", ModelError, "not the address"),
+        ("m@http://h:99999/v1", ModelError, "not the address"),
         ("m@http://me:canary@h/v1", ModelError, "environment variable"),
         ("m@http://h/v1?key=canary", UnknownName, "option of a served model"),
         ("m@http://h/v1?image=webp", UnknownName, "webp"),

@@ -56,14 +56,14 @@ def load_checkpoint(
     folder = files.folder
     _refuse_unknown_code(folder, trust_remote_code)
     common = {"local_files_only": True, "trust_remote_code": trust_remote_code}
-    with told_as_model_error(folder), listening() as heard:
+    with as_model_error(folder), captured_warnings() as messages:
         model = _strict_model(files, auto, dtype=getattr(torch, precision), **(placement or {}), **common)
         # The PIL backend by name: with torchvision installed the library would pick another, and its pixels.
         image_processor = transformers.AutoImageProcessor.from_pretrained(folder, backend="pil", **common)
         tokenizer = transformers.AutoTokenizer.from_pretrained(folder, **common)
         with memory_errors():
             model = (model if placement else model.to(device)).eval().requires_grad_(False)
-    return Checkpoint(model, image_processor, tokenizer, _judged(folder, heard))
+    return Checkpoint(model, image_processor, tokenizer, _judged(folder, messages))
 
 
 def model_class(model_type: str | None) -> Any | None:
@@ -154,7 +154,7 @@ def _listed(keys: list[str]) -> str:
 
 
 @contextmanager
-def told_as_model_error(folder: Path, library: str = f"transformers {transformers.__version__}") -> Iterator[None]:
+def as_model_error(folder: Path, library: str = f"transformers {transformers.__version__}") -> Iterator[None]:
     """The libraries' own errors while loading, told with the folder's name."""
     try:
         yield
@@ -168,29 +168,29 @@ def told_as_model_error(folder: Path, library: str = f"transformers {transformer
 
 
 class _Listener(logging.Handler):
-    def __init__(self, heard: list[str], level: int) -> None:
+    def __init__(self, messages: list[str], level: int) -> None:
         super().__init__(level)
-        self._heard = heard
+        self._messages = messages
 
     def emit(self, record: logging.LogRecord) -> None:
-        self._heard.append(record.getMessage())
+        self._messages.append(record.getMessage())
 
 
 @contextmanager
-def listening(library: str = "transformers", level: int = logging.WARNING) -> Iterator[list[str]]:
+def captured_warnings(library: str = "transformers", level: int = logging.WARNING) -> Iterator[list[str]]:
     """A library without its progress bars and log lines; its warnings as a list. `""` listens to the root."""
-    heard: list[str] = []
+    messages: list[str] = []
     logger = logging.getLogger(library)
     handlers, level_before = logger.handlers, logger.level
     bars = transformers.utils.logging.is_progress_bar_enabled()
-    logger.handlers = [_Listener(heard, level)]
+    logger.handlers = [_Listener(messages, level)]
     logger.setLevel(level)
     transformers.utils.logging.disable_progress_bar()
     try:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            yield heard
-        heard.extend(str(warning.message) for warning in caught)
+            yield messages
+        messages.extend(str(warning.message) for warning in caught)
     finally:
         logger.handlers = handlers
         logger.setLevel(level_before)
@@ -198,16 +198,16 @@ def listening(library: str = "transformers", level: int = logging.WARNING) -> It
             transformers.utils.logging.enable_progress_bar()
 
 
-def _judged(folder: Path, heard: list[str]) -> list[str]:
+def _judged(folder: Path, messages: list[str]) -> list[str]:
     """Warnings that move a score are errors, chatter is dropped, the rest is kept as notes."""
-    for message in heard:
+    for message in messages:
         if SCORE_MOVING.search(message):
             raise ModelError(f"{folder}: transformers warns of what would change every score: {message}")
-    return [message for message in dict.fromkeys(heard) if not CHATTER.search(message)]
+    return [message for message in dict.fromkeys(messages) if not CHATTER.search(message)]
 
 
 @contextmanager
-def standing_in(module: Any, forward: Callable[..., Any]) -> Iterator[None]:
+def replaced_forward(module: Any, forward: Callable[..., Any]) -> Iterator[None]:
     """While this lasts, the module's forward pass is another; whatever stood there before comes back."""
     before = vars(module).get("forward")
     module.forward = forward

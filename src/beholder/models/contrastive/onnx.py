@@ -1,7 +1,7 @@
 """ONNX pairs: an image tower and a text tower (or a closed vocabulary) as files, run without torch.
 
 `onnx:DIR` reads `image.onnx`, `text.onnx`, `tokenizer.json`, `config.json`, or `text_table.npy` and
-`text_table.json` in place of the text tower. The layout and its checks are in `onnx_config`.
+`text_table.json` instead of the text tower. The layout and its checks are in `onnx_config`.
 """
 
 from __future__ import annotations
@@ -179,9 +179,9 @@ def _files(folder: Path, config: OnnxConfig) -> list[Path]:
     """All files that the model consists of; raises if one is missing."""
     text = config.text
     named = [config.image.file, text.file, text.tokenizer if isinstance(text, TextConfig) else text.names]
-    found = [require_file(folder, name, why="which config.json names") for name in named]
+    required = [require_file(folder, name, why="which config.json names") for name in named]
     beside = matching(folder, ["*.onnx.data", "*.onnx_data"])  # the weights of a large graph
-    return [folder / "config.json", *found, *beside]
+    return [folder / "config.json", *required, *beside]
 
 
 def _settings(config: OnnxConfig) -> dict[str, Any]:
@@ -191,7 +191,7 @@ def _settings(config: OnnxConfig) -> dict[str, Any]:
 
 
 def _providers(device: str) -> list[str]:
-    """CUDA when it is asked for; `auto` is the CPU, where quantised graphs give the scores they should."""
+    """CUDA if requested; `auto` is the CPU, where quantised graphs give the scores they should."""
     available = onnxruntime.get_available_providers()
     if device in ("auto", "cpu"):
         return ["CPUExecutionProvider"]

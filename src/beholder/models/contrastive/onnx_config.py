@@ -55,7 +55,7 @@ class TextConfig:
 
 @dataclass(frozen=True)
 class TableConfig:
-    """A closed vocabulary in place of a text tower."""
+    """A closed vocabulary instead of a text tower."""
 
     file: str
     names: str
@@ -86,7 +86,7 @@ def read_onnx_config(folder: Path) -> OnnxConfig:
 
 
 class _Keys:
-    """A JSON object whose keys are asked for one by one; a missing or wrong one is named with its file."""
+    """A JSON object whose keys are read one by one; a missing or wrong one is named with its file."""
 
     def __init__(self, values: Mapping[str, Any], path: Path, prefix: str = "") -> None:
         self._values, self._path, self._prefix = values, path, prefix
@@ -137,8 +137,8 @@ class _Keys:
         return tuple(value)
 
     def wrong(self, key: str, wanted: str, value: Any) -> ModelError:
-        found = "it is missing" if value is None else f"it is {value!r}"
-        return ModelError(f"{self._path}: '{self._prefix}{key}' must be {wanted}; {found}.")
+        problem = "it is missing" if value is None else f"it is {value!r}"
+        return ModelError(f"{self._path}: '{self._prefix}{key}' must be {wanted}; {problem}.")
 
 
 def _image(keys: _Keys) -> ImageConfig:

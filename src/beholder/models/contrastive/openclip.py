@@ -28,7 +28,7 @@ except ImportError as error:
 except RuntimeError as error:  # torchvision says so when it was built for another torch
     raise ModelError(f"open_clip cannot be used here, torch and torchvision do not fit: {error}") from error
 
-from beholder.models.checkpoint.checkpoint import listening, memory_errors, resolve_device, told_as_model_error
+from beholder.models.checkpoint.checkpoint import as_model_error, captured_warnings, memory_errors, resolve_device
 from beholder.models.checkpoint.files import Origin
 from beholder.models.checkpoint.folder import content_digest
 from beholder.models.checkpoint.hub import fetch_files
@@ -75,14 +75,14 @@ class OpenClipContrastive(TorchContrastive):
             raise UnknownName("architecture", architecture, open_clip.list_models(), where=LIBRARY)
         device = resolve_device(options.device)
         weights = find_weights(architecture, source, options)
-        with told_as_model_error(weights.file, LIBRARY), listening("", logging.INFO) as heard:
+        with as_model_error(weights.file, LIBRARY), captured_warnings("", logging.INFO) as messages:
             model = _strict_model(architecture, weights, device=device, precision=options.resolved_precision)
             tokenizer = open_clip.get_tokenizer(architecture)
-        _refuse_score_moving(rest, heard)
+        _refuse_score_moving(rest, messages)
         settings = settings_of(architecture, model, tokenizer)
         spec = ModelSpec(f"openclip:{rest}", "openclip", *weights.origin, options.resolved_precision, settings)
         scorer = cls(model, tokenizer, spec, device=device, batch_size=options.batch_size, notes=weights.notes)
-        with told_as_model_error(weights.file, LIBRARY):
+        with as_model_error(weights.file, LIBRARY):
             scorer.verify()
         return scorer
 
@@ -145,8 +145,8 @@ def _refuse_other_activation(architecture: str, tag: str) -> tuple[str, ...]:
 
 def _activations(architecture: str, tag: str) -> tuple[str, str]:
     """What the architecture computes and what the weights were trained with."""
-    said = open_clip.get_model_config(architecture), open_clip.get_pretrained_cfg(architecture, tag)
-    computed, trained = ("QuickGELU" if each.get("quick_gelu") else "GELU" for each in said)
+    configs = open_clip.get_model_config(architecture), open_clip.get_pretrained_cfg(architecture, tag)
+    computed, trained = ("QuickGELU" if each.get("quick_gelu") else "GELU" for each in configs)
     return computed, trained
 
 
@@ -156,13 +156,13 @@ def _fetched(known: Mapping[str, Any], options: LoadOptions) -> Weights:
     safe = f"{file.rpartition('.')[0]}.safetensors" if file else SAFE_FILE
     wanted = [safe, *([pickled] if options.allow_pickle else [])]
     snapshot = fetch_files(repository, options.revision or "main", wanted)
-    found = next((path for name in wanted if (path := snapshot.folder / name).is_file()), None)
-    if found is None:
+    file = next((path for name in wanted if (path := snapshot.folder / name).is_file()), None)
+    if file is None:
         raise ModelError(
             f"{repository} has no {safe} at this revision.\nIts pickled weights, which can run code when they "
             "are read, are fetched with --allow-pickle (LoadOptions.allow_pickle), if you trust their source."
         )
-    return Weights(found, snapshot.origin, {key: known[key] for key in known if key in _PREPROCESSING})
+    return Weights(file, snapshot.origin, {key: known[key] for key in known if key in _PREPROCESSING})
 
 
 _PREPROCESSING = {"mean", "std", "interpolation", "resize_mode", "fill_color"}
@@ -223,8 +223,8 @@ def _length(tokenizer: Any, text: str) -> int:
     return len(tokenizer.tokenizer(tokenizer.clean_fn(text), truncation=False, verbose=False)["input_ids"])
 
 
-def _refuse_score_moving(name: str, heard: list[str]) -> None:
+def _refuse_score_moving(name: str, messages: list[str]) -> None:
     """open_clip tells what it does to the weights in its log, most of it below the level of a warning."""
-    for message in heard:
+    for message in messages:
         if SCORE_MOVING.search(message):
             raise ModelError(f"openclip:{name}: {LIBRARY} says what would change every score: {message}")

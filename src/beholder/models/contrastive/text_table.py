@@ -1,4 +1,4 @@
-"""A closed vocabulary: texts whose vectors were computed elsewhere, in place of a text tower.
+"""A closed vocabulary: texts whose vectors were computed elsewhere, instead of a text tower.
 
 The vectors are a `.npy` of one row per text; the texts a `.json`: `{"texts": [...]}` or a bare list of whole
 texts, or `{"classes": [...], "template": "a photo of a {}"}`. A text that is not in the table is an error,
@@ -33,7 +33,7 @@ class TextTable:
 
     @property
     def texts(self) -> list[str]:
-        """All texts that can be asked for."""
+        """All texts that can be scored."""
         return list(self._rows)
 
     @property

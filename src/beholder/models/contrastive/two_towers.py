@@ -20,11 +20,11 @@ from PIL import Image
 from beholder.core.errors import ModelError
 from beholder.models.checkpoint.checkpoint import (
     Checkpoint,
+    as_model_error,
     load_checkpoint,
     memory_errors,
     model_class,
     resolve_device,
-    told_as_model_error,
     torch,
     transformers,
 )
@@ -131,7 +131,7 @@ class TransformersContrastive(TorchContrastive):
         spec = ModelSpec(name, "transformers", origin.weights, origin.revision, precision, settings)
         kind = PatchContrastive if "spatial_shapes" in checkpoint.image_processor.model_input_names else cls
         scorer = kind(checkpoint, spec, device=device, batch_size=options.batch_size)
-        with told_as_model_error(folder):
+        with as_model_error(folder):
             scorer.verify()
         return scorer
 

@@ -1,7 +1,7 @@
 """Open-vocabulary detectors of transformers: OWL-ViT, OWLv2, Grounding DINO, MM-Grounding-DINO, OmDet-Turbo.
 
 Channel `presence`: the score of the concept's best box, as the model's own post-processing gives it before any
-threshold. A cell depends on its picture and its concept and on nothing else that was asked: where concepts would
+threshold. A cell depends on its picture and its concept and on no other concept of the request: where concepts would
 meet inside the model, each has a pass of its own, and what the picture alone decides is computed once.
 """
 
@@ -97,8 +97,8 @@ class DenseScorer:
         if not prompts:
             return np.empty((len(part), 0, len(self.channels)), np.float32)
         images = self._encode_images(part)
-        found = [self._meet(images, self._text(prompt)) for prompt in prompts]
-        return torch.stack(found, dim=1).cpu().numpy()
+        channels = [self._meet(images, self._text(prompt)) for prompt in prompts]
+        return torch.stack(channels, dim=1).cpu().numpy()
 
     def _pixels(self, part: Sequence[Any]) -> Any:
         arrays = np.stack([picture["pixel_values"] for picture in part])
@@ -238,7 +238,7 @@ class _Remembered(torch.nn.Module):  # type: ignore[misc]
 
     def forward(self, inputs: Any, *others: Any, **options: Any) -> Any:
         """The answer to these inputs; the others follow from them."""
-        # A picture by its identity: it is kept with its answer, so no other can take its place in memory.
+        # A picture by its identity: it is kept with its answer, so its memory address cannot be reused.
         key = id(inputs) if inputs.is_floating_point() else tuple(inputs.flatten().tolist())
         if key not in self._answers:
             while len(self._answers) >= self._kept:

@@ -22,7 +22,7 @@ WORD_END = "</w>"
 
 @dataclass(frozen=True)
 class AnswerTokens:
-    """Which tokens stand for which answer; numbers are places in the model's vocabulary."""
+    """Which tokens stand for which answer; numbers are token ids."""
 
     study: int
     """The token of the agreeing answer as the study writes it: its raw logit is `logit_true`."""
@@ -56,7 +56,7 @@ def resolve_answers(tokenizer: Any, preceding: str, *, yes: str, no: str, read_o
     if not agreeing - shared or not denying - shared:
         raise ModelError(
             f"This model's tokenizer ({type(tokenizer).__name__}) writes '{yes}' and '{no}' with the same first "
-            "token: its answers cannot be told apart at the first position. Ask for other answers."
+            "token: its answers cannot be distinguished at the first position. Use other answers."
         )
     return AnswerTokens(
         study, tuple(sorted(agreeing - shared)), tuple(sorted(denying - shared)), tuple(dict.fromkeys(notes))
@@ -64,7 +64,7 @@ def resolve_answers(tokenizer: Any, preceding: str, *, yes: str, no: str, read_o
 
 
 class _Vocabulary:
-    """A tokenizer, asked in the few ways that matter here."""
+    """The few things that this module needs to know from a tokenizer."""
 
     def __init__(self, tokenizer: Any) -> None:
         self._tokenizer = tokenizer

@@ -1,4 +1,4 @@
-"""Layers of a model, compiled, which stand in their own places only while they are wanted."""
+"""Layers of a model, compiled, which replace the originals only while they are needed."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
-from beholder.models.checkpoint.checkpoint import standing_in, torch
+from beholder.models.checkpoint.checkpoint import replaced_forward, torch
 
 
 class CompiledLayers:
@@ -20,5 +20,5 @@ class CompiledLayers:
     def in_place(self) -> Iterator[None]:
         with ExitStack() as stack:
             for layer, forward in zip(self._layers, self._forwards, strict=True):
-                stack.enter_context(standing_in(layer, forward))
+                stack.enter_context(replaced_forward(layer, forward))
             yield

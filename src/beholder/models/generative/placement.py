@@ -32,7 +32,7 @@ def precision_of(options: LoadOptions) -> str:
 
 
 def load_placed(files: CheckpointFiles, options: LoadOptions) -> Checkpoint:
-    """The checkpoint, on the device or devices asked for."""
+    """The checkpoint, on the requested device or devices."""
     precision = precision_of(options)
     quantised = precision in QUANTISED
     sharded = options.device == SHARD or (options.device == "auto" and _outgrows_one(files, precision))
@@ -61,8 +61,8 @@ def _auto_class(files: CheckpointFiles) -> str:
     names = transformers.models.auto.modeling_auto
     if model_type in names.MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES:
         return "AutoModelForImageTextToText"
-    listening = getattr(names, "MODEL_FOR_MULTIMODAL_LM_MAPPING_NAMES", {})
-    return "AutoModelForMultimodalLM" if model_type in listening else "AutoModelForImageTextToText"
+    captured_warnings = getattr(names, "MODEL_FOR_MULTIMODAL_LM_MAPPING_NAMES", {})
+    return "AutoModelForMultimodalLM" if model_type in captured_warnings else "AutoModelForImageTextToText"
 
 
 def _on_gpu(device: str) -> bool:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from PIL import Image
 
 from beholder.core.errors import ModelError
-from beholder.models.checkpoint.checkpoint import Checkpoint, told_as_model_error, transformers
+from beholder.models.checkpoint.checkpoint import Checkpoint, as_model_error, transformers
 from beholder.models.checkpoint.folder import read_config, read_json
 
 _PLAIN = (bool, int, float, str)
@@ -75,13 +75,13 @@ class PictureProcessor:
 
 
 class _Absent:
-    """In the place of a reader of videos or sound."""
+    """Stands for a processor of video or sound, which is not needed."""
 
 
 def build_processor(folder: Path, checkpoint: Checkpoint) -> Any:
     """The checkpoint's own processor around its tokenizer and a `PictureProcessor`."""
     given = {"tokenizer": checkpoint.tokenizer, "image_processor": checkpoint.image_processor}
-    with told_as_model_error(folder):
+    with as_model_error(folder):
         kind = _processor_class(folder)
         parts = [given.get(name, _Absent()) for name in kind.get_attributes()]
         settings, _ = kind.get_processor_dict(folder, local_files_only=True)

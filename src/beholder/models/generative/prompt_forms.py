@@ -1,6 +1,6 @@
 """Prompt forms: the text that stands around a question, picture included, up to where the answer begins.
 
-Most checkpoints bring a chat template. Those that do not were trained with a form of their own, which is told
+Most checkpoints bring a chat template. Those that do not were trained with a form of their own, which is given
 here by model type.
 """
 

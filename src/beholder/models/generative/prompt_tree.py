@@ -24,15 +24,15 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class PromptTree:
-    """Packed token sequences; all arrays run along the packed tokens but `places`."""
+    """Packed token sequences; all arrays run along the packed tokens but `last_tokens`."""
 
     ids: Ints
     depth: Ints
     """Place in its own sequence."""
     end: Ints
     """Where the run of tokens ends that have this one in their sequence."""
-    places: Ints
-    """For each sequence, in the order given: the packed place of its last token."""
+    last_tokens: Ints
+    """For each sequence, in the order given: the packed position of its last token."""
     trunk: int
     """How many tokens all sequences share; at least the last token of each is not in the trunk."""
 
@@ -44,13 +44,13 @@ class PromptTree:
         """Whether tokens see others: those before them in their own sequence, and themselves."""
         return (key <= query) & (query < self.end[key])
 
-    def ancestors(self, place: int) -> Ints:
-        """The packed places of the tokens before this one in its sequence, in order."""
-        return np.flatnonzero(self.end[:place] > place)
+    def ancestors(self, position: int) -> Ints:
+        """The packed positions of the tokens before this one in its sequence, in order."""
+        return np.flatnonzero(self.end[:position] > position)
 
     def spelled(self, sequence: int) -> list[int]:
         """The tokens of a sequence, read back."""
-        last = int(self.places[sequence])
+        last = int(self.last_tokens[sequence])
         return [*self.ids[self.ancestors(last)].tolist(), int(self.ids[last])]
 
 
@@ -62,28 +62,28 @@ def prompt_tree(sequences: Sequence[Sequence[int]]) -> PromptTree:
     ids: list[int] = []
     depth: list[int] = []
     end: list[int] = []
-    places = np.empty(len(sequences), dtype=np.int64)
-    path: list[int] = []  # packed places of the tokens of the sequence last walked
+    last_tokens = np.empty(len(sequences), dtype=np.int64)
+    path: list[int] = []  # packed positions of the tokens of the sequence last walked
     before: Sequence[int] = []
     for number in order:
         sequence = sequences[number]
         shared = _shared(before, sequence)
         _close(path, shared, end, len(ids))
-        for place in range(shared, len(sequence)):
+        for position in range(shared, len(sequence)):
             path.append(len(ids))
-            ids.append(int(sequence[place]))
-            depth.append(place)
+            ids.append(int(sequence[position]))
+            depth.append(position)
             end.append(-1)
-        places[number], before = path[-1], sequence
+        last_tokens[number], before = path[-1], sequence
     _close(path, 0, end, len(ids))
     trunk = min(_shared(sequences[order[0]], sequences[order[-1]]), min(map(len, sequences)) - 1)
-    return PromptTree(np.array(ids), np.array(depth), np.array(end), places, trunk)
+    return PromptTree(np.array(ids), np.array(depth), np.array(end), last_tokens, trunk)
 
 
 def _close(path: list[int], kept: int, end: list[int], at: int) -> None:
     """Leave all but the first `kept` tokens of the path: their subtrees end here."""
-    for place in path[kept:]:
-        end[place] = at
+    for position in path[kept:]:
+        end[position] = at
     del path[kept:]
 
 

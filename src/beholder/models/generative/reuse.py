@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from beholder.models.checkpoint.checkpoint import standing_in, torch
+from beholder.models.checkpoint.checkpoint import replaced_forward, torch
 from beholder.models.generative.prompt_tree import PromptTree
 
 
@@ -24,7 +24,7 @@ class Reuse(Enum):
 
     PREFIX = "the picture and all words that the questions begin with are read once"
     FEATURES = "the image tower looks once; the language model reads each question with the picture"
-    NOTHING = "each question is asked by itself"
+    NOTHING = "questions are asked one by one"
 
 
 LOOKS_BACK = {"paligemma": Reuse.FEATURES, "instructblip": Reuse.NOTHING, "phi4_multimodal": Reuse.NOTHING}
@@ -46,10 +46,10 @@ def contract(model: Any) -> Reuse:
     return LOOKS_BACK.get(model.config.model_type, Reuse.PREFIX)
 
 
-def sample_places(tree: PromptTree) -> list[int]:
+def sample_questions(tree: PromptTree) -> list[int]:
     """A handful of questions: the shortest, the longest, and some spread over the tree."""
-    ends = tree.depth[tree.places]
-    order = np.argsort(tree.places, kind="stable")
+    ends = tree.depth[tree.last_tokens]
+    order = np.argsort(tree.last_tokens, kind="stable")
     spread = order[np.linspace(0, len(order) - 1, ASKED_BOTH_WAYS - 2).round().astype(int)]
     return list(dict.fromkeys([int(ends.argmin()), int(ends.argmax()), *map(int, spread)]))
 
@@ -63,10 +63,10 @@ def tolerance(dtype: Any, plain: Any) -> float:
 
 def difference(ours: Any, plain: Any) -> float:
     """The largest distance between two ways' log-probabilities of the likeliest tokens."""
-    mine, theirs = (logits.float().log_softmax(dim=-1) for logits in (ours, plain))
+    own, theirs = (logits.float().log_softmax(dim=-1) for logits in (ours, plain))
     likeliest = _likeliest(theirs)
-    distance = (mine.gather(-1, likeliest.indices) - likeliest.values).abs().max()
-    return float(distance) if torch.isfinite(mine).all() else float("inf")
+    distance = (own.gather(-1, likeliest.indices) - likeliest.values).abs().max()
+    return float(distance) if torch.isfinite(own).all() else float("inf")
 
 
 def _likeliest(tokens: Any) -> Any:
@@ -86,15 +86,15 @@ def looking_once(model: Any) -> Iterator[None]:
             seen.append(look(pixel_values[:1], **kwargs))
         return _repeated(seen[0], len(pixel_values))
 
-    with standing_in(tower, remembered):
+    with replaced_forward(tower, remembered):
         yield
 
 
 def image_tower(model: Any) -> Any | None:
     """The part that looks at pictures; None where it is not known."""
     owners = (model, getattr(model, "model", None))
-    found = (getattr(owner, name, None) for owner in owners for name in TOWERS)
-    return next((part for part in found if part is not None), None)
+    parts = (getattr(owner, name, None) for owner in owners for name in TOWERS)
+    return next((part for part in parts if part is not None), None)
 
 
 def _repeated(features: Any, times: int) -> Any:

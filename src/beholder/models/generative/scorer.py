@@ -1,6 +1,6 @@
 """Generative models of transformers: LLaVA, Qwen-VL, Gemma 3, PaliGemma, BLIP-2, SmolVLM, InternVL, Phi-4 …
 
-A model is shown one picture and asked one question, through its own processor and chat template; what is kept is
+A model gets one picture and one question, through its own processor and chat template; what is kept is
 its distribution over the first token of the answer: the raw logit and the log-probability of the study's own
 answer, and the log-mass on tokens that begin yes, that begin no, and on all others. Questions about one picture go
 through the model together and never change one another's scores.
@@ -17,12 +17,12 @@ import numpy as np
 from PIL import Image
 
 from beholder.core.errors import UnusableScore
-from beholder.models.checkpoint.checkpoint import told_as_model_error, torch
+from beholder.models.checkpoint.checkpoint import as_model_error, torch
 from beholder.models.checkpoint.files import Origin, find_files
 from beholder.models.checkpoint.folder import read_config
 from beholder.models.contrastive.two_towers import image_settings, running, sample_picture
 from beholder.models.generative.answers import resolve_answers
-from beholder.models.generative.asking import Asked, Elsewhere
+from beholder.models.generative.loaded_model import Elsewhere, LoadedModel
 from beholder.models.generative.placement import load_placed, precision_of, refuse_unserved
 from beholder.models.generative.processor import Picture
 from beholder.models.generative.sharing import Sharing
@@ -32,7 +32,7 @@ from beholder.models.spec import ModelSpec
 from beholder.prompts.instruction import Instruction
 
 PLAIN = Instruction("{}", yes="Yes", no="No")
-"""How a model is asked when no benchmark says how: the prompt is the question."""
+"""The wording used when no study gives one: the prompt is the question."""
 PICTURES = {"cpu": 4, "cuda": 16}
 """Pictures handed over at once; the questions about each are what fills a batch."""
 ROWS_AT_ONCE = 512
@@ -40,23 +40,23 @@ ROWS_AT_ONCE = 512
 
 
 class GenerativeScorer:
-    """What a model says first when it is asked about a picture."""
+    """The first token of a model's answer to a question about a picture."""
 
     channels: tuple[str, ...] = ("logit_true", "log_p_yes", "log_p_no", "log_p_other", "log_p_true")
 
     def __init__(self, sharing: Sharing, spec: ModelSpec, *, batch_size: int, instruction: Instruction) -> None:
         self.batch_size = batch_size
-        asked = sharing.asked
-        self._sharing, self._asked, self._instruction, self._uninstructed = sharing, asked, instruction, spec
-        tokenizer = asked.processor.tokenizer
-        around = asked.form.write(instruction.ask(""))
+        loaded = sharing.loaded
+        self._sharing, self._loaded, self._instruction, self._uninstructed = sharing, loaded, instruction, spec
+        tokenizer = loaded.processor.tokenizer
+        around = loaded.form.write(instruction.ask(""))
         self._answers = resolve_answers(
             tokenizer, around, yes=instruction.yes, no=instruction.no, read_off=instruction.read_off
         )
         asked_with: dict[str, Any] = {
             "instruction": instruction.template,
             "answers": {"yes": instruction.yes, "no": instruction.no, **self._answers.as_settings(tokenizer)},
-            "example": asked.form.write(instruction.ask("…")),
+            "example": loaded.form.write(instruction.ask("…")),
             "channels": list(self.channels),
         }
         if instruction.picture_side:
@@ -72,25 +72,25 @@ class GenerativeScorer:
         """Load a checkpoint's folder; `origin` says where it came from if that is not the folder itself."""
         refuse_unserved(read_config(folder).get("model_type"), folder)
         files = find_files(folder, allow_pickle=options.allow_pickle)
-        asked = Asked.of(folder, load_placed(files, options), questions=options.batch_size)
+        loaded = LoadedModel.of(folder, load_placed(files, options), questions=options.batch_size)
         origin = origin or files.origin
-        precision, settings = precision_of(options), settings_of(asked)
+        precision, settings = precision_of(options), settings_of(loaded)
         spec = ModelSpec(name, "generative", origin.weights, origin.revision, precision, settings)
-        sharing = Sharing(asked, shared=options.shared_prefix)
-        pictures = options.batch_size or PICTURES.get(asked.model.device.type, 4)
+        sharing = Sharing(loaded, shared=options.shared_prefix)
+        pictures = options.batch_size or PICTURES.get(loaded.model.device.type, 4)
         scorer = cls(sharing, spec, batch_size=pictures, instruction=PLAIN)
-        with told_as_model_error(folder):
+        with as_model_error(folder):
             scorer.verify()
         return scorer
 
     @property
     def notes(self) -> list[str]:
-        """What a reader of the scores should know, of all the ways this model was asked."""
+        """What a reader of the scores should know, whatever the wording of the questions."""
         own = [note for scorer in self._others.values() for note in scorer._own_notes()]
-        return list(dict.fromkeys([*self._asked.notes, *self._sharing.notes, *own]))
+        return list(dict.fromkeys([*self._loaded.notes, *self._sharing.notes, *own]))
 
     def instructed(self, instruction: Instruction) -> GenerativeScorer:
-        """The same model, asked this way; template and answers are in its spec."""
+        """The same model with this wording; template and answers are in its spec."""
         if instruction not in self._others:
             other = GenerativeScorer(
                 self._sharing, self._uninstructed, batch_size=self.batch_size, instruction=instruction
@@ -102,7 +102,7 @@ class GenerativeScorer:
         """The checkpoint's own preprocessing, after the study's where the instruction asks for it."""
         if side := self._instruction.picture_side:
             image = image.convert("RGB").resize((side, side))
-        return self._asked.pictures.develop(image)
+        return self._loaded.pictures.develop(image)
 
     def score_prepared(self, prepared: Sequence[Picture], prompts: Sequence[str]) -> Floats:
         """One row per picture, one column per prompt, one layer per channel."""
@@ -114,7 +114,7 @@ class GenerativeScorer:
         return cells
 
     def verify(self) -> None:
-        """Ask once, so that what cannot work is told before the work begins."""
+        """Ask once, so that a model that cannot work fails before the run begins."""
         cells = self._cells([self.prepare(sample_picture())], ["Is there a person in the image?"])
         if not np.isfinite(cells).all():
             raise UnusableScore("image", [0])
@@ -122,12 +122,12 @@ class GenerativeScorer:
     def _cells(self, prepared: Sequence[Picture], prompts: Sequence[str]) -> Floats:
         questions = [self._instruction.ask(prompt) for prompt in prompts]
         cells = np.zeros((len(prepared), len(prompts), len(self.channels)), dtype=np.float32)
-        with running(self._asked.model):
+        with running(self._loaded.model):
             answered = self._sharing.first_tokens(prepared, questions)
             # Read back only when all is under way: reading waits for the GPU.
-            parts = [(one.rows, one.places, self._channels(one.logits)) for one in answered]
-        for rows, places, channels in parts:
-            cells[np.ix_(rows, places)] = channels.cpu().numpy()
+            parts = [(one.rows, one.indices, self._channels(one.logits)) for one in answered]
+        for rows, indices, channels in parts:
+            cells[np.ix_(rows, indices)] = channels.cpu().numpy()
         return cells
 
     def _channels(self, logits: Any) -> Any:
@@ -140,7 +140,7 @@ class GenerativeScorer:
         yes, no = list(self._answers.yes), list(self._answers.no)
         study = logits[:, self._answers.study].clone()
         of_yes, of_no = (logits[:, tokens].logsumexp(dim=-1) for tokens in (yes, no))
-        logits[:, yes + no] = -torch.inf  # in place: there are as many numbers as words times questions
+        logits[:, yes + no] = -torch.inf  # without a copy: the array is vocabulary × questions
         other = logits.logsumexp(dim=-1)
         masses = torch.stack([of_yes, of_no, other], dim=-1)
         of_study = study - masses.logsumexp(dim=-1)
@@ -150,15 +150,15 @@ class GenerativeScorer:
         return [*self._answers.notes, *self._elsewhere.notes]
 
 
-def settings_of(asked: Asked) -> dict[str, Any]:
+def settings_of(loaded: LoadedModel) -> dict[str, Any]:
     """Everything beside weights, instruction and answers that can move a score."""
-    config = asked.model.config
+    config = loaded.model.config
     return {
         "model_type": config.model_type,
-        "architecture": type(asked.model).__name__,
+        "architecture": type(loaded.model).__name__,
         "attention": getattr(config, "_attn_implementation", None),
-        "processor": type(asked.processor).__name__,
-        "image_processor": image_settings(asked.pictures.image_processor) | {"asked": asked.pictures.asked_for},
-        "prompt_form": asked.form.name,
-        "padding": "left" if asked.padded else "none: questions of one length go together",
+        "processor": type(loaded.processor).__name__,
+        "image_processor": image_settings(loaded.pictures.image_processor) | {"asked": loaded.pictures.asked_for},
+        "prompt_form": loaded.form.name,
+        "padding": "left" if loaded.padded else "none: questions of one length go together",
     }

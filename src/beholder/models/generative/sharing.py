@@ -1,7 +1,7 @@
-"""Questions about pictures, asked together as far as the model allows, and one by one where it does not.
+"""Ask many questions about pictures together if the model allows it, else one by one.
 
-The first pass over a tree is checked: a handful of its questions is asked the plain way too, the largest difference
-is noted, and if it is larger than the precision's rounding, all is asked the plain way from then on.
+The first pass over a tree is checked: a few of its questions are also asked one by one. The largest difference is
+noted; if it is larger than the rounding of the precision, all later questions are asked one by one.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 from beholder.core.errors import BeholderError, OutOfMemory
 from beholder.models.checkpoint.checkpoint import torch, transformers
 from beholder.models.contrastive.embedding import batches
-from beholder.models.generative.asking import Asked
+from beholder.models.generative.loaded_model import LoadedModel
 from beholder.models.generative.processor import Picture
-from beholder.models.generative.reuse import Reuse, contract, difference, looking_once, sample_places, tolerance
+from beholder.models.generative.reuse import Reuse, contract, difference, looking_once, sample_questions, tolerance
 from beholder.models.generative.texts import Encoded, Layout, Texts
 from beholder.models.generative.tree import TreeRunner
 
@@ -29,32 +29,32 @@ MOST_TOGETHER = 8
 
 
 class Answered(NamedTuple):
-    """Logits over the vocabulary, `[pictures, questions, vocabulary]`, and whose they are."""
+    """Logits over the vocabulary, `[pictures, questions, vocabulary]`, and the questions they belong to."""
 
     rows: list[int]
-    places: list[int]
+    indices: list[int]
     logits: Any
 
 
 class Sharing:
-    """A model and its processor, asked as many questions at once as can be."""
+    """A model and its processor that answer as many questions at once as possible."""
 
-    def __init__(self, asked: Asked, *, shared: bool = True, together: int | None = None) -> None:
+    def __init__(self, loaded: LoadedModel, *, shared: bool = True, together: int | None = None) -> None:
         """`together` pictures go through the model at once; None: as many as memory holds."""
-        self.asked, self._texts = asked, Texts()
-        self.reuse = contract(asked.model) if shared else Reuse.NOTHING
+        self.loaded, self._texts = loaded, Texts()
+        self.reuse = contract(loaded.model) if shared else Reuse.NOTHING
         self.notes: list[str] = []
         self._proved: set[str] = set()
         self._together = together
         self._runner = self._tree_runner() if self.reuse is Reuse.PREFIX else None
 
     def first_tokens(self, pictures: Sequence[Picture], questions: Sequence[str]) -> Iterator[Answered]:
-        """Every question about every picture, in the parts in which they were asked."""
+        """The answers to every question about every picture, batch by batch."""
         if not questions:
             return
         groups: dict[int, tuple[Layout, list[tuple[int, Encoded]]]] = {}
         for row, picture in enumerate(pictures):
-            layout, seen = self._texts.layout(questions, partial(self.asked.encode, picture))
+            layout, seen = self._texts.layout(questions, partial(self.loaded.encode, picture))
             groups.setdefault(id(layout), (layout, []))[1].append((row, seen))
         for layout, shown in groups.values():
             yield from self._of_layout(layout, shown)
@@ -91,27 +91,27 @@ class Sharing:
             return None
 
     def _plainly(self, row: int, layout: Layout, seen: Encoded) -> Iterator[Answered]:
-        once = looking_once(self.asked.model) if self.reuse is Reuse.FEATURES else nullcontext()
+        once = looking_once(self.loaded.model) if self.reuse is Reuse.FEATURES else nullcontext()
         with once:
-            for places, logits in self.asked.one_by_one(layout.texts, seen):
-                yield Answered([row], places, logits[None])
+            for indices, logits in self.loaded.one_by_one(layout.texts, seen):
+                yield Answered([row], indices, logits[None])
 
-    def _by_tree(self, layout: Layout, part: list[tuple[int, Encoded]], places: Sequence[int]) -> Iterator[Answered]:
+    def _by_tree(self, layout: Layout, part: list[tuple[int, Encoded]], indices: Sequence[int]) -> Iterator[Answered]:
         """One pass; if memory runs out, with half the pictures, then with half the questions."""
         assert self._runner is not None
         try:
-            logits = self._runner.logits(layout.tree(places), self._inputs(layout.texts[places[0]], part))
+            logits = self._runner.logits(layout.tree(indices), self._inputs(layout.texts[indices[0]], part))
         except OutOfMemory:
             if len(part) > 1:
                 self._together = half = len(part) // 2
-                halves = [(some, places) for some in batches(part, half)]
-            elif len(places) > 1:
-                ordered = _in_tree_order(layout, places)
+                halves = [(some, indices) for some in batches(part, half)]
+            elif len(indices) > 1:
+                ordered = _in_tree_order(layout, indices)
                 halves = [(part, some) for some in batches(ordered, -(-len(ordered) // 2))]
             else:
                 raise
         else:
-            yield Answered([row for row, _ in part], list(places), logits)
+            yield Answered([row for row, _ in part], list(indices), logits)
             return
         for pictures, questions in halves:
             yield from self._by_tree(layout, list(pictures), questions)
@@ -120,64 +120,66 @@ class Sharing:
         """Some pictures with one of the questions."""
         along = {name: torch.cat([values] * len(part)) for name, values in text.items()}
         seen = {name: torch.cat([picture[name] for _, picture in part]) for name in part[0][1]}
-        model = self.asked.model
+        model = self.loaded.model
         return transformers.BatchFeature(along | seen).to(model.device, dtype=model.dtype)
 
     def _holds(self, layout: Layout, seen: Encoded, answers: list[Answered]) -> bool:
-        """Whether some questions about the first picture get the same answers when asked one by one; asked once."""
+        """Whether some questions about the first picture get the same answers one by one; checked only once."""
         assert self._runner is not None
         way = self._runner.way(layout.tree())
         if way in self._proved:
             return True
-        places = sample_places(layout.tree())
-        plain = torch.cat([self.asked.logits([layout.texts[place]], seen) for place in places])
+        indices = sample_questions(layout.tree())
+        plain = torch.cat([self.loaded.logits([layout.texts[index]], seen) for index in indices])
         if not torch.isfinite(plain).all():
             return True  # of a picture that no way can answer, nothing is learnt
-        far = difference(_first_row(answers, places), plain)
-        limit = tolerance(self.asked.model.dtype, plain)
-        found = f"the largest difference in log-probability to {len(places)} questions asked one by one is {far:.1g}"
+        far = difference(_first_row(answers, indices), plain)
+        limit = tolerance(self.loaded.model.dtype, plain)
+        result = f"the largest difference in log-probability to {len(indices)} questions asked one by one is {far:.1g}"
         if far > limit:
-            self._give_up(f"{found}, more than {limit:.2g}")
+            self._give_up(f"{result}, more than {limit:.2g}")
             return False
         self._proved.add(way)
-        self._tell(f"questions share what they begin with ({way}): {found}", logging.INFO)
+        self._tell(f"questions share what they begin with ({way}): {result}", logging.INFO)
         return True
 
     def _at_once(self, layout: Layout) -> int:
         """How many pictures go through the model together: one on a CPU, on a GPU what its memory holds."""
         if self._together is None:
-            device = self.asked.model.device
-            self._together = _planned(self.asked.model, layout) if device.type == "cuda" else 1
+            device = self.loaded.model.device
+            self._together = _planned(self.loaded.model, layout) if device.type == "cuda" else 1
         return self._together
 
     def _in_trunk(self, layout: Layout) -> bool:
         """Whether the picture stands in what all questions begin with."""
-        config = self.asked.model.config
+        config = self.loaded.model.config
         mark = getattr(config, "image_token_id", None) or getattr(config, "image_token_index", None)
         tree = layout.tree()
         return tree.trunk > 0 and mark not in tree.ids[tree.trunk :]
 
     def _tree_runner(self) -> TreeRunner | None:
         try:
-            return TreeRunner(self.asked.model)
+            return TreeRunner(self.loaded.model)
         except NotImplementedError as error:
             self._give_up(str(error))
             return None
 
     def _give_up(self, reason: str) -> None:
         self._runner, self.reuse = None, Reuse.NOTHING
-        self._tell(f"each question is asked by itself, which is slow: {reason}", logging.WARNING)
+        self._tell(f"questions are asked one by one, which is slow: {reason}", logging.WARNING)
 
     def _tell(self, note: str, level: int) -> None:
         self.notes.append(note)
-        LOG.log(level, "%s: %s", type(self.asked.model).__name__, note)
+        LOG.log(level, "%s: %s", type(self.loaded.model).__name__, note)
 
 
-def _first_row(answers: list[Answered], places: Sequence[int]) -> Any:
+def _first_row(answers: list[Answered], indices: Sequence[int]) -> Any:
     """The logits of some questions about the first picture, whichever parts they came in."""
     first = answers[0].rows[0]
-    found = {place: one.logits[0, at] for one in answers if one.rows[0] == first for at, place in enumerate(one.places)}
-    return torch.stack([found[place] for place in places])
+    by_index = {
+        index: one.logits[0, at] for one in answers if one.rows[0] == first for at, index in enumerate(one.indices)
+    }
+    return torch.stack([by_index[index] for index in indices])
 
 
 def _planned(model: Any, layout: Layout) -> int:
@@ -190,7 +192,7 @@ def _planned(model: Any, layout: Layout) -> int:
     return int(max(1, min(MOST_TOGETHER, ROOM * free // need)))
 
 
-def _in_tree_order(layout: Layout, places: Sequence[int]) -> list[int]:
+def _in_tree_order(layout: Layout, indices: Sequence[int]) -> list[int]:
     """Neighbours in the tree share most: kept together, halves share what they can."""
-    at = layout.tree().places
-    return sorted(places, key=lambda place: int(at[place]))
+    at = layout.tree().last_tokens
+    return sorted(indices, key=lambda index: int(at[index]))

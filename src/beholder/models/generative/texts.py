@@ -30,17 +30,17 @@ class Layout:
     texts: list[Encoded]
     _trees: dict[tuple[int, ...] | None, PromptTree] = field(default_factory=dict)
 
-    def tree(self, places: Sequence[int] | None = None) -> PromptTree:
+    def tree(self, indices: Sequence[int] | None = None) -> PromptTree:
         """The tree of all questions, or of some."""
-        key = None if places is None or len(places) == len(self.texts) else tuple(places)
+        key = None if indices is None or len(indices) == len(self.texts) else tuple(indices)
         if key not in self._trees:
-            chosen = self.texts if key is None else [self.texts[place] for place in key]
+            chosen = self.texts if key is None else [self.texts[index] for index in key]
             self._trees[key] = prompt_tree([_ids(text) for text in chosen])
         return self._trees[key]
 
 
 class Texts:
-    """Remembers layouts of the questions last asked."""
+    """Caches the layouts of recent questions."""
 
     def __init__(self) -> None:
         self._questions: tuple[str, ...] = ()

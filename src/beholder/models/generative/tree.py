@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from beholder.models.checkpoint.checkpoint import standing_in, torch
+from beholder.models.checkpoint.checkpoint import replaced_forward, torch
 from beholder.models.contrastive.two_towers import running
 from beholder.models.generative.compiled_layers import CompiledLayers
 from beholder.models.generative.prompt_tree import PromptTree
@@ -57,7 +57,7 @@ class TreeRunner:
         self._model = model
         text = language_model(model)
         if text is None:
-            raise NotImplementedError(f"no language model is found in {type(model).__name__}")
+            raise NotImplementedError(f"there is no language model in {type(model).__name__}")
         self._text = text
         compiling = _on_one_gpu(model)
         self._kernel = _Kernel(CompiledLayers(text.layers), CompiledLayers(_tower_layers(model))) if compiling else None
@@ -79,7 +79,7 @@ class TreeRunner:
         planted = _Planted(self, tree)
         grown = partial(planted.grow, self._text.forward)
         looking = self._kernel.tower.in_place() if self._kernel and self.way(tree) == KERNEL else nullcontext()
-        with running(), windows_at_once(self._model), looking, standing_in(self._text, grown):
+        with running(), windows_at_once(self._model), looking, replaced_forward(self._text, grown):
             return self._model(**inputs, use_cache=False).logits
 
     def embed(self, ids: Any) -> Any:
@@ -89,11 +89,11 @@ class TreeRunner:
     def hidden(self, forward: Callable[..., Any], mask: TreeMask, handed: Any, **kwargs: Any) -> Any:
         """The language model's own output at the last token of each prompt."""
         compiled = self._kernel.text.in_place() if self._kernel and _kernel_mask(handed) else nullcontext()
-        places = torch.from_numpy(mask.tree.places).to(kwargs["inputs_embeds"].device)
-        reading = self._last.reading(places) if self._last else nullcontext()
+        positions = torch.from_numpy(mask.tree.last_tokens).to(kwargs["inputs_embeds"].device)
+        reading = self._last.reading(positions) if self._last else nullcontext()
         with attending(self._text.config, mask), compiled, reading:
             output = forward(**kwargs, attention_mask=handed, use_cache=False)
-        output.last_hidden_state = output.last_hidden_state[:, places.to(output.last_hidden_state.device)]
+        output.last_hidden_state = output.last_hidden_state[:, positions.to(output.last_hidden_state.device)]
         return output
 
     def mask(self, tree: PromptTree, given: Any) -> tuple[TreeMask, Any]:
@@ -112,7 +112,7 @@ class TreeRunner:
 
 @dataclass
 class _Planted:
-    """The moment a prompt reaches the language model and the tree is put into its place."""
+    """The moment a prompt reaches the language model and is replaced by the tree."""
 
     runner: TreeRunner
     tree: PromptTree
@@ -160,7 +160,7 @@ class _Planted:
         return torch.cat([trunk, given[..., tree.trunk : tree.trunk + 1] + below], dim=-1)
 
     def _lengthened(self, value: Any, prompt: Any, size: int) -> Any:
-        """What else runs along the prompt (Qwen3's places of the picture): nothing of it is below the trunk."""
+        """What else runs along the prompt (Qwen3's picture positions): nothing of it is below the trunk."""
         if not torch.is_tensor(value) or value.shape[:2] != prompt.shape[:2]:
             return value
         below = (*value.shape[:1], size - self.tree.trunk, *value.shape[2:])
@@ -174,21 +174,21 @@ class _LastStep:
     """
 
     def __init__(self, module: Any, *, compiling: bool) -> None:
-        self._module, self._forward, self._places = module, module.forward, torch.empty(0)
+        self._module, self._forward, self._positions = module, module.forward, torch.empty(0)
         self._apart = torch.compiler.disable(self._only_read) if compiling else self._only_read
 
     @contextmanager
-    def reading(self, places: Any) -> Iterator[None]:
-        self._places = places
-        with standing_in(self._module, self._apart):
+    def reading(self, positions: Any) -> Iterator[None]:
+        self._positions = positions
+        with replaced_forward(self._module, self._apart):
             yield
 
     def _only_read(self, states: Any) -> Any:
-        places = self._places.to(states.device)
-        read = self._forward(states[:, places])
+        positions = self._positions.to(states.device)
+        read = self._forward(states[:, positions])
         if not torch.is_tensor(read):  # experts give more than states
             return self._forward(states)
-        return torch.zeros_like(states).index_copy_(1, places, read)
+        return torch.zeros_like(states).index_copy_(1, positions, read)
 
 
 def _tower_layers(model: Any) -> list[Any]:
@@ -219,9 +219,9 @@ def _kernel_mask(handed: Any) -> bool:
 def _own_masks(given: Any, trunk: int, windows: Mapping[str, int | None]) -> dict[int | None, Any]:
     """The model's masks of the trunk, by window; none where it made no mask, being plainly causal."""
     named = given if isinstance(given, dict) else {"full_attention": given}
-    found = {}
+    masks = {}
     for name, mask in named.items():
         if name in windows and torch.is_tensor(mask) and mask.ndim == 4:
             seen = mask[0, 0, :trunk, :trunk]
-            found[windows[name]] = (seen if seen.dtype == torch.bool else seen == 0).cpu().numpy()
-    return found
+            masks[windows[name]] = (seen if seen.dtype == torch.bool else seen == 0).cpu().numpy()
+    return masks

@@ -62,8 +62,8 @@ class TreeMask:
     def runs(self, window: int | None, device: Any) -> tuple[Any, Any, Any]:
         """Of the trunk, who sees whom; for each run below it, which tokens it is shown and who sees which."""
         if (window, device) not in self._runs:
-            place = np.arange(self.tree.trunk)
-            arrays = self.allowed(place[:, None], place[None, :], window), *_gathered(self, window)
+            positions = np.arange(self.tree.trunk)
+            arrays = self.allowed(positions[:, None], positions[None, :], window), *_gathered(self, window)
             trunk, keys, masks = (torch.from_numpy(array).to(device) for array in arrays)
             self._runs[window, device] = trunk, keys, masks
         return self._runs[window, device]

@@ -62,8 +62,8 @@ def window_attention(
     start = torch.tensor(borders[:-1], device=query.device)
     for length in set(lengths):
         first = start[[number for number, one in enumerate(lengths) if one == length]]
-        place = (first[:, None] + torch.arange(length, device=query.device)).flatten()
-        seen[place] = _batch(query[place], key[place], value[place], length, scaling).flatten(0, 1)
+        index = (first[:, None] + torch.arange(length, device=query.device)).flatten()
+        seen[index] = _batch(query[index], key[index], value[index], length, scaling).flatten(0, 1)
     return seen[None], None
 
 

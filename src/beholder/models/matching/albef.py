@@ -1,7 +1,7 @@
 """ALBEF, read from its published checkpoint: a folder with the weights, BERT's vocabulary and a small config.json.
 
 `{"model_type": "albef"}` is enough for the checkpoints of ALBEF's own repository; `albef_model.AlbefConfig` lists
-what else may be said, and docs/matching.md how to make the folder. Texts are read as the code read them that
+the other settings, and docs/matching.md says how to make the folder. Texts are processed as in the code that
 trained the checkpoint (`"code"`): that code's cleaning of captions, and its closing token or none.
 """
 
@@ -14,13 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from beholder.core.errors import ModelError, UnknownName
-from beholder.models.checkpoint.checkpoint import (
-    memory_errors,
-    resolve_device,
-    told_as_model_error,
-    torch,
-    transformers,
-)
+from beholder.models.checkpoint.checkpoint import as_model_error, memory_errors, resolve_device, torch, transformers
 from beholder.models.checkpoint.files import Origin, find_files
 from beholder.models.checkpoint.folder import read_config
 from beholder.models.contrastive.two_towers import image_settings
@@ -74,7 +68,7 @@ def from_folder(folder: Path, name: str, options: LoadOptions, *, origin: Origin
     device, precision = resolve_device(options.device), options.resolved_precision
     config = parse_config(read_config(folder), folder)
     files = find_files(folder, allow_pickle=options.allow_pickle, pickled_names=CHECKPOINTS, image_processor=False)
-    with told_as_model_error(folder):
+    with as_model_error(folder):
         model = build(read_weights(files), config, folder=folder)
         reading = reading_of(folder, config)
         with memory_errors():
@@ -86,7 +80,7 @@ def from_folder(folder: Path, name: str, options: LoadOptions, *, origin: Origin
     spec = ModelSpec(name, "matching", origin.weights, origin.revision, precision, settings)
     matcher = AlbefMatcher(model)
     scorer = MatchingScorer(matcher, processor, reading, spec, device=device, batch_size=options.batch_size)
-    with told_as_model_error(folder):
+    with as_model_error(folder):
         scorer.verify()
     return scorer
 

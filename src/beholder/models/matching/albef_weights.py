@@ -125,13 +125,13 @@ def _trained_size(weights: Weights, config: AlbefConfig, folder: Path) -> int:
     return math.isqrt(weights[POSITIONS].shape[1] - 1) * config.patch_size
 
 
-def _refuse_misfits(wanted: Weights, found: Weights, folder: Path) -> None:
-    other = [name for name in wanted.keys() & found.keys() if wanted[name].shape != found[name].shape]
+def _refuse_misfits(wanted: Weights, given: Weights, folder: Path) -> None:
+    other = [name for name in wanted.keys() & given.keys() if wanted[name].shape != given[name].shape]
     refuse_other_weights(
         folder,
         {
-            "missing_keys": sorted(wanted.keys() - found.keys()),
-            "unexpected_keys": sorted(found.keys() - wanted.keys()),
+            "missing_keys": sorted(wanted.keys() - given.keys()),
+            "unexpected_keys": sorted(given.keys() - wanted.keys()),
             "mismatched_keys": [(name,) for name in other],
             "error_msgs": [],
         },

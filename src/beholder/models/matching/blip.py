@@ -11,13 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from beholder.core.errors import ModelError
-from beholder.models.checkpoint.checkpoint import (
-    Checkpoint,
-    load_checkpoint,
-    resolve_device,
-    told_as_model_error,
-    torch,
-)
+from beholder.models.checkpoint.checkpoint import Checkpoint, as_model_error, load_checkpoint, resolve_device, torch
 from beholder.models.checkpoint.files import Origin, find_files
 from beholder.models.checkpoint.folder import read_config
 from beholder.models.contrastive.two_towers import image_settings
@@ -45,7 +39,7 @@ def from_folder(folder: Path, name: str, options: LoadOptions, *, origin: Origin
         batch_size=options.batch_size,
         notes=checkpoint.notes,
     )
-    with told_as_model_error(folder):
+    with as_model_error(folder):
         scorer.verify()
     return scorer
 
@@ -116,11 +110,11 @@ class Blip2Matcher:
         return _project(self._model.itm_head, self._fusion.query_states(seen, begun)).mean(dim=2)
 
     def plain(self, pixels: Any, ids: Any) -> tuple[Any, Any]:
-        """`Blip2ForImageTextRetrieval`, which wants a place for each query before the text in newer files."""
+        """`Blip2ForImageTextRetrieval`, which newer files write with one token per query before the text."""
         config = self._model.config
         if config.image_token_index is not None:
-            places = ids.new_full((len(ids), config.num_query_tokens), config.image_token_index)
-            ids = torch.cat([places, ids], dim=1)
+            queries = ids.new_full((len(ids), config.num_query_tokens), config.image_token_index)
+            ids = torch.cat([queries, ids], dim=1)
         pair = {"pixel_values": pixels, "input_ids": ids, "attention_mask": torch.ones_like(ids)}
         matching, contrasting = (self._model(**pair, use_image_text_matching_head=head) for head in (True, False))
         return matching.logits_per_image, contrasting.logits_per_image

@@ -47,19 +47,19 @@ def read_pictures(attention: Attention, states: Any, seen: Seen) -> Any:
     """Every token of every text reads the pictures; the tokens of all texts stand in one row."""
     row = attention.query(states).flatten(1, 2)
     queries = _by_head(row, attention.heads).expand(len(seen.keys), -1, -1, -1)
-    found = torch.nn.functional.scaled_dot_product_attention(queries, *seen)
-    return attention.output(_joined(found).unflatten(1, states.shape[1:3]), states)
+    attended = torch.nn.functional.scaled_dot_product_attention(queries, *seen)
+    return attention.output(_joined(attended).unflatten(1, states.shape[1:3]), states)
 
 
 def read_words(attention: Attention, states: Any, *, first: int | None = None) -> Any:
-    """Tokens read the tokens of their own text; only the first ones, where no more is asked for."""
-    places, readers = states.shape[:2], states[:, :, :first]
+    """Tokens read the tokens of their own text; only the first ones, if no more are needed."""
+    shape, readers = states.shape[:2], states[:, :, :first]
     query, key, value = (
         _by_head(project(of).flatten(0, 1), attention.heads)
         for project, of in ((attention.query, readers), (attention.key, states), (attention.value, states))
     )
-    found = torch.nn.functional.scaled_dot_product_attention(query, key, value)
-    return attention.output(_joined(found).unflatten(0, places), readers)
+    attended = torch.nn.functional.scaled_dot_product_attention(query, key, value)
+    return attention.output(_joined(attended).unflatten(0, shape), readers)
 
 
 class FusingLayers:

@@ -57,7 +57,7 @@ class Texts(NamedTuple):
 class Prompts(NamedTuple):
     """A list of prompts, by their length in tokens."""
 
-    places: list[list[int]]
+    indices: list[list[int]]
     """For each length, where its texts stand in the list."""
     texts: list[Texts]
     vectors: Any
@@ -178,9 +178,9 @@ class MatchingScorer:
         at_once = max(1, self.block_tokens // (states.shape[1] + widest))
         for start in range(0, len(states), at_once):
             seen = self._matcher.look(states[start : start + at_once])
-            for places, texts in zip(prompts.places, prompts.texts, strict=True):
-                found = [self._matcher.match(seen, begun) for begun in self._blocks(texts.begun)]
-                logits[start : start + at_once, places] = torch.cat(found, dim=1).float()
+            for indices, texts in zip(prompts.indices, prompts.texts, strict=True):
+                blocks = [self._matcher.match(seen, begun) for begun in self._blocks(texts.begun)]
+                logits[start : start + at_once, indices] = torch.cat(blocks, dim=1).float()
         return logits
 
     def _begun(self, prompts: tuple[str, ...]) -> Prompts:
@@ -193,14 +193,14 @@ class MatchingScorer:
 
     def _texts(self, tokens: Sequence[Sequence[int]]) -> Prompts:
         lengths = np.array([len(ids) for ids in tokens])
-        places = [np.flatnonzero(lengths == length).tolist() for length in np.unique(lengths)]
+        indices = [np.flatnonzero(lengths == length).tolist() for length in np.unique(lengths)]
         texts = []
-        for alike in places:
-            ids = self._ids([tokens[place] for place in alike])
+        for alike in indices:
+            ids = self._ids([tokens[index] for index in alike])
             parts = [self._matcher.texts(block) for block in self._blocks(ids)]
             texts.append(Texts(*(torch.cat(field) for field in zip(*parts, strict=True))))
-        order = np.argsort(np.concatenate(places))
-        return Prompts(places, texts, torch.cat([part.vectors for part in texts])[order])
+        order = np.argsort(np.concatenate(indices))
+        return Prompts(indices, texts, torch.cat([part.vectors for part in texts])[order])
 
     def _blocks(self, texts: Any) -> Any:
         """Texts of one length, as many at a time as the block holds."""

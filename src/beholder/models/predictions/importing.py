@@ -4,7 +4,8 @@
                      its best box. Entries without a score but with a mask (run lengths): the share of pixels covered
     DIR              class maps, `<image_id>.png`, a category number in every pixel: the share of pixels
 
-Labels stand beside them (`predictions_labels`). Looked for and not found is 0; never looked for is absent.
+Labels lie beside them (`labels.py`). A category that was searched for and not detected scores 0; one that was never
+searched for has no score.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ OVERLAP = 1 + 1e-9
 
 
 class Predictions(NamedTuple):
-    """The cells of one file or folder, rows by picture and columns by concept, and what a reader should know."""
+    """The cells of one file or folder, rows by picture and columns by concept, with notes for the reader."""
 
     source: str
     image_ids: list[str]
@@ -56,7 +57,7 @@ def import_predictions(
 ) -> Predictions:
     """The score of every concept in every picture; `concepts` are names, or prompt ids with their names.
 
-    `known` are all pictures of the source, also those not asked for: a record about any other is refused.
+    `known` are all pictures of the source, including those not requested; a record about any other picture is refused.
     """
     named = concepts if isinstance(concepts, Mapping) else {name: name for name in concepts}
     source = _source(path)
@@ -71,7 +72,7 @@ def import_predictions(
         channel = "presence" if results.scored else "area"
     unasked = sum(not columns for columns in grid.columns.values())
     if unasked:
-        notes.append(f"{unasked} of {len(labels.names)} categories are no concept that was asked for")
+        notes.append(f"{unasked} of {len(labels.names)} categories are not among the requested concepts")
     return Predictions(str(path), list(images), list(named), cells, notes, channel)
 
 
@@ -81,13 +82,13 @@ def _source(path: Path) -> Path:
         raise BadScores(f"There are no predictions at {path}.")
     if path.is_file() or next(path.rglob("*.png"), None):
         return path
-    found = [file for file in path.glob("*.json") if file.name not in NAMES and ".labels" not in file.suffixes]
-    if len(found) != 1:
+    results = [file for file in path.glob("*.json") if file.name not in NAMES and ".labels" not in file.suffixes]
+    if len(results) != 1:
         raise BadScores(
             f"{path} holds neither class maps (<image_id>.png) nor one results file (.json), but "
-            f"{len(found)} of the latter.\nName one of them."
+            f"{len(results)} of the latter.\nName one of them."
         )
-    return found[0]
+    return results[0]
 
 
 def refuse_to_open(path: str, options: LoadOptions) -> NoReturn:
@@ -109,12 +110,12 @@ class _Results:
         self.scored: bool | None = None
 
     def read_into(self, cells: Cells) -> list[str]:
-        """Fill the cells; give what should be known of them."""
+        """Fill the cells; return notes for the reader."""
         ran = [
             row for image, row in self._grid.rows.items() if self._labels.images is None or image in self._labels.images
         ]
-        asked = sorted({column for columns in self._grid.columns.values() for column in columns})
-        cells[np.ix_(ran, asked)] = 0
+        requested = sorted({column for columns in self._grid.columns.values() for column in columns})
+        cells[np.ix_(ran, requested)] = 0
         seen = np.zeros(len(cells), bool)
         for record in self._records:
             row = self._row(record)
@@ -127,7 +128,7 @@ class _Results:
         return self._notes(seen, len(ran))
 
     def _row(self, record: dict[str, Any]) -> int | None:
-        """The row of the record's picture; None for one that is not asked about."""
+        """The row of the record's picture; None for a picture that was not requested."""
         if "image_id" not in record:
             raise self._records.fault("has no 'image_id'")
         image = same_image(record["image_id"])
@@ -177,11 +178,11 @@ class _Results:
         if self._strangers:
             notes.append(f"{self._strangers} records are about other images, such as {self._stranger}")
         if ran < len(seen):
-            notes.append(f"{len(seen) - ran} of {len(seen)} images were not looked at, says {self._labels.path}")
+            notes.append(f"{len(seen) - ran} of {len(seen)} images were not processed (see {self._labels.path})")
         elif not seen.all() and self._labels.images is None:
             notes.append(
-                f"{int((~seen).sum())} of {len(seen)} images have no record: read as looked at and empty. "
-                f"If they were not looked at, list those that were as 'images' in {self._labels.path}"
+                f"{int((~seen).sum())} of {len(seen)} images have no record and count as processed and empty. "
+                f"If they were not processed, list those that were as 'images' in {self._labels.path}"
             )
         return notes
 
@@ -202,6 +203,6 @@ def _require_box(box: Any) -> None:
 
 
 def _no_picture(path: Path, grid: Grid, stranger: str) -> str:
-    asked = ", ".join(list(grid.rows)[:3])
-    found = f"such as {stranger}" if stranger else "for it holds no record"
-    return f"{path} is about none of the images asked for (such as {asked}), {found}."
+    examples = ", ".join(list(grid.rows)[:3])
+    content = f"it is about others, such as {stranger}" if stranger else "it holds no record"
+    return f"{path} is about none of the requested images (such as {examples}): {content}."

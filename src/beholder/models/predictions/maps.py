@@ -21,18 +21,18 @@ NUMBERED = ("P", "L", "1", "I", "I;16", "I;16B")
 def read_maps(folder: Path, labels: Labels, grid: Grid, cells: npt.NDArray[np.float64]) -> list[str]:
     """Fill the rows of the pictures that have a map; give what should be known of them."""
     maps = {same_image(path.relative_to(folder).as_posix()): path for path in sorted(folder.rglob("*.png"))}
-    found = [(grid.rows[image], path) for image, path in maps.items() if image in grid.rows]
-    if not found:
-        asked, there = list(grid.rows)[:3], [path.name for path in list(maps.values())[:3]]
-        raise BadScores(f"{folder} has no map of the images asked for (such as {asked}); it has {there}.")
-    damaged = [path for row, path in found if not _read(path, labels, grid, cells[row])]
-    return list(_notes(len(cells), len(found), len(maps), damaged))
+    maps_of_rows = [(grid.rows[image], path) for image, path in maps.items() if image in grid.rows]
+    if not maps_of_rows:
+        wanted, there = list(grid.rows)[:3], [path.name for path in list(maps.values())[:3]]
+        raise BadScores(f"{folder} has no map of the requested images (such as {wanted}); it has {there}.")
+    damaged = [path for row, path in maps_of_rows if not _read(path, labels, grid, cells[row])]
+    return list(_notes(len(cells), len(maps_of_rows), len(maps), damaged))
 
 
-def _notes(asked: int, found: int, there: int, damaged: list[Path]) -> list[str]:
+def _notes(wanted: int, matched: int, present: int, damaged: list[Path]) -> list[str]:
     lines = [
-        (asked - found, f"{asked - found} of {asked} images have no class map"),
-        (there - found, f"{there - found} class maps are of other images"),
+        (wanted - matched, f"{wanted - matched} of {wanted} images have no class map"),
+        (present - matched, f"{present - matched} class maps are of other images"),
         (len(damaged), f"{len(damaged)} class maps cannot be read, such as {damaged[0] if damaged else ''}"),
     ]
     return [line for count, line in lines if count]

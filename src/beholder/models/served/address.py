@@ -1,7 +1,7 @@
-"""Where a served model is found, and what is asked of it: `MODEL@URL`, taken apart and checked.
+"""The address of a served model: `MODEL@URL`, parsed and checked.
 
-What moves a score stands in the URL's query (image=jpeg, side=768, answers=sampled, draws=40 …) and so in the spec;
-the key comes from the environment and stands nowhere.
+Settings that change a score are in the URL's query (image=jpeg, side=768, answers=sampled, draws=40 …), and so in
+the spec. The key comes from the environment and is never written.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Address(NamedTuple):
 
 
 def read_address(text: str) -> Address:
-    """`MODEL@URL` with options in the query; anything odd is refused without repeating what may be a secret."""
+    """`MODEL@URL` with options in the query; anything else is refused, without repeating what may be a secret."""
     model, at, rest = text.rpartition("@http")
     if not (at and model):
         raise ModelError(f"A served model is named {FORM}.")
@@ -71,14 +71,14 @@ def read_address(text: str) -> Address:
 def _checked_url(text: str) -> SplitResult:
     try:
         url = urlsplit(text)
-        found = url.scheme in ("http", "https") and url.hostname and url.port != 0
+        valid = url.scheme in ("http", "https") and url.hostname and url.port != 0
     except ValueError:
-        found = None
-    if not found:
-        raise ModelError(f"That is no address of a server. A served model is named {FORM}.")
+        valid = None
+    if not valid:
+        raise ModelError(f"This is not the address of a server. A served model is named {FORM}.")
     if "@" in url.netloc:
         raise ModelError(
-            "The address of a served model holds a user name or password, which would be written down.\n"
+            "The address of a served model holds a user name or password, which would be written to files.\n"
             "Put the key into the environment variable BEHOLDER_API_KEY and leave it out of the address."
         )
     return url
@@ -126,7 +126,7 @@ def key_for(url: SplitResult, environment: Mapping[str, str]) -> Key:
     if not value and (url.scheme == "https" or is_local(url.hostname or "")):
         name, value = "OPENAI_API_KEY", environment.get("OPENAI_API_KEY", "").strip()
     if not (value.isascii() and value.isprintable()):
-        raise ModelError(f"The key in {name} holds characters that no key has; it was not sent.")
+        raise ModelError(f"The key in {name} holds characters that cannot be in a key; it was not sent.")
     return Key(value)
 
 

@@ -1,7 +1,7 @@
-"""What a reply of an OpenAI-compatible server says about an answer: probabilities with their bounds, or counts.
+"""Read the replies of an OpenAI-compatible server: probabilities with their bounds, or counts.
 
 Pure functions. A word's tokens are its spellings (three casings, with or without a space before). A server returns
-only the likeliest tokens, so a probability is known between what was returned and what may lie hidden.
+only the likeliest tokens, so a probability lies between what was returned and what may be missing.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ COUNTS = ("yes_draws", "no_draws", "draws")
 
 
 class Garbled(Exception):  # noqa: N818
-    """A reply that is not what the protocol promises; worth asking again."""
+    """A reply that breaks the protocol; worth a retry."""
 
 
 class NotProbabilities(Exception):  # noqa: N818
@@ -54,7 +54,7 @@ class Cell(NamedTuple):
 
     @property
     def width(self) -> float:
-        """How far apart the wider of the two bounds lie."""
+        """The width of the wider interval."""
         return max(self.yes.high - self.yes.low, self.no.high - self.no.low)
 
     def channels(self) -> list[float]:
@@ -71,7 +71,7 @@ def log(probability: float) -> float:
 
 
 REFUSED = Cell(Share(0.0, 0.0, 1.0), Share(0.0, 0.0, 1.0), refused=1.0)
-"""A refusal without probabilities: the answer was another one; of the two words nothing is known."""
+"""A refusal without probabilities: the answer was neither word, and nothing is known about their probabilities."""
 
 
 # Reading the protocol
@@ -79,14 +79,14 @@ REFUSED = Cell(Share(0.0, 0.0, 1.0), Share(0.0, 0.0, 1.0), refused=1.0)
 
 def choices(body: Any) -> list[Mapping[str, Any]]:
     """The answers of a reply; at least one."""
-    found = body.get("choices") if isinstance(body, Mapping) else None
-    if not isinstance(found, list) or not found or not all(isinstance(one, Mapping) for one in found):
+    answers = body.get("choices") if isinstance(body, Mapping) else None
+    if not isinstance(answers, list) or not answers or not all(isinstance(one, Mapping) for one in answers):
         raise Garbled("the reply holds no choices")
-    return found
+    return answers
 
 
 def text_of(choice: Mapping[str, Any]) -> str:
-    """What was said; empty for a refusal that says nothing."""
+    """The text of an answer; empty for a refusal without text."""
     message = choice.get("message")
     content = message.get("content") if isinstance(message, Mapping) else None
     if content is not None and not isinstance(content, str):
@@ -130,15 +130,15 @@ def leaves_open(token: str, word: str) -> bool:
     return bool(token) and not spells(token, word) and word.casefold().startswith(token.lstrip(BLANKS).casefold())
 
 
-def read_tokens(tokens: Sequence[tuple[str, float]], asked: Instruction, answer: str, *, top: int) -> Cell:
-    """The cell that a list of first tokens tells; `answer` is what was said, `top` how many tokens were asked for."""
+def read_tokens(tokens: Sequence[tuple[str, float]], instruction: Instruction, answer: str, *, top: int) -> Cell:
+    """The cell from a list of first tokens; `answer` is the answer's text, `top` the number of requested tokens."""
     masses = _masses(tokens)
     returned = sum(mass for _, mass in masses)
     hidden = max(0.0, 1.0 - returned)
     smallest = sorted((mass for _, mass in masses), reverse=True)[min(top, len(masses)) - 1] if masses else 1.0
-    yes, seen_yes = _share(masses, asked.yes, hidden=hidden, smallest=smallest)
-    no, seen_no = _share(masses, asked.no, hidden=hidden, smallest=smallest)
-    return Cell(yes, no, refused=float(outcome(answer, asked) == "other"), seen=seen_yes and seen_no)
+    yes, seen_yes = _share(masses, instruction.yes, hidden=hidden, smallest=smallest)
+    no, seen_no = _share(masses, instruction.no, hidden=hidden, smallest=smallest)
+    return Cell(yes, no, refused=float(outcome(answer, instruction) == "other"), seen=seen_yes and seen_no)
 
 
 def _masses(tokens: Sequence[tuple[str, float]]) -> list[tuple[str, float]]:
@@ -152,29 +152,29 @@ def _masses(tokens: Sequence[tuple[str, float]]) -> list[tuple[str, float]]:
 
 def _share(masses: Sequence[tuple[str, float]], word: str, *, hidden: float, smallest: float) -> tuple[Share, bool]:
     """A word's probability: what was returned of it, up to what else may belong to it."""
-    mine = [mass for token, mass in masses if spells(token, word)]
-    low = min(1.0, sum(mine))
-    unseen = min(hidden, max(0, SPELLINGS - len(mine)) * smallest)
+    spelled = [mass for token, mass in masses if spells(token, word)]
+    low = min(1.0, sum(spelled))
+    unseen = min(hidden, max(0, SPELLINGS - len(spelled)) * smallest)
     high = min(1.0, low + unseen + sum(mass for token, mass in masses if leaves_open(token, word)))
-    return Share(low if mine else (low + high) / 2, low, high), bool(mine)
+    return Share(low if spelled else (low + high) / 2, low, high), bool(spelled)
 
 
 # From words to counts
 
 
-def outcome(answer: str, asked: Instruction) -> str:
+def outcome(answer: str, instruction: Instruction) -> str:
     """`yes`, `no`, `open` (too short to tell) or `other`, by the first word of an answer."""
     first = (answer.strip(BLANKS + "\"'*`([").split() or [""])[0].strip("\"'*`.,;:!?)]")
-    for name, word in (("yes", asked.yes), ("no", asked.no)):
+    for name, word in (("yes", instruction.yes), ("no", instruction.no)):
         if first.casefold() == word.casefold():
             return name
-    return "open" if first and any(leaves_open(first, word) for word in (asked.yes, asked.no)) else "other"
+    return "open" if first and any(leaves_open(first, word) for word in (instruction.yes, instruction.no)) else "other"
 
 
-def read_draws(answers: Sequence[str], asked: Instruction, *, level: float = 0.95) -> Cell:
+def read_draws(answers: Sequence[str], instruction: Instruction, *, level: float = 0.95) -> Cell:
     """Counts of repeated answers: shares with half a draw added to each of three outcomes, exact binomial bounds."""
-    said = [outcome(answer, asked) for answer in answers]
-    n, yes, no = len(said), said.count("yes"), said.count("no")
+    outcomes = [outcome(answer, instruction) for answer in answers]
+    n, yes, no = len(outcomes), outcomes.count("yes"), outcomes.count("no")
     shares = [_drawn(count, n, level) for count in (yes, no)]
     return Cell(shares[0], shares[1], refused=(n - yes - no) / n, counts=(float(yes), float(no), float(n)))
 

@@ -1,7 +1,7 @@
-"""Requests to one OpenAI-compatible server: many at once, never too many, repeated where that helps.
+"""Requests to one OpenAI-compatible server: many at once, never too many, retried if that can help.
 
-Only the host of the address is ever spoken to: no proxies, no redirects. What the server says in an error is passed on,
-clipped and without the key.
+Requests go only to the host of the address: no proxies, no redirects. The server's error messages are passed on,
+shortened and without the key.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from urllib.parse import SplitResult, urlsplit
 from beholder.core.errors import ModelError
 from beholder.models.served.address import Key
 from beholder.models.served.answers import Garbled
-from beholder.models.served.limits import LONGEST_WAIT, Limits, Pace, Tally, asked_to_wait
+from beholder.models.served.limits import LONGEST_WAIT, Limits, Pace, Tally, requested_wait
 
 WORTH_ANOTHER_TRY = frozenset((408, 409, 425, 429))
 CONNECT_SECONDS = 10.0
@@ -39,15 +39,15 @@ Result = TypeVar("Result")
 
 
 class Declined(ModelError):  # noqa: N818
-    """The server answers with an error; asking again would not mend it."""
+    """The server answers with an error that a retry would not fix."""
 
-    def __init__(self, status: int, code: str, said: str, where: str) -> None:
-        self.status, self.code, self.said = status, code, said
-        super().__init__(f"{where} answers {status}: {said}{ADVICE.get(status, '')}")
+    def __init__(self, status: int, code: str, message: str, where: str) -> None:
+        self.status, self.code, self.message = status, code, message
+        super().__init__(f"{where} answers {status}: {message}{ADVICE.get(status, '')}")
 
 
-class Trouble(Exception):  # noqa: N818
-    """Something that another attempt may mend; `wait` is what the server asks for, in seconds."""
+class TemporaryFailure(Exception):  # noqa: N818
+    """A failure that a retry may fix; `wait` is the pause that the server asks for, in seconds."""
 
     def __init__(self, reason: str, wait: float | None = None) -> None:
         self.wait = wait
@@ -105,7 +105,7 @@ class Client:
         return made
 
     def exchange(self, connection: http.client.HTTPConnection, method: str, path: str, body: bytes | None) -> Reply:
-        """One request and its reply; the only place that sees the key."""
+        """One request and its reply; the only function that sees the key."""
         headers = {"Content-Type": "application/json", "Accept": "application/json", **self._key.headers()}
         connection.request(method, self._url.path + path, body, headers)
         answer = connection.getresponse()
@@ -119,7 +119,7 @@ class Client:
         if 300 <= reply.status < 400:
             raise ModelError(self._redirected(reply))
         if reply.status != 200:
-            raise Declined(reply.status, *self._said(reply.body), self.where)
+            raise Declined(reply.status, *self._error_text(reply.body), self.where)
         try:
             body = json.loads(reply.body)
         except ValueError:
@@ -133,17 +133,17 @@ class Client:
         return line[:CLIP] + (" …" if len(line) > CLIP else "")
 
     def unreachable(self, error: Exception) -> ModelError | None:
-        """What no further attempt mends: nobody there from the start, or a certificate that is not to be trusted."""
+        """An error that no retry fixes: no server from the start, or a certificate that cannot be trusted."""
         new = not self.tally.counts["replies"]
         if isinstance(error, ssl.SSLError) or (new and isinstance(error, ConnectionRefusedError | socket.gaierror)):
             return ModelError(
-                f"There is no server to be reached at {self.where} ({self.clipped(str(error))}).\n"
-                "Start it, or mend the address: docs/served.md shows how."
+                f"No server can be reached at {self.where} ({self.clipped(str(error))}).\n"
+                "Start it or correct the address: see docs/served.md."
             )
         return None
 
-    def _said(self, body: bytes) -> tuple[str, str]:
-        """The error's code and the server's own words."""
+    def _error_text(self, body: bytes) -> tuple[str, str]:
+        """The code and the message of the server's error."""
         text = _text(body)
         with contextlib.suppress(ValueError):
             error = json.loads(text)
@@ -154,17 +154,17 @@ class Client:
 
     def _redirected(self, reply: Reply) -> str:
         target = urlsplit(reply.headers.get("location", ""))
-        place = f"{target.scheme}://{target.hostname}" if target.hostname else "another path of its own"
+        destination = f"{target.scheme}://{target.hostname}" if target.hostname else "another path of its own"
         return (
-            f"{self.where} sends requests on to {self.clipped(place)}. Pictures and keys go only to the address named: "
-            "if you trust that one, name it yourself."
+            f"{self.where} redirects to {self.clipped(destination)}. Pictures and keys are sent only to the given "
+            "address: if you trust the new one, use it yourself."
         )
 
 
 def _results(tasks: Sequence[Future[Result]]) -> list[Result]:
-    """What all came to, or the first error."""
+    """All results, or the first error."""
     while True:
-        # Looked at every now and then: a signal that another thread caught does not wake an endless wait.
+        # Polled: a signal that another thread caught does not end an unlimited wait.
         done, waiting = wait(tasks, LOOK_SECONDS, FIRST_EXCEPTION)
         for task in done:
             if (error := task.exception()) and not isinstance(error, Stopped):
@@ -178,7 +178,7 @@ def _text(body: bytes) -> str:
 
 
 class Lines:
-    """The connections of one round of questions: one per thread, all hung up together."""
+    """The connections of one round of questions: one per thread, all closed together."""
 
     def __init__(self, client: Client) -> None:
         self.client = client
@@ -188,7 +188,7 @@ class Lines:
         self._lock = threading.Lock()
 
     def do(self, work: Callable[[Line, Job], Result], job: Job) -> Result:
-        """One job on this thread's line."""
+        """One job on this thread's connection."""
         try:
             return work(self._line(), job)
         except BaseException:
@@ -206,7 +206,7 @@ class Lines:
         return line
 
     def hang_up(self) -> None:
-        """Nothing more is sent, and nobody waits for an answer any longer."""
+        """Stop sending, and stop waiting for answers."""
         self.stopped.set()
         with self._lock:
             for line in self._all:
@@ -226,31 +226,31 @@ class Line:
         self._connection: http.client.HTTPConnection | None = None
 
     def ask(self, method: str, path: str, body: Any, read: Callable[[Any], Result]) -> Result:
-        """The reply as `read` reads it; asked again, with growing pauses, while there is hope."""
+        """The reply as `read` reads it; temporary failures are retried with growing pauses."""
         data = None if body is None else json.dumps(body).encode()
         for attempt in itertools.count(1):
             try:
                 return self._attempt(method, path, data, read)
-            except Trouble as trouble:
+            except TemporaryFailure as failure:
                 if attempt > self._patience():
                     raise ModelError(
-                        f"{self._client.where} gave no usable answer in {attempt} attempt(s): {trouble}\n"
-                        "What was scored so far is kept: the same command goes on from there."
+                        f"{self._client.where} gave no usable answer in {attempt} attempt(s): {failure}\n"
+                        "Finished scores are kept: run the same command again to continue."
                     ) from None
-                pause = max(trouble.wait or 0.0, self._client.limits.wait_before(attempt))
+                pause = max(failure.wait or 0.0, self._client.limits.wait_before(attempt))
             self._client.tally.add(retries=1)
             self._pause(pause)
         raise AssertionError("unreachable")
 
     def cut(self) -> None:
-        """From another thread: whoever waits for this line's answer waits no longer."""
+        """Called from another thread: ends the wait for this connection's answer."""
         sock = self._connection.sock if self._connection else None
         if sock:
             with contextlib.suppress(OSError):
                 sock.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
-        """The line is down until it is needed again."""
+        """Close the connection until it is needed again."""
         if self._connection:
             self._connection.close()
         self._connection = None
@@ -267,7 +267,7 @@ class Line:
         try:
             return read(client.read(reply))
         except Garbled as error:
-            raise Trouble(str(error)) from None
+            raise TemporaryFailure(str(error)) from None
         except Declined as error:
             self._judge(error, reply)
             raise
@@ -280,29 +280,31 @@ class Line:
         return self._connection
 
     def _broken(self, error: Exception) -> None:
-        """The line broke: because the run was stopped, for good, or for now."""
+        """Handle a broken connection: the run was stopped, the server is unreachable, or it may recover."""
         self.close()
         if self._lines.stopped.is_set():
             raise Stopped from None
         if unreachable := self._client.unreachable(error):
             raise unreachable from None
         silent = f"no reply within {self._client.limits.timeout:g} seconds"
-        said = silent if isinstance(error, TimeoutError) else self._client.clipped(str(error) or type(error).__name__)
-        raise Trouble(said) from None
+        message = (
+            silent if isinstance(error, TimeoutError) else self._client.clipped(str(error) or type(error).__name__)
+        )
+        raise TemporaryFailure(message) from None
 
     def _judge(self, error: Declined, reply: Reply) -> None:
-        """Trouble, if the server may think otherwise in a while."""
+        """Raise a temporary failure if a later retry may succeed."""
         if error.status not in WORTH_ANOTHER_TRY and error.status < 500:
             return
-        asked = asked_to_wait(reply.headers)
-        if asked and asked > LONGEST_WAIT:
-            raise ModelError(f"{error}\nIt asks to be left alone for {asked:.0f} seconds. What was scored is kept.")
-        if asked:
-            self._client.pace.rest(asked)
-        raise Trouble(f"{error.status}: {error.said}", asked) from None
+        wait_seconds = requested_wait(reply.headers)
+        if wait_seconds and wait_seconds > LONGEST_WAIT:
+            raise ModelError(f"{error}\nIt asks for a pause of {wait_seconds:.0f} seconds. Finished scores are kept.")
+        if wait_seconds:
+            self._client.pace.rest(wait_seconds)
+        raise TemporaryFailure(f"{error.status}: {error.message}", wait_seconds) from None
 
     def _patience(self) -> int:
-        """Further attempts; a server that never said anything gets one."""
+        """The number of retries; a server that has never replied gets one."""
         retries = self._client.limits.retries
         return retries if self._client.tally.counts["replies"] else min(1, retries)
 

@@ -1,4 +1,4 @@
-"""How hard a server may be asked, and what it has cost so far. None of this moves a score.
+"""Limits on requests to a server, and what they have cost so far. None of this changes a score.
 
 Limits come from the environment: BEHOLDER_SERVED_CONCURRENCY, _RPM (requests a minute), _RETRIES, _TIMEOUT (seconds),
 _PRICE_IN and _PRICE_OUT (per million tokens).
@@ -19,12 +19,12 @@ from beholder.core.errors import UsageError
 
 PREFIX = "BEHOLDER_SERVED_"
 LONGEST_WAIT = 600.0
-"""Seconds; a server that wants to be left alone for longer ends the run, and the next run goes on."""
+"""Seconds; a server that asks for a longer pause ends the run; the next run continues."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What a run may do to a server."""
+    """How much a run may request from a server."""
 
     concurrency: int = 8
     rpm: float | None = None
@@ -70,7 +70,7 @@ def _number(environment: Mapping[str, str], name: str, smallest: float) -> float
     return number
 
 
-def asked_to_wait(headers: Mapping[str, str]) -> float | None:
+def requested_wait(headers: Mapping[str, str]) -> float | None:
     """Seconds that the server asks for in Retry-After (a number or a date) or retry-after-ms."""
     try:
         if milliseconds := headers.get("retry-after-ms"):
@@ -84,7 +84,7 @@ def asked_to_wait(headers: Mapping[str, str]) -> float | None:
 
 
 class Pace:
-    """Lets requests through one by one, so many a minute, and none while the server wants a rest."""
+    """Lets requests through one by one, so many a minute, and none while the server asks for a pause."""
 
     def __init__(self, rpm: float | None) -> None:
         self._gap = 60.0 / rpm if rpm else 0.0
@@ -92,7 +92,7 @@ class Pace:
         self._lock = threading.Lock()
 
     def seconds_until_turn(self) -> float:
-        """Takes the next free moment and says how far off it is."""
+        """Reserves the next free moment; returns the seconds until then."""
         with self._lock:
             now = time.monotonic()
             turn = max(now, self._next)
@@ -100,14 +100,14 @@ class Pace:
             return turn - now
 
     def rest(self, seconds: float) -> None:
-        """Nobody asks for so long."""
+        """Send nothing for this long."""
         with self._lock:
             self._next = max(self._next, time.monotonic() + seconds)
 
 
 @dataclass
 class Tally:
-    """What was asked and what came back, counted over all benchmarks of a run."""
+    """Counts of requests and replies, over all studies of a run."""
 
     counts: Counter[str] = field(default_factory=Counter)
     fingerprints: Counter[str] = field(default_factory=Counter)
@@ -115,7 +115,7 @@ class Tally:
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def add(self, **counts: int) -> None:
-        """More of the same; called from several threads."""
+        """Add to the counts; safe to call from several threads."""
         with self._lock:
             self.counts.update(counts)
 
@@ -149,12 +149,14 @@ class Tally:
         if not count["requests"]:
             return []
         tokens = f"{count['prompt_tokens']:,} tokens in, {count['completion_tokens']:,} out"
-        said = [f"{count['requests']:,} requests, {count['retries']:,} of them repeated; {tokens}{self._cost(limits)}."]
+        notes = [
+            f"{count['requests']:,} requests, {count['retries']:,} of them repeated; {tokens}{self._cost(limits)}."
+        ]
         if len(self.fingerprints) > 1:
-            said.append(
-                f"Answers came from {len(self.fingerprints)} states of the server: {_listed(self.fingerprints)}."
+            notes.append(
+                f"Answers came from {len(self.fingerprints)} different server versions: {_listed(self.fingerprints)}."
             )
-        return said
+        return notes
 
     def _cost(self, limits: Limits) -> str:
         if limits.price_in is None and limits.price_out is None:
@@ -164,28 +166,28 @@ class Tally:
         return f"; cost {spent / 1e6:,.4f} at the prices given"
 
     def _cells(self) -> list[str]:
-        count, said = self.counts, []
+        count, notes = self.counts, []
         if count["refused"]:
-            said.append(
+            notes.append(
                 f"In {count['refused']:,} of {count['cells']:,} cells the answer, or most of the draws, "
-                "was neither of the two words asked for."
+                "was neither of the two expected words."
             )
         if count["unseen"]:
-            said.append(
+            notes.append(
                 f"In {count['unseen']:,} of {count['cells']:,} cells a wanted word was not among the returned tokens: "
                 "its probability is the middle of its bounds, which are stored beside it."
             )
         if count["wide"]:
-            said.append(
-                f"In {count['wide']:,} of {count['cells']:,} cells a probability is known to no better than 0.01; "
+            notes.append(
+                f"In {count['wide']:,} of {count['cells']:,} cells a probability is known only to more than 0.01; "
                 f"the widest bounds are {self.widest:.2g} apart."
             )
         if count["drawn"] and count["drawn"] == count["alike"]:
-            said.append(
-                "All draws of a cell came out word for word the same, in every cell: the server may not be sampling, "
-                "and then the bounds claim too much."
+            notes.append(
+                "All draws of a cell are word for word the same, in every cell: the server may not be sampling. "
+                "If so, the bounds are too narrow."
             )
-        return said
+        return notes
 
 
 def _listed(names: Counter[str]) -> str:

@@ -1,7 +1,7 @@
-"""Served models: any OpenAI-compatible server (vLLM, SGLang, llama.cpp, a hosted API) asked one question per cell.
+"""Served models: any OpenAI-compatible server (vLLM, SGLang, llama.cpp, a hosted API) with one question per cell.
 
-`openai:MODEL@URL`. A cell is the first token's log-probability on the two words of the benchmark's instruction, with
-the bounds that the server's short list of tokens leaves; or, where the server tells no log-probabilities, the counts
+`openai:MODEL@URL`. A cell is the first token's log-probability on the two words of the study's instruction, with
+the bounds that the server's short list of tokens leaves; or, if the server gives no log-probabilities, the counts
 of repeated answers. Needs no library beyond Python's own. See docs/served.md.
 """
 
@@ -38,18 +38,18 @@ from beholder.models.spec import ModelSpec
 from beholder.prompts.instruction import Instruction
 
 TOP = 20
-"""Tokens asked for: the most that hosted APIs give."""
+"""Requested tokens: the most that hosted APIs return."""
 WORDS = 8
 """Tokens of a sampled answer: enough for a first word."""
 MANY = 32
-"""Answers asked for in one request at most; hosted APIs refuse more than about a hundred."""
+"""The most answers per request; hosted APIs refuse more than about a hundred."""
 CHAT = "/chat/completions"
 PLAIN = Instruction("{}", yes="Yes", no="No")
-"""How a prompt is put until a benchmark says otherwise."""
+"""The wording used when no study gives one."""
 
 
-class Ways(NamedTuple):
-    """How a server takes its questions, found by asking it once."""
+class RequestForm(NamedTuple):
+    """The form of request that a server accepts, determined by one trial request."""
 
     sampled: bool
     limit: str = "max_tokens"
@@ -69,24 +69,24 @@ class ServedScorer:
     """A chat model behind a URL."""
 
     def __init__(
-        self, spec: ModelSpec, client: Client, ways: Ways, asking: Asking, *, instruction: Instruction = PLAIN
+        self, spec: ModelSpec, client: Client, form: RequestForm, asking: Asking, *, instruction: Instruction = PLAIN
     ) -> None:
-        self._bare, self._client, self._ways, self._asking = spec, client, ways, asking
+        self._bare, self._client, self._form, self._asking = spec, client, form, asking
         self._instruction = instruction
         self.spec = _instructed(spec, instruction)
-        self.channels: tuple[str, ...] = (*CHANNELS, *COUNTS) if ways.sampled else CHANNELS
+        self.channels: tuple[str, ...] = (*CHANNELS, *COUNTS) if form.sampled else CHANNELS
         self.batch_size = 4
-        self.found: list[str] = []
+        self.start_notes: list[str] = []
 
     @property
     def notes(self) -> list[str]:
-        """What was found at the start, and requests, tokens, cost, refusals and bounds up to now."""
-        return [*self.found, *self._client.tally.notes(self._client.limits)]
+        """Notes from the start, then requests, tokens, cost, refusals and bounds up to now."""
+        return [*self.start_notes, *self._client.tally.notes(self._client.limits)]
 
     def instructed(self, instruction: Instruction) -> ServedScorer:
-        """The same model asked in a benchmark's words; requests are counted together."""
-        made = ServedScorer(self._bare, self._client, self._ways, self._asking, instruction=instruction)
-        made.batch_size, made.found = self.batch_size, self.found
+        """The same model with a study's wording; requests are counted together."""
+        made = ServedScorer(self._bare, self._client, self._form, self._asking, instruction=instruction)
+        made.batch_size, made.start_notes = self.batch_size, self.start_notes
         return made
 
     def prepare(self, image: Image.Image) -> str:
@@ -106,23 +106,23 @@ class ServedScorer:
         row, picture, prompt = job
         messages = messages_of(picture, self._instruction.ask(prompt))
         try:
-            return self._draws(line, messages) if self._ways.sampled else self._tokens(line, messages)
+            return self._draws(line, messages) if self._form.sampled else self._tokens(line, messages)
         except NotProbabilities:
             raise UnusableScore("image", [row]) from None
 
     def _tokens(self, line: Line, messages: list[dict[str, Any]]) -> Cell:
-        answer = _first_choice(line, question(self._bare.weights, messages, self._ways))
+        answer = _first_choice(line, question(self._bare.weights, messages, self._form))
         tokens = first_tokens(answer) if answer else None
         if not answer or tokens is None:
             return REFUSED
-        cell = read_tokens(tokens, self._instruction, text_of(answer), top=self._ways.top)
+        cell = read_tokens(tokens, self._instruction, text_of(answer), top=self._form.top)
         return cell._replace(refused=1.0) if is_policy(answer) else cell
 
     def _draws(self, line: Line, messages: list[dict[str, Any]]) -> Cell:
-        body = question(self._bare.weights, messages, self._ways)
+        body = question(self._bare.weights, messages, self._form)
         answers: list[str] = []
         while (lacking := self._asking.draws - len(answers)) > 0:
-            more = {"n": min(lacking, MANY)} if self._ways.many and lacking > 1 else {}
+            more = {"n": min(lacking, MANY)} if self._form.many and lacking > 1 else {}
             answers += _texts(line, {**body, **more})[:lacking]
         self._client.tally.drawn(answers)
         return read_draws(answers, self._instruction)
@@ -132,7 +132,7 @@ class ServedScorer:
 
 
 def data_url(image: Image.Image, asking: Asking) -> str:
-    """A picture as the server gets it: RGB, at most so many pixels on its longest side, lossless unless asked."""
+    """A picture as the server gets it: RGB, at most so many pixels on its longest side, lossless by default."""
     picture = image.convert("RGB")
     if max(picture.size) > asking.side:
         scale = asking.side / max(picture.size)
@@ -149,9 +149,9 @@ def messages_of(picture: str, words: str) -> list[dict[str, Any]]:
     return [{"role": "user", "content": parts}]
 
 
-def question(model: str, messages: list[dict[str, Any]], ways: Ways) -> dict[str, Any]:
-    """The body of a request: who is asked what, and how."""
-    return {"model": model, "messages": messages, "stream": False, **ways.decoding()}
+def question(model: str, messages: list[dict[str, Any]], form: RequestForm) -> dict[str, Any]:
+    """The body of a request."""
+    return {"model": model, "messages": messages, "stream": False, **form.decoding()}
 
 
 # What comes back
@@ -176,21 +176,21 @@ def _first_choice(line: Line, body: dict[str, Any]) -> Mapping[str, Any] | None:
 
 
 def _texts(line: Line, body: dict[str, Any]) -> list[str]:
-    """What was said, draw by draw; a refusal says nothing."""
+    """The answers, draw by draw; a refusal is an empty text."""
     try:
-        return line.ask("POST", CHAT, body, lambda reply: [_said(choice) for choice in choices(reply)])
+        return line.ask("POST", CHAT, body, lambda reply: [_answer_text(choice) for choice in choices(reply)])
     except Declined as error:
         if error.code in POLICY_CODES:
             return [""] * body.get("n", 1)
         raise
 
 
-def _said(choice: Mapping[str, Any]) -> str:
+def _answer_text(choice: Mapping[str, Any]) -> str:
     return "" if is_policy(choice) else text_of(choice)
 
 
-def _instructed(spec: ModelSpec, asked: Instruction) -> ModelSpec:
-    words = {"template": asked.template, "yes": asked.yes, "no": asked.no}
+def _instructed(spec: ModelSpec, instruction: Instruction) -> ModelSpec:
+    words = {"template": instruction.template, "yes": instruction.yes, "no": instruction.no}
     return ModelSpec(
         spec.name, spec.adapter, spec.weights, spec.revision, spec.precision, {**spec.settings, "instruction": words}
     )

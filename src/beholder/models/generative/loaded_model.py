@@ -1,7 +1,7 @@
-"""Asking a loaded model: questions about one picture become batches, batches become first-token logits.
+"""A loaded model: questions about one picture become batches, batches become first-token logits.
 
 Nothing here knows which token means what. Questions are batched by length; a batch that does not fit into memory
-is halved down to one question before anyone is told.
+is halved, down to a single question, before an error is raised.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from beholder.core.errors import OutOfMemory
-from beholder.models.checkpoint.checkpoint import Checkpoint, told_as_model_error, torch, transformers
+from beholder.models.checkpoint.checkpoint import Checkpoint, as_model_error, torch, transformers
 from beholder.models.contrastive.embedding import batches
 from beholder.models.contrastive.two_towers import running, sample_picture
 from beholder.models.generative.processor import Picture, PictureProcessor, build_processor
@@ -50,8 +50,8 @@ NOT_ANSWERING = 0.5
 
 
 @dataclass
-class Asked:
-    """A model and its processor, shared by all the ways it is asked."""
+class LoadedModel:
+    """A model and its processor, shared by all wordings of the questions."""
 
     model: Any
     processor: Any
@@ -61,15 +61,15 @@ class Asked:
     """How many at once; becomes smaller when memory runs out."""
 
     @classmethod
-    def of(cls, folder: Path, checkpoint: Checkpoint, *, questions: int | None) -> Asked:
+    def of(cls, folder: Path, checkpoint: Checkpoint, *, questions: int | None) -> LoadedModel:
         """Around a checkpoint just loaded; one picture is processed to learn how its processor does it."""
         model, processor = checkpoint.model, build_processor(folder, checkpoint)
         form = PromptForm(processor, model.config.model_type)
         count = questions or QUESTIONS.get(model.device.type, 8)
-        asked = cls(model, processor, form, checkpoint.notes, count)
-        with told_as_model_error(folder):
-            asked._encode(sample_picture(), form.write("?"))
-        return asked
+        loaded = cls(model, processor, form, checkpoint.notes, count)
+        with as_model_error(folder):
+            loaded._encode(sample_picture(), form.write("?"))
+        return loaded
 
     @property
     def pictures(self) -> PictureProcessor:
@@ -88,12 +88,12 @@ class Asked:
             return self._encode(picture.image, self.form.write(question))
 
     def one_by_one(self, texts: Sequence[Encoded], seen: Encoded) -> Iterator[tuple[list[int], Any]]:
-        """Float32 logits over the vocabulary at the first place of the answer, with whose they are."""
-        for places in self._batches([_length(text) for text in texts]):
-            yield from self._halving(places, texts, seen)
+        """Float32 logits over the vocabulary for the first token of the answer, with the indices of their texts."""
+        for indices in self._batches([_length(text) for text in texts]):
+            yield from self._halving(indices, texts, seen)
 
     def _batches(self, lengths: Sequence[int]) -> Iterator[Sequence[int]]:
-        """Places in batches of near lengths, or of one length where the model cannot be padded."""
+        """Indices in batches of similar lengths, or of one length where the model cannot be padded."""
         order = sorted(range(len(lengths)), key=lengths.__getitem__)
         if self.padded:
             yield from batches(order, self.questions)
@@ -102,13 +102,13 @@ class Asked:
             yield from batches(list(equal), self.questions)
 
     def _halving(
-        self, places: Sequence[int], texts: Sequence[Encoded], seen: Encoded
+        self, indices: Sequence[int], texts: Sequence[Encoded], seen: Encoded
     ) -> Iterator[tuple[list[int], Any]]:
-        waiting = list(places)
+        waiting = list(indices)
         while waiting:
             part = waiting[: self.questions]
             try:
-                logits = self.logits([texts[place] for place in part], seen)
+                logits = self.logits([texts[index] for index in part], seen)
             except OutOfMemory:
                 if len(part) == 1:
                     raise
@@ -141,7 +141,7 @@ class Asked:
 
     @cached_property
     def _understood(self) -> set[str]:
-        """What the model can be told; processors also give what only training or other parts use."""
+        """The inputs that the model accepts; processors also return inputs for training and other parts."""
         forward, generate = (inspect.signature(call).parameters for call in (self.model.forward, self.model.generate))
         return {*forward, *generate} - {"labels"}
 
