@@ -206,7 +206,7 @@ def _equivalence_rows(answers: Answers, compared: Compared, averaged: Compared, 
     different, alike = compared.adjusted, benjamini_hochberg(test.p_value)
     for column, trait in enumerate(answers.traits):
         differs, same = float(different[column]), float(alike[column])
-        note = f"{verdict(differs, same)}; δ = {delta:g}; p: Benjamini–Hochberg over traits"
+        note = "p: Benjamini–Hochberg over traits"
         row = Row("gras.equivalence", float(test.bound[column]), averaged.n, PROBABILITY, p_value=same, note=note)
         row = row._replace(verdict=verdict(differs, same), delta=delta)
         yield row._replace(subset=compared.attribute, concept=trait)
