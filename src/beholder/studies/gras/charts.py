@@ -57,8 +57,8 @@ def gap_title(rows: list[Result]) -> str:
     shown = [row for row in rows if row["shown"]]
     if not shown:
         return "no gap is shown"
-    first = f"“{shown[0]['concept']}” {points(shown[0]['value'])} points"
-    return f"{first}, the widest gap" if len(shown) == 1 else f"gaps up to {first}"
+    size, trait = f"{points(shown[0]['value'])} points", f"“{shown[0]['concept']}”"
+    return f"one gap of {size}, for {trait}" if len(shown) == 1 else f"gaps of up to {size}, the largest for {trait}"
 
 
 def _gap_mark(row: Result) -> Result:
@@ -102,7 +102,7 @@ def deviation_title(part: pl.DataFrame, table: pl.DataFrame, attribute: str) -> 
     cell = cells.row(0, named=True)
     side = "above" if cell["points"] > 0 else "below"
     group = group_name(cell["group"], attribute)
-    return f"largest deviation {group} for “{cell['concept']}”, {abs(cell['points']):.1f} points {side} the mean"
+    return f"largest deviation: {group} for “{cell['concept']}”, {abs(cell['points']):.1f} points {side} the mean"
 
 
 # Valence
@@ -178,7 +178,7 @@ def _crossed_figure(part: pl.DataFrame) -> Iterator[Figure]:
     ]
     yield Figure(
         "intersections",
-        f"{off} of {table.height} intersections differ from the mean",
+        f"{off} of {table.height} intersections are shown to differ from the mean",
         "Positive traits minus negative ones, against the mean over everyone, with 95 % intervals; the most and the "
         "least favoured. Partial pooling pulls small cells towards the mean. Hollow: the interval contains 0.",
         chart_parts.favour_forest(rows),

@@ -99,8 +99,8 @@ def _rule(part: pl.DataFrame, published: Result) -> str:
     attributes = listed([attribute_name(name) for name in queries.attributes(part)])
     value = published["value"]
     return (
-        f"GRAS Bias Score {score(value)} (in the study's abstract its complement, {score(100 - value)}): the per cent "
-        f"of {_traits(published)} that differ at p ≤ {ALPHA:g} in any wording, averaged over {attributes}."
+        f"GRAS Bias Score {score(value)} (its complement, which the abstract prints: {score(100 - value)}): the per "
+        f"cent of {_traits(published)} that differ at p ≤ {ALPHA:g} in any wording, averaged over {attributes}."
     )
 
 
