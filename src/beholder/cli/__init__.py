@@ -39,13 +39,13 @@ app.add_typer(bench.app, name="bench")
 
 @app.callback(invoke_without_command=True)
 def _root(
-    version: bool = typer.Option(False, "--version", help="Print the version and leave."),
+    version: bool = typer.Option(False, "--version", help="Print the version and exit."),
     plugin: list[str] = typer.Option(
         None,
         is_eager=True,
         callback=lambda named: load_plugins(named or ()),  # before a command is looked up: it may be a plug-in's
-        help="Python of your own to run first, a file or a module, with models, data sets or benchmarks (repeatable; "
-        "also BEHOLDER_PLUGINS).",
+        help="Your own Python file or module to load first. It can add models, data sets and studies "
+        "(repeatable; also BEHOLDER_PLUGINS).",
     ),
 ) -> None:
     if version:

@@ -20,7 +20,8 @@ def audit_command(
         list[str] | None,
         typer.Argument(
             metavar="MODEL",
-            help="Hub id, local folder, onnx:DIR, a name of `beholder list models`. None: the reference models.",
+            help="A hub id, a local folder, onnx:DIR or a name from `beholder list models`. Default: the "
+            "reference models.",
         ),
     ] = None,
     benchmark: common.Benchmarks = None,
@@ -34,18 +35,21 @@ def audit_command(
     as_json: common.AsJson = False,
     quiet: common.Quiet = False,
     verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", help="Say more along the way.", rich_help_panel=WHERE)
+        bool, typer.Option("--verbose", "-v", help="Print more messages.", rich_help_panel=WHERE)
     ] = False,
     device: common.Device = "auto",
     precision: common.Precision = "auto",
     batch_size: Annotated[
-        int | None, typer.Option(min=1, help="Images at a time; halved when memory runs out.", rich_help_panel=MODEL)
+        int | None,
+        typer.Option(
+            min=1, help="Images at a time. If memory runs out, smaller batches are tried.", rich_help_panel=MODEL
+        ),
     ] = None,
     one_by_one: Annotated[
         bool,
         typer.Option(
             "--one-by-one",
-            help="Ask a model that answers in words each question by itself. Slow; the same answers.",
+            help="Ask a generative model each question separately. Slower, with the same answers.",
             rich_help_panel=MODEL,
         ),
     ] = False,
@@ -53,7 +57,7 @@ def audit_command(
         bool,
         typer.Option(
             "--trust-remote-code",
-            help="Let a hub model run its own code. Off unless you trust its author.",
+            help="Let a hub model run its own code. Use it only if you trust the author.",
             rich_help_panel=MODEL,
         ),
     ] = False,
@@ -61,7 +65,7 @@ def audit_command(
         bool,
         typer.Option(
             "--allow-pickle",
-            help="Load weights in pickle files, which can run code. Off unless you trust them.",
+            help="Load weights from pickle files, which can run code. Use it only if you trust them.",
             rich_help_panel=MODEL,
         ),
     ] = False,
@@ -72,9 +76,9 @@ def audit_command(
     *,
     own: Mapping[str, Any],
 ) -> None:
-    """Audit models: score what the store lacks, measure, and leave a report.
+    """Audit models: compute missing scores, measure, and write a report.
 
-    Stop it at any time with Ctrl-C and start it again with the same command: it goes on where it stopped.
+    You can stop it with Ctrl-C at any time. The same command continues where it stopped.
     """
     # Imported here so that other commands start without it.
     from beholder.audit import AuditOptions, audit_models

@@ -8,7 +8,7 @@ from rich.table import Table
 from beholder.cli.console import err, out, say_json
 from beholder.cli.help import Command
 
-app = typer.Typer(help="Time the work on this machine, as ratios of ways timed in one run.", no_args_is_help=True)
+app = typer.Typer(help="Compare the speed of several methods on this machine.", no_args_is_help=True)
 
 
 @app.callback()
@@ -23,16 +23,19 @@ def generative_command(
     ),
     device: str = typer.Option("auto", help="auto, cpu, cuda, cuda:1."),
     full: bool = typer.Option(False, "--full", help="True sizes in bfloat16, for a GPU; else tiny models in float32."),
-    pictures: int = typer.Option(8, min=1, help="Pictures asked about in each timing of ours."),
+    pictures: int = typer.Option(8, min=1, help="Pictures per timing of our method."),
     loop: int = typer.Option(8, min=2, help="Questions asked in each timing of the authors' loop."),
     repeats: int = typer.Option(2, min=1, help="Timings taken of each way."),
-    at_once: int = typer.Option(None, min=1, help="Pictures that ours takes at once; default: what memory holds."),
+    at_once: int = typer.Option(
+        None, min=1, help="Pictures that our method processes at once. Default: as many as fit in memory."
+    ),
     as_json: bool = typer.Option(False, "--json", help="Print the timings as JSON."),
 ) -> None:
-    """500 questions about a picture: the authors' loop, batches, copied prefixes, ours, and the floor.
+    """Time 500 questions about a picture: the authors' loop, batches, copied prefixes, our method, and the
+    theoretical minimum.
 
-    Weights are random: speed depends on shapes, not on what was learnt. Beside each way stands how far its answers
-    are from those of the loop.
+    Weights are random: speed depends on shapes, not on what was learnt. The table also shows how far each method's
+    answers differ from the loop's.
     """
     # Imported here so that other commands start without it.
     from beholder.bench.architectures import ARCHITECTURES, architecture

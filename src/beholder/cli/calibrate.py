@@ -24,9 +24,9 @@ def calibrate_command(
     as_json: bool = typer.Option(False, "--json", help="Print the table as JSON."),
     quiet: bool = typer.Option(False, "--quiet", "-q", help="No progress, no summary."),
 ) -> None:
-    """Measure the measures: false alarms, power, bias and coverage of every metric in worlds of known truth.
+    """Test every metric on worlds of known truth: false alarms, power, bias and coverage.
 
-    Stop it at any time with Ctrl-C and start it again with the same command: it goes on where it stopped.
+    You can stop it with Ctrl-C at any time. The same command continues where it stopped.
     """
     # Imported here so that other commands start without it.
     from beholder.calibration.experiments import chosen_experiments

@@ -14,9 +14,9 @@ from beholder.cli.study_options import chosen_studies
 
 
 def compare_command(
-    first: Annotated[str, typer.Argument(metavar="FIRST", help="The model to compare with: a name as for audit.")],
+    first: Annotated[str, typer.Argument(metavar="FIRST", help="The baseline model, named as for `audit`.")],
     second: Annotated[
-        str, typer.Argument(metavar="SECOND", help="The model to compare. Differences are second less first.")
+        str, typer.Argument(metavar="SECOND", help="The model to compare. Differences are second minus first.")
     ],
     benchmark: common.Benchmarks = None,
     data: common.Data = None,
@@ -30,14 +30,14 @@ def compare_command(
     store: common.StoreFolder = None,
     device: common.Device = "auto",
     precision: common.Precision = "auto",
-    seed: Annotated[int, typer.Option(help="Seed of who is left out when.")] = 20260801,
+    seed: Annotated[int, typer.Option(help="Seed that decides who is left out.")] = 20260801,
     as_json: common.AsJson = False,
     quiet: common.Quiet = False,
 ) -> None:
-    """Where two models differ, asked the same about the same people.
+    """Show where two models differ on the same questions and the same people.
 
-    Models that were audited before are not asked again: their scores are in the store. Both are measured again
-    without a twentieth of the people, twenty times, the same people for both; the interval is that of the difference.
+    Scores of earlier audits are reused. Both models are measured again twenty times, each time without the same
+    twentieth of the people. This gives the interval of each difference.
     """
     # Imported here so that other commands start without it.
     from beholder.audit import AuditOptions

@@ -16,15 +16,15 @@ from beholder.cli.options import DatasetSettings
 if TYPE_CHECKING:
     from beholder.datasets.dataset import DatasetSource
 
-app = typer.Typer(help="Data sets: what is there, what is missing, how to get it.", no_args_is_help=True)
+app = typer.Typer(help="Show, fetch and verify data sets.", no_args_is_help=True)
 DATA = typer.Option(None, "--data", envvar="BEHOLDER_DATA", help="Folder that holds the data sets.")
-AS_JSON = typer.Option(False, "--json", help="As JSON.")
+AS_JSON = typer.Option(False, "--json", help="Print JSON.")
 NAME = typer.Argument(..., help="A data set's name; `beholder data list` has them all.")
 
 
 @app.command("list", cls=Command)
 def list_command(data: Path = DATA, as_json: bool = AS_JSON) -> None:
-    """Every data set: licence, how many of its images are here, where it comes from."""
+    """List all data sets with licence, number of images found, and origin."""
     # Imported here so that other commands start without it.
     from beholder.datasets import DATASETS, data_root
 
@@ -62,7 +62,7 @@ def images_here(source: DatasetSource, root: Path | None) -> int:
 
 @app.command("where", cls=Command)
 def where(name: str = NAME, data: Path = DATA) -> None:
-    """Where a data set lies or should lie, and how to get it there."""
+    """Show the folder of a data set and how to get it."""
     # Imported here so that other commands start without it.
     from beholder.datasets import DATASETS, data_root
 
@@ -78,7 +78,7 @@ def where(name: str = NAME, data: Path = DATA) -> None:
 
 @app.command("settings", cls=Command)
 def settings_command(name: str = typer.Argument(..., help="A data set's name."), as_json: bool = AS_JSON) -> None:
-    """What may be chosen about how a data set is read, with --set NAME=VALUE."""
+    """List the settings of a data set for --set NAME=VALUE."""
     # Imported here so that other commands start without it.
     from beholder.datasets import DATASETS
 
@@ -129,7 +129,7 @@ def mend(
     name: str = typer.Argument("fairface", help="fairface: ages that a spreadsheet turned into dates."),
     data: Path = DATA,
 ) -> None:
-    """Mend a table that a spreadsheet has damaged; the damaged one is kept beside it."""
+    """Repair a table that a spreadsheet damaged; the damaged file is kept."""
     # Imported here so that other commands start without it.
     from beholder.core.errors import UsageError
     from beholder.datasets import data_root
@@ -154,7 +154,7 @@ def fetch(name: str = NAME, data: Path = DATA) -> None:
         err.print(f"{name} is drawn by Beholder itself: there is nothing to fetch.")
         return
     if root is None:
-        raise UsageError("Say where to put it: --data DIR (or set BEHOLDER_DATA).")
+        raise UsageError("Name a folder with --data DIR (or set BEHOLDER_DATA).")
     if source.fetch is None:
         raise UsageError(f"{name} may not be fetched by a program.\n{source.how_to_get(root)}")
     source.fetch(source.folder(root))

@@ -20,13 +20,13 @@ class Format(StrEnum):
 
 
 def export_command(
-    folder: Path = typer.Argument(Path("beholder-run"), help="A run folder that an audit left."),
+    folder: Path = typer.Argument(Path("beholder-run"), help="A run folder."),
     to: Format = typer.Option(
         Format.markdown, help="markdown: findings and tables; latex: tables with booktabs; card: for a model's card."
     ),
     file: Path = typer.Option(None, "--out", "-o", help="A file to write. Default: standard output."),
 ) -> None:
-    """Write a run's findings and tables as Markdown, as LaTeX, or as a section of a model's card.
+    """Write a run's findings and tables as Markdown, as LaTeX, or as a section of a model card.
 
     Charts as SVG and PNG: `beholder report RUN --figures FOLDER`. All numbers: results.csv in the run folder.
     """

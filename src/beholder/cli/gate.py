@@ -12,15 +12,15 @@ from beholder.cli.console import out, say_json
 
 
 def gate_command(
-    rules: Path = typer.Argument(..., help="TOML with the rules; docs/gate.md shows one."),
-    folder: Path = typer.Argument(Path("beholder-run"), help="A run folder that an audit left."),
+    rules: Path = typer.Argument(..., help="TOML file with the rules; see docs/gate.md."),
+    folder: Path = typer.Argument(Path("beholder-run"), help="A run folder."),
     as_json: bool = typer.Option(False, "--json", help="Print every verdict as JSON."),
-    quiet: bool = typer.Option(False, "--quiet", "-q", help="Only the exit status."),
+    quiet: bool = typer.Option(False, "--quiet", "-q", help="Print nothing; set only the exit status."),
 ) -> None:
-    """Hold a run against rules: exit status 0 if the model passes, 1 if a rule stops it.
+    """Check a run against rules. Exit status: 0 if it passes, 1 if it fails.
 
-    A number holds if its whole interval keeps the bound, fails if its whole interval breaks it, and is open in
-    between; open numbers pass unless the rule asks for the bound to be shown. What was not measured fails.
+    A rule holds if the whole interval keeps the bound. It fails if the whole interval breaks it, or if the number was
+    not measured. Otherwise it is open, which passes unless the rule says `shown = true`.
     """
     # Imported here so that other commands start without it.
     from beholder.core.results import place
@@ -53,7 +53,7 @@ def gate_command(
             style = "red" if one.stops else "green" if one.verdict == "holds" else "yellow"
             table.add_row(f"[{style}]{one.verdict}[/]", *map(escape, (str(one.rule), number, one.reason)))
         out.print(table)
-        out.print(f"{'Stopped' if stopped else 'Passes'}: {len(stopped)} of {len(verdicts)} numbers stop the model.")
+        out.print(f"{'Stopped' if stopped else 'Passes'}: {len(stopped)} of {len(verdicts)} checks fail.")
     raise typer.Exit(1 if stopped else 0)
 
 

@@ -71,4 +71,4 @@ def stopped(command: str | None, arguments: list[str]) -> str:
     if command not in RESUMES:
         return "\nStopped."
     again = shlex.join(["beholder", *arguments])
-    return f"\nStopped. What was done is kept; the same command goes on from here:\n  {again}"
+    return f"\nStopped. Finished work is kept. To continue, run:\n  {again}"

@@ -13,8 +13,8 @@ EXAMPLES = {
     "audit": (
         ("the embedded models in their world, offline", "beholder audit"),
         ("a hub model on photographs", "beholder audit openai/clip-vit-base-patch32 -b apa --data DIR"),
-        ("two models side by side, a first look", "beholder audit onnx:A onnx:B -b disparity --data DIR --limit 50"),
-        ("own images, own words", "beholder audit MODEL --dataset folder:PHOTOS --prompts words.csv --by gender"),
+        ("two models, a quick look", "beholder audit onnx:A onnx:B -b disparity --data DIR --limit 50"),
+        ("your own images and prompts", "beholder audit MODEL --dataset folder:PHOTOS --prompts words.csv --by gender"),
     ),
     "measure": (
         ("a table of scores", "beholder measure apa --scores scores.parquet --data DIR --model mine"),
@@ -22,7 +22,7 @@ EXAMPLES = {
     ),
     "compare": (
         ("a model before and after a change", "beholder compare ./before ./after -b apa --data DIR"),
-        ("beside noise, in the embedded world", "beholder compare null glasshouse/contrastive"),
+        ("against noise, in the embedded world", "beholder compare null glasshouse/contrastive"),
     ),
     "report": (
         ("the page of a run again", "beholder report beholder-run"),
@@ -30,7 +30,7 @@ EXAMPLES = {
     ),
     "replicate": (
         ("do the printed tables agree with themselves", "beholder replicate"),
-        ("a run beside what was printed of its model", "beholder replicate RUN --as ViT-B/32"),
+        ("compare a run with the printed numbers of its model", "beholder replicate RUN --as ViT-B/32"),
     ),
     "calibrate": (
         ("one measure, quickly", "beholder calibrate -m apa.bias_ratio --repetitions 100"),

@@ -21,8 +21,8 @@ from beholder.cli.help import Command
 from beholder.cli.study_options import with_options, with_own_options
 from beholder.studies import STUDIES
 
-app = typer.Typer(help="List what Beholder knows by name.", no_args_is_help=True, cls=Commands)
-AS_JSON = typer.Option(False, "--json", help="As JSON.")
+app = typer.Typer(help="List models, data sets, studies, prompts and metrics.", no_args_is_help=True, cls=Commands)
+AS_JSON = typer.Option(False, "--json", help="Print JSON.")
 Records = list[dict[str, object]]
 ENDLESS = 10_000
 """Columns that no row needs."""
@@ -31,12 +31,12 @@ ENDLESS = 10_000
 @app.command("models", cls=Command)
 def models(
     family: str = typer.Option(None, help="contrastive, matching, generative, detection, segmentation."),
-    study: str = typer.Option(None, help="Of the tables of one study."),
-    max_parameters: str = typer.Option(None, "--max-parameters", help="At most so many: 500M, 7.5B."),
+    study: str = typer.Option(None, help="Only models of one study."),
+    max_parameters: str = typer.Option(None, "--max-parameters", help="Maximum number of parameters: 500M, 7.5B."),
     fits: bool = typer.Option(False, "--fits", help="Only those that fit into this machine's memory."),
     as_json: bool = AS_JSON,
 ) -> None:
-    """The forms a model's name can take, and every model of the studies' tables under its printed name."""
+    """List the forms of a model name, and all models of the studies by their printed name."""
     # Imported here so that other commands start without it.
     from beholder.cli.models import form_rows, model_rows, readable
 
@@ -77,7 +77,7 @@ def benchmarks(as_json: bool = AS_JSON) -> None:
     """Studies, with their question and data."""
     show(
         [
-            {"name": b.name, "question": b.question, "datasets": ", ".join(b.datasets), "study": b.citation}
+            {"name": b.name, "question": b.question, "datasets": ", ".join(b.datasets), "citation": b.citation}
             for b in STUDIES.values()
         ],
         as_json,
@@ -95,13 +95,13 @@ def metrics(as_json: bool = AS_JSON) -> None:
 
 
 def prompts(
-    benchmark: Annotated[str, typer.Option("--benchmark", "-b", help="Whose prompts.")] = "",
+    benchmark: Annotated[str, typer.Option("--benchmark", "-b", help="The study whose prompts to list.")] = "",
     file: Annotated[Path | None, typer.Option("--file", help="Own prompts: read, check and preview them.")] = None,
     data: Annotated[
         Path | None,
         typer.Option("--data", envvar="BEHOLDER_DATA", help="Folder of the data sets, to list the names too."),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     *,
     own: Mapping[str, Any],
 ) -> None:

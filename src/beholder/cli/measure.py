@@ -29,7 +29,7 @@ def measure_command(
     dataset: common.DatasetName = None,
     settings: common.DatasetSettings = None,
     output: common.RunOut = Path("beholder-run"),
-    model: Annotated[str, typer.Option("--model", help="What to call the model behind the scores.")] = "imported",
+    model: Annotated[str, typer.Option("--model", help="Name of the model that made the scores.")] = "imported",
     compat: common.Compat = False,
     draws: common.Draws = 2000,
     seed: common.Seed = 20260801,
@@ -39,7 +39,7 @@ def measure_command(
     *,
     own: Mapping[str, Any],
 ) -> None:
-    """Measure scores made elsewhere: a subset is measured as far as it goes, and the output says what was left out."""
+    """Measure scores from files. A subset of images or prompts is enough; the output lists what is missing."""
     # Imported here so that other commands start without it.
     from beholder.audit import AuditOptions
     from beholder.core.progress import silent

@@ -11,7 +11,7 @@ import typer
 from beholder.core.errors import UsageError
 from beholder.studies import STUDIES
 
-WHAT, WHERE, MODEL, NUMBERS = "What is audited", "Where results go", "How the model runs", "How numbers are made"
+WHAT, WHERE, MODEL, NUMBERS = "What to audit", "Output", "Model", "Statistics"
 NAMES = ", ".join(STUDIES)
 
 Benchmarks = Annotated[
@@ -19,7 +19,8 @@ Benchmarks = Annotated[
     typer.Option(
         "--benchmark",
         "-b",
-        help=f"One of {NAMES} (repeatable). Default: what fits the data; `beholder list benchmarks` says more.",
+        help=f"One of {NAMES} (repeatable). Default: the studies that fit the data. `beholder list "
+        f"benchmarks` describes them.",
         rich_help_panel=WHAT,
     ),
 ]
@@ -28,19 +29,22 @@ Data = Annotated[
     typer.Option(
         "--data",
         envvar="BEHOLDER_DATA",
-        help="Folder that holds the data sets. Without it: the embedded world.",
+        help="Folder of the data sets. Default: the embedded world.",
         rich_help_panel=WHAT,
     ),
 ]
 DatasetName = Annotated[
     str | None,
-    typer.Option("--dataset", help="Another data set: a name, or folder:PATH for own images.", rich_help_panel=WHAT),
+    typer.Option(
+        "--dataset", help="Use another data set: a name, or folder:PATH for your own images.", rich_help_panel=WHAT
+    ),
 ]
 DatasetSettings = Annotated[
     list[str] | None,
     typer.Option(
         "--set",
-        help="How the data set is read, NAME=VALUE (repeatable); `beholder data settings NAME` lists what it knows.",
+        help="Change how the data set is read, NAME=VALUE (repeatable). `beholder data settings NAME` "
+        "lists the settings.",
         rich_help_panel=WHAT,
     ),
 ]
@@ -48,17 +52,15 @@ Limit = Annotated[
     int | None,
     typer.Option(
         min=1,
-        help="At most this many images of each branch, race or gender, whichever the study compares, spread evenly "
-        "over the groups.",
+        help="Use at most this many images per branch, race or gender (whichever the study compares), "
+        "spread evenly over the groups.",
         rich_help_panel=WHAT,
     ),
 ]
 SkipBadImages = Annotated[
     bool,
     typer.Option(
-        "--skip-bad-images",
-        help="Go on without images that cannot be read; they are counted and listed.",
-        rich_help_panel=WHAT,
+        "--skip-bad-images", help="Skip unreadable images; the report counts and lists them.", rich_help_panel=WHAT
     ),
 ]
 RunOut = Annotated[Path, typer.Option("--out", "-o", help="Run folder for results and report.", rich_help_panel=WHERE)]
@@ -67,7 +69,7 @@ StoreFolder = Annotated[
     typer.Option(
         "--store",
         envvar="BEHOLDER_STORE",
-        help="Where scores are kept and found again. Default: ~/.cache/beholder.",
+        help="Folder in which scores are stored and reused. Default: ~/.cache/beholder.",
         rich_help_panel=WHERE,
     ),
 ]
@@ -91,8 +93,8 @@ Delta = Annotated[
     float | None,
     typer.Option(
         min=1e-6,
-        help="The largest bias that counts as none: 0.01 is one point of probability, for a ratio a factor of 1.01. "
-        "Adds the verdict of two one-sided tests.",
+        help="The largest bias that counts as none. 0.01 means one point of probability, or a factor of "
+        "1.01 for a ratio. Adds an equivalence test.",
         rich_help_panel=NUMBERS,
     ),
 ]
@@ -107,7 +109,7 @@ def writable(folder: Path, option: str) -> Path:
     """The folder, if something can be written there; checked before the work, and without making it."""
     there = next(place for place in (folder, *folder.resolve().parents) if place.exists())
     if not there.is_dir():
-        raise UsageError(f"{option} {folder}: {there} is a file, and results need a folder. Name another one.")
+        raise UsageError(f"{option} {folder}: {there} is a file, not a folder. Name another one.")
     if not os.access(there, os.W_OK | os.X_OK):
-        raise UsageError(f"{option} {folder}: nothing may be written to {there}. Name another folder.")
+        raise UsageError(f"{option} {folder}: {there} is not writable. Name another folder.")
     return folder

@@ -13,19 +13,17 @@ from beholder.cli.console import out, say_json
 def plan_command(
     benchmark: str = typer.Argument(..., help="A study; `beholder list benchmarks` names them."),
     data: Path = typer.Option(
-        None, "--data", envvar="BEHOLDER_DATA", help="Folder that holds the data sets. Without it: the embedded world."
+        None, "--data", envvar="BEHOLDER_DATA", help="Folder of the data sets. Default: the embedded world."
     ),
     dataset: str = typer.Option(None, help="Another data set for the benchmark, by name."),
-    run: Path = typer.Option(None, "--run", help="An earlier run folder: its spreads instead of assumed ones."),
-    power: float = typer.Option(0.8, min=0.05, max=0.999, help="How often the effect should be found."),
+    run: Path = typer.Option(None, "--run", help="Use the spreads of an earlier run instead of assumed ones."),
+    power: float = typer.Option(0.8, min=0.05, max=0.999, help="Probability of finding the effect."),
     effect: float = typer.Option(
-        None,
-        min=1e-6,
-        help="An effect to be found (a gap in probability, 1 − b for a ratio): how many images it takes.",
+        None, min=1e-6, help="Show how many images this effect needs (a gap in probability; 1 − b for a ratio)."
     ),
-    as_json: bool = typer.Option(False, "--json", help="As JSON."),
+    as_json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
-    """How large an effect can be seen with this data set and these groups, at 5 % after correction."""
+    """Show the smallest effect that this data set can show, at 5 % after correction."""
     # Imported here so that other commands start without it.
     from beholder.cli.listing import show
     from beholder.plan import plan
@@ -52,7 +50,11 @@ WHAT = {
 def _readable(row: dict[str, object]) -> dict[str, object]:
     value = row["value"]
     shown = (
-        "none is enough" if value is None else f"{value:,.0f}" if row["metric"] != "plan.detectable" else f"{value:.3f}"
+        "no number is enough"
+        if value is None
+        else f"{value:,.0f}"
+        if row["metric"] != "plan.detectable"
+        else f"{value:.3f}"
     )
     return {
         "metric": row["subset"],

@@ -15,7 +15,7 @@ def report_command(
     as_json: bool = typer.Option(False, "--json", help="Print the run's results as JSON instead of writing the page."),
     quiet: bool = typer.Option(False, "--quiet", "-q", help="No summary."),
 ) -> None:
-    """Write report.html again from a run folder, and print its summary."""
+    """Rewrite report.html from a run folder and print its summary."""
     # Imported here so that other commands start without it.
     from beholder.report.figure_files import save_charts
     from beholder.report.page import write_page

@@ -83,9 +83,7 @@ def with_own_options(study: Study, own: Mapping[str, Any]) -> Study:
 def _chosen_by_option(study: Study, names: Sequence[str], own: Mapping[str, Any], dataset: str | None) -> Study:
     flag = next(option.flag for option in study.options if option.chooses)
     if names or not dataset:
-        raise UsageError(
-            f"{flag} makes a benchmark of its own: give it --dataset NAME or folder:PATH, and no --benchmark."
-        )
+        raise UsageError(f"{flag} defines its own study: add --dataset NAME or folder:PATH, and remove --benchmark.")
     return with_own_options(study, own)
 
 
