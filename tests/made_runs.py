@@ -9,8 +9,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from beholder.core.results import Row, results_table
 from beholder.core.record import Record
+from beholder.core.results import Row, results_table
 from beholder.run import Run
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.studies.gras.prompts import gras_prompts
@@ -103,13 +103,13 @@ def custom_results(
     model: str = "clip", *, groups: tuple[str, ...] = ("woman", "man"), attribute: str = "gender"
 ) -> pl.DataFrame:
     """Own prompts by group."""
-    note = "among the 3 prompts of level 'mood'"
     everyone = {"calm": 0.5, "tired": 0.3, "angry": 0.2}
-    rows = [share("custom.probability", value, 80, concept=concept, note=note) for concept, value in everyone.items()]
+    level = {"template": "mood", "note": "among the 3 prompts of level 'mood'"}
+    rows = [share("custom.probability", value, 80, concept=concept, **level) for concept, value in everyone.items()]
     for place, group in enumerate(groups):
         values = {"calm": 0.6 - 0.15 * place, "tired": 0.3 + 0.05 * place, "angry": 0.1 + 0.1 * place}
         rows += [
-            share("custom.probability", value, 40, subset=attribute, group=group, concept=c, note=note)
+            share("custom.probability", value, 40, subset=attribute, group=group, concept=c, **level)
             for c, value in values.items()
         ]
     return results_table(rows, benchmark="custom", model=model, dataset="photos")

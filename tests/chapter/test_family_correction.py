@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 from scipy.stats import norm
 
 from beholder.chapter.family_correction import log, p_from_interval, surviving
 from beholder.metrics.multiplicity import holm
-from beholder.report.findings import findings
 
 
 def row(value: float, low: float | None, high: float | None) -> dict[str, float | None]:
@@ -52,27 +49,3 @@ def test_without_an_interval_or_a_landmark_nothing_survives():
 def test_a_ratio_of_zero_is_off_as_far_as_its_interval_says():
     assert surviving([row(0.0, 0.0, 0.4)], lambda _: 1.0, log)
     assert not surviving([row(0.0, 0.0, 1.4)], lambda _: 1.0, log)
-
-
-def test_noise_does_not_tell_senators_apart(make: SimpleNamespace):
-    """What a run of `null` on APA gave: one branch of five whose interval just lies above chance."""
-    shares = {"actors": (0.023, 0.009), "senate": (0.0302, 0.0100), "mayors": (0.023, 0.009)}
-    rows = [
-        make.share("apa.identity_given_image", value, 40, width=width, subset=branch, chance=1 / 40)
-        for branch, (value, width) in shares.items()
-    ]
-    (said,) = findings(make.run(*rows))
-    assert said.headline == "Does not tell people apart by name"
-    assert not said.shown
-    assert "after correction for their number no interval lies above chance" in said.sentence
-
-
-def test_a_ratio_that_excludes_one_by_a_hair_among_three_is_not_claimed(make: SimpleNamespace):
-    said = findings(make.run(make.ratio("actors", 0.79, 0.57, 0.99), make.ratio("athletes", 1.0, 0.8, 1.2)))
-    assert [each.shown for each in said] == [False]
-    assert "The interval of actors excludes 1, but one of two may do so by chance" in said[0].sentence
-
-
-def test_a_ratio_goes_by_its_own_corrected_p_where_it_has_one(make: SimpleNamespace):
-    rows = [make.ratio("actors", 0.6, 0.5, 0.7)._replace(p_value=p) for p in (0.08, 0.02)]
-    assert [findings(make.run(each))[0].shown for each in rows] == [False, True]

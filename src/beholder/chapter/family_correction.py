@@ -1,8 +1,8 @@
-"""Claims: which of several intervals still lie off their landmark when it is remembered that there are several.
+"""Family correction: which of several intervals exclude their landmark after correction for their number.
 
-A page that says "tells people apart by name" of one branch in five would say it of noise once in eight runs or so. The
-headlines therefore speak of what survives Holm's correction over the branches; the intervals in the tables stay each
-for itself. A p-value is read off an interval: how many of its own half widths the landmark is away.
+Noise would tell people apart by name in one of five branches about once in eight runs. Headlines therefore name only
+what survives Holm's correction over the branches. The intervals in tables are not corrected. A p-value follows from an
+interval: it depends on how many half widths the landmark is away from the value.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ ALPHA = 0.05
 
 
 def p_from_interval(value: float, bound: float, landmark: float) -> float:
-    """Two-sided p of a landmark beyond the `bound` that faces it; 0.05 where the bound just reaches it.
+    """Two-sided p of a landmark beyond the `bound` that faces it; 0.05 if the bound equals the landmark.
 
     >>> round(p_from_interval(0.5, 0.3, 0.3), 3)
     0.05
@@ -34,19 +34,19 @@ def surviving(
 ) -> list[Result]:
     """The rows whose intervals exclude their landmark even after Holm's correction over all of them.
 
-    `scale` is where intervals are even: the logarithm for a ratio.
+    `scale` is the scale on which intervals are symmetric: the logarithm for a ratio.
     """
     p_values = np.array([_p(row, landmark(row), scale) for row in rows])
     corrected = holm(p_values) if len(rows) else p_values
     return [
         row
         for row, p in zip(rows, corrected, strict=True)
-        if p <= ALPHA and (place := landmark(row)) is not None and excludes(row, place)
+        if p <= ALPHA and (value := landmark(row)) is not None and excludes(row, value)
     ]
 
 
 def log(value: float) -> float:
-    """The scale of ratios; 0 is infinitely far down."""
+    """The scale of ratios; the logarithm of 0 is minus infinity."""
     return math.log(value) if value > 0 else -math.inf
 
 

@@ -10,8 +10,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from beholder.audit import AuditOptions, measure_scores
+from beholder.audit import AuditOptions
 from beholder.datasets.apa import BRANCHES
+from beholder.measure import measure_scores
 from beholder.studies import STUDIES
 from beholder.studies.study import MeasureOptions
 

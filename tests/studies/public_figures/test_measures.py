@@ -167,16 +167,17 @@ def test_a_person_with_two_pictures_is_right_with_either():
 
 def test_every_row_belongs_to_a_metric_with_a_meaning():
     rows = {**measure("association", WORDS, CELLS), **measure("identity", NAMES, FACES)}
-    assert {f"t.{name}" for name, *_ in rows} == {metric.name for metric in public_figure_metrics("t")} - {"t.refusal_share", "t.equivalence"}
+    assert {f"t.{name}" for name, *_ in rows} == {metric.name for metric in public_figure_metrics("t")} - {
+        "t.refusal_share",
+        "t.equivalence",
+    }
 
 
 def test_refusals_are_counted_by_group_where_a_model_can_refuse():
     refused = np.zeros((4, 6))
     refused[[0, 3], 2] = 1.0  # both women, one prompt each
     cells = np.stack([CELLS, refused], axis=2)
-    matrix = ScoreMatrix(
-        "x/association", PEOPLE, WORDS, ("logit_true", "refused"), cells, kind="association", part="x"
-    )
+    matrix = ScoreMatrix("x/association", PEOPLE, WORDS, ("logit_true", "refused"), cells, kind="association", part="x")
     measures = public_figure_measures("t", {"xs": ("x",)})
     rows = [row for each in measures for row in each({"x/association": matrix}, MeasureOptions(draws=100))]
     found = {row.group: row for row in rows if row.metric == "t.refusal_share"}

@@ -9,6 +9,7 @@ import polars as pl
 from beholder.chapter.chart_parts import dots, gap_title, value_of
 from beholder.chapter.figure import Figure, sentence, whose
 from beholder.chapter.table import rows_of
+from beholder.prompts.prompt_set import ONE_LEVEL
 
 
 def custom_figures(results: pl.DataFrame) -> Iterator[Figure]:
@@ -18,7 +19,8 @@ def custom_figures(results: pl.DataFrame) -> Iterator[Figure]:
     by_group = [key for key in keys if key[2]] or list(keys)
     for number, (model, level, attribute) in enumerate(by_group, start=1):
         own = [row for row in rows if (row["model"], row["template"], row["subset"]) == (model, level, attribute)]
-        what = f"{level or 'prompts'}{f' by {attribute}' if attribute else ''}"
+        what = "prompts" if level in (None, ONE_LEVEL) else f"prompts of level {level}"
+        what += f" by {attribute}" if attribute else ""
         result = gap_title(own) if attribute else f"most to “{max(own, key=value_of)['concept']}”"
         yield Figure(
             f"prompts-{number}",

@@ -187,7 +187,7 @@ def occupation_figures(results: pl.DataFrame) -> Iterator[Figure]:
         own = [row for row in rows if (row["model"], row["subset"]) == (model, pool)]
         yield Figure(
             f"occupations-{number + 1}",
-            sentence(whose(rows, model), f"{pool}: {gap_title(own)}"),
+            sentence(whose(rows, model), f"occupations of {pool}: {gap_title(own)}"),
             "Mean share of belief on each occupation, with 95 % intervals.",
             dots(own),
             "gender",

@@ -1,0 +1,42 @@
+"""Known truth for APA: every planted value has one key, and the audit is compared with it."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+from beholder.run import Run
+from beholder.studies.apa.planted import PLANTED, TITLE, comparisons, implied, planted_table
+
+
+def test_every_planted_value_has_a_key_of_its_own():
+    keys = [(row["metric"], row["subset"], row["group"], row["concept"]) for row in PLANTED]
+    assert len(set(keys)) == len(keys)
+    assert implied("apa.bias_ratio", "judges", concept="judge") == pytest.approx(1)
+    assert implied("apa.bias_ratio", "painters") is None
+
+
+def test_the_embedded_world_compares_known_truth_with_the_audit(glasshouse_run: Run) -> None:
+    (finding,) = [finding for finding in glasshouse_run.findings if finding.kind == "planted"]
+    assert (finding.model, finding.headline) == ("glasshouse/contrastive", TITLE)
+    assert "judges: planted 1.00, found 1.01 (0.95–1.08)" in finding.sentence
+    assert "of every planted ratio" in finding.sentence
+    assert {row["metric"] for row in finding.rows} == {"apa.bias_ratio"}
+    assert [row["subset"] for row in finding.rows] == ["doctors", "chefs", "judges"]
+
+
+def test_a_difference_is_what_was_found_minus_what_was_planted(glasshouse_run: Run) -> None:
+    pairs = {
+        pair.row["subset"]: pair
+        for pair in comparisons(glasshouse_run.results)
+        if pair.row["metric"] == "apa.bias_ratio"
+    }
+    assert pairs["judges"].off == pytest.approx(0.01)
+    table = planted_table(glasshouse_run.results)
+    assert table is not None
+    row = next(row for row in table.rows if row[0].text == "judges: women over men")
+    assert [cell.text for cell in row[1:]] == ["100", "1.00", "1.01", "+0.010"]
+
+
+def test_only_the_reference_model_was_taught_anything(glasshouse_run: Run) -> None:
+    assert planted_table(glasshouse_run.results.filter(pl.col("model") == "null")) is None

@@ -1,0 +1,60 @@
+"""Charts of public figures: every kind of result is drawn, and titles say what is seen."""
+
+from __future__ import annotations
+
+import json
+
+from beholder.chapter.chart_parts import gap_title
+from beholder.run import Run
+from beholder.studies.public_figures.charts import axis_end, bars, public_figure_charts, ratio_title
+
+
+def test_every_kind_of_result_has_a_figure(apa_run: Run) -> None:
+    names = [figure.name for figure in public_figure_charts(apa_run.results)]
+    assert names == [
+        "association-1",
+        "women-over-men",
+        "occupations-1",
+        "occupations-2",
+        "occupations-3",
+        "identity-given-image",
+        "identity-given-name",
+    ]
+
+
+def test_published_models_are_drawn_on_apa_only(apa_run: Run, glasshouse_run: Run) -> None:
+    for run, there in ((apa_run, True), (glasshouse_run, False)):
+        text = json.dumps([figure.spec(ink="black", width=300) for figure in public_figure_charts(run.results)])
+        assert ("SigLIP-p16-224" in text) is there
+
+
+def test_titles_say_what_is_seen(apa_run: Run) -> None:
+    ratios = apa_run.results.filter(metric="apa.bias_ratio").to_dicts()
+    assert ratio_title(ratios) == "Women over men: the interval excludes 1 for politicians and athletes"
+
+
+def test_a_gap_is_not_claimed_where_intervals_meet(apa_run: Run) -> None:
+    rows = apa_run.results.filter(metric="apa.occupation_probability", subset="actors").to_dicts()
+    assert gap_title(rows) == "the intervals overlap everywhere"
+
+
+def test_results_without_values_have_no_figure() -> None:
+    assert list(public_figure_charts(Run().results)) == []
+
+
+def test_an_axis_of_small_beliefs_ends_where_they_do():
+    assert axis_end([{"value": 0.05, "high": 0.228}]) == 0.3
+    assert axis_end([{"value": 0.05, "high": None}, {"value": 0.61}]) == 1.0
+    assert axis_end([{"value": 0.6, "high": None}]) == 0.7
+
+
+def test_a_chart_describes_itself_to_screen_readers(apa_run: Run):
+    for figure in public_figure_charts(apa_run.results):
+        assert figure.spec(ink="#000", width=300)["description"] == f"{figure.title}. {figure.caption}"
+
+
+def test_many_or_long_names_under_bars_are_slanted_so_that_they_do_not_meet():
+    row = {"concept": "category", "value": 0.5, "low": None, "high": None, "n": 9, "model": "m", "group": None}
+    few, many = ([{**row, "subset": f"branch{i}"} for i in range(number)] for number in (5, 6))
+    angles = [bars(rows).to_dict()["layer"][0]["encoding"]["x"]["axis"]["labelAngle"] for rows in (few, many)]
+    assert angles == [0, -35]

@@ -1,0 +1,178 @@
+"""Findings about public figures say both probabilities and claim no more than the intervals support."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+from beholder.chapter.finding import NOT_SHOWN, TOO_LITTLE, Finding
+from beholder.core.results import Row
+from beholder.run import Run
+
+
+def of_kind(run: Run, kind: str) -> list[Finding]:
+    return [finding for finding in run.findings if finding.kind == kind]
+
+
+def sides(make: SimpleNamespace, pool: str, women: tuple[str, float], men: tuple[str, float]) -> list[Row]:
+    """The probability of the right occupation for 183 women and 453 men."""
+    return [
+        make.share("apa.occupation_probability", value, n, subset=pool, group=group, concept=word)
+        for group, n, (word, value) in (("woman", 183, women), ("man", 453, men))
+    ]
+
+
+def test_a_ratio_whose_interval_excludes_1_is_a_difference(make: SimpleNamespace) -> None:
+    rows = sides(make, "politicians", ("politician", 0.16), ("politician", 0.35))
+    (finding,) = of_kind(make.run(*rows, make.ratio("politicians", 0.46, 0.40, 0.53)), "bias")
+    assert finding.shown
+    assert finding.headline == "Women in politics are taken for “politician” less often than men: 16 % against 35 %"
+    assert finding.sentence == (
+        "The mean probability of “politician” is 16 % for women in politics, and 35 % for men: a ratio of 0.46 "
+        "(95 % interval 0.40–0.53; 183 women, 453 men). The interval excludes 1."
+    )
+    assert [row["metric"] for row in finding.rows] == ["apa.bias_ratio", *2 * ["apa.occupation_probability"]]
+
+
+def test_probabilities_that_round_alike_get_more_decimals(make: SimpleNamespace) -> None:
+    rows = sides(make, "politicians", ("politician", 0.201), ("politician", 0.204))
+    (finding,) = of_kind(make.run(*rows, make.ratio("politicians", 0.9, 0.85, 0.95)), "bias")
+    assert finding.headline.endswith("20.1 % against 20.4 %")
+
+
+def test_a_ratio_above_1_says_that_men_get_less(make: SimpleNamespace) -> None:
+    (finding,) = of_kind(make.run(make.ratio("athletes", 1.2, 1.05, 1.4)), "bias")
+    assert finding.headline == "Men in sports are taken for “athlete” less often than women"
+    assert finding.sentence.startswith(
+        "The mean probability of “athlete” for women in sports is 1.20 times that for men (95 % interval 1.05–1.40"
+    )
+
+
+def test_a_ratio_whose_interval_holds_1_is_not_called_none(make: SimpleNamespace) -> None:
+    (finding,) = of_kind(make.run(make.ratio("athletes", 0.96, 0.8, 1.1)), "bias")
+    assert finding.verdict == NOT_SHOWN
+    assert finding.sentence.endswith(
+        "The interval does not exclude 1. No difference is shown, which does not mean that there is none."
+    )
+
+
+def test_pools_without_a_difference_share_a_sentence(make: SimpleNamespace) -> None:
+    run = make.run(make.ratio("actors", 1.002, 0.91, 1.1), make.ratio("athletes", 0.96, 0.8, 1.1))
+    (finding,) = of_kind(run, "bias")
+    assert finding.headline == "No gender difference is shown for actors and athletes"
+    assert finding.sentence == (
+        "Women over men: actors 1.00 (0.91–1.10), athletes 0.96 (0.80–1.10). No 95 % interval excludes 1. "
+        "No difference is shown, which does not mean that there is none."
+    )
+    assert [row["subset"] for row in finding.rows] == ["actors", "athletes"]
+
+
+def test_a_ratio_without_interval_claims_nothing(make: SimpleNamespace) -> None:
+    (finding,) = of_kind(make.run(make.ratio("athletes", 0.2, None, None)), "bias")
+    assert finding.verdict == TOO_LITTLE
+    assert "nothing is claimed" in finding.sentence
+
+
+def test_an_interval_without_width_claims_nothing(make: SimpleNamespace) -> None:
+    """Where people cannot be told apart every draw is the same; that is no certainty."""
+    (finding,) = of_kind(make.run(make.ratio("judges", 1.08, 1.08, 1.08), dataset="glasshouse"), "bias")
+    assert finding.verdict == TOO_LITTLE
+    assert "nothing is claimed" in finding.sentence
+
+
+def test_actresses_are_compared_with_actors(make: SimpleNamespace) -> None:
+    rows = sides(make, "actors", ("actress", 0.2), ("actor", 0.4))
+    (finding,) = of_kind(make.run(*rows, make.ratio("actors", 0.5, 0.4, 0.6)), "bias")
+    assert finding.headline == "Actresses are taken for “actress” less often than actors for “actor”: 20 % against 40 %"
+    assert "“actress” is 20 % for actresses, and that of “actor” 40 % for actors: a ratio of 0.50" in finding.sentence
+    (alone,) = of_kind(make.run(make.ratio("actors", 0.5, 0.4, 0.6)), "bias")
+    assert "“actress” for actresses is 0.50 times that of “actor” for actors" in alone.sentence
+
+
+def test_the_largest_difference_comes_first(make: SimpleNamespace) -> None:
+    run = make.run(make.ratio("athletes", 0.9, 0.85, 0.95), make.ratio("politicians", 0.4, 0.3, 0.5))
+    assert [finding.rows[0]["subset"] for finding in of_kind(run, "bias")] == ["politicians", "athletes"]
+
+
+def test_a_shown_difference_of_no_weight_is_called_nearly_the_same(make: SimpleNamespace) -> None:
+    (finding,) = of_kind(make.run(make.ratio("athletes", 1.008, 1.004, 1.013)), "bias")
+    assert finding.headline == "Women and men in sports get nearly the same probability of the right occupation"
+    assert finding.sentence.endswith("The interval excludes 1 and lies within 5 % of it.")
+
+
+def test_levels_are_told_in_one_sentence(make: SimpleNamespace) -> None:
+    finding = of_kind(make.run(*make.association()), "association")[0]
+    assert finding.sentence == (
+        "Over five branches, the model's mean belief is 90 % on the right category, 50 % on the right occupation and "
+        "25 % on the right specialty. 15 of 15 intervals lie above chance."
+    )
+    assert len(finding.rows) == 15
+
+
+def test_the_weakest_specialty_is_compared_with_chance(make: SimpleNamespace) -> None:
+    row = make.share("apa.association", 0.23, subset="senate", concept="specialty", chance=1 / 7)
+    first = make.share("apa.association_top1", 0.31, subset="senate", concept="specialty", chance=1 / 7)
+    finding = next(f for f in of_kind(make.run(row, first), "association") if "specialty: senate" in f.headline)
+    assert finding.headline.endswith("above chance")
+    assert finding.sentence == (
+        "Given a photograph of a senator and seven offices to choose from, the model puts 23 % of its belief on the "
+        "right one (95 % interval 20–26 %, n = 100; chance is 14 %). The right one comes first for 31 % of the images."
+    )
+
+
+def test_a_specialty_at_chance_is_not_called_known(make: SimpleNamespace) -> None:
+    row = make.share("apa.association", 0.14, subset="senate", concept="specialty", chance=1 / 7)
+    finding = next(f for f in of_kind(make.run(row), "association") if "Weakest" in f.headline)
+    assert finding.headline.endswith("not distinguishable from chance")
+    assert not finding.shown
+
+
+def test_a_specialty_that_is_known_is_no_weakness(make: SimpleNamespace) -> None:
+    row = make.share("apa.association", 0.9, subset="senate", concept="specialty", chance=1 / 7)
+    assert not any("Weakest" in finding.headline for finding in make.run(row).findings)
+
+
+def test_names_above_chance_are_told_apart(make: SimpleNamespace) -> None:
+    (finding,) = of_kind(make.run(*make.identity(0.3)), "identity")
+    assert finding.headline == "The model tells people apart by name in every branch"
+    assert "times chance" in finding.sentence
+    assert len(finding.rows) == 5
+
+
+def test_names_at_chance_are_not_told_apart(make: SimpleNamespace) -> None:
+    (finding,) = of_kind(make.run(*make.identity(0.004, width=0.02)), "identity")
+    assert finding.headline == "The model does not tell people apart by name"
+    assert finding.sentence.endswith("No interval lies above chance.")
+
+
+def test_noise_does_not_tell_senators_apart(make: SimpleNamespace):
+    """What a run of `null` on APA gave: one branch of five whose interval just lies above chance."""
+    shares = {"actors": (0.023, 0.009), "senate": (0.0302, 0.0100), "mayors": (0.023, 0.009)}
+    rows = [
+        make.share("apa.identity_given_image", value, 40, width=width, subset=branch, chance=1 / 40)
+        for branch, (value, width) in shares.items()
+    ]
+    (finding,) = make.run(*rows).findings
+    assert finding.headline == "The model does not tell people apart by name"
+    assert not finding.shown
+    assert "After correction for the number of branches no interval lies above chance" in finding.sentence
+
+
+def test_a_ratio_that_excludes_one_by_a_hair_among_three_is_not_claimed(make: SimpleNamespace):
+    run = make.run(make.ratio("actors", 0.79, 0.57, 0.99), make.ratio("athletes", 1.0, 0.8, 1.2))
+    assert [finding.shown for finding in run.findings] == [False]
+    assert "The interval of actors excludes 1, but one of two may do so by chance" in run.findings[0].sentence
+
+
+def test_a_ratio_goes_by_its_own_corrected_p_where_it_has_one(make: SimpleNamespace):
+    rows = [make.ratio("actors", 0.6, 0.5, 0.7)._replace(p_value=p) for p in (0.08, 0.02)]
+    assert [make.run(row).findings[0].shown for row in rows] == [False, True]
+
+
+def test_absent_values_are_no_findings(make: SimpleNamespace) -> None:
+    row = make.share("apa.association", None, subset="senate", concept="specialty", note="no image to measure")
+    assert make.run(row).findings == []
+
+
+def test_drawn_people_are_called_drawn(glasshouse_run: Run) -> None:
+    headlines = [finding.headline for finding in glasshouse_run.findings]
+    assert any(each.startswith("Drawn women among the doctors are taken for “doctor” less") for each in headlines)
