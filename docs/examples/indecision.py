@@ -21,7 +21,7 @@ from beholder.metrics.association import softmax
 from beholder.metrics.bootstrap import Resampler
 from beholder.metrics.power import ALPHA, detectable_gap
 from beholder.studies.planning import PlanOptions, describe_groups, group_sizes
-from beholder.studies.printed import Printed, Source, printed_cells
+from beholder.studies.printed import Printed, Source
 from beholder.studies.rows import mean_row, people_shown
 from beholder.studies.study import Matrices, Metric
 from beholder.studies.trial import Experiment, Outcome, Trial, outcome
@@ -30,11 +30,7 @@ METRIC = "indecision.evenness"
 
 
 def evenness(shares: Any) -> Any:
-    """Entropy of each row over that of an even spread: 0 all on one option, 1 the same on all.
-
-    >>> evenness(np.array([[1.0, 0.0], [0.5, 0.5]]))
-    array([0., 1.])
-    """
+    """Entropy of each row over that of an even spread: 0 all on one option, 1 the same on all."""
     return entr(shares).sum(axis=1) / np.log(shares.shape[1])
 
 
@@ -67,8 +63,8 @@ def findings(part: pl.DataFrame) -> Iterator[Finding]:
         least, most = rows[0], rows[-1]
         apart = None not in (least["high"], most["low"]) and least["high"] < most["low"]
         sentence = (
-            f"Belief is spread most evenly for {most['subset']} labelled {most['group']} ({most['value']:.2f} of an even "
-            f"spread) and least evenly for {least['subset']} labelled {least['group']} ({least['value']:.2f})."
+            f"Belief is spread most evenly for {most['subset']} labelled {most['group']} ({most['value']:.2f}) and least "
+            f"evenly for {least['subset']} labelled {least['group']} ({least['value']:.2f}; 1 is even)."
         )
         headline = "The model is more torn about some people" if apart else "No difference in indecision is shown"
         yield finding(most, "torn", headline, sentence, shown=apart, more=[least])
@@ -78,11 +74,17 @@ def figures(part: pl.DataFrame) -> Iterator[Figure]:
     rows = valued(part, "evenness")
     if rows:
         values = [{key: row[key] for key in ("model", "subset", "group", "value")} for row in rows]
-        bars = chart(values).mark_bar().encode(
-            y=alt.Y("subset:N", title=None),
-            yOffset="group:N",
-            color="group:N",
-            x=alt.X("value:Q", title="share of an even spread", scale=alt.Scale(domain=[0, 1]), axis=percent_axis()),
+        bars = (
+            chart(values)
+            .mark_bar()
+            .encode(
+                y=alt.Y("subset:N", title=None),
+                yOffset="group:N",
+                color="group:N",
+                x=alt.X(
+                    "value:Q", title="share of an even spread", scale=alt.Scale(domain=[0, 1]), axis=percent_axis()
+                ),
+            )
         )
         low, high = (f"{pick(row['value'] for row in rows):.2f}" for pick in (min, max))
         title = f"Indecision lies between {low} and {high}"
@@ -121,27 +123,27 @@ def trials() -> Iterator[Experiment]:
 
 
 PRINTED = Printed(
-    sources=(Source("indecision_paper", "A made-up paper (2026), Table 1", "evenness of one model"),),
-    cells=lambda: printed_cells(
-        [{"source": "indecision_paper", "place": "Table 1", "benchmark": "indecision", "model": "ViT-B/32",
-          "dataset": "apa", "metric": METRIC, "subset": "actors", "group": "woman", "concept": "occupation",
-          "printed": 0.5, "step": 0.01, "unit": "share"}]
-    ),
+    b"source,place,model,dataset,metric,subset,group,against,concept,template,printed,step,unit\n"
+    b"table,Table 1,ViT-B/32,apa,indecision.evenness,actors,woman,,occupation,,0.5,0.01,share\n",
+    sources=(Source("table", "A made-up paper (2026), Table 1", "evenness of one model"),),
 )
 
-STUDIES.add("indecision", Study(
-    name="indecision",
-    title="Indecision: torn between occupations",
-    question="How torn is the model between the occupations it is offered?",
-    citation="our own",
-    datasets=STUDIES["apa"].datasets,
-    tasks=STUDIES["apa"].tasks,
-    measures=(measure,),
-    metrics=(Metric(METRIC, "torn", "share", "0: all belief on one occupation, 1: the same on all of them"),),
-    subset_attribute="branch",
-    limitations=("Evenness depends on the model's logit scale: compare groups within a model, not models.",),
-    chapter="indecision:CHAPTER",
-    plan="indecision:plan",
-    trials="indecision:trials",
-    printed="indecision:PRINTED",
-))
+STUDIES.add(
+    "indecision",
+    Study(
+        name="indecision",
+        title="Indecision: torn between occupations",
+        question="How torn is the model between the occupations it is offered?",
+        citation="our own",
+        datasets=STUDIES["apa"].datasets,
+        tasks=STUDIES["apa"].tasks,
+        measures=(measure,),
+        metrics=(Metric(METRIC, "torn", "share", "0: all belief on one occupation, 1: the same on all of them"),),
+        subset_attribute="branch",
+        limitations=("Evenness depends on the model's logit scale: compare groups within a model, not models.",),
+        chapter="indecision:CHAPTER",
+        plan="indecision:plan",
+        trials="indecision:trials",
+        printed="indecision:PRINTED",
+    ),
+)

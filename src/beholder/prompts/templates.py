@@ -14,8 +14,8 @@ def read_templates(path: Path) -> dict[str, str]:
     """Own wordings: a table with the columns `template` (a short name) and `text`, in which `{}` is the blank."""
     table = text_columns(read_table(path), ["template", "text"], path).select("template", "text")
     for name, text in table.iter_rows():
-        if "|" in name or text.count("{}") != 1:
-            raise DataError(f"{path}: the wording {name!r} needs a name without '|' and a text with one {{}}.")
+        if text.count("{}") != 1:
+            raise DataError(f"{path}: the text of the wording {name!r} needs one {{}}.")
     refuse_repeated(table["template"], "wording", path)
     return dict(table.iter_rows())
 

@@ -196,4 +196,5 @@ def _ledger(found: Comparison) -> Ledger | None:
         Column("Verdict", ("verdict",), "reason", ("note",), dot=True),
     ]
     filters = [(name, FILTERS[name]) for name in FILTERS if name in table.columns and table[name].n_unique() > 1]
-    return Ledger(packed(table, columns), [*filters, ("verdict", "Verdict")], columns, table.height, "")
+    filters.append(("verdict", "Verdict"))
+    return Ledger(packed(table, columns, [name for name, _ in filters]), filters, columns, table.height, "")

@@ -1,6 +1,6 @@
-"""The ledger: every row of a table in the page, to be filtered, sorted and searched there.
+"""The number table: every row of a table in the page, to be filtered, sorted and searched there.
 
-Words stand once and are named by number, so that ten thousand rows weigh little.
+Each word is stored once and named by its number, so that ten thousand rows take little space.
 """
 
 from __future__ import annotations
@@ -68,20 +68,24 @@ def results_ledger(results: pl.DataFrame) -> Ledger | None:
         Column("n", ("n",), "number"),
         Column("Unit", ("unit",), "reason", ("note",)),
     ]
-    said = f"A row is a number with its place: {listed([FILTERS[name].lower() for name in varied])}." if varied else ""
-    return Ledger(packed(results, columns), [(name, FILTERS[name]) for name in varied], columns, results.height, said)
+    names = listed([FILTERS[name].lower() for name in varied]) if varied else ""
+    note = f"Each row is one number; it is named by {names}." if varied else ""
+    return Ledger(
+        packed(results, columns, varied), [(name, FILTERS[name]) for name in varied], columns, results.height, note
+    )
 
 
-def packed(table: pl.DataFrame, columns: Sequence[Column]) -> dict[str, Any]:
-    """The rows column by column: numbers rounded, words as numbers into a list of their own.
+def packed(table: pl.DataFrame, columns: Sequence[Column], filters: Sequence[str] = ()) -> dict[str, Any]:
+    """What is shown and filtered, column by column: numbers rounded, words as numbers into a list of their own.
 
-    >>> packed(pl.DataFrame({"a": ["x", None, "x"]}), [])["fields"]["a"]
-    {'words': ['x'], 'cells': [0, None, 0]}
+    >>> packed(pl.DataFrame({"a": ["x", None, "x"], "b": [1, 2, 3]}), [Column("A", ["a"])])["fields"]
+    {'a': {'words': ['x'], 'cells': [0, None, 0]}}
     """
+    used = {*filters, *(name for column in columns for name in (*column.fields, *column.small))}
     return {
         "rows": table.height,
         "columns": [column._asdict() for column in columns],
-        "fields": {name: _packed_column(table[name]) for name in table.columns},
+        "fields": {name: _packed_column(table[name]) for name in table.columns if name in used},
     }
 
 

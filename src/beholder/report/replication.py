@@ -102,7 +102,9 @@ def _ledger(cells: pl.DataFrame, sources: list[Source]) -> Ledger:
     several = set(datasets.filter(pl.col("dataset") > 1)["benchmark"])
     lines = [_line(row, dataset=row["benchmark"] in several) for row in _telling_first(cells)]
     table = pl.DataFrame(lines, schema=dict.fromkeys(FIELDS, pl.String), orient="row")
-    return Ledger(packed(table, COLUMNS), FILTERS, COLUMNS, cells.height, _scope(cells, sources))
+    return Ledger(
+        packed(table, COLUMNS, [name for name, _ in FILTERS]), FILTERS, COLUMNS, cells.height, _scope(cells, sources)
+    )
 
 
 def _telling_first(cells: pl.DataFrame) -> list[dict[str, Any]]:

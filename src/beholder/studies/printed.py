@@ -100,8 +100,8 @@ def _no_sizes(data: Path) -> Sizes:
 class Printed:
     """The printed numbers of a study."""
 
-    file: Path
-    """The cells as CSV, with the columns of `CELL`. Models have the names that the paper gives them."""
+    file: Path | bytes
+    """The cells as CSV or a file of it, with the columns of `CELL`. Models have the names that the paper gives them."""
     sources: tuple[Source, ...]
     more: Callable[[], pl.DataFrame] | None = None
     """More cells, which are compared only with a run on their models."""
@@ -125,7 +125,10 @@ class Printed:
     @cached_property
     def table(self) -> pl.DataFrame:
         """The file as it is: a printed value is a text, such as `<0.01`."""
-        return pl.read_csv(self.file.read_bytes(), schema={**CELL, "printed": pl.String()})
+        return pl.read_csv(
+            self.file if isinstance(self.file, bytes) else self.file.read_bytes(),
+            schema={**CELL, "printed": pl.String()},
+        )
 
     @cached_property
     def cells(self) -> pl.DataFrame:

@@ -1,0 +1,63 @@
+"""A sixth study is one file: it gets its own chapter, chart, finding, planning line, trial and printed number."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+PLUGIN = Path(__file__).parents[1] / "docs" / "examples" / "indecision.py"
+
+
+def beholder(*arguments: object, folder: Path) -> str:
+    """What the command prints, run with the plug-in in a process of its own."""
+    code = "from beholder.cli import main; main()"
+    command = [sys.executable, "-c", code, "--plugin", PLUGIN, *arguments]
+    environment = {**os.environ, "BEHOLDER_STORE": str(folder / "store"), "HF_HUB_OFFLINE": "1"}
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, env=environment, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("indecision")
+    beholder("audit", "null", "-b", "indecision", "--limit", 10, "--out", folder / "run", "-q", folder=folder)
+    return folder / "run"
+
+
+def test_it_takes_no_more_than_150_lines():
+    assert len(PLUGIN.read_text().splitlines()) <= 150
+
+
+def test_it_has_a_chapter_a_chart_and_a_finding(run: Path):
+    page = (run / "report.html").read_text()
+    assert "Indecision: torn between occupations" in page
+    assert "How torn the model is" in page
+    assert "Indecision lies between" in page
+    (finding,) = json.loads((run / "findings.json").read_text())["findings"]
+    assert finding["question"] == "Is the model more torn about some people than about others?"
+    assert finding["metric"] == "indecision.evenness"
+
+
+def test_its_page_is_drawn_again_without_the_plug_in(run: Path):
+    code = "from beholder.cli import main; main()"
+    subprocess.run([sys.executable, "-c", code, "report", str(run), "-q"], check=True, capture_output=True)
+    assert "How torn is the model between the occupations" in (run / "report.html").read_text()
+
+
+def test_it_has_a_planning_line_a_trial_and_a_printed_number(run: Path, tmp_path: Path):
+    (line,) = json.loads(beholder("plan", "indecision", "--json", folder=tmp_path))
+    assert line["subset"] == "indecision.evenness"
+    calibrate = ("calibrate", "-m", "indecision", "--repetitions", 20, "--processes", 1, "--json")
+    rows: list[dict[str, Any]] = json.loads(beholder(*calibrate, "--out", tmp_path / "cal", folder=tmp_path))["results"]
+    assert {row["subset"] for row in rows} == {"indecision.evenness"}
+    beholder("replicate", run, "--as", "ViT-B/32", "--out", tmp_path / "ledger", "-q", folder=tmp_path)
+    ledger = pl.read_parquet(tmp_path / "ledger" / "ledger.parquet")
+    assert ledger.filter(metric="indecision.evenness")["printed"].to_list() == [0.5]
