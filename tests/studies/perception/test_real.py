@@ -39,7 +39,7 @@ def results(run: Path) -> pl.DataFrame:
 
 def test_one_command_measures_both_sets_and_makes_the_page(run: Path, results: pl.DataFrame):
     assert set(results["dataset"]) == {"fairface-adults", "utkface-adults"}
-    assert "Beside the published values of CLIP ViT-B/32" in (run / "report.html").read_text()
+    assert "Compared with the published values of CLIP ViT-B/32" in (run / "report.html").read_text()
     record = json.loads((run / "run.json").read_text())
     notes = [note for dataset in record["datasets"] for note in dataset["notes"]]
     assert any(note.startswith("8 names do not parse") for note in notes)
