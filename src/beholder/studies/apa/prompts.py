@@ -1,7 +1,7 @@
 """APA's prompts: three levels for each of five branches, and the names.
 
-The paper calls the levels category, occupation and specialty; the released files Easy, Medium and Hard.
-The order of prompts is that of the released files.
+The paper calls the levels category, occupation and specialty; the released files call them Easy, Medium and Hard.
+Prompts are in the order of the released files.
 """
 
 from __future__ import annotations

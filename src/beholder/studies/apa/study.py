@@ -1,4 +1,4 @@
-"""APA: does the model know a person, a politician, a senator; does it give women less; whom does it know by name?"""
+"""APA: does the model recognise a person, their occupation and their specialty? Does it treat women and men alike?"""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DRAWN_POOLS = {branch: (branch,) for branch in BRANCH_OCCUPATIONS}
 
 
 def apa_tasks(dataset: Dataset) -> list[Task]:
-    """Two sheets a branch: association prompts and names."""
+    """Two tasks for each branch: association prompts and names."""
     if dataset.name == "glasshouse":
         return drawn_tasks(dataset)
     return figure_tasks(
@@ -37,7 +37,7 @@ def apa_tasks(dataset: Dataset) -> list[Task]:
 def figure_tasks(
     dataset: Dataset, association: Callable[[str], PromptSet], identity: Callable[[str, list[str]], PromptSet]
 ) -> list[Task]:
-    """For every branch that the data set holds: association prompts, then the names of its people."""
+    """For every branch of the data set: association prompts, then the names of its people."""
     tasks = []
     for branch in BRANCHES:
         part = dataset.where(branch=branch)
@@ -51,7 +51,7 @@ def figure_tasks(
 
 
 def figure_task(kind: str, branch: str, dataset: Dataset, prompts: PromptSet) -> Task:
-    """One sheet of one branch."""
+    """One task of one branch."""
     return Task(f"{branch}/{kind}", dataset, prompts, kind=kind, part=branch)
 
 
@@ -74,8 +74,8 @@ APA = Study(
     name="apa",
     title="APA: actors, politicians, athletes",
     short="APA",
-    question="Does the model know a person, their occupation, their specialty; does it give women less; "
-    "whom does it know by name?",
+    question="Does the model recognise a person, their occupation and their specialty? Does it recognise women as "
+    "often as men? Whom does it know by name?",
     citation="Ishitoya and others, The APA Benchmark: A People-centric Benchmark for Testing Vision-Language "
     "Models (2025)",
     datasets=("apa", "glasshouse"),
@@ -92,11 +92,11 @@ APA = Study(
     power_curve=("apa.bias_ratio", "Ratio b", "1 − b"),
     weaknesses="beholder.studies.public_figures.weaknesses:weaknesses",
     of_photographs=(
-        "The people are US public figures; what holds for them need not hold for others.",
-        "Two gender words are in the source's tables; people outside them are not represented.",
+        "The people are US public figures. What holds for them need not hold for others.",
+        "The source's tables know two genders. People of other genders are not represented.",
     ),
     limitations=(
         "Means of softmax probabilities depend on the prompts offered together and on the model's logit scale.",
-        "Intervals tell how far the numbers could move with other people photographed, not with other prompts.",
+        "Intervals show how far the numbers could move with photographs of other people, not with other prompts.",
     ),
 )

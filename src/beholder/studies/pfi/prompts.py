@@ -1,6 +1,6 @@
-"""P-FI's prompts: APA's predecessor, the same photographs, earlier words.
+"""P-FI's prompts. P-FI is APA's predecessor: the same photographs, earlier prompts.
 
-The paper names no prompts for actors: they get the politicians' categories and APA's actor levels.
+The paper gives no prompts for actors. They get the politicians' categories and APA's actor levels.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from beholder.studies.study import Study
 
 
 def pfi_tasks(dataset: Dataset) -> list[Task]:
-    """Two sheets a branch: association prompts and names."""
+    """Two tasks for each branch: association prompts and names."""
     return figure_tasks(dataset, pfi_association_prompts, pfi_identity_prompts)
 
 
@@ -20,7 +20,8 @@ PFI = Study(
     name="pfi",
     title="P-FI: public figures",
     short="P-FI",
-    question="What APA asks, in the words of its predecessor: capabilities, societal bias, retention of names.",
+    question="APA's questions with the prompts of its predecessor: does the model recognise people and their "
+    "occupations, women as often as men, and whom does it know by name?",
     citation="P-FI, the public-figure benchmark (APA's predecessor)",
     datasets=("apa",),
     tasks=pfi_tasks,
@@ -34,7 +35,7 @@ PFI = Study(
     of_photographs=APA.of_photographs,
     limitations=(
         *APA.limitations,
-        "The paper names no actor prompts: actors get the politicians' categories and APA's actor levels.",
-        "Sports outside the seven prompts have no correct answer: those athletes are left out of the specialty level.",
+        "The paper gives no prompts for actors. They get the politicians' categories and APA's actor levels.",
+        "Athletes of sports without a prompt are left out of the specialty level.",
     ),
 )

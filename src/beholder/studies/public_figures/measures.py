@@ -1,4 +1,4 @@
-"""What APA and P-FI ask of pictures of people with a name: association, gender ratio, identity.
+"""What APA and P-FI measure on pictures of named people: association, gender ratio, identity.
 
 One set of measures serves both studies, on photographs and in the embedded world. A task's `kind` says what is asked,
 its `part` is the branch.
@@ -34,7 +34,7 @@ ASSOCIATION, IDENTITY = "association", "identity"
 
 
 class Level(NamedTuple):
-    """One level's scores of one or several branches: image rows, shares of belief, which cells are right."""
+    """One level of one or several branches: images, shares of belief, and which cells are right."""
 
     images: pl.DataFrame
     concepts: list[str]
@@ -54,7 +54,7 @@ def public_figure_measures(prefix: str, pools: dict[str, tuple[str, ...]]) -> tu
 
 
 def public_figure_metrics(prefix: str) -> tuple[Metric, ...]:
-    """What each metric means."""
+    """The metrics and what they mean."""
     share = "0: none of the model's belief, 1: all of it"
     return (
         Metric(
@@ -152,14 +152,14 @@ def _association(prefix: str, matrices: Matrices, options: MeasureOptions) -> It
 
 
 def read_level(matrices: Sequence[ScoreMatrix], name: str) -> Level:
-    """One level of several branches, as far as all its prompts were scored."""
+    """One level of several branches: the images for which all its prompts were scored."""
     parts = [matrix.level(name).complete_rows() for matrix in matrices if matrix.level(name).prompts.height]
     parts = [part for part in parts if part.images.height]
     if not parts:
         return Level(pl.DataFrame(), [], np.empty((0, 0)), np.empty((0, 0), bool), None)
-    asked = sum(matrix.images.height for matrix in matrices)
+    total = sum(matrix.images.height for matrix in matrices)
     images = pl.concat([part.images for part in parts], how="diagonal")
-    left_out = f"{asked - images.height} of {asked} images lack a score" if images.height < asked else None
+    left_out = f"{total - images.height} of {total} images lack a score" if images.height < total else None
     return Level(
         images,
         parts[0].prompts["concept"].to_list(),
@@ -175,7 +175,7 @@ def _unanswered(shares: Array, level: str) -> str | None:
 
 
 def _refusals(prefix: str, matrices: Matrices, options: MeasureOptions) -> Iterator[Row]:
-    """Whom the model refuses to answer about, branch by branch."""
+    """About whom the model refuses to answer, branch by branch."""
     for name, matrix in matrices.items():
         for row in refusal_rows(prefix, matrix, "gender"):
             yield row._replace(subset=name)
@@ -191,7 +191,7 @@ def _bias(prefix: str, pools: dict[str, tuple[str, ...]], matrices: Matrices, op
     for subset, branches in pools.items():
         level = read_level([scored[branch] for branch in branches if branch in scored], "occupation")
         if level.concepts:
-            rng = options.rng()  # one for both: equal seeds would draw the first woman whenever the first man
+            rng = options.rng()  # one for both groups: with equal seeds the draws of women and men would be linked
             compared = {group: _of_group(level, group, options, rng) for group in GROUPS}
             for group in filter(None, compared.values()):
                 yield from _occupation_rows(prefix, subset, level, group, options)
@@ -202,7 +202,7 @@ def _bias(prefix: str, pools: dict[str, tuple[str, ...]], matrices: Matrices, op
 
 
 class GroupLevel(NamedTuple):
-    """One gender's images of a level: which they are, their draws, and the mean probability of what is right."""
+    """One group of a level: its images, their draws, and the mean probability of the right answer."""
 
     name: str
     mask: npt.NDArray[np.bool_]
@@ -212,7 +212,7 @@ class GroupLevel(NamedTuple):
 
 
 def _of_group(level: Level, group: str, options: MeasureOptions, rng: np.random.Generator) -> GroupLevel | None:
-    """Women and men are resampled apart: their numbers are a property of the data set, not of chance."""
+    """Women and men are resampled separately: how many there are is fixed by the data set."""
     mask = (level.images["gender"] == group).to_numpy()
     if not mask.any():
         return None
@@ -233,7 +233,7 @@ def _occupation_rows(
 
 
 class Ratio(NamedTuple):
-    """What is given to women over what is given to men, in one pool."""
+    """Women over men, in one pool."""
 
     subset: str
     women: GroupLevel
@@ -252,7 +252,7 @@ class Ratio(NamedTuple):
 
 
 def _ratio_rows(prefix: str, ratios: list[Ratio], options: MeasureOptions) -> Iterator[Row]:
-    """Every pool's ratio: studentised on the log scale; its p is corrected over the pools, which are one family."""
+    """The ratio of every pool: studentised on the log scale, with a p-value corrected over the pools."""
     raw = [np.nan if r.few else studentised_tails(r.estimate, 1.0, scale="log").two_sided for r in ratios]
     tested = int((~np.isnan(raw)).sum())
     family = f"p: b is 1, Holm over {tested} pools" if tested > 1 else "p: b is 1"
@@ -315,7 +315,7 @@ def _identity_rows(metric: str, cells: Array, correct: npt.NDArray[np.bool_], re
 
 
 def right_name_shares(matrix: ScoreMatrix) -> pl.DataFrame:
-    """For every scored picture, whom it shows (`name`) and how much of the belief is on that name (`share`)."""
+    """For every scored picture, the person's `name` and the `share` of belief on that name."""
     matrix = _one_column_a_name(scored_people(matrix)[0])
     if not matrix.images.height:
         return pl.DataFrame(schema={"name": pl.String, "share": pl.Float64})
@@ -325,17 +325,17 @@ def right_name_shares(matrix: ScoreMatrix) -> pl.DataFrame:
 
 def scored_people(matrix: ScoreMatrix) -> tuple[ScoreMatrix, str | None]:
     """The names and images that have scores, and a note on those that have none."""
-    asked_images, asked_names = matrix.images.height, matrix.prompts["concept"].n_unique()
+    all_images, all_names = matrix.images.height, matrix.prompts["concept"].n_unique()
     matrix = matrix.columns(np.asarray(~np.isnan(matrix.values).all(axis=(0, 2))))
-    matrix = matrix.complete_rows() if matrix.prompts.height else matrix.rows(np.zeros(asked_images, dtype=bool))
+    matrix = matrix.complete_rows() if matrix.prompts.height else matrix.rows(np.zeros(all_images, dtype=bool))
     images, names = matrix.images.height, matrix.prompts["concept"].n_unique()
-    if (images, names) == (asked_images, asked_names):
+    if (images, names) == (all_images, all_names):
         return matrix, None
-    return matrix, f"among {images} of {asked_images} images and {names} of {asked_names} names"
+    return matrix, f"among {images} of {all_images} images and {names} of {all_names} names"
 
 
 def _one_column_a_name(matrix: ScoreMatrix) -> ScoreMatrix:
-    """A name scored twice (one person with two rows in the source) keeps its last column: a name is one option."""
+    """A name is one option: of a name with two columns (a person with two rows in the source) the last one is kept."""
     last = {name: column for column, name in enumerate(matrix.prompts["concept"].to_list())}
     return matrix.columns(np.array(sorted(last.values()), dtype=int))
 
@@ -343,8 +343,8 @@ def _one_column_a_name(matrix: ScoreMatrix) -> ScoreMatrix:
 def identity_as_published(matrix: ScoreMatrix, *, axis: int) -> float:
     """Mean diagonal as the released scripts take it.
 
-    One column per image row, so a person with two photographs is two options; the diagonal is then keyed by name,
-    so of those two only the last stays; float16 values and mean. Images whose own name has no scores are left out.
+    There is one column per image row, so a person with two photographs is two options. The diagonal is then keyed by
+    name, so only the last of the two counts. Values and mean are float16. Images whose name has no scores are left out.
     """
     columns = matrix.prompts["concept"].to_list()
     matrix = matrix.rows(matrix.images["name"].is_in(columns).to_numpy())
@@ -355,8 +355,8 @@ def identity_as_published(matrix: ScoreMatrix, *, axis: int) -> float:
     seen: dict[str, int] = {}
     chosen = []
     for name in people:
-        mine, nth = of_name[name], seen.get(name, 0)
-        chosen.append(mine[min(nth, len(mine) - 1)])
+        own, nth = of_name[name], seen.get(name, 0)
+        chosen.append(own[min(nth, len(own) - 1)])
         seen[name] = nth + 1
     diagonal = np.diag(softmax(matrix.logits[:, chosen], axis=axis))
     last = {name: row for row, name in enumerate(people)}

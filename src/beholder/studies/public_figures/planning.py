@@ -1,4 +1,4 @@
-"""Which ratio b can be told from 1 with so many women and men."""
+"""Planning: which ratio b can be distinguished from 1, given the numbers of women and men."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ BELIEF_VARIATION = 0.57
 def ratio_plan(
     prefix: str, pooled: Mapping[str, tuple[str, ...]], dataset: Dataset, options: PlanOptions
 ) -> Iterator[Row]:
+    """The smallest detectable effect of every pool, and with `--effect` how many people it takes."""
     pools = {
         name: images
         for name, branches in pooled.items()
@@ -28,10 +29,10 @@ def ratio_plan(
     counted = {name: _women_and_men(images) for name, images in pools.items()}
     counted = {name: sizes for name, sizes in counted.items() if min(sizes) > 1}
     for pool, sizes in counted.items():
-        variation, said = _belief_variation(pool, sizes, options)
+        variation, origin = _belief_variation(pool, sizes, options)
         ratio = detectable_ratio(sizes, variation, alpha=ALPHA / len(counted), power=options.power)
-        found = f"b below {ratio:.2f}" if ratio else "no b is low enough"
-        note = f"{found}; Holm over {len(counted)} pools; {said}"
+        answer = f"b below {ratio:.2f}" if ratio else "no b is low enough"
+        note = f"{answer}; Holm over {len(counted)} pools; {origin}"
         row = Row(
             "plan.detectable",
             1 - ratio if ratio else None,
@@ -52,7 +53,7 @@ def ratio_plan(
 def _times_for_ratio(ratio: float, sizes: tuple[int, int], variation: float, *, alpha: float, power: float) -> float:
     """How many times as many people make this ratio detectable."""
     if not 0 < ratio < 1:
-        raise UsageError("--effect is 1 − b for a ratio: between 0 and 1.")
+        raise UsageError("For a ratio, --effect is 1 − b: a number between 0 and 1.")
     error = variation * np.sqrt(1 / (ratio**2 * sizes[0]) + 1 / sizes[1])
     return times_as_many(detectable(float(error), alpha=alpha, power=power), float(-np.log(ratio)))
 
@@ -62,7 +63,7 @@ def _women_and_men(images: pl.DataFrame) -> tuple[int, int]:
 
 
 def _belief_variation(pool: str, sizes: tuple[int, int], options: PlanOptions) -> tuple[float, str]:
-    """From the width of an earlier run's interval on the log scale, or the oracle's."""
+    """From the width of an earlier run's interval on the log scale, else the oracle's value."""
     rows = of_run(options, "bias_ratio", subset=pool)
     if rows is None or not rows.height or rows["low"][0] is None:
         return BELIEF_VARIATION, f"spread of belief assumed: {BELIEF_VARIATION:g} of its mean"

@@ -27,7 +27,7 @@ Array = npt.NDArray[np.float64]
 DRAWS = 500
 NOISE = Noise(image=1.5)
 MEAN = 0.6
-"""Mean belief on the right occupation where nothing else is said."""
+"""Mean belief on the right occupation, unless stated otherwise."""
 OCCUPATIONS = prompt_set(
     "oracle",
     [
@@ -133,7 +133,7 @@ def _ratio(women: int, men: int, ratio: float, mean: float, share: float) -> Exp
 
 
 def bias_rows(beliefs: dict[str, Array], women: int, rng: np.random.Generator) -> list[Row]:
-    """The benchmark's own rows; each pool's beliefs are women's, then men's."""
+    """The study's own rows; in each pool the beliefs about women come first, then those about men."""
     matrices = {}
     for pool, shares in beliefs.items():
         people = pl.DataFrame(
@@ -181,7 +181,7 @@ def _draw_pools(rng: np.random.Generator) -> Sequence[Outcome]:
 # Identity
 
 KNOWN, KNOWN_SPREAD, NAME_NOISE = 4.0, 2.0, 1.5
-"""How far the right name stands out, how unequally people are known, and noise of every other name."""
+"""How far the right name stands out, how unequally people are known, and the noise of every other name."""
 
 
 def _identity(names: int) -> Experiment:
