@@ -71,7 +71,7 @@ def test_an_unknown_trait_is_named_and_has_no_number(judged: Judged, tmp_path: P
     ratings = read_ratings(write(tmp_path / "r.csv", [("0.jpg", "tall", 3, 5)], "image,trait,mean,n"))
     (row,) = rating_rows(judged, ratings)
     assert row.value is None
-    assert "'tall' is no dimension" in row.note
+    assert "'tall' is neither a dimension" in row.note
 
 
 @pytest.mark.parametrize(

@@ -102,7 +102,7 @@ def mean_cosine_rows(judged: Judged, groups: Groups) -> Iterator[Row]:
 
 
 def pairs(names: list[str]) -> list[tuple[str, str]]:
-    """Every two groups, the study's first one first."""
+    """Every two groups, in the study's order."""
 
     def rank(name: str) -> tuple[int, list[tuple[int, str]]]:
         return (FIRST.index(name.lower()) if name.lower() in FIRST else len(FIRST)), natural(name)
@@ -111,7 +111,7 @@ def pairs(names: list[str]) -> list[tuple[str, str]]:
 
 
 def sc_weat_rows(judged: Judged, groups: Groups, options: MeasureOptions) -> Iterator[Row]:
-    """Effect size of every dimension (mean over its words) and over all words, pair by pair."""
+    """Effect size of every dimension (mean over its words) and of all words, for every two groups."""
     for first, second in pairs(groups.names):
         a, b = (np.flatnonzero(groups.mask(name)) for name in (first, second))
         if options.compat:  # the released script needs parts of one size and takes the first of each

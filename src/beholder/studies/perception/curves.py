@@ -32,10 +32,10 @@ from beholder.studies.rows import join
 from beholder.studies.study import MeasureOptions
 
 FEWEST_OF_AN_AGE = 100
-"""The study's rule for UTKFace: ages with at least so many images, equally many of each."""
+"""The study's rule for UTKFace: only ages with this many images, and equally many of each."""
 FEWEST_AGES = 3
 GROUP_LEVELS = ("age", "smiling")
-"""Attributes over which groups are followed; the others for everyone only."""
+"""Attributes with a curve for each group; the others have one for everyone."""
 CONFOUNDS = ("smiling", "lighting", "pose")
 NO_INTERVAL = "no interval: a few ages do not tell how far ages spread"
 """Every kind of interval that was tried covered the distance in 12 to 91 of 100 worlds: docs/perception.md."""
@@ -155,7 +155,7 @@ def _curve_rows(judged: Judged, attribute: str, groups: Groups, group: str, note
 
 
 def separation_rows(judged: Judged, options: MeasureOptions) -> Iterator[Row]:
-    """Negative against positive valence: one point per age and group, and how far the groups' clouds lie apart."""
+    """Negative against positive valence: one point for each age and group, and the distance between groups."""
     groups = finest(judged.images)
     if "age" not in ordered_attributes(judged.images) or len(groups.names) < 2:
         return
@@ -207,7 +207,7 @@ def mahalanobis(a: Array, b: Array) -> float:
 
 
 def confound_rows(judged: Judged) -> Iterator[Row]:
-    """Do opposite dimensions move against each other? Pearson's r of their curves over smiling, lighting, pose."""
+    """Pearson's r of the curves of opposite dimensions over smiling, lighting, pose: do they oppose each other?"""
     scores, names = judged.by_dimension(judged.delta), judged.names()
     scales = [(d.name, d.opposite) for d in judged.dimensions if d.valence == POSITIVE and d.opposite in names]
     for attribute in ordered_attributes(judged.images):
@@ -227,7 +227,7 @@ def confound_rows(judged: Judged) -> Iterator[Row]:
 
 
 def _curve_correlation(curves: Array) -> Row:
-    """r over the levels; two levels always lie on a line, and a flat curve has none."""
+    """r over the levels; none for fewer than three levels or a flat curve."""
     n = len(curves)
     if n < 3 or (np.ptp(curves, axis=0) == 0).any():
         note = "fewer than three levels" if n < 3 else "a curve does not move"

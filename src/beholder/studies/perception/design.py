@@ -35,7 +35,7 @@ from beholder.studies.study import MeasureOptions
 
 SHARE, STATISTIC = "share of variance", "statistic"
 REST = "rest"
-"""What no attribute explains, in the place of an attribute."""
+"""Stands for what no attribute explains."""
 
 
 class Sets(NamedTuple):
@@ -44,7 +44,7 @@ class Sets(NamedTuple):
     attribute: str
     codes: npt.NDArray[np.int_]
     seeds: npt.NDArray[np.int_]
-    """Of every set, the seed (−1 where the attribute is the seed itself)."""
+    """The seed of every set (−1 where the attribute is the seed itself)."""
 
 
 def design_columns(images: pl.DataFrame) -> list[str]:
@@ -53,7 +53,7 @@ def design_columns(images: pl.DataFrame) -> list[str]:
 
 
 def matched_sets(images: pl.DataFrame, attribute: str) -> Sets:
-    """Images alike in all that is varied but this attribute (and in the block, where blocks vary different things)."""
+    """Images that differ in this attribute alone, within a block where blocks vary different attributes."""
     others = [name for name in design_columns(images) if name != attribute]
     keys = [*others, *([BLOCK] if BLOCK in images.columns else [])]
     known = images[attribute].is_not_null()
@@ -101,7 +101,7 @@ def contrasts(images: pl.DataFrame) -> Iterator[Contrast]:
 
 
 def effect_rows(judged: Judged, options: MeasureOptions) -> Iterator[Row]:
-    """Average causal effect of each contrast on each dimension, and the mean absolute difference beside it."""
+    """Average causal effect of each contrast on each dimension, and the mean absolute difference."""
     scores, n = judged.by_dimension(judged.delta), judged.images[SEED].n_unique()
     effects = [(contrast, *effect(judged.images, contrast, scores, options)) for contrast in contrasts(judged.images)]
     if not effects:
@@ -138,7 +138,7 @@ def effect(images: pl.DataFrame, contrast: Contrast, scores: Array, options: Mea
 
 
 def interaction_rows(judged: Judged, options: MeasureOptions) -> Iterator[Row]:
-    """Does smiling help everyone equally? Differences of slopes between groups, over the attribute's whole range."""
+    """Differences of slopes between groups, over the attribute's whole range: does smiling help everyone equally?"""
     scores, interactions = judged.by_dimension(judged.delta), []
     for subset, (varied, grouped) in INTERACTIONS.items():
         if varied in ordered_attributes(judged.images) and grouped in design_columns(judged.images):
@@ -159,7 +159,7 @@ def interaction_rows(judged: Judged, options: MeasureOptions) -> Iterator[Row]:
 def interaction_estimates(
     images: pl.DataFrame, attribute: str, grouped: str, scores: Array, options: MeasureOptions
 ) -> Iterator[tuple[tuple[str, str], Estimates]]:
-    """Every two groups: how much more the attribute's whole range does for the first than for the second."""
+    """How much more the attribute's whole range changes the first group's score than the second's."""
     levels = images[attribute].cast(pl.Float64).to_numpy()
     reach = float(np.nanmax(levels) - np.nanmin(levels))
     by_group = _slopes_by_group(images, scores * reach, matched_sets(images, attribute), levels, grouped)
@@ -169,7 +169,7 @@ def interaction_estimates(
 
 
 def _slopes_by_group(images: pl.DataFrame, scores: Array, sets: Sets, levels: Array, grouped: str) -> dict[str, BySeed]:
-    """Of every group, each seed's mean slope."""
+    """Each seed's mean slope, by group."""
     labels, by_group = images[grouped].to_numpy(), {}
     for group in np.unique(labels[labels != np.array(None)]).tolist():
         codes = np.where(labels == group, sets.codes, -1)
@@ -183,7 +183,7 @@ def _slopes_by_group(images: pl.DataFrame, scores: Array, sets: Sets, levels: Ar
 
 
 def variance_rows(judged: Judged) -> Iterator[Row]:
-    """Share of each attribute in the spread of each dimension; block by block where blocks vary different things."""
+    """Share of each attribute in the variance of each dimension, block by block where there are blocks."""
     blocks = judged.images[BLOCK].unique(maintain_order=True).to_list() if BLOCK in judged.images.columns else [None]
     for block in blocks:
         inside = np.ones(judged.images.height, bool) if block is None else (judged.images[BLOCK] == block).to_numpy()
@@ -194,7 +194,10 @@ def variance_rows(judged: Judged) -> Iterator[Row]:
         shares = variance_shares(part.by_dimension(part.delta), labels)
         if shares is None:
             continue
-        n, unbalanced = (part.images.height, None if part.designed else "what attributes share belongs to none of them")
+        n, unbalanced = (
+            part.images.height,
+            None if part.designed else "variance that attributes share is counted for none of them",
+        )
         for column, name in enumerate(judged.names()):
             for k, attribute in enumerate(shares.names):
                 row = Row("perception.variance_share", float(shares.share[k, column]), n, SHARE, subset=attribute)

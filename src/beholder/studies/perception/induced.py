@@ -1,6 +1,6 @@
-"""Perception's induced variation, the published measure: how far apart two images lie that differ in one attribute.
+"""Induced variation, the published measure: how far apart two images are that differ in one attribute alone.
 
-Absolute differences of pairs drawn at random: above 0 by noise alone, so the causal effects stand beside them.
+These are absolute differences of pairs drawn at random. Noise alone makes them more than 0.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from beholder.studies.study import MeasureOptions
 PAIRS = 1000
 """Pairs drawn for each attribute, as in the study."""
 FAR = {"age": 1.1, "smiling": 1.1}
-"""How far apart the two of a pair must lie in these attributes: more than so much."""
+"""The two of a pair differ by more than this in these attributes."""
 BOX = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 
 def induced_rows(judged: Judged, options: MeasureOptions) -> Iterator[Row]:
-    """|Δ₁ − Δ₂| of pairs that differ in one attribute alone, attribute by attribute, and tests between attributes."""
+    """|Δ₁ − Δ₂| of pairs that differ in one attribute alone, for each attribute, and tests between attributes."""
     scores, drawn = judged.by_dimension(judged.delta), {}
     for attribute in design_columns(judged.images):
         first, second = draw_pairs(judged.images, attribute, options.rng())
@@ -93,13 +93,15 @@ def _median_draws(values: Array, resampler: Resampler) -> Array:
 
 
 def _rank_sum_rows(drawn: dict[str, Array]) -> Iterator[Row]:
-    """Two-sided rank-sum tests between attributes; one number a pair of images, Holm over the tests."""
+    """Two-sided rank-sum tests between attributes; one number for each pair of images, Holm over the tests."""
     compared = list(combinations(drawn, 2))
     tests = [stats.mannwhitneyu(drawn[a].mean(axis=1), drawn[b].mean(axis=1)) for a, b in compared]
     adjusted = holm(np.array([test.pvalue for test in tests])) if tests else np.empty(0)
     for (first, second), test, p_value in zip(compared, tests, adjusted, strict=True):
         n = len(drawn[first]) + len(drawn[second])
         value = float(test.statistic) / (len(drawn[first]) * len(drawn[second]))
-        note = "chance that a pair of the first differs by more than one of the second; 0.5: alike; p: rank-sum, Holm"
+        note = (
+            "chance that a pair of the first differs by more than one of the second; 0.5: the same; p: rank-sum, Holm"
+        )
         row = Row("perception.induced_variation_test", value, n, STATISTIC, p_value=float(p_value), note=note)
         yield row._replace(group=first, against=second)

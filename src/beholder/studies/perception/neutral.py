@@ -1,4 +1,4 @@
-"""Perception's neutral prompt: whom "a photo of a person" fits better, and what taking it away (Δ) does."""
+"""The neutral prompt: which groups "a photo of a person" fits better, and what subtracting it (Δ) does."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from beholder.studies.perception.scores import EVERYONE, MOST_DRAWS, SEED, Array
 from beholder.studies.study import MeasureOptions
 
 GRID = 41
-"""Places at which densities are given."""
+"""The number of points at which a density is given."""
 DENSITIES = ("neutral", "cosine", "delta_cosine")
 ALIKE = 1e-12
-"""Scores that lie no farther apart are one score."""
+"""Scores that differ by less are the same."""
 STATISTIC, CORRELATION, RATIO = "statistic", "correlation", "ratio"
 
 
 def neutral_rows(judged: Judged, options: MeasureOptions) -> Iterator[Row]:
-    """Tests between groups, the densities, and how far Δ brings the groups together."""
+    """Tests between groups, densities, and how far Δ brings the groups closer together."""
     groups = finest(judged.images)
     mean = {
         name: values.mean(axis=1)
@@ -73,7 +73,7 @@ def _test(judged: Judged, groups: Groups, first: str, second: str) -> tuple[floa
 
 
 def _shared(judged: Judged, groups: Groups, first: str, second: str) -> tuple[Array, Array]:
-    """Seed by seed (a mean over its other variants), the neutral cosine of both groups."""
+    """The neutral cosine of both groups for each seed they share, as a mean over the seed's pictures."""
     table = judged.images.select(SEED).with_columns(value=pl.Series(judged.neutral), code=pl.Series(groups.codes))
     means = table.group_by(SEED, "code").agg(pl.col("value").mean())
     a, b = (means.filter(pl.col("code") == groups.names.index(name)) for name in (first, second))
@@ -99,7 +99,7 @@ def _density_rows(groups: Groups, quantities: dict[str, Array]) -> Iterator[Row]
 def _narrowing_rows(
     judged: Judged, groups: Groups, quantities: dict[str, Array], options: MeasureOptions
 ) -> Iterator[Row]:
-    """Spread of the group means after Δ over before: below 1, taking the neutral prompt away brings groups together."""
+    """Spread of the group means after Δ divided by the spread before; below 1, Δ brings the groups closer together."""
     inside = groups.codes >= 0
     resampler = Resampler(judged.clusters[inside], options.rng(), min(options.draws, MOST_DRAWS))
     once = np.ones((1, int(inside.sum())))
@@ -110,12 +110,12 @@ def _narrowing_rows(
         spreads[name] = np.concatenate(drawn)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios = spreads["delta_cosine"] / spreads["cosine"]
-    for k, (what, whose) in enumerate((("groups", "the group means"), ("images", "all images"))):
+    for k, (concept, values_of) in enumerate((("groups", "the group means"), ("images", "all images"))):
         low, high = interval_over(ratios[1:, k], judged.clusters[inside], groups.codes[inside])
-        value, note = float(ratios[0, k]), f"standard deviation of {whose}, after Δ over before"
-        note = note if np.isfinite(value) else f"{note}; all are alike before"
+        value, note = float(ratios[0, k]), f"standard deviation of {values_of}, after Δ over before"
+        note = note if np.isfinite(value) else f"{note}; before Δ all are alike"
         row = Row("perception.narrowing", value, int(inside.sum()), RATIO, low=low, high=high, note=note)
-        yield row._replace(subset=groups.attribute, concept=what)
+        yield row._replace(subset=groups.attribute, concept=concept)
 
 
 def _spreads(weights: Array, values: Array, codes: npt.NDArray[np.int_], count: int) -> Array:
@@ -130,7 +130,7 @@ def _spreads(weights: Array, values: Array, codes: npt.NDArray[np.int_], count: 
 
 
 def _correlation_rows(judged: Judged) -> Iterator[Row]:
-    """How far a dimension's cosine follows the neutral prompt's over the images, before and after Δ."""
+    """Correlation of a dimension's score with the neutral prompt's over the images, before and after Δ."""
     n = judged.images.height
     for metric, scores in (("cosine", judged.cosine), ("delta_cosine", judged.delta)):
         values = judged.by_dimension(scores)

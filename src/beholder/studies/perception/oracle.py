@@ -1,4 +1,4 @@
-"""Perception's oracle: judgements of the drawn design whose causes are known, because we wrote them down.
+"""The oracle: judgements of the drawn design whose causes are known, because they are planted here.
 
 score = what was planted for each attribute + what the identity brings + how this identity differs in what an attribute
 does to it + noise of the picture. An average causal effect should recover the planted value; what a mean absolute
@@ -25,7 +25,7 @@ PLANTED: dict[str, dict[str, float]] = {
 }
 """What each value of each attribute adds; lighting adds nothing."""
 SMILE_BONUS = 0.003
-"""What the widest smile adds for women beside that: smiling does not do the same for everyone."""
+"""What the widest smile adds for women besides: smiling does not have the same effect on everyone."""
 
 
 class Noise(NamedTuple):
@@ -38,7 +38,7 @@ class Noise(NamedTuple):
 
 
 def planted_effect(attribute: str, first: str, second: str) -> float:
-    """What changing `second` into `first` does on average, the bonus of half the people included."""
+    """The average effect of changing `second` into `first`, with the bonus of half the people."""
     return _added(attribute, first) - _added(attribute, second)
 
 

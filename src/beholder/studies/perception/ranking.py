@@ -20,7 +20,7 @@ from beholder.studies.study import MeasureOptions
 
 LOGARITHM, NATS = "natural logarithm", "nats"
 TOP = (1000, 100)
-"""The study's k, and one for smaller sets; either only where it is at most half of what is ranked."""
+"""The study's k, and one for smaller sets; each only where it is at most half of what is ranked."""
 HALVES = 200
 """Halves of the people behind an interval of NDKL."""
 
@@ -52,7 +52,7 @@ class Ranking(NamedTuple):
         return [*self.part.names(), MEAN]
 
     def interval(self, draws: Array) -> Interval:
-        """Of draws of these images; none where a group has too few people."""
+        """The interval of draws of these images; none where a group has too few people."""
         return interval_over(draws, self.part.clusters, self.codes)
 
     def shuffled(self, options: MeasureOptions) -> npt.NDArray[np.int_]:
@@ -167,13 +167,13 @@ def _skew_draws(ranking: Ranking, k: int, options: MeasureOptions) -> Array:
 
 
 def _reaching(weights: Array, places: npt.NDArray[np.intp], k: int) -> npt.NDArray[np.intp]:
-    """As much of a ranking as every draw needs to reach its top k; mostly a small part."""
+    """The part of a ranking that every draw needs to reach its top k; usually a small part."""
     head = places[: 4 * k]
     return head if (weights[:, head].sum(axis=1) >= k).all() else places
 
 
 def _skew_p(ranking: Ranking, k: int, value: float, options: MeasureOptions) -> float:
-    """How often the farthest group of a ranking without preference lies as far off, mean over the dimensions."""
+    """How often the farthest group of a ranking without preference has as large a skew, mean over the dimensions."""
     shuffled = ranking.shuffled(options)
     skews = np.stack([skew_at_k(shuffled[:, row], ranking.desired, k) for row in ranking.order], axis=1)
     means = np.stack([_mean_of_finite(skews[:, :, g], skews.shape[1]) for g in range(len(ranking.groups))])

@@ -1,7 +1,7 @@
-"""Human ratings beside the model's: do people and model order the same images, or the same groups, alike?
+"""People's ratings and the model's scores: do both put the same images, or the same groups, in the same order?
 
 A table with the columns `image` or `group`, `trait` (a dimension or a word), `mean` and `n`. Both sides are put on one
-scale (standard deviations within a trait) before departures are taken; departures are told for groups, never for a
+scale (standard deviations within a trait) before departures are taken. Departures are given for groups, never for a
 single picture of anyone.
 """
 
@@ -25,7 +25,7 @@ from beholder.studies.perception.scores import Array, Judged, finest, groupings
 from beholder.studies.rows import join
 
 FEWEST_RATED = 4
-"""Images or groups below which no correlation is given."""
+"""The fewest images or groups for which a correlation is given."""
 CORRELATION, DEVIATIONS = "correlation", "standard deviations"
 
 
@@ -57,7 +57,7 @@ def rating_rows(judged: Judged, ratings: pl.DataFrame) -> Iterator[Row]:
     for (trait,), part in ratings.group_by(["trait"], maintain_order=True):
         model = _model_scores(judged, str(trait), kind)
         if model is None:
-            note = f"{trait!r} is no dimension and no word of this run"
+            note = f"{trait!r} is neither a dimension nor a word of this run"
             row = Row("perception.rating_r", None, 0, CORRELATION, subset=kind, concept=str(trait), note=note)
             correlated.append((row, part))
         else:
@@ -106,7 +106,7 @@ def _correlation(joined: pl.DataFrame, judged: Judged, kind: str, trait: str, as
 
 
 def _together(joined: pl.DataFrame, judged: Judged, kind: str) -> str | None:
-    """Why what was rated is not independent, and tells no interval; None where it is."""
+    """Why the rated images or groups are not independent, so that r has no interval; None if they are."""
     if kind == "image":
         return "no interval: a seed's pictures are not independent" if judged.designed else None
     rated = set(joined["who"])
@@ -115,7 +115,7 @@ def _together(joined: pl.DataFrame, judged: Judged, kind: str) -> str | None:
 
 
 def _departures(joined: pl.DataFrame, judged: Judged, kind: str, trait: str) -> Iterator[Row]:
-    """How far the model lies above people's ratings, group by group, the farthest first; never for fewer than five."""
+    """How far the model is above people's ratings, for groups of five or more, the farthest first."""
     off = _standardised(joined["score"].to_numpy()) - _standardised(joined["mean"].to_numpy())
     rows = list(_image_departures(joined, off, judged) if kind == "image" else _group_departures(joined, off, judged))
     note = "model less people, each in standard deviations of the trait"
@@ -137,7 +137,7 @@ def _image_departures(joined: pl.DataFrame, off: Array, judged: Judged) -> Itera
 
 
 def _group_departures(joined: pl.DataFrame, off: Array, judged: Judged) -> Iterator[Row]:
-    """One number a group; n is its images."""
+    """One number for each group; n counts its images."""
     sizes = {name: int(groups.mask(name).sum()) for groups in groupings(judged.images) for name in groups.names}
     for name, value in zip(joined["who"], off.tolist(), strict=True):
         if sizes[name] >= FEWEST:

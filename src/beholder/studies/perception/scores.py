@@ -1,4 +1,4 @@
-"""Perception's scores: every word's and every dimension's score of every image, and the groups they are compared over.
+"""Scores: the score of every image for every word and dimension, and the groups that are compared.
 
 A word's score is its mean over the templates; its Δ is the mean, template by template, of the word's prompt less the
 neutral one. A dimension's is the mean over its words.
@@ -30,15 +30,15 @@ CROSSED = {CROSSING.join(names): names for count in (2, 3) for names in combinat
 INTERACTIONS = {CROSSING.join((varied, grouped)): (varied, grouped) for varied in ORDERED for grouped in GROUPED}
 """The attribute that varies, and the one whose groups are compared: `smiling × gender`."""
 SEED, BLOCK = "seed", "varied"
-"""Columns of a design: who is shown, and which attribute its block of pictures varies."""
+"""Columns of a design: who is shown, and which attribute varies in this block of pictures."""
 EVERYONE, MEAN = "everyone", "mean"
 """The group of all images, and the concept of a mean over the dimensions."""
 MOST_DRAWS = 500
-"""Rankings and effect sizes are resampled at most so often."""
+"""The most draws for rankings and effect sizes."""
 
 
 class Groups(NamedTuple):
-    """One way to tell images apart: `codes[i]` is the place of image i's group, −1 for none."""
+    """A grouping of images: `codes[i]` is the position of image i's group in `names`, −1 for none."""
 
     attribute: str
     names: list[str]
@@ -79,7 +79,7 @@ class Judged(NamedTuple):
         return [dimension.name for dimension in self.dimensions]
 
     def note(self, dimension: Dimension) -> str | None:
-        """What to know about a dimension's number."""
+        """Which words of a dimension have no score, in words; None if all have one."""
         lacking = self.missing.get(dimension.name)
         return f"without {', '.join(map(repr, lacking))}: no score" if lacking else None
 
@@ -91,19 +91,19 @@ class Judged(NamedTuple):
 
     @property
     def clusters(self) -> npt.NDArray[Any]:
-        """Which images show one person: those of a seed; else every image is someone of their own."""
+        """Who is shown: the seed of each image; without seeds every image shows another person."""
         if SEED in self.images.columns:
             return self.images[SEED].to_numpy()
         return np.arange(self.images.height)
 
     @property
     def designed(self) -> bool:
-        """Whether images come in matched sets: several of a seed."""
+        """Whether images come in matched sets: several images of a seed."""
         return SEED in self.images.columns and self.images[SEED].n_unique() < self.images.height
 
 
 def read_judged(matrix: ScoreMatrix, dimensions: Sequence[Dimension]) -> Judged:
-    """The scores of the images that have any, laid out by word."""
+    """The scores by word, of the images that have a score for every prompt."""
     scores = matrix.quantity("cosine")
     by_word, words = _by_template(matrix, scores.cells)
     if NEUTRAL not in words:
@@ -188,7 +188,7 @@ def group_by(images: pl.DataFrame, attributes: tuple[str, ...]) -> Groups:
 
 
 def natural(name: str) -> list[tuple[int, str]]:
-    """Sorts numbers by size and words by alphabet: skin tones 2 before 10.
+    """A key that sorts numbers by size and words by alphabet: skin tone 2 before 10.
 
     >>> sorted(["10 man", "2 man"], key=natural)
     ['2 man', '10 man']
@@ -202,7 +202,7 @@ def finest(images: pl.DataFrame) -> Groups:
 
 
 def levels_of(images: pl.DataFrame, attribute: str) -> tuple[list[float], npt.NDArray[np.int_]]:
-    """The levels of an ordered attribute, and each image's code_of among them (−1: none)."""
+    """The levels of an ordered attribute, and each image's position among them (−1: none)."""
     values = images[attribute].cast(pl.Float64)
     known = sorted(values.drop_nulls().unique())
     code_of = {level: code for code, level in enumerate(known)}

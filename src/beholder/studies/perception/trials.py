@@ -1,4 +1,4 @@
-"""Perception's metrics in worlds of known truth: gaps, SC-WEAT, markedness, Skew@k, NDKL."""
+"""Trials of the metrics in worlds of known truth: gaps, SC-WEAT, markedness, Skew@k, NDKL."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ WORDS = ("warm", "friendly", "honest", "likable")
 DIMENSION = Dimension("warmth", "Warmth", WORDS, POSITIVE)
 NOISE = Noise(image=1.0, cell=1.0)
 MARKED = 0.8
-"""How far the neutral prompt lies below a group's own word, in units of the noise."""
+"""How far the neutral prompt is below a group's own word, in units of the noise."""
 DEPTHS = (20, 100, 200)
 DRAWS, SHUFFLES = 400, 40
 MEN, WOMEN = "man", "woman"
@@ -89,7 +89,7 @@ def true_skew(effect: float, top: float) -> float:
 
 
 ASKED = (*WORDS, "male", "female", "")
-"""Words, the groups' own words, and the neutral prompt, which lies lower."""
+"""Words, the groups' own words, and the neutral prompt, which scores lower."""
 LEVELS = Levels(np.array([[0.0]] * (len(ASKED) - 1) + [[-MARKED]]))
 TOUCHED = np.array([word in WORDS for word in ASKED])
 
