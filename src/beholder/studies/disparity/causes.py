@@ -179,8 +179,8 @@ def equal_areas(data: ConceptScores, areas: Cells) -> tuple[npt.NDArray[np.float
         for index, members in enumerate(data.sets):
             own = np.where(common, counts[index], 0)
             factor = np.where(common, target * own.sum() / np.maximum(own, 1), 0.0)
-            mine = members & data.present[:, column]
-            importance[index, mine, column] = np.where(known[mine], factor[bins[mine]], 0.0)
+            shows_it = members & data.present[:, column]
+            importance[index, shows_it, column] = np.where(known[shows_it], factor[bins[shows_it]], 0.0)
             kept[index, column] = int(own.sum())
     return importance, kept
 
@@ -198,8 +198,8 @@ def _image_rows(gaps: Gaps) -> Iterator[Row]:
             return
         scores, shows = data.scores[:, column], data.present[:, column]
         for index, group in enumerate(data.groups):
-            mine = data.sets[index] & ~np.isnan(scores)
-            there, empty = np.flatnonzero(mine & shows), np.flatnonzero(mine & ~shows)
+            scored = data.sets[index] & ~np.isnan(scores)
+            there, empty = np.flatnonzero(scored & shows), np.flatnonzero(scored & ~shows)
             value = outranked(scores[there], scores[empty])
             for subset, rows in (
                 ("overlooked", there[np.argsort(scores[there], kind="stable")]),

@@ -6,7 +6,7 @@ from typing import Any
 
 import altair as alt
 
-from beholder.chapter.chart_parts import Layers, Rows, chart, order, percent_axis, points_axis, rule_at
+from beholder.chapter.chart_parts import Layers, Rows, chart, named_scale, order, percent_axis, points_axis, rule_at
 from beholder.chapter.chart_style import GROUP_COLOURS, GROUP_SHAPES, QUIET, SERIES, series_colours
 from beholder.studies.disparity.queries import AGREES, OPPOSES, UNKNOWN
 
@@ -22,7 +22,7 @@ def gap_bars(rows: Rows, title: str) -> Layers:
     kinds = [kind for kind in WORD_COLOURS if kind in set(order(rows, "words"))]
     several = alt.Legend(columns=1 if len(kinds) > 2 else 2, symbolType="square") if len(kinds) > 1 else None
     hues = [WORD_COLOURS[kind] for kind in kinds] if several else [SERIES[0]]
-    scale = alt.Scale(domain=kinds, range=hues)
+    scale = named_scale(kinds, hues)
     y = alt.Y("concept:N", title=None, sort=order(rows, "concept"))
     x = alt.X("value:Q", title=title, axis=points_axis())
     tooltip = [
@@ -80,10 +80,10 @@ def reliability_curve(rows: Rows, groups: list[str]) -> Layers:
     x = alt.X("confidence:Q", title="mean confidence of the bin", scale=scale, axis=percent_axis())
     y = alt.Y("value:Q", title="share that shows the concept", scale=scale, axis=percent_axis())
     colour = alt.Color(
-        "group:N", scale=alt.Scale(domain=groups, range=series_colours(groups)), legend=alt.Legend(columns=len(groups))
+        "group:N", scale=named_scale(groups, series_colours(groups)), legend=alt.Legend(columns=len(groups))
     )
     kinds = [GROUP_SHAPES.get(group, "circle") for group in groups] if set(groups) <= set(GROUP_COLOURS) else None
-    shape = alt.Shape("group:N", scale=alt.Scale(domain=groups, range=kinds) if kinds else alt.Scale(domain=groups))
+    shape = alt.Shape("group:N", scale=named_scale(groups, kinds) if kinds else alt.Scale(domain=groups))
     base = chart(rows)
     tooltip = ["group:N", *(alt.Tooltip(f"{f}:Q", format=".3f") for f in ("confidence", "value", "low", "high")), "n:Q"]
     return alt.layer(
@@ -102,11 +102,9 @@ def agreement_scatter(rows: Rows, here: str, there: str) -> Layers:
     """The gap on one data set against the gap on another, in the study's three colours; lines at five points."""
     kinds = [kind for kind in AGREEMENT_COLOURS if kind in set(order(rows, "colour"))]
     colour = alt.Color(
-        "colour:N",
-        scale=alt.Scale(domain=kinds, range=[AGREEMENT_COLOURS[kind] for kind in kinds]),
-        legend=alt.Legend(columns=3),
+        "colour:N", scale=named_scale(kinds, [AGREEMENT_COLOURS[kind] for kind in kinds]), legend=alt.Legend(columns=3)
     )
-    shape = alt.Shape("colour:N", scale=alt.Scale(domain=kinds, range=[AGREEMENT_SHAPES[kind] for kind in kinds]))
+    shape = alt.Shape("colour:N", scale=named_scale(kinds, [AGREEMENT_SHAPES[kind] for kind in kinds]))
     x = alt.X("here:Q", title=f"gap on {here}, points", axis=points_axis())
     y = alt.Y("there:Q", title=f"gap on {there}, points", axis=points_axis())
     lines = chart([{"at": -5.0}, {"at": 5.0}]).mark_rule(color=QUIET, strokeDash=[3, 3], strokeWidth=1)

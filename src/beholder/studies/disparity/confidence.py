@@ -168,9 +168,9 @@ def _diagram(data: ConceptScores, values: Cells, columns: np.ndarray, concept: s
         cells, there = (table[rows, columns[across]] for table in (values, data.present))
         bins = equal_width_bins(cells)
         for each in reliability(cells, there):
-            mine = bins == round(each.low * BINS)
-            low, high = clustered_share_interval(there[mine], data.people[rows[mine]])
+            in_bin = bins == round(each.low * BINS)
+            low, high = clustered_share_interval(there[in_bin], data.people[rows[in_bin]])
             row = Row("disparity.reliability", each.shows / each.n, each.n, PROBABILITY, group=group)
-            counted = None if concept else f"n counts image × concept, of {len(np.unique(rows[mine]))} images"
+            counted = None if concept else f"n counts image × concept, of {len(np.unique(rows[in_bin]))} images"
             row = row._replace(subset=f"{each.low:.1f}–{each.high:.1f}", concept=concept, low=low, high=high)
             yield row._replace(expected=each.confidence, note=counted)

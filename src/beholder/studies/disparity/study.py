@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from beholder.core.errors import DataError, UnknownName, UsageError
-from beholder.core.results import SCHEMA, Row, read_results, split_pairs
+from beholder.core.results import SCHEMA, Row, read_results
 from beholder.datasets.dataset import Dataset
 from beholder.datasets.glasshouse import OBJECTS_NAME
 from beholder.prompts.templates import read_templates
@@ -22,6 +22,7 @@ from beholder.studies.disparity.gaps import AP, COUNT, find_gaps, gap_rows
 from beholder.studies.disparity.prompts import IS_THERE, TEMPLATES, disparity_prompts, drawn_prompts
 from beholder.studies.disparity.scores import AUTO, CALIBRATIONS, read_concept_scores, read_confidence
 from beholder.studies.disparity.word_rows import word_rows
+from beholder.studies.old_runs import split_pairs
 from beholder.studies.rows import PROBABILITY
 from beholder.studies.study import Matrices, MeasureOptions, Metric, Option, Study
 

@@ -47,15 +47,15 @@ def word_rows(data: ConceptScores, vectors: Path, gap_rows: Iterable[Row], *, ev
 
 def _gaps_of(rows: list[Row], gap: str, pair: Comparison, *, every: bool) -> dict[str, float]:
     """The gaps by concept: all of them, or only those with enough images to test, because other signs are noise."""
-    mine = [
+    own = [
         row for row in rows if (row.group, row.against) == pair[:2] and row.value is not None and np.isfinite(row.value)
     ]
     tested = {
         row.concept
-        for row in mine
+        for row in own
         if row.metric == "disparity.ap_gap" and row.p_value is not None and np.isfinite(row.p_value)
     }
-    kept = [row for row in mine if row.metric == f"disparity.{gap}" and (every or row.concept in tested)]
+    kept = [row for row in own if row.metric == f"disparity.{gap}" and (every or row.concept in tested)]
     return {str(row.concept): float(row.value or 0.0) for row in kept}
 
 
