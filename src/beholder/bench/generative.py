@@ -20,7 +20,7 @@ from PIL import Image
 from beholder.bench.architectures import MARKS, Architecture
 from beholder.core.errors import OutOfMemory
 from beholder.models.checkpoint.checkpoint import torch, transformers
-from beholder.models.contrastive.two_towers import running
+from beholder.models.checkpoint.torch_scorer import running
 from beholder.models.generative.loaded_model import LoadedModel
 from beholder.models.generative.processor import Picture
 from beholder.models.generative.prompt_tree import prompt_tree

@@ -95,3 +95,8 @@ class UnusableScore(ModelError):  # noqa: N818
 
 class UsageError(BeholderError):
     """Options that contradict each other."""
+
+
+def first_line(error: Exception) -> str:
+    """The first line of a library's error, for our own message; its type if it has no text."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0][:300]

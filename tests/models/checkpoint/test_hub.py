@@ -77,7 +77,7 @@ def test_the_revision_may_be_an_option(hub_answers: Callable[[Download], None]) 
         (OSError("No space left on device"), "No space left on device"),
         (hub.errors.HFValidationError("bad"), "no name that a hub model can have"),
         (refusal(hub.errors.RepositoryNotFoundError), "The hub has no model openai/clip-tiny"),
-        (refusal(hub.errors.GatedRepoError), "gated: ask for access"),
+        (refusal(hub.errors.GatedRepoError), "gated: request access"),
         (refusal(hub.errors.RevisionNotFoundError), "no revision 'main'"),
     ],
 )

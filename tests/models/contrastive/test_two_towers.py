@@ -178,7 +178,7 @@ def test_a_model_whose_own_logits_differ_from_its_towers_is_refused(
     from beholder.core.errors import ModelError
 
     monkeypatch.setattr("beholder.models.contrastive.two_towers.logit_scale", lambda model: 7.0)
-    with pytest.raises(ModelError, match="not scored rightly"):
+    with pytest.raises(ModelError, match="scored wrongly"):
         load_model(str(tiny_model("clip")))
 
 

@@ -263,7 +263,7 @@ def test_a_model_whose_own_forward_pass_differs_is_refused(
 
     match = BlipMatcher.match
     monkeypatch.setattr(BlipMatcher, "match", lambda *args: match(*args) + 0.01)
-    with pytest.raises(ModelError, match="not scored rightly"):
+    with pytest.raises(ModelError, match="scored wrongly"):
         load("blip")
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from beholder.core.errors import MissingExtra, ModelError
+from beholder.core.errors import MissingExtra, ModelError, first_line
 from beholder.models.checkpoint.files import CODE, PICKLED_WEIGHTS, SAFE_WEIGHTS, SETTINGS, Origin
 from beholder.models.options import LoadOptions
 
@@ -64,9 +64,9 @@ def _is_the_hubs(error: Exception, errors: Any) -> bool:
 
 
 def _explain(repository: str, revision: str, error: Exception, errors: Any) -> str:
-    asked = f"{repository} (revision {revision})"
+    model = f"{repository} (revision {revision})"
     if isinstance(error, errors.GatedRepoError):
-        return f"{asked} is gated: ask for access on its page at the hub, then log in with `hf auth login`."
+        return f"{model} is gated: request access on its page at the hub, then log in with `hf auth login`."
     if isinstance(error, errors.RevisionNotFoundError):
         return f"The hub has {repository}, but no revision '{revision}' of it."
     if isinstance(error, errors.RepositoryNotFoundError):
@@ -75,16 +75,12 @@ def _explain(repository: str, revision: str, error: Exception, errors: Any) -> s
             "If the model is private or gated, log in with `hf auth login`."
         )
     if isinstance(error, errors.HFValidationError):
-        return f"'{repository}' is no name that a hub model can have ({_first_line(error)})."
+        return f"'{repository}' is no name that a hub model can have ({first_line(error)})."
     return (
-        f"{asked} is not on this machine, neither as a folder nor fetched before, "
-        f"and cannot be fetched from the hub ({_first_line(error)}).\n"
+        f"{model} is not on this machine, neither as a folder nor fetched before, "
+        f"and cannot be fetched from the hub ({first_line(error)}).\n"
         f"Without a network: on a machine that has one, run\n"
         f"    hf download {repository} --local-dir {repository.replace('/', '--')}\n"
-        "copy that folder here and name it in place of the hub's name, "
+        "copy that folder here and use its path instead of the hub's name, "
         f"as in: beholder audit ./{repository.replace('/', '--')}"
     )
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from beholder.core.errors import MissingExtra, ModelError, OutOfMemory
+from beholder.core.errors import MissingExtra, ModelError, OutOfMemory, first_line
 from beholder.models.checkpoint.folder import content_digest, matching, require_file
 from beholder.models.contrastive.embedding import CutTexts, embed_in_batches
 from beholder.models.contrastive.onnx_config import ImageConfig, OnnxConfig, TextConfig, read_onnx_config
@@ -211,7 +211,7 @@ def _session(path: Path, providers: list[str]) -> Any:
     try:
         return onnxruntime.InferenceSession(str(path), options, providers=providers)
     except Exception as error:  # onnxruntime's errors share no base but Exception
-        raise ModelError(f"{path} is not a graph that onnxruntime can run: {_first_line(error)}") from error
+        raise ModelError(f"{path} is not a graph that onnxruntime can run: {first_line(error)}") from error
 
 
 def _require_names(path: Path, session: Any, inputs: Iterable[str], output: str) -> None:
@@ -229,14 +229,14 @@ def _run(session: Any, output: str, inputs: dict[str, Any]) -> Floats:
         return np.asarray(session.run([output], inputs)[0], dtype=np.float32)
     except Exception as error:
         kind = OutOfMemory if "allocat" in str(error).lower() else ModelError
-        raise kind(f"onnxruntime failed: {_first_line(error)}") from error
+        raise kind(f"onnxruntime failed: {first_line(error)}") from error
 
 
 def _tokenizer(path: Path, max_length: int) -> Any:
     try:
         tokenizer = Tokenizer.from_file(str(path))
     except Exception as error:  # the library raises plain Exception
-        raise ModelError(f"{path} is not a tokenizer file: {_first_line(error)}") from error
+        raise ModelError(f"{path} is not a tokenizer file: {first_line(error)}") from error
     padding = tokenizer.padding or {}
     names = ("direction", "pad_id", "pad_type_id", "pad_token")
     tokenizer.enable_padding(**{name: padding[name] for name in names if name in padding})
@@ -248,7 +248,3 @@ def _full_length(encoding: Any) -> int:
     """Tokens before cutting."""
     cut = sum(part.special_tokens_mask.count(0) for part in encoding.overflowing)
     return int(sum(encoding.attention_mask) + cut)
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0][:300]

@@ -32,7 +32,8 @@ from beholder.models.checkpoint.checkpoint import as_model_error, captured_warni
 from beholder.models.checkpoint.files import Origin
 from beholder.models.checkpoint.folder import content_digest
 from beholder.models.checkpoint.hub import fetch_files
-from beholder.models.contrastive.two_towers import TorchContrastive, rows_of, running
+from beholder.models.checkpoint.torch_scorer import running
+from beholder.models.contrastive.two_towers import TorchContrastive, rows_of
 from beholder.models.options import LoadOptions
 from beholder.models.spec import ModelSpec
 

@@ -7,35 +7,29 @@ bias` must equal the logit of the model's own forward pass, or the model is refu
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from PIL import Image
 
 from beholder.core.errors import ModelError
-from beholder.models.checkpoint.checkpoint import (
-    Checkpoint,
-    as_model_error,
-    load_checkpoint,
-    memory_errors,
-    model_class,
-    resolve_device,
-    torch,
-    transformers,
-)
-from beholder.models.checkpoint.files import Origin, find_files
+from beholder.models.checkpoint.checkpoint import Checkpoint, as_model_error, model_class, torch
+from beholder.models.checkpoint.files import Origin
 from beholder.models.checkpoint.folder import read_config
-from beholder.models.contrastive.embedding import CutTexts, embed_in_batches
+from beholder.models.checkpoint.torch_scorer import (
+    TorchScorer,
+    image_settings,
+    open_checkpoint,
+    running,
+    sample_picture,
+)
+from beholder.models.contrastive.embedding import embed_in_batches
 from beholder.models.options import LoadOptions
 from beholder.models.scorer import ContrastiveScorer, Floats
 from beholder.models.spec import ModelSpec
-
-BATCH_SIZES = {"cpu": 16, "cuda": 256, "mps": 32}
 
 # As they were trained and as their processors do by default; other families pad to the longest text.
 PADDED_TO_MAX = {"siglip", "siglip2", "align"}
@@ -43,8 +37,6 @@ MAX_LENGTHS = {"align": 64}  # its processor's own; its text tower could read 51
 # Position numbers start after the padding token's (the RoBERTa family), so that many fewer tokens fit.
 OFFSET_POSITIONS = {"altclip", "roberta", "xlm-roberta", "camembert"}
 # Of a cosine, between our way and the model's own.
-SMALL = 10_000_000
-"""Parameters of a model that is slower on several threads than on one, and far slower on a busy machine."""
 TOLERANCE = {"float32": 1e-4, "bfloat16": 3e-2, "float16": 3e-3}
 
 
@@ -56,21 +48,14 @@ class TextSettings(NamedTuple):
     lowercase: bool
 
 
-class TorchContrastive(ContrastiveScorer):
+class TorchContrastive(TorchScorer, ContrastiveScorer):
     """Two towers in torch: what transformers and open_clip share around them."""
 
-    def __init__(
-        self, model: Any, spec: ModelSpec, *, device: str, batch_size: int | None, max_length: int, notes: Sequence[str]
-    ) -> None:
-        self.spec = spec
-        self.batch_size = batch_size or BATCH_SIZES.get(device.partition(":")[0], 16)
-        self._model, self._device, self._dtype = model, device, getattr(torch, spec.precision)
-        self._cut, self._loader_notes = CutTexts(max_length), notes
+    batch_sizes: ClassVar = {"cpu": 16, "cuda": 256, "mps": 32}
 
-    @property
-    def notes(self) -> list[str]:
-        """What a reader of the scores should know: the loader's remarks, texts that were cut."""
-        return [*self._loader_notes, *self._cut.notes]
+    def __init__(self, model: Any, spec: ModelSpec, **options: Any) -> None:
+        super().__init__(spec, **options)
+        self._model = model
 
     def embed_prepared(self, prepared: Sequence[Any]) -> Floats:
         """Unit image vectors."""
@@ -88,7 +73,7 @@ class TorchContrastive(ContrastiveScorer):
             theirs = self._own_cosine(prepared, text)
         if not abs(theirs - ours) <= TOLERANCE[self.spec.precision]:
             raise ModelError(
-                f"{self.spec.name} ({type(self._model).__name__}) is not scored rightly by Beholder: its own "
+                f"{self.spec.name} ({type(self._model).__name__}) is scored wrongly by Beholder: its own "
                 f"forward pass gives a cosine of {theirs:.6f} where its two towers give {ours:.6f}."
             )
 
@@ -101,9 +86,6 @@ class TorchContrastive(ContrastiveScorer):
     def _own_cosine(self, prepared: Sequence[Any], texts: Sequence[str]) -> float:
         """Of one picture and one text, by the model's own forward pass."""
         raise NotImplementedError
-
-    def _pixels(self, arrays: Sequence[Any]) -> Any:
-        return torch.from_numpy(np.stack(arrays)).to(self._device, self._dtype)
 
 
 class TransformersContrastive(TorchContrastive):
@@ -121,16 +103,12 @@ class TransformersContrastive(TorchContrastive):
         cls, folder: Path, name: str, options: LoadOptions, *, origin: Origin | None = None
     ) -> TransformersContrastive:
         """Load a checkpoint's folder; `origin` says where it came from if that is not the folder itself."""
-        device, precision = resolve_device(options.device), options.resolved_precision
-        files = find_files(folder, allow_pickle=options.allow_pickle)
-        trust = options.trust_remote_code
         require_two_towers(folder)
-        checkpoint = load_checkpoint(files, device=device, precision=precision, trust_remote_code=trust)
-        origin = origin or files.origin
-        settings = settings_of(checkpoint)
-        spec = ModelSpec(name, "transformers", origin.weights, origin.revision, precision, settings)
+        opened = open_checkpoint(folder, options, origin)
+        checkpoint = opened.checkpoint
+        spec = opened.spec(name, "transformers", settings_of(checkpoint))
         kind = PatchContrastive if "spatial_shapes" in checkpoint.image_processor.model_input_names else cls
-        scorer = kind(checkpoint, spec, device=device, batch_size=options.batch_size)
+        scorer = kind(checkpoint, spec, device=opened.device, batch_size=options.batch_size)
         with as_model_error(folder):
             scorer.verify()
         return scorer
@@ -195,25 +173,6 @@ class PatchContrastive(TransformersContrastive):
         return torch.from_numpy(numbers).to(self._device)
 
 
-@contextmanager
-def running(model: Any = None) -> Iterator[None]:
-    """Inference: no gradients, float32 that is float32, memory errors as ours; a small model on one thread."""
-    # Convolutions (the patch embedding) would otherwise round float32 to 10 bits on recent GPUs.
-    torch.backends.cudnn.allow_tf32 = False
-    threads = torch.get_num_threads()
-    try:
-        if isinstance(model, transformers.PreTrainedModel) and _small(model):
-            torch.set_num_threads(1)
-        with memory_errors(), torch.inference_mode():
-            yield
-    finally:
-        torch.set_num_threads(threads)
-
-
-def _small(model: Any) -> bool:
-    return bool(model.device.type == "cpu" and model.num_parameters() < SMALL)
-
-
 def require_two_towers(folder: Path) -> None:
     """Raise, before any weights are read, if the folder's model type has not an image and a text tower."""
     model_type = read_config(folder).get("model_type")
@@ -272,14 +231,6 @@ def logit_scale(model: Any) -> float:
     return math.exp(logarithm)
 
 
-def image_settings(processor: Any) -> dict[str, Any]:
-    """The processor's settings as plain JSON, with the class that carries them out."""
-    moot = {"processor_class", "_processor_class", "auto_map", "_commit_hash", "name_or_path"}
-    kept: Mapping[str, Any] = {key: value for key, value in processor.to_dict().items() if key not in moot}
-    plain: dict[str, Any] = json.loads(json.dumps(kept, default=str))
-    return plain | {"class": type(processor).__name__}
-
-
 def rows_of(features: Any) -> Floats:
     """The vectors, whether the library gives them bare or as the pooled part of an output."""
     vectors = getattr(features, "pooler_output", features)
@@ -288,10 +239,3 @@ def rows_of(features: Any) -> Floats:
 
 def _narrow(array: Any) -> Any:
     return np.ascontiguousarray(array, dtype=np.float32) if array.dtype.kind == "f" else array
-
-
-def sample_picture() -> Image.Image:
-    """A smooth gradient in three colours, wider than high."""
-    down, across = np.mgrid[0:32, 0:48]
-    planes = [across * 5, 240 - across * 5, down * 8]
-    return Image.fromarray(np.stack(planes, axis=-1).astype(np.uint8))

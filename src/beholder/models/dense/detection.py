@@ -11,34 +11,39 @@ from collections.abc import Sequence
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from PIL import Image
 
-from beholder.core.errors import MissingExtra, ModelError, UnusableScore
-from beholder.models.checkpoint.checkpoint import Checkpoint, load_checkpoint, resolve_device, torch
-from beholder.models.checkpoint.files import Origin, find_files
+from beholder.core.errors import MissingExtra, ModelError
+from beholder.models.checkpoint.checkpoint import Checkpoint, torch
+from beholder.models.checkpoint.files import Origin
 from beholder.models.checkpoint.folder import read_config
-from beholder.models.contrastive.embedding import CutTexts, batches
-from beholder.models.contrastive.two_towers import image_settings, running
+from beholder.models.checkpoint.torch_scorer import (
+    TorchScorer,
+    image_settings,
+    open_checkpoint,
+    refuse_unusable,
+    running,
+)
+from beholder.models.contrastive.embedding import batches
 from beholder.models.options import LoadOptions
 from beholder.models.scorer import Floats
 from beholder.models.spec import ModelSpec
 
-BATCH_SIZES = {"cpu": 4, "cuda": 16, "mps": 4}
 TEXTS_KEPT = 4096
 
 
-class DenseScorer:
+class DenseScorer(TorchScorer):
     """A model that looks for a concept in every part of a picture: the shared part of detectors and segmenters.
 
     A subclass encodes pictures (`_encode_images`) and a concept (`_encode_text`), each once, and brings them
     together (`_meet`): `[n_images, n_concepts, n_channels]`.
     """
 
-    spec: ModelSpec
     channels: tuple[str, ...] = ("presence",)
+    batch_sizes: ClassVar = {"cpu": 4, "cuda": 16}
     auto = "AutoModelForZeroShotObjectDetection"
     reading = "sigmoid of the class logit, best box"
     """What the first channel is, in words; part of the spec."""
@@ -46,32 +51,19 @@ class DenseScorer:
     """Pictures pass through the model one at a time, whatever the batch."""
 
     def __init__(self, checkpoint: Checkpoint, spec: ModelSpec, *, device: str, batch_size: int | None = None) -> None:
-        self.spec = spec
-        self.batch_size = batch_size or BATCH_SIZES.get(device.partition(":")[0], 4)
-        self._model, self._image_processor, self._tokenizer, self._loader_notes = checkpoint
-        self._device, self._dtype = device, getattr(torch, spec.precision)
-        self._cut = CutTexts(spec.settings["text"]["max_length"])
+        self._model, self._image_processor, self._tokenizer, notes = checkpoint
+        limit = spec.settings["text"]["max_length"]
+        super().__init__(spec, device=device, batch_size=batch_size, max_length=limit, notes=notes)
         self._text = lru_cache(TEXTS_KEPT)(self._encode_text)
 
     @classmethod
     def from_folder(cls, folder: Path, name: str, options: LoadOptions, *, origin: Origin | None = None) -> DenseScorer:
         """Load a checkpoint's folder; `origin` says where it came from if that is not the folder itself."""
-        device, precision = resolve_device(options.device), options.resolved_precision
-        files = find_files(folder, allow_pickle=options.allow_pickle)
         _require_backbone(read_config(folder))
-        checkpoint = load_checkpoint(
-            files, device=device, precision=precision, trust_remote_code=options.trust_remote_code, auto=cls.auto
-        )
-        kind = cls._kind(checkpoint.model.config.model_type)
-        origin = origin or files.origin
-        settings = kind._settings(checkpoint)
-        spec = ModelSpec(name, "transformers", origin.weights, origin.revision, precision, settings)
-        return kind(checkpoint, spec, device=device, batch_size=options.batch_size)
-
-    @property
-    def notes(self) -> list[str]:
-        """What a reader of the scores should know: the loader's remarks, texts that were cut."""
-        return [*self._loader_notes, *self._cut.notes]
+        opened = open_checkpoint(folder, options, origin, auto=cls.auto)
+        kind = cls._kind(opened.checkpoint.model.config.model_type)
+        spec = opened.spec(name, "transformers", kind._settings(opened.checkpoint))
+        return kind(opened.checkpoint, spec, device=opened.device, batch_size=options.batch_size)
 
     def prepare(self, image: Image.Image) -> dict[str, Any]:
         """The checkpoint's own preprocessing; the mask of real pixels only where some are padding."""
@@ -88,10 +80,7 @@ class DenseScorer:
             with running():
                 cells[start : start + len(part)] = self._cells(part, prompts)
             start += len(part)
-        broken = np.flatnonzero(~np.isfinite(cells).all(axis=(1, 2)))
-        if broken.size:
-            raise UnusableScore("image", broken.tolist())
-        return cells
+        return refuse_unusable(cells)
 
     def _cells(self, part: Sequence[Any], prompts: Sequence[str]) -> Any:
         if not prompts:
@@ -101,8 +90,7 @@ class DenseScorer:
         return torch.stack(channels, dim=1).cpu().numpy()
 
     def _pixels(self, part: Sequence[Any]) -> Any:
-        arrays = np.stack([picture["pixel_values"] for picture in part])
-        return torch.from_numpy(arrays).to(self._device, self._dtype)
+        return super()._pixels([picture["pixel_values"] for picture in part])
 
     def _tokens(self, text: str) -> dict[str, Any]:
         """One text, cut where it is too long for the model, unpadded."""

@@ -19,8 +19,8 @@ import numpy as np
 
 from beholder.core.errors import OutOfMemory
 from beholder.models.checkpoint.checkpoint import Checkpoint, as_model_error, torch, transformers
+from beholder.models.checkpoint.torch_scorer import running, sample_picture
 from beholder.models.contrastive.embedding import batches
-from beholder.models.contrastive.two_towers import running, sample_picture
 from beholder.models.generative.processor import Picture, PictureProcessor, build_processor
 from beholder.models.generative.prompt_forms import PromptForm
 from beholder.models.generative.texts import Encoded

@@ -20,7 +20,7 @@ from beholder.core.errors import UnusableScore
 from beholder.models.checkpoint.checkpoint import as_model_error, torch
 from beholder.models.checkpoint.files import Origin, find_files
 from beholder.models.checkpoint.folder import read_config
-from beholder.models.contrastive.two_towers import image_settings, running, sample_picture
+from beholder.models.checkpoint.torch_scorer import image_settings, running, sample_picture
 from beholder.models.generative.answers import resolve_answers
 from beholder.models.generative.loaded_model import Elsewhere, LoadedModel
 from beholder.models.generative.placement import load_placed, precision_of, refuse_unserved

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from beholder.models.checkpoint.checkpoint import replaced_forward, torch
-from beholder.models.contrastive.two_towers import running
+from beholder.models.checkpoint.torch_scorer import running
 from beholder.models.generative.compiled_layers import CompiledLayers
 from beholder.models.generative.prompt_tree import PromptTree
 from beholder.models.generative.reuse import image_tower

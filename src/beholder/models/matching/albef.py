@@ -17,7 +17,7 @@ from beholder.core.errors import ModelError, UnknownName
 from beholder.models.checkpoint.checkpoint import as_model_error, memory_errors, resolve_device, torch, transformers
 from beholder.models.checkpoint.files import Origin, find_files
 from beholder.models.checkpoint.folder import read_config
-from beholder.models.contrastive.two_towers import image_settings
+from beholder.models.checkpoint.torch_scorer import image_settings
 from beholder.models.matching.albef_model import AlbefConfig, AlbefModel
 from beholder.models.matching.albef_weights import build, read_weights
 from beholder.models.matching.fusion import FusingLayers

@@ -11,31 +11,26 @@ from pathlib import Path
 from typing import Any
 
 from beholder.core.errors import ModelError
-from beholder.models.checkpoint.checkpoint import Checkpoint, as_model_error, load_checkpoint, resolve_device, torch
-from beholder.models.checkpoint.files import Origin, find_files
+from beholder.models.checkpoint.checkpoint import Checkpoint, as_model_error, torch
+from beholder.models.checkpoint.files import Origin
 from beholder.models.checkpoint.folder import read_config
-from beholder.models.contrastive.two_towers import image_settings
+from beholder.models.checkpoint.torch_scorer import image_settings, open_checkpoint
 from beholder.models.matching.fusion import FusingLayers, FusingQueries
 from beholder.models.matching.scorer import Matcher, MatchingScorer, Pictures, TextReading, Texts, unit
 from beholder.models.options import LoadOptions
-from beholder.models.spec import ModelSpec
 
 
 def from_folder(folder: Path, name: str, options: LoadOptions, *, origin: Origin | None = None) -> MatchingScorer:
     """Load a BLIP or BLIP-2 folder; `origin` says where it came from if that is not the folder itself."""
-    device, precision = resolve_device(options.device), options.resolved_precision
-    files = find_files(folder, allow_pickle=options.allow_pickle)
     architecture = matching_architecture(read_config(folder))
-    checkpoint = load_checkpoint(files, device=device, precision=precision, auto=architecture)
-    origin, reading = origin or files.origin, reading_of(checkpoint)
-    settings = settings_of(checkpoint, reading)
-    spec = ModelSpec(name, "matching", origin.weights, origin.revision, precision, settings)
+    opened = open_checkpoint(folder, options, origin, auto=architecture)
+    checkpoint, reading = opened.checkpoint, reading_of(opened.checkpoint)
     scorer = MatchingScorer(
         MATCHERS[architecture](checkpoint.model),
         checkpoint.image_processor,
         reading,
-        spec,
-        device=device,
+        opened.spec(name, "matching", settings_of(checkpoint, reading)),
+        device=opened.device,
         batch_size=options.batch_size,
         notes=checkpoint.notes,
     )

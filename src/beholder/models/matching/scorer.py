@@ -14,19 +14,18 @@ so that nothing is padded, times as many pictures as fit.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from PIL import Image
 
-from beholder.core.errors import ModelError, OutOfMemory, UnusableScore
+from beholder.core.errors import ModelError, OutOfMemory
 from beholder.models.checkpoint.checkpoint import torch
-from beholder.models.contrastive.embedding import CutTexts, batches
-from beholder.models.contrastive.two_towers import running, sample_picture
+from beholder.models.checkpoint.torch_scorer import TorchScorer, refuse_unusable, running, sample_picture
+from beholder.models.contrastive.embedding import batches
 from beholder.models.scorer import Floats
 from beholder.models.spec import ModelSpec
 
-BATCH_SIZES = {"cpu": 8, "cuda": 64, "mps": 16}
 BLOCK_TOKENS = {"cpu": 2048, "cuda": 65536, "mps": 4096}
 """Tokens in flight, of texts and of the pictures they read; halved when memory runs out."""
 CHANNELS = ("match_logit", "no_match_logit", "itc_cosine")
@@ -101,10 +100,11 @@ class TextReading(NamedTuple):
     clean: Callable[[str], str] = str
 
 
-class MatchingScorer:
+class MatchingScorer(TorchScorer):
     """Matching logits and contrastive cosines of every picture with every prompt."""
 
     channels: tuple[str, ...] = CHANNELS
+    batch_sizes: ClassVar = {"cpu": 8, "cuda": 64, "mps": 16}
 
     def __init__(
         self,
@@ -117,19 +117,10 @@ class MatchingScorer:
         batch_size: int | None = None,
         notes: Sequence[str] = (),
     ) -> None:
-        kind = device.partition(":")[0]
-        self.spec = spec
-        self.batch_size = batch_size or BATCH_SIZES.get(kind, 8)
-        self.block_tokens = BLOCK_TOKENS.get(kind, 2048)
+        super().__init__(spec, device=device, batch_size=batch_size, max_length=reading.max_length, notes=notes)
+        self.block_tokens = BLOCK_TOKENS.get(device.partition(":")[0], 2048)
         self._matcher, self._image_processor, self._reading = matcher, image_processor, reading
-        self._device, self._dtype = device, getattr(torch, spec.precision)
-        self._cut, self._loader_notes = CutTexts(reading.max_length), list(notes)
         self._last_prompts: tuple[tuple[str, ...], Prompts] | None = None
-
-    @property
-    def notes(self) -> list[str]:
-        """What a reader of the scores should know: the loader's remarks, texts that were cut."""
-        return [*self._loader_notes, *self._cut.notes]
 
     def prepare(self, image: Image.Image) -> Any:
         """The checkpoint's own preprocessing: float32 `[channel, height, width]`."""
@@ -145,10 +136,7 @@ class MatchingScorer:
         for part in batches(prepared, self.batch_size):
             cells[done : done + len(part)] = self._score(part, begun)
             done += len(part)
-        bad = np.flatnonzero(~np.isfinite(cells).all(axis=(1, 2)))
-        if len(bad):
-            raise UnusableScore("image", bad.tolist())
-        return cells
+        return refuse_unusable(cells)
 
     def verify(self) -> None:
         """Raise unless our scores of one pair are those of the model's own forward pass."""
@@ -160,7 +148,7 @@ class MatchingScorer:
         allowed = TOLERANCE[self.spec.precision] * np.maximum(1, np.abs(theirs))
         if not (np.abs(ours - theirs) <= allowed).all():
             raise ModelError(
-                f"{self.spec.name} is not scored rightly by Beholder: its own forward pass gives "
+                f"{self.spec.name} is scored wrongly by Beholder: its own forward pass gives "
                 f"{theirs.tolist()} ({', '.join(self.channels)}) where its parts give {ours.tolist()}."
             )
 
@@ -216,9 +204,6 @@ class MatchingScorer:
                 if self.block_tokens <= shortest:
                     raise
                 self.block_tokens //= 2
-
-    def _pixels(self, arrays: Sequence[Any]) -> Any:
-        return torch.from_numpy(np.stack(arrays)).to(self._device, self._dtype)
 
     def _ids(self, tokens: Sequence[Sequence[int]]) -> Any:
         return torch.tensor(tokens, device=self._device)

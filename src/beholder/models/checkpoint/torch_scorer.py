@@ -1,0 +1,119 @@
+"""TorchScorer: what all adapters share that run a transformers checkpoint with torch, whatever their family."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from PIL import Image
+
+from beholder.core.errors import UnusableScore
+from beholder.models.checkpoint.checkpoint import (
+    Checkpoint,
+    load_checkpoint,
+    memory_errors,
+    resolve_device,
+    torch,
+    transformers,
+)
+from beholder.models.checkpoint.files import Origin, find_files
+from beholder.models.contrastive.embedding import CutTexts
+from beholder.models.options import LoadOptions
+from beholder.models.scorer import Floats
+from beholder.models.spec import ModelSpec
+
+SMALL = 10_000_000
+"""Parameters of a model that is slower on several threads than on one, and far slower on a busy machine."""
+
+
+class Opened(NamedTuple):
+    """A checkpoint as it was loaded: where it runs, in which precision, and where it comes from."""
+
+    checkpoint: Checkpoint
+    device: str
+    precision: str
+    origin: Origin
+
+    def spec(self, name: str, adapter: str, settings: Mapping[str, Any]) -> ModelSpec:
+        """The spec of this checkpoint."""
+        return ModelSpec(name, adapter, *self.origin, self.precision, settings)
+
+
+def open_checkpoint(folder: Path, options: LoadOptions, origin: Origin | None, *, auto: str = "AutoModel") -> Opened:
+    """Load a folder as the options say; `origin` says where it came from if that is not the folder itself."""
+    device, precision = resolve_device(options.device), options.resolved_precision
+    files = find_files(folder, allow_pickle=options.allow_pickle)
+    trust = options.trust_remote_code
+    checkpoint = load_checkpoint(files, device=device, precision=precision, trust_remote_code=trust, auto=auto)
+    return Opened(checkpoint, device, precision, origin or files.origin)
+
+
+class TorchScorer:
+    """Device, precision, batch size, and the notes on texts that were cut."""
+
+    spec: ModelSpec
+    batch_size: int
+    batch_sizes: ClassVar[Mapping[str, int]] = {"cpu": 8}
+    """Images at once, by kind of device; that of the CPU for any other."""
+
+    def __init__(
+        self, spec: ModelSpec, *, device: str, batch_size: int | None, max_length: int, notes: Sequence[str]
+    ) -> None:
+        self.spec = spec
+        self.batch_size = batch_size or self.batch_sizes.get(device.partition(":")[0], self.batch_sizes["cpu"])
+        self._device, self._dtype = device, getattr(torch, spec.precision)
+        self._cut, self._loader_notes = CutTexts(max_length), notes
+
+    @property
+    def notes(self) -> list[str]:
+        """What a reader of the scores should know: the loader's remarks, texts that were cut."""
+        return [*self._loader_notes, *self._cut.notes]
+
+    def _pixels(self, arrays: Sequence[Any]) -> Any:
+        return torch.from_numpy(np.stack(arrays)).to(self._device, self._dtype)
+
+
+def refuse_unusable(cells: Floats) -> Floats:
+    """The cells `[n_images, n_prompts, n_channels]`, or an error that names the images with NaN or infinity."""
+    broken = np.flatnonzero(~np.isfinite(cells).all(axis=(1, 2)))
+    if broken.size:
+        raise UnusableScore("image", broken.tolist())
+    return cells
+
+
+@contextmanager
+def running(model: Any = None) -> Iterator[None]:
+    """Inference: no gradients, float32 that is float32, memory errors as ours; a small model on one thread."""
+    # Convolutions (the patch embedding) would otherwise round float32 to 10 bits on recent GPUs.
+    torch.backends.cudnn.allow_tf32 = False
+    threads = torch.get_num_threads()
+    try:
+        if isinstance(model, transformers.PreTrainedModel) and _small(model):
+            torch.set_num_threads(1)
+        with memory_errors(), torch.inference_mode():
+            yield
+    finally:
+        torch.set_num_threads(threads)
+
+
+def _small(model: Any) -> bool:
+    return bool(model.device.type == "cpu" and model.num_parameters() < SMALL)
+
+
+def image_settings(processor: Any) -> dict[str, Any]:
+    """The processor's settings as plain JSON, with the class that applies them."""
+    moot = {"processor_class", "_processor_class", "auto_map", "_commit_hash", "name_or_path"}
+    kept = {key: value for key, value in processor.to_dict().items() if key not in moot}
+    plain: dict[str, Any] = json.loads(json.dumps(kept, default=str))
+    return plain | {"class": type(processor).__name__}
+
+
+def sample_picture() -> Image.Image:
+    """A smooth gradient in three colours, wider than high."""
+    down, across = np.mgrid[0:32, 0:48]
+    planes = [across * 5, 240 - across * 5, down * 8]
+    return Image.fromarray(np.stack(planes, axis=-1).astype(np.uint8))
