@@ -39,7 +39,7 @@ def imports(path: Path) -> list[str]:
 def test_no_module_outside_a_room_names_a_study(path: Path):
     if path == SOURCE / "studies" / "__init__.py":
         return  # the one list
-    named = [text for text in strings(path) if text in NAMES or text.split(".")[0] in NAMES and "." in text]
+    named = [text for text in strings(path) if text in NAMES or (text.split(".")[0] in NAMES and "." in text)]
     named = [text for text in named if not re.search(r"\s", text)]
     rooms = [module for module in imports(path) if re.match(rf"beholder\.studies\.({'|'.join(NAMES)})\b", module)]
     assert not named
@@ -63,11 +63,10 @@ def test_no_import_of_ours_inside_a_function_without_a_reason():
 
 def _explained(lines: list[str], number: int) -> bool:
     """A comment in the line or above its block; imports for type checkers need none, nor examples in docstrings."""
-    indent = len(lines[number]) - len(lines[number].lstrip())
     for line in reversed(lines[:number]):
         stripped = line.strip()
         if stripped.startswith("if TYPE_CHECKING") or stripped.startswith("#"):
             return True
-        if not stripped.startswith(("from ", "import ")) and (stripped or len(line) - len(line.lstrip()) < indent):
+        if stripped and not stripped.startswith(("from ", "import ")):
             break
-    return "#" in lines[number] or '"""' in "".join(lines[:number]) and "".join(lines[:number]).count('"""') % 2 == 1
+    return "#" in lines[number] or ('"""' in "".join(lines[:number]) and "".join(lines[:number]).count('"""') % 2 == 1)

@@ -63,8 +63,8 @@ def findings(part: pl.DataFrame) -> Iterator[Finding]:
         least, most = rows[0], rows[-1]
         apart = None not in (least["high"], most["low"]) and least["high"] < most["low"]
         sentence = (
-            f"Belief is spread most evenly for {most['subset']} labelled {most['group']} ({most['value']:.2f}) and least "
-            f"evenly for {least['subset']} labelled {least['group']} ({least['value']:.2f}; 1 is even)."
+            f"Belief is spread most evenly for {most['subset']} labelled {most['group']} ({most['value']:.2f}) and "
+            f"least evenly for {least['subset']} labelled {least['group']} ({least['value']:.2f}; 1 is even)."
         )
         headline = "The model is more torn about some people" if apart else "No difference in indecision is shown"
         yield finding(most, "torn", headline, sentence, shown=apart, more=[least])

@@ -21,14 +21,14 @@ from beholder.chapter.finding import Finding
 from beholder.core.files import write_whole
 from beholder.core.record import SCHEMA as NEWEST
 from beholder.core.record import Record, read_record
-from beholder.core.results import SCHEMA, read_results, split_pairs, write_results
+from beholder.core.results import SCHEMA, read_results, write_results
 from beholder.prompts.prompt_set import SCHEMA as PROMPT
 from beholder.report.report import Report, build_report
 from beholder.scores.task import Task
-from beholder.studies import STUDIES
+from beholder.studies.old_runs import upgraded
 
 PROMPTS = {"benchmark": pl.String, "dataset": pl.String, "set": pl.String, **PROMPT}
-OLD = "This run was made by Beholder 0.1. Its pairs of groups were read from their names."
+OLD = "This run was made by Beholder 0.1. Pairs of groups and some other data were read from its texts."
 
 
 @dataclass
@@ -95,8 +95,7 @@ def load_run(folder: Path) -> Run:
     record, results, path = read_record(folder), read_results(folder), folder / "prompts.csv"
     prompts = pl.read_csv(path, schema_overrides=PROMPTS) if path.is_file() else pl.DataFrame(schema=PROMPTS)
     if record.schema < NEWEST:
-        paired = [metric.name for study in STUDIES.values() for metric in study.metrics if metric.paired]
-        results, record.schema = split_pairs(results, paired), NEWEST
+        results, record.schema = upgraded(results), NEWEST
         record.notes.append(OLD)
     later = [pl.lit(None, kind).alias(name) for name, kind in PROMPTS.items() if name not in prompts.columns]
     return Run(results, record, prompts.with_columns(later).select(list(PROMPTS)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -103,17 +103,3 @@ def read_results(folder: Path) -> pl.DataFrame:
         raise DataError(f"{path} cannot be read ({error}).\nMake the run again: what was scored is kept.") from error
     later = [pl.lit(None, kind).alias(name) for name, kind in SCHEMA.items() if name not in table.columns]
     return table.with_columns(later).select(list(SCHEMA))
-
-
-def split_pairs(results: pl.DataFrame, paired: Sequence[str]) -> pl.DataFrame:
-    """Results of Beholder 0.1, which wrote a pair of groups as `A over B` or `A less B`, with a column for each."""
-    mine = pl.col("metric").is_in(list(paired)) & pl.col("against").is_null()
-    parts = pl.col("group").str.splitn(r" over ", 2)
-    for separator in (" less ", " with "):
-        other = pl.col("group").str.splitn(separator, 2)
-        parts = pl.when(parts.struct[1].is_null()).then(other).otherwise(parts)
-    both = mine & parts.struct[1].is_not_null()
-    return results.with_columns(
-        group=pl.when(both).then(parts.struct[0]).otherwise("group"),
-        against=pl.when(both).then(parts.struct[1]).otherwise("against"),
-    )

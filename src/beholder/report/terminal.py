@@ -106,7 +106,8 @@ def rich_table(table: Table) -> RichTable:
     made.title, made.title_justify, made.title_style = escape(table.title), "left", "bold"
     for column, name in enumerate(table.header):
         justify: Literal["left", "right"] = "left" if column < table.labels else "right"
-        made.add_column(escape(name), justify=justify, overflow="fold", min_width=6 if justify == "left" else 3)
+        width = 6 if justify == "left" else 3
+        made.add_column(escape(one_line(name)), justify=justify, overflow="fold", min_width=width)
     for row in table.rows:
         made.add_row(*map(_cell, row))
     if table.notes:
@@ -115,8 +116,17 @@ def rich_table(table: Table) -> RichTable:
 
 
 def _cell(cell: Cell) -> Text:
-    text = Text(cell.text, style="bold" if cell.strong else "")
-    return text.append(f"\n{cell.detail}", style="dim") if cell.detail else text
+    text = Text(one_line(cell.text), style="bold" if cell.strong else "")
+    return text.append(f"\n{one_line(cell.detail)}", style="dim") if cell.detail else text
+
+
+def one_line(text: str) -> str:
+    """A name that holds line breaks or tabs, in one line of a table.
+
+    >>> one_line("line\\nbreak")
+    'line break'
+    """
+    return " ".join(text.split())
 
 
 def _print_left_out(record: Record, console: Console) -> None:

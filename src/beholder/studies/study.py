@@ -194,6 +194,8 @@ class Study:
     """A metric whose power the calibration page draws: its name, a title, and what is planted."""
     weaknesses: str = ""
     """`module:function(Summaries)`: known weaknesses that the trials show."""
+    upgrade: str = ""
+    """`module:function(rows)`: rows that Beholder 0.1 wrote, with the columns that came later."""
     printed: str = ""
     """`module:PRINTED`: the printed numbers of the paper."""
 

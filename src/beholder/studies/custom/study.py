@@ -80,6 +80,7 @@ def custom_study(prompts: PromptSet, *, by: Sequence[str] = ()) -> Study:
         options=OPTIONS,
         configure=configured,
         chapter="beholder.studies.custom.chapter:CHAPTER",
+        upgrade="beholder.studies.custom.old_runs:upgraded",
     )
 
 

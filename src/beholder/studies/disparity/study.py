@@ -213,6 +213,7 @@ def disparity_study(choices: Choices | None = None) -> Study:
         options=OPTIONS,
         configure=configured,
         chapter="beholder.studies.disparity.chapter:CHAPTER",
+        upgrade="beholder.studies.disparity.old_runs:upgraded",
         plan="beholder.studies.disparity.planning:plan",
         printed="beholder.studies.disparity.printed:PRINTED",
         trials="beholder.studies.disparity.trials:disparity_experiments",
