@@ -59,9 +59,9 @@ def markedness_rows(judged: Judged, groups: Groups, options: MeasureOptions) -> 
         cosine = judged.word(own)
         if cosine is None:
             continue
-        mine = groups.mask(name)
-        values = unmarked(judged.neutral[mine], cosine[mine])
-        low, high = mean_interval(values, Resampler(judged.clusters[mine], options.rng(), options.draws))
+        members = groups.mask(name)
+        values = unmarked(judged.neutral[members], cosine[members])
+        low, high = mean_interval(values, Resampler(judged.clusters[members], options.rng(), options.draws))
         row = Row(
             "perception.markedness", 100 * float(values.mean()), len(values), PER_CENT, low=100 * low, high=100 * high
         )
@@ -155,7 +155,9 @@ def _effect_draws(
     centred = words[both] - words[both].mean(axis=0)
     side = np.arange(len(both)) < len(a)
     columns = [
-        np.where(side[:, None] == mine, part, np.nan) for mine in (True, False) for part in (centred, centred**2)
+        np.where(side[:, None] == first_side, part, np.nan)
+        for first_side in (True, False)
+        for part in (centred, centred**2)
     ]
     resampler = Resampler(clusters[both], options.rng(), min(options.draws, MOST_DRAWS))
     means = resampler.means(np.concatenate(columns, axis=1))

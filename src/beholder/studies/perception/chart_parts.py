@@ -227,7 +227,7 @@ def _diverging() -> list[str]:
 def _quoted(text: str) -> str:
     """A name as a string of Vega's expression language, whatever it holds.
 
-    >>> _quoted("a'b")
-    '"a\'b"'
+    >>> _quoted("a 'b'")
+    '"a \\'b\\'"'
     """
     return json.dumps(text)

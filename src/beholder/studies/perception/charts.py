@@ -28,23 +28,23 @@ def perception_figures(part: pl.DataFrame) -> Iterator[Figure]:
             yield figure._replace(name=f"{figure.name}-{number}" if several else figure.name, title=title)
 
 
-def _figures(mine: pl.DataFrame, *, few: bool) -> Iterator[Figure]:
-    yield from _summary(mine)
-    yield from _effects(mine)
-    yield from _induced(mine)
-    yield from _variance(mine)
-    yield from _ratings(mine)
+def _figures(results: pl.DataFrame, *, few: bool) -> Iterator[Figure]:
+    yield from _summary(results)
+    yield from _effects(results)
+    yield from _induced(results)
+    yield from _variance(results)
+    yield from _ratings(results)
     if few:
-        yield from curve_figures(mine)
+        yield from curve_figures(results)
 
 
 # Summary
 
 
-def _summary(mine: pl.DataFrame) -> Iterator[Figure]:
+def _summary(results: pl.DataFrame) -> Iterator[Figure]:
     """Every dimension and group, each group less everyone."""
-    subset = queries.finest(mine)
-    table = queries.rows(mine, "delta_cosine")
+    subset = queries.finest(results)
+    table = queries.rows(results, "delta_cosine")
     everyone = {row["concept"]: row["value"] for row in table.filter(pl.col("subset") == EVERYONE).to_dicts()}
     rows = [
         {**_named(row), **phrases.printed(row, everyone[row["concept"]])}
@@ -54,18 +54,18 @@ def _summary(mine: pl.DataFrame) -> Iterator[Figure]:
         return
     yield Figure(
         "groups",
-        _farthest(mine, rows, subset),
-        f"Δ of each group less Δ of everyone, {queries.printed_unit(mine)}, with 95 % intervals of the group. "
+        _farthest(results, rows, subset),
+        f"Δ of each group less Δ of everyone, {queries.printed_unit(results)}, with 95 % intervals of the group. "
         "Line: the same as everyone. Click a group in the legend to highlight it.",
-        chart_parts.group_dots(rows, f"difference from everyone, {queries.printed_unit(mine)}"),
+        chart_parts.group_dots(rows, f"difference from everyone, {queries.printed_unit(results)}"),
         "judgements",
         wide=True,
     )
 
 
-def _farthest(mine: pl.DataFrame, rows: Rows, subset: str) -> str:
+def _farthest(results: pl.DataFrame, rows: Rows, subset: str) -> str:
     """Which group is farthest from everyone, where any difference between these groups is shown."""
-    gaps = queries.rows(mine, "gap").filter(pl.col("subset") == subset).to_dicts()
+    gaps = queries.rows(results, "gap").filter(pl.col("subset") == subset).to_dicts()
     if not any(queries.shown(row) for row in gaps):
         return "no difference between the groups is shown"
     far = max(rows, key=lambda row: abs(row["value"]))
@@ -80,8 +80,8 @@ def _named(row: Result) -> Result:
 # Effects
 
 
-def _effects(mine: pl.DataFrame) -> Iterator[Figure]:
-    table = queries.rows(mine, "causal_effect").to_dicts()
+def _effects(results: pl.DataFrame) -> Iterator[Figure]:
+    table = queries.rows(results, "causal_effect").to_dicts()
     if not table:
         return
     rows = [
@@ -98,16 +98,16 @@ def _effects(mine: pl.DataFrame) -> Iterator[Figure]:
     yield Figure(
         "effects",
         f"{count} of {len(rows)} effects of one attribute alone are shown",
-        f"Average change of Δ when one attribute is changed and all else stays, {queries.printed_unit(mine)}; "
+        f"Average change of Δ when one attribute is changed and all else stays, {queries.printed_unit(results)}; "
         "intervals resample identities. Faint: not shown after correction.",
-        chart_parts.effect_map(rows, queries.printed_unit(mine)),
+        chart_parts.effect_map(rows, queries.printed_unit(results)),
         "effects",
         wide=True,
     )
 
 
-def _induced(mine: pl.DataFrame) -> Iterator[Figure]:
-    boxes = queries.induced(mine)
+def _induced(results: pl.DataFrame) -> Iterator[Figure]:
+    boxes = queries.induced(results)
     if not boxes:
         return
     rows = []
@@ -119,26 +119,26 @@ def _induced(mine: pl.DataFrame) -> Iterator[Figure]:
         rows.append({"attribute": phrases.attribute(row["subset"]), "kind": kind, **box})
     yield Figure(
         "induced-variation",
-        _widest(mine, boxes),
-        f"|Δ₁ − Δ₂| over pairs that differ in one attribute alone, {queries.printed_unit(mine)}, all dimensions. "
+        _widest(results, boxes),
+        f"|Δ₁ − Δ₂| over pairs that differ in one attribute alone, {queries.printed_unit(results)}, all dimensions. "
         "Tick: median; box: middle half; line: 5 to 95 %. Noise alone makes it more than 0: read it with the effects.",
-        chart_parts.boxes(rows, f"absolute difference, {queries.printed_unit(mine)}"),
+        chart_parts.boxes(rows, f"absolute difference, {queries.printed_unit(results)}"),
         "effects",
     )
 
 
-def _widest(mine: pl.DataFrame, boxes: Rows) -> str:
+def _widest(results: pl.DataFrame, boxes: Rows) -> str:
     """Which attribute makes the widest differences, where the rank-sum test tells it from the narrowest."""
     first, last = boxes[0]["subset"], boxes[-1]["subset"]
-    tests = queries.rows(mine, "induced_variation_test").to_dicts()
+    tests = queries.rows(results, "induced_variation_test").to_dicts()
     p_values = [row["p_value"] for row in tests if {row["group"], row["against"]} == {first, last}]
     if not p_values or p_values[0] is None or p_values[0] > ALPHA:
         return "no attribute is shown to make wider differences than another"
     return f"{phrases.attribute(first)} makes the widest differences, {phrases.attribute(last)} the narrowest"
 
 
-def _variance(mine: pl.DataFrame) -> Iterator[Figure]:
-    blocks = queries.rows(mine, "variance_share").group_by(["template"], maintain_order=True)
+def _variance(results: pl.DataFrame) -> Iterator[Figure]:
+    blocks = queries.rows(results, "variance_share").group_by(["template"], maintain_order=True)
     for number, ((block,), table) in enumerate(blocks, 1):
         names = list(dict.fromkeys(table["subset"]))
         rows = [
@@ -171,9 +171,9 @@ def _variance(mine: pl.DataFrame) -> Iterator[Figure]:
 # Ratings
 
 
-def _ratings(mine: pl.DataFrame) -> Iterator[Figure]:
+def _ratings(results: pl.DataFrame) -> Iterator[Figure]:
     """How far the model agrees with people on each trait, and for which groups it departs from them."""
-    rows = queries.rows(mine, "rating_r").sort("value", descending=True).to_dicts()
+    rows = queries.rows(results, "rating_r").sort("value", descending=True).to_dicts()
     if not rows:
         return
     kind = rows[0]["subset"]
@@ -186,10 +186,10 @@ def _ratings(mine: pl.DataFrame) -> Iterator[Figure]:
         chart_parts.group_dots([_rating(row, f"{kind}s") for row in rows], "correlation with people's ratings"),
         "ratings",
     )
-    departures = queries.rows(mine, "rating_departure").to_dicts()
+    departures = queries.rows(results, "rating_departure").to_dicts()
     if departures:
         far = max(departures, key=lambda row: abs(row["value"]))
-        grouping = queries.grouping_of(mine)
+        grouping = queries.grouping_of(results)
         name = {row["group"]: phrases.group(row["group"], grouping.get(row["group"])) for row in departures}
         where = f"{name[far['group']]} on {phrases.dimension(far['concept'])}"
         way = "above" if far["value"] > 0 else "below"

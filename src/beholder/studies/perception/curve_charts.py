@@ -24,33 +24,33 @@ DENSITIES = {
 }
 
 
-def curve_figures(mine: pl.DataFrame) -> Iterator[Figure]:
+def curve_figures(results: pl.DataFrame) -> Iterator[Figure]:
     """Every figure with a point for every group and level, of one model."""
-    yield from _trajectories(mine)
-    yield from _separation(mine)
-    yield from _confounds(mine)
-    yield from _neutral(mine)
-    yield from _neutral_r(mine)
-    yield from _brightness(mine)
+    yield from _trajectories(results)
+    yield from _separation(results)
+    yield from _confounds(results)
+    yield from _neutral(results)
+    yield from _neutral_r(results)
+    yield from _brightness(results)
 
 
 # Curves
 
 
-def _trajectories(mine: pl.DataFrame) -> Iterator[Figure]:
+def _trajectories(results: pl.DataFrame) -> Iterator[Figure]:
     """Small multiples: each dimension over smiling and over age, a curve for each group."""
-    points, fitted = queries.rows(mine, "trajectory"), queries.rows(mine, "trajectory_fit")
-    grouping = queries.finest(mine)
+    points, fitted = queries.rows(results, "trajectory"), queries.rows(results, "trajectory_fit")
+    grouping = queries.finest(results)
     for attribute in GROUP_LEVELS:
-        for number, name in enumerate(queries.dimensions(mine), 1):
+        for number, name in enumerate(queries.dimensions(results), 1):
             here = (pl.col("subset") == attribute) & (pl.col("concept") == name) & (pl.col("group") != EVERYONE)
             rows, curve = _levels(points.filter(here), grouping), _levels(fitted.filter(here), grouping)
             if len({row["level"] for row in rows}) > 2:
                 yield Figure(
                     f"{attribute}-{name if name in phrases.TITLES else number}",  # the name becomes a file's
                     f"over {attribute}, {phrases.dimension(name)} {_span(curve)}",
-                    f"Mean Δ at each level, {queries.printed_unit(mine)}; second-degree curves with 95 % bands.",
-                    chart_parts.curves(rows, curve, attribute, queries.printed_unit(mine)),
+                    f"Mean Δ at each level, {queries.printed_unit(results)}; second-degree curves with 95 % bands.",
+                    chart_parts.curves(rows, curve, attribute, queries.printed_unit(results)),
                     "curves",
                 )
 
@@ -76,11 +76,11 @@ def _point(row: Result) -> Result:
     return {"level": float(row["template"]), "n": row["n"], **phrases.printed(row)}
 
 
-def _separation(mine: pl.DataFrame) -> Iterator[Figure]:
-    table = queries.rows(mine, "valence_point")
+def _separation(results: pl.DataFrame) -> Iterator[Figure]:
+    table = queries.rows(results, "valence_point")
     if not table.height:
         return
-    grouping = queries.finest(mine)
+    grouping = queries.finest(results)
     scale, points = phrases.factor(table.row(0, named=True)), []
     wide = table.pivot("concept", index=["group", "template", "n"], values="value")
     for row in wide.drop_nulls().to_dicts():
@@ -88,7 +88,7 @@ def _separation(mine: pl.DataFrame) -> Iterator[Figure]:
         group = phrases.group(row["group"], grouping)
         points.append({"group": group, "age": float(row["template"]), "n": row["n"], **ends})
     rings = [ring for group in dict.fromkeys(row["group"] for row in points) for ring in _ring(points, group)]
-    farthest = queries.largest(mine, "separation", 1)
+    farthest = queries.largest(results, "separation", 1)
     title = "positive against negative valence"
     if farthest:
         title = f"farthest apart: {' and '.join(phrases.pair(farthest[0], grouping))}"
@@ -97,7 +97,7 @@ def _separation(mine: pl.DataFrame) -> Iterator[Figure]:
         title,
         "A point for each age and group: mean Δ of the positive ends (Agency +, progressive, Communion +) against the "
         "negative ends. Ellipses: 2 standard deviations over the ages.",
-        chart_parts.ellipses(points, rings, queries.printed_unit(mine)),
+        chart_parts.ellipses(points, rings, queries.printed_unit(results)),
         "curves",
         wide=True,
     )
@@ -116,16 +116,16 @@ def _ring(points: Rows, group: str) -> Iterator[Result]:
         yield {"group": group, "step": step, "positive": round(positive, 4), "negative": round(negative, 4)}
 
 
-def _confounds(mine: pl.DataFrame) -> Iterator[Figure]:
-    points = queries.rows(mine, "trajectory").filter(pl.col("group") == EVERYONE)
-    correlations = queries.rows(mine, "opposites_r")
+def _confounds(results: pl.DataFrame) -> Iterator[Figure]:
+    points = queries.rows(results, "trajectory").filter(pl.col("group") == EVERYONE)
+    correlations = queries.rows(results, "opposites_r")
     for attribute in CONFOUNDS:
         table = points.filter(pl.col("subset") == attribute)
         if table["template"].n_unique() < 3:
             continue
         rows = [{**_point(row), "group": phrases.dimension(row["concept"])} for row in table.to_dicts()]
         scales = correlations.filter((pl.col("subset") == attribute) & (pl.col("concept") != MEAN)).to_dicts()
-        title, caption = "no scale has two ends", f"Mean Δ of everyone, {queries.printed_unit(mine)}."
+        title, caption = "no scale has two ends", f"Mean Δ of everyone, {queries.printed_unit(results)}."
         if scales:
             together = sum(row["value"] > 0 for row in scales)
             title = f"the two ends move together in {together} of {len(scales)} scales"
@@ -135,7 +135,7 @@ def _confounds(mine: pl.DataFrame) -> Iterator[Figure]:
             f"confound-{attribute}",
             f"over {attribute}, {title}",
             caption,
-            chart_parts.plain_curves(rows, attribute, queries.printed_unit(mine)),
+            chart_parts.plain_curves(rows, attribute, queries.printed_unit(results)),
             "confounds",
         )
 
@@ -143,10 +143,10 @@ def _confounds(mine: pl.DataFrame) -> Iterator[Figure]:
 # Neutral prompt, brightness
 
 
-def _neutral(mine: pl.DataFrame) -> Iterator[Figure]:
-    table = queries.rows(mine, "density")
-    narrow = queries.rows(mine, "narrowing").filter(pl.col("concept") == "groups").to_dicts()
-    scale, grouping = phrases.factor({"unit": queries.unit(mine)}), queries.finest(mine)
+def _neutral(results: pl.DataFrame) -> Iterator[Figure]:
+    table = queries.rows(results, "density")
+    narrow = queries.rows(results, "narrowing").filter(pl.col("concept") == "groups").to_dicts()
+    scale, grouping = phrases.factor({"unit": queries.unit(results)}), queries.finest(results)
     for name, (title, axis) in DENSITIES.items():
         rows = [
             {
@@ -166,13 +166,13 @@ def _neutral(mine: pl.DataFrame) -> Iterator[Figure]:
         yield Figure(
             f"density-{name.replace('_', '-')}",
             f"{title}{after}",
-            f"Smoothed density over the images of each group, {queries.printed_unit(mine)}.",
+            f"Smoothed density over the images of each group, {queries.printed_unit(results)}.",
             chart_parts.densities(rows, axis),
             "neutral",
         )
 
 
-def _neutral_r(mine: pl.DataFrame) -> Iterator[Figure]:
+def _neutral_r(results: pl.DataFrame) -> Iterator[Figure]:
     """How far each dimension correlates with the neutral prompt over the images, before and after Δ."""
     when = {"cosine": "before Δ", "delta_cosine": "after Δ"}
     rows = [
@@ -182,7 +182,7 @@ def _neutral_r(mine: pl.DataFrame) -> Iterator[Figure]:
             "n": row["n"],
             **phrases.printed(row),
         }
-        for row in queries.rows(mine, "neutral_r").to_dicts()
+        for row in queries.rows(results, "neutral_r").to_dicts()
     ]
     if not rows:
         return
@@ -201,8 +201,8 @@ def _neutral_r(mine: pl.DataFrame) -> Iterator[Figure]:
     )
 
 
-def _brightness(mine: pl.DataFrame) -> Iterator[Figure]:
-    maps = queries.rows(mine, "brightness").group_by(["subset", "group", "against"], maintain_order=True)
+def _brightness(results: pl.DataFrame) -> Iterator[Figure]:
+    maps = queries.rows(results, "brightness").group_by(["subset", "group", "against"], maintain_order=True)
     for number, (_, part) in enumerate(maps, 1):
         squares = []
         for row in part.drop_nulls("template").to_dicts():

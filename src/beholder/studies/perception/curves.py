@@ -179,7 +179,7 @@ def separation_rows(judged: Judged, options: MeasureOptions) -> Iterator[Row]:
 def _points(judged: Judged, group: str) -> Iterator[tuple[float, int, tuple[float, float]]]:
     """Age, number of images, and mean Δ of the positive and of the negative ends of the scales with two ends."""
     levels, codes = levels_of(judged.images, "age")
-    mine = finest(judged.images).mask(group)
+    members = finest(judged.images).mask(group)
     scores = judged.by_dimension(judged.delta)
     ends = [
         [column for column, d in enumerate(judged.dimensions) if d.valence == valence and d.opposite]
@@ -188,7 +188,7 @@ def _points(judged: Judged, group: str) -> Iterator[tuple[float, int, tuple[floa
     if not all(ends):
         return
     for code, level in enumerate(levels):
-        rows = np.flatnonzero(mine & (codes == code))
+        rows = np.flatnonzero(members & (codes == code))
         if len(rows):
             positive, negative = (float(scores[rows][:, end].mean()) for end in ends)
             yield level, len(rows), (positive, negative)

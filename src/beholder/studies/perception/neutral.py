@@ -87,12 +87,12 @@ def _density_rows(groups: Groups, quantities: dict[str, Array]) -> Iterator[Row]
         margin = 0.1 * (np.ptp(values) or 1.0)
         grid = np.linspace(values.min() - margin, values.max() + margin, GRID)
         for group in groups.names:
-            mine = values[groups.mask(group)]
-            if len(mine) < 5 or np.ptp(mine) == 0:
+            scores = values[groups.mask(group)]
+            if len(scores) < 5 or np.ptp(scores) == 0:
                 continue
-            density = stats.gaussian_kde(mine)(grid)
+            density = stats.gaussian_kde(scores)(grid)
             for score, height in zip(grid, density, strict=True):
-                row = Row("perception.density", float(height), len(mine), "density", subset=name, group=group)
+                row = Row("perception.density", float(height), len(scores), "density", subset=name, group=group)
                 yield row._replace(template=f"{score:.5f}")
 
 

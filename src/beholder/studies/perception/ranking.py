@@ -86,8 +86,8 @@ def balanced_subset(judged: Judged, options: MeasureOptions) -> tuple[npt.NDArra
         if len(chosen):
             return chosen, f"{len(chosen)} images, balanced as released (before ages under 20 are dropped)"
     members = [np.flatnonzero(groups.codes == code) for code in range(len(groups.names))]
-    fewest, rng = min(len(mine) for mine in members), options.rng()
-    chosen = np.sort(np.concatenate([rng.choice(mine, fewest, replace=False) for mine in members]))
+    fewest, rng = min(map(len, members)), options.rng()
+    chosen = np.sort(np.concatenate([rng.choice(group, fewest, replace=False) for group in members]))
     return chosen, f"{fewest} images of each {groups.attribute}"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,7 @@ from beholder.studies.study import Matrices, Measure, MeasureOptions, Metric, Op
 TASK = "perception"
 UNIT = "cosine"
 
+difference = partial(Metric, landmark=0.0, paired=True)
 METRICS = (
     Metric(
         "perception.delta_cosine",
@@ -49,21 +51,12 @@ METRICS = (
     ),
     Metric("perception.cosine", "judgements", UNIT, "mean cosine of a dimension's words; printed × 100"),
     Metric("perception.word_delta_cosine", "judgements", UNIT, "delta_cosine of a single word", landmark=0.0),
-    Metric(
-        "perception.gap",
-        "effects",
-        UNIT,
-        "delta_cosine of one group less that of another; 0: the same",
-        landmark=0.0,
-        paired=True,
-    ),
-    Metric(
+    difference("perception.gap", "effects", UNIT, "delta_cosine of one group less that of another; 0: the same"),
+    difference(
         "perception.causal_effect",
         "effects",
         UNIT,
-        "change of delta_cosine when one attribute alone is changed, mean over matched sets; 0: no effect",
-        landmark=0.0,
-        paired=True,
+        "change of delta_cosine when one attribute alone changes; 0: no effect",
     ),
     Metric(
         "perception.absolute_difference",
@@ -72,13 +65,11 @@ METRICS = (
         "mean absolute difference of the same sets, as published; noise alone makes it more than 0",
         paired=True,
     ),
-    Metric(
+    difference(
         "perception.interaction",
         "effects",
         UNIT,
-        "how much more an attribute's whole range moves delta_cosine for one group than for another; 0: the same",
-        landmark=0.0,
-        paired=True,
+        "how much more an attribute changes delta_cosine for one group than for another; 0: the same",
     ),
     Metric(
         "perception.induced_variation",
@@ -91,7 +82,7 @@ METRICS = (
         "perception.induced_variation_test",
         "effects",
         STATISTIC,
-        "chance that a pair of the first attribute differs by more than a pair of the second; 0.5: the same",
+        "chance that a pair of one attribute differs more than one of another; 0.5: the same",
         landmark=0.5,
         paired=True,
     ),
@@ -120,13 +111,11 @@ METRICS = (
         paired=True,
     ),
     Metric("perception.neutral_cosine", "neutral", UNIT, "mean cosine of the neutral prompt"),
-    Metric(
+    difference(
         "perception.neutral_test",
         "neutral",
         STATISTIC,
         "t of the difference in neutral cosine between two groups; 0: the same",
-        landmark=0.0,
-        paired=True,
     ),
     Metric("perception.neutral_r", "neutral", CORRELATION, "of a dimension with the neutral prompt over images"),
     Metric(
@@ -146,13 +135,11 @@ METRICS = (
         "images of a group that the neutral prompt fits better than the group's own word; 0: always marked",
     ),
     Metric("perception.mean_cosine", "ranking", UNIT, "mean over the positive dimensions"),
-    Metric(
+    difference(
         "perception.sc_weat",
         "ranking",
         DEVIATIONS,
-        "how much closer the words are to the first group than to the second, mean over words; 0: equally close",
-        landmark=0.0,
-        paired=True,
+        "how much closer the words are to one group than to another; 0: equally close",
     ),
     Metric(
         "perception.skew",
@@ -168,13 +155,11 @@ METRICS = (
         NATS,
         "divergence of all prefixes of a ranking from even shares; 0: even throughout",
     ),
-    Metric(
+    difference(
         "perception.brightness",
         "confounds",
         SIGN,
         "of the grey-value differences of pairs; 0: even, 1: the first is always brighter",
-        landmark=0.0,
-        paired=True,
     ),
     Metric("perception.rating_r", "ratings", CORRELATION, "of people's ratings with delta_cosine; 1: the same order"),
     Metric(
