@@ -14,6 +14,8 @@ from beholder.run import load_run
 
 NEW = ("against", "landmark", "expected", "verdict", "delta", "variant")
 ROWS = [
+    {"benchmark": "gras", "metric": "gras.group_mean", "group": "60 and over", "concept": "kind"},
+    {"benchmark": "gras", "metric": "gras.group_mean", "group": "20-29", "concept": "kind"},
     {"benchmark": "gras", "metric": "gras.largest_gap", "group": "60 and over over 20-29", "concept": "kind"},
     {"benchmark": "gras", "metric": "gras.biased_traits", "note": "any wording; 21.4 expected without any bias"},
     {"benchmark": "gras", "metric": "gras.bias_score", "note": "a variant, not the published measure"},
@@ -46,7 +48,8 @@ def row(results: pl.DataFrame, metric: str) -> dict[str, object]:
 @pytest.mark.parametrize(
     ("metric", "column", "value"),
     [
-        ("gras.largest_gap", "against", "over 20-29"),
+        ("gras.largest_gap", "group", "60 and over"),
+        ("gras.largest_gap", "against", "20-29"),
         ("gras.biased_traits", "expected", 21.4),
         ("gras.biased_traits", "variant", "not the published measure"),
         ("gras.equivalence", "verdict", "alike"),

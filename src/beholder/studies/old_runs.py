@@ -6,6 +6,8 @@ studies, that reads data out of text.
 
 from __future__ import annotations
 
+import re
+
 import polars as pl
 
 from beholder.studies import STUDIES
@@ -28,18 +30,32 @@ def upgraded(results: pl.DataFrame) -> pl.DataFrame:
 
 def split_pairs(results: pl.DataFrame, paired: list[str]) -> pl.DataFrame:
     """Pairs of groups, written as `A over B` or `A less B`, with a column for each."""
-    first, second = pl.col("group"), pl.lit(None, pl.String)
-    for separator in SEPARATORS:
-        parts = pl.col("group").str.splitn(separator, 2)
-        there = second.is_null() & parts.struct[1].is_not_null()
-        first, second = (
-            pl.when(there).then(parts.struct[0]).otherwise(first),
-            pl.when(there).then(parts.struct[1]).otherwise(second),
-        )
-    pair = pl.col("metric").is_in(paired) & pl.col("against").is_null() & second.is_not_null()
+    pair = pl.col("metric").is_in(paired) & pl.col("against").is_null() & pl.col("group").is_not_null()
+    known = frozenset(results.filter(~pair)["group"].drop_nulls())
+    sides = {text: split_pair(text, known) for text in results.filter(pair)["group"].unique()}
+    first, second = ({text: both[side] for text, both in sides.items()} for side in (0, 1))
+    group = pl.col("group")
     return results.with_columns(
-        group=pl.when(pair).then(first).otherwise("group"), against=pl.when(pair).then(second).otherwise("against")
+        group=pl.when(pair).then(group.replace(first)).otherwise(group),
+        against=pl.when(pair)
+        .then(group.replace_strict(second, default=None, return_dtype=pl.String))
+        .otherwise("against"),
     )
+
+
+def split_pair(text: str, known: frozenset[str]) -> tuple[str, str | None]:
+    """Both sides of a pair: those that are names of groups elsewhere, else those around the first separator.
+
+    >>> split_pair("60 and over over 20-29", frozenset({"60 and over", "20-29"}))
+    ('60 and over', '20-29')
+    """
+    ways = [
+        (text[: match.start()], text[match.start() + len(separator) :])
+        for separator in SEPARATORS
+        for match in re.finditer(f"(?={separator})", text)  # overlapping ones too
+    ]
+    named = [way for way in ways if known.issuperset(way)]
+    return next(iter(named or ways), (text, None))
 
 
 def _equivalences(results: pl.DataFrame) -> pl.DataFrame:
