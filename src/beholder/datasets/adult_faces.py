@@ -6,6 +6,7 @@ their midpoints ("more than 70" at 70). The study has 38,744 images of FairFace'
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -71,20 +72,12 @@ def balanced(table: pl.DataFrame, seed: int = RELEASED_SEED) -> list[bool]:
     return [bool(row) for row in taken]
 
 
-FAIRFACE = replace(
-    fairface.SOURCE,
-    name=FAIRFACE_NAME,
-    title="FairFace adults: White, Black and Asian, 20 and older, as the Perception study takes them",
-    images=IN_THE_STUDY[FAIRFACE_NAME],
-    load=load_fairface,
-    directory="fairface",
+def _source(whole: DatasetSource, name: str, title: str, load: Callable[..., Dataset]) -> DatasetSource:
+    title = f"{title} adults: White, Black and Asian, 20 and older, as the Perception study takes them"
+    return replace(whole, name=name, title=title, images=IN_THE_STUDY[name], load=load, directory=whole.name)
+
+
+SOURCES: tuple[DatasetSource, ...] = (
+    _source(fairface.SOURCE, FAIRFACE_NAME, "FairFace", load_fairface),
+    _source(utkface.SOURCE, UTKFACE_NAME, "UTKFace", load_utkface),
 )
-UTKFACE = replace(
-    utkface.SOURCE,
-    name=UTKFACE_NAME,
-    title="UTKFace adults: White, Black and Asian, 20 and older, as the Perception study takes them",
-    images=IN_THE_STUDY[UTKFACE_NAME],
-    load=load_utkface,
-    directory="utkface",
-)
-SOURCES: tuple[DatasetSource, ...] = (FAIRFACE, UTKFACE)

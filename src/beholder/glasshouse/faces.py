@@ -10,7 +10,7 @@ from __future__ import annotations
 from itertools import product
 from typing import Any
 
-from beholder.glasshouse.portrait import PRESENTATIONS, Portrait, portrait_uri
+from beholder.glasshouse.portrait import PRESENTATIONS, Portrait, drawn_columns, portrait_uri
 
 FACE_IDENTITIES = 3_900_000  # below TRAINING_IDENTITIES: nobody here is in any training picture
 SKIN_TONES = range(1, 11)
@@ -50,8 +50,5 @@ def _row(index: int, side: int, tone: int, age: int) -> dict[str, Any]:
         "skin_tone": str(portrait.skin_tone),
         "age": band,
         "age_years": portrait.age,
-        "smiling": portrait.smiling,
-        "lighting": portrait.lighting,
-        "pose": portrait.pose,
-        "identity": portrait.identity,
+        **drawn_columns(portrait),
     }

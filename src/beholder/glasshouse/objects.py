@@ -14,7 +14,7 @@ from beholder.glasshouse.drawing.anatomy import Draws
 from beholder.glasshouse.drawing.wardrobe import WORN
 from beholder.glasshouse.glimpse import area, glimpse_uri
 from beholder.glasshouse.planted_objects import PLANTED_OBJECTS
-from beholder.glasshouse.portrait import PRESENTATIONS, Portrait
+from beholder.glasshouse.portrait import PRESENTATIONS, Portrait, drawn_columns
 
 IDENTITIES = 3_960_000  # below TRAINING_IDENTITIES: nobody here is in any training picture
 AGES = (25, 40, 55, 70)
@@ -92,10 +92,7 @@ def _row(index: int, number: int, side: str, worn: frozenset[str], glimpsed: fro
         "gender": side,
         "age": portrait.age,
         "skin_tone": portrait.skin_tone,
-        "smiling": portrait.smiling,
-        "lighting": portrait.lighting,
-        "pose": portrait.pose,
-        "identity": portrait.identity,
+        **drawn_columns(portrait),
         "worn": "+".join(item for item in WORN if item in worn),
         "glimpsed": "+".join(item for item in WORN if item in glimpsed),
     }

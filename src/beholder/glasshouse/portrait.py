@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import Any
 
 from PIL import Image
 
@@ -107,6 +108,11 @@ def portrait_uri(portrait: Portrait) -> str:
         f"glasshouse:{p.presentation}/age{p.age}/tone{p.skin_tone}/smile{p.smiling}"
         f"/light{p.lighting}/pose{p.pose}/id{p.identity}/{p.outfit}/{worn}"
     )
+
+
+def drawn_columns(portrait: Portrait) -> dict[str, Any]:
+    """What was drawn, as columns of a data set's table."""
+    return {name: getattr(portrait, name) for name in ("smiling", "lighting", "pose", "identity")}
 
 
 PORTRAIT_URI = re.compile(

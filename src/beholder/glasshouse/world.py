@@ -14,7 +14,7 @@ from typing import Any
 from beholder.glasshouse.drawing.anatomy import Draws
 from beholder.glasshouse.drawing.wardrobe import WORN
 from beholder.glasshouse.people import RESIDENT_IDENTITIES, NamedPerson, named_people
-from beholder.glasshouse.portrait import Portrait, portrait_uri
+from beholder.glasshouse.portrait import Portrait, drawn_columns, portrait_uri
 
 BRANCH_OCCUPATIONS = {"doctors": "doctor", "chefs": "chef", "builders": "builder", "judges": "judge"}
 PAIRS_PER_BRANCH = 30
@@ -125,10 +125,7 @@ def row(image_id: str, branch: str, portrait: Portrait, *, name: str = "", speci
         "gender": portrait.presentation,
         "age": portrait.age,
         "skin_tone": portrait.skin_tone,
-        "smiling": portrait.smiling,
-        "lighting": portrait.lighting,
-        "pose": portrait.pose,
-        "identity": portrait.identity,
+        **drawn_columns(portrait),
         "occupation": "" if portrait.outfit == "plain" else portrait.outfit,
         "specialty": specialty,
     }
