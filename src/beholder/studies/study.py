@@ -8,6 +8,7 @@ chapter of the report, planning, calibration trials, printed numbers) lies in th
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from importlib import import_module
@@ -67,6 +68,23 @@ class Metric:
     """Whether its rows compare two groups, `group` and `against`."""
     chance_only: bool = False
     """Whether it tells what shuffled labels give, whatever the model."""
+
+
+def read_metrics(path: Path, prefix: str = "") -> tuple[Metric, ...]:
+    """The metrics of a study's `metrics.csv`, with `prefix` before their names."""
+    with path.open(encoding="utf-8", newline="") as file:
+        return tuple(
+            Metric(
+                prefix + row["name"],
+                row["topic"],
+                row["unit"],
+                row["meaning"],
+                float(row["landmark"]) if row["landmark"] else None,
+                bool(row["paired"]),
+                bool(row["chance_only"]),
+            )
+            for row in csv.DictReader(file)
+        )
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,34 +19,9 @@ from beholder.prompts.prompt_set import PromptSet, correct_cells, prompt_set, re
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.scores.task import Task
 from beholder.studies.rows import join, mean_row, people_shown
-from beholder.studies.study import Matrices, MeasureOptions, Metric, Option, Study
+from beholder.studies.study import Matrices, MeasureOptions, Option, Study, read_metrics
 
-METRICS = (
-    Metric(
-        "custom.probability",
-        "prompts",
-        "probability",
-        "mean softmax probability of a prompt among those of its level; 0 none, 1 all",
-    ),
-    Metric(
-        "custom.association",
-        "results",
-        "probability",
-        "mean softmax probability of the correct prompt (needs correct_for)",
-    ),
-    Metric(
-        "custom.association_top1",
-        "results",
-        "probability",
-        "share of images whose correct prompt scores highest (needs correct_for)",
-    ),
-    Metric(
-        "custom.presence", "results", "probability", "mean presence of a concept, as a detector or segmenter scores it"
-    ),
-    Metric(
-        "custom.p_yes", "results", "probability", "mean P(yes) of a prompt by itself, for models that answer in words"
-    ),
-)
+METRICS = read_metrics(Path(__file__).with_name("metrics.csv"))
 
 
 QUESTION = "How does the model divide its belief among these prompts, group by group?"

@@ -17,14 +17,13 @@ from beholder.prompts.templates import read_templates
 from beholder.scores.task import Task
 from beholder.studies.disparity.agreement import agreement
 from beholder.studies.disparity.causes import cause_rows
-from beholder.studies.disparity.confidence import SQUARED, UNIT, calibration_rows
-from beholder.studies.disparity.gaps import AP, COUNT, find_gaps, gap_rows
+from beholder.studies.disparity.confidence import calibration_rows
+from beholder.studies.disparity.gaps import find_gaps, gap_rows
 from beholder.studies.disparity.prompts import IS_THERE, TEMPLATES, disparity_prompts, drawn_prompts
 from beholder.studies.disparity.scores import AUTO, CALIBRATIONS, read_concept_scores, read_confidence
 from beholder.studies.disparity.word_rows import word_rows
 from beholder.studies.old_runs import split_pairs
-from beholder.studies.rows import PROBABILITY
-from beholder.studies.study import Matrices, MeasureOptions, Metric, Option, Study
+from beholder.studies.study import Matrices, MeasureOptions, Metric, Option, Study, read_metrics
 
 
 def _metric(name: str, topic: str, unit: str, meaning: str, landmark: float | None = None) -> Metric:
@@ -37,117 +36,7 @@ def _pair(name: str, topic: str, unit: str, meaning: str, landmark: float | None
 
 
 SHARE, AREA, BOXES, RANKS = "share", "share of the picture", "boxes", "rank correlation"
-METRICS = (
-    _metric(
-        "mean_average_precision", "means", AP, "mean over concepts, as published; hides gaps in opposite directions"
-    ),
-    _pair("mean_ap_gap", "means", AP, "difference of the means; 0: alike on average", 0.0),
-    _pair("gaps_shown", "gaps", COUNT, "concepts whose matched gap is more than chance, after correction"),
-    _pair("gap_spread", "gaps", AP, "how wide matched gaps are on average; above 0 even by chance"),
-    Metric(
-        "disparity.gap_spread_expected",
-        "gaps",
-        AP,
-        "the same with shuffled labels: its value without any gap",
-        paired=True,
-        chance_only=True,
-    ),
-    _pair("ap_gap", "gaps", AP, "average precision, first group less second, as published; depends on prevalence", 0.0),
-    _pair(
-        "ap_gap_matched",
-        "gaps",
-        AP,
-        "the gap at the same prevalence, less what few images alone produce; 0: ranked alike",
-        0.0,
-    ),
-    _pair("ap_gap_largest", "gaps", AP, "for several groups, the highest less the lowest; above 0 even by chance"),
-    _pair("gap_detectable", "gaps", AP, "smallest matched gap that these counts would show in four of five data sets"),
-    _metric("average_precision", "gaps", AP, "1: all images with the concept rank first; the prevalence: random order"),
-    _metric("average_precision_matched", "gaps", AP, "the same if all groups showed the concept equally often"),
-    _metric("prevalence", "gaps", PROBABILITY, "share of a group's images that show the concept"),
-    _metric(
-        "ece",
-        "calibration",
-        UNIT,
-        "mean distance of confidence from the share that shows the concept, ten bins, as published; 0: calibrated",
-    ),
-    _metric("ece_adaptive", "calibration", UNIT, "the same in bins of equally many images"),
-    _metric(
-        "brier", "calibration", UNIT, "mean squared distance of confidence from 1 or 0; 0.25: always answering 0.5"
-    ),
-    _pair(
-        "ece_gap",
-        "calibration",
-        UNIT,
-        "first group less second, as published; depends on the groups' sizes: read miscalibration_gap",
-        0.0,
-    ),
-    _pair("ece_adaptive_gap", "calibration", UNIT, "the same in bins of equally many images", 0.0),
-    _pair("brier_gap", "calibration", UNIT, "difference of the Brier scores", 0.0),
-    _metric(
-        "miscalibration",
-        "calibration",
-        SQUARED,
-        "squared distance of confidence from the share that shows the concept, less what chance adds; 0: calibrated",
-        0.0,
-    ),
-    _pair(
-        "miscalibration_gap",
-        "calibration",
-        SQUARED,
-        "first group less second, whatever their sizes; positive: worse calibrated for the first",
-        0.0,
-    ),
-    _metric(
-        "reliability",
-        "calibration",
-        PROBABILITY,
-        "share that shows the concept in a bin of confidence (subset); expected: the mean confidence of the bin",
-    ),
-    _pair(
-        "word_alignment",
-        "agreement",
-        "cosine",
-        "how much nearer the concept's word is to the first group's words; a fact about texts",
-        0.0,
-    ),
-    _pair(
-        "word_agreement",
-        "agreement",
-        PROBABILITY,
-        "share of concepts whose gap and alignment have the same sign; 0.5: chance",
-        0.5,
-    ),
-    _pair("word_correlation", "agreement", RANKS, "of gap and alignment over concepts; 0: none", 0.0),
-    _pair(
-        "agreement",
-        "agreement",
-        "colour",
-        "1 green: wide gaps in the same direction in both data sets; -1 red: in opposite directions; 0 yellow: others",
-    ),
-    _metric("agreement_count", "agreement", COUNT, "concepts of each colour (group)"),
-    _pair("ap_gap_elsewhere", "agreement", AP, "the published gap on another data set (subset)", 0.0),
-    _metric(
-        "model_agreement",
-        "agreement",
-        PROBABILITY,
-        "share of concepts whose gap has the same sign in another model (subset); 0.5: chance",
-        0.5,
-    ),
-    _metric("gap_correlation", "agreement", RANKS, "of the gaps here and in subset, over concepts; 0: none", 0.0),
-    _metric("area", "causes", AREA, "mean area of the concept's largest box in images that show it"),
-    _pair("area_gap", "causes", AREA, "first group less second; positive: larger for the first", 0.0),
-    _metric("instances", "causes", BOXES, "mean number of boxes in images that show it"),
-    _pair("instances_gap", "causes", BOXES, "first group less second; positive: more for the first", 0.0),
-    _pair("names", "gaps", SHARE, "how differently annotators name the concept in the groups; 1: no name in common"),
-    _pair("ap_gap_same_area", "causes", AP, "the matched gap when sizes are distributed alike in the groups", 0.0),
-    _metric(
-        "outranked",
-        "images",
-        SHARE,
-        "how often an image without the concept scores above one with it; the note lists image ids",
-    ),
-)
+METRICS = read_metrics(Path(__file__).with_name("metrics.csv"))
 
 LIMITATIONS = (
     "Average precision depends on how many images of a group show a concept: read the matched gap, not the published "

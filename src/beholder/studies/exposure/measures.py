@@ -6,6 +6,7 @@ People with ambiguous names are left out, and every row says how many. Nobody is
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -21,43 +22,14 @@ from beholder.studies.exposure.counting import Counts
 from beholder.studies.exposure.people import WORD_TERMS
 from beholder.studies.public_figures.measures import GROUPS
 from beholder.studies.rows import join, mean_row
-from beholder.studies.study import MeasureOptions, Metric
+from beholder.studies.study import MeasureOptions, read_metrics
 
 EVERYONE = "all branches"
 CAPTIONS = "captions"
 MEAN, TYPICAL = "mean", "typical"
 UNADJUSTED, ADJUSTED, CHANGE = "as measured", "at equal exposure", "change"
 FEW_PEOPLE = f"fewer than {FEWEST} people: no interval"
-METRICS = (
-    Metric("exposure.captions", "named", CAPTIONS, "mean number of captions that name a person"),
-    Metric("exposure.captions_median", "named", CAPTIONS, "median number of captions that name a person"),
-    Metric("exposure.never", "named", "probability", "share of people that no caption names; 0 none, 1 all"),
-    Metric(
-        "exposure.ratio",
-        "named",
-        "ratio",
-        "captions per person, women over men; 1: alike, below 1: women are named less. mean: of the means; "
-        "typical: of the geometric means of 1 + captions, which a few famous people do not decide",
-        landmark=1.0,
-    ),
-    Metric("exposure.category", "words", CAPTIONS, "captions that contain a word; n: captions read"),
-    Metric(
-        "exposure.identity_correlation",
-        "known",
-        "correlation",
-        "Spearman's, of the captions that name a person with the model's probability of the right name; 0: none, 1: "
-        "the more captions, the better known. All branches: differences between branches are taken out",
-        landmark=0.0,
-    ),
-    Metric(
-        "exposure.identity_gap",
-        "known",
-        "probability",
-        "probability of the right name, women less men: as measured, at equal log(1 + captions) by least squares, and "
-        "the change that this makes; 0: alike. All branches: within branches",
-        landmark=0.0,
-    ),
-)
+METRICS = read_metrics(Path(__file__).with_name("metrics.csv"))
 
 
 def parts(people: pl.DataFrame) -> Iterator[tuple[str, pl.DataFrame, str | None]]:

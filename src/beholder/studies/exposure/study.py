@@ -48,7 +48,7 @@ EXPOSURE = Study(
         unit="MB",
         examples=(
             ("how often captions name women and men", "beholder exposure captions.tsv.gz --data DIR"),
-            ("beside what a model knows of them", "beholder exposure part-*.parquet --data DIR --run RUN"),
+            ("compare with what a model knows about them", "beholder exposure part-*.parquet --data DIR --run RUN"),
         ),
     ),
 )

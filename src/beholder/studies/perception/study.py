@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,12 +17,12 @@ from beholder.datasets.dataset import Dataset
 from beholder.datasets.glasshouse import DESIGN_NAME
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.scores.task import Task
-from beholder.studies.perception.bias import DEVIATIONS, PER_CENT, bias_rows
-from beholder.studies.perception.brightness import SIGN, brightness_rows
+from beholder.studies.perception.bias import bias_rows
+from beholder.studies.perception.brightness import brightness_rows
 from beholder.studies.perception.curves import confound_rows, gap_rows, score_rows, separation_rows, trajectory_rows
-from beholder.studies.perception.design import SHARE, STATISTIC, effect_rows, interaction_rows, variance_rows
+from beholder.studies.perception.design import effect_rows, interaction_rows, variance_rows
 from beholder.studies.perception.induced import induced_rows
-from beholder.studies.perception.neutral import CORRELATION, RATIO, neutral_rows
+from beholder.studies.perception.neutral import neutral_rows
 from beholder.studies.perception.prompts import (
     DIMENSIONS,
     FITS,
@@ -31,152 +32,16 @@ from beholder.studies.perception.prompts import (
     perception_prompts,
     read_dimensions,
 )
-from beholder.studies.perception.ranking import LOGARITHM, NATS
 from beholder.studies.perception.ratings import rating_rows, read_ratings
 from beholder.studies.perception.scores import GROUPED, read_judged
 from beholder.studies.rows import PROBABILITY, refusal_metric, refusal_rows
-from beholder.studies.study import Matrices, Measure, MeasureOptions, Metric, Option, Study
+from beholder.studies.study import Matrices, Measure, MeasureOptions, Metric, Option, Study, read_metrics
 
 TASK = "perception"
 UNIT = "cosine"
 
 difference = partial(Metric, landmark=0.0, paired=True)
-METRICS = (
-    Metric(
-        "perception.delta_cosine",
-        "judgements",
-        UNIT,
-        "mean of a dimension's words less the neutral prompt; 0: the words add nothing; printed × 100",
-        landmark=0.0,
-    ),
-    Metric("perception.cosine", "judgements", UNIT, "mean cosine of a dimension's words; printed × 100"),
-    Metric("perception.word_delta_cosine", "judgements", UNIT, "delta_cosine of a single word", landmark=0.0),
-    difference("perception.gap", "effects", UNIT, "delta_cosine of one group less that of another; 0: the same"),
-    difference(
-        "perception.causal_effect",
-        "effects",
-        UNIT,
-        "change of delta_cosine when one attribute alone changes; 0: no effect",
-    ),
-    Metric(
-        "perception.absolute_difference",
-        "effects",
-        UNIT,
-        "mean absolute difference of the same sets, as published; noise alone makes it more than 0",
-        paired=True,
-    ),
-    difference(
-        "perception.interaction",
-        "effects",
-        UNIT,
-        "how much more an attribute changes delta_cosine for one group than for another; 0: the same",
-    ),
-    Metric(
-        "perception.induced_variation",
-        "effects",
-        UNIT,
-        "median absolute difference of 1,000 pairs that differ in one attribute alone; noise makes it more than 0",
-    ),
-    Metric("perception.induced_variation_quantile", "effects", UNIT, "quantiles of the same differences, for boxes"),
-    Metric(
-        "perception.induced_variation_test",
-        "effects",
-        STATISTIC,
-        "chance that a pair of one attribute differs more than one of another; 0.5: the same",
-        landmark=0.5,
-        paired=True,
-    ),
-    Metric(
-        "perception.variance_share",
-        "effects confounds",
-        SHARE,
-        "share of the variance that an attribute explains, less what chance gives; 0: none, 1: all",
-        landmark=0.0,
-    ),
-    Metric("perception.trajectory", "curves", UNIT, "delta_cosine at one level of an attribute, by group"),
-    Metric("perception.trajectory_fit", "curves", UNIT, "the second-degree curve through the levels"),
-    Metric("perception.valence_point", "curves", UNIT, "positive and negative ends of the scales at one age, by group"),
-    Metric(
-        "perception.separation",
-        "confounds",
-        DEVIATIONS,
-        "distance between two groups' points over the ages; 0: they coincide",
-        paired=True,
-    ),
-    Metric(
-        "perception.opposites_r",
-        "confounds",
-        CORRELATION,
-        "of the curves of opposite dimensions; −1: they oppose each other, 1: they move together",
-        paired=True,
-    ),
-    Metric("perception.neutral_cosine", "neutral", UNIT, "mean cosine of the neutral prompt"),
-    difference(
-        "perception.neutral_test",
-        "neutral",
-        STATISTIC,
-        "t of the difference in neutral cosine between two groups; 0: the same",
-    ),
-    Metric("perception.neutral_r", "neutral", CORRELATION, "of a dimension with the neutral prompt over images"),
-    Metric(
-        "perception.narrowing",
-        "neutral",
-        RATIO,
-        "spread after Δ divided by the spread before; below 1: Δ brings groups closer together",
-        landmark=1.0,
-    ),
-    Metric(
-        "perception.density", "confounds", "density", "of the neutral cosine, and of all dimensions before and after Δ"
-    ),
-    Metric(
-        "perception.markedness",
-        "ranking",
-        PER_CENT,
-        "images of a group that the neutral prompt fits better than the group's own word; 0: always marked",
-    ),
-    Metric("perception.mean_cosine", "ranking", UNIT, "mean over the positive dimensions"),
-    difference(
-        "perception.sc_weat",
-        "ranking",
-        DEVIATIONS,
-        "how much closer the words are to one group than to another; 0: equally close",
-    ),
-    Metric(
-        "perception.skew",
-        "ranking",
-        LOGARITHM,
-        "of a group's share of the top k divided by its even share; 0: even, above 0: more",
-        landmark=0.0,
-    ),
-    Metric("perception.max_skew", "ranking", LOGARITHM, "the largest skew of an attribute's groups; 0: even"),
-    Metric(
-        "perception.ndkl",
-        "ranking",
-        NATS,
-        "divergence of all prefixes of a ranking from even shares; 0: even throughout",
-    ),
-    difference(
-        "perception.brightness",
-        "confounds",
-        SIGN,
-        "of the grey-value differences of pairs; 0: even, 1: the first is always brighter",
-    ),
-    Metric("perception.rating_r", "ratings", CORRELATION, "of people's ratings with delta_cosine; 1: the same order"),
-    Metric(
-        "perception.rating_departure",
-        "ratings",
-        DEVIATIONS,
-        "how far the model is above people's ratings; 0: it agrees with them",
-        landmark=0.0,
-    ),
-    Metric(
-        "perception.answer_mass",
-        "results",
-        PROBABILITY,
-        "mean P(yes) + P(no); 1: it answers, 0: it says something else",
-    ),
-    refusal_metric("perception"),
-)
+METRICS = (*read_metrics(Path(__file__).with_name("metrics.csv")), refusal_metric("perception"))
 
 LIMITATIONS = (
     "A cosine is not a probability, and nobody stated it as a judgement; only differences between cosines compare.",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -23,7 +24,7 @@ from beholder.metrics.multiplicity import holm
 from beholder.prompts.prompt_set import correct_cells
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.studies.rows import NO_SPREAD, PROBABILITY, join, mean_row, people_shown, refusal_metric, refusal_rows
-from beholder.studies.study import Matrices, Measure, MeasureOptions, Metric
+from beholder.studies.study import Matrices, Measure, MeasureOptions, Metric, read_metrics
 
 Array = npt.NDArray[np.float64]
 LEVELS = ("category", "occupation", "specialty")
@@ -54,78 +55,8 @@ def public_figure_measures(prefix: str, pools: dict[str, tuple[str, ...]]) -> tu
 
 
 def public_figure_metrics(prefix: str) -> tuple[Metric, ...]:
-    """The metrics and what they mean."""
-    share = "0: none of the model's belief, 1: all of it"
-    return (
-        Metric(
-            f"{prefix}.association",
-            "association",
-            PROBABILITY,
-            f"mean softmax probability of the correct prompt; {share}",
-        ),
-        Metric(
-            f"{prefix}.association_top1",
-            "association",
-            PROBABILITY,
-            "share of images whose correct prompt scores highest; 0 none, 1 all",
-        ),
-        Metric(
-            f"{prefix}.occupation_probability",
-            "gender",
-            PROBABILITY,
-            f"mean softmax probability of an occupation; {share}",
-        ),
-        Metric(
-            f"{prefix}.bias_ratio",
-            "gender",
-            RATIO,
-            "correct occupation's probability, women over men; 1: alike, below 1: women get less",
-            landmark=1.0,
-        ),
-        Metric(
-            f"{prefix}.equivalence",
-            "gender",
-            RATIO,
-            "smallest δ for which b is shown to lie between 1/(1 + δ) and 1 + δ; p: that of the asked δ",
-        ),
-        Metric(
-            f"{prefix}.identity_given_image",
-            "identity",
-            PROBABILITY,
-            f"given a picture, probability of the right name; {share}",
-        ),
-        Metric(
-            f"{prefix}.identity_given_image_top1",
-            "identity",
-            PROBABILITY,
-            "share of pictures whose right name comes first",
-        ),
-        Metric(
-            f"{prefix}.identity_given_image_mrr",
-            "identity",
-            "reciprocal rank",
-            "mean of 1/rank of the right name; 1: always first",
-        ),
-        Metric(
-            f"{prefix}.identity_given_name",
-            "identity",
-            PROBABILITY,
-            f"given a name, probability of a right picture; {share}",
-        ),
-        Metric(
-            f"{prefix}.identity_given_name_top1",
-            "identity",
-            PROBABILITY,
-            "share of names whose right picture comes first",
-        ),
-        Metric(
-            f"{prefix}.identity_given_name_mrr",
-            "identity",
-            "reciprocal rank",
-            "mean of 1/rank of the right picture; 1: always first",
-        ),
-        refusal_metric(prefix),
-    )
+    """What each metric means."""
+    return (*read_metrics(Path(__file__).with_name("metrics.csv"), f"{prefix}."), refusal_metric(prefix))
 
 
 def _of_kind(matrices: Matrices, kind: str) -> list[ScoreMatrix]:
