@@ -41,9 +41,7 @@ def ratio(images: int = 25_000, concepts: int = 64, draws: int = 200, looped: in
     for draw in weights:
         for concept in range(concepts):
             for rows in sets:
-                average_precision_score(
-                    present[rows, concept], scores[rows, concept], sample_weight=draw[rows]
-                )
+                average_precision_score(present[rows, concept], scores[rows, concept], sample_weight=draw[rows])
     theirs = (time.perf_counter() - began) / (looped * concepts * 2)
     print(
         f"disparity: {theirs / ours:.0f} × as fast as scikit-learn draw by draw "

@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from architectures import architecture
 from PIL import Image
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
-from beholder.bench.architectures import architecture
 from beholder.datasets import open_dataset
 from beholder.models.checkpoint.checkpoint import torch, transformers
 from beholder.models.load import LoadOptions, load_model

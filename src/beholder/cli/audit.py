@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from beholder.cli import options as common
-from beholder.cli.console import bar, err, out, say_json, set_verbosity
+from beholder.cli.console import bar, set_verbosity, show_run
 from beholder.cli.options import MODEL, WHERE
 from beholder.cli.study_options import chosen_studies
 
@@ -85,7 +85,6 @@ def audit_command(
     from beholder.core.progress import silent
     from beholder.datasets.settings import parse_settings
     from beholder.models.load import LoadOptions
-    from beholder.report.terminal import print_summary
     from beholder.scores.fill import FillOptions
     from beholder.studies.study import MeasureOptions
 
@@ -111,9 +110,4 @@ def audit_command(
         command=sys.argv[1:],
     )
     run = audit_models(models or [], studies, options)
-    if as_json:
-        say_json(run.as_json())
-    elif not quiet:
-        print_summary(run.report, out)
-    if not quiet:
-        err.print(f"Report: {(output / 'report.html').resolve()}", markup=False, soft_wrap=True)
+    show_run(run, output, as_json=as_json, quiet=quiet)

@@ -2,13 +2,34 @@
 
 from __future__ import annotations
 
+import sys
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
 import typer
 from rich.table import Table
 
 from beholder.cli.console import err, out, say_json
 from beholder.cli.help import Command
+from beholder.core.errors import UsageError
 
 app = typer.Typer(help="Compare the speed of several methods on this machine.", no_args_is_help=True)
+
+
+SPEED = Path(__file__).parents[3] / "speed"
+"""The timings are no part of the installed package: they lie beside its sources in a clone."""
+
+
+def _module(name: str) -> Any:
+    if not SPEED.is_dir():
+        raise UsageError(
+            "beholder bench needs a clone of the project, since the timings are not installed.\n"
+            "Install from the clone with: pip install -e ."
+        )
+    if str(SPEED) not in sys.path:
+        sys.path.insert(0, str(SPEED))
+    return import_module(name)
 
 
 @app.callback()
@@ -38,26 +59,27 @@ def generative_command(
     answers differ from the loop's.
     """
     # Imported here so that other commands start without it.
-    from beholder.bench.architectures import ARCHITECTURES, architecture
-    from beholder.bench.generative import Effort, Shape, rehearse
     from beholder.models.checkpoint.checkpoint import resolve_device, torch
 
-    effort, place = (Effort(pictures=pictures, loop=loop, repeats=repeats, together=at_once), resolve_device(device))
-    found = {}
-    for built in [architecture(name) for name in architectures or ARCHITECTURES]:
-        model = built.build(tiny=not full, device=place, dtype=torch.bfloat16 if full else torch.float32)
+    known, rehearsal = _module("architectures"), _module("rehearsal")
+    effort = rehearsal.Effort(pictures=pictures, loop=loop, repeats=repeats, together=at_once)
+    device, timings = resolve_device(device), {}
+    for built in [known.architecture(name) for name in architectures or known.ARCHITECTURES]:
+        model = built.build(tiny=not full, device=device, dtype=torch.bfloat16 if full else torch.float32)
         lines = []
-        for line in rehearse(built, model, Shape(), effort, tell=lambda said: err.print(f"  {said}")):
+        for line in rehearsal.rehearse(
+            built, model, rehearsal.Shape(), effort, tell=lambda text: err.print(f"  {text}")
+        ):
             err.print(f"{built.name}: {line.way}: {line.per_second:,.1f} questions/s")
             lines.append(line)
-        found[built.name] = lines
+        timings[built.name] = lines
         del model
     if as_json:
-        say_json({name: [line._asdict() for line in lines] for name, lines in found.items()})
+        say_json({name: [line._asdict() for line in lines] for name, lines in timings.items()})
         return
     size = "true size, bfloat16" if full else "tiny, float32"
-    for name, lines in found.items():
-        table = Table("Way", "Questions/s", "To the loop", "Largest |Δ log p|", title=f"{name}, {size}, {place}")
+    for name, lines in timings.items():
+        table = Table("Way", "Questions/s", "To the loop", "Largest |Δ log p|", title=f"{name}, {size}, {device}")
         for line in lines:
             far = "" if line.difference is None else f"{line.difference:.1g}"
             table.add_row(line.way, f"{line.per_second:,.1f}", f"{line.per_second / lines[0].per_second:,.1f} ×", far)

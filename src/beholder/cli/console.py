@@ -8,7 +8,8 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.logging import RichHandler
@@ -26,6 +27,9 @@ from rich.progress import (
 from rich.text import Text
 
 from beholder.core.progress import Advance
+
+if TYPE_CHECKING:
+    from beholder.run import Run
 
 out = Console(highlight=False)
 err = Console(stderr=True, highlight=False)
@@ -129,3 +133,16 @@ def set_verbosity(*, quiet: bool, verbose: bool) -> None:
     logging.basicConfig(
         level=level, format="%(message)s", handlers=[RichHandler(console=err, show_path=False)], force=True
     )
+
+
+def show_run(run: Run, folder: Path, *, as_json: bool, quiet: bool) -> None:
+    """Print what a run shows and where its report is."""
+    # Imported here so that other commands start without it.
+    from beholder.report.terminal import print_summary
+
+    if as_json:
+        say_json(run.as_json())
+    elif not quiet:
+        print_summary(run.report, out)
+    if not quiet:
+        err.print(f"Report: {(folder / 'report.html').resolve()}", markup=False, soft_wrap=True)

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from beholder.cli import options as common
-from beholder.cli.console import bar, err, out, say_json, set_verbosity
+from beholder.cli.console import bar, set_verbosity, show_run
 from beholder.cli.study_options import chosen_studies
 
 
@@ -45,7 +45,6 @@ def measure_command(
     from beholder.core.progress import silent
     from beholder.datasets.settings import parse_settings
     from beholder.measure import measure_scores
-    from beholder.report.terminal import print_summary
     from beholder.scores.fill import FillOptions
     from beholder.studies.study import MeasureOptions
 
@@ -61,9 +60,4 @@ def measure_command(
         command=sys.argv[1:],
     )
     run = measure_scores(study, scores, options, model=model)
-    if as_json:
-        say_json(run.as_json())
-    elif not quiet:
-        print_summary(run.report, out)
-    if not quiet:
-        err.print(f"Report: {(output / 'report.html').resolve()}", markup=False, soft_wrap=True)
+    show_run(run, output, as_json=as_json, quiet=quiet)

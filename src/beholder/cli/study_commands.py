@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from beholder.cli import options as common
-from beholder.cli.console import bar, err, out, say_json
+from beholder.cli.console import bar, show_run
 from beholder.cli.study_options import built
 from beholder.studies import STUDIES
 
@@ -53,7 +53,6 @@ def _function(command: "Command") -> Any:
         from beholder.core.files import write_whole
         from beholder.core.progress import silent
         from beholder.report.page import write_page
-        from beholder.report.terminal import print_summary
         from beholder.run import Run
         from beholder.studies.study import CommandOptions, MeasureOptions, load
 
@@ -74,12 +73,7 @@ def _function(command: "Command") -> Any:
             write_whole(output / name, data_)
         run.save_findings(output)
         write_page(run.report, output)
-        if as_json:
-            say_json(run.as_json())
-        elif not quiet:
-            print_summary(run.report, out)
-        if not quiet:
-            err.print(f"Report: {(output / 'report.html').resolve()}", markup=False, soft_wrap=True)
+        show_run(run, output, as_json=as_json, quiet=quiet)
 
     run_command.__doc__ = command.help
     return run_command

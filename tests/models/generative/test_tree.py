@@ -9,7 +9,8 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-from beholder.bench.architectures import ARCHITECTURES  # noqa: E402
+from architectures import ARCHITECTURES  # noqa: E402
+
 from beholder.models.generative.compiled_layers import CompiledLayers  # noqa: E402
 from beholder.models.generative.tree import _LastStep, _tower_layers  # noqa: E402
 

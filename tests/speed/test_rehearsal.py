@@ -13,9 +13,10 @@ from beholder.core.errors import OutOfMemory, UnknownName
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-from beholder.bench import generative  # noqa: E402
-from beholder.bench.architectures import ARCHITECTURES, architecture  # noqa: E402
-from beholder.bench.generative import Effort, Rehearsal, Shape, rehearse  # noqa: E402
+import rehearsal as generative  # noqa: E402
+from architectures import ARCHITECTURES, architecture  # noqa: E402
+from rehearsal import Effort, Rehearsal, Shape, rehearse  # noqa: E402
+
 from beholder.cli import app  # noqa: E402
 
 SHAPE = Shape(before=3, trunk=4, branch=3, leaf=5, branches=2, leaves=6)

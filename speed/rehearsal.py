@@ -15,9 +15,9 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
+from architectures import MARKS, Architecture
 from PIL import Image
 
-from beholder.bench.architectures import MARKS, Architecture
 from beholder.core.errors import OutOfMemory
 from beholder.models.checkpoint.checkpoint import torch, transformers
 from beholder.models.checkpoint.torch_scorer import running
