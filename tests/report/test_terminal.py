@@ -18,7 +18,7 @@ def summary(run: Run, width: int = 120) -> str:
 
 def test_the_summary_says_what_was_found(apa_run: Run) -> None:
     text = summary(apa_run)
-    assert "Women among politicians get less." in text
+    assert "Women in politics are taken for “politician” less often than men" in text
     assert "Names and faces" in text
     assert "Occupations offered for" not in text
 
@@ -53,7 +53,8 @@ def test_several_models_get_a_table_each(two_models: Run) -> None:
 def test_the_little_to_keep_stands_last(two_models: Run) -> None:
     last = summary(two_models).split("In short\n")[1].splitlines()
     assert 1 <= len(last) <= 5
-    assert "Women among politicians get less (clip, apa on apa)" in last[0]
+    assert "Women in politics are taken for “politician” less often than men" in last[0]
+    assert "(clip, apa on apa)" in last[0]
 
 
 def test_a_folder_is_called_by_its_last_name(apa_run: Run) -> None:

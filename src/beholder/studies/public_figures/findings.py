@@ -108,7 +108,8 @@ def _less_headline(row: Result, sides: Sides) -> str:
     """Who is taken for what they are less often than whom, and how often."""
     pool = row["subset"]
     less, more = GROUPS if row["value"] < 1 else GROUPS[::-1]
-    shares = f": {' against '.join(_percents(sides[less], sides[more]))}" if sides else ""
+    texts = _percents(sides[less], sides[more]) if sides else []
+    shares = f": {' against '.join(texts)}" if len(set(texts)) > 1 else ""
     if pool == "actors":
         than = f"{PLAYERS_PLURAL[more]} for “{correct_occupation(pool, more)}”"
         who = PLAYERS_PLURAL[less]
