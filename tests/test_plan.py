@@ -20,7 +20,7 @@ from beholder.plan import PlanOptions, plan
 def test_the_embedded_world_is_planned_for_gras():
     rows = plan("gras", PlanOptions(effect=0.1))
     gender = rows.filter(metric="plan.detectable", concept="gender").row(0, named=True)
-    assert gender["group"] == "2 groups of 60"
+    assert gender["note"].startswith("2 groups of 60: ")
     needed = rows.filter(metric="plan.images_needed", concept="gender")["value"].item()
     assert needed == pytest.approx(gender["n"] * (gender["value"] / 0.1) ** 2, abs=1)
 
@@ -82,7 +82,8 @@ def test_a_plan_names_the_benchmarks_own_metric(data: Path):
 @pytest.mark.real
 def test_the_studies_own_data_are_planned(data: Path):
     apa = plan("apa", PlanOptions(data=data))
-    assert apa["group"].to_list() == ["40 women, 60 men", "183 women, 453 men", "30 women, 79 men"]
+    sizes = [note.partition(":")[0] for note in apa["note"]]
+    assert sizes == ["40 women, 60 men", "183 women, 453 men", "30 women, 79 men"]
     gras = plan("gras", PlanOptions(data=data, effect=0.05))
-    assert gras.filter(metric="plan.detectable", concept="skin_tone")["group"].item() == "10 groups of 144"
+    assert gras.filter(metric="plan.detectable", concept="skin_tone")["note"].item().startswith("10 groups of 144: ")
     assert gras.filter(pl.col("metric") == "plan.prompts_needed").height == 4

@@ -105,8 +105,8 @@ CHAPTER = Chapter(
 def plan(dataset: Dataset, options: PlanOptions) -> Iterator[Row]:
     sizes = group_sizes(dataset.table, "gender")
     gap = detectable_gap(sizes, 0.2, alpha=ALPHA, power=options.power)
-    row = Row("plan.detectable", gap, sum(sizes), "share", subset=METRIC, concept="gender", note="spread assumed: 0.2")
-    yield row._replace(group=describe_groups(sizes))
+    row = Row("plan.detectable", gap, sum(sizes), "share", subset=METRIC, concept="gender")
+    yield row._replace(note=f"{describe_groups(sizes)}; spread assumed: 0.2")
 
 
 def draw(people: int, options: int, rng: np.random.Generator) -> Sequence[Outcome]:

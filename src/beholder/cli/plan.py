@@ -36,8 +36,8 @@ def plan_command(
         say_json(rows.to_dicts())
         return
     show([_readable(row) for row in rows.to_dicts()], as_json=False)
-    for note in dict.fromkeys(rows.filter(pl.col("metric") != "plan.images_needed")["note"]):
-        out.print(f"- {note}", markup=False)
+    for row in rows.filter(pl.col("metric") != "plan.images_needed").iter_rows(named=True):
+        out.print(f"- {row['concept']}: {row['note']}", markup=False)
 
 
 WHAT = {
@@ -59,7 +59,7 @@ def _readable(row: dict[str, object]) -> dict[str, object]:
     return {
         "metric": row["subset"],
         "comparison": row["concept"],
-        "groups": row["group"],
+        "images": row["n"],
         "what": WHAT[str(row["metric"])],
         "value": shown,
         "unit": row["unit"],

@@ -39,9 +39,10 @@ def plan(dataset: Dataset, options: PlanOptions) -> Iterator[Row]:
         shown = [row[group] for group in sizes["gender"]]
         gap = _detectable_precision(sizes["count"].to_list(), shown, ALPHA / counts.height, options.power)
         described = ", ".join(f"{n} of {group}" for n, group in zip(shown, sizes["gender"], strict=True))
-        note = f"at matched prevalence; corrected over {counts.height} concepts; assumes scores as good as the oracle's"
+        note = f"{described}: at matched prevalence; corrected over {counts.height} concepts"
+        note += "; assumes scores as good as the oracle's"
         plan = Row("plan.detectable", gap, sum(sizes["count"]), "average precision", subset="disparity.ap_gap_matched")
-        plan = plan._replace(group=described, concept=row["concept"], note=note)
+        plan = plan._replace(concept=row["concept"], note=note)
         needed = plan.n * times_as_many(gap, options.effect) if options.effect else None
         yield from plan_rows(plan, needed, options)
 

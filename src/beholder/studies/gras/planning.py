@@ -30,9 +30,10 @@ def plan(dataset: Dataset, options: PlanOptions) -> Iterator[Row]:
             continue
         deviation, source = _answer_deviation(attribute, options)
         gap = detectable_gap(sizes, deviation, alpha=ALPHA / TRAITS, power=options.power)
-        note = f"one of {TRAITS} traits, one group against all others; Benjamini–Hochberg over traits; {source}"
+        groups = f"{describe_groups(sizes)}: one of {TRAITS} traits, one group against all others"
+        note = f"{groups}; Benjamini–Hochberg over traits; {source}"
         row = Row("plan.detectable", gap, sum(sizes), "probability", subset="gras.largest_gap", concept=attribute)
-        row = row._replace(group=describe_groups(sizes), note=note)
+        row = row._replace(note=note)
         needed = sum(sizes) * times_as_many(gap, options.effect) if options.effect else None
         yield from plan_rows(row, needed, options)
         yield from _prompt_rows(row, sizes, deviation, options)

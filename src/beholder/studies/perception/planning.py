@@ -23,10 +23,10 @@ def plan(dataset: Dataset, options: PlanOptions) -> Iterator[Row]:
         pairs = len(sizes) * (len(sizes) - 1) // 2
         gap = detectable_gap(sizes[:2], 1.0, alpha=ALPHA / (pairs * DIMENSIONS), power=options.power)
         note = (
-            "the two smallest groups, in standard deviations of Δ between images; Benjamini–Hochberg over "
-            f"{pairs} pairs × {DIMENSIONS} dimensions; images as if each showed someone else"
+            f"{describe_groups(sizes)}: the two smallest, in standard deviations of Δ between images; "
+            f"Benjamini–Hochberg over {pairs} pairs × {DIMENSIONS} dimensions; images as if each showed someone else"
         )
         row = Row("plan.detectable", gap, sum(sizes), "standard deviations", subset="perception.gap", note=note)
-        row = row._replace(group=describe_groups(sizes), concept=groups.attribute)
+        row = row._replace(concept=groups.attribute)
         needed = sum(sizes) * times_as_many(gap, options.effect) if options.effect else None
         yield from plan_rows(row, needed, options)

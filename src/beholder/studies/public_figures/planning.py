@@ -32,7 +32,7 @@ def ratio_plan(
         variation, origin = _belief_variation(pool, sizes, options)
         ratio = detectable_ratio(sizes, variation, alpha=ALPHA / len(counted), power=options.power)
         answer = f"b below {ratio:.2f}" if ratio else "no b is low enough"
-        note = f"{answer}; Holm over {len(counted)} pools; {origin}"
+        note = f"{sizes[0]} women, {sizes[1]} men: {answer}; Holm over {len(counted)} pools; {origin}"
         row = Row(
             "plan.detectable",
             1 - ratio if ratio else None,
@@ -42,7 +42,6 @@ def ratio_plan(
             concept=pool,
             note=note,
         )
-        row = row._replace(group=f"{sizes[0]} women, {sizes[1]} men")
         needed = None
         if options.effect:
             wanted = {"alpha": ALPHA / len(counted), "power": options.power}
