@@ -8,8 +8,8 @@ import polars as pl
 import pytest
 
 from beholder.chapter.finding import NOT_MEASURED, NOT_SHOWN, SHOWN, TOO_LITTLE, Finding
+from beholder.chapter.queries import one_row
 from beholder.scores.score_matrix import ScoreMatrix
-from beholder.studies.disparity import queries
 from beholder.studies.disparity.findings import disparity_findings
 
 Measure = Callable[..., pl.DataFrame]
@@ -52,7 +52,7 @@ def test_a_gap_that_is_not_shown_is_not_called_none(quiet: pl.DataFrame, object_
 def test_the_mean_says_what_it_hides(full: pl.DataFrame):
     finding = only(full, "mean")
     assert "hides gaps that point in opposite directions" in finding.sentence
-    mean = queries.one(full, "mean_average_precision", group="man")
+    mean = one_row(full, "mean_average_precision", group="man")
     assert f"“man” {100 * mean['value']:.0f} %" in finding.sentence
     assert [row.get("group") for row in finding.rows] == ["man", "man", "woman"]
 
@@ -81,7 +81,7 @@ def test_calibration_that_was_not_measured_has_its_reason(object_world: World, m
 
 
 def test_agreement_is_counted(full: pl.DataFrame):
-    green = queries.one(full, "agreement_count", group="green")["value"]
+    green = one_row(full, "agreement_count", group="green")["value"]
     assert green >= 2
     finding = only(full, "agreement")
     assert finding.headline.startswith(f"{green:.0f} of 4 concepts have a wide gap in the same direction")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from beholder.studies.disparity import queries
+from beholder.chapter.queries import one_row
 from beholder.studies.disparity.tables import disparity_tables
 
 
@@ -14,7 +14,7 @@ def test_tables_carry_numbers_that_are_rows(full: pl.DataFrame):
     assert gaps.header[:3] == ["Concept", "man", "woman"]
     assert gaps.rows[0][0].text == "tie"
     assert gaps.rows[-1][0].text == "handbag"
-    raw = queries.one(full, "ap_gap", concept="tie")["value"]
+    raw = one_row(full, "ap_gap", concept="tie")["value"]
     assert gaps.rows[0][3].text == f"+{100 * raw:.1f}"
     names = tables["Possible causes of the widest gaps"]
     assert any("other tie" in row[-1].detail for row in names.rows)
@@ -22,7 +22,7 @@ def test_tables_carry_numbers_that_are_rows(full: pl.DataFrame):
 
 def test_image_ids_are_listed_as_their_rows_have_them(full: pl.DataFrame):
     (table,) = [table for table in disparity_tables(full) if table.title == "Images behind the widest gaps, by id"]
-    row = queries.one(full, "outranked", subset="overlooked", concept="tie", group="woman")
+    row = one_row(full, "outranked", subset="overlooked", concept="tie", group="woman")
     cells = next(cells for cells in table.rows if [cell.text for cell in cells[:2]] == ["tie", "woman"])
     assert cells[4].text == row["note"]
     assert all(part.isdigit() for part in row["note"].split(", "))

@@ -66,7 +66,7 @@ def test_a_bad_trait_list_is_refused(tmp_path: Path, text: str, message: str):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("template,text\nT1,Is it so?\n", "'T1' needs a name without"),
+        ("template,text\nT1,Is it so?\n", "the text of the wording 'T1' needs one"),
         ("template,text\nT1,Is {}?\nT1,Was {}?\n", "'T1' occurs more than once"),
         ("template,text\n,Is {}?\n", "row 2 has no template"),
         ("template,text\n", "no rows"),

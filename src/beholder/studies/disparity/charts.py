@@ -8,6 +8,7 @@ import polars as pl
 
 from beholder.chapter.figure import Figure, sentence
 from beholder.chapter.numbers import Result, excludes, percent, signed
+from beholder.chapter.queries import by_model, metric_rows, one_row
 from beholder.studies.disparity import chart_parts, phrases, queries
 from beholder.studies.disparity.agreement import COLOURS
 from beholder.studies.disparity.queries import Pair
@@ -23,7 +24,7 @@ NUMBERS = ("value", "low", "high")
 def disparity_figures(part: pl.DataFrame) -> Iterator[Figure]:
     """Every figure, for each model and pair."""
     several = part["model"].n_unique() > 1
-    for number, (model, rows) in enumerate(queries.models(part), 1):
+    for number, (model, rows) in enumerate(by_model(part), 1):
         for figure in _figures(rows):
             title = sentence(f"{model}, " if several else "", figure.title)
             yield figure._replace(name=f"{figure.name}-{number}" if several else figure.name, title=title)
@@ -82,10 +83,10 @@ def gap_title(table: pl.DataFrame, pair: Pair) -> str:
 
 
 def _strip_figure(part: pl.DataFrame, pair: Pair, suffix: str) -> Iterator[Figure]:
-    mean, table = queries.one(queries.of_pair(part, pair), "mean_ap_gap"), queries.tested(part, pair)
+    mean, table = one_row(queries.of_pair(part, pair), "mean_ap_gap"), queries.tested(part, pair)
     if mean is None or table.height < 2:
         return
-    first, second = (queries.one(part, "mean_average_precision", group=name) for name in pair.names)
+    first, second = (one_row(part, "mean_average_precision", group=name) for name in pair.names)
     levels = f"{percent(first['value'])} and {percent(second['value'])}" if first and second else "see the table"
     dots = stacked([_in_points(row) for row in table.sort("value").to_dicts()], STACK)
     reach = f"{signed(table['value'].min())} to {signed(table['value'].max())}"  # type: ignore[arg-type]
@@ -115,7 +116,7 @@ def stacked(rows: list[Result], height: int) -> list[Result]:
 
 
 def _reliability_figures(part: pl.DataFrame) -> Iterator[Figure]:
-    bins = queries.rows(part, "reliability").drop_nulls("expected")
+    bins = metric_rows(part, "reliability").drop_nulls("expected")
     for number, ((concept,), table) in enumerate(bins.group_by(["concept"], maintain_order=True)):
         rows = table.select("group", "n", *NUMBERS, confidence="expected").to_dicts()
         yield Figure(
@@ -130,10 +131,10 @@ def _reliability_figures(part: pl.DataFrame) -> Iterator[Figure]:
 
 def _scatter_figures(part: pl.DataFrame) -> Iterator[Figure]:
     here, keys = str(part["dataset"][0]), ["concept", "group", "against"]
-    gaps = queries.rows(part, "ap_gap").select(*keys, here="value")
-    colours = queries.rows(part, "agreement")
+    gaps = metric_rows(part, "ap_gap").select(*keys, here="value")
+    colours = metric_rows(part, "agreement")
     for number, ((there,), table) in enumerate(colours.group_by(["subset"], maintain_order=True), 1):
-        others = queries.rows(part, "ap_gap_elsewhere").filter(pl.col("subset") == there).select(*keys, there="value")
+        others = metric_rows(part, "ap_gap_elsewhere").filter(pl.col("subset") == there).select(*keys, there="value")
         dots = [
             {
                 "concept": row["concept"],

@@ -10,6 +10,7 @@ from scipy.stats import binom
 from beholder.chapter.finding import NOT_MEASURED, TOO_LITTLE, Finding, finding
 from beholder.chapter.numbers import Result, excludes, p_value, percent, percent_range, points, signed
 from beholder.chapter.phrases import listed
+from beholder.chapter.queries import metric_rows, one_row
 from beholder.studies.disparity import phrases, queries
 from beholder.studies.disparity.gaps import ALPHA
 from beholder.studies.disparity.queries import Pair
@@ -29,10 +30,10 @@ def disparity_findings(part: pl.DataFrame) -> list[Finding]:
 def _mean(part: pl.DataFrame) -> Iterator[Finding]:
     """The difference of the means."""
     for pair in queries.pairs(part):
-        row = queries.one(queries.of_pair(part, pair), "mean_ap_gap")
+        row = one_row(queries.of_pair(part, pair), "mean_ap_gap")
         if row is None:
             continue
-        means = [queries.one(part, "mean_average_precision", group=name) for name in pair.names]
+        means = [one_row(part, "mean_average_precision", group=name) for name in pair.names]
         shown = excludes(row, 0.0)
         result = f"recognition is better in {phrases.better(row, pair)}" if shown else "no difference is shown"
         both = zip(phrases.quoted(pair), means, strict=True)
@@ -50,7 +51,7 @@ def _gaps(part: pl.DataFrame) -> Iterator[Finding]:
     """Which concepts differ, at matched prevalence and after correction."""
     for pair in queries.pairs(part):
         compared = queries.of_pair(part, pair)
-        count, spread = (queries.one(compared, metric) for metric in ("gaps_shown", "gap_spread"))
+        count, spread = (one_row(compared, metric) for metric in ("gaps_shown", "gap_spread"))
         if count is None or spread is None:
             yield from _untested(compared)
             continue
@@ -62,7 +63,7 @@ def _gaps(part: pl.DataFrame) -> Iterator[Finding]:
             else f"No gap is shown between images of {groups}; this does not show that there is none"
         )
         named = _widest(table.filter("shown"))
-        chance = queries.one(compared, "gap_spread_expected")
+        chance = one_row(compared, "gap_spread_expected")
         sentence = " ".join((*_named(named, pair), _by_chance(spread, chance), _detectable(table)))
         more = [*(row for side in named for row in side), spread, *([chance] if chance else [])]
         yield finding(count, "gaps", headline, sentence.strip(), shown=number > 0, effect=float(number), more=more)
@@ -125,14 +126,14 @@ def _prevalence(part: pl.DataFrame) -> Iterator[Finding]:
             f"{signed(row['value'])} when both groups show it equally often. Average precision is higher where a "
             "concept is frequent."
         )
-        published = queries.one(queries.of_pair(part, pair), "ap_gap", concept=row["concept"])
+        published = one_row(queries.of_pair(part, pair), "ap_gap", concept=row["concept"])
         more = [published] if published else []
         yield finding(row, "prevalence", headline, sentence, effect=abs(row["moved"]), more=more)
 
 
 def _words(part: pl.DataFrame) -> Iterator[Finding]:
     for pair in queries.pairs(part):
-        row = queries.one(queries.of_pair(part, pair), "word_agreement", subset="ap_gap_matched")
+        row = one_row(queries.of_pair(part, pair), "word_agreement", subset="ap_gap_matched")
         if row is None or row["n"] < FEWEST_CONCEPTS:
             continue
         shown = excludes(row, 0.5)
@@ -147,7 +148,7 @@ def _words(part: pl.DataFrame) -> Iterator[Finding]:
 
 def _agreement(part: pl.DataFrame) -> Iterator[Finding]:
     """Agreement with other data sets, and with other models."""
-    counts = queries.rows(part, "agreement_count")
+    counts = metric_rows(part, "agreement_count")
     for (elsewhere,), table in counts.group_by(["subset"], maintain_order=True):
         first, *more = table.to_dicts()
         number = {row["group"]: int(row["value"]) for row in (first, *more)}
@@ -155,7 +156,7 @@ def _agreement(part: pl.DataFrame) -> Iterator[Finding]:
         headline = f"{green} of {first['n']} concepts have a wide gap in the same direction here and on {elsewhere}"
         sentence = f"{red} point in opposite directions; {yellow} have no wide gap on at least one of the data sets."
         yield finding(first, "agreement", headline, sentence, more=more)
-    for row in queries.rows(part, "model_agreement").filter(pl.col("n") >= FEWEST_CONCEPTS).to_dicts():
+    for row in metric_rows(part, "model_agreement").filter(pl.col("n") >= FEWEST_CONCEPTS).to_dicts():
         shown = excludes(row, 0.5)
         headline = f"{percent(row['value'])} of the gaps point in the same direction as those of {row['subset']}"
         sentence = f"Over {row['n']} concepts, 95 % interval {percent_range(row['low'], row['high'])}; 50 % by chance."
@@ -186,7 +187,7 @@ def _calibration(part: pl.DataFrame) -> Iterator[Finding]:
 
 
 def _least_calibrated(part: pl.DataFrame, row: Result, pair: Pair) -> str:
-    errors = [queries.one(part, "miscalibration", group=name, concept=row["concept"]) for name in pair.names]
+    errors = [one_row(part, "miscalibration", group=name, concept=row["concept"]) for name in pair.names]
     images = phrases.images_of(pair)
     worse = 0 if row["value"] > 0 else 1
     first, second = errors[worse], errors[1 - worse]

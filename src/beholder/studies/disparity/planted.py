@@ -5,6 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from beholder.chapter.numbers import points_range, signed
+from beholder.chapter.queries import by_model
 from beholder.chapter.table import Cell, Table, labels, names
 from beholder.datasets.glasshouse import OBJECTS_NAME
 from beholder.glasshouse.planted import REFERENCE
@@ -22,7 +23,7 @@ def disparity_planted(part: pl.DataFrame) -> Table | None:
     if not queries.tested(own, PAIR).height:
         return None
     body = []
-    for model, rows in queries.models(own):
+    for model, rows in by_model(own):
         measured = {row["concept"]: row for row in queries.tested(rows, PAIR).to_dicts()}
         for planted in PLANTED_OBJECTS:
             row = measured[planted.item]

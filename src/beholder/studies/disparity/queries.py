@@ -5,13 +5,12 @@ Tables in, small tables out; every number is a row of the results.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import polars as pl
 
 from beholder.chapter.numbers import Result
-from beholder.studies.disparity.gaps import ALPHA
+from beholder.chapter.queries import SHOWN, by_column, metric_rows, widest_first, with_metrics
 
 AGREES, OPPOSES, UNKNOWN = "as word vectors", "against word vectors", "no word vector"
 """Whether a gap points towards the group that word vectors put the concept nearer to."""
@@ -31,27 +30,16 @@ class Pair(NamedTuple):
         return self.first, self.second
 
 
-def rows(part: pl.DataFrame, metric: str) -> pl.DataFrame:
-    """The rows of one metric that have a value."""
-    return part.filter((pl.col("metric") == f"disparity.{metric}") & pl.col("value").is_not_null())
-
-
-def models(part: pl.DataFrame) -> Iterator[tuple[str, pl.DataFrame]]:
-    """The rows of each model."""
-    for (model,), own in part.group_by(["model"], maintain_order=True):
-        yield str(model), own
-
-
 def groups(part: pl.DataFrame) -> list[str]:
     """The groups, in order."""
-    means = part.filter(pl.col("metric") == "disparity.mean_average_precision")["group"]
-    return list(dict.fromkeys(means.drop_nulls().to_list()))
+    means = metric_rows(part, "mean_average_precision", absent=True)
+    return list(dict.fromkeys(means["group"].drop_nulls()))
 
 
 def pairs(part: pl.DataFrame) -> list[Pair]:
     """Which groups are compared; a name that no group has stands for the rest."""
     known = set(groups(part))
-    gaps = part.filter(pl.col("metric") == "disparity.ap_gap").select("group", "against").unique(maintain_order=True)
+    gaps = metric_rows(part, "ap_gap", absent=True).select("group", "against").unique(maintain_order=True)
     return [Pair(group, against, against not in known) for group, against in gaps.drop_nulls().iter_rows()]
 
 
@@ -66,23 +54,17 @@ def gaps(part: pl.DataFrame, pair: Pair) -> pl.DataFrame:
     `shown`: p ≤ 0.05 after correction and an interval that excludes 0.
     """
     compared = of_pair(part, pair)
-    table = rows(compared, "ap_gap_matched")
-    for name, metric in (
-        ("raw", "ap_gap"),
-        ("detectable", "gap_detectable"),
-        ("alignment", "word_alignment"),
-        ("same_area", "ap_gap_same_area"),
-        ("area_gap", "area_gap"),
-        ("names", "names"),
-    ):
-        values = rows(compared, metric).select("concept", pl.col("value").alias(name))
-        table = table.join(values, on="concept", how="left", maintain_order="left")
-    shown = (pl.col("p_value") <= ALPHA) & ((pl.col("low") > 0) | (pl.col("high") < 0))
+    table = with_metrics(
+        metric_rows(compared, "ap_gap_matched"),
+        compared,
+        ["concept"],
+        raw="ap_gap",
+        detectable="gap_detectable",
+        alignment="word_alignment",
+    )
     same = (pl.col("value") * pl.col("alignment")).sign()
     words = pl.when(same > 0).then(pl.lit(AGREES)).when(same < 0).then(pl.lit(OPPOSES)).otherwise(pl.lit(UNKNOWN))
-    return table.with_columns(shown.fill_null(False).alias("shown"), words.alias("words")).sort(
-        pl.col("value").abs(), descending=True, maintain_order=True
-    )
+    return widest_first(table.with_columns(shown=SHOWN, words=words))
 
 
 def tested(part: pl.DataFrame, pair: Pair) -> pl.DataFrame:
@@ -92,8 +74,7 @@ def tested(part: pl.DataFrame, pair: Pair) -> pl.DataFrame:
 
 def calibration_gaps(part: pl.DataFrame, pair: Pair) -> pl.DataFrame:
     """Gaps of miscalibration, the widest first."""
-    table = rows(of_pair(part, pair), "miscalibration_gap")
-    return table.sort(pl.col("value").abs(), descending=True, maintain_order=True)
+    return widest_first(metric_rows(of_pair(part, pair), "miscalibration_gap"))
 
 
 def ends(table: pl.DataFrame, number: int) -> list[Result]:
@@ -103,15 +84,9 @@ def ends(table: pl.DataFrame, number: int) -> list[Result]:
     return [*above.to_dicts(), *below.to_dicts()]
 
 
-def one(part: pl.DataFrame, metric: str, **where: str) -> Result | None:
-    """The first row of a metric with these column values, if there is one."""
-    table = rows(part, metric).filter(**where)
-    return table.row(0, named=True) if table.height else None
-
-
 def by_concept(part: pl.DataFrame, metric: str) -> dict[str, Result]:
     """The rows of a metric, by concept."""
-    return {row["concept"]: row for row in rows(part, metric).to_dicts()}
+    return by_column(metric_rows(part, metric), "concept")
 
 
 def sides(part: pl.DataFrame, metric: str, pair: Pair) -> list[dict[str, Result]]:

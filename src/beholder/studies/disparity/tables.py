@@ -18,6 +18,7 @@ from beholder.chapter.numbers import (
     points_range,
     signed,
 )
+from beholder.chapter.queries import by_model, metric_rows, one_row
 from beholder.chapter.table import INTERVALS, Cell, Table, labels, names, percent_cell
 from beholder.studies.disparity import phrases, queries
 from beholder.studies.disparity.queries import Pair
@@ -34,19 +35,19 @@ def disparity_tables(part: pl.DataFrame) -> Iterator[Table]:
     yield mean_table(part)
     yield gap_table(part, FEW)
     yield gap_table(part, TOP)
-    if queries.rows(part, "ece").height:
+    if metric_rows(part, "ece").height:
         yield calibration_table(part)
-    if queries.rows(part, "agreement_count").height or queries.rows(part, "model_agreement").height:
+    if metric_rows(part, "agreement_count").height or metric_rows(part, "model_agreement").height:
         yield agreement_table(part)
-    if queries.rows(part, "area_gap").height:
+    if metric_rows(part, "area_gap").height:
         yield cause_table(part)
-    if queries.rows(part, "outranked").height:
+    if metric_rows(part, "outranked").height:
         yield image_table(part)
 
 
 def _model_pairs(part: pl.DataFrame) -> Iterator[tuple[str, Pair, pl.DataFrame]]:
     """Every model and pair, with the model's rows."""
-    for model, rows in queries.models(part):
+    for model, rows in by_model(part):
         for pair in queries.pairs(rows):
             yield model, pair, rows
 
@@ -72,12 +73,12 @@ def _side_labels(part: pl.DataFrame) -> tuple[str, str]:
 def mean_table(part: pl.DataFrame) -> Table:
     """Mean average precision of each group, and how many gaps are shown."""
     body = []
-    for model, rows in queries.models(part):
+    for model, rows in by_model(part):
         for group in queries.groups(rows):
-            row = queries.one(rows, "mean_average_precision", group=group)
+            row = one_row(rows, "mean_average_precision", group=group)
             body.append([*names(part, model, group), percent_cell(row, strong=True), _number(row), Cell("")])
         for pair in queries.pairs(rows):
-            row, shown = (queries.one(queries.of_pair(rows, pair), what) for what in ("mean_ap_gap", "gaps_shown"))
+            row, shown = (one_row(queries.of_pair(rows, pair), what) for what in ("mean_ap_gap", "gaps_shown"))
             count = f"{int(shown['value'])} of {shown['n']}" if shown else ABSENT
             body.append([*names(part, model, phrases.less(pair)), _points_cell(row), _number(row), Cell(count)])
     return Table(
@@ -226,13 +227,13 @@ def _cause_header(part: pl.DataFrame) -> list[str]:
 def agreement_table(part: pl.DataFrame) -> Table:
     """Agreement of the gaps with other data sets and other models."""
     body = []
-    for model, rows in queries.models(part):
-        counts = queries.rows(rows, "agreement_count")
+    for model, rows in by_model(part):
+        counts = metric_rows(rows, "agreement_count")
         for (other,), table in counts.group_by(["subset"], maintain_order=True):
             number = {row["group"]: f"{row['value']:.0f}" for row in table.to_dicts()}
             cells = [Cell(number.get(colour, ABSENT)) for colour in ("green", "yellow", "red")]
             body.append([*names(part, model, str(other)), Cell(str(table["n"][0])), *cells, Cell(ABSENT)])
-        for row in queries.rows(rows, "model_agreement").to_dicts():
+        for row in metric_rows(rows, "model_agreement").to_dicts():
             empty = [Cell(ABSENT)] * 3
             body.append([*names(part, model, row["subset"]), Cell(str(row["n"])), *empty, percent_cell(row)])
     return Table(
@@ -250,8 +251,8 @@ def agreement_table(part: pl.DataFrame) -> Table:
 def image_table(part: pl.DataFrame) -> Table:
     """The ids of the images behind the widest gaps; never the images."""
     body = []
-    for model, rows in queries.models(part):
-        table = queries.rows(rows, "outranked")
+    for model, rows in by_model(part):
+        table = metric_rows(rows, "outranked")
         ids = {(row["concept"], row["group"], row["subset"]): row["note"] for row in table.to_dicts()}
         for row in table.filter(pl.col("subset") == "overlooked").to_dicts():
             key = row["concept"], row["group"]

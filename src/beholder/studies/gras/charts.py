@@ -8,16 +8,17 @@ import polars as pl
 
 from beholder.chapter.figure import Figure, sentence
 from beholder.chapter.numbers import Result, excludes, points
+from beholder.chapter.queries import by_model, metric_rows
 from beholder.studies.gras import chart_parts, queries
 from beholder.studies.gras.groups import ALPHA
 from beholder.studies.gras.phrases import attribute_name, group_name, pair_text
-from beholder.studies.gras.tables import CROSSED, MOST_MODELS, TOP, models
+from beholder.studies.gras.tables import CROSSED, MOST_MODELS, TOP
 
 
 def gras_figures(part: pl.DataFrame) -> Iterator[Figure]:
     """Every figure, model by model; figures of several models are numbered."""
     several, large = part["model"].n_unique() > 1, part["model"].n_unique() <= MOST_MODELS
-    for number, (model, own) in enumerate(models(part), 1):
+    for number, (model, own) in enumerate(by_model(part), 1):
         for figure in _figures(own, large=large):
             title = sentence(f"{model}, " if several else "", figure.title)
             yield figure._replace(name=f"{figure.name}-{number}" if several else figure.name, title=title)
@@ -111,7 +112,7 @@ def deviation_title(part: pl.DataFrame, table: pl.DataFrame, attribute: str) -> 
 def _valence_figure(part: pl.DataFrame, attribute: str, slug: str) -> Iterator[Figure]:
     rows = [
         {"group": group_name(row["group"], attribute), "valence": row["concept"], "value": row["value"], "n": row["n"]}
-        for row in queries.rows(part, "valence_share").to_dicts()
+        for row in metric_rows(part, "valence_share").to_dicts()
     ]
     if rows:
         yield Figure(

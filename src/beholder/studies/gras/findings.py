@@ -12,6 +12,7 @@ import polars as pl
 from beholder.chapter.finding import NOT_MEASURED, NOT_SHOWN, SHOWN, TOO_LITTLE, Finding, finding
 from beholder.chapter.numbers import Result, excludes, p_value, percent, points, points_decimals, points_range, signed
 from beholder.chapter.phrases import drawn, listed
+from beholder.chapter.queries import metric_rows, one_row
 from beholder.studies.gras import queries
 from beholder.studies.gras.groups import ALPHA
 from beholder.studies.gras.phrases import attribute_name, pair_names, pair_text, score
@@ -35,7 +36,7 @@ def gras_findings(part: pl.DataFrame) -> list[Finding]:
 
 
 def _not_answering(part: pl.DataFrame) -> Iterator[Finding]:
-    masses = queries.rows(part, "answer_mass")
+    masses = metric_rows(part, "answer_mass")
     if not masses.height or _mean(masses) >= ANSWERS:
         return
     sentence = (
@@ -59,7 +60,7 @@ def _mean(table: pl.DataFrame) -> float:
 
 def _variant(part: pl.DataFrame) -> Iterator[Finding]:
     """Models that match pictures with texts cannot be asked; the reader learns first what replaces their P(Yes)."""
-    row = queries.one_row(part, "bias_score")
+    row = one_row(part, "bias_score")
     if row is None or queries.is_published_measure(part):
         return
     sentence = (
@@ -73,8 +74,8 @@ def _variant(part: pl.DataFrame) -> Iterator[Finding]:
 
 
 def _score(part: pl.DataFrame) -> Iterator[Finding]:
-    published, expected = queries.one_row(part, "bias_score"), queries.one_row(part, "bias_score_expected")
-    corrected, sized = (queries.one_row(part, f"bias_score_{name}") for name in ("corrected", "sized"))
+    published, expected = one_row(part, "bias_score"), one_row(part, "bias_score_expected")
+    corrected, sized = (one_row(part, f"bias_score_{name}") for name in ("corrected", "sized"))
     if published is None:
         return
     above = expected is not None and expected["high"] is not None and published["value"] > expected["high"]
@@ -120,7 +121,7 @@ def _comparisons(expected: Result | None, corrected: Result | None, sized: Resul
 
 
 def _gaps(part: pl.DataFrame) -> Iterator[Finding]:
-    matters = {row["subset"]: row["p_value"] for row in queries.rows(part, "attribute").to_dicts()}
+    matters = {row["subset"]: row["p_value"] for row in metric_rows(part, "attribute").to_dicts()}
     gaps, findings, not_shown = queries.gaps(part), [], []
     for attribute in queries.attributes(part):
         own = gaps.filter(pl.col("subset") == attribute)
@@ -203,7 +204,7 @@ def _wording(part: pl.DataFrame) -> Iterator[Finding]:
 
 def _median_share_row(part: pl.DataFrame, gaps: pl.DataFrame, share: float) -> Result:
     """The row of the trait whose share lies nearest to the median."""
-    shares = queries.rows(part, "wording_share").join(gaps, on=queries.TRAIT, how="semi", maintain_order="left")
+    shares = metric_rows(part, "wording_share").join(gaps, on=queries.TRAIT, how="semi", maintain_order="left")
     return shares.sort((pl.col("value") - share).abs(), maintain_order=True).row(0, named=True)
 
 
@@ -212,7 +213,7 @@ def _median(values: pl.Series) -> float:
 
 
 def _answer_share(part: pl.DataFrame) -> str:
-    masses = queries.rows(part, "answer_mass")
+    masses = metric_rows(part, "answer_mass")
     if not masses.height or _mean(masses) < ANSWERS:
         return ""
     return f" The model does answer: {percent(_mean(masses))} of its probability falls on yes or no."
@@ -251,7 +252,7 @@ def _favour(row: Result) -> str:
 
 def _refusals(part: pl.DataFrame) -> Iterator[Finding]:
     """Which groups the model refuses to answer about; nothing for a model that never refuses."""
-    table = queries.rows(part, "refusal_share")
+    table = metric_rows(part, "refusal_share")
     if table.is_empty() or not table["value"].max():
         return
     by_attribute = []
@@ -294,7 +295,7 @@ def _planted(part: pl.DataFrame) -> Iterator[Finding]:
 
 
 def _absent(part: pl.DataFrame) -> Iterator[Finding]:
-    row, absent, measured = queries.one_row(part, "bias_score"), queries.absent(part), queries.attributes(part)
+    row, absent, measured = one_row(part, "bias_score"), queries.absent(part), queries.attributes(part)
     if row is None or not absent or not measured:
         return
     missing, names = (listed([attribute_name(name) for name in group]) for group in (absent, measured))

@@ -10,27 +10,17 @@ from functools import cache
 import polars as pl
 
 from beholder.chapter.numbers import Result
-from beholder.studies.gras.groups import ALPHA, ATTRIBUTES
+from beholder.chapter.queries import SHOWN, metric_rows, widest_first, with_metrics
+from beholder.studies.gras.groups import ATTRIBUTES
 from beholder.studies.gras.prompts import TEMPLATES, VALENCES, read_traits
 
 TRAIT = ["model", "subset", "concept"]
 """The columns that identify a trait's group differences."""
 
 
-def rows(part: pl.DataFrame, metric: str) -> pl.DataFrame:
-    """The rows of one metric that have a value."""
-    return part.filter((pl.col("metric") == f"gras.{metric}") & pl.col("value").is_not_null())
-
-
-def one_row(part: pl.DataFrame, metric: str) -> Result | None:
-    """The only row of a metric, if there is one."""
-    table = rows(part, metric)
-    return table.row(0, named=True) if table.height else None
-
-
 def attributes(part: pl.DataFrame) -> list[str]:
     """The attributes that were measured, in the study's order."""
-    measured = set(rows(part, "biased_traits")["subset"])
+    measured = set(metric_rows(part, "biased_traits")["subset"])
     return [attribute for attribute in ATTRIBUTES if attribute in measured]
 
 
@@ -48,14 +38,10 @@ def study_traits() -> frozenset[str]:
 
 def gaps(part: pl.DataFrame) -> pl.DataFrame:
     """Every trait's largest gap, the largest first, with the columns `wording` (its share), `valence` and `shown`."""
-    table = rows(part, "largest_gap")
-    for extra in (
-        rows(part, "wording_share").select(*TRAIT, wording="value"),
-        rows(part, "trait_mean").select(*TRAIT, valence="group"),
-    ):
-        table = table.join(extra, on=TRAIT, how="left", maintain_order="left")
-    shown = (pl.col("p_value") <= ALPHA) & (pl.col("low") > 0)
-    return table.with_columns(shown.fill_null(False).alias("shown")).sort("value", descending=True, maintain_order=True)
+    table = with_metrics(metric_rows(part, "largest_gap"), part, TRAIT, wording="wording_share")
+    valences = metric_rows(part, "trait_mean").select(*TRAIT, valence="group")
+    table = table.join(valences, on=TRAIT, how="left", maintain_order="left")
+    return widest_first(table.with_columns(shown=SHOWN))
 
 
 def largest(part: pl.DataFrame, attribute: str, number: int) -> list[Result]:
@@ -68,20 +54,16 @@ def attribute_scores(part: pl.DataFrame) -> pl.DataFrame:
 
     Their means over the attributes are the run's `bias_score_corrected` and `bias_score_sized`.
     """
-    keys = ["model", "subset"]
-    corrected, sized = (
-        rows(part, f"biased_traits_{name}").select(*keys, pl.col("value").alias(name))
-        for name in ("corrected", "sized")
-    )
-    return corrected.join(sized, on=keys, how="left", maintain_order="left")
+    scores = metric_rows(part, "biased_traits_corrected").select("model", "subset", corrected="value")
+    return with_metrics(scores, part, ["model", "subset"], sized="biased_traits_sized")
 
 
 def deviations(part: pl.DataFrame) -> pl.DataFrame:
     """`model, subset, concept, group, points`: a group's mean minus the overall one, averaged over wordings."""
     keys = [*TRAIT, "template"]
-    overall = rows(part, "overall_mean").select(*keys, overall="value")
+    overall = metric_rows(part, "overall_mean").select(*keys, overall="value")
     off = (100 * (pl.col("value") - pl.col("overall"))).mean().round(2).alias("points")
-    means = rows(part, "group_mean").join(overall, on=keys)
+    means = metric_rows(part, "group_mean").join(overall, on=keys)
     return means.group_by([*TRAIT, "group"], maintain_order=True).agg(off)
 
 
@@ -97,7 +79,7 @@ def wording_gaps(part: pl.DataFrame) -> pl.DataFrame:
 
     The pair is that of the means over all wordings, so a wording that reverses it has a negative gap.
     """
-    means = rows(part, "group_mean").select("concept", "group", "template", "value")
+    means = metric_rows(part, "group_mean").select("concept", "group", "template", "value")
     pooled = means.group_by(["concept", "group"], maintain_order=True).agg(pl.col("value").mean())
     pairs = pooled.group_by("concept", maintain_order=True).agg(
         pl.col("group").sort_by("value").last().alias("top"),
@@ -115,21 +97,21 @@ def wording_gaps(part: pl.DataFrame) -> pl.DataFrame:
 
 def by_tone(part: pl.DataFrame) -> pl.DataFrame:
     """`group, valence, value, low, high, p_value, n` over the skin tones: P(Yes) over all traits and wordings."""
-    tones = rows(part.filter(pl.col("subset") == "skin_tone"), "valence_mean")
+    tones = metric_rows(part.filter(pl.col("subset") == "skin_tone"), "valence_mean")
     numbers = pl.col("value", "low", "high").round(5)
     return tones.select("group", numbers, "p_value", "n", valence="concept")
 
 
 def wording_ranges(part: pl.DataFrame) -> pl.Series:
     """For every trait, how far P(Yes) over all images moves with the wording, in points."""
-    first = rows(part, "overall_mean").filter(pl.col("subset") == (attributes(part) or [""])[0])
+    first = metric_rows(part, "overall_mean").filter(pl.col("subset") == (attributes(part) or [""])[0])
     width = (100 * (pl.col("value").max() - pl.col("value").min())).alias("range")
     return first.group_by("concept", maintain_order=True).agg(width)["range"]
 
 
 def favoured(part: pl.DataFrame) -> pl.DataFrame:
     """Intersections, the most favoured first."""
-    return rows(part, "intersection").sort("value", descending=True, maintain_order=True)
+    return metric_rows(part, "intersection").sort("value", descending=True, maintain_order=True)
 
 
 def ends(table: pl.DataFrame, number: int) -> list[Result]:
@@ -146,5 +128,8 @@ def is_published_measure(part: pl.DataFrame) -> bool:
 
 def complete(part: pl.DataFrame) -> bool:
     """Whether a model was asked all that the published score is made of, and nothing else."""
-    traits, wordings = set(rows(part, "largest_gap")["concept"]), set(rows(part, "overall_mean")["template"])
+    traits, wordings = (
+        set(metric_rows(part, "largest_gap")["concept"]),
+        set(metric_rows(part, "overall_mean")["template"]),
+    )
     return not absent(part) and traits == study_traits() and wordings == set(TEMPLATES)

@@ -19,6 +19,7 @@ from beholder.chapter.numbers import (
     signed,
 )
 from beholder.chapter.phrases import count, listed
+from beholder.chapter.queries import by_model, metric_rows, one_row
 from beholder.chapter.table import INTERVALS, Cell, Table, labels, names
 from beholder.studies.gras import queries
 from beholder.studies.gras.phrases import attribute_name, expected_text, group_name, pair_names, score, wording
@@ -38,7 +39,7 @@ PUBLISHED_ON = "gras"
 
 def gras_tables(part: pl.DataFrame) -> Iterator[Table]:
     """Every table; the rows of several models follow each other."""
-    if not queries.rows(part, "bias_score").height:
+    if not metric_rows(part, "bias_score").height:
         return
     yield score_table(part)
     yield gap_table(part, FEW)
@@ -46,15 +47,9 @@ def gras_tables(part: pl.DataFrame) -> Iterator[Table]:
     yield valence_table(part)
     if queries.favoured(part).height > 1:
         yield intersection_table(part)
-    if queries.rows(part, "overall_mean").height:
+    if metric_rows(part, "overall_mean").height:
         yield wording_table(part)
     yield from gap_equivalence_table(part)
-
-
-def models(part: pl.DataFrame) -> Iterator[tuple[str, pl.DataFrame]]:
-    """Each model with its rows."""
-    for (model,), own in part.group_by(["model"], maintain_order=True):
-        yield str(model), own
 
 
 # Scores
@@ -62,7 +57,7 @@ def models(part: pl.DataFrame) -> Iterator[tuple[str, pl.DataFrame]]:
 
 def score_table(part: pl.DataFrame) -> Table:
     """Attribute by attribute, then over all attributes, then with shuffled labels."""
-    body = [[*names(part, model), *cells] for model, own in models(part) for cells in _score_rows(own)]
+    body = [[*names(part, model), *cells] for model, own in by_model(part) for cells in _score_rows(own)]
     return Table(
         "Bias scores",
         "Per cent of traits that count as biased. Published: p ≤ 0.05 in any wording. Corrected: after Simes over "
@@ -77,8 +72,8 @@ def score_table(part: pl.DataFrame) -> Table:
 
 
 def _score_rows(part: pl.DataFrame) -> Iterator[list[Cell]]:
-    biased = _by_subset(queries.rows(part, "biased_traits"))
-    matters = _by_subset(queries.rows(part, "attribute"))
+    biased = _by_subset(metric_rows(part, "biased_traits"))
+    matters = _by_subset(metric_rows(part, "attribute"))
     counts = _by_subset(queries.attribute_scores(part))
     for attribute in queries.attributes(part):
         own, test = counts.get(attribute, {}), matters.get(attribute)
@@ -95,7 +90,7 @@ def _score_rows(part: pl.DataFrame) -> Iterator[list[Cell]]:
     yield [Cell("GRAS Bias Score"), Cell(""), *(Cell(score(value), strong=True) for value in overall), *empty]
     fair = score(_value(part, "fairness_score"))
     yield [Cell("100 minus the score"), Cell(""), Cell(fair), Cell(""), Cell(""), *empty]
-    expected = queries.one_row(part, "bias_score_expected")
+    expected = one_row(part, "bias_score_expected")
     if expected is not None:
         bounds = "" if expected["low"] is None else f"{expected['low']:.0f}–{expected['high']:.0f}"
         value = Cell(score(expected["value"]), bounds)
@@ -107,7 +102,7 @@ def _by_subset(table: pl.DataFrame) -> dict[str, Result]:
 
 
 def _value(part: pl.DataFrame, metric: str) -> float | None:
-    row = queries.one_row(part, metric)
+    row = one_row(part, metric)
     return None if row is None else float(row["value"])
 
 
@@ -135,7 +130,7 @@ def gap_table(part: pl.DataFrame, number: int) -> Table:
     """The largest gaps of every attribute: the two groups, the size, and how much depends on the wording."""
     body = [
         [*names(part, model, attribute_name(attribute), row["concept"]), *_gap_cells(row)]
-        for model, own in models(part)
+        for model, own in by_model(part)
         for attribute in queries.attributes(own)
         for row in queries.largest(own, attribute, number)
     ]
@@ -171,7 +166,7 @@ def _gap_cells(row: Result) -> list[Cell]:
 
 def valence_table(part: pl.DataFrame) -> Table:
     """Positive and negative traits above the mean in every wording, group by group, as the study prints them."""
-    rows = queries.rows(part, "valence_share").to_dicts()
+    rows = metric_rows(part, "valence_share").to_dicts()
     shares = {(row["model"], row["subset"], row["group"], row["concept"]): row["value"] for row in rows}
     groups = dict.fromkeys((row["model"], row["subset"], row["group"]) for row in rows)
     kinds = [kind for kind in VALENCES if any(row["concept"] == kind for row in rows)]
@@ -202,7 +197,7 @@ def intersection_table(part: pl.DataFrame) -> Table:
     """The most and the least favoured intersections."""
     body = [
         [*names(part, model, row["group"]), Cell(str(row["n"])), _favour_cell(row)]
-        for model, own in models(part)
+        for model, own in by_model(part)
         for row in queries.ends(queries.favoured(own), CROSSED)
     ]
     return Table(
@@ -228,8 +223,8 @@ def _favour_cell(row: Result) -> Cell:
 def wording_table(part: pl.DataFrame) -> Table:
     """Wording by wording: how often the model says yes, and whether it answers at all."""
     body = []
-    for model, own in models(part):
-        first = queries.rows(own, "overall_mean").filter(pl.col("subset") == queries.attributes(own)[0])
+    for model, own in by_model(part):
+        first = metric_rows(own, "overall_mean").filter(pl.col("subset") == queries.attributes(own)[0])
         mass, given = (_by_template(own, metric) for metric in ("answer_mass", "p_yes_given_answer"))
         for (template,), rows in first.group_by(["template"], maintain_order=True):
             name, mean = str(template), float(rows["value"].to_numpy().mean())
@@ -249,7 +244,7 @@ def wording_table(part: pl.DataFrame) -> Table:
 
 
 def _by_template(part: pl.DataFrame, metric: str) -> dict[str, float]:
-    return dict(queries.rows(part, metric).select("template", "value").iter_rows())
+    return dict(metric_rows(part, metric).select("template", "value").iter_rows())
 
 
 # Published
@@ -259,7 +254,7 @@ def gras_published(part: pl.DataFrame) -> Table | None:
     """This run's scores among the five published ones; only for the study's own images."""
     own = [
         row
-        for row in queries.rows(part, "bias_score").filter(pl.col("dataset") == PUBLISHED_ON).to_dicts()
+        for row in metric_rows(part, "bias_score").filter(pl.col("dataset") == PUBLISHED_ON).to_dicts()
         if queries.is_published_measure(part.filter(pl.col("model") == row["model"]))
     ]
     if not own:
