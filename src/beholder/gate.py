@@ -36,9 +36,9 @@ class Rule:
     """Whether an open number stops the model: the bound must be shown to be kept, not only not shown to be broken."""
 
     def __str__(self) -> str:
-        place = ", ".join(f"{name} {value}" for name, value in self.where.items())
+        location = ", ".join(f"{name} {value}" for name, value in self.where.items())
         bounds = [f"at {name[3:]} {bound:g}" for name in BOUNDS if (bound := getattr(self, name)) is not None]
-        return f"{self.metric}{f' ({place})' if place else ''} {' and '.join(bounds)}{', shown' if self.shown else ''}"
+        return f"{self.metric}{f' ({location})' if location else ''} {' and '.join(bounds)}{', shown' if self.shown else ''}"
 
 
 class Verdict(NamedTuple):
@@ -69,7 +69,7 @@ def read_rules(path: Path) -> list[Rule]:
     return [_rule(entry, f"{path}, rule {number}") for number, entry in enumerate(entries, 1)]
 
 
-def _rule(entry: Mapping[str, Any], place: str) -> Rule:
+def _rule(entry: Mapping[str, Any], location: str) -> Rule:
     for key in entry:
         if key not in ("metric", "shown", *WHERE, *BOUNDS):
             near = get_close_matches(key, ["metric", "shown", *WHERE, *BOUNDS], 1)
@@ -78,13 +78,13 @@ def _rule(entry: Mapping[str, Any], place: str) -> Rule:
                 if near
                 else f" It may say: metric, shown, {', '.join((*WHERE, *BOUNDS))}."
             )
-            raise UsageError(f"{place}: {key!r} is not known.{hint}")
+            raise UsageError(f"{location}: {key!r} is not known.{hint}")
     bounds = {name: entry.get(name) for name in BOUNDS}
     numbers = [bound for bound in bounds.values() if bound is not None]
     if not isinstance(entry.get("metric"), str) or not numbers or not all(map(_is_number, numbers)):
-        raise UsageError(f"{place}: a rule needs a metric and a number as at_least or at_most.")
+        raise UsageError(f"{location}: a rule needs a metric and a number as at_least or at_most.")
     if not isinstance(entry.get("shown", False), bool):
-        raise UsageError(f"{place}: shown is true or false.")
+        raise UsageError(f"{location}: shown is true or false.")
     where = {name: str(entry[name]) for name in WHERE if name in entry}
     return Rule(entry["metric"], where, **bounds, shown=entry.get("shown", False))
 

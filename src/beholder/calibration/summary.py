@@ -58,15 +58,15 @@ def calibration_table(summaries: list[Summary]) -> pl.DataFrame:
     return results_table(rows, benchmark="calibration", model="oracle", dataset="glasshouse/oracle")
 
 
-def _rows(found: Summary) -> Iterator[Row]:
-    trial = found.trial
+def _rows(result: Summary) -> Iterator[Row]:
+    trial = result.trial
     note = f"truth {trial.truth:.6g}, effect {trial.effect:g}, n {trial.n}"
 
     def row(metric: str, value: float, unit: str, low: float = np.nan, high: float = np.nan, more: str = "") -> Row:
         return Row(
             f"calibration.{metric}",
             value,
-            found.repetitions,
+            result.repetitions,
             unit,
             subset=trial.metric,
             group=trial.kind or None,
@@ -78,15 +78,15 @@ def _rows(found: Summary) -> Iterator[Row]:
 
     calls = "false_alarms" if trial.nothing_there else "power"
     for metric, share, verdict in (
-        ("coverage", found.coverage, found.coverage_verdict),
-        (calls, found.called, found.alarm_verdict),
+        ("coverage", result.coverage, result.coverage_verdict),
+        (calls, result.called, result.alarm_verdict),
     ):
         if np.isfinite(share.value):
             why = f": {trial.exception}" if verdict == EXCEPTION and trial.exception else ""
             said = f"; {verdict}{why}" if verdict else ""
             yield row(metric, share.value, "share of repetitions", share.low, share.high, said)
-    if np.isfinite(found.bias):
-        margin = 1.96 * found.bias_error
-        yield row("bias", found.bias, OWN, found.bias - margin, found.bias + margin)
-    if np.isfinite(found.spread):
-        yield row("spread", found.spread, OWN)
+    if np.isfinite(result.bias):
+        margin = 1.96 * result.bias_error
+        yield row("bias", result.bias, OWN, result.bias - margin, result.bias + margin)
+    if np.isfinite(result.spread):
+        yield row("spread", result.spread, OWN)

@@ -207,12 +207,15 @@ def _studentised(estimate: Estimate, scale: str) -> _Studentised | None:
 
 def studentised_interval(estimate: Estimate, level: float = 0.95, *, scale: str = "plain") -> Interval:
     """Bounds from the draws' own t: each draw's distance in its own standard error. Follows skew to second order."""
-    found = _studentised(estimate, scale)
-    if found is None:
+    studentised = _studentised(estimate, scale)
+    if studentised is None:
         return NONE
-    low, high = np.quantile(found.t, [(1 - level) / 2, (1 + level) / 2])
+    low, high = np.quantile(studentised.t, [(1 - level) / 2, (1 + level) / 2])
     back = SCALES[scale].back
-    return Interval(float(back(found.centre - high * found.error)), float(back(found.centre - low * found.error)))
+    return Interval(
+        float(back(studentised.centre - high * studentised.error)),
+        float(back(studentised.centre - low * studentised.error)),
+    )
 
 
 class Tails(NamedTuple):
@@ -230,12 +233,12 @@ class Tails(NamedTuple):
 
 def studentised_tails(estimate: Estimate, landmark: float, *, scale: str = "plain") -> Tails:
     """How often the draws' t lies as far out as the landmark's, on either side; never 0."""
-    found = _studentised(estimate, scale)
-    if found is None or found.error == 0:
+    studentised = _studentised(estimate, scale)
+    if studentised is None or studentised.error == 0:
         return Tails(np.nan, np.nan)
-    away = (found.centre - float(SCALES[scale].to(np.float64(landmark)))) / found.error
-    share = 1 / (1 + found.t.size)
-    return Tails(*((1 + beyond.sum()) * share for beyond in (found.t >= away, found.t <= away)))
+    away = (studentised.centre - float(SCALES[scale].to(np.float64(landmark)))) / studentised.error
+    share = 1 / (1 + studentised.t.size)
+    return Tails(*((1 + beyond.sum()) * share for beyond in (studentised.t >= away, studentised.t <= away)))
 
 
 def accelerated_interval(estimate: Estimate, level: float = 0.95) -> Interval:
@@ -263,11 +266,11 @@ def two_way_means(values: Array, rows: Resampler, columns: Resampler) -> Array:
     there = ~np.isnan(values)
     known = np.where(there, values, 0.0)
     across = np.concatenate(list(columns.weights()))
-    found, start = [], 0
+    studentised, start = [], 0
     for weights in rows.weights():
         mine = across[start : start + len(weights)]
         start += len(weights)
         with np.errstate(divide="ignore", invalid="ignore"):
             total = ((weights @ known) * mine).sum(axis=1)
-            found.append(total / ((weights @ there.astype(np.float64)) * mine).sum(axis=1))
-    return np.concatenate(found)
+            studentised.append(total / ((weights @ there.astype(np.float64)) * mine).sum(axis=1))
+    return np.concatenate(studentised)

@@ -28,9 +28,9 @@ class LeaveOneOut(NamedTuple):
     freedom: Array
     """How many pictures that error rests on, as degrees of freedom."""
 
-    def reach(self, place: int, concept: int) -> Reach:
+    def reach(self, member: int, concept: int) -> Reach:
         """How far the 95 % interval of one value reaches, on the log-odds; NaN where all or nothing is right."""
-        value, error, freedom = (float(part[place, concept]) for part in (self.value, self.error, self.freedom))
+        value, error, freedom = (float(part[member, concept]) for part in (self.value, self.error, self.freedom))
         low, high = log_odds_interval(value, error if error > STILL else np.nan, freedom)
         return Reach(value - low, high - value)
 
@@ -41,15 +41,15 @@ def left_out(scores: Array, present: Mask, sets: Sequence[Mask], people: Codes) 
     found = np.full((2, 3, len(sets), scores.shape[1]), np.nan)
 
     def walk(concept: int) -> None:
-        for place, column in enumerate(rankings):
-            rows = np.flatnonzero(sets[place] & ~np.isnan(scores[:, concept]))
+        for member, column in enumerate(rankings):
+            rows = np.flatnonzero(sets[member] & ~np.isnan(scores[:, concept]))
             shows = present[rows, concept]
             if shows.any():
                 for kind, prevalence in enumerate((None, float(common[concept]))):
                     counts = column[concept].counts(np.ones((len(scores), 1)))
                     value = float(counts.average_precision(prevalence)[0])
                     each = column[concept].left_out(prevalence)
-                    found[kind, :, place, concept] = _from_each(value, each, shows, people[rows])
+                    found[kind, :, member, concept] = _from_each(value, each, shows, people[rows])
 
     each_concept(walk, scores.shape[1])
     return LeaveOneOut(*found[0]), LeaveOneOut(*found[1])

@@ -29,9 +29,9 @@ def differences(values: npt.NDArray[Any], sets: Codes, side: Codes) -> tuple[npt
     n_sets = int(np.max(sets, initial=-1)) + 1
     values = _columns(values)
     upper, lower = (_means(values, np.where(side == sign, sets, -1), n_sets) for sign in (1, -1))
-    found = upper - lower
-    both = np.flatnonzero(~np.isnan(found).all(axis=1))
-    return both, found[both]
+    gaps = upper - lower
+    both = np.flatnonzero(~np.isnan(gaps).all(axis=1))
+    return both, gaps[both]
 
 
 def slopes(values: npt.NDArray[Any], sets: Codes, levels: Array) -> tuple[npt.NDArray[np.int_], Array]:
@@ -48,10 +48,10 @@ def slopes(values: npt.NDArray[Any], sets: Codes, levels: Array) -> tuple[npt.ND
     return known, np.asarray(belongs @ (off[:, None] * (values - mean[sets])))[known] / spread[known, None]
 
 
-def by_seed(found: Array, seeds: Codes) -> BySeed:
-    """Sets averaged within their seed; `seeds[i]` is the seed of row i of `found`."""
+def by_seed(gaps: Array, seeds: Codes) -> BySeed:
+    """Sets averaged within their seed; `seeds[i]` is the seed of row i of `gaps`."""
     known, codes = np.unique(seeds, return_inverse=True)
-    return BySeed(known, _means(found, codes, len(known)), len(found))
+    return BySeed(known, _means(gaps, codes, len(known)), len(gaps))
 
 
 def less(first: BySeed, second: BySeed) -> BySeed:
@@ -61,14 +61,14 @@ def less(first: BySeed, second: BySeed) -> BySeed:
     return BySeed(first.seeds[mine], values, min(first.sets, second.sets))
 
 
-def seed_mean(found: BySeed, rng: np.random.Generator, draws: int) -> Estimates:
+def seed_mean(gaps: BySeed, rng: np.random.Generator, draws: int) -> Estimates:
     """The mean over seeds with a studentised bootstrap interval; NaN bounds below five seeds."""
-    n, value = len(found.values), found.values.mean(axis=0)
-    counts = np.full(len(value), found.sets)
+    n, value = len(gaps.values), gaps.values.mean(axis=0)
+    counts = np.full(len(value), gaps.sets)
     if n < FEWEST:
         absent = np.full_like(value, np.nan)
         return Estimates(value, absent, absent, counts, absent)
-    centred = found.values - value
+    centred = gaps.values - value
     resampler = Resampler(np.arange(n), rng, draws)
     first, second = np.split(resampler.means(np.concatenate([centred, centred**2], axis=1)), 2, axis=1)
     # A draw of one seed n times over has no spread and says nothing: its ratio is left aside.

@@ -37,8 +37,8 @@ def detectable_ratio(sizes: tuple[int, int], variation: float, *, alpha: float =
         return float(-np.log(ratio) - reach * error)
 
     ratios = np.exp(-np.linspace(1e-4, 8, 4000))
-    found = [missing(ratio) for ratio in ratios]
-    first = next((place for place, value in enumerate(found) if value > 0), None)
+    excesses = [missing(ratio) for ratio in ratios]
+    first = next((number for number, value in enumerate(excesses) if value > 0), None)
     if first is None:
         return 0.0
     return float(brentq(missing, ratios[first], ratios[max(0, first - 1)]))

@@ -45,13 +45,13 @@ def measured(scores: Array, present: Mask, sets: Sequence[Mask], *, importance: 
     `importance` is what each picture counts, `[n_sets, n_images, n_concepts]`; 1 unless given.
     """
     common, rankings = prevalences(scores, present), rankings_of(scores, present, sets, importance)
-    found = np.full((2, len(sets), scores.shape[1]), np.nan)
-    for place, column in enumerate(rankings):
+    precisions = np.full((2, len(sets), scores.shape[1]), np.nan)
+    for number, column in enumerate(rankings):
         for concept, ranking in enumerate(column):
             if ranking.steps:
                 counts = ranking.counts(np.ones((len(scores), 1)))
-                found[:, place, concept] = [a[0] for a in _both(counts, float(common[concept]))]
-    return Precision(*found)
+                precisions[:, number, concept] = [a[0] for a in _both(counts, float(common[concept]))]
+    return Precision(*precisions)
 
 
 def resampled(
@@ -60,20 +60,20 @@ def resampled(
     """The same in every draw of the pictures, `[n_sets, n_concepts, n_draws]`, float32."""
     common, width = prevalences(scores, present), scores.shape[1]
     rankings = rankings_of(scores, present, sets, importance)
-    found = np.full((2, len(sets), width, resampler.draws), np.nan, dtype=np.float32)
+    precisions = np.full((2, len(sets), width, resampler.draws), np.nan, dtype=np.float32)
     start = 0
     for part in resampler.weights():
         weights = np.ascontiguousarray(part.T, dtype=np.float32)
         here = slice(start, start := start + len(part))
 
         def walk(concept: int, weights: Array = weights, here: slice = here) -> None:
-            for place, column in enumerate(rankings):
+            for number, column in enumerate(rankings):
                 if column[concept].steps:
                     counts = column[concept].counts(weights)
-                    found[:, place, concept, here] = _both(counts, float(common[concept]))
+                    precisions[:, number, concept, here] = _both(counts, float(common[concept]))
 
         each_concept(walk, width)
-    return Precision(*found)
+    return Precision(*precisions)
 
 
 def shuffled(
@@ -89,7 +89,7 @@ def shuffled(
     many = 1 if many == 2 else many
     everyone = np.ones(n, dtype=bool)
     (rankings,) = rankings_of(scores, present, [everyone])
-    found = np.full((2, 2, many, width, draws), np.nan, dtype=np.float32)
+    precisions = np.full((2, 2, many, width, draws), np.nan, dtype=np.float32)
     seed = int(rng.integers(2**63))
     for here in _parts(draws, n):
         keys = rng.integers(0, KEYS, size=(n, here.stop - here.start), dtype=np.uint16)
@@ -103,11 +103,11 @@ def shuffled(
             labels = _shuffled_labels(groups, shows, keys, own)
             for group in range(many):
                 mine = ranking.counts((labels == group).astype(np.float32))
-                found[0, :, group, concept, here] = _both(mine, float(common[concept]))
-                found[1, :, group, concept, here] = _both(whole.besides(mine), float(common[concept]))
+                precisions[0, :, group, concept, here] = _both(mine, float(common[concept]))
+                precisions[1, :, group, concept, here] = _both(whole.besides(mine), float(common[concept]))
 
         each_concept(walk, width)
-    return Precision(*found[0]), Precision(*found[1])
+    return Precision(*precisions[0]), Precision(*precisions[1])
 
 
 def shuffle_p_value(value: float, shuffles: Array) -> float:
@@ -139,9 +139,9 @@ def rankings_of(
     """A ranking for every set and concept, of the pictures with a score."""
     n, width = scores.shape
     made = []
-    for place, members in enumerate(sets):
+    for number, members in enumerate(sets):
         places = [np.flatnonzero(members & ~np.isnan(scores[:, j])) for j in range(width)]
-        counted = [None if importance is None else importance[place, rows, j] for j, rows in enumerate(places)]
+        counted = [None if importance is None else importance[number, rows, j] for j, rows in enumerate(places)]
         made.append(
             [
                 Ranking(scores[rows, j], present[rows, j], rows=rows, width=n, importance=counted[j])

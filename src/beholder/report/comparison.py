@@ -59,9 +59,9 @@ class Line(NamedTuple):
     """Where low, value and high stand between 0 and 100, with no difference at 50; None without an interval."""
 
 
-def lines(found: Comparison) -> list[Line]:
+def lines(comparison: Comparison) -> list[Line]:
     """Every metric in the order of its benchmark; within one, the number with the smallest p stands for it."""
-    return [_line(str(metric), rows) for (metric,), rows in found.table.group_by("metric", maintain_order=True)]
+    return [_line(str(metric), rows) for (metric,), rows in comparison.table.group_by("metric", maintain_order=True)]
 
 
 def _line(metric: str, rows: pl.DataFrame) -> Line:
@@ -111,67 +111,72 @@ def _digits(row: dict[str, Any]) -> int:
     return next((digits for digits in range(1, 7) if width * 10**digits >= 3), 6)
 
 
-def lead(found: Comparison) -> str:
+def lead(comparison: Comparison) -> str:
     """The result in a sentence or two."""
-    table = found.table
+    table = comparison.table
     differ = table.filter(pl.col("p_adjusted") <= LEVEL).height
-    first, second = named(found)
+    first, second = named(comparison)
     return (
         f"{differ:,} of {table.height:,} numbers differ between {first} and {second} by more than chance, after "
         f"correction over the numbers of each metric. A number that is not shown to differ is not shown to be equal."
     )
 
 
-def named(found: Comparison) -> tuple[str, str]:
+def named(comparison: Comparison) -> tuple[str, str]:
     """Both models, shortly."""
-    short = short_names(found.models)
-    return short.get(found.models.first, found.models.first), short.get(found.models.second, found.models.second)
+    short = short_names(comparison.models)
+    return short.get(comparison.models.first, comparison.models.first), short.get(
+        comparison.models.second, comparison.models.second
+    )
 
 
-def print_comparison(found: Comparison, console: Console) -> None:
+def print_comparison(comparison: Comparison, console: Console) -> None:
     """What differs, metric after metric."""
-    first, second = named(found)
-    console.print(lead(found), markup=False)
+    first, second = named(comparison)
+    console.print(lead(comparison), markup=False)
     shown = RichTable("Metric", "Differ", escape(f"{second} less {first}, where it is surest (95 %)"))
-    for line in lines(found):
+    for line in lines(comparison):
         surest = f"{line.difference} {line.where}"
         shown.add_row(*map(escape, (line.metric, f"{line.differ} of {line.compared}", surest)))
     console.print(shown)
-    for said in found.record.left_out:
-        console.print(f"Left out: {said}.", markup=False)
+    for line in comparison.record.left_out:
+        console.print(f"Left out: {line}.", markup=False)
 
 
-def write_comparison(found: Comparison, folder: Path) -> Path:
+def write_comparison(comparison: Comparison, folder: Path) -> Path:
     """`comparison.html`, `comparison.parquet`, `comparison.csv` and `comparison.json`; returns the page's path."""
-    for name, write in (("comparison.parquet", found.table.write_parquet), ("comparison.csv", found.table.write_csv)):
+    for name, write in (
+        ("comparison.parquet", comparison.table.write_parquet),
+        ("comparison.csv", comparison.table.write_csv),
+    ):
         buffer = io.BytesIO()
         write(buffer)
         write_whole(folder / name, buffer.getvalue())
-    record = {"models": found.models._asdict(), **asdict(found.record)}
+    record = {"models": comparison.models._asdict(), **asdict(comparison.record)}
     write_whole(folder / "comparison.json", json.dumps(record, indent=1, ensure_ascii=False).encode("utf-8", "replace"))
     path = folder / "comparison.html"
-    write_whole(path, render_comparison(found).encode("utf-8", "replace"))
+    write_whole(path, render_comparison(comparison).encode("utf-8", "replace"))
     return path
 
 
-def render_comparison(found: Comparison) -> str:
+def render_comparison(comparison: Comparison) -> str:
     """The page as text."""
     scripts = [(TEMPLATES / "ledger.js").read_text(encoding="utf-8")]
     css = [(TEMPLATES / name).read_text(encoding="utf-8") for name in ("page.css", "ledger.css")]
-    first, second = named(found)
+    first, second = named(comparison)
     return (
         environment()
         .get_template("comparison.html.j2")
         .render(
             first=first,
             second=second,
-            lead=lead(found),
-            lines=lines(found),
-            record=found.record,
-            parts=found.parts,
-            ledger=_ledger(found),
-            models=found.record.models,
-            citation=f"Beholder {metadata.version('beholder')}, {first} beside {second}, {found.record.created[:10]}.",
+            lead=lead(comparison),
+            lines=lines(comparison),
+            record=comparison.record,
+            parts=comparison.parts,
+            ledger=_ledger(comparison),
+            models=comparison.record.models,
+            citation=f"Beholder {metadata.version('beholder')}, {first} beside {second}, {comparison.record.created[:10]}.",
             css="\n".join(css),
             scripts=scripts,
             policy=policy(scripts),
@@ -179,17 +184,17 @@ def render_comparison(found: Comparison) -> str:
     )
 
 
-def _ledger(found: Comparison) -> Ledger | None:
+def _ledger(comparison: Comparison) -> Ledger | None:
     """Every difference, the surest first; None where there are too many for a page."""
-    if not 0 < found.table.height <= MOST:
+    if not 0 < comparison.table.height <= MOST:
         return None
     verdict = pl.when(pl.col("p_adjusted") <= LEVEL).then(pl.lit(DIFFERS)).otherwise(pl.lit(OPEN))
-    table = found.table.with_columns(verdict.alias("verdict")).sort("p_adjusted", "p_value", nulls_last=True)
+    table = comparison.table.with_columns(verdict.alias("verdict")).sort("p_adjusted", "p_value", nulls_last=True)
     columns = [
         Column("Metric", ("metric",), "name"),
         Column("Of", KEY[1:]),
-        Column(named(found)[0], ("first",), "number"),
-        Column(named(found)[1], ("second",), "number"),
+        Column(named(comparison)[0], ("first",), "number"),
+        Column(named(comparison)[1], ("second",), "number"),
         Column("Difference", ("difference",), "number", ("low", "high")),
         Column("p, corrected", ("p_adjusted",), "number"),
         Column("n", ("n",), "number"),

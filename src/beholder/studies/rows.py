@@ -70,12 +70,12 @@ def refusal_rows(prefix: str, matrix: ScoreMatrix, attribute: str) -> Iterator[R
     if not ever.size:
         return
     groups = matrix.images[attribute].cast(pl.String).filter(known).to_numpy()
-    found = refusal_difference(ever, groups)
-    note = join((f"images with a refused prompt; p: {found.test}", found.note))
-    for group, share in found.shares.items():
-        low, high = exact_proportion_interval(found.refused[group], found.n[group])
-        row = Row(f"{prefix}.refusal_share", share, found.n[group], PROBABILITY, low=low, high=high, note=note)
-        yield row._replace(subset=attribute, group=group, p_value=found.p_value)
+    refusals = refusal_difference(ever, groups)
+    note = join((f"images with a refused prompt; p: {refusals.test}", refusals.note))
+    for group, share in refusals.shares.items():
+        low, high = exact_proportion_interval(refusals.refused[group], refusals.n[group])
+        row = Row(f"{prefix}.refusal_share", share, refusals.n[group], PROBABILITY, low=low, high=high, note=note)
+        yield row._replace(subset=attribute, group=group, p_value=refusals.p_value)
 
 
 def join(notes: Sequence[str | None]) -> str | None:
