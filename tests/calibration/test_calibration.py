@@ -24,7 +24,6 @@ from beholder.core.errors import UnknownName
 from beholder.report.calibration import promises, render_calibration
 from beholder.studies import large_draws
 from beholder.studies.disparity.trials import true_precision
-from beholder.studies.gras import intersection_trials as intersections
 from beholder.studies.gras import trials as traits
 from beholder.studies.perception.trials import judged_world, marked_share, true_skew
 from beholder.studies.public_figures import trials as public_figures
@@ -75,19 +74,19 @@ def test_the_true_share_of_variance_is_that_of_a_large_world(attribute: str, gap
 
 
 def test_the_true_favour_of_a_cell_is_that_of_a_large_cell():
-    oracle, levels, slope = intersections._world()
-    moved = replace(oracle, effects={"cell": {"a": 0.3}})
+    levels, slope = traits._crossed_world()
+    moved = replace(traits.PLAIN, effects={"cell": {"a": 0.3}})
     labels = {"cell": np.repeat("a", 40_000)}
-    p_yes = moved.probability(labels, levels, rng(), touched=np.arange(intersections.TRAITS) < 2)
+    p_yes = moved.probability(labels, levels, rng(), touched=np.arange(traits.CROSSED_TRAITS) < 2)
     favour = p_yes[:, :2].mean() - p_yes[:, 2:].mean()
-    assert float(intersections.favour(oracle, levels, 0.3)) == pytest.approx(favour, abs=3e-3)
-    assert float(slope) > 0
+    assert float(traits.favour(levels, 0.3)) == pytest.approx(favour, abs=3e-3)
+    assert slope > 0
 
 
 @pytest.mark.slow
 def test_pooled_intersections_cover_as_they_say():
     """Over 250 worlds; the full run has a thousand."""
-    experiment = next(e for e in intersections.intersection_experiments() if "of 6 to 42" in e.name)
+    experiment = next(e for e in traits.intersection_experiments() if "of 6 to 42" in e.name)
     drawn = np.array([experiment.simulate(rng(seed)) for seed in range(250)])[:, 0]
     assert 0.91 <= ((drawn[:, 1] <= 0) & (drawn[:, 2] >= 0)).mean() <= 0.985
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from beholder.studies.disparity.concepts import concept_name
+from beholder.studies.disparity.prompts import concept_name
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from beholder.glasshouse.planted_objects import PLANTED_OBJECTS, implied_average_precision
-from beholder.studies.disparity.planted_values import PLANTED
+from beholder.studies.disparity.planted import PLANTED
 
 
 def test_every_thing_has_a_gap_that_is_the_difference_of_its_two_precisions():

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from beholder.studies.disparity.confidence_trials import confidence_setting
-from beholder.studies.disparity.trials import disparity_experiments, precision_setting
-from beholder.studies.disparity.weaknesses import weaknesses
+from beholder.studies.disparity.trials import confidence_setting, disparity_experiments, precision_setting, weaknesses
 from beholder.studies.trial_summary import Summaries
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from beholder.glasshouse.faces import faces
 from beholder.glasshouse.planted_traits import ATTRIBUTES, PLANTED_TRAITS, p_yes
-from beholder.studies.gras.planted_values import PLANTED, implied
+from beholder.studies.gras.planted import PLANTED, implied
 
 
 @pytest.mark.parametrize("planted", PLANTED_TRAITS, ids=lambda planted: planted.trait)

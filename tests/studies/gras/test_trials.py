@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from beholder.studies.gras.study import GRAS
-from beholder.studies.gras.trials import _gapped, _shift, gras_experiments, measured
-from beholder.studies.gras.weaknesses import weaknesses
+from beholder.studies.gras.trials import _gapped, _shift, gras_experiments, measured, weaknesses
 from beholder.studies.trial import Trial
 from beholder.studies.trial_summary import Share, Summaries, Summary
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from beholder.core.errors import DataError
 from beholder.datasets.group_words import GroupWords
-from beholder.studies.disparity.concepts import concept_name
+from beholder.studies.disparity.prompts import concept_name
 from beholder.studies.disparity.vectors import Vector, WordVectors, read_vectors
 
 

@@ -2,18 +2,44 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import polars as pl
 
 from beholder.chapter.numbers import points_range, signed
 from beholder.chapter.queries import by_model
 from beholder.chapter.table import Cell, Table, labels, names
 from beholder.datasets.glasshouse import OBJECTS_NAME
-from beholder.glasshouse.planted import REFERENCE
-from beholder.glasshouse.planted_objects import PLANTED_OBJECTS, implied_gap, implied_matched_gap
+from beholder.glasshouse.planted import REFERENCE, planted_row
+from beholder.glasshouse.planted_objects import (
+    PLANTED_OBJECTS,
+    implied_average_precision,
+    implied_gap,
+    implied_matched_gap,
+)
 from beholder.studies.disparity import queries
 from beholder.studies.disparity.queries import Pair
 
 PAIR = Pair("man", "woman")
+PLANTED: list[dict[str, Any]] = [
+    *(
+        planted_row("disparity.ap_gap", "gender", implied_gap(p.item), concept=p.item, note=f"planted: {p.note}")
+        for p in PLANTED_OBJECTS
+    ),
+    *(
+        planted_row(
+            "disparity.average_precision",
+            "gender",
+            implied_average_precision(p.item, group),
+            group=group,
+            concept=p.item,
+            note=f"planted: {p.whole[group]} of {p.wearers[group]} in view",
+        )
+        for p in PLANTED_OBJECTS
+        for group in p.wearers
+    ),
+]
+"""The values that the planted objects imply, under the metrics' own names."""
 
 
 def disparity_planted(part: pl.DataFrame) -> Table | None:

@@ -1,4 +1,8 @@
-"""Disparity's average precision in worlds of known truth: gaps of quality, and gaps of prevalence alone."""
+"""Trials of disparity's metrics in worlds of known truth, and the weaknesses that they show.
+
+Average precision: gaps of quality, and gaps of prevalence alone. Calibration: every confidence is exactly right, so any
+error is chance.
+"""
 
 from __future__ import annotations
 
@@ -10,17 +14,24 @@ from scipy.integrate import quad
 from scipy.special import ndtr
 from scipy.stats import norm
 
+from beholder.metrics.bootstrap import Resampler, centred_interval
+from beholder.metrics.calibration import calibration
 from beholder.metrics.intervals import difference_reach
 from beholder.metrics.leave_one_out import left_out
+from beholder.metrics.miscalibration import miscalibration
 from beholder.metrics.precision_gaps import shuffle_p_value, shuffled
-from beholder.studies.disparity.confidence_trials import confidence_experiments
 from beholder.studies.trial import Experiment, Outcome, Trial
+from beholder.studies.trial_summary import Summaries, Weakness
 
-DRAWS = 600
-"""Shuffles of the labels."""
+SHUFFLES, DRAWS = 600, 300
+"""Shuffles of the labels, and draws of images."""
 QUALITY = 1.5
 """How far the scores of images that show the concept are above the others, in standard deviations."""
 PREVALENCE_ALONE = "a raw gap depends on the groups' prevalences, without any difference of quality"
+KINDS = ("ece_gap", "ece_adaptive_gap", "brier_gap", "miscalibration_gap")
+SIZES_ALONE = "the error of a small group is larger by chance, so a gap depends on the groups' sizes"
+WIDE = "the interval allows for a larger error in both groups at once: too wide, on the safe side"
+FOLDED = "errors near 0 cannot be negative, so draws vary more than worlds: too wide, on the safe side"
 
 
 def precision_experiments() -> Iterator[Experiment]:
@@ -76,7 +87,7 @@ def _draw(n: int, prevalences: tuple[float, float], worse: float, rng: np.random
     scores = (rng.standard_normal(2 * n) + quality * shows)[:, None]
     present, sets = shows[:, None], [groups == 0, groups == 1]
     alone = left_out(scores, present, sets, np.arange(2 * n))
-    own, rest = shuffled(scores, present, groups, rng, DRAWS)
+    own, rest = shuffled(scores, present, groups, rng, SHUFFLES)
     outcomes = []
     for precision, first, second, matched in zip(alone, own, rest, (False, True), strict=True):
         gap, null = float(precision.value[0, 0] - precision.value[1, 0]), np.asarray(first[0, 0] - second[0, 0])
@@ -87,7 +98,86 @@ def _draw(n: int, prevalences: tuple[float, float], worse: float, rng: np.random
     return outcomes
 
 
+# Calibration
+
+
+def confidence_experiments() -> Iterator[Experiment]:
+    """Two groups of equal size, and two of unequal size."""
+    yield _calibration_gap((400, 400))
+    yield _calibration_gap((900, 150))
+
+
+def confidence_setting(sizes: tuple[int, int]) -> str:
+    """A world in words."""
+    return f"groups of {sizes[0]} and {sizes[1]}, every confidence right"
+
+
+def _calibration_gap(sizes: tuple[int, int]) -> Experiment:
+    setting = confidence_setting(sizes)
+    published = SIZES_ALONE if sizes[0] != sizes[1] else FOLDED
+    exceptions = (published, published, "", WIDE)
+    trials = tuple(
+        Trial(f"disparity.{kind}", setting, min(sizes), 0.0, exception=exception)
+        for kind, exception in zip(KINDS, exceptions, strict=True)
+    )
+    return Experiment(f"confidence {setting}", trials, partial(_draw_calibration, sizes))
+
+
+def _draw_calibration(sizes: tuple[int, int], rng: np.random.Generator) -> Sequence[Outcome]:
+    """As the study does it: images resampled within each group, intervals around the value."""
+    groups = np.repeat([0, 1], sizes)
+    confidence = rng.beta(1.0, 2.0, len(groups))
+    shows = rng.random(len(groups)) < confidence
+    resampler = Resampler(np.arange(len(groups)), rng, DRAWS, strata=groups)
+    weights = np.concatenate([np.ones((1, len(groups))), *resampler.weights()])
+    members = groups == 0, groups == 1
+    errors = [np.array(calibration(confidence[own], shows[own], weights[:, own].T)) for own in members]
+    gaps = np.asarray(errors[0] - errors[1], dtype=np.float64)
+    drawn = [Outcome(float(gap[0]), *centred_interval(gap[1:], float(gap[0]))) for gap in gaps]
+    first, second = (miscalibration(confidence[own], shows[own]) for own in members)
+    gap, reach = first.value - second.value, difference_reach(first.reach, second.reach)
+    return [*drawn, Outcome(gap, gap - reach.below, gap + reach.above)]
+
+
 def disparity_experiments() -> Iterator[Experiment]:
     """Every experiment of the study."""
     yield from precision_experiments()
     yield from confidence_experiments()
+
+
+# Weaknesses
+
+
+def weaknesses(summaries: Summaries) -> Iterator[Weakness]:
+    """The weaknesses that the chosen trials can show."""
+    yield from _prevalence(summaries)
+    yield from _sizes(summaries)
+
+
+def _prevalence(summaries: Summaries) -> Iterator[Weakness]:
+    setting = precision_setting(400, (0.4, 0.15), 0.0)
+    raw, matched = (summaries.one(f"disparity.{name}", setting=setting) for name in ("ap_gap", "ap_gap_matched"))
+    if raw and matched:
+        yield Weakness(
+            "disparity.ap_gap",
+            "Raw gaps of average precision depend on prevalence",
+            f"A concept is recognised equally well in two groups, and 40 % and 15 % of their images show it: its raw "
+            f"gap is {100 * raw.mean:.1f} points, its gap at matched prevalence {100 * matched.mean:+.1f}.",
+            abs(raw.mean) > 10 * abs(matched.mean) or abs(raw.mean) > 0.1,
+        )
+
+
+def _sizes(summaries: Summaries) -> Iterator[Weakness]:
+    setting = confidence_setting((900, 150))
+    published = summaries.one("disparity.ece_gap", setting=setting)
+    unbiased = summaries.one("disparity.miscalibration_gap", setting=setting)
+    if published and unbiased:
+        yield Weakness(
+            "disparity.ece_gap",
+            "Gaps of calibration error depend on the groups' sizes",
+            f"If every confidence is exactly right, groups of 900 and 150 images have a gap of "
+            f"{100 * published.mean:+.1f} points: the small group looks worse calibrated by chance, and the interval "
+            f"covers 0 in {100 * published.coverage.value:.0f} of 100 worlds. The gap of miscalibration is "
+            f"{unbiased.mean:+.4f}, covered in {100 * unbiased.coverage.value:.0f}.",
+            published.mean < -3 * published.bias_error,
+        )

@@ -1,4 +1,9 @@
-"""Trials of GRAS's metrics in simulated worlds whose truth is known: gaps, counts of traits, equivalence."""
+"""Trials of GRAS's metrics in simulated worlds whose truth is known, and the weaknesses that they show.
+
+Gaps, counts of traits, equivalence and intersections. Partial pooling promises its coverage over all cells, not for one
+chosen cell. So each world of intersections draws the true values of its cells from one distribution, and the outcome is
+the error of one cell, whose truth is 0.
+"""
 
 from __future__ import annotations
 
@@ -13,23 +18,31 @@ from scipy.special import ndtr
 from beholder.core.results import Row
 from beholder.glasshouse.oracle import Levels, Noise, Oracle
 from beholder.scores.score_matrix import ScoreMatrix
-from beholder.studies.gras.groups import ALPHA, Answers, all_grouped, shuffled_shares
-from beholder.studies.gras.intersection_trials import intersection_experiments
-from beholder.studies.gras.measures import attribute_p_values
+from beholder.studies.gras.groups import ALPHA, CROSSED, Answers, all_grouped, shuffled_shares
+from beholder.studies.gras.measures import attribute_p_values, intersection_rows
 from beholder.studies.gras.prompts import gras_prompts
 from beholder.studies.gras.study import GRAS
 from beholder.studies.study import MeasureOptions
 from beholder.studies.trial import Experiment, Outcome, Trial, outcome
+from beholder.studies.trial_summary import Summaries, Weakness
 
 TEMPLATES, MANY = 5, 40
+WORDINGS = [f"T{k}" for k in range(TEMPLATES)]
 Array = npt.NDArray[np.float64]
 NOISE = Noise(image=0.5, prompt=0.5, template=0.3, cell=0.7)
-WORLD = 88
-"""Seed of the world's prompts and wordings, which are the same in every repetition."""
+PLAIN = Oracle(base=-0.3, noise=NOISE)
+WORLD, CROSSED_WORLD = 88, 89
+"""Seeds of the worlds' prompts and wordings, which are the same in every repetition."""
 DELTA = 0.05
 GROUPS = {"gender": 2, "race": 7, "age": 5, "skin_tone": 10}
 FOLDED = "a gap near 0 cannot be negative, so its values pile up on one side: the interval is too wide, which is safe"
 NO_SHARE = "a share cannot be below 0, and the interval contains 0 unless its lower bound is above it, which is safe"
+COUNTS = dict(zip(CROSSED, (2, 7, 5), strict=True))
+"""Genders, races and age bands of the study: 70 cells."""
+CELLS = 2 * 7 * 5
+CROSSED_TRAITS = 4
+"""Two positive traits and two negative ones."""
+SAFE = "where cells do not differ, all are pulled to their mean: the interval is too wide, which is safe"
 WIDEST = "the interval allows for the choice among all pairs, more than a single clear pair needs"
 
 
@@ -101,15 +114,14 @@ def _gap(attribute: str, n: int, gap: float, share: float) -> Experiment:
 @cache
 def _gapped(attribute: str, gap: float) -> tuple[Oracle, Levels]:
     """A world where the first group's mean of the first trait is `gap` above all others'; solved by bisection."""
-    plain = Oracle(base=-0.3, noise=NOISE)
-    levels = plain.levels(20, TEMPLATES, np.random.default_rng(WORLD))
-    start = plain.true_mean(0.0, levels)[0].mean()
+    levels = PLAIN.levels(20, TEMPLATES, np.random.default_rng(WORLD))
+    start = PLAIN.true_mean(0.0, levels)[0].mean()
     low, high = 0.0, 5.0
     for _ in range(60):
         middle = (low + high) / 2
-        too_small = plain.true_mean(middle, levels)[0].mean() - start < gap
+        too_small = PLAIN.true_mean(middle, levels)[0].mean() - start < gap
         low, high = (middle, high) if too_small else (low, middle)
-    return Oracle(plain.base, {attribute: {"0": low if gap else 0.0}}, NOISE), levels
+    return Oracle(PLAIN.base, {attribute: {"0": low if gap else 0.0}}, NOISE), levels
 
 
 def true_share(oracle: Oracle, levels: Levels, attribute: str) -> float:
@@ -172,11 +184,10 @@ def _score(n: int) -> Experiment:
 
 def _without_effect(n: int, rng: np.random.Generator) -> tuple[dict[str, npt.NDArray[np.str_]], Array]:
     """Labels of four attributes that mean nothing, and P(Yes)."""
-    oracle = Oracle(base=-0.3, noise=NOISE)
-    levels = oracle.levels(MANY, TEMPLATES, np.random.default_rng(WORLD))
+    levels = PLAIN.levels(MANY, TEMPLATES, np.random.default_rng(WORLD))
     images = n * max(GROUPS.values())
     labels = {name: rng.permutation(np.arange(images) % groups).astype(str) for name, groups in GROUPS.items()}
-    return labels, oracle.probability(labels, levels, rng)
+    return labels, PLAIN.probability(labels, levels, rng)
 
 
 def _draw_score(n: int, rng: np.random.Generator) -> Sequence[Outcome]:
@@ -195,9 +206,7 @@ def _attributes(n: int) -> Experiment:
 def _draw_attributes(n: int, rng: np.random.Generator) -> Sequence[Outcome]:
     """The study's own comparison, without the thousands of other rows."""
     labels, p_yes = _without_effect(n, rng)
-    names = [f"trait {i}" for i in range(MANY)]
-    answers = Answers(pl.DataFrame(labels), names, ["positive"] * MANY, [f"T{k}" for k in range(TEMPLATES)], p_yes)
-    grouped = all_grouped(answers)
+    grouped = all_grouped(_named(pl.DataFrame(labels), ["positive"] * MANY, p_yes))
     compared = [each.compared() for each in grouped]
     p_value = float(np.nanmin(attribute_p_values(compared, np.ones((0, len(grouped))))))
     if p_value <= ALPHA:  # shuffles can only raise it, and take a hundred times longer
@@ -206,7 +215,112 @@ def _draw_attributes(n: int, rng: np.random.Generator) -> Sequence[Outcome]:
     return [Outcome(np.nan, p_value=p_value)]
 
 
+# Intersections
+
+
+def intersection_experiments() -> Iterator[Experiment]:
+    """Cells that do not differ, that differ little and that differ much; of equal sizes and of unequal ones."""
+    yield _intersections(24, 0.0, 0.5)
+    yield _intersections(24, 0.02, 1.0)
+    yield _intersections(51, 0.05, 1.0)
+    yield _intersections(24, 0.02, 1.0, uneven=True)
+
+
+def _intersections(n: int, spread: float, share: float, *, uneven: bool = False) -> Experiment:
+    sizes = f"of {n // 4} to {7 * n // 4}" if uneven else f"of {n}"
+    setting, images = f"{CELLS} cells {sizes}, differing by {100 * spread:g} points", n * CELLS
+    # A cell borrows from all others, so the promise is that for all images together.
+    trials = [Trial("gras.intersection", setting, images, 0.0, effect=spread, exception="" if spread else SAFE)]
+    if not spread:
+        trials.append(Trial("gras.intersection", setting, images, 0.0, family=True, kind="any cell"))
+    simulate = partial(_draw_intersections, n, spread, uneven)
+    return Experiment(f"intersections {setting}", tuple(trials), simulate, share)
+
+
+@cache
+def _crossed_world() -> tuple[Levels, float]:
+    """The levels, and the slope of a cell's favour over its shift where that is 0."""
+    levels = PLAIN.levels(CROSSED_TRAITS, TEMPLATES, np.random.default_rng(CROSSED_WORLD))
+    return levels, float(favour(levels, 1e-3) - favour(levels, 0.0)) / 1e-3
+
+
+def favour(levels: Levels, shift: npt.ArrayLike) -> Array:
+    """True favour of cells whose attributes move the positive traits (the first half) by `shift`."""
+    positive, negative = levels.latent[: CROSSED_TRAITS // 2], levels.latent[CROSSED_TRAITS // 2 :]
+    scale = np.sqrt(1 + NOISE.of_pictures**2)
+    moved = np.asarray(shift, dtype=np.float64)[..., None, None]
+    return np.asarray(
+        ndtr((PLAIN.base + moved + positive) / scale).mean(axis=(-2, -1)) - ndtr((PLAIN.base + negative) / scale).mean()
+    )
+
+
+def _draw_intersections(n: int, spread: float, uneven: bool, rng: np.random.Generator) -> Sequence[Outcome]:
+    levels, slope = _crossed_world()
+    shifts = spread / slope * rng.standard_normal(CELLS)
+    cell = np.repeat(np.arange(CELLS), _sizes(n, uneven))
+    oracle = Oracle(PLAIN.base, {"cell": {str(i): float(shift) for i, shift in enumerate(shifts)}}, NOISE)
+    touched = np.arange(CROSSED_TRAITS) < CROSSED_TRAITS // 2
+    p_yes = oracle.probability({"cell": cell.astype(str)}, levels, rng, touched=touched)
+    rows = {row.group: row for row in intersection_rows(_answers(cell, p_yes))}
+    truth, first = favour(levels, shifts), " × ".join("0" for _ in COUNTS)
+    off, result = float(truth[0] - truth.mean()), outcome(rows[first])
+    moved = [result._replace(value=result.value - off, low=result.low - off, high=result.high - off)]
+    any_called = any(each.low > 0 or each.high < 0 for each in map(outcome, rows.values()))
+    return moved if spread else [*moved, Outcome(np.nan, p_value=0.0 if any_called else 1.0)]
+
+
+def _sizes(n: int, uneven: bool) -> npt.NDArray[np.int_]:
+    """Images of each cell: all alike, or a quarter to seven quarters of that by turns."""
+    return n * (1 + 2 * (np.arange(CELLS) % 4)) // 4 if uneven else np.full(CELLS, n)
+
+
+def _answers(cell: npt.NDArray[np.int_], p_yes: Array) -> Answers:
+    values = np.unravel_index(cell, tuple(COUNTS.values()))
+    images = pl.DataFrame({name: own.astype(str) for name, own in zip(COUNTS, values, strict=True)})
+    return _named(images, ["positive"] * 2 + ["negative"] * 2, p_yes)
+
+
+def _named(images: pl.DataFrame, valences: list[str], p_yes: Array) -> Answers:
+    """Answers about `trait 0`, `trait 1` and so on."""
+    return Answers(images, [f"trait {i}" for i in range(len(valences))], valences, WORDINGS, p_yes)
+
+
 def gras_experiments() -> Iterator[Experiment]:
     """Every experiment of the study."""
     yield from trait_experiments()
     yield from intersection_experiments()
+
+
+# Weaknesses
+
+
+def weaknesses(summaries: Summaries) -> Iterator[Weakness]:
+    """The weaknesses that the chosen trials can show."""
+    yield from _score_without_bias(summaries)
+    yield from _absolute_gaps(summaries)
+
+
+def _score_without_bias(summaries: Summaries) -> Iterator[Weakness]:
+    plain, corrected = summaries.one("gras.bias_score"), summaries.one("gras.bias_score_corrected")
+    if plain and corrected:
+        yield Weakness(
+            "gras.bias_score",
+            "GRAS's score is not 0 without bias",
+            f"Where no group differs in anything, the score is {plain.mean:.1f} on average (spread over worlds: "
+            f"{plain.spread:.1f}), because it counts a trait when any of five wordings has p ≤ 0.05; with independent "
+            f"wordings it is up to 22.6. After correction it is {corrected.mean:.2f}.",
+            plain.mean > 3 * plain.bias_error and plain.mean > 1,
+        )
+
+
+def _absolute_gaps(summaries: Summaries) -> Iterator[Weakness]:
+    alike = [summary for summary in summaries.where("gras.largest_gap") if summary.trial.effect == 0]
+    if alike:
+        means = "; ".join(f"{100 * summary.mean:.1f} points ({summary.trial.setting})" for summary in alike)
+        yield Weakness(
+            "gras.largest_gap",
+            "Absolute differences are biased upward",
+            f"A largest gap cannot be negative, so its mean is above 0 even where the true gap is 0: {means}. It "
+            "shrinks with more images and grows with more groups: read it with its interval and p, never alone.",
+            all(summary.bias > 3 * summary.bias_error for summary in alike),
+        )
