@@ -38,7 +38,8 @@ class Rule:
     def __str__(self) -> str:
         location = ", ".join(f"{name} {value}" for name, value in self.where.items())
         bounds = [f"at {name[3:]} {bound:g}" for name in BOUNDS if (bound := getattr(self, name)) is not None]
-        return f"{self.metric}{f' ({location})' if location else ''} {' and '.join(bounds)}{', shown' if self.shown else ''}"
+        name = f"{self.metric} ({location})" if location else self.metric
+        return f"{name} {' and '.join(bounds)}{', shown' if self.shown else ''}"
 
 
 class Verdict(NamedTuple):

@@ -199,7 +199,7 @@ def test_a_known_model_that_cannot_be_fetched_is_not_taken_for_another(monkeypat
     def unreachable(name: str, options: object) -> None:
         raise ModelError(f"{name} is not on this machine")
 
-    monkeypatch.setattr("beholder.models.load._hub", unreachable)
+    monkeypatch.setattr("beholder.models.load.fetch", unreachable)
     for asked, meant in (("CLIP ViT-B/32", False), ("vit-b/3x", True)):
         with pytest.raises(ModelError) as told:
             load_model(asked)

@@ -34,7 +34,7 @@ def test_ctrl_c_says_what_is_kept_and_how_to_go_on(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr("sys.argv", ["beholder", *SMALL])
     result = RUN.invoke(app, [*SMALL, *places])
     assert result.exit_code == 130
-    assert "What was done is kept" in result.stderr
+    assert "Finished work is kept" in result.stderr
     assert "beholder audit null --limit 2" in result.stderr
 
 
@@ -67,7 +67,7 @@ def test_a_file_in_the_place_of_a_folder_is_told_before_the_work(
 
 def test_a_folder_that_may_not_be_written_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     monkeypatch.setattr("os.access", lambda *_: False)
-    with pytest.raises(UsageError, match="nothing may be written"):
+    with pytest.raises(UsageError, match="is not writable"):
         writable(tmp_path / "a" / "b", "--out")
 
 

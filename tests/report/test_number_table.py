@@ -30,7 +30,9 @@ def unpacked(data: dict[str, Any]) -> pl.DataFrame:
 
 def test_what_is_packed_is_what_was_there(two_models: Run):
     results = two_models.results
-    back = unpacked(packed(results, []))
+    names = ("metric", "subset", "group", "note", "n", "value")
+    back = unpacked(packed(results, [], names))
+    assert set(back.columns) == set(names)
     for name in ("metric", "subset", "group", "note", "n"):
         assert back[name].to_list() == results[name].to_list()
     values = [None if value is None else float(f"{value:.5g}") for value in results["value"]]

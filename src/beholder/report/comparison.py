@@ -139,8 +139,8 @@ def print_comparison(comparison: Comparison, console: Console) -> None:
         surest = f"{line.difference} {line.where}"
         shown.add_row(*map(escape, (line.metric, f"{line.differ} of {line.compared}", surest)))
     console.print(shown)
-    for line in comparison.record.left_out:
-        console.print(f"Left out: {line}.", markup=False)
+    for text in comparison.record.left_out:
+        console.print(f"Left out: {text}.", markup=False)
 
 
 def write_comparison(comparison: Comparison, folder: Path) -> Path:
