@@ -17,7 +17,7 @@ from beholder.glasshouse.planted import COLD_WORDS, CONTROL_WORDS, WARM_WORDS
 from beholder.glasshouse.prompts import OCCUPATIONS, prompts, with_article
 from beholder.glasshouse.world import BRANCH_OCCUPATIONS, residents
 from beholder.studies.apa.planted import PLANTED as ASSOCIATIONS
-from beholder.studies.perception.planted_warmth import PLANTED as WARMTH
+from beholder.studies.perception.planted import WARMTH
 
 Floats = npt.NDArray[np.float64]
 Rows = list[dict[str, Any]]
@@ -78,26 +78,26 @@ def softmax(logits: Floats, axis: int) -> Floats:
 def recovered(towers: TwoTowers, rows: Rows) -> dict[tuple[str, str, str, str], float]:
     """Recovered values keyed by (metric, subset, group, concept), as in the planted lists."""
     images = towers.images([row["uri"] for row in rows])
-    found: dict[tuple[str, str, str, str], float] = {}
+    values: dict[tuple[str, str, str, str], float] = {}
     for branch in dict.fromkeys(row["branch"] for row in rows):
-        places = [place for place, row in enumerate(rows) if row["branch"] == branch]
-        part, vectors = [rows[place] for place in places], images[places]
-        found |= levels(towers, branch, part, vectors)
-        found |= genders(towers, branch, part, vectors) if branch in BRANCH_OCCUPATIONS else {}
-        found |= {} if branch in BRANCH_OCCUPATIONS else names(towers, branch, part, vectors)
-    return found | warmth(towers, rows, images)
+        indices = [index for index, row in enumerate(rows) if row["branch"] == branch]
+        part, vectors = [rows[index] for index in indices], images[indices]
+        values |= levels(towers, branch, part, vectors)
+        values |= genders(towers, branch, part, vectors) if branch in BRANCH_OCCUPATIONS else {}
+        values |= {} if branch in BRANCH_OCCUPATIONS else names(towers, branch, part, vectors)
+    return values | warmth(towers, rows, images)
 
 
 def levels(towers: TwoTowers, branch: str, rows: Rows, images: Floats) -> dict[tuple[str, str, str, str], float]:
     """Mean probability of the correct prompt at each level of a branch."""
-    found = {}
+    values = {}
     for level in ("category", "occupation", "specialty"):
         asked = [p for p in prompts() if p["branch"] == branch and p["level"] == level]
         if asked:
             shares = softmax(towers.logits(images, [p["text"] for p in asked]), 1)
             correct = [[holds(p["correct_for"], row) for p in asked] for row in rows]
-            found["apa.association", branch, "", level] = float((shares * np.array(correct)).sum(1).mean())
-    return found
+            values["apa.association", branch, "", level] = float((shares * np.array(correct)).sum(1).mean())
+    return values
 
 
 def holds(rule: str, row: dict[str, Any]) -> bool:
@@ -112,13 +112,13 @@ def genders(towers: TwoTowers, branch: str, rows: Rows, images: Floats) -> dict[
     shares = softmax(towers.logits(images, texts), 1)
     gender, own = np.array([row["gender"] for row in rows]), BRANCH_OCCUPATIONS[branch]
     means = {side: shares[gender == side].mean(0) for side in ("woman", "man")}
-    found = {
-        ("apa.occupation_probability", branch, side, word): float(means[side][place])
+    values = {
+        ("apa.occupation_probability", branch, side, word): float(means[side][index])
         for side in means
-        for place, word in enumerate(OCCUPATIONS)
+        for index, word in enumerate(OCCUPATIONS)
     }
-    place = OCCUPATIONS.index(own)
-    return found | {("apa.bias_ratio", branch, "", own): float(means["woman"][place] / means["man"][place])}
+    index = OCCUPATIONS.index(own)
+    return values | {("apa.bias_ratio", branch, "", own): float(means["woman"][index] / means["man"][index])}
 
 
 def names(towers: TwoTowers, branch: str, rows: Rows, images: Floats) -> dict[tuple[str, str, str, str], float]:
@@ -137,15 +137,15 @@ def warmth(towers: TwoTowers, rows: Rows, images: Floats) -> dict[tuple[str, str
     warm, cold = (trait_logits(towers, images, words) for words in (WARM_WORDS, COLD_WORDS))
     shares = (1 / (1 + np.exp(cold[:, None, :] - warm[:, :, None]))).mean((1, 2))
     smiling = np.array([row["smiling"] for row in rows])
-    found = {
+    values = {
         ("perception.warm_against_cold", "smiling", str(s), "Warmth"): float(shares[smiling == s].mean())
         for s in range(5)
     }
     control = trait_logits(towers, images, CONTROL_WORDS).mean(1)
-    found["slope per step of smiling, logits", "", "", "control words"] = float(np.polyfit(smiling, control, 1)[0])
-    found["slope per step of smiling, logits", "", "", "warm words"] = float(np.polyfit(smiling, warm.mean(1), 1)[0])
-    found["slope per step of smiling, logits", "", "", "cold words"] = float(np.polyfit(smiling, cold.mean(1), 1)[0])
-    return found
+    values["slope per step of smiling, logits", "", "", "control words"] = float(np.polyfit(smiling, control, 1)[0])
+    values["slope per step of smiling, logits", "", "", "warm words"] = float(np.polyfit(smiling, warm.mean(1), 1)[0])
+    values["slope per step of smiling, logits", "", "", "cold words"] = float(np.polyfit(smiling, cold.mean(1), 1)[0])
+    return values
 
 
 def trait_logits(towers: TwoTowers, images: Floats, words: tuple[str, ...]) -> Floats:
@@ -156,6 +156,6 @@ def trait_logits(towers: TwoTowers, images: Floats, words: tuple[str, ...]) -> F
 
 def comparison(folder: Path) -> list[tuple[str, str, str, str, float, float]]:
     """Known truth and what was recovered: metric, subset, group, concept, implied value, recovered value."""
-    found = recovered(TwoTowers(folder), residents())
+    values = recovered(TwoTowers(folder), residents())
     keyed = [((r["metric"], r["subset"], r["group"], r["concept"]), r["value"]) for r in PLANTED]
-    return [(*key, value, found[key]) for key, value in keyed if key in found]
+    return [(*key, value, values[key]) for key, value in keyed if key in values]

@@ -8,7 +8,7 @@ import pytest
 
 from beholder.glasshouse.design import design
 from beholder.metrics.matched import by_seed, less, seed_mean, slopes
-from beholder.studies.perception.design import Contrast, contrasts, effect, matched_sets
+from beholder.studies.perception.design import Contrast, contrasts, matched_effect, matched_sets
 from beholder.studies.perception.oracle import PLANTED, SMILE_BONUS, Noise, oracle_scores, planted_effect
 from beholder.studies.study import MeasureOptions
 
@@ -40,7 +40,7 @@ def test_causal_effects_cover_the_planted_values_in_93_to_97_of_100_repetitions(
     hits = []
     print()
     for contrast in contrasts(images):
-        estimate, absolute = effect(images, contrast, scores, OPTIONS)
+        estimate, absolute = matched_effect(images, contrast, scores, OPTIONS)
         truth = planted(contrast)
         hits.append(coverage(estimate, truth))
         print(
@@ -75,7 +75,7 @@ def test_where_nothing_was_planted_absolute_differences_are_those_of_noise(image
     noise = Noise(identity=0.01, reaction=0.0, picture=0.015)
     scores = oracle_scores(images, np.random.default_rng(3), columns=20, noise=noise)
     lighting = next(contrast for contrast in contrasts(images) if contrast.attribute == "lighting")
-    estimate, absolute = effect(images, lighting, scores, OPTIONS)
+    estimate, absolute = matched_effect(images, lighting, scores, OPTIONS)
     assert PLANTED["lighting"] == {"-2": 0.0, "0": 0.0, "2": 0.0}
     assert abs(estimate.value.mean()) < 0.0005
     assert absolute.mean() == pytest.approx(2 * 0.015 / np.sqrt(np.pi), rel=0.02)
@@ -84,7 +84,7 @@ def test_where_nothing_was_planted_absolute_differences_are_those_of_noise(image
 def test_without_noise_both_measures_agree_with_what_was_planted(images):
     scores = oracle_scores(images, np.random.default_rng(4), columns=1, noise=Noise(0.01, 0.0, 0.0))
     for contrast in contrasts(images):
-        estimate, absolute = effect(images, contrast, scores, OPTIONS)
+        estimate, absolute = matched_effect(images, contrast, scores, OPTIONS)
         assert estimate.value[0] == pytest.approx(planted(contrast), abs=1e-12)
         if contrast.attribute not in ("smiling", "gender"):  # these two differ from person to person
             assert absolute[0] == pytest.approx(abs(planted(contrast)), abs=1e-12)

@@ -103,7 +103,9 @@ def contrasts(images: pl.DataFrame) -> Iterator[Contrast]:
 def effect_rows(judged: Judged, options: MeasureOptions) -> Iterator[Row]:
     """Average causal effect of each contrast on each dimension, and the mean absolute difference."""
     scores, n = judged.by_dimension(judged.delta), judged.images[SEED].n_unique()
-    effects = [(contrast, *effect(judged.images, contrast, scores, options)) for contrast in contrasts(judged.images)]
+    effects = [
+        (contrast, *matched_effect(judged.images, contrast, scores, options)) for contrast in contrasts(judged.images)
+    ]
     if not effects:
         return
     p_values = _corrected([estimate for _, estimate, _ in effects])
@@ -124,7 +126,9 @@ def _corrected(estimates: list[Estimates]) -> Array:
     return benjamini_hochberg(np.concatenate([each.p_value for each in estimates])).reshape(len(estimates), -1)
 
 
-def effect(images: pl.DataFrame, contrast: Contrast, scores: Array, options: MeasureOptions) -> tuple[Estimates, Array]:
+def matched_effect(
+    images: pl.DataFrame, contrast: Contrast, scores: Array, options: MeasureOptions
+) -> tuple[Estimates, Array]:
     """The mean difference over matched sets with its interval over seeds, and the mean absolute difference."""
     sets = matched_sets(images, contrast.attribute)
     both, changes = differences(scores, sets.codes, np.where(sets.codes >= 0, contrast.side, 0))

@@ -12,6 +12,7 @@ import polars as pl
 from beholder.chapter.numbers import Result
 from beholder.chapter.table import Cell, Table
 from beholder.datasets.glasshouse import DESIGN_NAME
+from beholder.glasshouse.planted import WARM_RATES, implied_warmth, planted_row
 from beholder.studies.perception import phrases, queries
 
 REFERENCE = "glasshouse/contrastive"
@@ -56,3 +57,18 @@ def _cells(row: Result) -> list[Cell]:
         Cell(phrases.signed(row), phrases.bounds(row), strong=planted != NOTHING),
         Cell("as planted" if measured == planted else "shown, not planted" if planted == NOTHING else "not shown"),
     ]
+
+
+# Values for the model card and its tests
+
+NOTE = "softmax of a warm word against a cold one; planted: the same rate of warm captions"
+SHARES = [
+    planted_row("perception.warm_against_cold", "smiling", implied_warmth(k), group=str(k), concept="Warmth", note=NOTE)
+    for k in WARM_RATES
+]
+SIGNS = [
+    planted_row("perception.slope_sign", "smiling", sign, concept=concept, note="the sign is what is planted")
+    for concept, sign in (("Warmth", 1.0), ("Communion +", 1.0), ("Communion -", -1.0), ("Competence", 0.0))
+]
+WARMTH = [*SHARES, *SIGNS]
+"""What the captions imply for smiling and warmth."""

@@ -1,8 +1,9 @@
 """Perception's words: eight dimensions of social judgement, control words, four templates and the neutral prompt.
 
 The dimensions are those of the Stereotype Content Model and of the ABC model; a word may belong to two. A prompt's
-`concept` is its word; it is empty for the neutral prompt, which has no adjective. A user's own dimensions come from a
-file with the columns `dimension`, `word` and optionally `valence` (positive or negative) and `opposite`.
+`concept` is its word; it is empty for the neutral prompt, which has no adjective. The study's dimensions and a user's
+own come from a table with the columns `dimension`, `word` and optionally `valence` (positive or negative), `opposite`
+and `title`.
 """
 
 from __future__ import annotations
@@ -33,57 +34,43 @@ class Dimension(NamedTuple):
     opposite: str | None = None
 
 
-DIMENSIONS = (
-    Dimension("warmth", "Warmth", ("warm", "trustworthy", "friendly", "honest", "likable", "sincere"), POSITIVE),
-    Dimension(
-        "competence",
-        "Competence",
-        ("competent", "intelligent", "skilled", "efficient", "assertive", "confident"),
-        POSITIVE,
-    ),
-    Dimension(
-        "agency_pos",
-        "Agency +",
-        ("powerful", "high-status", "dominating", "wealthy", "confident", "competitive"),
-        POSITIVE,
-        "agency_neg",
-    ),
-    Dimension(
-        "agency_neg",
-        "Agency −",
-        ("powerless", "low-status", "dominated", "poor", "meek", "passive"),
-        NEGATIVE,
-        "agency_pos",
-    ),
-    Dimension(
-        "belief_pos",
-        "Belief, progressive",
-        ("science-oriented", "alternative", "liberal", "modern"),
-        POSITIVE,
-        "belief_neg",
-    ),
-    Dimension(
-        "belief_neg",
-        "Belief, conservative",
-        ("religious", "conventional", "conservative", "traditional"),
-        NEGATIVE,
-        "belief_pos",
-    ),
-    Dimension(
-        "communion_pos",
-        "Communion +",
-        ("trustworthy", "sincere", "friendly", "benevolent", "likable", "altruistic"),
-        POSITIVE,
-        "communion_neg",
-    ),
-    Dimension(
-        "communion_neg",
-        "Communion −",
-        ("untrustworthy", "dishonest", "unfriendly", "threatening", "unpleasant", "egoistic"),
-        NEGATIVE,
-        "communion_pos",
-    ),
-)
+def read_dimensions(path: Path) -> tuple[Dimension, ...]:
+    """The dimensions of a table, in its order, checked."""
+    table = read_table(path).with_columns(pl.all().cast(pl.String))
+    require_columns(table, ["dimension", "word"], path)
+    for number, (name, word) in enumerate(table.select("dimension", "word").iter_rows(), start=2):
+        if not name or not word:
+            raise DataError(f"{path}: row {number} has no {'word' if name else 'dimension'}.")
+    if not table.height:
+        raise DataError(f"{path}: there is no dimension in it.")
+    parts = table.group_by("dimension", maintain_order=True)
+    dimensions = tuple(_dimension(str(name), part, path) for (name,), part in parts)
+    known = {dimension.name for dimension in dimensions}
+    for name, opposite in ((dimension.name, dimension.opposite) for dimension in dimensions):
+        if opposite is not None and opposite not in known:
+            wrong = f"{name!r} has the opposite {opposite!r}, which is no dimension of the file."
+            raise DataError(f"{path}: {wrong} It has: {', '.join(known)}.")
+    return dimensions
+
+
+def _dimension(name: str, part: pl.DataFrame, path: Path) -> Dimension:
+    words = part["word"].to_list()
+    twice = sorted({word for word in words if words.count(word) > 1})
+    if twice:
+        raise DataError(f"{path}: {name!r} has the word {twice[0]!r} more than once.")
+    given: dict[str, str | None] = {}
+    for column in ("title", "valence", "opposite"):
+        values = part[column].drop_nulls().unique(maintain_order=True).to_list() if column in part.columns else []
+        if len(values) > 1:
+            raise DataError(f"{path}: {name!r} has several values of {column}: {', '.join(values)}.")
+        given[column] = values[0] if values else None
+    valence = given["valence"]
+    if valence not in (None, POSITIVE, NEGATIVE):
+        raise DataError(f"{path}: {name!r} has the valence {valence!r}. Write positive or negative, or leave it out.")
+    return Dimension(name, given["title"] or name, tuple(words), valence, given["opposite"])
+
+
+DIMENSIONS = read_dimensions(Path(__file__).with_name("dimensions.csv"))
 """The study's eight; `positive` is its own reading, for belief too (Table S.1 counts progressive as positive)."""
 
 CONTROLS = ("white", "black", "asian", "male", "female", "young", "old")
@@ -108,20 +95,12 @@ def perception_prompts(
     dimensions: Sequence[Dimension] = DIMENSIONS, templates: Mapping[str, str] = TEMPLATES
 ) -> PromptSet:
     """The neutral prompt, every word and every control word in every template."""
-    return prompt_set(
-        "perception",
-        [
-            {
-                "text": fill_in(template, word),
-                "level": name,
-                "concept": word,
-                "template": name,
-                **_origin(word, dimensions),
-            }
-            for word in (NEUTRAL, *all_words(dimensions), *CONTROLS)
-            for name, template in templates.items()
-        ],
-    )
+    prompts = [
+        {"text": fill_in(template, word), "level": name, "concept": word, "template": name, **_origin(word, dimensions)}
+        for word in (NEUTRAL, *all_words(dimensions), *CONTROLS)
+        for name, template in templates.items()
+    ]
+    return prompt_set("perception", prompts)
 
 
 def _origin(word: str, dimensions: Sequence[Dimension]) -> dict[str, str | None]:
@@ -147,42 +126,3 @@ def fill_in(template: str, word: str) -> str:
     ('A warm person.', 'A person.')
     """
     return " ".join(template.replace("{}", word).split())
-
-
-def read_dimensions(path: Path) -> tuple[Dimension, ...]:
-    """A user's own dimensions, in the order of the file, checked."""
-    table = read_table(path).with_columns(pl.all().cast(pl.String))
-    require_columns(table, ["dimension", "word"], path)
-    for number, (name, word) in enumerate(table.select("dimension", "word").iter_rows(), start=2):
-        if not name or not word:
-            raise DataError(f"{path}: row {number} has no {'word' if name else 'dimension'}.")
-    if not table.height:
-        raise DataError(f"{path}: there is no dimension in it.")
-    parts = table.group_by("dimension", maintain_order=True)
-    dimensions = tuple(_own_dimension(str(name), part, path) for (name,), part in parts)
-    known = {dimension.name for dimension in dimensions}
-    for dimension in dimensions:
-        if dimension.opposite is not None and dimension.opposite not in known:
-            raise DataError(
-                f"{path}: {dimension.name!r} has the opposite {dimension.opposite!r}, which is no dimension of "
-                f"the file. It has: {', '.join(known)}."
-            )
-    return dimensions
-
-
-def _own_dimension(name: str, part: pl.DataFrame, path: Path) -> Dimension:
-    words = part["word"].to_list()
-    twice = sorted({word for word in words if words.count(word) > 1})
-    if twice:
-        raise DataError(f"{path}: {name!r} has the word {twice[0]!r} more than once.")
-    given = {
-        column: part[column].drop_nulls().unique(maintain_order=True).to_list() if column in part.columns else []
-        for column in ("valence", "opposite")
-    }
-    for column, values in given.items():
-        if len(values) > 1:
-            raise DataError(f"{path}: {name!r} has several values of {column}: {', '.join(values)}.")
-    valence, opposite = (next(iter(given[column]), None) for column in ("valence", "opposite"))
-    if valence not in (None, POSITIVE, NEGATIVE):
-        raise DataError(f"{path}: {name!r} has the valence {valence!r}. Write positive or negative, or leave it out.")
-    return Dimension(name, name, tuple(words), valence, opposite)

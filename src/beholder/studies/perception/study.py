@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -35,12 +34,9 @@ from beholder.studies.perception.prompts import (
 from beholder.studies.perception.ratings import rating_rows, read_ratings
 from beholder.studies.perception.scores import GROUPED, read_judged
 from beholder.studies.rows import PROBABILITY, refusal_metric, refusal_rows
-from beholder.studies.study import Matrices, Measure, MeasureOptions, Metric, Option, Study, read_metrics
+from beholder.studies.study import Matrices, Measure, MeasureOptions, Option, Study, read_metrics
 
 TASK = "perception"
-UNIT = "cosine"
-
-difference = partial(Metric, landmark=0.0, paired=True)
 METRICS = (*read_metrics(Path(__file__).with_name("metrics.csv")), refusal_metric("perception"))
 
 LIMITATIONS = (
@@ -124,7 +120,7 @@ def perception_study(dimensions: Sequence[Dimension] = DIMENSIONS, ratings: pl.D
             "Difference of two groups' judgements",
             "difference in standard deviations of the noise",
         ),
-        weaknesses="beholder.studies.perception.weaknesses:weaknesses",
+        weaknesses="beholder.studies.perception.trials:weaknesses",
         limitations=LIMITATIONS,
         of_photographs=(
             "Race, gender and age are perceived labels, of annotators or of a model; three race labels are compared.",

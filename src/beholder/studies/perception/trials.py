@@ -1,9 +1,13 @@
-"""Trials of the metrics in worlds of known truth: gaps, SC-WEAT, markedness, Skew@k, NDKL."""
+"""Trials of the metrics in worlds of known truth, and the weaknesses that they show.
+
+One family of worlds has judgements of two groups: gaps, SC-WEAT, markedness, Skew@k, NDKL. The other is the drawn
+design: causal effects, absolute differences, interactions.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -12,16 +16,20 @@ import polars as pl
 from scipy.optimize import brentq
 from scipy.special import ndtr
 
+from beholder.glasshouse.design import design
 from beholder.glasshouse.oracle import Levels, Noise, Oracle
+from beholder.metrics.clustered import Estimates
 from beholder.metrics.ranking import descending, ndkl, skew_at_k
 from beholder.studies.large_draws import Draw, large_draws
 from beholder.studies.perception.bias import markedness_rows, ranking_rows, sc_weat_rows
 from beholder.studies.perception.curves import gap_rows
-from beholder.studies.perception.effect_trials import effect_experiments
+from beholder.studies.perception.design import Contrast, contrasts, interaction_estimates, matched_effect
+from beholder.studies.perception.oracle import SMILE_BONUS, oracle_scores, planted_effect
 from beholder.studies.perception.prompts import POSITIVE, Dimension
 from beholder.studies.perception.scores import Groups, Judged
 from beholder.studies.study import MeasureOptions
 from beholder.studies.trial import Experiment, Outcome, Trial, outcome
+from beholder.studies.trial_summary import Summaries, Weakness
 
 WORDS = ("warm", "friendly", "honest", "likable")
 DIMENSION = Dimension("warmth", "Warmth", WORDS, POSITIVE)
@@ -32,6 +40,12 @@ DEPTHS = (20, 100, 200)
 DRAWS, SHUFFLES = 400, 40
 MEN, WOMEN = "man", "woman"
 FOLDED = "a divergence near its least varies less over data sets than over halves of one: too wide, on the safe side"
+
+
+def perception_experiments() -> Iterator[Experiment]:
+    """Every experiment of the study."""
+    yield from judgement_experiments()
+    yield from effect_experiments()
 
 
 def judgement_experiments() -> Iterator[Experiment]:
@@ -52,18 +66,8 @@ def _judgements(n: int, effect: float, share: float) -> Experiment:
         Trial("perception.gap", setting, n, effect, effect=effect, curve=f"2 groups of {n}"),
         Trial("perception.sc_weat", setting, n, float(size), effect=effect),
         Trial("perception.markedness", setting, n, 100 * marked_share(), kind="share of a group"),
-        Trial(
-            "perception.skew", f"{setting}, k = {k}", n, true_skew(effect, k / ranked), effect=effect, exception=deep
-        ),
-        Trial(
-            "perception.ndkl",
-            setting,
-            n,
-            divergence.value,
-            effect=effect,
-            truth_error=divergence.error,
-            exception=FOLDED,
-        ),
+        Trial("perception.skew", f"{setting}, k = {k}", n, true_skew(effect, k / ranked), effect, exception=deep),
+        Trial("perception.ndkl", setting, n, divergence.value, effect, "", divergence.error, exception=FOLDED),
     )
     return Experiment(f"judgements {setting}", trials, partial(_draw_judgements, n, effect), share)
 
@@ -121,16 +125,9 @@ def _draw_judgements(n: int, effect: float, rng: np.random.Generator) -> Sequenc
 
 
 def _depths(effect: float) -> Experiment:
-    n = 200
+    n, world = 200, f"2 groups of 200, difference {effect:g}"
     trials = tuple(
-        Trial(
-            "perception.skew",
-            f"2 groups of {n}, difference {effect:g}, k = {k}",
-            n,
-            true_skew(effect, k / (2 * n)),
-            effect=effect,
-            kind=f"k = {k}",
-        )
+        Trial("perception.skew", f"{world}, k = {k}", n, true_skew(effect, k / (2 * n)), effect, f"k = {k}")
         for k in DEPTHS
     )
     return Experiment("depths", trials, partial(_draw_depths, n, effect), 0.5)
@@ -141,12 +138,6 @@ def _draw_depths(n: int, effect: float, rng: np.random.Generator) -> Sequence[Ou
     order = descending(judged.by_dimension(judged.cosine))
     codes = np.repeat([0, 1], n)
     return [Outcome(float(skew_at_k(codes[order], np.array([0.5, 0.5]), k)[0, 0])) for k in DEPTHS]
-
-
-def perception_experiments() -> Iterator[Experiment]:
-    """Every experiment of the study."""
-    yield from judgement_experiments()
-    yield from effect_experiments()
 
 
 def _divergence(n: int, effect: float, draws: int, rng: np.random.Generator) -> npt.NDArray[np.float64]:
@@ -161,3 +152,102 @@ LARGE_DRAWS: dict[str, Draw] = {
     for n, effect in ((100, 0.0), (100, 0.25), (100, 0.5), (200, 0.0), (200, 0.25))
 }
 """How the values of large_draws.json are drawn."""
+
+
+# Effects in the drawn design, where every effect is planted
+
+EFFECT_DRAWS = 600
+CHANGED = ("gender", "smiling", "lighting")
+"""What is changed alone: a group, a cause with an interaction, and light, which has no effect."""
+UPWARD = "noise adds up without its sign: above what was planted, and above 0 where nothing was"
+EXTRA = ("man", "woman")
+"""A wide smile has less effect for men than for women, by a planted amount."""
+
+
+def effect_experiments() -> Iterator[Experiment]:
+    """One world, drawn anew each time: ten identities in every combination of what is varied."""
+    people, trials = _images()["seed"].n_unique(), []
+    for contrast in _contrasts():
+        truth = planted_effect(contrast.attribute, contrast.first, contrast.second)
+        setting = f"{people} identities, {contrast.attribute} {contrast.first} over {contrast.second}"
+        n = int(min((contrast.side == side).sum() for side in (1, -1)))
+        trials.append(Trial("perception.causal_effect", setting, n, truth, effect=abs(truth)))
+        trials.append(Trial("perception.absolute_difference", setting, n, abs(truth), exception=UPWARD))
+    setting = f"{people} identities, smiling × gender, {' over '.join(EXTRA)}"
+    n = _images().height // 2
+    trials.append(Trial("perception.interaction", setting, n, -SMILE_BONUS, effect=SMILE_BONUS))
+    yield Experiment("effects", tuple(trials), _draw_effects)
+
+
+@cache
+def _images() -> pl.DataFrame:
+    """The drawn design without its turned heads: a third of the pictures shows as much."""
+    return pl.DataFrame(design()).filter(pl.col("pose") == 0)
+
+
+@cache
+def _contrasts() -> tuple[Contrast, ...]:
+    return tuple(each for each in contrasts(_images()) if each.attribute in CHANGED)
+
+
+def _draw_effects(rng: np.random.Generator) -> Sequence[Outcome]:
+    images = _images()
+    scores = oracle_scores(images, rng, columns=1)
+    options = MeasureOptions(draws=EFFECT_DRAWS, seed=int(rng.integers(2**31)))
+    outcomes = []
+    for contrast in _contrasts():
+        estimate, absolute = matched_effect(images, contrast, scores, options)
+        outcomes += [_outcome(estimate), Outcome(float(absolute[0]))]
+    extra = dict(interaction_estimates(images, "smiling", "gender", scores, options))
+    return [*outcomes, _outcome(extra[EXTRA])]
+
+
+def _outcome(estimate: Estimates) -> Outcome:
+    return Outcome(*(float(part[0]) for part in (estimate.value, estimate.low, estimate.high, estimate.p_value)))
+
+
+# Known weaknesses of the measures, shown by these trials
+
+
+def weaknesses(summaries: Summaries) -> Iterator[Weakness]:
+    """The weaknesses that the chosen trials can show."""
+    for look in (_noise_without_sign, _depth):
+        yield from look(summaries)
+
+
+def _noise_without_sign(summaries: Summaries) -> Iterator[Weakness]:
+    absolute, causal = (
+        next((each for each in summaries.where(f"perception.{name}") if each.trial.truth == 0), None)
+        for name in ("absolute_difference", "causal_effect")
+    )
+    if absolute and causal:
+        yield Weakness(
+            "perception.absolute_difference",
+            "Absolute differences of matched pictures are noise as much as effect",
+            "Light has no effect in this world. Still, pictures that differ in light alone are "
+            f"{100 * absolute.mean:.2f} apart (× 100). With its sign the mean difference is {100 * causal.mean:+.2f}, "
+            f"and its interval covers 0 in {100 * causal.coverage.value:.1f} of 100 worlds.",
+            absolute.mean > 3 * absolute.bias_error and abs(causal.mean) < 0.1 * absolute.mean,
+        )
+
+
+def _depth(summaries: Summaries) -> Iterator[Weakness]:
+    depths = [each for k in (20, 100, 200) for each in summaries.where("perception.skew", kind=f"k = {k}")]
+    if len(depths) > 1:
+        skews = ", ".join(f"{each.mean:+.2f} at {each.trial.kind}" for each in depths)
+        yield Weakness(
+            "perception.skew",
+            "Skew@k depends on k",
+            f"One and the same world of 400 ranked images has a skew of {skews}: compare only at equal shares of the "
+            "ranking.",
+            depths[0].mean - depths[-1].mean > 3 * np.hypot(depths[0].bias_error, depths[-1].bias_error),
+        )
+    none = next((each for each in summaries.where("perception.ndkl") if each.trial.effect == 0), None)
+    if none:
+        yield Weakness(
+            "perception.ndkl",
+            "NDKL is not 0 without preference",
+            f"A ranking of {2 * none.trial.n} images without any preference has {none.mean:.3f} nats on average: "
+            "compare it with what shuffles give.",
+            none.mean > 3 * none.bias_error,
+        )

@@ -1,12 +1,32 @@
-"""Weaknesses are told of the trials in which nothing was planted."""
+"""Trials of causal effects have the planted values as their truth; weaknesses are told of worlds without effect."""
 
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
-from beholder.studies.perception.weaknesses import weaknesses
+from beholder.studies.perception.oracle import SMILE_BONUS
+from beholder.studies.perception.trials import effect_experiments, weaknesses
 from beholder.studies.trial import Trial
 from beholder.studies.trial_summary import Share, Summaries, Summary
+
+
+def test_every_trial_has_an_outcome_near_its_truth():
+    (experiment,) = effect_experiments()
+    outcomes = experiment.simulate(np.random.default_rng(1))
+    assert len(outcomes) == len(experiment.trials) == 7
+    for trial, outcome in zip(experiment.trials, outcomes, strict=True):
+        if trial.metric == "perception.causal_effect":
+            assert outcome.value == pytest.approx(trial.truth, abs=0.006)
+            assert outcome.low < outcome.value < outcome.high
+    assert experiment.trials[-1].truth == -SMILE_BONUS
+
+
+def test_light_is_the_only_attribute_without_an_effect():
+    (experiment,) = effect_experiments()
+    null = [trial.setting for trial in experiment.trials if trial.truth == 0]
+    assert len(null) == 2
+    assert all("lighting" in setting for setting in null)
 
 
 def summary(trial: Trial, mean: float) -> Summary:
