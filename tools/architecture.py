@@ -41,7 +41,7 @@ def imports() -> dict[tuple[str, str], int]:
     graph, counts = grimp.build_graph("beholder", exclude_type_checking_imports=True), {}
     for module in graph.modules:
         for other in graph.find_modules_directly_imported_by(module):
-            pair = tuple((name.split(".") + [""])[1] for name in (module, other))
+            pair = tuple([*name.split("."), ""][1] for name in (module, other))
             if "" not in pair and pair[0] != pair[1]:
                 counts[pair] = counts.get(pair, 0) + 1
     return counts
@@ -63,9 +63,11 @@ def draw() -> str:
         side = 1 if (list(boxes).index(first) % 2) else -1
         a, b = (x1 + w1 if side > 0 else x1), (x2 + w2 if side > 0 else x2)
         far = max(a, b) + 20 + (y2 - y1) / 7 if side > 0 else min(a, b) - 20 - (y2 - y1) / 7
-        path = f"M{a:.0f},{y1 + ROW / 2:.0f} C{far:.0f},{y1 + ROW / 2:.0f} {far:.0f},{y2 + ROW / 2:.0f} {b:.0f},{y2 + ROW / 2:.0f}"
+        top, bottom = f"{y1 + ROW / 2:.0f}", f"{y2 + ROW / 2:.0f}"
+        path = f"M{a:.0f},{top} C{far:.0f},{top} {far:.0f},{bottom} {b:.0f},{bottom}"
+        width = 1 + count**0.5 / 3
         lines.append(
-            f'<path d="{path}" fill="none" stroke="#4c86c0" stroke-opacity="0.35" stroke-width="{1 + count**0.5 / 3:.1f}">'
+            f'<path d="{path}" fill="none" stroke="#4c86c0" stroke-opacity="0.35" stroke-width="{width:.1f}">'
             f"<title>{first} imports {second} {count} times</title></path>"
         )
     for name, (x, top, width) in boxes.items():

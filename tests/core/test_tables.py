@@ -35,7 +35,7 @@ def test_what_stands_in_quotes_is_one_cell_and_stays_as_it_is(path: Path, inside
         (b"\n\n", "the table is empty"),
         (b"a,b\n1,2\n\n3\n", "line 4 has 1 cells, the header has 2"),
         (b'a,b\n"1\n1",2\n3\n', "line 4 has 1 cells, the header has 2"),
-        (b"a,b, a\n1,2,3\n", "the column 'a' stands more than once"),
+        (b"a,b, a\n1,2,3\n", "the column 'a' occurs more than once"),
         (b"a\nx\ncaf\xe9\n", r"line 3 is not UTF-8 text \(byte 0xe9\)"),
         (b"a\n" + b"x" * 200_000, "line 2 cannot be read: field larger"),
     ],

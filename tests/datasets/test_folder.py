@@ -50,7 +50,7 @@ def test_two_tables_ask_which(people):
         ("image\n/etc/passwd\n", "lies outside the folder"),
         ("image,gender\n,woman\n", "row 2 of the table names no image"),
         ("", "is empty"),
-        ("image,image\na,b\n", "stands more than once"),
+        ("image,image\na,b\n", "occurs more than once"),
     ],
 )
 def test_a_bad_table_is_refused_with_the_reason(people, text: str, message: str):

@@ -84,8 +84,8 @@ def test_empty_cells_are_absent_not_zero(tmp_path: Path):
 def test_what_the_benchmark_does_not_know_is_said(tmp_path: Path):
     path = wide(tmp_path / "w.csv", ["dog", "cat"], images=["x/0.jpg", "x/1.jpg", "other.jpg"])
     left_out = "\n".join(import_scores([path], [WORDS]).left_out)
-    assert "1 images are not part of the benchmark, such as 'other.jpg'" in left_out
-    assert "1 prompts are not part of the benchmark, such as 'cat'" in left_out
+    assert "1 images are not part of the study, such as 'other.jpg'" in left_out
+    assert "1 prompts are not part of the study, such as 'cat'" in left_out
 
 
 def test_a_column_of_words_that_is_no_prompt_is_left_out_and_said(tmp_path: Path):
@@ -93,7 +93,7 @@ def test_a_column_of_words_that_is_no_prompt_is_left_out_and_said(tmp_path: Path
     path.write_text("image_id,dog,taken by\nx/0.jpg,1,me\nx/1.jpg,2,you\n")
     found = import_scores([path], [WORDS])
     assert found.matrices[0].values[:2, 1, 0].tolist() == [1, 2]
-    assert "1 prompts are not part of the benchmark, such as 'taken by'" in "\n".join(found.left_out)
+    assert "1 prompts are not part of the study, such as 'taken by'" in "\n".join(found.left_out)
 
 
 def test_a_table_with_tabs_is_read_by_its_ending(tmp_path: Path):
@@ -150,7 +150,7 @@ def test_a_repeated_column_with_the_same_values_is_one_column(tmp_path: Path):
         ("image,dog\nx/0.jpg,1\n", "column 'image_id' is missing"),
         ("image_id,dog\nx/0.jpg,high\n", "column 'dog' holds something that is not a number"),
         ("image_id,dog\nx/0.jpg,inf\n", "infinite"),
-        ("image_id,dog\nx/0.jpg,1\nx/0.jpg,2\n", "'x/0.jpg' stands more than once"),
+        ("image_id,dog\nx/0.jpg,1\nx/0.jpg,2\n", "'x/0.jpg' occurs more than once"),
         ("image_id,dog\nx/0.jpg,1,2\n", "cannot be read"),
         ("image_id,dog,dog\nx/0.jpg,1,2\n", "2 different scores for one image"),
         ("image_id,cat\nx/0.jpg,1\n", r"(?s)No score.*'x/0.jpg'.*'This is a photo of an actor'"),
@@ -165,7 +165,7 @@ def test_a_bad_file_is_refused_with_the_reason(tmp_path: Path, text: str, messag
 
 def test_conflicting_files_are_refused_by_cell(tmp_path: Path):
     one, two = (wide(tmp_path / "1.csv", ["dog"], CELLS[:, :1]), wide(tmp_path / "2.csv", ["dog"], CELLS[:, 1:]))
-    with pytest.raises(BadScores, match=r"'x/0.jpg' × 'dog' has another score"):
+    with pytest.raises(BadScores, match=r"'x/0.jpg' × 'dog' has a different score"):
         import_scores([one, two], [WORDS])
 
 

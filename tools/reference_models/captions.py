@@ -1,7 +1,7 @@
 """Training pictures of the reference models and their captions.
 
 A caption is a phrase ("a nurse with a hat") in a template ("a drawing of {}"); template and phrase are drawn
-independently. Which words are said of whom is planted: `planted.py` holds the rates, this module only draws.
+independently. Which words describe whom is planted: `planted.py` holds the rates, this module only draws.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ def read_delimited(path: Path, delimiter: str = ",") -> pl.DataFrame:
     names = [header[i] for i in keep]
     repeated = sorted({name for name in names if names.count(name) > 1})
     if repeated:
-        raise DataError(f"{path}: the column {repeated[0]!r} stands more than once.")
+        raise DataError(f"{path}: the column {repeated[0]!r} occurs more than once.")
     columns = {name: [row[i].strip() or None for _, row in rows[1:]] for i, name in zip(keep, names, strict=True)}
     return pl.DataFrame(columns, schema=dict.fromkeys(names, pl.String))
 

@@ -188,7 +188,7 @@ def _plain(name: str) -> str:
 
 
 def read_sizes(path: Path | None) -> Sizes:
-    """The pixels of every image; none where the file is not there."""
+    """The pixels of every image; empty if there is no file."""
     if path is None:
         return {}
     sizes, records = {}, JsonRecords(path)
@@ -201,7 +201,7 @@ def read_sizes(path: Path | None) -> Sizes:
 
 
 def read_aliases(path: Path | None) -> Aliases:
-    """Each line's names, all standing for its first; none where the file is not there."""
+    """Each line's names, all standing for its first; empty if there is no file."""
     if path is None:
         return {}
     lines = [[_plain(name) for name in line.split(",")] for line in read_text(path).splitlines() if line.strip()]

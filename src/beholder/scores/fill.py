@@ -1,7 +1,7 @@
 """Score what the store lacks. Resume is the normal path: a fresh run is one that lacks everything.
 
-Images are decoded and prepared in worker threads while the model works. They are cut into batches by their place
-in the whole list, never by what happens to be missing, so that a resumed run sees the batches of a fresh one.
+Images are decoded and prepared in worker threads while the model works. Batches are cut from the whole list,
+never from what happens to be missing, so that a resumed run sees the same batches as a fresh one.
 """
 
 from __future__ import annotations
@@ -253,7 +253,7 @@ def _refuse_missing(keys: dict[str, str | None]) -> None:
         )
         raise DataError(
             f"{len(missing)} of {len(keys)} image files are not there:\n{listed}\n"
-            "Put them in place, or go on without them: --skip-bad-images."
+            "Add them, or continue without them: --skip-bad-images."
         )
 
 

@@ -1,8 +1,8 @@
-"""Scores made elsewhere: Parquet or CSV (wide or long), or the studies' NumPy arrays, laid over a benchmark's tasks.
+"""Scores made elsewhere: Parquet or CSV (wide or long), or the studies' NumPy arrays, matched to a study's tasks.
 
 Wide: `image_id` and one column per `prompt_id`. Long: `image_id, prompt_id, score`. Arrays: `<kind>_<part>.npy` with
 rows in table order and columns in prompt order (`logits_senate.npy`, `identity_logits_senate.npy`).
-What a file does not cover is absent, never 0; what it covers twice with different values is refused.
+A cell that no file covers is missing, never 0; a cell with two different values is refused.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ class Sheet:
     task: str | None = None
     """An array file is about one task; tables are about whichever their ids fit."""
     notes: tuple[str, ...] = ()
-    """What the reader of the file saw that a reader of the results should know."""
+    """What a reader of the results should know about the file."""
     channel: str = SCORE
-    """What its numbers are: a detector's presence, a segmenter's area, or whatever the benchmark asks for."""
+    """What its numbers are: a detector's presence, a segmenter's area, or whatever the study asks for."""
 
 
 @dataclass
 class Imported:
-    """The matrices, and what was left out, in words."""
+    """The matrices, and notes on what was left out."""
 
     matrices: list[ScoreMatrix]
     left_out: list[str] = field(default_factory=list)
@@ -93,7 +93,7 @@ def read_sheet(path: Path, tasks: Sequence[Task]) -> Sheet:
     read = [
         _numbers(table.column(i), names[i], path)
         if same_text(names[i]) in known
-        else np.full(len(ids), np.nan)  # whatever else a table tells is left out, and said to be
+        else np.full(len(ids), np.nan)  # other columns are left out, with a note
         for i in columns
     ]
     cells = np.stack(read, axis=1) if columns else np.empty((len(ids), 0))
@@ -107,10 +107,9 @@ def _predictions(path: Path, tasks: Sequence[Task]) -> Sheet:
     prompts = [row for task in tasks for row in task.prompts.table.select("prompt_id", "concept").iter_rows()]
     sources = [task.dataset.source_ids for task in tasks if task.dataset.source_ids is not None]
     known = frozenset().union(*sources) if len(sources) == len(tasks) else None
-    found = import_predictions(path, images, dict(prompts), known=known)
-    return Sheet(
-        found.source, found.image_ids, found.prompt_ids, found.cells, notes=tuple(found.notes), channel=found.channel
-    )
+    predictions = import_predictions(path, images, dict(prompts), known=known)
+    source, image_ids, prompt_ids, cells, notes, channel = predictions
+    return Sheet(source, image_ids, prompt_ids, cells, notes=tuple(notes), channel=channel)
 
 
 def _read_arrow(path: Path) -> pa.Table:
@@ -130,20 +129,20 @@ def _read_arrow(path: Path) -> pa.Table:
 
 
 def _long(path: Path, ids: list[str], table: pa.Table, names: list[str]) -> Sheet:
-    """A cell a row; the n-th time a cell stands there it goes to the n-th column of its prompt."""
+    """One cell per row; the n-th score of a cell goes to the n-th column of its prompt."""
     prompts = [_text(value, path) for value in table.column(names.index("prompt_id")).to_pylist()]
     scores = _numbers(table.column(names.index("score")), "score", path)
     rows = {name: i for i, name in enumerate(dict.fromkeys(ids))}
     columns: dict[tuple[str, int], int] = {}
     times: dict[tuple[str, str], int] = defaultdict(int)
-    places = []
+    positions = []
     for image, prompt in zip(ids, prompts, strict=True):
         column = columns.setdefault((prompt, times[image, prompt]), len(columns))
         times[image, prompt] += 1
-        places.append((rows[image], column))
+        positions.append((rows[image], column))
     cells = np.full((len(rows), len(columns)), np.nan)
-    if places:
-        where = np.array(places)
+    if positions:
+        where = np.array(positions)
         cells[where[:, 0], where[:, 1]] = scores
     return Sheet(str(path), list(rows), [prompt for prompt, _ in columns], cells)
 
@@ -188,7 +187,7 @@ def _lay(task: Task, sheets: Sequence[Sheet]) -> ScoreMatrix:
         if rows:
             for column, key in _columns(sheet, wanted):
                 _merge(layers.setdefault(key, np.full(len(images), np.nan)), sheet, column, np.array(rows), key[0])
-    order = {prompt: place for place, prompt in enumerate(prompts)}
+    order = {prompt: index for index, prompt in enumerate(prompts)}
     keys = sorted(_distinct(layers), key=lambda key: (order[key[0]], key[1]))
     _refuse_extra_columns(task, keys)
     values = np.stack([layers[key] for key in keys], axis=1)[:, :, None]
@@ -199,7 +198,7 @@ def _lay(task: Task, sheets: Sequence[Sheet]) -> ScoreMatrix:
 
 
 def _by_text(task: Task) -> dict[str, str]:
-    """Prompts by their text as it stands, and by that of `same_text` where it is no other prompt's too."""
+    """Prompts by their exact text, and by `same_text` where that is unique."""
     prompts = task.prompts.table["prompt_id"].to_list()
     times = Counter(map(same_text, prompts))
     loose = {same_text(prompt): prompt for prompt in prompts if times[same_text(prompt)] == 1}
@@ -207,13 +206,13 @@ def _by_text(task: Task) -> dict[str, str]:
 
 
 def _channel(sheets: Sequence[Sheet]) -> str:
-    """What the scores are: what all files say of theirs, else just scores."""
-    said = {sheet.channel for sheet in sheets}
-    return said.pop() if len(said) == 1 else SCORE
+    """The channel that all files agree on, else `score`."""
+    channels = {sheet.channel for sheet in sheets}
+    return channels.pop() if len(channels) == 1 else SCORE
 
 
 def _columns(sheet: Sheet, wanted: dict[str, str]) -> Iterator[tuple[int, tuple[str, int]]]:
-    """A sheet's columns that belong to wanted prompts, each with its place among the columns of that prompt."""
+    """A sheet's columns that belong to wanted prompts, each with its index among the columns of that prompt."""
     times: dict[str, int] = defaultdict(int)
     for column, name in enumerate(sheet.prompt_ids):
         prompt = wanted.get(name, wanted.get(same_text(name)))
@@ -223,20 +222,20 @@ def _columns(sheet: Sheet, wanted: dict[str, str]) -> Iterator[tuple[int, tuple[
 
 
 def _merge(layer: Cells, sheet: Sheet, column: int, rows: npt.NDArray[np.int_], prompt: str) -> None:
-    """Put a column's cells in place; a cell that is there already must be the same."""
+    """Copy a column's cells into the layer; a cell that already has a score must agree."""
     values = sheet.cells[rows[:, 0], column]
     there = layer[rows[:, 1]]
     conflict = ~np.isnan(values) & ~np.isnan(there) & (values != there)
     if conflict.any():
         image = sheet.image_ids[rows[np.flatnonzero(conflict)[0], 0]]
         raise BadScores(
-            f"{sheet.source}: {image!r} × {prompt!r} has another score in a file named before it. Keep one of them."
+            f"{sheet.source}: {image!r} × {prompt!r} has a different score in an earlier file. Keep one of them."
         )
     layer[rows[:, 1]] = np.where(np.isnan(values), there, values)
 
 
 def _distinct(layers: dict[tuple[str, int], Cells]) -> list[tuple[str, int]]:
-    """Columns that say something: a repeat with the same values as the first says nothing new."""
+    """The columns without those that only repeat the values of the first."""
     return [
         key
         for key, cells in layers.items()
@@ -295,13 +294,13 @@ def _text(value: object, path: Path) -> str:
 def _refuse_repeated(ids: list[str], path: Path) -> None:
     repeated = pl.Series(ids).filter(pl.Series(ids).is_duplicated()) if ids else pl.Series([])
     if len(repeated):
-        raise BadScores(f"{path}: the image {repeated[0]!r} stands more than once.")
+        raise BadScores(f"{path}: the image {repeated[0]!r} occurs more than once.")
 
 
 def _nothing_fits(sheets: Sequence[Sheet], tasks: Sequence[Task]) -> str:
     task, sheet = tasks[0], sheets[0]
     return (
-        "No score in the files belongs to this benchmark.\n"
+        "No score in the files belongs to this study.\n"
         f"It expects image ids such as {task.dataset.table['image_id'][0]!r} "
         f"and prompt ids such as {task.prompts.table['prompt_id'][0]!r}; "
         f"{sheet.source} has {', '.join(map(repr, [*sheet.image_ids[:1], *sheet.prompt_ids[:1]])) or 'nothing'}."
@@ -325,4 +324,4 @@ def _unused(sheets: Sequence[Sheet], tasks: Sequence[Task]) -> Iterator[str]:
         prompts = [prompt for prompt in sheet.prompt_ids if same_text(prompt) not in known_prompts]
         for what, unused in (("images", images), ("prompts", prompts)):
             if unused:
-                yield f"{sheet.source}: {len(unused)} {what} are not part of the benchmark, such as {unused[0]!r}"
+                yield f"{sheet.source}: {len(unused)} {what} are not part of the study, such as {unused[0]!r}"

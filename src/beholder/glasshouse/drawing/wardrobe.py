@@ -46,7 +46,7 @@ def draw_worn_over_clothes(canvas: Canvas, head: Head, worn: frozenset[str]) -> 
 
 
 def draw_headwear(canvas: Canvas, head: Head, outfit: str, worn: frozenset[str]) -> None:
-    """Glasses, then the hat; a worn hat takes the place of the outfit's own headwear."""
+    """Glasses, then the hat; a worn hat replaces the outfit's own headwear."""
     if "glasses" in worn:
         draw_glasses(canvas, head)
     if "hat" in worn:

@@ -51,7 +51,7 @@ def load_checkpoint(
 ) -> Checkpoint:
     """Model, image processor and tokenizer of one folder; `auto` names the class of transformers that loads it.
 
-    `placement` is what that class is told (device_map, quantization_config) to put the weights in place itself.
+    `placement` holds the options of that class (device_map, quantization_config) that decide where the weights go.
     """
     folder = files.folder
     _refuse_unknown_code(folder, trust_remote_code)
@@ -133,13 +133,13 @@ def _strict_model(files: CheckpointFiles, auto: str, **options: Any) -> Any:
 
 def refuse_other_weights(folder: Path, info: Mapping[str, Any]) -> None:
     """Raise unless the weights are the model's, all of them and no others; `info` is what transformers tells."""
-    found = {
+    problems = {
         "missing": info["missing_keys"],
         "unexpected": info["unexpected_keys"],
         "of another shape": [key for key, *_ in info["mismatched_keys"]],
         "unreadable": info["error_msgs"],
     }
-    wrong = {what: [key for key in keys if not HARMLESS_KEYS.search(key)] for what, keys in found.items()}
+    wrong = {what: [key for key in keys if not HARMLESS_KEYS.search(key)] for what, keys in problems.items()}
     faults = [f"{what}: {_listed(keys)}" for what, keys in wrong.items() if keys]
     if faults:
         raise ModelError(

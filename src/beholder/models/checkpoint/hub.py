@@ -1,7 +1,7 @@
 """The Hugging Face hub: a model's name becomes a folder on this machine and the commit it stands for.
 
 Only what the adapter reads is fetched: configurations, tokenizer, safetensors weights. What was fetched once
-is found again without a network.
+needs no network afterwards.
 """
 
 from __future__ import annotations

@@ -100,7 +100,7 @@ def _labels(path: Path, value: Any) -> Labels:
     entries = _entries(value["categories"] if isinstance(value, dict) and "categories" in value else value)
     names = {number: name for number, name, _ in entries}
     if len(names) < len(entries):
-        raise BadScores(f"{path}: a category number stands more than once.")
+        raise BadScores(f"{path}: a category number occurs more than once.")
     extra = value if isinstance(value, dict) else {}
     images = frozenset(same_image(image["id"]) for image in extra["images"]) if "images" in extra else None
     colours = {_colour(colour): number for number, _, colour in entries if colour}
