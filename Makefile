@@ -22,10 +22,11 @@ test: setup  ## everything, the real photographs of ../shared included when they
 fast: setup  ## the quick part, one to two minutes
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow and not real"
 
-check: setup  ## ruff and strict mypy
+check: setup  ## ruff, strict mypy, and the direction of imports
 	$(BIN)/ruff check src tests speed tools
 	$(BIN)/ruff format --check src tests speed tools
 	$(BIN)/mypy
+	$(BIN)/lint-imports
 
 docs: setup  ## check that every link, every command and every example in the docs works
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/test_docs.py tests/test_docs_examples.py
