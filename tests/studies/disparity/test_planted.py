@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import polars as pl
 
+from beholder.glasshouse.planted_objects import PLANTED_OBJECTS, implied_average_precision, implied_gap
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.studies.disparity.planted import disparity_planted
 
@@ -21,3 +22,10 @@ def test_planted_gaps_are_listed_for_the_reference_model_only(
     cells = {row[0].text: [cell.text for cell in row] for row in table.rows}
     assert cells["hat"][1] == "−19.2"
     assert cells["phone"][3] == "0.0"
+
+
+def test_a_planted_gap_is_the_difference_of_the_two_precisions():
+    assert len(PLANTED_OBJECTS) == 5
+    for planted in PLANTED_OBJECTS:
+        man, woman = (implied_average_precision(planted.item, group) for group in ("man", "woman"))
+        assert implied_gap(planted.item) == man - woman

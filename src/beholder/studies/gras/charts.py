@@ -37,20 +37,15 @@ def _figures(part: pl.DataFrame, *, large: bool) -> Iterator[Figure]:
     yield from _crossed_figure(part)
 
 
-# Gaps
-
-
 def _gap_figure(part: pl.DataFrame, attribute: str, slug: str) -> Iterator[Figure]:
     rows = queries.largest(part, attribute, TOP)
+    caption = (
+        "Highest group mean minus lowest with its 95 % interval, over all wordings; below it, the two groups. "
+        "Hollow: not shown after correction; the widest of many pairs differs from 0 even by chance."
+    )
     if rows:
-        yield Figure(
-            f"gaps-{slug}",
-            f"{attribute_name(attribute)}: {gap_title(rows)}",
-            "Highest group mean minus lowest with its 95 % interval, over all wordings; below it, the two groups. "
-            "Hollow: not shown after correction; the widest of many pairs differs from 0 even by chance.",
-            chart_parts.forest([_gap_mark(row) for row in rows]),
-            "gaps",
-        )
+        chart = chart_parts.forest([_gap_mark(row) for row in rows])
+        yield Figure(f"gaps-{slug}", f"{attribute_name(attribute)}: {gap_title(rows)}", caption, chart, "gaps")
 
 
 def gap_title(rows: list[Result]) -> str:
@@ -71,27 +66,20 @@ def _in_points(row: Result) -> Result:
     return {key: None if row[key] is None else round(100 * row[key], 3) for key in ("value", "low", "high")}
 
 
-# Deviations
-
-
 def _deviation_figure(part: pl.DataFrame, attribute: str, slug: str) -> Iterator[Figure]:
     table = queries.deviations(part)
     if not table.height:
         return
     groups = list(dict.fromkeys(table["group"]))
-    shown = set(queries.gaps(part).filter("shown")["concept"])
-    cells = [
-        {"trait": trait, "group": group, "points": value, "shown": int(trait in shown)}
-        for trait, group, value in table.select("concept", "group", "points").iter_rows()
-    ]
-    yield Figure(
-        f"deviations-{slug}",
-        f"{attribute_name(attribute)}: {deviation_title(part, table, attribute)}",
+    shown = pl.col("concept").is_in(queries.gaps(part).filter("shown")["concept"].to_list())
+    cells = table.select("group", "points", trait="concept", shown=shown.cast(pl.Int64)).to_dicts()
+    title = f"{attribute_name(attribute)}: {deviation_title(part, table, attribute)}"
+    caption = (
         "Group mean minus the mean over everyone, in points of P(Yes), averaged over the wordings. Within each valence "
-        "the widest gap comes first. Pale: no difference is shown after correction.",
-        chart_parts.heat_map(cells, groups, queries.traits_in_order(part)),
-        "traits",
+        "the widest gap comes first. Pale: no difference is shown after correction."
     )
+    chart = chart_parts.heat_map(cells, groups, queries.traits_in_order(part))
+    yield Figure(f"deviations-{slug}", title, caption, chart, "traits")
 
 
 def deviation_title(part: pl.DataFrame, table: pl.DataFrame, attribute: str) -> str:
@@ -106,23 +94,18 @@ def deviation_title(part: pl.DataFrame, table: pl.DataFrame, attribute: str) -> 
     return f"largest deviation: {group} for “{cell['concept']}”, {abs(cell['points']):.1f} points {side} the mean"
 
 
-# Valence
-
-
 def _valence_figure(part: pl.DataFrame, attribute: str, slug: str) -> Iterator[Figure]:
     rows = [
         {"group": group_name(row["group"], attribute), "valence": row["concept"], "value": row["value"], "n": row["n"]}
         for row in metric_rows(part, "valence_share").to_dicts()
     ]
     if rows:
-        yield Figure(
-            f"valence-{slug}",
-            f"{attribute_name(attribute)}: {valence_title(rows)}",
+        title = f"{attribute_name(attribute)}: {valence_title(rows)}"
+        caption = (
             "Per cent of positive and of negative traits whose group mean lies above the overall mean in every "
-            "wording, however small the difference.",
-            chart_parts.valence_bars(rows),
-            "valence",
+            "wording, however small the difference."
         )
+        yield Figure(f"valence-{slug}", title, caption, chart_parts.valence_bars(rows), "valence")
 
 
 def valence_title(rows: list[Result]) -> str:
@@ -134,24 +117,18 @@ def valence_title(rows: list[Result]) -> str:
     return f"above the mean in every wording, {' and '.join(ranges)}"
 
 
-# Skin tones
-
-
 def _tone_figure(part: pl.DataFrame) -> Iterator[Figure]:
     table = queries.by_tone(part)
     if table["group"].n_unique() < 3:
         return
     rows = table.with_columns(tone=pl.col("group").cast(pl.Int64, strict=False)).drop_nulls("tone").to_dicts()
     if rows:
-        yield Figure(
-            "skin-tone-curve",
-            f"from light to dark skin tone: {tone_title(rows)}",
+        title = f"from light to dark skin tone: {tone_title(rows)}"
+        caption = (
             "Mean P(Yes) over all traits of a valence and all wordings, by Monk skin tone (1 light to 10 dark) as "
-            "labelled. Bands: 95 % intervals over the images of a tone.",
-            chart_parts.tone_curve(rows),
-            "tones",
-            wide=True,
+            "labelled. Bands: 95 % intervals over the images of a tone."
         )
+        yield Figure("skin-tone-curve", title, caption, chart_parts.tone_curve(rows), "tones", wide=True)
 
 
 def tone_title(rows: list[Result]) -> str:
@@ -165,9 +142,6 @@ def tone_title(rows: list[Result]) -> str:
     return " and ".join(moves) or "no difference is shown"
 
 
-# Intersections
-
-
 def _crossed_figure(part: pl.DataFrame) -> Iterator[Figure]:
     table = queries.favoured(part)
     if table.height < 2:
@@ -177,46 +151,33 @@ def _crossed_figure(part: pl.DataFrame) -> Iterator[Figure]:
         {"group": row["group"], "n": row["n"], **_in_points(row), "shown": int(excludes(row, 0.0))}
         for row in queries.ends(table, CROSSED)
     ]
-    yield Figure(
-        "intersections",
-        f"{off} of {table.height} intersections are shown to differ from the mean",
+    title = f"{off} of {table.height} intersections are shown to differ from the mean"
+    caption = (
         "Positive traits minus negative ones, against the mean over everyone, with 95 % intervals; the most and the "
-        "least favoured. Partial pooling pulls small cells towards the mean. Hollow: the interval contains 0.",
-        chart_parts.favour_forest(rows),
-        "crossed",
-        wide=True,
+        "least favoured. Partial pooling pulls small cells towards the mean. Hollow: the interval contains 0."
     )
-
-
-# Wordings
+    yield Figure("intersections", title, caption, chart_parts.favour_forest(rows), "crossed", wide=True)
 
 
 def _wording_figure(part: pl.DataFrame, attribute: str, slug: str) -> Iterator[Figure]:
     table = queries.wording_gaps(part)
     if table["template"].n_unique() < 2:
         return
-    title = wording_title(table, queries.gaps(part).filter("shown")["concept"].to_list())
-    rows = [
-        {"trait": trait, "wording": template, "mean": mean, "gap": gap}
-        for trait, template, mean, gap in table.iter_rows()
-    ]
-    yield Figure(
-        f"wordings-{slug}",
-        f"{attribute_name(attribute)}: {title}",
+    shown = queries.gaps(part).filter("shown")["concept"].to_list()
+    title = f"{attribute_name(attribute)}: {wording_title(table, shown)}"
+    caption = (
         "Each column of marks is a trait: the gap of its widest pair in each wording, against their mean. On the line "
-        "all wordings agree; below 0 a wording reverses the pair. Small gaps do so by chance.",
-        chart_parts.wording_scatter(rows),
-        "wording",
+        "all wordings agree; below 0 a wording reverses the pair. Small gaps do so by chance."
     )
+    chart = chart_parts.wording_scatter(table.rename({"concept": "trait", "template": "wording"}).to_dicts())
+    yield Figure(f"wordings-{slug}", title, caption, chart, "wording")
 
 
 def wording_title(table: pl.DataFrame, shown: list[str]) -> str:
     """Whether a wording reverses any of the gaps that are shown; gaps of noise reverse anyway."""
-    reversed_gaps = table.filter((pl.col("gap") < 0) & pl.col("concept").is_in(shown))["concept"].n_unique()
     if not shown:
         return "no gap is shown"
-    return (
-        f"some wording reverses {reversed_gaps} of the {len(shown)} gaps shown"
-        if reversed_gaps
-        else "no wording reverses a gap that is shown"
-    )
+    reversed_gaps = table.filter((pl.col("gap") < 0) & pl.col("concept").is_in(shown))["concept"].n_unique()
+    if not reversed_gaps:
+        return "no wording reverses a gap that is shown"
+    return f"some wording reverses {reversed_gaps} of the {len(shown)} gaps shown"

@@ -19,7 +19,7 @@ from beholder.chapter.numbers import (
     signed,
 )
 from beholder.chapter.phrases import count, listed
-from beholder.chapter.queries import by_model, metric_rows, one_row
+from beholder.chapter.queries import by_column, by_model, metric_rows, one_row
 from beholder.chapter.table import INTERVALS, Cell, Table, labels, names
 from beholder.studies.gras import queries
 from beholder.studies.gras.phrases import attribute_name, expected_text, group_name, pair_names, score, wording
@@ -52,29 +52,23 @@ def gras_tables(part: pl.DataFrame) -> Iterator[Table]:
     yield from gap_equivalence_table(part)
 
 
-# Scores
-
-
 def score_table(part: pl.DataFrame) -> Table:
     """Attribute by attribute, then over all attributes, then with shuffled labels."""
     body = [[*names(part, model), *cells] for model, own in by_model(part) for cells in _score_rows(own)]
-    return Table(
-        "Bias scores",
+    caption = (
         "Per cent of traits that count as biased. Published: p ≤ 0.05 in any wording. Corrected: after Simes over "
         "wordings and Benjamini–Hochberg over traits. One point: corrected, and with a mean gap of at least one point "
-        "of P(Yes). Widest gap: in points, over all wordings; p: does the attribute matter at all (Holm).",
-        [*labels(part, "Attribute"), "n", "Published", "Corrected", "One point", "Widest gap", "p"],
-        body,
-        len(labels(part, "Attribute")),
-        tuple(_score_notes(part)),
-        "score",
+        "of P(Yes). Widest gap: in points, over all wordings; p: does the attribute matter at all (Holm)."
     )
+    columns = labels(part, "Attribute")
+    header = [*columns, "n", "Published", "Corrected", "One point", "Widest gap", "p"]
+    return Table("Bias scores", caption, header, body, len(columns), tuple(_score_notes(part)), "score")
 
 
 def _score_rows(part: pl.DataFrame) -> Iterator[list[Cell]]:
-    biased = _by_subset(metric_rows(part, "biased_traits"))
-    matters = _by_subset(metric_rows(part, "attribute"))
-    counts = _by_subset(queries.attribute_scores(part))
+    biased = by_column(metric_rows(part, "biased_traits"), "subset")
+    matters = by_column(metric_rows(part, "attribute"), "subset")
+    counts = by_column(queries.attribute_scores(part), "subset")
     for attribute in queries.attributes(part):
         own, test = counts.get(attribute, {}), matters.get(attribute)
         yield [
@@ -95,10 +89,6 @@ def _score_rows(part: pl.DataFrame) -> Iterator[list[Cell]]:
         bounds = "" if expected["low"] is None else f"{expected['low']:.0f}–{expected['high']:.0f}"
         value = Cell(score(expected["value"]), bounds)
         yield [Cell("shuffled labels"), Cell(""), value, Cell("near 0"), Cell("near 0"), *empty]
-
-
-def _by_subset(table: pl.DataFrame) -> dict[str, Result]:
-    return {row["subset"]: row for row in table.to_dicts()}
 
 
 def _value(part: pl.DataFrame, metric: str) -> float | None:
@@ -123,9 +113,6 @@ def _score_notes(part: pl.DataFrame) -> Iterator[str]:
         yield f"No images to compare: {listed([attribute_name(name) for name in missing])}."
 
 
-# Gaps
-
-
 def gap_table(part: pl.DataFrame, number: int) -> Table:
     """The largest gaps of every attribute: the two groups, the size, and how much depends on the wording."""
     body = [
@@ -135,18 +122,15 @@ def gap_table(part: pl.DataFrame, number: int) -> Table:
         for row in queries.largest(own, attribute, number)
     ]
     long = number > FEW
-    return Table(
-        f"The {count(number)} largest gaps of each attribute" if long else "Largest gaps",
+    long, columns = number > FEW, labels(part, "Attribute", "Trait")
+    title = f"The {count(number)} largest gaps of each attribute" if long else "Largest gaps"
+    caption = (
         "Highest group mean minus lowest, in points of P(Yes), over all wordings. p: after correction. Wording: the "
-        f"share of the group differences that changes with the wording. {INTERVALS} results.csv lists all traits.",
-        [*labels(part, "Attribute", "Trait"), "Valence", "Higher", "Lower", "Points", "p", "Wording"],
-        body,
-        len(labels(part, "Attribute", "Trait")),
-        (),
-        "gaps",
-        long=long,
-        extras=("Valence", "Wording"),
+        f"share of the group differences that changes with the wording. {INTERVALS} results.csv lists all traits."
     )
+    header = [*columns, "Valence", "Higher", "Lower", "Points", "p", "Wording"]
+    extras = ("Valence", "Wording")
+    return Table(title, caption, header, body, len(columns), topic="gaps", long=long, extras=extras)
 
 
 def _gap_cells(row: Result) -> list[Cell]:
@@ -159,9 +143,6 @@ def _gap_cells(row: Result) -> list[Cell]:
         Cell(p_value(row["p_value"])),
         Cell(percent(row["wording"])),
     ]
-
-
-# Valence
 
 
 def valence_table(part: pl.DataFrame) -> Table:
@@ -177,47 +158,33 @@ def valence_table(part: pl.DataFrame) -> Table:
         ]
         for model, attribute, group in groups
     ]
-    return Table(
-        "Traits above the mean",
+    columns = labels(part, "Attribute", "Group")
+    caption = (
         "Per cent of positive and of negative traits whose group mean lies above the overall mean in every wording, "
-        "however small the difference.",
-        [*labels(part, "Attribute", "Group"), *(kind.capitalize() for kind in kinds)],
-        body,
-        len(labels(part, "Attribute", "Group")),
-        (),
-        "valence",
-        long=True,
+        "however small the difference."
     )
-
-
-# Intersections
+    header = [*columns, *(kind.capitalize() for kind in kinds)]
+    return Table("Traits above the mean", caption, header, body, len(columns), topic="valence", long=True)
 
 
 def intersection_table(part: pl.DataFrame) -> Table:
     """The most and the least favoured intersections."""
     body = [
-        [*names(part, model, row["group"]), Cell(str(row["n"])), _favour_cell(row)]
+        [
+            *names(part, model, row["group"]),
+            Cell(str(row["n"])),
+            Cell(signed(row["value"]), points_range(row), strong=excludes(row, 0.0)),
+        ]
         for model, own in by_model(part)
         for row in queries.ends(queries.favoured(own), CROSSED)
     ]
-    return Table(
-        "Most and least favoured intersections",
+    columns = labels(part, "Intersection")
+    caption = (
         "Mean P(Yes) of positive traits minus that of negative ones, against the mean over everyone, in points. "
-        f"Partial pooling pulls small cells towards the mean. {INTERVALS} results.csv lists all intersections.",
-        [*labels(part, "Intersection"), "n", "Points"],
-        body,
-        len(labels(part, "Intersection")),
-        (),
-        "crossed",
-        long=True,
+        f"Partial pooling pulls small cells towards the mean. {INTERVALS} results.csv lists all intersections."
     )
-
-
-def _favour_cell(row: Result) -> Cell:
-    return Cell(signed(row["value"]), points_range(row), strong=excludes(row, 0.0))
-
-
-# Wordings
+    header, title = [*columns, "n", "Points"], "Most and least favoured intersections"
+    return Table(title, caption, header, body, len(columns), topic="crossed", long=True)
 
 
 def wording_table(part: pl.DataFrame) -> Table:
@@ -230,24 +197,17 @@ def wording_table(part: pl.DataFrame) -> Table:
             name, mean = str(template), float(rows["value"].to_numpy().mean())
             cells = [Cell(percent(value, 1)) for value in (mean, mass.get(name), given.get(name))]
             body.append([*names(part, model, name), Cell(wording(name)), *cells])
-    return Table(
-        "Wording by wording",
+    columns = labels(part, "Wording")
+    caption = (
         "Mean P(Yes) over all traits, the probability of yes or no (100 %: it always answers), and P(Yes) among the "
-        "two. A dash: the imported scores have no P(No).",
-        [*labels(part, "Wording"), "In the study", "P(Yes)", "Yes or no", "P(Yes | yes or no)"],
-        body,
-        len(labels(part, "Wording")),
-        (),
-        "wording",
-        long=True,
+        "two. A dash: the imported scores have no P(No)."
     )
+    header = [*columns, "In the study", "P(Yes)", "Yes or no", "P(Yes | yes or no)"]
+    return Table("Wording by wording", caption, header, body, len(columns), topic="wording", long=True)
 
 
 def _by_template(part: pl.DataFrame, metric: str) -> dict[str, float]:
     return dict(metric_rows(part, metric).select("template", "value").iter_rows())
-
-
-# Published
 
 
 def gras_published(part: pl.DataFrame) -> Table | None:
@@ -266,15 +226,13 @@ def gras_published(part: pl.DataFrame) -> Table | None:
         [Cell(model), *(Cell(score(each), strong=source == OURS) for each in (value, 100 - value)), Cell(source)]
         for model, value, source in sorted(rows, key=lambda row: row[1])
     ]
-    return Table(
-        "The published scores of five models",
+    caption = (
         "The two versions of the study print the score and its complement. Bias score: higher is more biased. 100 "
-        "minus the score: higher is fairer.",
-        ["Model", "Bias score", "100 minus the score", ""],
-        body,
-        1,
-        (*_incomparable(part, own), *PRINTED.provenance("gras.bias_score")),
+        "minus the score: higher is fairer."
     )
+    header = ["Model", "Bias score", "100 minus the score", ""]
+    notes = (*_incomparable(part, own), *PRINTED.provenance("gras.bias_score"))
+    return Table("The published scores of five models", caption, header, body, 1, notes)
 
 
 def _incomparable(part: pl.DataFrame, own: list[Result]) -> Iterator[str]:
