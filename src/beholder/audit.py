@@ -84,9 +84,14 @@ def measure(sheet: Sheet, matrices: Iterable[ScoreMatrix], options: MeasureOptio
     """Everything the study reads off the matrices, as the tidy table."""
     study, by_task = sheet.study, {matrix.task: matrix for matrix in matrices}
     rows = [row for read_off in study.measures for row in read_off(by_task, options)]
-    landmarks = {metric.name: metric.landmark for metric in study.metrics}
-    rows = [row._replace(landmark=landmarks.get(row.metric)) if row.landmark is None else row for row in rows]
-    return results_table(rows, benchmark=study.name, model=model, dataset=sheet.dataset.name)
+    return with_landmarks(results_table(rows, benchmark=study.name, model=model, dataset=sheet.dataset.name), study)
+
+
+def with_landmarks(results: pl.DataFrame, study: Study) -> pl.DataFrame:
+    """The results with the value that each metric has without any effect, where a row does not say its own."""
+    known = {metric.name: metric.landmark for metric in study.metrics}
+    landmark = pl.col("metric").replace_strict(known, default=None, return_dtype=pl.Float64)
+    return results.with_columns(landmark=pl.coalesce("landmark", landmark))
 
 
 def begun(options: AuditOptions) -> Run:
@@ -109,7 +114,8 @@ def written(run: Run, studies: Sequence[Study], options: AuditOptions) -> Run:
     """The run in its folder, with what only several models or data sets together can tell, and with its page."""
     for study in {each.name: each for each in studies}.values():
         if study.across is not None:
-            run.add(study.across(run.results.filter(pl.col("benchmark") == study.name), options.measure.compat))
+            own = run.results.filter(pl.col("benchmark") == study.name)
+            run.add(with_landmarks(study.across(own, options.measure.compat), study))
     run.save(options.out)
     with options.fill.progress("drawing the page", 0, 0):
         run.save_findings(options.out)

@@ -52,7 +52,7 @@ def test_sets_that_ask_the_same_are_told_once_and_long_ones_are_cut():
 
 def test_names_of_people_are_counted_and_not_listed():
     run = Run()
-    run.add_prompts("apa", [task("apa/senate/names", "a photo of Jane Doe", level="")])
+    run.add_prompts("apa", [task("apa/senate/names", "a photo of Jane Doe", level="identity")])
     (names,) = prompts_asked(run.prompts, "apa", "apa")
     assert (names.number, names.texts) == (1, [])
 

@@ -81,10 +81,10 @@ def labels(part: pl.DataFrame, *more: str) -> list[str]:
     return ["Model", *more] if part["model"].n_unique() > 1 else list(more)
 
 
-def notes_of(rows: list[Result], *, skip: str = "") -> tuple[str, ...]:
+def notes_of(rows: list[Result]) -> tuple[str, ...]:
     """What the rows remark: why a value is absent, what was left out."""
-    said = (f"{row['subset']}: {remarks(row)}" for row in rows if remarks(row) and not (skip and skip in remarks(row)))
-    return tuple(dict.fromkeys(said))
+    notes = (f"{row['subset']}: {remarks(row)}" for row in rows if remarks(row))
+    return tuple(dict.fromkeys(notes))
 
 
 def sizes(rows: list[Result]) -> str:

@@ -24,6 +24,8 @@ from beholder.core.errors import DataError, UnknownName
 from beholder.core.tables import read_table, require_columns
 
 ALWAYS, NEVER = "*", ""
+NAMES_LEVEL = "identity"
+"""The level of prompts that name people: they are not listed on a page."""
 ONE_LEVEL = "prompts"
 """The level of prompts for which a user names none: they all compete."""
 COLUMNS = ("prompt_id", "text", "level", "concept", "template", "valence", "dimension", "correct_for")

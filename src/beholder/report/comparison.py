@@ -163,7 +163,7 @@ def render_comparison(comparison: Comparison) -> str:
     """The page as text."""
     scripts = [(TEMPLATES / "ledger.js").read_text(encoding="utf-8")]
     css = [(TEMPLATES / name).read_text(encoding="utf-8") for name in ("page.css", "ledger.css")]
-    first, second = named(comparison)
+    (first, second), record = named(comparison), comparison.record
     return (
         environment()
         .get_template("comparison.html.j2")
@@ -172,11 +172,11 @@ def render_comparison(comparison: Comparison) -> str:
             second=second,
             lead=lead(comparison),
             lines=lines(comparison),
-            record=comparison.record,
+            record=record,
             parts=comparison.parts,
             ledger=_ledger(comparison),
-            models=comparison.record.models,
-            citation=f"Beholder {metadata.version('beholder')}, {first} beside {second}, {comparison.record.created[:10]}.",
+            models=record.models,
+            citation=f"Beholder {metadata.version('beholder')}, {first} and {second}, {record.created[:10]}.",
             css="\n".join(css),
             scripts=scripts,
             policy=policy(scripts),

@@ -8,22 +8,20 @@ import polars as pl
 
 from beholder.chapter.numbers import ABSENT, Result
 from beholder.chapter.table import INTERVALS, Cell, Table, labels, names, notes_of
+from beholder.core.results import KEY
 
 
 def plain_tables(part: pl.DataFrame) -> Iterator[Table]:
-    """One table a metric, for benchmarks that have no tables of their own."""
+    """One table a metric, for studies that have no tables of their own."""
     for (metric,), rows in part.group_by(["metric"], maintain_order=True):
+        keys = [key for key in KEY[1:] if rows[key].count()] or ["subset"]
         body = [
-            [*names(part, row["model"], *(row[key] or "" for key in PLACES)), Cell(str(row["n"])), _plain_cell(row)]
+            [*names(part, row["model"], *(row[key] or "" for key in keys)), Cell(str(row["n"])), _plain_cell(row)]
             for row in rows.to_dicts()
         ]
-        header = [*labels(part, *(key.capitalize() for key in PLACES)), "n", "Value"]
-        unit = rows["unit"][0]
-        caption, notes = f"In: {unit}. {INTERVALS}", notes_of(rows.to_dicts())
-        yield Table(str(metric), caption, header, body, len(labels(part, *PLACES)), notes)
-
-
-PLACES = ("subset", "group", "concept")
+        header = [*labels(part, *(key.capitalize() for key in keys)), "n", "Value"]
+        caption, notes = f"In: {rows['unit'][0]}. {INTERVALS}", notes_of(rows.to_dicts())
+        yield Table(str(metric), caption, header, body, len(labels(part, *keys)), notes)
 
 
 def _plain_cell(row: Result) -> Cell:

@@ -7,11 +7,10 @@ from typing import NamedTuple
 import polars as pl
 
 from beholder.core.record import Record
+from beholder.prompts.prompt_set import NAMES_LEVEL
 
 FEW = 12
 """Prompts of one level that are shown; the file has them all."""
-NAMES = "/names"
-"""How a set of people's names ends: the page reports on models and lists nobody."""
 
 
 class Asked(NamedTuple):
@@ -23,17 +22,19 @@ class Asked(NamedTuple):
     more: int
 
 
-def prompts_asked(prompts: pl.DataFrame, benchmark: str, dataset: str) -> list[Asked]:
-    """Set by set and level by level; sets that ask the same are listed together."""
-    mine = prompts.filter(benchmark=benchmark, dataset=dataset)
-    told: dict[tuple[str, ...], list[str]] = {}
-    for (name, level), part in mine.group_by("set", "level", maintain_order=True):
-        told.setdefault(tuple(part["text"]), []).append(": ".join(str(word) for word in (name, level) if word))
-    return [_asked(names, texts) for texts, names in told.items()]
+def prompts_asked(prompts: pl.DataFrame, study: str, dataset: str) -> list[Asked]:
+    """Set by set and level by level; sets with the same prompts are listed together, and nobody's name is."""
+    levels: dict[tuple[str, ...], list[tuple[str, str]]] = {}
+    for (name, level), part in prompts.filter(benchmark=study, dataset=dataset).group_by(
+        "set", "level", maintain_order=True
+    ):
+        levels.setdefault(tuple(part["text"]), []).append((str(name or ""), str(level or "")))
+    return [_asked(named, texts) for texts, named in levels.items()]
 
 
-def _asked(names: list[str], texts: tuple[str, ...]) -> Asked:
-    shown = [] if names[0].partition(":")[0].endswith(NAMES) else list(texts[:FEW])
+def _asked(named: list[tuple[str, str]], texts: tuple[str, ...]) -> Asked:
+    shown = [] if named[0][1] == NAMES_LEVEL else list(texts[:FEW])
+    names = [": ".join(filter(None, pair)) for pair in named]
     return Asked(", ".join(names), len(texts), shown, len(texts) - len(shown) if shown else 0)
 
 
