@@ -7,6 +7,7 @@ point in opposite directions, and yellow otherwise.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -21,27 +22,7 @@ WIDE = 0.05
 """A gap is wide above five points."""
 GREEN, YELLOW, RED = 1.0, 0.0, -1.0
 COLOURS = {GREEN: "green", YELLOW: "yellow", RED: "red"}
-SYNONYMS = {
-    "necktie": "tie",
-    "sofa": "couch",
-    "television receiver": "tv",
-    "television": "tv",
-    "wineglass": "wine glass",
-    "cellular telephone": "cell phone",
-    "mobile phone": "cell phone",
-    "doughnut": "donut",
-    "hotdog": "hot dog",
-    "remote control": "remote",
-    "ski": "skis",
-    "ball": "sports ball",
-    "pot plant": "potted plant",
-    "electric refrigerator": "refrigerator",
-    "microwave oven": "microwave",
-    "computer keyboard": "keyboard",
-    "laptop computer": "laptop",
-    "hand blower": "hair drier",
-    "traffic signal": "traffic light",
-}
+SYNONYMS = dict(pl.read_csv(Path(__file__).with_name("synonyms.csv").read_bytes()).iter_rows())
 """WordNet's word for a concept, and COCO's."""
 Key = tuple[str, str]
 """A model and a data set."""

@@ -49,14 +49,11 @@ def _bar_figure(part: pl.DataFrame, pair: Pair, suffix: str) -> Iterator[Figure]
     bars = [_in_points(row) for row in queries.ends(table, BARS)]
     if bars:
         coloured = any(bar["words"] != queries.UNKNOWN for bar in bars)
-        yield Figure(
-            f"gaps{suffix}",
-            gap_title(table, pair),
+        caption = (
             "Bars: gap at the same prevalence for both groups, with 95 % intervals; pale: not shown after correction. "
-            f"Ticks: the published gap.{WORD_COLOURS if coloured else ''}",
-            chart_parts.gap_bars(bars, _axis(pair)),
-            "gaps",
+            f"Ticks: the published gap.{WORD_COLOURS if coloured else ''}"
         )
+        yield Figure(f"gaps{suffix}", gap_title(table, pair), caption, chart_parts.gap_bars(bars, _axis(pair)), "gaps")
 
 
 def _in_points(row: Result) -> Result:
@@ -91,14 +88,13 @@ def _strip_figure(part: pl.DataFrame, pair: Pair, suffix: str) -> Iterator[Figur
     dots = stacked([_in_points(row) for row in table.sort("value").to_dicts()], STACK)
     reach = f"{signed(table['value'].min())} to {signed(table['value'].max())}"  # type: ignore[arg-type]
     result = "differs" if excludes(mean, 0.0) else "shows no difference"
-    yield Figure(
-        f"spread{suffix}",
-        f"the mean {result} ({levels}); gaps of single concepts range from {reach} points",
-        f"Each dot is a concept; pale: its gap is not shown. Diamond: the difference of the mean average precisions "
-        f"over {mean['n']} concepts, with its 95 % interval.",
-        chart_parts.gap_strip(dots, {key: _points(mean[key]) for key in NUMBERS}, _axis(pair)),
-        "gaps",
+    title = f"the mean {result} ({levels}); gaps of single concepts range from {reach} points"
+    caption = (
+        "Each dot is a concept; pale: its gap is not shown. Diamond: the difference of the mean average precisions "
+        f"over {mean['n']} concepts, with its 95 % interval."
     )
+    chart = chart_parts.gap_strip(dots, {key: _points(mean[key]) for key in NUMBERS}, _axis(pair))
+    yield Figure(f"spread{suffix}", title, caption, chart, "gaps")
 
 
 def stacked(rows: list[Result], height: int) -> list[Result]:
@@ -116,41 +112,35 @@ def stacked(rows: list[Result], height: int) -> list[Result]:
 
 
 def _reliability_figures(part: pl.DataFrame) -> Iterator[Figure]:
+    caption = (
+        "On the dashed line, confidence equals the share of images that show the concept; below it, the model is too "
+        "confident. Bars: exact 95 % intervals."
+    )
     bins = metric_rows(part, "reliability").drop_nulls("expected")
     for number, ((concept,), table) in enumerate(bins.group_by(["concept"], maintain_order=True)):
         rows = table.select("group", "n", *NUMBERS, confidence="expected").to_dicts()
-        yield Figure(
-            f"reliability-{number}",
-            f"reliability, {'all concepts together' if concept is None else f'“{concept}”'}",
-            "On the dashed line, confidence equals the share of images that show the concept; below it, the model is "
-            "too confident. Bars: exact 95 % intervals.",
-            chart_parts.reliability_curve(rows, queries.groups(part)),
-            "calibration",
-        )
+        title = f"reliability, {'all concepts together' if concept is None else f'“{concept}”'}"
+        chart = chart_parts.reliability_curve(rows, queries.groups(part))
+        yield Figure(f"reliability-{number}", title, caption, chart, "calibration")
 
 
 def _scatter_figures(part: pl.DataFrame) -> Iterator[Figure]:
     here, keys = str(part["dataset"][0]), ["concept", "group", "against"]
-    gaps = metric_rows(part, "ap_gap").select(*keys, here="value")
-    colours = metric_rows(part, "agreement")
+    caption = (
+        "Published gaps. Green: both wider than five points, same direction; red: opposite directions; yellow: all "
+        "others."
+    )
+    gaps, colours = metric_rows(part, "ap_gap").select(*keys, here="value"), metric_rows(part, "agreement")
     for number, ((there,), table) in enumerate(colours.group_by(["subset"], maintain_order=True), 1):
-        others = metric_rows(part, "ap_gap_elsewhere").filter(pl.col("subset") == there).select(*keys, there="value")
+        others = metric_rows(part, "ap_gap_elsewhere").filter(subset=there).select(*keys, there="value")
         dots = [
-            {
-                "concept": row["concept"],
-                "here": _points(row["here"]),
-                "there": _points(row["there"]),
-                "colour": COLOURS[row["value"]],
-            }
-            for row in table.join(gaps, on=keys).join(others, on=keys).to_dicts()
+            {"concept": concept, "here": _points(own), "there": _points(other), "colour": COLOURS[value]}
+            for concept, own, other, value in table.join(gaps, on=keys)
+            .join(others, on=keys)
+            .select("concept", "here", "there", "value")
+            .iter_rows()
         ]
         green = sum(dot["colour"] == "green" for dot in dots)
-        yield Figure(
-            f"agreement-{number}",
-            f"{green} of {len(dots)} concepts have a wide gap in the same direction on {here} and on {there}",
-            "Published gaps. Green: both wider than five points, same direction; red: opposite directions; yellow: all "
-            "others.",
-            chart_parts.agreement_scatter(dots, here, str(there)),
-            "agreement",
-            wide=True,
-        )
+        title = f"{green} of {len(dots)} concepts have a wide gap in the same direction on {here} and on {there}"
+        chart = chart_parts.agreement_scatter(dots, here, str(there))
+        yield Figure(f"agreement-{number}", title, caption, chart, "agreement", wide=True)

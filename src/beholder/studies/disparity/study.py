@@ -23,19 +23,8 @@ from beholder.studies.disparity.prompts import IS_THERE, TEMPLATES, disparity_pr
 from beholder.studies.disparity.scores import AUTO, CALIBRATIONS, read_concept_scores, read_confidence
 from beholder.studies.disparity.word_rows import word_rows
 from beholder.studies.old_runs import split_pairs
-from beholder.studies.study import Matrices, MeasureOptions, Metric, Option, Study, read_metrics
+from beholder.studies.study import Matrices, MeasureOptions, Option, Study, read_metrics
 
-
-def _metric(name: str, topic: str, unit: str, meaning: str, landmark: float | None = None) -> Metric:
-    return Metric(f"disparity.{name}", topic, unit, meaning, landmark)
-
-
-def _pair(name: str, topic: str, unit: str, meaning: str, landmark: float | None = None) -> Metric:
-    """A metric whose rows compare the group in `group` with the one in `against`."""
-    return Metric(f"disparity.{name}", topic, unit, meaning, landmark, paired=True)
-
-
-SHARE, AREA, BOXES, RANKS = "share", "share of the picture", "boxes", "rank correlation"
 METRICS = read_metrics(Path(__file__).with_name("metrics.csv"))
 
 LIMITATIONS = (

@@ -25,7 +25,6 @@ from beholder.studies.disparity.queries import Pair
 
 FEW, TOP = 5, 20
 """How many gaps in either direction the short and the long table show."""
-GAP_HEADER = ("Published", "Matched", "p", "Found from", "Words")
 
 
 def disparity_tables(part: pl.DataFrame) -> Iterator[Table]:
@@ -56,13 +55,14 @@ def _single(part: pl.DataFrame) -> bool:
     return len(queries.pairs(part)) == 1
 
 
-def _pair_label(part: pl.DataFrame) -> list[str]:
-    """A column for the pair, if there are several."""
-    return [] if _single(part) else ["Pair"]
+def _concept_labels(part: pl.DataFrame) -> list[str]:
+    """The headings of a table of concepts; with a column for the pair, if there are several."""
+    return labels(part, *([] if _single(part) else ["Pair"]), "Concept")
 
 
-def _pair_name(part: pl.DataFrame, pair: Pair) -> list[str]:
-    return [] if _single(part) else [phrases.less(pair)]
+def _concept_names(part: pl.DataFrame, model: str, pair: Pair, concept: str) -> list[Cell]:
+    """The cells under these headings."""
+    return names(part, model, *([] if _single(part) else [phrases.less(pair)]), concept)
 
 
 def _side_labels(part: pl.DataFrame) -> tuple[str, str]:
@@ -81,16 +81,13 @@ def mean_table(part: pl.DataFrame) -> Table:
             row, shown = (one_row(queries.of_pair(rows, pair), what) for what in ("mean_ap_gap", "gaps_shown"))
             count = f"{int(shown['value'])} of {shown['n']}" if shown else ABSENT
             body.append([*names(part, model, phrases.less(pair)), _points_cell(row), _number(row), Cell(count)])
-    return Table(
-        "On average over concepts",
+    caption = (
         f"Mean average precision of each group; differences in points. {INTERVALS} Gaps shown: concepts whose gap at "
-        "matched prevalence has p ≤ 0.05 after correction.",
-        [*labels(part, "Images"), "Mean", "Concepts", "Gaps shown"],
-        body,
-        len(labels(part, "Images")),
-        (),
-        "means",
+        "matched prevalence has p ≤ 0.05 after correction."
     )
+    columns = labels(part, "Images")
+    header = [*columns, "Mean", "Concepts", "Gaps shown"]
+    return Table("On average over concepts", caption, header, body, len(columns), topic="means")
 
 
 def _number(row: Result | None) -> Cell:
@@ -117,21 +114,18 @@ def gap_table(part: pl.DataFrame, number: int) -> Table:
         sides = queries.sides(rows, "average_precision", pair)
         for row in queries.ends(queries.tested(rows, pair), number):
             both = [percent_cell(side.get(row["concept"])) for side in sides]
-            body.append([*names(part, model, *_pair_name(part, pair), row["concept"]), *both, *_gap_cells(row)])
-    long = number > FEW
-    return Table(
-        "The widest gaps in either direction" if long else "Widest gaps",
+            body.append([*_concept_names(part, model, pair, row["concept"]), *both, *_gap_cells(row)])
+    long, columns = number > FEW, _concept_labels(part)
+    caption = (
         "Average precision of each group, and the gap in points. Published: as in the study. Matched (read this one): "
         "at the same prevalence for both groups, less the gap that few images alone produce. p: from shuffled labels, "
         "after correction. Found from: the smallest gap that these counts would show. Words: how much nearer the "
-        f"concept is to the first group's words, cosine. {INTERVALS}",
-        [*labels(part, *_pair_label(part), "Concept"), *_side_labels(part), *GAP_HEADER],
-        body,
-        len(labels(part, *_pair_label(part), "Concept")),
-        () if body else (_why_none(part),),
-        "gaps",
-        long=long,
+        f"concept is to the first group's words, cosine. {INTERVALS}"
     )
+    header = [*columns, *_side_labels(part), "Published", "Matched", "p", "Found from", "Words"]
+    title = "The widest gaps in either direction" if long else "Widest gaps"
+    notes = () if body else (_why_none(part),)
+    return Table(title, caption, header, body, len(columns), notes, "gaps", long=long)
 
 
 def _gap_cells(row: Result) -> list[Cell]:
@@ -159,22 +153,19 @@ def calibration_table(part: pl.DataFrame) -> Table:
                 *(percent_cell(side.get(concept)) for side in errors),
                 *(_points_cell(each.get(concept))._replace(strong=False) for each in published),
             ]
-            body.append([*names(part, model, *_pair_name(part, pair), concept), *cells])
+            body.append([*_concept_names(part, model, pair, concept), *cells])
     first, second = _side_labels(part)
     header = [f"Off by, {first}", second, f"ECE, {first}", second, "ECE gap", "Equal counts", "Brier gap"]
-    return Table(
-        "Calibration: the widest gaps",
+    columns = _concept_labels(part)
+    caption = (
         "Off by (read this one): root of the mean squared distance between confidence and what the images show, in "
         "points, less what chance adds; bold if the interval of the gap excludes 0. ECE: expected calibration error in "
         "ten equal bins, as published, and its gap (positive: worse for the first group); equal counts: the gap in "
         "bins of equally many images. These and the gap of the Brier score depend on the groups' sizes and "
-        f"prevalences. {INTERVALS}",
-        [*labels(part, *_pair_label(part), "Concept"), *header],
-        body,
-        len(labels(part, *_pair_label(part), "Concept")),
-        (),
-        "calibration",
+        f"prevalences. {INTERVALS}"
     )
+    title = "Calibration: the widest gaps"
+    return Table(title, caption, [*columns, *header], body, len(columns), topic="calibration")
 
 
 def _root_cell(row: Result | None, *, strong: bool) -> Cell:
@@ -203,25 +194,16 @@ def cause_table(part: pl.DataFrame) -> Table:
             size_p = Cell(p_value(size["p_value"] if size else None))
             now = [Cell(signed(row["value"])), _points_cell(left.get(concept))]
             words = Cell(percent(other["value"]), other["note"]) if other else Cell(ABSENT)
-            body.append([*names(part, model, *_pair_name(part, pair), concept), *sizes, size_p, *number, *now, words])
-    return Table(
-        "Possible causes of the widest gaps",
+            body.append([*_concept_names(part, model, pair, concept), *sizes, size_p, *number, *now, words])
+    caption = (
         "Area: share of the image that the largest box covers. Boxes: how many. Both are means over the images of each "
         "group that show the concept. p: do areas differ, after correction. Gap: matched, in points. Same sizes: the "
-        f"gap that remains when sizes are distributed alike. Names: how differently annotators name it. {INTERVALS}",
-        [*labels(part, *_pair_label(part), "Concept"), *_cause_header(part)],
-        body,
-        len(labels(part, *_pair_label(part), "Concept")),
-        (),
-        "causes",
-        long=True,
+        f"gap that remains when sizes are distributed alike. Names: how differently annotators name it. {INTERVALS}"
     )
-
-
-def _cause_header(part: pl.DataFrame) -> list[str]:
-    first, second = _side_labels(part)
-    measured = [f"Area, {first}", second, "p", f"Boxes, {first}", second]
-    return [*measured, "Gap", "Same sizes", "Names"]
+    columns, (first, second) = _concept_labels(part), _side_labels(part)
+    header = [f"Area, {first}", second, "p", f"Boxes, {first}", second, "Gap", "Same sizes", "Names"]
+    title = "Possible causes of the widest gaps"
+    return Table(title, caption, [*columns, *header], body, len(columns), topic="causes", long=True)
 
 
 def agreement_table(part: pl.DataFrame) -> Table:
@@ -236,16 +218,13 @@ def agreement_table(part: pl.DataFrame) -> Table:
         for row in metric_rows(rows, "model_agreement").to_dicts():
             empty = [Cell(ABSENT)] * 3
             body.append([*names(part, model, row["subset"]), Cell(str(row["n"])), *empty, percent_cell(row)])
-    return Table(
-        "Agreement with other data sets and models",
+    caption = (
         "Green: published gaps wider than five points in the same direction; red: in opposite directions; yellow: all "
-        f"others. Same sign: gaps of the same sign in another model, 50 % by chance. {INTERVALS}",
-        [*labels(part, "Compared with"), "Concepts", "Green", "Yellow", "Red", "Same sign"],
-        body,
-        len(labels(part, "Compared with")),
-        (),
-        "agreement",
+        f"others. Same sign: gaps of the same sign in another model, 50 % by chance. {INTERVALS}"
     )
+    columns, title = labels(part, "Compared with"), "Agreement with other data sets and models"
+    header = [*columns, "Concepts", "Green", "Yellow", "Red", "Same sign"]
+    return Table(title, caption, header, body, len(columns), topic="agreement")
 
 
 def image_table(part: pl.DataFrame) -> Table:
@@ -258,14 +237,10 @@ def image_table(part: pl.DataFrame) -> Table:
             key = row["concept"], row["group"]
             lists = [Cell(ids.get((*key, kind), ABSENT)) for kind in ("overlooked", "mistaken")]
             body.append([*names(part, model, *key), Cell(str(row["n"])), Cell(percent(row["value"])), *lists])
-    return Table(
-        "Images behind the widest gaps, by id",
+    caption = (
         "Outranked: how often an image without the concept scores above one with it (0 %: never, 50 %: at random). "
-        "Overlooked: images that show it, lowest score first. Mistaken: images that do not, highest score first.",
-        [*labels(part, "Concept", "Images"), "Show it", "Outranked", "Overlooked", "Mistaken"],
-        body,
-        len(labels(part, "Concept", "Images")),
-        (),
-        "images",
-        long=True,
+        "Overlooked: images that show it, lowest score first. Mistaken: images that do not, highest score first."
     )
+    columns, title = labels(part, "Concept", "Images"), "Images behind the widest gaps, by id"
+    header = [*columns, "Show it", "Outranked", "Overlooked", "Mistaken"]
+    return Table(title, caption, header, body, len(columns), topic="images", long=True)
