@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from itertools import combinations
 
 import numpy as np
-import numpy.typing as npt
 
 from beholder.core.results import Row
 from beholder.metrics.bootstrap import Resampler, interval_over
@@ -14,22 +13,11 @@ from beholder.metrics.clustered import CellMeans
 from beholder.metrics.intervals import mean_interval
 from beholder.metrics.markedness import unmarked
 from beholder.metrics.sc_weat import permutation_test, sc_weat
+from beholder.studies.perception import scores
 from beholder.studies.perception.prompts import POSITIVE
 from beholder.studies.perception.ranking import ranking_rows
-from beholder.studies.perception.scores import (
-    CROSSED,
-    EVERYONE,
-    MEAN,
-    MOST_DRAWS,
-    Array,
-    Groups,
-    Judged,
-    groupings,
-    natural,
-)
+from beholder.studies.perception.scores import CROSSED, EVERYONE, MEAN, MOST_DRAWS, Array, Groups, Indices, Judged
 from beholder.studies.study import MeasureOptions
-
-__all__ = ["bias_rows", "markedness_rows", "mean_cosine_rows", "pairs", "ranking_rows", "sc_weat_rows"]
 
 PER_CENT, DEVIATIONS = "per cent", "standard deviations"
 OWN_WORDS = {"woman": "female", "man": "male"}
@@ -41,7 +29,7 @@ FIRST = ("asian", "white", "male", "man")
 
 def bias_rows(judged: Judged, options: MeasureOptions) -> Iterator[Row]:
     """Every conventional metric of every attribute with two groups or more."""
-    attributes = [groups for groups in groupings(judged.images) if groups.attribute not in (EVERYONE, *CROSSED)]
+    attributes = [groups for groups in scores.groupings(judged.images) if groups.attribute not in (EVERYONE, *CROSSED)]
     for groups in attributes:
         yield from markedness_rows(judged, groups, options)
         yield from mean_cosine_rows(judged, groups)
@@ -62,10 +50,8 @@ def markedness_rows(judged: Judged, groups: Groups, options: MeasureOptions) -> 
         members = groups.mask(name)
         values = unmarked(judged.neutral[members], cosine[members])
         low, high = mean_interval(values, Resampler(judged.clusters[members], options.rng(), options.draws))
-        row = Row(
-            "perception.markedness", 100 * float(values.mean()), len(values), PER_CENT, low=100 * low, high=100 * high
-        )
-        row = row._replace(subset=groups.attribute, group=name, concept=own)
+        row = Row("perception.markedness", 100 * float(values.mean()), len(values), PER_CENT, groups.attribute, name)
+        row = row._replace(concept=own, low=100 * low, high=100 * high)
         yield _as_released(row, judged) if options.compat else row
 
 
@@ -89,13 +75,12 @@ def mean_cosine_rows(judged: Judged, groups: Groups) -> Iterator[Row]:
     positive = [column for column, d in enumerate(judged.dimensions) if d.valence == POSITIVE]
     if not positive:
         return
-    scores = judged.by_dimension(judged.cosine)[:, positive].mean(axis=1)
-    means = CellMeans(scores, groups.codes, judged.clusters, len(groups.names)).means()
+    cosine = judged.by_dimension(judged.cosine)[:, positive].mean(axis=1)
+    means = CellMeans(cosine, groups.codes, judged.clusters, len(groups.names)).means()
     note = f"over {len(positive)} positive dimensions"
     for k, name in enumerate(groups.names):
-        low, value, high = (float(part[k, 0]) for part in (means.low, means.value, means.high))
-        row = Row("perception.mean_cosine", value, int(means.n[k]), judged.unit, low=low, high=high, note=note)
-        yield row._replace(subset=groups.attribute, group=name)
+        row = scores.estimate_row("mean_cosine", means, (k, 0), judged.unit, int(means.n[k]))
+        yield row._replace(subset=groups.attribute, group=name, note=note)
 
 
 # SC-WEAT
@@ -105,7 +90,7 @@ def pairs(names: list[str]) -> list[tuple[str, str]]:
     """Every two groups, in the study's order."""
 
     def rank(name: str) -> tuple[int, list[tuple[int, str]]]:
-        return (FIRST.index(name.lower()) if name.lower() in FIRST else len(FIRST)), natural(name)
+        return (FIRST.index(name.lower()) if name.lower() in FIRST else len(FIRST)), scores.natural(name)
 
     return list(combinations(sorted(names, key=rank), 2))
 
@@ -122,9 +107,7 @@ def sc_weat_rows(judged: Judged, groups: Groups, options: MeasureOptions) -> Ite
             yield row._replace(subset=groups.attribute, group=first, against=second)
 
 
-def _pair_rows(
-    judged: Judged, a: npt.NDArray[np.int_], b: npt.NDArray[np.int_], options: MeasureOptions
-) -> Iterator[Row]:
+def _pair_rows(judged: Judged, a: Indices, b: Indices, options: MeasureOptions) -> Iterator[Row]:
     used = sorted({column for dimension in judged.dimensions for column in judged.places(dimension)})
     words = judged.cosine[:, used]
     effect = sc_weat(words[a], words[b]).effect
@@ -143,22 +126,13 @@ def _pair_rows(
         yield row._replace(concept=name, p_value=float(p_value), note=f"{over}; {how}")
 
 
-def _effect_draws(
-    words: Array,
-    a: npt.NDArray[np.int_],
-    b: npt.NDArray[np.int_],
-    clusters: npt.NDArray[np.int_],
-    options: MeasureOptions,
-) -> Array:
+def _effect_draws(words: Array, a: Indices, b: Indices, clusters: Indices, options: MeasureOptions) -> Array:
     """Effect sizes of every word in resampled groups, from resampled first and second moments."""
     both = np.concatenate([a, b])
     centred = words[both] - words[both].mean(axis=0)
     side = np.arange(len(both)) < len(a)
-    columns = [
-        np.where(side[:, None] == first_side, part, np.nan)
-        for first_side in (True, False)
-        for part in (centred, centred**2)
-    ]
+    moments = (centred, centred**2)
+    columns = [np.where(side[:, None] == first, part, np.nan) for first in (True, False) for part in moments]
     resampler = Resampler(clusters[both], options.rng(), min(options.draws, MOST_DRAWS))
     means = resampler.means(np.concatenate(columns, axis=1))
     first, first_square, second, second_square = np.split(means, 4, axis=1)

@@ -13,7 +13,7 @@ import polars as pl
 from scipy import stats
 
 from beholder.core.results import Row
-from beholder.metrics.clustered import CellMeans, Estimates, polynomial_weights
+from beholder.metrics.clustered import CellMeans, polynomial_weights
 from beholder.metrics.multiplicity import benjamini_hochberg
 from beholder.studies.perception.bias import pairs
 from beholder.studies.perception.prompts import NEGATIVE, POSITIVE
@@ -23,6 +23,7 @@ from beholder.studies.perception.scores import (
     Array,
     Groups,
     Judged,
+    estimate_row,
     finest,
     groupings,
     levels_of,
@@ -51,10 +52,10 @@ def score_rows(judged: Judged) -> Iterator[Row]:
     notes = {d.name: judged.note(d) for d in judged.dimensions}
     for groups in groupings(judged.images):
         for metric, values in by_dimension.items():
-            for row in _mean_rows(judged, groups, f"perception.{metric}", values, judged.names()):
+            for row in _mean_rows(judged, groups, metric, values, judged.names()):
                 yield row._replace(note=notes[row.concept or ""])
-        yield from _mean_rows(judged, groups, "perception.word_delta_cosine", judged.delta, judged.words)
-        yield from _mean_rows(judged, groups, "perception.neutral_cosine", judged.neutral[:, None], [None])
+        yield from _mean_rows(judged, groups, "word_delta_cosine", judged.delta, judged.words)
+        yield from _mean_rows(judged, groups, "neutral_cosine", judged.neutral[:, None], [None])
 
 
 def _mean_rows(
@@ -63,13 +64,8 @@ def _mean_rows(
     means = CellMeans(values, groups.codes, judged.clusters, len(groups.names)).means()
     for k, group in enumerate(groups.names):
         for column, concept in enumerate(concepts):
-            row = _row(metric, means, (k, column), judged.unit, n=int(means.n[k]))
+            row = estimate_row(metric, means, (k, column), judged.unit, int(means.n[k]))
             yield row._replace(subset=groups.attribute, group=group, concept=concept)
-
-
-def _row(metric: str, estimates: Estimates, cell: tuple[int, int], unit: str, *, n: int) -> Row:
-    value, low, high = (float(part[cell]) for part in (estimates.value, estimates.low, estimates.high))
-    return Row(metric, value, n, unit, low=low, high=high)
 
 
 def gap_rows(judged: Judged) -> Iterator[Row]:
@@ -87,7 +83,7 @@ def gap_rows(judged: Judged) -> Iterator[Row]:
         note = f"Δ of the first less Δ of the second; p: Benjamini–Hochberg over {gaps.p_value.size} comparisons"
         for k, (first, second) in enumerate(compared):
             for column, name in enumerate(judged.names()):
-                row = _row("perception.gap", gaps, (k, column), judged.unit, n=int(gaps.n[k]))
+                row = estimate_row("gap", gaps, (k, column), judged.unit, int(gaps.n[k]))
                 few = None if np.isfinite(gaps.low[k, column]) else "one has too few people: no interval"
                 row = row._replace(subset=groups.attribute, group=first, against=second, concept=name)
                 yield row._replace(note=join((note, few)), p_value=float(p_values[k, column]))
@@ -115,12 +111,9 @@ def _followed(judged: Judged, attribute: str, options: MeasureOptions) -> tuple[
     counts = levels.value_counts().filter(pl.col("count") >= FEWEST_OF_AN_AGE)
     if counts.height >= FEWEST_AGES:
         fewest, rng = int(counts["count"].min()), options.rng()  # type: ignore[arg-type]
-        chosen = [
-            rng.choice(np.flatnonzero((levels == age).to_numpy()), fewest, replace=False) for age in counts["age"]
-        ]
-        return judged.rows(
-            np.sort(np.concatenate(chosen))
-        ), f"{fewest} images of each age with {FEWEST_OF_AN_AGE} or more"
+        images = [np.flatnonzero((levels == age).to_numpy()) for age in counts["age"]]
+        chosen = np.sort(np.concatenate([rng.choice(of_age, fewest, replace=False) for of_age in images]))
+        return judged.rows(chosen), f"{fewest} images of each age with {FEWEST_OF_AN_AGE} or more"
     mean_age = pl.col("age").mean().over("age_band").round(1)
     banded = judged.images.with_columns(mean_age) if "age_band" in judged.images.columns else judged.images
     few = f"bands of ages at their mean: {counts.height} single ages have {FEWEST_OF_AN_AGE} images"
@@ -143,9 +136,9 @@ def _curve_rows(judged: Judged, attribute: str, groups: Groups, group: str, note
     for level in there.tolist():
         for column, name in enumerate(judged.names()):
             n = int(means.n[level])
-            rows = [_row("perception.trajectory", means, (level, column), judged.unit, n=n)]
+            rows = [estimate_row("trajectory", means, (level, column), judged.unit, n)]
             if fitted is not None and level in curve:
-                rows.append(_row("perception.trajectory_fit", fitted, (curve[level], column), judged.unit, n=n))
+                rows.append(estimate_row("trajectory_fit", fitted, (curve[level], column), judged.unit, n))
             for row in rows:
                 row = row._replace(subset=attribute, group=group, concept=name, template=f"{levels[level]:g}")
                 yield row._replace(note=note)
@@ -162,15 +155,12 @@ def separation_rows(judged: Judged, options: MeasureOptions) -> Iterator[Row]:
     part, note = _followed(judged, "age", options)
     clouds = {group: points for group in groups.names if len(points := list(_points(part, group))) > 2}
     for group, points in clouds.items():
-        for level, n, valence, value in (
-            (level, n, kind, value)
-            for level, n, both in points
-            for kind, value in zip((POSITIVE, NEGATIVE), both, strict=True)
-        ):
-            row = Row("perception.valence_point", value, n, judged.unit, subset="age", group=group, concept=valence)
-            yield row._replace(template=f"{level:g}", note=note)
+        for level, n, ends in points:
+            for valence, value in zip((POSITIVE, NEGATIVE), ends, strict=True):
+                row = Row("perception.valence_point", value, n, judged.unit, "age", group, concept=valence)
+                yield row._replace(template=f"{level:g}", note=note)
     for first, second in combinations(clouds, 2):
-        a, b = (np.array([both for _, _, both in clouds[name]]) for name in (first, second))
+        a, b = (np.array([ends for _, _, ends in clouds[name]]) for name in (first, second))
         within = f"Mahalanobis distance of the groups' means over ages, in pooled standard deviations; {NO_INTERVAL}"
         row = Row("perception.separation", mahalanobis(a, b), len(a) + len(b), STANDARD_DEVIATIONS, note=within)
         yield row._replace(subset="age", group=first, against=second)
@@ -234,7 +224,5 @@ def _curve_correlation(curves: Array) -> Row:
         return Row("perception.opposites_r", None, n, CORRELATION, note=note)
     r = stats.pearsonr(curves[:, 0], curves[:, 1])
     low, high = r.confidence_interval(0.95) if n > 3 else (None, None)
-    note = f"over {n} levels"
-    return Row("perception.opposites_r", float(r.statistic), n, CORRELATION, low=low, high=high, note=note)._replace(
-        p_value=float(r.pvalue)
-    )
+    row = Row("perception.opposites_r", float(r.statistic), n, CORRELATION, low=low, high=high)
+    return row._replace(p_value=float(r.pvalue), note=f"over {n} levels")

@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from beholder.core.results import Row
@@ -28,7 +27,9 @@ from beholder.studies.perception.scores import (
     ORDERED,
     SEED,
     Array,
+    Indices,
     Judged,
+    estimate_row,
     ordered_attributes,
 )
 from beholder.studies.study import MeasureOptions
@@ -42,8 +43,8 @@ class Sets(NamedTuple):
     """Images that differ in one attribute alone: `codes[i]` is image i's set, −1 where the attribute is unknown."""
 
     attribute: str
-    codes: npt.NDArray[np.int_]
-    seeds: npt.NDArray[np.int_]
+    codes: Indices
+    seeds: Indices
     """The seed of every set (−1 where the attribute is the seed itself)."""
 
 
@@ -67,7 +68,7 @@ def matched_sets(images: pl.DataFrame, attribute: str) -> Sets:
     return Sets(attribute, codes, seeds)
 
 
-def seed_codes(images: pl.DataFrame) -> npt.NDArray[np.int_]:
+def seed_codes(images: pl.DataFrame) -> Indices:
     """Each image's seed as a number."""
     return np.unique(images[SEED].cast(pl.String).to_numpy(), return_inverse=True)[1]
 
@@ -81,7 +82,7 @@ class Contrast(NamedTuple):
     attribute: str
     first: str
     second: str
-    side: npt.NDArray[np.int_]
+    side: Indices
     """1 for images with the first value, −1 for the second, 0 for others."""
 
 
@@ -112,12 +113,11 @@ def effect_rows(judged: Judged, options: MeasureOptions) -> Iterator[Row]:
     for (contrast, estimate, absolute), p_value in zip(effects, p_values, strict=True):
         note = f"{estimate.n[0]} matched sets; seeds resampled; p: Benjamini–Hochberg over {p_values.size} effects"
         for column, name in enumerate(judged.names()):
-            value, low, high = (float(part[column]) for part in (estimate.value, estimate.low, estimate.high))
-            row = Row("perception.causal_effect", value, n, judged.unit, low=low, high=high, note=note)
+            row = estimate_row("causal_effect", estimate, (column,), judged.unit, n)
             row = row._replace(subset=contrast.attribute, group=contrast.first, against=contrast.second, concept=name)
-            yield row._replace(p_value=float(p_value[column]))
-            upward = "mean |difference| of the same sets; noise alone makes it more than 0"
+            yield row._replace(p_value=float(p_value[column]), note=note)
             row = row._replace(metric="perception.absolute_difference", value=float(absolute[column]))
+            upward = "mean |difference| of the same sets; noise alone makes it more than 0"
             yield row._replace(low=None, high=None, note=upward)
 
 
@@ -154,8 +154,7 @@ def interaction_rows(judged: Judged, options: MeasureOptions) -> Iterator[Row]:
     note = f"rise over the attribute's range, first less second; p: Benjamini–Hochberg over {p_values.size} differences"
     for (subset, (first, second), estimate), p_value in zip(interactions, p_values, strict=True):
         for column, name in enumerate(judged.names()):
-            value, low, high = (float(part[column]) for part in (estimate.value, estimate.low, estimate.high))
-            row = Row("perception.interaction", value, int(estimate.n[column]), judged.unit, low=low, high=high)
+            row = estimate_row("interaction", estimate, (column,), judged.unit, int(estimate.n[column]))
             row = row._replace(subset=subset, group=first, against=second, concept=name)
             yield row._replace(p_value=float(p_value[column]), note=note)
 
@@ -198,14 +197,11 @@ def variance_rows(judged: Judged) -> Iterator[Row]:
         shares = variance_shares(part.by_dimension(part.delta), labels)
         if shares is None:
             continue
-        n, unbalanced = (
-            part.images.height,
-            None if part.designed else "variance that attributes share is counted for none of them",
-        )
+        unbalanced = None if part.designed else "variance that attributes share is counted for none of them"
         for column, name in enumerate(judged.names()):
+            row = Row("perception.variance_share", float(shares.rest[column]), part.images.height, SHARE, REST)
+            row = row._replace(concept=name, template=block, note="interactions and what no attribute explains")
             for k, attribute in enumerate(shares.names):
-                row = Row("perception.variance_share", float(shares.share[k, column]), n, SHARE, subset=attribute)
-                row = row._replace(concept=name, template=block, p_value=float(shares.p_value[k, column]))
-                yield row._replace(note=unbalanced)
-            rest = Row("perception.variance_share", float(shares.rest[column]), n, SHARE, subset=REST, concept=name)
-            yield rest._replace(template=block, note="interactions and what no attribute explains")
+                share, p_value = float(shares.share[k, column]), float(shares.p_value[k, column])
+                yield row._replace(subset=attribute, value=share, p_value=p_value, note=unbalanced)
+            yield row

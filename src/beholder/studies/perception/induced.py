@@ -18,7 +18,7 @@ from beholder.core.results import Row
 from beholder.metrics.bootstrap import Resampler, interval_over
 from beholder.metrics.multiplicity import holm
 from beholder.studies.perception.design import STATISTIC, design_columns, matched_sets
-from beholder.studies.perception.scores import MEAN, Array, Judged
+from beholder.studies.perception.scores import MEAN, Array, Indices, Judged
 from beholder.studies.study import MeasureOptions
 
 PAIRS = 1000
@@ -41,16 +41,15 @@ def induced_rows(judged: Judged, options: MeasureOptions) -> Iterator[Row]:
 
 def draw_pairs(
     images: pl.DataFrame, attribute: str, rng: np.random.Generator, count: int = PAIRS
-) -> tuple[npt.NDArray[np.int_], npt.NDArray[np.int_]]:
+) -> tuple[Indices, Indices]:
     """Pairs of images of one set whose values of the attribute differ (age and smiling: by more than 1.1)."""
     codes = matched_sets(images, attribute).codes
     rows = np.flatnonzero(codes >= 0)
     rows = rows[np.argsort(codes[rows], kind="stable")]
     _, starts, sizes = np.unique(codes[rows], return_index=True, return_counts=True)
-    numeric = images[attribute].dtype.is_numeric()
-    values = (
-        images[attribute].to_numpy() if numeric else np.unique(images[attribute].to_numpy(), return_inverse=True)[1]
-    )
+    values = images[attribute].to_numpy()
+    if not images[attribute].dtype.is_numeric():
+        values = np.unique(values, return_inverse=True)[1]
     far, pairs = FAR.get(attribute, 0.0), (np.empty(0, int), np.empty(0, int))
     for _ in range(50):  # draws that do not differ enough are drawn again; sets without a pair never give one
         pick = rng.integers(len(starts), size=2 * count)
@@ -71,14 +70,12 @@ def _box_rows(
     for column, name in enumerate([*judged.names(), MEAN]):
         values = absolute[:, [column]] if column < absolute.shape[1] else absolute
         low, high = interval_over(_median_draws(values, resampler), seeds, alike)
-        row = Row(
-            "perception.induced_variation", float(np.median(values)), len(absolute), judged.unit, low=low, high=high
-        )
-        yield row._replace(subset=attribute, concept=name, note="median over pairs that differ in this attribute alone")
+        row = Row("perception.induced_variation", float(np.median(values)), len(absolute), judged.unit, attribute)
+        row = row._replace(concept=name)
+        yield row._replace(low=low, high=high, note="median over pairs that differ in this attribute alone")
         for share in BOX:
             value = float(np.quantile(values, share))
-            row = Row("perception.induced_variation_quantile", value, len(absolute), judged.unit)
-            yield row._replace(subset=attribute, concept=name, template=f"{share:g}")
+            yield row._replace(metric="perception.induced_variation_quantile", value=value, template=f"{share:g}")
 
 
 def _median_draws(values: Array, resampler: Resampler) -> Array:
@@ -97,11 +94,8 @@ def _rank_sum_rows(drawn: dict[str, Array]) -> Iterator[Row]:
     compared = list(combinations(drawn, 2))
     tests = [stats.mannwhitneyu(drawn[a].mean(axis=1), drawn[b].mean(axis=1)) for a, b in compared]
     adjusted = holm(np.array([test.pvalue for test in tests])) if tests else np.empty(0)
+    note = "chance that a pair of the first differs by more than one of the second; 0.5: the same; p: rank-sum, Holm"
     for (first, second), test, p_value in zip(compared, tests, adjusted, strict=True):
-        n = len(drawn[first]) + len(drawn[second])
-        value = float(test.statistic) / (len(drawn[first]) * len(drawn[second]))
-        note = (
-            "chance that a pair of the first differs by more than one of the second; 0.5: the same; p: rank-sum, Holm"
-        )
-        row = Row("perception.induced_variation_test", value, n, STATISTIC, p_value=float(p_value), note=note)
-        yield row._replace(group=first, against=second)
+        a, b = len(drawn[first]), len(drawn[second])
+        row = Row("perception.induced_variation_test", float(test.statistic) / (a * b), a + b, STATISTIC)
+        yield row._replace(group=first, against=second, p_value=float(p_value), note=note)

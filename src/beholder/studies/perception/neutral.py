@@ -6,19 +6,17 @@ from collections.abc import Iterator
 from itertools import combinations
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 from scipy import stats
 
 from beholder.core.results import Row
 from beholder.metrics.bootstrap import Resampler, interval_over
 from beholder.metrics.multiplicity import holm
-from beholder.studies.perception.scores import EVERYONE, MOST_DRAWS, SEED, Array, Groups, Judged, finest
+from beholder.studies.perception.scores import EVERYONE, MOST_DRAWS, SEED, Array, Groups, Indices, Judged, finest
 from beholder.studies.study import MeasureOptions
 
 GRID = 41
 """The number of points at which a density is given."""
-DENSITIES = ("neutral", "cosine", "delta_cosine")
 ALIKE = 1e-12
 """Scores that differ by less are the same."""
 STATISTIC, CORRELATION, RATIO = "statistic", "correlation", "ratio"
@@ -27,14 +25,8 @@ STATISTIC, CORRELATION, RATIO = "statistic", "correlation", "ratio"
 def neutral_rows(judged: Judged, options: MeasureOptions) -> Iterator[Row]:
     """Tests between groups, densities, and how far Δ brings the groups closer together."""
     groups = finest(judged.images)
-    mean = {
-        name: values.mean(axis=1)
-        for name, values in (
-            ("cosine", judged.by_dimension(judged.cosine)),
-            ("delta_cosine", judged.by_dimension(judged.delta)),
-        )
-    }
-    quantities = {"neutral": judged.neutral, **mean}
+    before, after = (judged.by_dimension(scores).mean(axis=1) for scores in (judged.cosine, judged.delta))
+    quantities = {"neutral": judged.neutral, "cosine": before, "delta_cosine": after}
     yield from _density_rows(groups, quantities)
     yield from _correlation_rows(judged)
     if groups.attribute != EVERYONE and len(groups.names) > 1:
@@ -65,11 +57,9 @@ def _test(judged: Judged, groups: Groups, first: str, second: str) -> tuple[floa
         moves = min(len(a), len(b)) > 1 and max(np.ptp(a), np.ptp(b)) > ALIKE
         test = stats.ttest_ind(a, b, equal_var=False) if moves else None
     n = len(a) if judged.designed else len(a) + len(b)
-    return (
-        (None, None, n, f"{kind}: too few, or all alike")
-        if test is None
-        else (float(test.statistic), float(test.pvalue), n, kind)
-    )
+    if test is None:
+        return None, None, n, f"{kind}: too few, or all alike"
+    return float(test.statistic), float(test.pvalue), n, kind
 
 
 def _shared(judged: Judged, groups: Groups, first: str, second: str) -> tuple[Array, Array]:
@@ -118,7 +108,7 @@ def _narrowing_rows(
         yield row._replace(subset=groups.attribute, concept=concept)
 
 
-def _spreads(weights: Array, values: Array, codes: npt.NDArray[np.int_], count: int) -> Array:
+def _spreads(weights: Array, values: Array, codes: Indices, count: int) -> Array:
     """Standard deviation of the group means, and of the images, in every draw."""
     belongs = (codes[:, None] == np.arange(count)).astype(np.float64)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -136,13 +126,11 @@ def _correlation_rows(judged: Judged) -> Iterator[Row]:
         values = judged.by_dimension(scores)
         for column, name in enumerate(judged.names()):
             row = Row("perception.neutral_r", None, n, CORRELATION, subset=metric, concept=name)
-            if n > 3 and np.ptp(values[:, column]) > 0 and np.ptp(judged.neutral) > 0:
-                correlation = stats.pearsonr(judged.neutral, values[:, column])
-                row = row._replace(value=float(correlation.statistic))
-                low, high = correlation.confidence_interval(0.95)
-                together = "no interval: a seed's pictures are not independent"
-                yield (
-                    row._replace(note=together) if judged.designed else row._replace(low=float(low), high=float(high))
-                )
-            else:
+            if n <= 3 or np.ptp(values[:, column]) == 0 or np.ptp(judged.neutral) == 0:
                 yield row._replace(note="too few images, or all alike")
+                continue
+            correlation = stats.pearsonr(judged.neutral, values[:, column])
+            row = row._replace(value=float(correlation.statistic))
+            low, high = map(float, correlation.confidence_interval(0.95))
+            together = "no interval: a seed's pictures are not independent"
+            yield row._replace(note=together) if judged.designed else row._replace(low=low, high=high)

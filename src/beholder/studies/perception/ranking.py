@@ -14,7 +14,7 @@ import numpy.typing as npt
 from beholder.core.results import Row
 from beholder.metrics.bootstrap import FEWEST, Interval, Resampler, centred_interval, half_samples, interval_over
 from beholder.metrics.ranking import descending, ndkl, skew_at_k, top_shares
-from beholder.studies.perception.scores import MEAN, MOST_DRAWS, Array, Groups, Judged, finest
+from beholder.studies.perception.scores import MEAN, MOST_DRAWS, Array, Groups, Indices, Judged, finest
 from beholder.studies.rows import join
 from beholder.studies.study import MeasureOptions
 
@@ -31,7 +31,7 @@ class Ranking(NamedTuple):
     part: Judged
     attribute: str
     groups: list[str]
-    codes: npt.NDArray[np.int_]
+    codes: Indices
     order: npt.NDArray[np.intp]
     how: str
     """How the images were chosen, in words."""
@@ -55,7 +55,7 @@ class Ranking(NamedTuple):
         """The interval of draws of these images; none where a group has too few people."""
         return interval_over(draws, self.part.clusters, self.codes)
 
-    def shuffled(self, options: MeasureOptions) -> npt.NDArray[np.int_]:
+    def shuffled(self, options: MeasureOptions) -> Indices:
         """Shuffled groups, one row per shuffle: rankings without preference."""
         rng = options.rng()
         return np.stack([rng.permutation(self.codes) for _ in range(options.permutations)])
@@ -78,7 +78,7 @@ def ranking_rows(judged: Judged, attributes: list[Groups], options: MeasureOptio
         yield from _ndkl_rows(ranking, options)
 
 
-def balanced_subset(judged: Judged, options: MeasureOptions) -> tuple[npt.NDArray[np.int_], str]:
+def balanced_subset(judged: Judged, options: MeasureOptions) -> tuple[Indices, str]:
     """Equally many images of each of the finest groups, drawn at random; or the released script's draw."""
     groups = finest(judged.images)
     if options.compat and "released_balance" in judged.images.columns:
@@ -194,28 +194,18 @@ def _ndkl_rows(ranking: Ranking, options: MeasureOptions) -> Iterator[Row]:
         drawn = halves[:, index] if index < len(values) else halves.mean(axis=1)
         low, high = centred_interval(drawn, value)
         p_value = (1 + float((shuffled >= value).sum())) / (1 + len(shuffled)) if index < len(values) else None
-        row = Row(
-            "perception.ndkl",
-            value,
-            len(ranking.codes),
-            NATS,
-            low=max(low, 0.0),
-            high=high,
-            p_value=p_value,
-            expected=float(shuffled.mean()),
-            note=join((ranking.how, note)),
-        )
-        yield row._replace(subset=ranking.attribute, concept=name)
+        row = Row("perception.ndkl", value, len(ranking.codes), NATS, ranking.attribute, concept=name)
+        row = row._replace(low=max(low, 0.0), high=high, p_value=p_value, expected=float(shuffled.mean()))
+        yield row._replace(note=join((ranking.how, note)))
 
 
 def _ndkl_of_halves(ranking: Ranking, options: MeasureOptions) -> Array:
     """Divergences of rankings of half of the people, `[draws, n_dimensions]`; NaN below ten people."""
     people, designed = ranking.part.clusters, ranking.part.designed
-    shape = HALVES, len(ranking.order)
+    divergences = np.full((HALVES, len(ranking.order)), np.nan)
     if len(np.unique(people)) < 2 * FEWEST:
-        return np.full(shape, np.nan)
+        return divergences
     strata = None if designed else finest(ranking.part.images).codes
-    divergences = np.empty(shape)
     for draw, half in enumerate(half_samples(people, strata, options.rng(), HALVES)):
         for column, order in enumerate(ranking.order):
             divergences[draw, column] = ndkl(ranking.codes[order[half[order]]], ranking.desired)

@@ -21,7 +21,7 @@ from beholder.core.tables import read_table, require_columns
 from beholder.metrics.bootstrap import FEWEST
 from beholder.metrics.clustered import CellMeans
 from beholder.metrics.multiplicity import benjamini_hochberg
-from beholder.studies.perception.scores import Array, Judged, finest, groupings
+from beholder.studies.perception.scores import Array, Judged, estimate_row, finest, groupings
 from beholder.studies.rows import join
 
 FEWEST_RATED = 4
@@ -35,9 +35,8 @@ def read_ratings(path: Path) -> pl.DataFrame:
     require_columns(raw, ["trait", "mean", "n"], path)
     kinds = [kind for kind in ("image", "group") if kind in raw.columns]
     if len(kinds) != 1:
-        raise DataError(
-            f"{path}: a table of ratings has one column 'image' or 'group'; it has: {', '.join(raw.columns)}."
-        )
+        needed = "a table of ratings has one column 'image' or 'group'"
+        raise DataError(f"{path}: {needed}; it has: {', '.join(raw.columns)}.")
     numbers = raw.with_columns(pl.col("mean", "n").cast(pl.Float64, strict=False))
     for number, row in enumerate(numbers.iter_rows(named=True), start=2):
         lacking = [name for name in (*kinds, "trait", "mean", "n") if row[name] is None]
@@ -82,9 +81,8 @@ def _model_scores(judged: Judged, trait: str, kind: str) -> pl.DataFrame | None:
         return None
     if kind == "image":
         return pl.DataFrame({"who": judged.images["image_id"], "score": values})
-    means = {
-        name: float(values[groups.mask(name)].mean()) for groups in groupings(judged.images) for name in groups.names
-    }
+    every = [(groups, name) for groups in groupings(judged.images) for name in groups.names]
+    means = {name: float(values[groups.mask(name)].mean()) for groups, name in every}
     return pl.DataFrame({"who": list(means), "score": list(means.values())})
 
 
@@ -93,8 +91,7 @@ def _correlation(joined: pl.DataFrame, judged: Judged, kind: str, trait: str, as
     row = Row("perception.rating_r", None, len(human), CORRELATION, subset=kind, concept=trait)
     unmet = f"{asked - len(human)} rated {kind}s are not in this run" if asked > len(human) else None
     if len(human) < FEWEST_RATED or np.ptp(human) == 0 or np.ptp(model) == 0:
-        few = f"fewer than {FEWEST_RATED} {kind}s to compare, or all alike"
-        return row._replace(note=join((few, unmet)))
+        return row._replace(note=join((f"fewer than {FEWEST_RATED} {kind}s to compare, or all alike", unmet)))
     correlation = stats.pearsonr(human, model)
     together = _together(joined, judged, kind)
     ranks = f"Spearman {stats.spearmanr(human, model).statistic:.2f}"
@@ -131,9 +128,8 @@ def _image_departures(joined: pl.DataFrame, off: Array, judged: Judged) -> Itera
     means = CellMeans(off, groups.codes[rows], judged.clusters[rows], len(groups.names)).means()
     for code, name in enumerate(groups.names):
         if means.n[code] >= FEWEST:
-            value, low, high = (float(part[code, 0]) for part in (means.value, means.low, means.high))
-            row = Row("perception.rating_departure", value, int(means.n[code]), DEVIATIONS, group=name)
-            yield row._replace(low=low, high=high)
+            row = estimate_row("rating_departure", means, (code, 0), DEVIATIONS, int(means.n[code]))
+            yield row._replace(group=name)
 
 
 def _group_departures(joined: pl.DataFrame, off: Array, judged: Judged) -> Iterator[Row]:

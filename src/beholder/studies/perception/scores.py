@@ -15,10 +15,13 @@ import numpy.typing as npt
 import polars as pl
 
 from beholder.core.errors import DataError
+from beholder.core.results import Row
+from beholder.metrics.clustered import Estimates
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.studies.perception.prompts import NEUTRAL, Dimension
 
 Array = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.int_]
 GROUPED = ("race", "skin_tone", "gender")
 """Attributes whose values are groups of people."""
 ORDERED = ("age", "smiling", "lighting", "pose")
@@ -42,7 +45,7 @@ class Groups(NamedTuple):
 
     attribute: str
     names: list[str]
-    codes: npt.NDArray[np.int_]
+    codes: Indices
 
     def mask(self, name: str) -> npt.NDArray[np.bool_]:
         """Which images belong to a group."""
@@ -92,9 +95,7 @@ class Judged(NamedTuple):
     @property
     def clusters(self) -> npt.NDArray[Any]:
         """Who is shown: the seed of each image; without seeds every image shows another person."""
-        if SEED in self.images.columns:
-            return self.images[SEED].to_numpy()
-        return np.arange(self.images.height)
+        return self.images[SEED].to_numpy() if SEED in self.images.columns else np.arange(self.images.height)
 
     @property
     def designed(self) -> bool:
@@ -102,14 +103,19 @@ class Judged(NamedTuple):
         return SEED in self.images.columns and self.images[SEED].n_unique() < self.images.height
 
 
+def estimate_row(metric: str, estimates: Estimates, cell: tuple[int, ...], unit: str, n: int) -> Row:
+    """One cell of estimates, with its interval."""
+    value, low, high = (float(part[cell]) for part in (estimates.value, estimates.low, estimates.high))
+    return Row(f"perception.{metric}", value, n, unit, low=low, high=high)
+
+
 def read_judged(matrix: ScoreMatrix, dimensions: Sequence[Dimension]) -> Judged:
     """The scores by word, of the images that have a score for every prompt."""
     scores = matrix.quantity("cosine")
     by_word, words = _by_template(matrix, scores.cells)
     if NEUTRAL not in words:
-        raise DataError(
-            "Perception needs scores of the neutral prompt ('A photo of a person.' and the like), and there are none."
-        )
+        needed = "Perception needs scores of the neutral prompt ('A photo of a person.' and the like)"
+        raise DataError(f"{needed}, and there are none.")
     neutral = by_word[:, words.index(NEUTRAL), :]
     known = [column for column, word in enumerate(words) if word != NEUTRAL]
     scored = by_word[:, known, :]
@@ -117,7 +123,8 @@ def read_judged(matrix: ScoreMatrix, dimensions: Sequence[Dimension]) -> Judged:
     cosine, delta = _template_mean(scored), _template_mean(scored - neutral[:, None, :])
     complete = np.asarray(~(np.isnan(cosine).any(axis=1) | np.isnan(delta).any(axis=1)))
     named = [words[column] for column in known]
-    kept, missing = _scored_dimensions(dimensions, named)
+    missing = _missing_words(dimensions, named)
+    kept = tuple(d for d in dimensions if len(missing.get(d.name, ())) < len(d.words))
     plain = _template_mean(neutral[:, None, :])[:, 0]
     unit = "cosine" if scores.channel == "score" else scores.unit  # imported scores are read as cosines
     return Judged(with_numbers(matrix.images), named, cosine, delta, plain, kept, unit, missing).rows(complete)
@@ -154,17 +161,13 @@ def _template_mean(cells: Array) -> Array:
         return np.asarray(total / asked.sum(axis=1))
 
 
-def _scored_dimensions(
-    dimensions: Sequence[Dimension], words: list[str]
-) -> tuple[tuple[Dimension, ...], dict[str, list[str]]]:
-    """The dimensions with any scored word, and which of their words lack a score."""
-    missing = {d.name: [word for word in d.words if word not in words] for d in dimensions}
-    kept = tuple(d for d in dimensions if len(missing[d.name]) < len(d.words))
-    if not kept:
-        raise DataError(
-            "None of the dimensions' words has a score. Check the prompts: beholder list prompts -b perception"
-        )
-    return kept, {name: lacking for name, lacking in missing.items() if lacking}
+def _missing_words(dimensions: Sequence[Dimension], words: list[str]) -> dict[str, list[str]]:
+    """The words that lack a score, by dimension; an error where none has one."""
+    if not any(word in words for dimension in dimensions for word in dimension.words):
+        check = "Check the prompts: beholder list prompts -b perception"
+        raise DataError(f"None of the dimensions' words has a score. {check}")
+    lacking = {d.name: [word for word in d.words if word not in words] for d in dimensions}
+    return {name: absent for name, absent in lacking.items() if absent}
 
 
 # Groups
@@ -201,7 +204,7 @@ def finest(images: pl.DataFrame) -> Groups:
     return groupings(images)[-1]
 
 
-def levels_of(images: pl.DataFrame, attribute: str) -> tuple[list[float], npt.NDArray[np.int_]]:
+def levels_of(images: pl.DataFrame, attribute: str) -> tuple[list[float], Indices]:
     """The levels of an ordered attribute, and each image's position among them (−1: none)."""
     values = images[attribute].cast(pl.Float64)
     known = sorted(values.drop_nulls().unique())
