@@ -9,21 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from models_table import markdown_notes, markdown_table
 
 from beholder.cli.models import model_rows
 from beholder.core.errors import ModelError, UnknownName
 from beholder.models import catalog as module
 from beholder.models import load
-from beholder.models.catalog import (
-    Entry,
-    catalog,
-    count_of,
-    find_model,
-    markdown_notes,
-    markdown_table,
-    selected,
-    short,
-)
+from beholder.models.catalog import Entry, catalog, count_of, find_model, selected, short
 from beholder.models.families import FAMILIES, KINDS
 from beholder.models.load import LoadOptions, load_model
 from beholder.models.machine import Machine, this_machine
@@ -220,5 +212,5 @@ def test_sizes_are_written_as_people_write_them(count: float | None, text: str) 
 
 def test_the_docs_show_the_catalogue() -> None:
     page = (ROOT / "docs" / "models.md").read_text(encoding="utf-8")
-    assert markdown_table(catalog()) in page, "put what beholder.models.catalog.markdown_table gives into the page"
+    assert markdown_table(catalog()) in page, "put what tools/models_table.py gives into the page"
     assert markdown_notes(catalog()) in page

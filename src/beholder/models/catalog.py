@@ -9,7 +9,6 @@ from __future__ import annotations
 import csv
 import difflib
 import re
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -143,35 +142,6 @@ def short(count: float | None) -> str:
         return "unknown"
     unit, letter = next(((u, s) for u, s in ((1e9, "B"), (1e6, "M"), (1e3, "K")) if count >= u), (1.0, ""))
     return f"{float(f'{count / unit:.3g}'):g}{letter}"
-
-
-def markdown_table(entries: Sequence[Entry]) -> str:
-    """The entries as a table for the docs."""
-    head = ["Printed as", "Also", "Tables", "Family", "Named to Beholder", "Parameters", "Pairs", "Licence", "Memory"]
-    lines = [head, ["---"] * len(head), *(_cells(entry) for entry in entries)]
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
-
-
-def markdown_notes(entries: Iterable[Entry]) -> str:
-    """What there is to know beside the table."""
-    return "\n".join(f"- **{entry.name}**: {entry.note}" for entry in entries if entry.note)
-
-
-def _cells(entry: Entry) -> list[str]:
-    tables = "; ".join(f"{study} {tables}".strip() for study, tables in entry.studies.items())
-    memory = entry.memory("float32")
-    named = f"`{entry.load}`" if entry.load else f"see its note ({entry.adapter})"
-    return [
-        entry.name,
-        ", ".join(entry.aliases),
-        tables,
-        entry.family,
-        named,
-        short(entry.parameters),
-        entry.training_pairs,
-        entry.licence,
-        f"{memory / 1e9:.1f} GB" if memory else "unknown",
-    ]
 
 
 @cache

@@ -1,0 +1,40 @@
+"""The catalogue of models as Markdown, for docs/models.md: `python tools/models_table.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from beholder.models.catalog import Entry, catalog, short
+
+
+def markdown_table(entries: Sequence[Entry]) -> str:
+    """The entries as a table for the docs."""
+    head = ["Printed as", "Also", "Tables", "Family", "Named to Beholder", "Parameters", "Pairs", "Licence", "Memory"]
+    lines = [head, ["---"] * len(head), *(_cells(entry) for entry in entries)]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+
+
+def markdown_notes(entries: Iterable[Entry]) -> str:
+    """What there is to know beside the table."""
+    return "\n".join(f"- **{entry.name}**: {entry.note}" for entry in entries if entry.note)
+
+
+def _cells(entry: Entry) -> list[str]:
+    tables = "; ".join(f"{study} {tables}".strip() for study, tables in entry.studies.items())
+    memory = entry.memory("float32")
+    named = f"`{entry.load}`" if entry.load else f"see its note ({entry.adapter})"
+    return [
+        entry.name,
+        ", ".join(entry.aliases),
+        tables,
+        entry.family,
+        named,
+        short(entry.parameters),
+        entry.training_pairs,
+        entry.licence,
+        f"{memory / 1e9:.1f} GB" if memory else "unknown",
+    ]
+
+
+if __name__ == "__main__":
+    print(markdown_table(catalog()), markdown_notes(catalog()), sep="\n\n")
