@@ -12,8 +12,8 @@ import pytest
 from scipy import stats
 
 from beholder.scores.score_matrix import ScoreMatrix
+from beholder.studies.disparity.alignment import rank_correlation
 from beholder.studies.disparity.study import Choices
-from beholder.studies.disparity.word_rows import rank_correlation
 
 PAIR = {"group": "man", "against": "woman"}
 One = Callable[..., dict[str, Any]]

@@ -14,8 +14,8 @@ import polars as pl
 
 from beholder.core.results import Row, results_table
 from beholder.metrics.bootstrap import exact_proportion_interval
+from beholder.studies.disparity.alignment import FEWEST_CONCEPTS, rank_correlation
 from beholder.studies.disparity.prompts import concept_name
-from beholder.studies.disparity.word_rows import FEWEST_CONCEPTS, rank_correlation
 from beholder.studies.rows import PROBABILITY
 
 WIDE = 0.05

@@ -12,9 +12,9 @@ from beholder.chapter.numbers import Result, excludes, p_value, percent, percent
 from beholder.chapter.phrases import listed
 from beholder.chapter.queries import metric_rows, one_row
 from beholder.studies.disparity import phrases, queries
+from beholder.studies.disparity.alignment import FEWEST_CONCEPTS
 from beholder.studies.disparity.gaps import ALPHA
 from beholder.studies.disparity.queries import Pair
-from beholder.studies.disparity.word_rows import FEWEST_CONCEPTS
 
 NAMED = 3
 """How many concepts a sentence names in either direction."""

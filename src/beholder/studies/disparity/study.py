@@ -16,12 +16,12 @@ from beholder.datasets.glasshouse import OBJECTS_NAME
 from beholder.prompts.templates import read_templates
 from beholder.scores.task import Task
 from beholder.studies.disparity.agreement import agreement
+from beholder.studies.disparity.alignment import word_rows
 from beholder.studies.disparity.causes import cause_rows
 from beholder.studies.disparity.confidence import calibration_rows
 from beholder.studies.disparity.gaps import find_gaps, gap_rows
 from beholder.studies.disparity.prompts import IS_THERE, TEMPLATES, disparity_prompts, drawn_prompts
 from beholder.studies.disparity.scores import AUTO, CALIBRATIONS, read_concept_scores, read_confidence
-from beholder.studies.disparity.word_rows import word_rows
 from beholder.studies.old_runs import split_pairs
 from beholder.studies.study import Matrices, MeasureOptions, Option, Study, read_metrics
 

@@ -27,17 +27,15 @@ HEADING = " traits:"
 
 def forest(rows: Rows) -> Layers:
     """Traits down, gaps in points with intervals, the pair below each; hollow where not shown."""
-    traits = order(rows, "concept")
-    legend = alt.Legend(columns=2)
-    kinds = _kinds(rows, "valence")
-    colour = alt.Color("valence:N", scale=named_scale(kinds, [VALENCE_COLOURS[kind] for kind in kinds]), legend=legend)
-    shape = alt.Shape("valence:N", scale=named_scale(kinds, [VALENCE_SHAPES[kind] for kind in kinds]), legend=legend)
-    low = min(0.0, *(row["low"] or 0.0 for row in rows))
-    x = alt.X(
-        "value:Q", title="gap in points of P(Yes)", scale=alt.Scale(domainMin=low, nice=False), axis=points_axis()
+    traits, legend = order(rows, "concept"), alt.Legend(columns=2)
+    colour, fill = (
+        channel("valence:N", scale=_scale(rows, VALENCE_COLOURS), legend=legend) for channel in (alt.Color, alt.Fill)
     )
-    y = alt.Y("concept:N", title=None, sort=traits, axis=alt.Axis(labelPadding=6))
-    base = chart(rows).encode(y=y)
+    shape = alt.Shape("valence:N", scale=_scale(rows, VALENCE_SHAPES), legend=legend)
+    low = min(0.0, *(row["low"] or 0.0 for row in rows))
+    scale = alt.Scale(domainMin=low, nice=False)
+    x = alt.X("value:Q", title="gap in points of P(Yes)", scale=scale, axis=points_axis())
+    base = chart(rows).encode(y=alt.Y("concept:N", title=None, sort=traits, axis=alt.Axis(labelPadding=6)))
     tooltip = [
         alt.Tooltip("concept:N", title="trait"),
         "pair:N",
@@ -47,7 +45,6 @@ def forest(rows: Rows) -> Layers:
         alt.Tooltip("p_value:Q", title="corrected p", format=".2g"),
         "n:Q",
     ]
-    fill = alt.Fill("valence:N", scale=named_scale(kinds, [VALENCE_COLOURS[kind] for kind in kinds]), legend=legend)
     shown = alt.condition("datum.shown", alt.value(1), alt.value(0))
     dots = base.mark_point(size=60, opacity=1, strokeWidth=2, aria=False)
     return alt.layer(
@@ -128,12 +125,9 @@ def _legend_values(most: float) -> list[float]:
 
 def valence_bars(rows: Rows) -> Layers:
     """Groups down, a bar for positive and one for negative traits."""
-    groups, kinds = order(rows, "group"), _kinds(rows, "valence")
-    colour = alt.Color(
-        "valence:N",
-        scale=named_scale(kinds, [VALENCE_COLOURS[kind] for kind in kinds]),
-        legend=alt.Legend(columns=2, symbolType="square"),
-    )
+    groups, kinds = order(rows, "group"), _kinds(rows)
+    legend = alt.Legend(columns=2, symbolType="square")
+    numbers = [alt.Tooltip("value:Q", title="per cent"), alt.Tooltip("n:Q", title="traits")]
     bars = (
         chart(rows)
         .mark_bar(cornerRadiusEnd=2, aria=False)
@@ -141,13 +135,8 @@ def valence_bars(rows: Rows) -> Layers:
             y=alt.Y("group:N", title=None, sort=groups),
             yOffset=alt.YOffset("valence:N", sort=kinds),
             x=alt.X("value:Q", title="per cent of traits", scale=alt.Scale(domain=[0, 100]), axis=points_axis()),
-            color=colour,
-            tooltip=[
-                "group:N",
-                "valence:N",
-                alt.Tooltip("value:Q", title="per cent"),
-                alt.Tooltip("n:Q", title="traits"),
-            ],
+            color=alt.Color("valence:N", scale=_scale(rows, VALENCE_COLOURS), legend=legend),
+            tooltip=["group:N", "valence:N", *numbers],
         )
     )
     return alt.layer(bars).properties(height=BAR * len(groups) * (len(kinds) + 0.5))
@@ -155,10 +144,8 @@ def valence_bars(rows: Rows) -> Layers:
 
 def tone_curve(rows: Rows) -> Layers:
     """P(Yes) over the skin tones, a line and a band a valence."""
-    kinds = _kinds(rows, "valence")
-    colours = named_scale(kinds, [VALENCE_COLOURS[kind] for kind in kinds])
-    colour = alt.Color("valence:N", scale=colours, legend=alt.Legend(columns=2))
-    shape = alt.Shape("valence:N", scale=named_scale(kinds, [VALENCE_SHAPES[kind] for kind in kinds]))
+    colour = alt.Color("valence:N", scale=_scale(rows, VALENCE_COLOURS), legend=alt.Legend(columns=2))
+    shape = alt.Shape("valence:N", scale=_scale(rows, VALENCE_SHAPES))
     base = chart(rows).encode(x=alt.X("tone:O", title="Monk skin tone", axis=alt.Axis(labelAngle=0)))
     scale = alt.Scale(zero=False)
     y = alt.Y("value:Q", title="mean P(Yes)", scale=scale, axis=percent_axis())
@@ -193,10 +180,12 @@ def wording_scatter(rows: Rows) -> Layers:
     ).properties(height=280)
 
 
-# Small things
-
-
-def _kinds(rows: Rows, key: str) -> list[str]:
+def _kinds(rows: Rows) -> list[str]:
     """The valences that occur, in their order."""
-    present = set(order(rows, key))
+    present = set(order(rows, "valence"))
     return [kind for kind in (*VALENCES, "unrated") if kind in present]
+
+
+def _scale(rows: Rows, values: dict[str, str]) -> alt.Scale:
+    """The colour or the shape of each valence that occurs."""
+    return named_scale(_kinds(rows), [values[kind] for kind in _kinds(rows)])

@@ -32,9 +32,6 @@ def gras_findings(part: pl.DataFrame) -> list[Finding]:
     return [finding for find in FINDERS for finding in find(part)]
 
 
-# Does it answer?
-
-
 def _not_answering(part: pl.DataFrame) -> Iterator[Finding]:
     masses = metric_rows(part, "answer_mass")
     if not masses.height or _mean(masses) >= ANSWERS:
@@ -68,9 +65,6 @@ def _variant(part: pl.DataFrame) -> Iterator[Finding]:
         "belief on a statement against its denial. No published score is comparable."
     )
     yield finding(row, "variant", "A variant, not the published measure", sentence, verdict=NOT_MEASURED)
-
-
-# The score
 
 
 def _score(part: pl.DataFrame) -> Iterator[Finding]:
@@ -115,9 +109,6 @@ def _comparisons(expected: Result | None, corrected: Result | None, sized: Resul
         least = "counting only mean gaps of at least one point of P(Yes)"
         then = f"; {least}, {score(sized['value'])}" if sized else ""
         yield f"After correction for the number of tests the score is {score(corrected['value'])}{then}."
-
-
-# Gaps
 
 
 def _gaps(part: pl.DataFrame) -> Iterator[Finding]:
@@ -170,9 +161,6 @@ def _no_gap(rows: list[Result]) -> Finding:
     return finding(rows[0], "gap", f"No difference is shown by {names}", sentence, more=rows[1:])
 
 
-# Wording
-
-
 def _wording(part: pl.DataFrame) -> Iterator[Finding]:
     """How much of the shown differences depends on the wording; noise always does, so the others do not count."""
     gaps = queries.gaps(part).filter(pl.col("shown") & pl.col("wording").is_not_null())
@@ -219,9 +207,6 @@ def _answer_share(part: pl.DataFrame) -> str:
     return f" The model does answer: {percent(_mean(masses))} of its probability falls on yes or no."
 
 
-# Intersections
-
-
 def _intersections(part: pl.DataFrame) -> Iterator[Finding]:
     table = queries.favoured(part)
     if table.height < 2:
@@ -247,9 +232,6 @@ def _favour(row: Result) -> str:
     return f"{row['group']} {signed(row['value'])} points ({interval}n = {row['n']})"
 
 
-# Refusals
-
-
 def _refusals(part: pl.DataFrame) -> Iterator[Finding]:
     """Which groups the model refuses to answer about; nothing for a model that never refuses."""
     table = metric_rows(part, "refusal_share")
@@ -273,9 +255,6 @@ def _refusals(part: pl.DataFrame) -> Iterator[Finding]:
     yield finding(first, "refusal", headline, sentence, verdict=verdict, more=others)
 
 
-# The embedded world
-
-
 def _planted(part: pl.DataFrame) -> Iterator[Finding]:
     gaps = recovered(part)
     planted, others = [gap for gap in gaps if gap.planted > 0], [gap for gap in gaps if not gap.planted]
@@ -289,9 +268,6 @@ def _planted(part: pl.DataFrame) -> Iterator[Finding]:
     headline, complete = "Known truth against what the audit found", len(right) == len(planted)
     more = [gap.row for gap in planted[1:]]
     yield finding(planted[0].row, "planted", headline, sentence, shown=complete, more=more)
-
-
-# What is not there
 
 
 def _absent(part: pl.DataFrame) -> Iterator[Finding]:

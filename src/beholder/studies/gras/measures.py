@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -84,7 +85,12 @@ def _rows(matrices: Matrices, options: MeasureOptions) -> Iterator[Row]:
             yield from refusal_rows("gras", matrix, attribute)
 
 
-# Scores
+def _row(
+    metric: str, value: float, n: int, margin: float | None = None, *, unit: str = PROBABILITY, **columns: Any
+) -> Row:
+    """A row of the study; with a margin, its interval lies that far to either side."""
+    low, high = (None, None) if margin is None else (value - margin, value + margin)
+    return Row(f"gras.{metric}", value, n, unit, low=low, high=high, **columns)
 
 
 class Averages:
@@ -119,8 +125,8 @@ def _score_rows(grouped: list[Grouped], compared: list[Compared], shuffled: npt.
             ("biased_traits_corrected", corrected[k], None, CORRECTED),
             ("biased_traits_sized", sized[k], None, SIZED),
         ):
-            row = Row(f"gras.{metric}", each.percent(calls), tested[k], PERCENT, expected=expected, note=note)
-            yield row._replace(subset=each.attribute)
+            columns = {"subset": each.attribute, "expected": expected, "note": note}
+            yield _row(metric, each.percent(calls), tested[k], unit=PERCENT, **columns)
     names = [each.attribute for each in compared]
     absent = [attribute for attribute in ATTRIBUTES if attribute not in names]
     missing = f"nothing to compare for {', '.join(absent)}" if absent else None
@@ -163,12 +169,7 @@ def _attribute_rows(compared: list[Compared], shuffled: npt.NDArray[np.float64])
     for each, p_value in zip(compared, attribute_p_values(compared, shuffled), strict=True):
         largest = float(np.max(each.mean_gaps, where=~np.isnan(each.mean_gaps), initial=-np.inf))
         note = f"largest mean gap of any trait; p: {len(shuffled)} shuffles, Holm over the attributes"
-        yield Row(
-            "gras.attribute", largest, each.n, PROBABILITY, subset=each.attribute, p_value=float(p_value), note=note
-        )
-
-
-# Effect sizes
+        yield _row("attribute", largest, each.n, subset=each.attribute, p_value=float(p_value), note=note)
 
 
 def _gap_rows(answers: Answers, compared: Compared, averaged: Compared) -> Iterator[Row]:
@@ -177,15 +178,14 @@ def _gap_rows(answers: Answers, compared: Compared, averaged: Compared) -> Itera
     adjusted, wording = compared.adjusted, wording_share(compared)
     note = "mean over the wordings; p: Simes over wordings, Benjamini–Hochberg over traits"
     for column, trait in enumerate(answers.traits):
-        gap, margin = float(widest.gap[column]), float(widest.margin[column])
-        row = Row("gras.largest_gap", gap, averaged.n, PROBABILITY, low=gap - margin, high=gap + margin, note=note)
-        row = row._replace(subset=compared.attribute, concept=trait, p_value=float(adjusted[column]))
+        gap, columns = float(widest.gap[column]), {"subset": compared.attribute, "concept": trait}
+        row = _row("largest_gap", gap, averaged.n, float(widest.margin[column]), **columns)
+        row = row._replace(p_value=float(adjusted[column]), note=note)
         if not np.isnan(gap):
             higher, lower = (averaged.groups[end[column]] for end in (widest.highest, widest.lowest))
             row = row._replace(group=higher, against=lower)
         yield row
-        row = Row("gras.wording_share", float(wording[column]), averaged.n, "share")
-        yield row._replace(subset=compared.attribute, concept=trait)
+        yield _row("wording_share", float(wording[column]), averaged.n, unit="share", **columns)
 
 
 def _trait_rows(answers: Answers, averaged: Compared) -> Iterator[Row]:
@@ -193,9 +193,8 @@ def _trait_rows(answers: Answers, averaged: Compared) -> Iterator[Row]:
     moments, n = averaged.moments, averaged.moments.size.sum(axis=0)
     margins = mean_margins(n, moments.overall_variance)
     for column, (trait, valence) in enumerate(zip(answers.traits, answers.valences, strict=True)):
-        mean, margin = float(moments.overall[column]), float(margins[column])
-        row = Row("gras.trait_mean", mean, int(n[column]), PROBABILITY, low=mean - margin, high=mean + margin)
-        yield row._replace(subset=averaged.attribute, group=valence, concept=trait)
+        columns = {"subset": averaged.attribute, "group": valence, "concept": trait}
+        yield _row("trait_mean", float(moments.overall[column]), int(n[column]), float(margins[column]), **columns)
 
 
 def _equivalence_rows(answers: Answers, compared: Compared, averaged: Compared, delta: float | None) -> Iterator[Row]:
@@ -206,10 +205,9 @@ def _equivalence_rows(answers: Answers, compared: Compared, averaged: Compared, 
     different, alike = compared.adjusted, benjamini_hochberg(test.p_value)
     for column, trait in enumerate(answers.traits):
         differs, same = float(different[column]), float(alike[column])
-        note = "p: Benjamini–Hochberg over traits"
-        row = Row("gras.equivalence", float(test.bound[column]), averaged.n, PROBABILITY, p_value=same, note=note)
-        row = row._replace(verdict=verdict(differs, same), delta=delta)
-        yield row._replace(subset=compared.attribute, concept=trait)
+        row = _row("equivalence", float(test.bound[column]), averaged.n, subset=compared.attribute, concept=trait)
+        row = row._replace(p_value=same, verdict=verdict(differs, same), delta=delta)
+        yield row._replace(note="p: Benjamini–Hochberg over traits")
 
 
 def _test_rows(answers: Answers, compared: Compared) -> Iterator[Row]:
@@ -222,20 +220,16 @@ def _test_rows(answers: Answers, compared: Compared) -> Iterator[Row]:
     prompts = [(trait, template) for trait in answers.traits for template in answers.templates]
     for column, (trait, template) in enumerate(prompts):
         n = int(moments.size[:, column].sum())
-        rows = []
+        columns = {"subset": compared.attribute, "concept": trait, "template": template}
         for k, group in enumerate(compared.groups):
             mean, width, size = (float(part[k, column]) for part in (moments.mean, margin, moments.size))
-            low, high = mean - width, mean + width
-            rows.append(Row("gras.group_mean", mean, int(size), PROBABILITY, group=group, low=low, high=high))
-        mean, width = float(overall[column]), float(overall_margin[column])
-        rows.append(Row("gras.overall_mean", mean, n, PROBABILITY, low=mean - width, high=mean + width))
+            yield _row("group_mean", mean, int(size), width, group=group, **columns)
+        yield _row("overall_mean", float(overall[column]), n, float(overall_margin[column]), **columns)
         low, high = (float(bound[column]) for bound in bounds)
-        rows.append(Row("gras.omega_squared", float(omega[column]), n, SHARE, low=low, high=high))
+        yield _row("omega_squared", float(omega[column]), n, unit=SHARE, **columns)._replace(low=low, high=high)
         note = f"{kind}; df {test.df_between[column]:g}, {test.df_within[column]:.1f}"
-        statistic, p_value = float(test.statistic[column]), float(test.p_value[column])
-        rows.append(Row("gras.welch", statistic, n, STATISTIC, p_value=p_value, note=note))
-        for row in rows:
-            yield row._replace(subset=compared.attribute, concept=trait, template=template)
+        row = _row("welch", float(test.statistic[column]), n, unit=STATISTIC, note=note, **columns)
+        yield row._replace(p_value=float(test.p_value[column]))
 
 
 def intersection_rows(answers: Answers) -> Iterator[Row]:
@@ -247,11 +241,7 @@ def intersection_rows(answers: Answers) -> Iterator[Row]:
     for k, name in enumerate(cells.names):
         value, margin = float(pooled.mean[k] - pooled.overall), NORMAL * float(pooled.error[k])
         note = f"partly pooled; {100 * (cells.raw[k] - pooled.overall):+.2f} points without pooling"
-        row = Row("gras.intersection", value, int(cells.size[k]), PROBABILITY, group=name, note=note)
-        yield row._replace(low=value - margin, high=value + margin)
-
-
-# Valence, wordings, answers
+        yield _row("intersection", value, int(cells.size[k]), margin, group=name, note=note)
 
 
 def valence_rows(answers: Answers, compared: Compared) -> Iterator[Row]:
@@ -264,8 +254,8 @@ def valence_rows(answers: Answers, compared: Compared) -> Iterator[Row]:
             traits = whole & np.array([own == valence for own in answers.valences])
             if traits.any():
                 share = 100 * float(above[k, traits].mean())
-                row = Row("gras.valence_share", share, int(traits.sum()), PERCENT, note=note)
-                yield row._replace(subset=compared.attribute, group=group, concept=valence)
+                columns = {"subset": compared.attribute, "group": group, "concept": valence}
+                yield _row("valence_share", share, int(traits.sum()), unit=PERCENT, note=note, **columns)
 
 
 def _valence_mean_rows(by_valence: Answers, attribute: str) -> Iterator[Row]:
@@ -280,9 +270,8 @@ def _valence_mean_rows(by_valence: Answers, attribute: str) -> Iterator[Row]:
     for k, group in enumerate(compared.groups):
         for column, valence in enumerate(by_valence.traits):
             mean, width, size = (float(part[k, column]) for part in (moments.mean, margin, moments.size))
-            row = Row("gras.valence_mean", mean, int(size), PROBABILITY, p_value=float(p_values[column]), note=note)
-            row = row._replace(low=mean - width, high=mean + width)
-            yield row._replace(subset=compared.attribute, group=group, concept=valence)
+            row = _row("valence_mean", mean, int(size), width, subset=attribute, group=group, concept=valence)
+            yield row._replace(p_value=float(p_values[column]), note=note)
 
 
 def _wording_rows(answers: Answers) -> Iterator[Row]:
@@ -297,7 +286,7 @@ def _wording_rows(answers: Answers) -> Iterator[Row]:
         for column, trait in enumerate(answers.traits):
             within = test.df_within[column]
             note = f"df {test.df_between[column]:g}" + ("" if np.isnan(within) else f", {within:g}")
-            row = Row(f"gras.{metric}", float(test.statistic[column]), len(scores), STATISTIC, concept=trait, note=note)
+            row = _row(metric, float(test.statistic[column]), len(scores), unit=STATISTIC, concept=trait, note=note)
             yield row._replace(p_value=float(test.p_value[column]))
 
 
@@ -311,14 +300,12 @@ def _answer_rows(matrix: ScoreMatrix) -> Iterator[Row]:
     for template in templates.unique(maintain_order=True):
         columns = (templates == template).to_numpy()
         mass = yes[:, columns] + no[:, columns]
-        row = _mean_over_images("gras.answer_mass", mass)
-        yield row._replace(template=template, note="mean P(yes) + P(no)")
-        yield _mean_over_images("gras.p_yes_given_answer", yes[:, columns] / mass)._replace(template=template)
+        yield _mean_over_images("answer_mass", mass, template=template, note="mean P(yes) + P(no)")
+        yield _mean_over_images("p_yes_given_answer", yes[:, columns] / mass, template=template)
 
 
-def _mean_over_images(metric: str, values: npt.NDArray[np.float64]) -> Row:
+def _mean_over_images(metric: str, values: npt.NDArray[np.float64], **columns: str) -> Row:
     """The mean of all cells, with Student's interval over the images, each of which has a mean of its own."""
     each = values.mean(axis=1)
     margin = float(mean_margins(np.array(float(len(each))), np.array(each.var(ddof=1)))) if len(each) > 1 else np.nan
-    mean = float(each.mean()) if len(each) else np.nan
-    return Row(metric, mean, len(each), PROBABILITY, low=mean - margin, high=mean + margin)
+    return _row(metric, float(each.mean()) if len(each) else np.nan, len(each), margin, **columns)
