@@ -22,7 +22,7 @@ WIDE = 0.05
 """A gap is wide above five points."""
 GREEN, YELLOW, RED = 1.0, 0.0, -1.0
 COLOURS = {GREEN: "green", YELLOW: "yellow", RED: "red"}
-SYNONYMS = dict(pl.read_csv(Path(__file__).with_name("synonyms.csv").read_bytes()).iter_rows())
+SYNONYMS: dict[str, str] = dict(pl.read_csv(Path(__file__).with_name("synonyms.csv").read_bytes()).iter_rows())
 """WordNet's word for a concept, and COCO's."""
 Key = tuple[str, str]
 """A model and a data set."""

@@ -115,8 +115,8 @@ def word_rows(data: ConceptScores, vectors: Path, gap_rows: Iterable[Row], *, ev
         towards = [each.towards(data.groups[code]) for each in alignments.concepts]
         for each, value in zip(alignments.concepts, towards, strict=True):
             number = sum(map(len, words.words.values()))
-            row = Row("disparity.word_alignment", value, number, "cosine", group=pair.group, against=pair.against)
-            yield row._replace(concept=each.concept, note=each.note or f"as '{each.name}'")
+            note = each.note or f"as '{each.name}'"
+            yield pair.row("word_alignment", value, number, "cosine", concept=each.concept, note=note)
         near = {each.concept: value for each, value in zip(alignments.concepts, towards, strict=True)}
         for gap in GAPS:
             for row in _agreement_rows(near, _gaps_of(rows, gap, pair, every=every), gap):
@@ -125,16 +125,14 @@ def word_rows(data: ConceptScores, vectors: Path, gap_rows: Iterable[Row], *, ev
 
 def _gaps_of(rows: list[Row], gap: str, pair: Comparison, *, every: bool) -> dict[str, float]:
     """The gaps by concept: all of them, or only those with enough images to test, because other signs are noise."""
-    own = [
-        row for row in rows if (row.group, row.against) == pair[:2] and row.value is not None and np.isfinite(row.value)
-    ]
-    tested = {
-        row.concept
-        for row in own
-        if row.metric == "disparity.ap_gap" and row.p_value is not None and np.isfinite(row.p_value)
-    }
+    own = [row for row in rows if (row.group, row.against) == pair[:2] and _known(row.value)]
+    tested = {row.concept for row in own if row.metric == "disparity.ap_gap" and _known(row.p_value)}
     kept = [row for row in own if row.metric == f"disparity.{gap}" and (every or row.concept in tested)]
     return {str(row.concept): float(row.value or 0.0) for row in kept}
+
+
+def _known(number: float | None) -> bool:
+    return number is not None and bool(np.isfinite(number))
 
 
 def _agreement_rows(near: dict[str, float | None], gaps: dict[str, float], gap: str) -> Iterator[Row]:

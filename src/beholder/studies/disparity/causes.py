@@ -56,9 +56,6 @@ def _table(data: ConceptScores, objects: pl.DataFrame, column: str) -> Cells:
     return table
 
 
-# Size and number
-
-
 def _difference_rows(data: ConceptScores, pair: Comparison, table: Cells, metric: str) -> Iterator[Row]:
     """The mean of each set, and their difference with Welch's test and interval.
 
@@ -66,9 +63,7 @@ def _difference_rows(data: ConceptScores, pair: Comparison, table: Cells, metric
     """
     unit, meaning = MEASURED[metric]
     names = ["first", "second"]
-    members = [data.sets[index] for index in (pair.first, pair.second)]
-    labels = np.where(members[0], *names)
-    moments = group_moments(table, labels, names)
+    moments = group_moments(table, np.where(data.sets[pair.first], *names), names)
     test = welch_t(moments)
     with np.errstate(invalid="ignore"):
         margin = stdtrit(test.df_within, 0.975) * np.sqrt((moments.variance / moments.size).sum(axis=0))
@@ -83,19 +78,16 @@ def _difference_rows(data: ConceptScores, pair: Comparison, table: Cells, metric
             if index == 0 or len(data.groups) == 2:
                 yield row._replace(concept=concept, note=meaning)
         value, width = float(means[0] - means[1]), float(margin[column])
-        row = Row(f"disparity.{metric}_gap", value, int(sizes.sum()), unit, group=pair.group, against=pair.against)
-        row = row._replace(concept=concept, note="Welch's interval and p; p: Benjamini–Hochberg over concepts")
+        row = pair.row(f"{metric}_gap", value, int(sizes.sum()), unit, concept=concept)
+        row = row._replace(note="Welch's interval and p; p: Benjamini–Hochberg over concepts")
         if enough[column]:
             row = row._replace(low=value - width, high=value + width, p_value=float(adjusted[column]))
         yield row
 
 
-# Names
-
-
 def _name_rows(data: ConceptScores, pair: Comparison, objects: pl.DataFrame) -> Iterator[Row]:
     """How differently annotators name the concept in images of the two sets: 0: alike, 1: no common name."""
-    first, second = (data.sets[index] for index in (pair.first, pair.second))
+    first, second = (data.sets[index] for index in pair.both)
     named = (
         objects.select("row", "concept", pl.col("names").list.eval(pl.element().str.to_lowercase()))
         .with_columns(weight=1 / pl.col("names").list.len())
@@ -115,17 +107,12 @@ def _name_rows(data: ConceptScores, pair: Comparison, objects: pl.DataFrame) -> 
         value = float(np.abs(shares[:, 0] - shares[:, 1]).sum() / 2)
         used = [_listed(part["names"].to_list(), shares[:, index]) for index in (0, 1)]
         note = f"{pair.group}: {used[0]}; {pair.against}: {used[1]}"
-        n = round(float(weights.sum()))
-        row = Row("disparity.names", value, n, "share", group=pair.group, against=pair.against, note=note)
-        yield row._replace(concept=str(concept))
+        yield pair.row("names", value, round(float(weights.sum())), "share", concept=str(concept), note=note)
 
 
 def _listed(names: list[str], shares: Cells) -> str:
     order = np.argsort(-shares, kind="stable")[:NAMES_LISTED]
     return ", ".join(f"{names[k]} {100 * shares[k]:.0f} %" for k in order if shares[k] > 0)
-
-
-# The gap at equal sizes
 
 
 def _same_area_rows(gaps: Gaps, areas: Cells, options: MeasureOptions) -> Iterator[Row]:
@@ -146,14 +133,11 @@ def _same_area_rows(gaps: Gaps, areas: Cells, options: MeasureOptions) -> Iterat
         for index, column in enumerate(columns.tolist()):
             value = float(whole[index] + change[index])
             low, high = spread(draws[pair.first, index] - draws[pair.second, index], value)
-            n = int(kept[[pair.first, pair.second], column].sum())
-            out = int(data.showing[[pair.first, pair.second], column].sum()) - n
-            notes = [
-                f"{100 * whole[index]:+.1f} points before",
-                f"{out} images of other sizes left out" if out else None,
-            ]
-            row = Row("disparity.ap_gap_same_area", value, n, AP, group=pair.group, against=pair.against)
-            yield row._replace(concept=data.concepts[column], low=low, high=high, note=join(notes))
+            n, showing = (int(counts[pair.both, column].sum()) for counts in (kept, data.showing))
+            left_out = f"{showing - n} images of other sizes left out" if showing > n else None
+            note = join((f"{100 * whole[index]:+.1f} points before", left_out))
+            row = pair.row("ap_gap_same_area", value, n, AP, concept=data.concepts[column], note=note)
+            yield row._replace(low=low, high=high)
 
 
 def equal_areas(data: ConceptScores, areas: Cells) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int_]]:
@@ -183,9 +167,6 @@ def equal_areas(data: ConceptScores, areas: Cells) -> tuple[npt.NDArray[np.float
             importance[index, shows_it, column] = np.where(known[shows_it], factor[bins[shows_it]], 0.0)
             kept[index, column] = int(own.sum())
     return importance, kept
-
-
-# Images
 
 
 def _image_rows(gaps: Gaps) -> Iterator[Row]:

@@ -46,9 +46,7 @@ def calibration_rows(data: ConceptScores, confidence: Confidence, options: Measu
         yield from _gap_rows(data, pair, (gaps, gap_draws), known)
     measured = [_miscalibrations(data, values, members) for members in data.sets]
     yield from _miscalibration_rows(data, measured, known, confidence.source)
-    first, second = (
-        np.array([each.value for each in measured[index]]) for index in (data.pairs[0].first, data.pairs[0].second)
-    )
+    first, second = (np.array([each.value for each in measured[index]]) for index in data.pairs[0].both)
     yield from _reliability_rows(data, values, first - second)
 
 
@@ -89,11 +87,10 @@ def _gap_rows(data: ConceptScores, pair: Comparison, numbers: tuple[Array, Array
     gaps, draws = numbers
     for kind, metric in enumerate(KINDS):
         for column, concept in enumerate(data.concepts):
-            sizes, value = known[[pair.first, pair.second], column], float(gaps[kind, column])
-            enough = sizes.min() >= FEWEST
-            low, high = spread(draws[kind, column], value) if enough else NONE
-            row = Row(f"disparity.{metric}_gap", value, int(sizes.sum()), UNIT, group=pair.group, against=pair.against)
-            yield row._replace(concept=concept, low=low, high=high, note=_note(int(sizes.min()), None))
+            sizes, value = known[pair.both, column], float(gaps[kind, column])
+            low, high = spread(draws[kind, column], value) if sizes.min() >= FEWEST else NONE
+            row = pair.row(f"{metric}_gap", value, int(sizes.sum()), UNIT, concept=concept, low=low, high=high)
+            yield row._replace(note=_note(int(sizes.min()), None))
 
 
 def _note(n: int, source: str | None) -> str | None:
@@ -101,9 +98,6 @@ def _note(n: int, source: str | None) -> str | None:
     if not n:
         return "too few images to convert scores to probabilities"
     return join((source, f"fewer than {FEWEST} images: no interval" if n < FEWEST else None))
-
-
-# Miscalibration
 
 
 def _miscalibration_rows(
@@ -118,15 +112,11 @@ def _miscalibration_rows(
             yield _within(row, reach) if n >= FEWEST else row
     for pair in data.pairs:
         for column, concept in enumerate(data.concepts):
-            sides = [measured[index][column] for index in (pair.first, pair.second)]
-            sizes = known[[pair.first, pair.second], column]
-            value = sides[0].value - sides[1].value
-            row = Row("disparity.miscalibration_gap", value, int(sizes.sum()), SQUARED)
+            sides, sizes = [measured[index][column] for index in pair.both], known[pair.both, column]
             roots = [_root(side.value) for side in sides]
-            both = f"{roots[0]}; {roots[1]}" if all(roots) else None
-            row = row._replace(group=pair.group, against=pair.against, concept=concept)
-            row = row._replace(note=join((_note(int(sizes.min()), None), both)))
-            reach = difference_reach(*(side.reach for side in sides))
+            note = join((_note(int(sizes.min()), None), f"{roots[0]}; {roots[1]}" if all(roots) else None))
+            value, reach = sides[0].value - sides[1].value, difference_reach(*(side.reach for side in sides))
+            row = pair.row("miscalibration_gap", value, int(sizes.sum()), SQUARED, concept=concept, note=note)
             yield _within(row, reach) if sizes.min() >= FEWEST else row
 
 
@@ -147,9 +137,6 @@ def _root(value: float) -> str | None:
     if np.isnan(value):
         return None
     return f"root {100 * np.sqrt(value):.1f} points" if value > 0 else "no more than chance"
-
-
-# Reliability
 
 
 def _reliability_rows(data: ConceptScores, values: Cells, off: Cells) -> Iterator[Row]:

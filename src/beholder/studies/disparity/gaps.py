@@ -55,8 +55,7 @@ class Gaps:
 
     def gap(self, pair: Comparison, *, matched: bool) -> Cells:
         """First less second; matched: at one prevalence, less the gap that the counts alone produce."""
-        values = self.precision.matched if matched else self.precision.raw
-        gap = values[pair.first] - values[pair.second]
+        gap = self.precision[matched][pair.first] - self.precision[matched][pair.second]
         return np.asarray(gap - self.expected(pair) if matched else gap)
 
     def expected(self, pair: Comparison) -> Cells:
@@ -66,34 +65,32 @@ class Gaps:
     def interval(self, pair: Comparison, column: int, *, matched: bool) -> Interval:
         """The interval of a gap; none where one side is ranked without an error, because its error is then unknown."""
         value = float(self.gap(pair, matched=matched)[column])
-        reach = difference_reach(*(self.alone[matched].reach(index, column) for index in (pair.first, pair.second)))
+        reach = difference_reach(*(self.alone[matched].reach(index, column) for index in pair.both))
         return Interval(value - reach.below, value + reach.above)
 
     def drawn(self, pair: Comparison, *, matched: bool) -> Cells:
         """The gap in every draw."""
-        values = self.draws.matched if matched else self.draws.raw
-        return np.asarray(values[pair.first] - values[pair.second])
+        return np.asarray(self.draws[matched][pair.first] - self.draws[matched][pair.second])
 
     def shuffles(self, pair: Comparison, *, matched: bool) -> Cells:
         """The gap in every shuffle, around its mean."""
-        values = (self.null.matched if matched else self.null.raw)[self._index(pair)]
+        values = self.null[matched][self._index(pair)]
         return np.asarray(values - _mean(values, axis=1)[:, None])
 
     def enough(self, pair: Comparison) -> np.ndarray:
         """Concepts that at least five images of both sets show and at least five do not."""
-        both = [pair.first, pair.second]
-        showing, without = self.data.showing[both], (self.data.scored - self.data.showing)[both]
+        showing, without = self.data.showing[pair.both], (self.data.scored - self.data.showing)[pair.both]
         return np.asarray((np.minimum(showing, without) >= FEWEST).all(axis=0))
 
     def p_values(self, pair: Comparison, *, matched: bool) -> Cells:
         """The p-value of every concept that enough images show, before correction."""
-        values = self.precision.matched if matched else self.precision.raw
-        gaps, index = values[pair.first] - values[pair.second], self._index(pair)
+        values, index = self.precision[matched], self._index(pair)
+        gaps = values[pair.first] - values[pair.second]
         p_values = np.full(len(gaps), np.nan)
         for column in np.flatnonzero(self.enough(pair)).tolist():
-            null = [(self.null.matched if matched else self.null.raw)[index, column]]
+            null = [self.null[matched][index, column]]
             if column in self.more:
-                null.append((self.more[column].matched if matched else self.more[column].raw)[index])
+                null.append(self.more[column][matched][index])
             p_values[column] = shuffle_p_value(float(gaps[column]), np.concatenate(null))
         return p_values
 
@@ -166,29 +163,26 @@ def _mean_rows(gaps: Gaps) -> Iterator[Row]:
     shared = (data.showing > 0).all(axis=0)
     n = int(shared.sum())
     for index, group in enumerate(data.groups):
+        row = Row("disparity.mean_average_precision", None, n, AP, group=group)
         if not n:
-            yield Row(
-                "disparity.mean_average_precision", None, 0, AP, group=group, note="no concept is shown in every group"
-            )
+            yield row._replace(note="no concept is shown in every group")
             continue
         value = float(gaps.precision.raw[index, shared].mean())
         low, high = spread(_mean(gaps.draws.raw[index, shared], axis=0), value)
         note = f"over the {n} concepts that every group shows; {int((data.codes == index).sum())} images"
-        yield Row("disparity.mean_average_precision", value, n, AP, group=group, low=low, high=high, note=note)
+        yield row._replace(value=value, low=low, high=high, note=note)
     for pair in data.pairs if n else []:
         value = float(gaps.gap(pair, matched=False)[shared].mean())
         low, high = spread(_mean(gaps.drawn(pair, matched=False)[shared], axis=0), value)
         note = f"mean over {n} concepts; single concepts can differ while the mean does not"
-        yield Row(
-            "disparity.mean_ap_gap", value, n, AP, group=pair.group, against=pair.against, low=low, high=high, note=note
-        )
+        yield pair.row("mean_ap_gap", value, n, AP, low=low, high=high, note=note)
 
 
 def _summary_rows(gaps: Gaps, pair: Comparison) -> Iterator[Row]:
     """How many gaps are shown; how wide gaps are on average, and how wide with shuffled labels."""
     enough = gaps.enough(pair)
     n = int(enough.sum())
-    spread_row = Row("disparity.gap_spread", None, n, AP, group=pair.group, against=pair.against)
+    spread_row = pair.row("gap_spread", None, n, AP)
     if not n:
         yield spread_row._replace(note=f"no concept is shown by {FEWEST} images of both groups")
         return
@@ -211,22 +205,14 @@ def _precision_rows(gaps: Gaps) -> Iterator[Row]:
     for index, group in enumerate(data.groups):
         for column, concept in enumerate(data.concepts):
             showing, n = int(data.showing[index, column]), int(data.scored[index, column])
-            row = Row("", None, n, AP, group=group, concept=concept, note=f"{showing} of {n} images show it")
             low, high = exact_proportion_interval(showing, n) if n else NONE
-            share = showing / n if n else None
-            yield row._replace(
-                metric="disparity.prevalence",
-                value=share,
-                unit=PROBABILITY,
-                low=low,
-                high=high,
-                note=None if n else "no image of the group has a score",
-            )
+            row = Row("disparity.prevalence", showing / n if n else None, n, PROBABILITY, group=group, concept=concept)
+            yield row._replace(low=low, high=high, note=None if n else "no image of the group has a score")
             for metric, alone in zip(("average_precision", "average_precision_matched"), gaps.alone, strict=True):
                 value = float(alone.value[index, column])
                 reach = NO_REACH if showing < FEWEST else alone.reach(index, column)
-                note = join((row.note, _why(showing, n, certain=np.isnan(reach.below))))
-                made = row._replace(metric=f"disparity.{metric}", value=value, note=note)
+                note = join((f"{showing} of {n} images show it", _why(showing, n, certain=np.isnan(reach.below))))
+                made = row._replace(metric=f"disparity.{metric}", value=value, unit=AP, note=note)
                 yield made._replace(low=value - reach.below, high=value + reach.above)
 
 
@@ -245,37 +231,33 @@ def _why(showing: int, n: int, *, certain: bool) -> str | None:
 def _pair_rows(gaps: Gaps, pair: Comparison) -> Iterator[Row]:
     """The gap as published, the gap at matched prevalence, and the smallest gap that could have been shown."""
     data, enough, expected = gaps.data, gaps.enough(pair), gaps.expected(pair)
-    for matched, metric in ((False, "disparity.ap_gap"), (True, "disparity.ap_gap_matched")):
+    for matched, metric in ((False, "ap_gap"), (True, "ap_gap_matched")):
         values = gaps.gap(pair, matched=matched)
         p_values = gaps.p_values(pair, matched=matched)
         adjusted = benjamini_hochberg(p_values)
         for column, concept in enumerate(data.concepts):
             value = float(values[column])
-            counts = [int(data.showing[index, column]) for index in (pair.first, pair.second)]
-            n = sum(int(data.scored[index, column]) for index in (pair.first, pair.second))
-            notes = [f"shown by {counts[0]} and {counts[1]} images", _absent(data, pair, column)]
+            first, second = data.showing[pair.both, column].tolist()
+            low, high = gaps.interval(pair, column, matched=matched) if enough[column] else NONE
+            notes = [f"shown by {first} and {second} images", _absent(data, pair, column)]
             if enough[column]:
-                low, high = gaps.interval(pair, column, matched=matched)
                 notes.append(None if np.isfinite(low) else FAULTLESS)
                 removed = f"; {100 * expected[column]:+.1f} points due to the counts alone removed" if matched else ""
                 notes.append(f"p {p_values[column]:.2g} before correction over {int(enough.sum())} concepts{removed}")
-            else:
-                low, high = NONE
-            row = Row(metric, value, n, AP, group=pair.group, against=pair.against, concept=concept, low=low, high=high)
-            yield row._replace(p_value=float(adjusted[column]), note=join(notes))
+            row = pair.row(metric, value, int(data.scored[pair.both, column].sum()), AP, low=low, high=high)
+            yield row._replace(concept=concept, p_value=float(adjusted[column]), note=join(notes))
     for column in np.flatnonzero(enough).tolist():
         value = smallest_detectable(gaps.shuffles(pair, matched=True)[column])
-        n = sum(int(data.showing[index, column]) for index in (pair.first, pair.second))
+        n = int(data.showing[pair.both, column].sum())
         note = "found at p ≤ 0.05 in four of five such data sets; for one concept, before correction"
         if value < ROUNDING:
             value, note = np.nan, "no shuffle changes the gap: all images are ranked alike"
-        row = Row("disparity.gap_detectable", value, n, AP, group=pair.group, against=pair.against, note=note)
-        yield row._replace(concept=data.concepts[column])
+        yield pair.row("gap_detectable", value, n, AP, concept=data.concepts[column], note=note)
 
 
 def _absent(data: ConceptScores, pair: Comparison, column: int) -> str | None:
     """The reason why a gap has no value or no interval, if it has none."""
-    showing, scored = (table[[pair.first, pair.second], column] for table in (data.showing, data.scored))
+    showing, scored = (table[pair.both, column] for table in (data.showing, data.scored))
     if not scored.all():
         return "one of the groups has no score"
     if not showing.all():
@@ -301,16 +283,11 @@ def _largest_rows(gaps: Gaps) -> Iterator[Row]:
     adjusted = benjamini_hochberg(p_values)
     for column in np.flatnonzero(enough).tolist():
         top, bottom = int(values[:, column].argmax()), int(values[:, column].argmin())
+        ends = Comparison(data.groups[top], data.groups[bottom], top, bottom)
         value = float(values[top, column] - values[bottom, column])
-        reach = difference_reach(*(gaps.alone[True].reach(index, column) for index in (top, bottom)))
+        reach = difference_reach(*(gaps.alone[True].reach(index, column) for index in ends.both))
         usual = float(gaps.null_ranges[column].mean())
         note = f"at matched prevalence; shuffled labels give {100 * usual:.1f} points on average"
-        row = Row("disparity.ap_gap_largest", value, int(data.scored[:many, column].sum()), AP, note=note)
-        yield row._replace(
-            group=data.groups[top],
-            against=data.groups[bottom],
-            concept=data.concepts[column],
-            low=value - reach.below,
-            high=value + reach.above,
-            p_value=float(adjusted[column]),
-        )
+        row = ends.row("ap_gap_largest", value, int(data.scored[:many, column].sum()), AP, note=note)
+        row = row._replace(concept=data.concepts[column], p_value=float(adjusted[column]))
+        yield row._replace(low=value - reach.below, high=value + reach.above)

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
 from beholder.core.errors import DataError, UnknownName, UsageError
+from beholder.core.results import Row
 from beholder.datasets.dataset import Dataset
 from beholder.metrics.bootstrap import Resampler
 from beholder.metrics.calibration import READINGS, cross_fitted
@@ -37,6 +38,15 @@ class Comparison(NamedTuple):
     first: int
     """The set of `group`: its index in `sets`."""
     second: int
+
+    @property
+    def both(self) -> list[int]:
+        """The two sets, by their index."""
+        return [self.first, self.second]
+
+    def row(self, metric: str, value: float | None, n: int, unit: str, **columns: Any) -> Row:
+        """A row that compares the two groups."""
+        return Row(f"disparity.{metric}", value, n, unit, group=self.group, against=self.against, **columns)
 
 
 class Confidence(NamedTuple):
