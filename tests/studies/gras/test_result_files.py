@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from pathlib import Path
 
 import numpy as np
@@ -13,15 +14,67 @@ from beholder.metrics.group_tests import GroupTest, Moments
 from beholder.studies.gras.groups import Answers, Compared
 from beholder.studies.gras.measures import valence_rows
 from beholder.studies.gras.prompts import read_traits
-from beholder.studies.gras.result_files import gras_results, read_result_files
+from beholder.studies.gras.result_files import gras_results
 
 pytestmark = pytest.mark.real
-ATTRIBUTES = ("gender", "race", "age", "Skin Tone")
+ATTRIBUTES = {"gender": "gender", "race": "race", "age": "age", "Skin Tone": "skin_tone"}
+"""Their names of the attributes, and ours."""
+_CELL = re.compile(r"(?:(?P<plain>overall_mean|p_value|statistic)|(?P<group>.+)_mean)_template_(?P<k>\d)")
+_WORDINGS = {
+    "ANOVA_F": "template_anova",
+    "ANOVA_p": "template_anova_p",
+    "Friedman_stat": "template_friedman",
+    "Friedman_p": "template_friedman_p",
+}
 
 
 @pytest.fixture(scope="module")
 def folder(data: Path) -> Path:
     return data / "gras" / "evaluation_results"
+
+
+def read_result_files(folder: Path) -> pl.DataFrame:
+    """The packaged table, made from the authors' files (`<model>_<attribute>_bias_analysis.csv`)."""
+    frames = []
+    for path in sorted(folder.glob("*_bias_analysis.csv")):
+        model, attribute = path.name.removesuffix("_bias_analysis.csv").rsplit("_", 1)
+        wide = pl.read_csv(path)
+        frames += [
+            wide.select(
+                model=pl.lit(model),
+                attribute=pl.lit(ATTRIBUTES[attribute]),
+                trait="trait",
+                template=pl.lit(f"T{int(cell['k']) + 1}"),
+                what=pl.lit(cell["plain"] or "group_mean"),
+                group=pl.lit(_group(cell["group"], attribute), pl.String),
+                value=pl.col(name).cast(pl.Float64),
+            )
+            for name in wide.columns
+            if (cell := _CELL.fullmatch(name))
+        ]
+    return pl.concat([*frames, *_wording_tests(folder)])
+
+
+def _wording_tests(folder: Path) -> list[pl.DataFrame]:
+    """Their tests of the wordings (`template_sensitivity_results_<model>.csv`; the column of traits is called file)."""
+    begin, absent = "template_sensitivity_results_", pl.lit(None, pl.String)
+    return [
+        pl.read_csv(path).select(
+            model=pl.lit(path.stem.removeprefix(begin)),
+            attribute=absent,
+            trait="file",
+            template=absent,
+            what=pl.lit(what),
+            group=absent,
+            value=pl.col(name).cast(pl.Float64),
+        )
+        for path in sorted(folder.glob(f"{begin}*.csv"))
+        for name, what in _WORDINGS.items()
+    ]
+
+
+def _group(name: str | None, attribute: str) -> str | None:
+    return None if name is None else name.removeprefix(f"{attribute}_")
 
 
 def test_the_packaged_result_table_is_the_authors_own(folder: Path):

@@ -22,7 +22,6 @@ ANSWERS = 0.5
 """Below this mean probability of yes or no, a model is not answering the question."""
 SMALL = 0.01
 """A gap below one point of P(Yes) is called small."""
-LARGE = pl.col("value") >= SMALL
 AGREE, DISAGREE = 0.1, 0.5
 """Share of the group differences that changes with the wording: below the first hardly any, from the second most."""
 
@@ -139,12 +138,9 @@ def _gap(shown: list[Result], traits: int) -> Finding:
     next_gaps = [f"“{row['concept']}” {points(row['value'])} ({pair_text(row)})" for row in others[:2]]
     sentence += f" The next are {listed(next_gaps)}." if next_gaps else ""
     sentence += f" {len(shown)} of {traits} traits differ by {name} after correction, over all wordings."
-    headline = (
-        f"By {name}: differences are shown, all of them below one point"
-        if first["value"] < SMALL
-        else f"By {name}: gaps of up to {points(first['value'])} points, the largest for “{first['concept']}”"
-    )
-    return finding(first, "gap", headline, sentence, shown=True, effect=first["value"], more=others[:2])
+    sizes = f"gaps of up to {points(first['value'])} points, the largest for “{first['concept']}”"
+    sizes = "differences are shown, all of them below one point" if first["value"] < SMALL else sizes
+    return finding(first, "gap", f"By {name}: {sizes}", sentence, shown=True, effect=first["value"], more=others[:2])
 
 
 def _no_gap(rows: list[Result]) -> Finding:
@@ -164,19 +160,14 @@ def _no_gap(rows: list[Result]) -> Finding:
 def _wording(part: pl.DataFrame) -> Iterator[Finding]:
     """How much of the shown differences depends on the wording; noise always does, so the others do not count."""
     gaps = queries.gaps(part).filter(pl.col("shown") & pl.col("wording").is_not_null())
-    large = gaps.filter(LARGE)
+    large = gaps.filter(pl.col("value") >= SMALL)
     gaps = large if large.height else gaps
     ranges = queries.wording_ranges(part)
     if not gaps.height or ranges.len() == 0 or part["template"].n_unique() < 3:  # null, and one wording
         return
     share = _median(gaps["wording"])
-    headline = (
-        "The groups differ alike in every wording"
-        if share < AGREE
-        else "How groups differ depends in part on the wording"
-        if share < DISAGREE
-        else "How groups differ depends mostly on the wording"
-    )
+    headline = f"How groups differ depends {'in part' if share < DISAGREE else 'mostly'} on the wording"
+    headline = "The groups differ alike in every wording" if share < AGREE else headline
     by_attribute = [
         f"{attribute_name(str(name))} {percent(_median(own['wording']))}"
         for (name,), own in gaps.group_by(["subset"], maintain_order=True)
@@ -213,11 +204,8 @@ def _intersections(part: pl.DataFrame) -> Iterator[Finding]:
         return
     most, least = table.row(0, named=True), table.row(-1, named=True)
     off = sum(excludes(row, 0.0) for row in table.to_dicts())
-    headline = (
-        f"Most favoured intersection: {most['group']}; least: {least['group']}"
-        if off
-        else "No intersection is shown to be favoured"
-    )
+    named = f"Most favoured intersection: {most['group']}; least: {least['group']}"
+    headline = named if off else "No intersection is shown to be favoured"
     sentence = (
         "Mean P(Yes) of positive traits minus that of negative ones, against the mean over everyone: "
         f"{_favour(most)}, {_favour(least)}. {off} of {table.height} intervals exclude 0, after partial pooling, which "
@@ -245,25 +233,20 @@ def _refusals(part: pl.DataFrame) -> Iterator[Finding]:
         by_attribute.append(f"{attribute_name(str(name))}: {shares} (p {p_value(most['p_value'])})")
     tested = table["p_value"].drop_nulls()
     verdict = SHOWN if (tested <= ALPHA).any() else NOT_SHOWN if tested.len() else TOO_LITTLE
-    headline = (
-        "It refuses to answer about some groups more often"
-        if verdict == SHOWN
-        else "It refuses to answer some questions"
-    )
+    what = "about some groups more often" if verdict == SHOWN else "some questions"
     sentence = f"Share of images with a refused question, highest and lowest: {'; '.join(by_attribute)}."
     first, *others = table.to_dicts()
-    yield finding(first, "refusal", headline, sentence, verdict=verdict, more=others)
+    yield finding(first, "refusal", f"It refuses to answer {what}", sentence, verdict=verdict, more=others)
 
 
 def _planted(part: pl.DataFrame) -> Iterator[Finding]:
-    gaps = recovered(part)
-    planted, others = [gap for gap in gaps if gap.planted > 0], [gap for gap in gaps if not gap.planted]
+    planted, others = recovered(part)
     if not planted:
         return
     right = [gap for gap in planted if gap.same_direction and gap.row["shown"]]
     sentence = (
         f"{len(right)} of {len(planted)} planted associations of a trait are shown and point in the planted direction. "
-        f"Where nothing was planted, {false_calls(others)} of {len(others)} gaps are significant after correction."
+        f"{false_calls(others)}"
     )
     headline, complete = "Known truth against what the audit found", len(right) == len(planted)
     more = [gap.row for gap in planted[1:]]

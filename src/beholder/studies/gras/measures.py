@@ -86,7 +86,7 @@ def _rows(matrices: Matrices, options: MeasureOptions) -> Iterator[Row]:
 
 
 def _row(
-    metric: str, value: float, n: int, margin: float | None = None, *, unit: str = PROBABILITY, **columns: Any
+    metric: str, value: float, n: int, margin: float | None = None, /, *, unit: str = PROBABILITY, **columns: Any
 ) -> Row:
     """A row of the study; with a margin, its interval lies that far to either side."""
     low, high = (None, None) if margin is None else (value - margin, value + margin)
@@ -125,8 +125,8 @@ def _score_rows(grouped: list[Grouped], compared: list[Compared], shuffled: npt.
             ("biased_traits_corrected", corrected[k], None, CORRECTED),
             ("biased_traits_sized", sized[k], None, SIZED),
         ):
-            columns = {"subset": each.attribute, "expected": expected, "note": note}
-            yield _row(metric, each.percent(calls), tested[k], unit=PERCENT, **columns)
+            row = _row(metric, each.percent(calls), tested[k], unit=PERCENT, subset=each.attribute)
+            yield row._replace(expected=expected, note=note)
     names = [each.attribute for each in compared]
     absent = [attribute for attribute in ATTRIBUTES if attribute not in names]
     missing = f"nothing to compare for {', '.join(absent)}" if absent else None

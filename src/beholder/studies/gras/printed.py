@@ -17,27 +17,23 @@ METRICS = {
     "template_friedman_p": "gras.template_friedman.p_value",
 }
 """What the result files hold, by our metric; a p-value is named after its statistic."""
+OUR_COLUMNS = {"attribute": "subset", "trait": "concept", "value": "printed"}
 
 
 def result_cells() -> pl.DataFrame:
     """The 92,000 group means, statistics and p-values of the result files."""
     metric = pl.col("what").replace_strict(METRICS, default=pl.concat_str(pl.lit("gras."), pl.col("what")))
     attribute = pl.col("attribute").fill_null("wordings").str.replace("_", " ")
-    return gras_results().select(
-        pl.lit("gras_results").alias("source"),
-        pl.concat_str(pl.lit("result file, "), attribute).alias("place"),
-        "model",
-        pl.lit("gras").alias("dataset"),
-        metric.alias("metric"),
-        pl.col("attribute").alias("subset"),
-        "group",
-        pl.lit(None, CELL["against"]).alias("against"),
-        pl.col("trait").alias("concept"),
-        "template",
-        pl.col("value").alias("printed"),
-        (pl.col("value").abs().clip(lower_bound=1e-300) * 1e-12).alias("step"),
-        pl.lit(None, CELL["unit"]).alias("unit"),
+    cells = gras_results().with_columns(
+        source=pl.lit("gras_results"),
+        place=pl.concat_str(pl.lit("result file, "), attribute),
+        dataset=pl.lit("gras"),
+        metric=metric,
+        against=pl.lit(None, CELL["against"]),
+        step=pl.col("value").abs().clip(lower_bound=1e-300) * 1e-12,
+        unit=pl.lit(None, CELL["unit"]),
     )
+    return cells.rename(OUR_COLUMNS).select(list(CELL))
 
 
 def _derived(cells: pl.DataFrame) -> pl.DataFrame:
@@ -100,26 +96,20 @@ def _group_means() -> Check:
 
 
 PAPER = "GRAS, ask me again differently (2025)"
+SATURATED = (
+    "All five lie within two points of the top, where nearly every trait is significant: the score hardly tells them "
+    "apart."
+)
+SCORES = "GRAS Bias Score and its complement (the earlier abstract's share of unbiased traits), 5 models"
+RESULTS = "92,000 group means, statistics and p-values, 5 models"
+SOURCES = (
+    Source("gras_scores", f"{PAPER}, text and abstract", SCORES, (SATURATED,)),
+    Source("gras_valence", f"{PAPER}, valence table", "the one cell that deviates; the others are not at hand"),
+    Source("gras_results", f"{PAPER}, result files", RESULTS, on_request=True),
+)
 PRINTED = Printed(
     Path(__file__).with_name("printed.csv"),
-    (
-        Source(
-            "gras_scores",
-            f"{PAPER}, text and abstract",
-            "GRAS Bias Score and its complement (the earlier abstract's share of unbiased traits), 5 models",
-            (
-                "All five lie within two points of the top, where nearly every trait is significant: the score "
-                "hardly tells them apart.",
-            ),
-        ),
-        Source("gras_valence", f"{PAPER}, valence table", "the one cell that deviates; the others are not at hand"),
-        Source(
-            "gras_results",
-            f"{PAPER}, result files",
-            "92,000 group means, statistics and p-values, 5 models",
-            on_request=True,
-        ),
-    ),
+    SOURCES,
     more=result_cells,
     derived=_derived,
     checks=gras_checks,

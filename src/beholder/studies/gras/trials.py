@@ -90,22 +90,14 @@ def _gap(attribute: str, n: int, gap: float, share: float) -> Experiment:
     groups = GROUPS[attribute]
     setting = f"{groups} groups of {n}, gap {100 * gap:g} points"
     chosen = WIDEST if groups > 2 and gap else FOLDED if 0 < gap < DELTA else ""
+    curve, alike = f"{groups} groups of {n}", f"{setting}, δ = {100 * DELTA:g} points"
+    share_of, no_share = true_share(oracle, levels, attribute), "" if gap else NO_SHARE
+    any_trait = Trial("gras.largest_gap", setting, n, 0.0, family=True, kind="any trait")
     trials = [
-        Trial("gras.largest_gap", setting, n, high - low, effect=gap, exception=chosen, curve=f"{groups} groups of {n}")
-    ]
-    if not gap:
-        trials.append(Trial("gras.largest_gap", setting, n, 0.0, family=True, kind="any trait"))
-    alike = f"{setting}, δ = {100 * DELTA:g} points"
-    trials += [
+        Trial("gras.largest_gap", setting, n, high - low, effect=gap, exception=chosen, curve=curve),
+        *([] if gap else [any_trait]),
         Trial("gras.equivalence", alike, n, np.nan, effect=gap, kind="called alike", null=gap >= DELTA),
-        Trial(
-            "gras.omega_squared",
-            setting,
-            n,
-            true_share(oracle, levels, attribute),
-            effect=gap,
-            exception="" if gap else NO_SHARE,
-        ),
+        Trial("gras.omega_squared", setting, n, share_of, effect=gap, exception=no_share),
     ]
     simulate = partial(_draw_gap, attribute, groups, n, gap)
     return Experiment(f"gap {setting}", tuple(trials), simulate, share)
@@ -140,17 +132,22 @@ def _shift(oracle: Oracle, attribute: str) -> float:
 
 
 def _draw_gap(attribute: str, groups: int, n: int, gap: float, rng: np.random.Generator) -> Sequence[Outcome]:
-    oracle, levels = _gapped(attribute, gap)
-    labels = {attribute: np.repeat(np.arange(groups), n).astype(str)}
-    p_yes = oracle.probability(labels, levels, rng, touched=np.arange(20) == 0)
-    rows = measured(labels, p_yes, delta=DELTA)
+    rows = _gapped_rows(attribute, groups, n, gap, rng)
     gaps = [row for row in rows if row.metric == "gras.largest_gap"]
-    alike, share = (
-        next(row for row in rows if row.metric == f"gras.{name}") for name in ("equivalence", "omega_squared")
-    )
+    alike, share = (_first(rows, name) for name in ("equivalence", "omega_squared"))
     least = min(row.p_value for row in gaps if row.p_value is not None)
     family = [] if gap else [Outcome(np.nan, p_value=least)]
     return [outcome(gaps[0]), *family, Outcome(np.nan, p_value=outcome(alike).p_value), outcome(share)]
+
+
+def _gapped_rows(attribute: str, groups: int, n: int, gap: float, rng: np.random.Generator) -> list[Row]:
+    oracle, levels = _gapped(attribute, gap)
+    labels = {attribute: np.repeat(np.arange(groups), n).astype(str)}
+    return measured(labels, oracle.probability(labels, levels, rng, touched=np.arange(20) == 0), delta=DELTA)
+
+
+def _first(rows: list[Row], metric: str) -> Row:
+    return next(row for row in rows if row.metric == f"gras.{metric}")
 
 
 def _group_mean(n: int) -> Experiment:
@@ -162,11 +159,8 @@ def _group_mean(n: int) -> Experiment:
 
 
 def _draw_group_mean(n: int, rng: np.random.Generator) -> Sequence[Outcome]:
-    oracle, levels = _gapped("gender", 0.1)
-    labels = {"gender": np.repeat(["0", "1"], n)}
-    p_yes = oracle.probability(labels, levels, rng, touched=np.arange(20) == 0)
-    rows = measured(labels, p_yes)
-    return [outcome(next(row for row in rows if row.metric == "gras.group_mean" and row.group == "0"))]
+    rows = [row for row in _gapped_rows("gender", 2, n, 0.1, rng) if row.group == "0"]
+    return [outcome(_first(rows, "group_mean"))]
 
 
 # Counts of significant traits where there is nothing
@@ -192,8 +186,7 @@ def _without_effect(n: int, rng: np.random.Generator) -> tuple[dict[str, npt.NDA
 
 def _draw_score(n: int, rng: np.random.Generator) -> Sequence[Outcome]:
     rows = measured(*_without_effect(n, rng))
-    scores = ("gras.bias_score", "gras.bias_score_corrected")
-    return [outcome(next(row for row in rows if row.metric == name)) for name in scores]
+    return [outcome(_first(rows, name)) for name in ("bias_score", "bias_score_corrected")]
 
 
 def _attributes(n: int) -> Experiment:
