@@ -18,7 +18,9 @@ from beholder.models.generative.prompt_tree import PromptTree, prompt_tree
 
 Encoded = dict[str, Any]
 Encode = Callable[[str], tuple[Encoded, Encoded]]
-"""From a question to what runs along its text and what is known of the picture, of the picture now shown."""
+"""From a question to the inputs made of its text and the inputs made of the picture now shown."""
+OF_TOKENS = {"input_ids", "attention_mask", "token_type_ids", "mm_token_type_ids"}
+"""Inputs that follow from the tokens alone. Any other may depend on the picture, and then no layout is kept."""
 KEPT = 16
 """Layouts kept at a time; one of 500 questions takes a few megabytes."""
 
@@ -51,6 +53,8 @@ class Texts:
         if tuple(questions) != self._questions:
             self._questions, self._layouts = tuple(questions), OrderedDict()
         first, seen = encode(questions[0])
+        if not OF_TOKENS.issuperset(first):
+            return Layout([first, *(encode(question)[0] for question in questions[1:])]), seen
         shapes = tuple((name, tuple(values.shape)) for name, values in seen.items())
         key = shapes, tuple(_ids(first))
         if key not in self._layouts:
