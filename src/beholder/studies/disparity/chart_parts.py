@@ -25,16 +25,11 @@ def gap_bars(rows: Rows, title: str) -> Layers:
     scale = named_scale(kinds, hues)
     y = alt.Y("concept:N", title=None, sort=order(rows, "concept"))
     x = alt.X("value:Q", title=title, axis=points_axis())
-    tooltip = [
-        "concept:N",
-        alt.Tooltip("value:Q", title="matched, points"),
-        "low:Q",
-        "high:Q",
-        alt.Tooltip("raw:Q", title="published, points"),
-        alt.Tooltip("p_value:Q", title="corrected p", format=".2g"),
-        "words:N",
-        "n:Q",
-    ]
+    matched, published = (
+        alt.Tooltip(f"{name}:Q", title=f"{kind}, points") for name, kind in (("value", "matched"), ("raw", "published"))
+    )
+    corrected = alt.Tooltip("p_value:Q", title="corrected p", format=".2g")
+    tooltip = ["concept:N", matched, "low:Q", "high:Q", published, corrected, "words:N", "n:Q"]
     base = chart(rows).encode(y=y)
     pale = alt.condition("datum.shown", alt.value(1), alt.value(0.4))
     return alt.layer(

@@ -133,12 +133,10 @@ def _scatter_figures(part: pl.DataFrame) -> Iterator[Figure]:
     gaps, colours = metric_rows(part, "ap_gap").select(*keys, here="value"), metric_rows(part, "agreement")
     for number, ((there,), table) in enumerate(colours.group_by(["subset"], maintain_order=True), 1):
         others = metric_rows(part, "ap_gap_elsewhere").filter(subset=there).select(*keys, there="value")
+        both = table.join(gaps, on=keys).join(others, on=keys).select("concept", "here", "there", "value")
         dots = [
             {"concept": concept, "here": _points(own), "there": _points(other), "colour": COLOURS[value]}
-            for concept, own, other, value in table.join(gaps, on=keys)
-            .join(others, on=keys)
-            .select("concept", "here", "there", "value")
-            .iter_rows()
+            for concept, own, other, value in both.iter_rows()
         ]
         green = sum(dot["colour"] == "green" for dot in dots)
         title = f"{green} of {len(dots)} concepts have a wide gap in the same direction on {here} and on {there}"

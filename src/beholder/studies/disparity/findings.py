@@ -11,9 +11,9 @@ from beholder.chapter.finding import NOT_MEASURED, TOO_LITTLE, Finding, finding
 from beholder.chapter.numbers import Result, excludes, p_value, percent, percent_range, points, signed
 from beholder.chapter.phrases import listed
 from beholder.chapter.queries import metric_rows, one_row
+from beholder.metrics.multiplicity import ALPHA
 from beholder.studies.disparity import phrases, queries
 from beholder.studies.disparity.alignment import FEWEST_CONCEPTS
-from beholder.studies.disparity.gaps import ALPHA
 from beholder.studies.disparity.queries import Pair
 
 NAMED = 3
@@ -86,12 +86,9 @@ def _widest(shown: pl.DataFrame) -> list[list[Result]]:
 def _named(widest: list[list[Result]], pair: Pair) -> Iterator[str]:
     for side in widest:
         if side:
-            concepts = listed([f"“{row['concept']}” ({_points(row)})" for row in side])
-            yield f"Better in {phrases.better(side[0], pair)}: {concepts}."
-
-
-def _points(row: Result) -> str:
-    return f"{points(abs(row['value']))} points, p {p_value(row['p_value'])}"
+            sizes = [f"{points(abs(row['value']))} points, p {p_value(row['p_value'])}" for row in side]
+            concepts = [f"“{row['concept']}” ({size})" for row, size in zip(side, sizes, strict=True)]
+            yield f"Better in {phrases.better(side[0], pair)}: {listed(concepts)}."
 
 
 def _by_chance(spread: Result, chance: Result | None) -> str:
@@ -108,7 +105,7 @@ def _detectable(table: pl.DataFrame) -> str:
     known = table["detectable"].drop_nulls()
     if not len(known):
         return ""
-    median = float(known.to_numpy()[len(known) // 2] if len(known) == 1 else known.median())  # type: ignore[arg-type]
+    median = float(known.median())  # type: ignore[arg-type]
     return f"For half of them, only gaps of {points(median)} points or more would be found in four of five tries."
 
 
@@ -165,7 +162,7 @@ def _agreement(part: pl.DataFrame) -> Iterator[Finding]:
 
 def _calibration(part: pl.DataFrame) -> Iterator[Finding]:
     """Whether a confidence means the same for all groups, or why that was not measured."""
-    errors = part.filter(pl.col("metric") == "disparity.ece")
+    errors = metric_rows(part, "ece", absent=True)
     absent = errors.filter(pl.col("value").is_null() & pl.col("concept").is_null())
     if absent.height:
         row = absent.row(0, named=True)

@@ -14,7 +14,7 @@ from beholder.core.results import Row
 from beholder.metrics.bootstrap import FEWEST, Interval, centred_interval, exact_proportion_interval
 from beholder.metrics.intervals import Reach, difference_reach
 from beholder.metrics.leave_one_out import LeaveOneOut, left_out
-from beholder.metrics.multiplicity import benjamini_hochberg
+from beholder.metrics.multiplicity import ALPHA, benjamini_hochberg
 from beholder.metrics.precision_gaps import (
     Precision,
     measured,
@@ -28,7 +28,6 @@ from beholder.studies.rows import PROBABILITY, join
 from beholder.studies.study import MeasureOptions
 
 AP, COUNT = "average precision", "concepts"
-ALPHA = 0.05
 NONE, NO_REACH = Interval(np.nan, np.nan), Reach(np.nan, np.nan)
 FAULTLESS = "ranked without an error, or all scores equal: no interval"
 RARE, FINE = 10, 1.25
@@ -132,10 +131,8 @@ def _more_shuffles(gaps: Gaps, rng: np.random.Generator) -> dict[int, Precision]
     data, draws, concepts = gaps.data, gaps.draws.raw.shape[-1], len(gaps.data.concepts)
     p_values = [gaps.p_values(pair, matched=matched) for pair in data.pairs for matched in (True, False)]
     small = np.flatnonzero((np.array(p_values) <= RARE / (1 + draws)).any(axis=0))
-    if not len(small) or concepts <= len(small) * ALPHA * (1 + draws):
-        return {}
-    further = max(0, math.ceil(FINE * concepts / ALPHA) - draws)
-    if not further:
+    further = math.ceil(FINE * concepts / ALPHA) - draws
+    if not len(small) or concepts <= len(small) * ALPHA * (1 + draws) or further <= 0:
         return {}
     own, rest = shuffled(data.scores[:, small], data.present[:, small], data.codes, rng, further)
     return {
@@ -152,9 +149,6 @@ def gap_rows(gaps: Gaps) -> Iterator[Row]:
         yield from _pair_rows(gaps, pair)
     yield from _largest_rows(gaps)
     yield from _precision_rows(gaps)
-
-
-# Groups
 
 
 def _mean_rows(gaps: Gaps) -> Iterator[Row]:
@@ -223,9 +217,6 @@ def _why(showing: int, n: int, *, certain: bool) -> str | None:
     if showing == n:
         return "every image shows it"
     return f"fewer than {FEWEST}: no interval" if showing < FEWEST else FAULTLESS
-
-
-# Pairs
 
 
 def _pair_rows(gaps: Gaps, pair: Comparison) -> Iterator[Row]:

@@ -27,9 +27,9 @@ def disparity_planted(part: pl.DataFrame) -> Table | None:
         measured = by_column(queries.tested(rows, PAIR), "concept")
         for planted in PLANTED_OBJECTS:
             row = measured[planted.item]
-            cells = [Cell(signed(implied_gap(planted.item))), Cell(signed(row["raw"]))]
-            cells.append(Cell(signed(implied_matched_gap(planted.item))))
-            cells.append(Cell(signed(row["value"]), points_range(row), strong=bool(row["shown"])))
+            raw = [Cell(signed(value)) for value in (implied_gap(planted.item), row["raw"])]
+            matched = Cell(signed(row["value"]), points_range(row), strong=bool(row["shown"]))
+            cells = [*raw, Cell(signed(implied_matched_gap(planted.item))), matched]
             body.append([*names(own, model, planted.item), *cells])
     caption = (
         "On some people only a strip of an object is drawn, more often in one group. Planted: the gap in points of a "

@@ -46,14 +46,6 @@ def _frequent(data: Path) -> Size | None:
     return Size(len(frequent_categories(instances, Settings("coco", COCO_SETTINGS, None), folder, Steps())))
 
 
-PRINTED = Printed(
-    Path(__file__).with_name("printed.csv"),
-    (
-        Source(
-            "disparity_text",
-            "Zero-shot disparities between gender groups, text",
-            "sizes of two data sets, and concepts on which two of them agree, 2 models",
-        ),
-    ),
-    sizes=_sizes,
-)
+CONTENTS = "sizes of two data sets, and concepts on which two of them agree, 2 models"
+TEXT = Source("disparity_text", "Zero-shot disparities between gender groups, text", CONTENTS)
+PRINTED = Printed(Path(__file__).with_name("printed.csv"), (TEXT,), sizes=_sizes)

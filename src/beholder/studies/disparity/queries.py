@@ -54,14 +54,8 @@ def gaps(part: pl.DataFrame, pair: Pair) -> pl.DataFrame:
     `shown`: p ≤ 0.05 after correction and an interval that excludes 0.
     """
     compared = of_pair(part, pair)
-    table = with_metrics(
-        metric_rows(compared, "ap_gap_matched"),
-        compared,
-        ["concept"],
-        raw="ap_gap",
-        detectable="gap_detectable",
-        alignment="word_alignment",
-    )
+    others = {"raw": "ap_gap", "detectable": "gap_detectable", "alignment": "word_alignment"}
+    table = with_metrics(metric_rows(compared, "ap_gap_matched"), compared, ["concept"], **others)
     same = (pl.col("value") * pl.col("alignment")).sign()
     words = pl.when(same > 0).then(pl.lit(AGREES)).when(same < 0).then(pl.lit(OPPOSES)).otherwise(pl.lit(UNKNOWN))
     return widest_first(table.with_columns(shown=SHOWN, words=words))

@@ -145,9 +145,6 @@ def disparity_experiments() -> Iterator[Experiment]:
     yield from confidence_experiments()
 
 
-# Weaknesses
-
-
 def weaknesses(summaries: Summaries) -> Iterator[Weakness]:
     """The weaknesses that the chosen trials can show."""
     yield from _prevalence(summaries)

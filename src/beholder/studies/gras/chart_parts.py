@@ -36,15 +36,9 @@ def forest(rows: Rows) -> Layers:
     scale = alt.Scale(domainMin=low, nice=False)
     x = alt.X("value:Q", title="gap in points of P(Yes)", scale=scale, axis=points_axis())
     base = chart(rows).encode(y=alt.Y("concept:N", title=None, sort=traits, axis=alt.Axis(labelPadding=6)))
-    tooltip = [
-        alt.Tooltip("concept:N", title="trait"),
-        "pair:N",
-        alt.Tooltip("value:Q", title="points"),
-        "low:Q",
-        "high:Q",
-        alt.Tooltip("p_value:Q", title="corrected p", format=".2g"),
-        "n:Q",
-    ]
+    trait, gap = alt.Tooltip("concept:N", title="trait"), alt.Tooltip("value:Q", title="points")
+    corrected = alt.Tooltip("p_value:Q", title="corrected p", format=".2g")
+    tooltip = [trait, "pair:N", gap, "low:Q", "high:Q", corrected, "n:Q"]
     shown = alt.condition("datum.shown", alt.value(1), alt.value(0))
     dots = base.mark_point(size=60, opacity=1, strokeWidth=2, aria=False)
     return alt.layer(

@@ -9,8 +9,8 @@ import polars as pl
 from beholder.chapter.figure import Figure, sentence
 from beholder.chapter.numbers import Result, excludes, points
 from beholder.chapter.queries import by_model, metric_rows
+from beholder.metrics.multiplicity import ALPHA
 from beholder.studies.gras import chart_parts, queries
-from beholder.studies.gras.groups import ALPHA
 from beholder.studies.gras.phrases import attribute_name, group_name, pair_text
 from beholder.studies.gras.tables import CROSSED, MOST_MODELS, TOP
 

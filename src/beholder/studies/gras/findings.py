@@ -13,9 +13,9 @@ from beholder.chapter.finding import NOT_MEASURED, NOT_SHOWN, SHOWN, TOO_LITTLE,
 from beholder.chapter.numbers import Result, excludes, p_value, percent, points, points_decimals, points_range, signed
 from beholder.chapter.phrases import drawn, listed
 from beholder.chapter.queries import metric_rows, one_row
+from beholder.metrics.multiplicity import ALPHA
 from beholder.studies.gras import queries
-from beholder.studies.gras.groups import ALPHA
-from beholder.studies.gras.phrases import attribute_name, pair_names, pair_text, score
+from beholder.studies.gras.phrases import attribute_name, attribute_names, pair_names, pair_text, score
 from beholder.studies.gras.planted import false_calls, recovered
 
 ANSWERS = 0.5
@@ -90,8 +90,7 @@ def _traits(row: Result) -> str:
 
 
 def _rule(part: pl.DataFrame, published: Result) -> str:
-    attributes = listed([attribute_name(name) for name in queries.attributes(part)])
-    value = published["value"]
+    attributes, value = attribute_names(queries.attributes(part)), published["value"]
     return (
         f"GRAS Bias Score {score(value)} (its complement, which the abstract prints: {score(100 - value)}): the per "
         f"cent of {_traits(published)} that differ at p ≤ {ALPHA:g} in any wording, averaged over {attributes}."
@@ -144,7 +143,7 @@ def _gap(shown: list[Result], traits: int) -> Finding:
 
 
 def _no_gap(rows: list[Result]) -> Finding:
-    names = listed([attribute_name(row["subset"]) for row in rows])
+    names = attribute_names(row["subset"] for row in rows)
     gaps = [
         f"{attribute_name(row['subset'])} “{row['concept']}” {points(row['value'], points_decimals(row))} "
         f"points, {pair_text(row)} ({points_range(row) or 'no interval'})"
@@ -257,7 +256,7 @@ def _absent(part: pl.DataFrame) -> Iterator[Finding]:
     row, absent, measured = one_row(part, "bias_score"), queries.absent(part), queries.attributes(part)
     if row is None or not absent or not measured:
         return
-    missing, names = (listed([attribute_name(name) for name in group]) for group in (absent, measured))
+    missing, names = attribute_names(absent), attribute_names(measured)
     sentence = f"There were no two groups of {missing} to compare, so the score is the mean over {names} only."
     yield finding(row, "absent", f"Not measured: {missing}", sentence, verdict=NOT_MEASURED)
 

@@ -15,7 +15,7 @@ import polars as pl
 
 from beholder.core.errors import BadScores
 from beholder.metrics.group_tests import Columns, GroupTest, Moments, group_codes, welch
-from beholder.metrics.multiplicity import benjamini_hochberg, simes
+from beholder.metrics.multiplicity import ALPHA, benjamini_hochberg, simes
 from beholder.metrics.pooling import Pooled, partial_pooling
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.studies.gras.prompts import VALENCES
@@ -26,7 +26,6 @@ QUESTIONS, STATEMENTS, DENIALS = "gras", "gras/statements", "gras/denials"
 ATTRIBUTES = ("gender", "race", "age", "skin_tone")
 CROSSED = ("gender", "race", "age")
 """Attributes whose intersections are measured."""
-ALPHA = 0.05
 NOTHING = 1e-13
 """Differences of probabilities below this are rounding errors."""
 ROUNDED = 1e-6

@@ -22,10 +22,9 @@ from beholder.metrics.group_tests import (
     repeated_measures_anova,
     widest_pair,
 )
-from beholder.metrics.multiplicity import benjamini_hochberg, holm
+from beholder.metrics.multiplicity import ALPHA, benjamini_hochberg, holm
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.studies.gras.groups import (
-    ALPHA,
     ATTRIBUTES,
     QUESTIONS,
     Answers,

@@ -5,15 +5,25 @@ Groups are labels that annotators or a classifier gave to pictures; they keep th
 
 from __future__ import annotations
 
-from beholder.chapter.numbers import ABSENT, Result
-from beholder.studies.gras.prompts import TEMPLATES
+from collections.abc import Iterable
 
-TITLES = {"skin_tone": "skin tone"}
+from beholder.chapter.numbers import ABSENT, Result
+from beholder.chapter.phrases import listed
+from beholder.studies.gras.prompts import TEMPLATES
 
 
 def attribute_name(attribute: str) -> str:
-    """As a sentence has it."""
-    return TITLES.get(attribute, attribute)
+    """As a sentence has it.
+
+    >>> attribute_name("skin_tone")
+    'skin tone'
+    """
+    return attribute.replace("_", " ")
+
+
+def attribute_names(attributes: Iterable[str]) -> str:
+    """Several of them: `gender, race and age`."""
+    return listed([attribute_name(attribute) for attribute in attributes])
 
 
 def group_name(group: str, attribute: str) -> str:

@@ -5,8 +5,6 @@ Every number is a row of the results, or a mean, maximum or difference of such r
 
 from __future__ import annotations
 
-from functools import cache
-
 import polars as pl
 
 from beholder.chapter.numbers import Result
@@ -28,12 +26,6 @@ def absent(part: pl.DataFrame) -> list[str]:
     """The study's attributes for which there was nothing to compare."""
     measured = attributes(part)
     return [attribute for attribute in ATTRIBUTES if attribute not in measured]
-
-
-@cache
-def study_traits() -> frozenset[str]:
-    """The study's traits."""
-    return frozenset(read_traits()["trait"])
 
 
 def gaps(part: pl.DataFrame) -> pl.DataFrame:
@@ -128,8 +120,5 @@ def is_published_measure(part: pl.DataFrame) -> bool:
 
 def complete(part: pl.DataFrame) -> bool:
     """Whether a model was asked all that the published score is made of, and nothing else."""
-    traits, wordings = (
-        set(metric_rows(part, "largest_gap")["concept"]),
-        set(metric_rows(part, "overall_mean")["template"]),
-    )
-    return not absent(part) and traits == study_traits() and wordings == set(TEMPLATES)
+    traits, wordings = metric_rows(part, "largest_gap")["concept"], metric_rows(part, "overall_mean")["template"]
+    return not absent(part) and set(traits) == set(read_traits()["trait"]) and set(wordings) == set(TEMPLATES)

@@ -18,11 +18,19 @@ from beholder.chapter.numbers import (
     points_range,
     signed,
 )
-from beholder.chapter.phrases import count, listed
+from beholder.chapter.phrases import count
 from beholder.chapter.queries import by_column, by_model, metric_rows, one_row
 from beholder.chapter.table import INTERVALS, Cell, Table, labels, names
 from beholder.studies.gras import queries
-from beholder.studies.gras.phrases import attribute_name, expected_text, group_name, pair_names, score, wording
+from beholder.studies.gras.phrases import (
+    attribute_name,
+    attribute_names,
+    expected_text,
+    group_name,
+    pair_names,
+    score,
+    wording,
+)
 from beholder.studies.gras.printed import PRINTED
 from beholder.studies.gras.prompts import VALENCES
 
@@ -108,9 +116,8 @@ def _score_notes(part: pl.DataFrame) -> Iterator[str]:
     )
     if part["model"].n_unique() > MOST_MODELS:
         yield f"Heat maps and wordings are drawn for runs of up to {count(MOST_MODELS)} models."
-    missing = queries.absent(part)
-    if missing:
-        yield f"No images to compare: {listed([attribute_name(name) for name in missing])}."
+    if missing := queries.absent(part):
+        yield f"No images to compare: {attribute_names(missing)}."
 
 
 def gap_table(part: pl.DataFrame, number: int) -> Table:
@@ -121,7 +128,6 @@ def gap_table(part: pl.DataFrame, number: int) -> Table:
         for attribute in queries.attributes(own)
         for row in queries.largest(own, attribute, number)
     ]
-    long = number > FEW
     long, columns = number > FEW, labels(part, "Attribute", "Trait")
     title = f"The {count(number)} largest gaps of each attribute" if long else "Largest gaps"
     caption = (
@@ -240,6 +246,5 @@ def _incomparable(part: pl.DataFrame, own: list[Result]) -> Iterator[str]:
     for row in own:
         run = part.filter(pl.col("model") == row["model"])
         if not queries.complete(run):
-            missing = [attribute_name(name) for name in queries.absent(run)]
-            without = f", without {listed(missing)}" if missing else ""
+            without = f", without {attribute_names(missing)}" if (missing := queries.absent(run)) else ""
             yield f"{row['model']}: {row['n']} traits{without}, not the whole study; its score is not comparable."

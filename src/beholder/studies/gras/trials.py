@@ -17,8 +17,9 @@ from scipy.special import ndtr
 
 from beholder.core.results import Row
 from beholder.glasshouse.oracle import Levels, Noise, Oracle
+from beholder.metrics.multiplicity import ALPHA
 from beholder.scores.score_matrix import ScoreMatrix
-from beholder.studies.gras.groups import ALPHA, CROSSED, Answers, all_grouped, shuffled_shares
+from beholder.studies.gras.groups import CROSSED, Answers, all_grouped, shuffled_shares
 from beholder.studies.gras.measures import attribute_p_values, intersection_rows
 from beholder.studies.gras.prompts import gras_prompts
 from beholder.studies.gras.study import GRAS
@@ -34,6 +35,7 @@ PLAIN = Oracle(base=-0.3, noise=NOISE)
 WORLD, CROSSED_WORLD = 88, 89
 """Seeds of the worlds' prompts and wordings, which are the same in every repetition."""
 DELTA = 0.05
+SCORES = ("bias_score", "bias_score_corrected")
 GROUPS = {"gender": 2, "race": 7, "age": 5, "skin_tone": 10}
 FOLDED = "a gap near 0 cannot be negative, so its values pile up on one side: the interval is too wide, which is safe"
 NO_SHARE = "a share cannot be below 0, and the interval contains 0 unless its lower bound is above it, which is safe"
@@ -170,9 +172,7 @@ def _score(n: int) -> Experiment:
     """Four attributes, forty traits, no effect."""
     setting = f"{MANY} traits, 4 attributes, groups of {n} or more, no effect"
     chance = "without any effect it counts what chance gives"
-    trials = tuple(
-        Trial(f"gras.{name}", setting, n, 0.0, exception=chance) for name in ("bias_score", "bias_score_corrected")
-    )
+    trials = tuple(Trial(f"gras.{name}", setting, n, 0.0, exception=chance) for name in SCORES)
     return Experiment(f"score {setting}", trials, partial(_draw_score, n), 0.3)
 
 
@@ -186,7 +186,7 @@ def _without_effect(n: int, rng: np.random.Generator) -> tuple[dict[str, npt.NDA
 
 def _draw_score(n: int, rng: np.random.Generator) -> Sequence[Outcome]:
     rows = measured(*_without_effect(n, rng))
-    return [outcome(_first(rows, name)) for name in ("bias_score", "bias_score_corrected")]
+    return [outcome(_first(rows, name)) for name in SCORES]
 
 
 def _attributes(n: int) -> Experiment:
@@ -282,9 +282,6 @@ def gras_experiments() -> Iterator[Experiment]:
     """Every experiment of the study."""
     yield from trait_experiments()
     yield from intersection_experiments()
-
-
-# Weaknesses
 
 
 def weaknesses(summaries: Summaries) -> Iterator[Weakness]:
