@@ -36,7 +36,8 @@ from beholder.studies.study import MeasureOptions, Study
 HOSTILE = (
     "60 and over", "2 or more races", "A over B", "man less woman", "a with b", "x × y", "trait|T1", "a · b", "1e6",
     "line\nbreak", "tab\there", "😀 emoji", "עברית", "‮reversed", "<b>bold</b>", "</script><script>", "${x}", "{}", "%s",
-    "[red]rich[/red]", "a, b; c: d", "'quoted' \"twice\"", "back\\slash", "=1+1", "& | # _ ~ ^ $ %", "x" * 300, "δ = 1e6",
+    "[red]rich[/red]", "a, b; c: d", "'quoted' \"twice\"", "back\\slash", "=1+1", "& | # _ ~ ^ $ %", "x" * 300,
+    "δ = 1e6",
 )  # fmt: skip
 OPTIONS = MeasureOptions(draws=100, permutations=20, delta=0.1)
 N = 60
