@@ -87,6 +87,10 @@ class LoadedModel:
         with self.pictures.showing(picture):
             return self._encode(picture.image, self.form.write(question))
 
+    def encode_alone(self, image: Any, question: str) -> tuple[Encoded, Encoded]:
+        """What the processor makes of both with nothing remembered."""
+        return self._encode(image, self.form.write(question))
+
     def one_by_one(self, texts: Sequence[Encoded], seen: Encoded) -> Iterator[tuple[list[int], Any]]:
         """Float32 logits over the vocabulary for the first token of the answer, with the indices of their texts."""
         for indices in self._batches([_length(text) for text in texts]):

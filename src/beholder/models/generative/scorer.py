@@ -114,10 +114,11 @@ class GenerativeScorer:
         return cells
 
     def verify(self) -> None:
-        """Ask once, so that a model that cannot work fails before the run begins."""
+        """Raise before the run begins if the model cannot answer or its proof fails."""
         cells = self._cells([self.prepare(sample_picture())], ["Is there a person in the image?"])
         if not np.isfinite(cells).all():
             raise UnusableScore("image", [0])
+        self._sharing.prove()
 
     def _cells(self, prepared: Sequence[Picture], prompts: Sequence[str]) -> Floats:
         questions = [self._instruction.ask(prompt) for prompt in prompts]

@@ -1,7 +1,8 @@
 """Ask many questions about pictures together if the model allows it, else one by one.
 
-The first pass over a tree is checked: a few of its questions are also asked one by one. The largest difference is
-noted; if it is larger than the rounding of the precision, all later questions are asked one by one.
+Every way is proved when the model is loaded (`proof`). The first pass over a tree is checked again: a few of its
+questions are also asked one by one. The largest difference is noted; if it is larger than the rounding of the
+precision, all later questions are asked one by one.
 """
 
 from __future__ import annotations
@@ -12,11 +13,12 @@ from contextlib import nullcontext
 from functools import partial
 from typing import Any, NamedTuple
 
-from beholder.core.errors import BeholderError, OutOfMemory
+from beholder.core.errors import BeholderError, ModelError, OutOfMemory
 from beholder.models.checkpoint.checkpoint import torch, transformers
 from beholder.models.contrastive.embedding import batches
 from beholder.models.generative.loaded_model import LoadedModel
 from beholder.models.generative.processor import Picture
+from beholder.models.generative.proof import ORDERS, Proof
 from beholder.models.generative.reuse import Reuse, contract, difference, looking_once, sample_questions, tolerance
 from beholder.models.generative.texts import Encoded, Layout, Texts
 from beholder.models.generative.tree import TreeRunner
@@ -48,13 +50,30 @@ class Sharing:
         self._together = together
         self._runner = self._tree_runner() if self.reuse is Reuse.PREFIX else None
 
+    def prove(self) -> None:
+        """Give up sharing if it fails its proof; raise if asking one by one fails it too."""
+        proof = Proof.of(self.loaded)
+        for order in ORDERS:
+            if self.reuse is not Reuse.NOTHING:
+                trial = Sharing(self.loaded, together=self._together)
+                if fault := proof.fault(trial, order):
+                    trial._give_up(fault)
+                if trial.reuse is Reuse.NOTHING:
+                    self._runner, self.reuse, self.notes = None, Reuse.NOTHING, trial.notes
+            if fault := proof.fault(Sharing(self.loaded, shared=False), order):
+                raise ModelError(f"{type(self.loaded.model).__name__} would be scored wrongly and is refused: {fault}.")
+
+    def layout(self, picture: Picture, questions: Sequence[str]) -> tuple[Layout, Encoded]:
+        """The questions about a picture as tokens, and the inputs made of the picture."""
+        return self._texts.layout(questions, partial(self.loaded.encode, picture))
+
     def first_tokens(self, pictures: Sequence[Picture], questions: Sequence[str]) -> Iterator[Answered]:
         """The answers to every question about every picture, batch by batch."""
         if not questions:
             return
         groups: dict[int, tuple[Layout, list[tuple[int, Encoded]]]] = {}
         for row, picture in enumerate(pictures):
-            layout, seen = self._texts.layout(questions, partial(self.loaded.encode, picture))
+            layout, seen = self.layout(picture, questions)
             groups.setdefault(id(layout), (layout, []))[1].append((row, seen))
         for layout, shown in groups.values():
             yield from self._of_layout(layout, shown)
