@@ -44,13 +44,13 @@ def brightness_rows(judged: Judged, rng: np.random.Generator) -> Iterator[Row]:
 
 def _paired_uris(
     images: pl.DataFrame, attribute: str, first: str, second: str, rng: np.random.Generator
-) -> Iterator[tuple[str, str]]:
+) -> list[tuple[str, str]]:
     """Addresses of pictures that differ in the attribute alone, at most so many pairs."""
     table = images.select("uri", attribute).with_columns(set=pl.Series(matched_sets(images, attribute).codes))
     one, other = (table.filter(pl.col(attribute) == group).unique("set", keep="first") for group in (first, second))
     joined = one.join(other, on="set", suffix="_other").sort("set")
     chosen = np.sort(rng.permutation(joined.height)[:MOST_PAIRS])
-    return joined[chosen.tolist()].select("uri", "uri_other").iter_rows()
+    return [(row["uri"], row["uri_other"]) for row in joined[chosen.tolist()].to_dicts()]
 
 
 def _grey(uri: str, kept: dict[str, Array | None]) -> Array | None:

@@ -4,38 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
 import polars as pl
 
-from beholder.chapter.chart_parts import Rows
+from beholder.chapter.chart_parts import Rows, order
 from beholder.chapter.figure import Figure, sentence
 from beholder.chapter.numbers import Result
+from beholder.chapter.phrases import listed
+from beholder.chapter.queries import by_model, metric_rows
 from beholder.metrics.multiplicity import ALPHA
 from beholder.studies.perception import chart_parts, phrases, queries
-from beholder.studies.perception.curve_charts import curve_figures
+from beholder.studies.perception.brightness import square_place
+from beholder.studies.perception.curves import CONFOUNDS, GROUP_LEVELS
 from beholder.studies.perception.design import REST
-from beholder.studies.perception.scores import EVERYONE
+from beholder.studies.perception.scores import EVERYONE, MEAN
 
 MOST_MODELS = 2
 """Figures with a point for every group and level are drawn for at most so many models."""
+RING = 48
+DENSITIES = {
+    "neutral": ("the neutral prompt by itself", "cosine of “a photo of a person”"),
+    "cosine": ("all dimensions before Δ", "mean of all dimensions"),
+    "delta_cosine": ("all dimensions after Δ", "mean of all dimensions less the neutral prompt"),
+}
 
 
 def perception_figures(part: pl.DataFrame) -> Iterator[Figure]:
     """Every figure of every model; with several models, the name has the model's number."""
     several, few = part["model"].n_unique() > 1, part["model"].n_unique() <= MOST_MODELS
-    for number, (model, rows) in enumerate(queries.models(part), 1):
-        for figure in _figures(rows, few=few):
-            title = sentence(f"{model}, " if several else "", figure.title)
-            yield figure._replace(name=f"{figure.name}-{number}" if several else figure.name, title=title)
-
-
-def _figures(results: pl.DataFrame, *, few: bool) -> Iterator[Figure]:
-    yield from _summary(results)
-    yield from _effects(results)
-    yield from _induced(results)
-    yield from _variance(results)
-    yield from _ratings(results)
-    if few:
-        yield from curve_figures(results)
+    for number, (model, results) in enumerate(by_model(part), 1):
+        for draw in (*FIGURES, *(CURVE_FIGURES if few else ())):
+            for figure in draw(results):
+                title = sentence(f"{model}, " if several else "", figure.title)
+                yield figure._replace(name=f"{figure.name}-{number}" if several else figure.name, title=title)
 
 
 # Summary
@@ -43,94 +44,70 @@ def _figures(results: pl.DataFrame, *, few: bool) -> Iterator[Figure]:
 
 def _summary(results: pl.DataFrame) -> Iterator[Figure]:
     """Every dimension and group, each group less everyone."""
-    subset = queries.finest(results)
-    table = queries.rows(results, "delta_cosine")
-    everyone = {row["concept"]: row["value"] for row in table.filter(pl.col("subset") == EVERYONE).to_dicts()}
+    subset, unit, table = queries.finest(results), queries.printed_unit(results), metric_rows(results, "delta_cosine")
+    everyone = {row["concept"]: row["value"] for row in table.filter(subset=EVERYONE).to_dicts()}
     rows = [
-        {**_named(row), **phrases.printed(row, everyone[row["concept"]])}
-        for row in table.filter(pl.col("subset") == subset).to_dicts()
+        phrases.dot(row, phrases.group(row["group"], subset), everyone[row["concept"]])
+        for row in table.filter(subset=subset).to_dicts()
     ]
     if subset == EVERYONE or not rows:
         return
-    yield Figure(
-        "groups",
-        _farthest(results, rows, subset),
-        f"Δ of each group less Δ of everyone, {queries.printed_unit(results)}, with 95 % intervals of the group. "
-        "Line: the same as everyone. Click a group in the legend to highlight it.",
-        chart_parts.group_dots(rows, f"difference from everyone, {queries.printed_unit(results)}"),
-        "judgements",
-        wide=True,
+    caption = (
+        f"Δ of each group less Δ of everyone, {unit}, with 95 % intervals of the group. "
+        "Line: the same as everyone. Click a group in the legend to highlight it."
     )
+    chart = chart_parts.group_dots(rows, f"difference from everyone, {unit}")
+    yield Figure("groups", _farthest(results, rows, subset), caption, chart, "judgements", wide=True)
 
 
 def _farthest(results: pl.DataFrame, rows: Rows, subset: str) -> str:
     """Which group is farthest from everyone, where any difference between these groups is shown."""
-    gaps = queries.rows(results, "gap").filter(pl.col("subset") == subset).to_dicts()
-    if not any(queries.shown(row) for row in gaps):
+    if not any(map(queries.shown, metric_rows(results, "gap").filter(subset=subset).to_dicts())):
         return "no difference between the groups is shown"
     far = max(rows, key=lambda row: abs(row["value"]))
     return f"farthest from everyone: {far['group']}, in {far['dimension']} ({phrases.decimal(far['value'], '+.2f')})"
-
-
-def _named(row: Result) -> Result:
-    group = phrases.group(row["group"], row["subset"])
-    return {"dimension": phrases.dimension(row["concept"]), "group": group, "n": row["n"]}
 
 
 # Effects
 
 
 def _effects(results: pl.DataFrame) -> Iterator[Figure]:
-    table = queries.rows(results, "causal_effect").to_dicts()
-    if not table:
-        return
-    rows = [
-        {
-            "contrast": phrases.change(row),
-            "dimension": phrases.dimension(row["concept"]),
-            "shown": int(queries.shown(row)),
-            "p_value": row["p_value"],
-            **phrases.printed(row),
-        }
-        for row in table
-    ]
-    count = sum(row["shown"] for row in rows)
-    yield Figure(
-        "effects",
-        f"{count} of {len(rows)} effects of one attribute alone are shown",
-        f"Average change of Δ when one attribute is changed and all else stays, {queries.printed_unit(results)}; "
-        "intervals resample identities. Faint: not shown after correction.",
-        chart_parts.effect_map(rows, queries.printed_unit(results)),
-        "effects",
-        wide=True,
-    )
+    """Every contrast and dimension, coloured by the effect."""
+    unit, rows = queries.printed_unit(results), []
+    for row in metric_rows(results, "causal_effect").to_dicts():
+        cell = {"contrast": phrases.change(row), "dimension": phrases.dimension(row["concept"])}
+        rows.append({**cell, "shown": int(queries.shown(row)), "p_value": row["p_value"], **phrases.printed(row)})
+    if rows:
+        title = f"{sum(row['shown'] for row in rows)} of {len(rows)} effects of one attribute alone are shown"
+        caption = (
+            f"Average change of Δ when one attribute is changed and all else stays, {unit}; "
+            "intervals resample identities. Faint: not shown after correction."
+        )
+        yield Figure("effects", title, caption, chart_parts.effect_map(rows, unit), "effects", wide=True)
 
 
 def _induced(results: pl.DataFrame) -> Iterator[Figure]:
-    boxes = queries.induced(results)
-    if not boxes:
-        return
-    rows = []
+    """The published measure: boxes of absolute differences, attribute by attribute."""
+    boxes, unit, rows = queries.induced(results), queries.printed_unit(results), []
     for row in boxes:
         low, lower, upper, high = (None if q is None else round(phrases.factor(row) * q, 4) for q in row["box"])
         kind = "protected" if row["subset"] in queries.PROTECTED else "not protected"
         value = round(phrases.factor(row) * row["value"], 4)
         box = {"low": low, "lower": lower, "value": value, "upper": upper, "high": high, "n": row["n"]}
         rows.append({"attribute": phrases.attribute(row["subset"]), "kind": kind, **box})
-    yield Figure(
-        "induced-variation",
-        _widest(results, boxes),
-        f"|Δ₁ − Δ₂| over pairs that differ in one attribute alone, {queries.printed_unit(results)}, all dimensions. "
-        "Tick: median; box: middle half; line: 5 to 95 %. Noise alone makes it more than 0: read it with the effects.",
-        chart_parts.boxes(rows, f"absolute difference, {queries.printed_unit(results)}"),
-        "effects",
-    )
+    if rows:
+        caption = (
+            f"|Δ₁ − Δ₂| over pairs that differ in one attribute alone, {unit}, all dimensions. Tick: median; box: "
+            "middle half; line: 5 to 95 %. Noise alone makes it more than 0: read it with the effects."
+        )
+        chart = chart_parts.boxes(rows, f"absolute difference, {unit}")
+        yield Figure("induced-variation", _widest(results, boxes), caption, chart, "effects")
 
 
 def _widest(results: pl.DataFrame, boxes: Rows) -> str:
     """Which attribute makes the widest differences, where the rank-sum test tells it from the narrowest."""
     first, last = boxes[0]["subset"], boxes[-1]["subset"]
-    tests = queries.rows(results, "induced_variation_test").to_dicts()
+    tests = metric_rows(results, "induced_variation_test").to_dicts()
     p_values = [row["p_value"] for row in tests if {row["group"], row["against"]} == {first, last}]
     if not p_values or p_values[0] is None or p_values[0] > ALPHA:
         return "no attribute is shown to make wider differences than another"
@@ -138,73 +115,216 @@ def _widest(results: pl.DataFrame, boxes: Rows) -> str:
 
 
 def _variance(results: pl.DataFrame) -> Iterator[Figure]:
-    blocks = queries.rows(results, "variance_share").group_by(["template"], maintain_order=True)
+    """How much of each dimension's variance each attribute explains, block by block."""
+    caption = (
+        "Share of the variance of Δ that each attribute explains, less what chance gives; rest: interactions and "
+        "what no attribute explains."
+    )
+    blocks = metric_rows(results, "variance_share").group_by(["template"], maintain_order=True)
     for number, ((block,), table) in enumerate(blocks, 1):
-        names = list(dict.fromkeys(table["subset"]))
-        rows = [
-            {
-                "dimension": phrases.dimension(row["concept"]),
-                "attribute": phrases.attribute(row["subset"]),
-                "order": names.index(row["subset"]),
-                "value": round(100 * max(row["value"], 0.0), 2),
-            }
-            for row in table.to_dicts()
-        ]
-        known = table.filter(pl.col("subset") != REST)
-        top = (
-            known.group_by("subset", maintain_order=True)
-            .agg(pl.col("value").mean())
-            .sort("value", descending=True)
-            .row(0)
-        )
+        names, rows = list(dict.fromkeys(table["subset"])), []
+        for row in table.to_dicts():
+            cell = {"dimension": phrases.dimension(row["concept"]), "attribute": phrases.attribute(row["subset"])}
+            share = round(100 * max(row["value"], 0.0), 2)
+            rows.append({**cell, "order": names.index(row["subset"]), "value": share})
+        known = table.filter(pl.col("subset") != REST).group_by("subset", maintain_order=True)
+        top, share = known.agg(pl.col("value").mean()).sort("value", descending=True).row(0)
         where = f" where {phrases.attribute(str(block))} is varied" if block else ""
-        yield Figure(
-            f"variance-{number}" if block else "variance",
-            f"{phrases.attribute(top[0])} explains {100 * top[1]:.0f} % of the variance on average{where}",
-            "Share of the variance of Δ that each attribute explains, less what chance gives; rest: interactions and "
-            "what no attribute explains.",
-            chart_parts.stacked(rows),
-            "effects",
-        )
+        title = f"{phrases.attribute(top)} explains {100 * share:.0f} % of the variance on average{where}"
+        name = f"variance-{number}" if block else "variance"
+        yield Figure(name, title, caption, chart_parts.stacked(rows), "effects")
 
 
 # Ratings
 
 
 def _ratings(results: pl.DataFrame) -> Iterator[Figure]:
-    """How far the model agrees with people on each trait, and for which groups it departs from them."""
-    rows = queries.rows(results, "rating_r").sort("value", descending=True).to_dicts()
+    """How far the model agrees with people on each trait."""
+    rows = metric_rows(results, "rating_r").sort("value", descending=True).to_dicts()
     if not rows:
         return
     kind = rows[0]["subset"]
     shown = sum(queries.shown(row) and row["value"] > 0 for row in rows)
-    yield Figure(
-        "ratings",
-        f"on {shown} of {len(rows)} traits the model orders {kind}s as people do",
+    title = f"on {shown} of {len(rows)} traits the model orders {kind}s as people do"
+    caption = (
         f"Correlation of people's mean ratings with the model's Δ over {kind}s, with 95 % intervals where {kind}s are "
-        "independent of each other; 1: the same order, 0: none. Counted: above 0 after correction over traits.",
-        chart_parts.group_dots([_rating(row, f"{kind}s") for row in rows], "correlation with people's ratings"),
-        "ratings",
+        "independent of each other; 1: the same order, 0: none. Counted: above 0 after correction over traits."
     )
-    departures = queries.rows(results, "rating_departure").to_dicts()
-    if departures:
-        far = max(departures, key=lambda row: abs(row["value"]))
-        grouping = queries.grouping_of(results)
-        name = {row["group"]: phrases.group(row["group"], grouping.get(row["group"])) for row in departures}
-        where = f"{name[far['group']]} on {phrases.dimension(far['concept'])}"
-        way = "above" if far["value"] > 0 else "below"
-        yield Figure(
-            "rating-departures",
-            f"farthest from people: {where}, {abs(far['value']):.2f} standard deviations {way}",
+    dots = [phrases.dot(row, f"{kind}s") for row in rows]
+    chart = chart_parts.group_dots(dots, "correlation with people's ratings")
+    yield Figure("ratings", title, caption, chart, "ratings")
+
+
+def _departures(results: pl.DataFrame) -> Iterator[Figure]:
+    """For which groups the model departs from people's ratings."""
+    rows, grouping = metric_rows(results, "rating_departure").to_dicts(), queries.grouping_of(results)
+    dots = [phrases.dot(row, phrases.group(row["group"], grouping.get(row["group"]))) for row in rows]
+    if rows:
+        far, dot = max(zip(rows, dots, strict=True), key=lambda both: abs(both[0]["value"]))
+        size = f"{abs(far['value']):.2f} standard deviations {'above' if far['value'] > 0 else 'below'}"
+        title = f"farthest from people: {dot['group']} on {dot['dimension']}, {size}"
+        caption = (
             "Model less people's ratings, each in standard deviations of the trait; bars: 95 % intervals over images. "
-            "Line: as people rate. Groups of fewer than five images are left out.",
-            chart_parts.group_dots(
-                [_rating(row, name[row["group"]]) for row in departures], "standard deviations above people's ratings"
-            ),
-            "ratings",
-            wide=True,
+            "Line: as people rate. Groups of fewer than five images are left out."
         )
+        chart = chart_parts.group_dots(dots, "standard deviations above people's ratings")
+        yield Figure("rating-departures", title, caption, chart, "ratings", wide=True)
 
 
-def _rating(row: Result, group: str) -> Result:
-    return {"dimension": phrases.dimension(row["concept"]), "group": group, "n": row["n"], **phrases.printed(row)}
+# Curves
+
+
+def _trajectories(results: pl.DataFrame) -> Iterator[Figure]:
+    """Small multiples: each dimension over smiling and over age, a curve for each group."""
+    points, fitted = metric_rows(results, "trajectory"), metric_rows(results, "trajectory_fit")
+    grouping, unit = queries.finest(results), queries.printed_unit(results)
+    caption = f"Mean Δ at each level, {unit}; second-degree curves with 95 % bands."
+    for attribute in GROUP_LEVELS:
+        for number, name in enumerate(queries.dimensions(results), 1):
+            here = (pl.col("subset") == attribute) & (pl.col("concept") == name) & (pl.col("group") != EVERYONE)
+            rows, curve = _levels(points.filter(here), grouping), _levels(fitted.filter(here), grouping)
+            if len({row["level"] for row in rows}) > 2:
+                file_name = f"{attribute}-{name if name in phrases.TITLES else number}"
+                title = f"over {attribute}, {phrases.dimension(name)} {_span(curve)}"
+                yield Figure(file_name, title, caption, chart_parts.curves(rows, curve, attribute, unit), "curves")
+
+
+def _span(curve: Rows) -> str:
+    """For how many groups the bands at the curve's two ends do not overlap."""
+    groups, ways = order(curve, "group"), {"rises": 0, "falls": 0}
+    for group in groups:
+        levels = sorted((row for row in curve if row["group"] == group), key=lambda row: row["level"])
+        first, last = levels[0], levels[-1]
+        if None not in (first["low"], first["high"], last["low"], last["high"]):
+            ways["rises"] += first["high"] < last["low"]
+            ways["falls"] += first["low"] > last["high"]
+    counts = [f"{way} for {count}" for way, count in ways.items() if count]
+    return f"{' and '.join(counts)} of {len(groups)} groups" if counts else "has overlapping bands at both ends"
+
+
+def _levels(table: pl.DataFrame, grouping: str) -> Rows:
+    return [{**_point(row), "group": phrases.group(row["group"], grouping)} for row in table.to_dicts()]
+
+
+def _point(row: Result) -> Result:
+    return {"level": float(row["template"]), "n": row["n"], **phrases.printed(row)}
+
+
+def _separation(results: pl.DataFrame) -> Iterator[Figure]:
+    """Positive against negative valence, a cloud of ages for each group."""
+    table, grouping = metric_rows(results, "valence_point"), queries.finest(results)
+    if not table.height:
+        return
+    scale, points = phrases.factor(table.row(0, named=True)), []
+    wide = table.pivot("concept", index=["group", "template", "n"], values="value")
+    for row in wide.drop_nulls().to_dicts():
+        ends = {end: round(scale * row[end], 4) for end in ("positive", "negative")}
+        group = phrases.group(row["group"], grouping)
+        points.append({"group": group, "age": float(row["template"]), "n": row["n"], **ends})
+    rings = [ring for group in order(points, "group") for ring in _ring(points, group)]
+    title = "positive against negative valence"
+    for row in queries.largest(results, "separation", 1):
+        title = f"farthest apart: {' and '.join(phrases.pair(row, grouping))}"
+    caption = (
+        "A point for each age and group: mean Δ of the positive ends (Agency +, progressive, Communion +) against the "
+        "negative ends. Ellipses: 2 standard deviations over the ages."
+    )
+    chart = chart_parts.ellipses(points, rings, queries.printed_unit(results))
+    yield Figure("separation", title, caption, chart, "curves", wide=True)
+
+
+def _ring(points: Rows, group: str) -> Iterator[Result]:
+    """The 2 σ ellipse of a group's points."""
+    cloud = np.array([[row["positive"], row["negative"]] for row in points if row["group"] == group])
+    if len(cloud) < 3:
+        return
+    lengths, axes = np.linalg.eigh(np.cov(cloud.T))
+    turn = np.linspace(0, 2 * np.pi, RING)
+    circle = np.stack([np.cos(turn), np.sin(turn)])
+    ring = cloud.mean(axis=0)[:, None] + axes @ (2 * np.sqrt(np.maximum(lengths, 0))[:, None] * circle)
+    for step, (positive, negative) in enumerate(ring.T.tolist()):
+        yield {"group": group, "step": step, "positive": round(positive, 4), "negative": round(negative, 4)}
+
+
+def _confounds(results: pl.DataFrame) -> Iterator[Figure]:
+    """Every dimension over smiling, lighting and pose: do the ends of a scale oppose each other?"""
+    points, unit = metric_rows(results, "trajectory").filter(group=EVERYONE), queries.printed_unit(results)
+    correlations = metric_rows(results, "opposites_r").filter(pl.col("concept") != MEAN)
+    for attribute in CONFOUNDS:
+        table = points.filter(subset=attribute)
+        if table["template"].n_unique() < 3:
+            continue
+        rows = [{**_point(row), "group": phrases.dimension(row["concept"])} for row in table.to_dicts()]
+        scales = correlations.filter(subset=attribute).to_dicts()
+        title, caption = f"over {attribute}, no scale has two ends", f"Mean Δ of everyone, {unit}."
+        if scales:
+            together = sum(row["value"] > 0 for row in scales)
+            title = f"over {attribute}, the two ends move together in {together} of {len(scales)} scales"
+            values = listed([f"{phrases.dimension(row['concept'])} {phrases.number(row)}" for row in scales])
+            caption += f" r between the ends of each scale: {values}; −1: the ends oppose each other."
+        chart = chart_parts.plain_curves(rows, attribute, unit)
+        yield Figure(f"confound-{attribute}", title, caption, chart, "confounds")
+
+
+# Neutral prompt, brightness
+
+
+def _neutral(results: pl.DataFrame) -> Iterator[Figure]:
+    """Densities of the neutral prompt's score, and of all dimensions before and after Δ."""
+    narrow = metric_rows(results, "narrowing").filter(concept="groups").to_dicts()
+    scale, grouping = phrases.factor({"unit": queries.unit(results)}), queries.finest(results)
+    caption = f"Smoothed density over the images of each group, {queries.printed_unit(results)}."
+    for name, (title, axis) in DENSITIES.items():
+        rows = []
+        for row in metric_rows(results, "density").filter(subset=name).to_dicts():
+            score, group = round(scale * float(row["template"]), 4), phrases.group(row["group"], grouping)
+            rows.append({"group": group, "score": score, "value": row["value"]})
+        if rows:
+            if name == "delta_cosine" and narrow and narrow[0]["value"]:
+                title += f"; group means {narrow[0]['value']:.2f} times as far apart"
+            chart = chart_parts.densities(rows, axis)
+            yield Figure(f"density-{name.replace('_', '-')}", title, caption, chart, "neutral")
+
+
+def _neutral_r(results: pl.DataFrame) -> Iterator[Figure]:
+    """How far each dimension correlates with the neutral prompt over the images, before and after Δ."""
+    when = {"cosine": "before Δ", "delta_cosine": "after Δ"}
+    rows = [phrases.dot(row, when[row["subset"]]) for row in metric_rows(results, "neutral_r").to_dicts()]
+    if not rows:
+        return
+    spans = []
+    for name in when.values():
+        values = [row["value"] for row in rows if row["group"] == name]
+        spans.append(f"{phrases.decimal(min(values))} to {phrases.decimal(max(values))} {name}")
+    title = f"r with the neutral prompt: {', '.join(spans)}"
+    caption = (
+        "Correlation of each dimension's score with that of the neutral prompt over all images, with 95 % intervals: "
+        "1: an image that fits “person” fits any adjective; 0: the dimension does not depend on that."
+    )
+    chart = chart_parts.group_dots(rows, "correlation over images")
+    yield Figure("neutral-r", title, caption, chart, "neutral", wide=True)
+
+
+def _brightness(results: pl.DataFrame) -> Iterator[Figure]:
+    """Where the pictures of two groups differ in brightness, a map for each pair."""
+    maps = metric_rows(results, "brightness").group_by(["subset", "group", "against"], maintain_order=True)
+    for number, (_, part) in enumerate(maps, 1):
+        squares = []
+        for row in part.drop_nulls("template").to_dicts():
+            down, across = square_place(row["template"])
+            squares.append({"down": down, "across": across, "value": round(row["value"], 3)})
+        whole = part.filter(pl.col("template").is_null())["value"]
+        first, second = phrases.pair(part.row(0, named=True))
+        overall = phrases.decimal(whole[0], "+.2f") if len(whole) else ""
+        title = f"brightness of {first} against {second}: mean sign {overall}"
+        caption = (
+            f"Where the grey values of the pairs differ ({part['n'][0]} pairs that differ in this alone). +1: the "
+            "first is always brighter, −1: the second. About the pictures, not about the model."
+        )
+        chart = chart_parts.brightness_map(squares, first, second)
+        yield Figure(f"brightness-{number}", title, caption, chart, "confounds")
+
+
+FIGURES = (_summary, _effects, _induced, _variance, _ratings, _departures)
+CURVE_FIGURES = (_trajectories, _separation, _confounds, _neutral, _neutral_r, _brightness)
+"""Figures with a point for every group and level."""

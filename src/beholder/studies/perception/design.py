@@ -64,13 +64,9 @@ def matched_sets(images: pl.DataFrame, attribute: str) -> Sets:
     codes[numbered["row"].to_numpy()] = numbered["set"].to_numpy()
     seeds = np.full(codes.max(initial=-1) + 1, -1)
     if attribute != SEED:
-        seeds[codes[codes >= 0]] = seed_codes(images)[codes >= 0]
+        _, seed_codes = np.unique(images[SEED].cast(pl.String).to_numpy(), return_inverse=True)
+        seeds[codes[codes >= 0]] = seed_codes[codes >= 0]
     return Sets(attribute, codes, seeds)
-
-
-def seed_codes(images: pl.DataFrame) -> Indices:
-    """Each image's seed as a number."""
-    return np.unique(images[SEED].cast(pl.String).to_numpy(), return_inverse=True)[1]
 
 
 # Causal effects

@@ -13,6 +13,7 @@ import polars as pl
 from beholder.chapter.finding import NOT_MEASURED, TOO_LITTLE, Finding, finding
 from beholder.chapter.numbers import Result, excludes, has_interval, percent
 from beholder.chapter.phrases import listed
+from beholder.chapter.queries import metric_rows, widest_first
 from beholder.studies.perception import phrases, queries
 from beholder.studies.perception.ranking import top_size
 from beholder.studies.perception.scores import GROUPED, INTERACTIONS, MEAN
@@ -38,16 +39,17 @@ def _variant(part: pl.DataFrame) -> Iterator[Finding]:
     }
     sentence = what.get(unit, f"The numbers are in {unit}.")
     sentence += " No published number of the study can be compared with them."
-    mass = queries.rows(part, "answer_mass").to_dicts()
+    mass = metric_rows(part, "answer_mass").to_dicts()
     sentence += f" {percent(mass[0]['value'])} of its probability falls on yes or no." if mass else ""
-    row = queries.rows(part, "delta_cosine").row(0, named=True)
+    row = metric_rows(part, "delta_cosine").row(0, named=True)
     headline = "The numbers are a variant, not the study's cosine"
     yield finding(row, "variant", headline, sentence, verdict=NOT_MEASURED, more=mass)
 
 
 def _effects(part: pl.DataFrame) -> Iterator[Finding]:
     """What changing one attribute alone does; matched sets only."""
-    best = _first_of_each(queries.largest(part, "causal_effect"), "subset")
+    effects = widest_first(metric_rows(part, "causal_effect"))
+    best = effects.unique("subset", keep="first", maintain_order=True).to_dicts()
     if not best:
         return
     clear = [row for row in best if queries.shown(row)]
@@ -59,8 +61,8 @@ def _effects(part: pl.DataFrame) -> Iterator[Finding]:
     top = clear[0]
     mover = phrases.attribute(top["subset"]).capitalize()
     headline = f"{mover} has the largest effect on its judgement, on {phrases.dimension(top['concept'])}"
-    effects = "; ".join(_effect(row) for row in clear[:MOST])
-    sentence = f"All else the same: {effects} ({phrases.unit(top)}, 95 % intervals over {top['n']} identities)."
+    changes = "; ".join(map(_effect, clear[:MOST]))
+    sentence = f"All else the same: {changes} ({phrases.unit(top)}, 95 % intervals over {top['n']} identities)."
     sentence += f" No effect of {listed(quiet)} is shown." if quiet else ""
     yield finding(top, "effect", headline, sentence, shown=True, more=[row for row in best if row is not top])
 
@@ -77,13 +79,6 @@ def _effect(row: Result) -> str:
     level = "" if row["subset"] in ("race", "gender") else f"{phrases.attribute(row['subset'])} "
     changed = f"changes {phrases.dimension(row['concept'])} by {phrases.signed(row)}"
     return f"{level}{first} instead of {second} {changed} ({phrases.bounds(row)})"
-
-
-def _first_of_each(rows: list[Result], key: str) -> list[Result]:
-    first: dict[str, Result] = {}
-    for row in rows:
-        first.setdefault(row[key], row)
-    return list(first.values())
 
 
 def _interactions(part: pl.DataFrame) -> Iterator[Finding]:
@@ -111,7 +106,7 @@ def _interactions(part: pl.DataFrame) -> Iterator[Finding]:
 
 def _gaps(part: pl.DataFrame) -> Iterator[Finding]:
     """Differences between groups of photographs: not effects, since photographs differ in more than the label."""
-    if queries.rows(part, "causal_effect").height:
+    if metric_rows(part, "causal_effect").height:
         return
     for attribute in GROUPED:
         rows = queries.largest(part, "gap", subset=attribute)
@@ -136,7 +131,7 @@ def _gaps(part: pl.DataFrame) -> Iterator[Finding]:
 
 def _markedness(part: pl.DataFrame) -> Iterator[Finding]:
     for attribute in ("race", "gender"):
-        table = queries.rows(part, "markedness").filter(pl.col("subset") == attribute, pl.col("n") > 0)
+        table = metric_rows(part, "markedness").filter(pl.col("subset") == attribute, pl.col("n") > 0)
         if table.height < 2:
             continue
         rows = table.sort("value", descending=True).to_dicts()
@@ -160,7 +155,7 @@ def _share(row: Result) -> str:
 
 def _ranking(part: pl.DataFrame) -> Iterator[Finding]:
     """Who comes first, mean over the dimensions, at the largest k there is."""
-    table = queries.rows(part, "skew").filter(pl.col("concept") == MEAN)
+    table = metric_rows(part, "skew").filter(pl.col("concept") == MEAN)
     for attribute in ("race", "gender"):
         rows = table.filter(pl.col("subset") == attribute)
         rows = rows.filter(pl.col("template") == pl.col("template").first()).sort("value")
@@ -179,9 +174,9 @@ def _ranking(part: pl.DataFrame) -> Iterator[Finding]:
 
 def _neutral(part: pl.DataFrame) -> Iterator[Finding]:
     """Whether subtracting the neutral prompt brings groups closer together, where they differ at all."""
-    if not any(queries.shown(row) for row in queries.rows(part, "gap").to_dicts()):
+    if not any(queries.shown(row) for row in metric_rows(part, "gap").to_dicts()):
         return
-    for row in queries.rows(part, "narrowing").filter(pl.col("concept") == "groups").to_dicts():
+    for row in metric_rows(part, "narrowing").filter(pl.col("concept") == "groups").to_dicts():
         if excludes(row, 1.0):
             moved = "moves the groups apart" if row["value"] > 1 else "brings the groups closer together"
             sentence = (
@@ -192,7 +187,7 @@ def _neutral(part: pl.DataFrame) -> Iterator[Finding]:
 
 
 def _ratings(part: pl.DataFrame) -> Iterator[Finding]:
-    rated = queries.rows(part, "rating_r", absent=True)
+    rated = metric_rows(part, "rating_r", absent=True)
     rows = rated.drop_nulls("value").sort("value", descending=True).to_dicts()
     if not rows:
         for row in rated.head(1).to_dicts():
@@ -200,18 +195,16 @@ def _ratings(part: pl.DataFrame) -> Iterator[Finding]:
             yield finding(row, "ratings", "The ratings are not compared", sentence, verdict=NOT_MEASURED)
         return
     agree = [row for row in rows if queries.shown(row) and row["value"] > 0]
-    traits = "; ".join(
-        f"{phrases.dimension(row['concept'])} r = {phrases.number(row)} ({_interval_and(row)}n = {row['n']})"
-        for row in rows[:8]
-    )
     headline = f"It orders {rows[0]['subset']}s as people do on {len(agree)} of {len(rows)} traits, after correction"
     departures = queries.largest(part, "rating_departure", 1)
-    sentence = f"{traits}." + "".join(map(_departure, departures))
+    sentence = f"{'; '.join(map(_trait, rows[:8]))}." + "".join(map(_departure, departures))
     yield finding(rows[0], "ratings", headline, sentence, shown=bool(agree), more=[*rows[1:8], *departures])
 
 
-def _interval_and(row: Result) -> str:
-    return f"{phrases.bounds(row)}, " if has_interval(row) else ""
+def _trait(row: Result) -> str:
+    """How far the model agrees with people on a trait."""
+    bounds = f"{phrases.bounds(row)}, " if has_interval(row) else ""
+    return f"{phrases.dimension(row['concept'])} r = {phrases.number(row)} ({bounds}n = {row['n']})"
 
 
 def _departure(row: Result) -> str:

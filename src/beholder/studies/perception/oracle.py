@@ -44,11 +44,8 @@ def planted_effect(attribute: str, first: str, second: str) -> float:
 
 def _added(attribute: str, value: str) -> float:
     """What a value adds, averaged over everyone else; half the people are women, and half of all smiles are half."""
-    bonus = {
-        "smiling": SMILE_BONUS / 2 * float(value) / 4 if attribute == "smiling" else 0.0,
-        "gender": SMILE_BONUS / 2 if value == "woman" else 0.0,
-    }
-    return PLANTED[attribute][value] + bonus.get(attribute, 0.0)
+    share = {"smiling": float(value) / 4} if attribute == "smiling" else {"gender": float(value == "woman")}
+    return PLANTED[attribute][value] + SMILE_BONUS / 2 * share.get(attribute, 0.0)
 
 
 def oracle_scores(images: pl.DataFrame, rng: np.random.Generator, *, columns: int, noise: Noise | None = None) -> Array:

@@ -45,10 +45,13 @@ def factor(row: Result) -> float:
 
 def printed(row: Result, centre: float = 0.0) -> Result:
     """Value and bounds as a chart draws them, less a `centre`."""
-    scale = factor(row)
-    return {
-        key: None if row[key] is None else round(scale * (row[key] - centre), 4) for key in ("value", "low", "high")
-    }
+    numbers = {key: row[key] for key in ("value", "low", "high")}
+    return {key: None if x is None else round(factor(row) * (x - centre), 4) for key, x in numbers.items()}
+
+
+def dot(row: Result, group: str, centre: float = 0.0) -> Result:
+    """A row as a chart of dimensions and groups draws it."""
+    return {"dimension": dimension(row["concept"]), "group": group, "n": row["n"], **printed(row, centre)}
 
 
 def decimal(value: float, form: str = ".2f") -> str:

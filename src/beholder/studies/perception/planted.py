@@ -10,6 +10,7 @@ from __future__ import annotations
 import polars as pl
 
 from beholder.chapter.numbers import Result
+from beholder.chapter.queries import metric_rows
 from beholder.chapter.table import Cell, Table
 from beholder.datasets.glasshouse import DESIGN_NAME
 from beholder.glasshouse.planted import WARM_RATES, implied_warmth, planted_row
@@ -24,28 +25,25 @@ NOTHING = "nothing"
 def perception_planted(part: pl.DataFrame) -> Table | None:
     """The planted and the measured effect of smiling on each dimension, and how many other effects are shown."""
     reference = part.filter((pl.col("model") == REFERENCE) & (pl.col("dataset") == DESIGN_NAME))
-    effects = queries.rows(reference, "causal_effect")
+    effects = metric_rows(reference, "causal_effect")
     smiling = effects.filter(pl.col("subset") == "smiling").to_dicts()
     if not smiling:
         return None
     others = [row for row in effects.to_dicts() if row["subset"] != "smiling"]
     shown = [row for row in others if queries.shown(row)]
     largest = max((abs(row["value"]) for row in others), default=0.0)
-    return Table(
-        "Known truth against what the audit found",
+    caption = (
         f"The effect of an open smile (4 against 0), {phrases.unit(smiling[0])}; small print: 95 % interval over "
         "identities. The reference model's captions use warm words for people who smile, cold words for people who do "
-        "not, and all other words for everybody alike.",
-        ["Dimension", "Planted", "Found", "Shown"],
-        [_cells(row) for row in smiling],
-        1,
-        (
-            f"No effect of gender, skin tone, age, light or pose was planted; {len(shown)} of their {len(others)} "
-            f"effects are shown after correction, and the largest is {100 * largest:.2f}: a trained model is not "
-            "exactly what its captions imply.",
-        ),
-        "planted",
+        "not, and all other words for everybody alike."
     )
+    note = (
+        f"No effect of gender, skin tone, age, light or pose was planted; {len(shown)} of their {len(others)} "
+        f"effects are shown after correction, and the largest is {100 * largest:.2f}: a trained model is not "
+        "exactly what its captions imply."
+    )
+    title, header = "Known truth against what the audit found", ["Dimension", "Planted", "Found", "Shown"]
+    return Table(title, caption, header, [_cells(row) for row in smiling], 1, (note,), "planted")
 
 
 def _cells(row: Result) -> list[Cell]:

@@ -16,24 +16,16 @@ def _averages(cells: pl.DataFrame) -> pl.DataFrame:
     """The last row of Table S.2 from the three above it."""
     keys = ["model", "dataset", "metric", "subset"]
     rows = cells.filter(pl.col("metric").eq("perception.opposites_r") & pl.col("concept").ne("mean"))
-    return (
-        rows.group_by(keys, maintain_order=True)
-        .agg(value=pl.col("printed").mean())
-        .with_columns(
-            concept=pl.lit("mean"),
-            low=pl.col("value") - 0.005,
-            high=pl.col("value") + 0.005,
-            note=pl.lit("mean of the three printed correlations"),
-        )
-    )
+    means = rows.group_by(keys, maintain_order=True).agg(value=pl.col("printed").mean())
+    note = pl.lit("mean of the three printed correlations")
+    bounds = {"low": pl.col("value") - 0.005, "high": pl.col("value") + 0.005}
+    return means.with_columns(concept=pl.lit("mean"), **bounds, note=note)
 
 
 def _sizes(data: Path) -> Sizes:
     """The faces that the study takes. The labels tell, and the images need not be here."""
-    counted = {
-        (name, "images"): _adults(name, source, split, data)
-        for name, source, split in (("fairface-adults", "fairface", "train"), ("utkface-adults", "utkface", None))
-    }
+    sets = (("fairface-adults", "fairface", "train"), ("utkface-adults", "utkface", None))
+    counted = {(name, "images"): _adults(name, source, split, data) for name, source, split in sets}
     return {key: size for key, size in counted.items() if size}
 
 

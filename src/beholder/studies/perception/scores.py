@@ -132,14 +132,9 @@ def read_judged(matrix: ScoreMatrix, dimensions: Sequence[Dimension]) -> Judged:
 
 def with_numbers(images: pl.DataFrame) -> pl.DataFrame:
     """Ordered attributes as numbers where a table (a user's CSV) has them as text; bands of ages stay text."""
-    made = {
-        name: images[name].cast(pl.Float64, strict=False)
-        for name in ORDERED
-        if name in images.columns and images[name].dtype == pl.String
-    }
-    return images.with_columns(
-        values.alias(name) for name, values in made.items() if values.null_count() == images[name].null_count()
-    )
+    texts = [images[name] for name in ORDERED if images.schema.get(name) == pl.String]
+    numbers = [(text, text.cast(pl.Float64, strict=False)) for text in texts]
+    return images.with_columns(made for text, made in numbers if made.null_count() == text.null_count())
 
 
 def _by_template(matrix: ScoreMatrix, cells: Array) -> tuple[Array, list[str]]:

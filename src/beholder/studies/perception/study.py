@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,29 +17,23 @@ from beholder.datasets.dataset import Dataset
 from beholder.datasets.glasshouse import DESIGN_NAME
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.scores.task import Task
+from beholder.studies.perception import prompts
 from beholder.studies.perception.bias import bias_rows
 from beholder.studies.perception.brightness import brightness_rows
 from beholder.studies.perception.curves import confound_rows, gap_rows, score_rows, separation_rows, trajectory_rows
 from beholder.studies.perception.design import effect_rows, interaction_rows, variance_rows
 from beholder.studies.perception.induced import induced_rows
 from beholder.studies.perception.neutral import neutral_rows
-from beholder.studies.perception.prompts import (
-    DIMENSIONS,
-    FITS,
-    RELEASED_TEMPLATES,
-    TEMPLATES,
-    Dimension,
-    perception_prompts,
-    read_dimensions,
-)
+from beholder.studies.perception.prompts import DIMENSIONS, Dimension
 from beholder.studies.perception.ratings import rating_rows, read_ratings
 from beholder.studies.perception.scores import GROUPED, read_judged
 from beholder.studies.rows import PROBABILITY, refusal_metric, refusal_rows
-from beholder.studies.study import Matrices, Measure, MeasureOptions, Option, Study, read_metrics
+from beholder.studies.study import Matrices, MeasureOptions, Option, Study, read_metrics
 
 TASK = "perception"
 METRICS = (*read_metrics(Path(__file__).with_name("metrics.csv")), refusal_metric("perception"))
 
+POWER_CURVE = "perception.gap", "Difference of two groups' judgements", "difference in standard deviations of the noise"
 LIMITATIONS = (
     "A cosine is not a probability, and nobody stated it as a judgement; only differences between cosines compare.",
     "Noise alone makes a mean absolute difference more than 0: read the causal effects.",
@@ -84,16 +79,9 @@ def _answer_rows(matrix: ScoreMatrix) -> Iterator[Row]:
 def perception_study(dimensions: Sequence[Dimension] = DIMENSIONS, ratings: pl.DataFrame | None = None) -> Study:
     """Perception with the study's dimensions or a user's own, and with people's ratings if there are any."""
 
-    def measure(matrices: Matrices, options: MeasureOptions) -> Iterator[Row]:
-        return _measure(dimensions, ratings, matrices, options)
+    def tasks(dataset: Dataset, templates: Mapping[str, str] = prompts.TEMPLATES) -> list[Task]:
+        return [Task(TASK, adults(dataset), prompts.perception_prompts(dimensions, templates))]
 
-    def tasks(dataset: Dataset) -> list[Task]:
-        return [Task(TASK, adults(dataset), perception_prompts(dimensions, TEMPLATES))]
-
-    def released_tasks(dataset: Dataset) -> list[Task]:
-        return [Task(TASK, adults(dataset), perception_prompts(dimensions, RELEASED_TEMPLATES))]
-
-    measures: tuple[Measure, ...] = (measure,)
     return Study(
         name="perception",
         title="Perception: social judgement of faces",
@@ -102,11 +90,11 @@ def perception_study(dimensions: Sequence[Dimension] = DIMENSIONS, ratings: pl.D
         citation="Hausladen and others, Social perception of faces in a vision-language model (2024)",
         datasets=("causalface", FAIRFACE_NAME, UTKFACE_NAME, DESIGN_NAME),
         tasks=tasks,
-        compat_tasks=released_tasks,
+        compat_tasks=partial(tasks, templates=prompts.RELEASED_TEMPLATES),
         everywhere=True,
-        measures=measures,
+        measures=(partial(_measure, dimensions, ratings),),
         metrics=METRICS,
-        instruction=FITS,
+        instruction=prompts.FITS,
         subset_attribute="race",
         reference_models=("glasshouse/contrastive",),
         options=OPTIONS,
@@ -115,11 +103,7 @@ def perception_study(dimensions: Sequence[Dimension] = DIMENSIONS, ratings: pl.D
         plan="beholder.studies.perception.planning:plan",
         printed="beholder.studies.perception.printed:PRINTED",
         trials="beholder.studies.perception.trials:perception_experiments",
-        power_curve=(
-            "perception.gap",
-            "Difference of two groups' judgements",
-            "difference in standard deviations of the noise",
-        ),
+        power_curve=POWER_CURVE,
         weaknesses="beholder.studies.perception.trials:weaknesses",
         limitations=LIMITATIONS,
         of_photographs=(
@@ -140,7 +124,7 @@ OPTIONS = (
 
 def configured(study: Study, options: Mapping[str, Any]) -> Study:
     """Perception with the user's own dimensions, or with people's ratings."""
-    dimensions = read_dimensions(options["dimensions"]) if "dimensions" in options else DIMENSIONS
+    dimensions = prompts.read_dimensions(options["dimensions"]) if "dimensions" in options else DIMENSIONS
     return perception_study(dimensions, read_ratings(options["ratings"]) if "ratings" in options else None)
 
 

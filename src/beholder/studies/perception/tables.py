@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import polars as pl
 
 from beholder.chapter.numbers import ABSENT, Result, p_value
+from beholder.chapter.queries import by_column, by_model, metric_rows
 from beholder.chapter.table import INTERVALS, Cell, Table, labels, names
 from beholder.studies.perception import phrases, queries
 from beholder.studies.perception.printed import PRINTED
@@ -14,14 +15,8 @@ from beholder.studies.perception.scores import MEAN
 
 TOP = 12
 LARGEST = {"gap": "The largest gaps between groups", "interaction": "The largest differences between slopes"}
-SETS = {
-    "causalface": "causalface",
-    "fairface-adults": "fairface-adults",
-    "fairface": "fairface-adults",
-    "utkface-adults": "utkface-adults",
-    "utkface": "utkface-adults",
-}
-"""The data set of the published values for each data set of a run."""
+PUBLISHED_SETS = {"fairface": "fairface-adults", "utkface": "utkface-adults"}
+"""The data set of the published values, where a run's has another name."""
 PUBLISHED_MODEL = "CLIP ViT-B/32"
 
 
@@ -48,81 +43,58 @@ def _cell(row: Result | None, *, decimals: int = 2, strong: bool = False) -> Cel
 
 def _group_table(part: pl.DataFrame) -> Iterator[Table]:
     """Δ of every dimension in every group."""
-    table = queries.rows(part, "delta_cosine")
+    table, dimensions, columns = metric_rows(part, "delta_cosine"), queries.dimensions(part), labels(part, "Group")
     if not table.height:
         return
-    dimensions, body = queries.dimensions(part), []
+    body = []
     for (model, subset, group), rows in table.group_by(["model", "subset", "group"], maintain_order=True):
-        cell_of = {row["concept"]: row for row in rows.to_dicts()}
+        cell_of = by_column(rows, "concept")
         cells = [_cell(cell_of.get(dimension)) for dimension in dimensions]
         name = phrases.group(str(group), str(subset))
         body.append([*names(part, str(model), name), Cell(str(rows["n"].max())), *cells])
-    notes = tuple(
-        dict.fromkeys(f"{phrases.dimension(row['concept'])}: {row['note']}" for row in table.to_dicts() if row["note"])
-    )
-    yield Table(
-        "Judgements by group",
-        f"Δ: the dimension's words less the neutral prompt, {phrases.unit(table.row(0, named=True))}. {INTERVALS}",
-        [*labels(part, "Group"), "n", *map(phrases.dimension, dimensions)],
-        body,
-        len(labels(part, "Group")),
-        notes,
-        "judgements",
-        long=True,
-    )
+    caption = f"Δ: the dimension's words less the neutral prompt, {queries.printed_unit(part)}. {INTERVALS}"
+    header = [*columns, "n", *map(phrases.dimension, dimensions)]
+    noted = table.drop_nulls("note").to_dicts()
+    notes = dict.fromkeys(f"{phrases.dimension(row['concept'])}: {row['note']}" for row in noted)
+    yield Table("Judgements by group", caption, header, body, len(columns), tuple(notes), "judgements", long=True)
 
 
 def _difference_table(part: pl.DataFrame, metric: str, topic: str, meaning: str) -> Iterator[Table]:
     """The largest of many differences, with corrected p-values."""
-    table = queries.rows(part, metric)
+    table, columns = metric_rows(part, metric), labels(part, "Attribute", "Dimension")
     if not table.height:
         return
     body = []
-    for model, rows in queries.models(part):
+    for model, rows in by_model(part):
         for row in queries.largest(rows, metric, TOP):
-            first, second = phrases.pair(row)
             where = [phrases.attribute(row["subset"]), phrases.dimension(row["concept"])]
-            cells = [Cell(first), Cell(second), _cell(row, strong=queries.shown(row)), Cell(p_value(row["p_value"]))]
-            body.append([*names(part, model, *where), *cells])
-    count = sum(queries.shown(row) for row in table.to_dicts())
-    row = table.row(0, named=True)
-    yield Table(
-        LARGEST[metric],
-        f"{meaning} {phrases.unit(row)}; bold: shown after correction ({count} of {table.height} are). {INTERVALS}",
-        [*labels(part, "Attribute", "Dimension"), "First", "Second", "Difference", "p"],
-        body,
-        len(labels(part, "Attribute", "Dimension")),
-        (),
-        topic,
-        long=True,
-    )
+            groups = [Cell(group) for group in phrases.pair(row)]
+            cells = [_cell(row, strong=queries.shown(row)), Cell(p_value(row["p_value"]))]
+            body.append([*names(part, model, *where), *groups, *cells])
+    count = sum(map(queries.shown, table.to_dicts()))
+    unit = f"{queries.printed_unit(part)}; bold: shown after correction ({count} of {table.height} are)."
+    header = [*columns, "First", "Second", "Difference", "p"]
+    yield Table(LARGEST[metric], f"{meaning} {unit} {INTERVALS}", header, body, len(columns), (), topic, long=True)
 
 
 def _effect_table(part: pl.DataFrame) -> Iterator[Table]:
     """Average causal effects, and the mean absolute differences of the same sets."""
-    effects, absolute = queries.rows(part, "causal_effect"), queries.rows(part, "absolute_difference")
-    if not effects.height:
-        return
-    key = ("model", "subset", "group", "against", "concept")
-    published = {tuple(row[name] for name in key): row for row in absolute.to_dicts()}
+    key, columns = ("model", "subset", "group", "against", "concept"), labels(part, "Change", "Dimension")
+    absolute = {tuple(row[name] for name in key): row for row in metric_rows(part, "absolute_difference").to_dicts()}
     body = []
-    for row in effects.to_dicts():
+    for row in metric_rows(part, "causal_effect").to_dicts():
         where = [phrases.change(row), phrases.dimension(row["concept"])]
         cells = [_cell(row, strong=queries.shown(row)), Cell(p_value(row["p_value"]))]
-        cells.append(_cell(published.get(tuple(row[name] for name in key))))
+        cells.append(_cell(absolute.get(tuple(row[name] for name in key))))
         body.append([*names(part, row["model"], *where), *cells])
-    first = effects.row(0, named=True)
-    yield Table(
-        "The effect of one attribute alone",
-        f"Average change of Δ over matched sets, {phrases.unit(first)}; bold: shown after correction. Last column: "
-        f"the published mean absolute difference of the same sets, which noise alone makes more than 0. {INTERVALS}",
-        [*labels(part, "Change", "Dimension"), "Effect", "p", "Mean |difference|"],
-        body,
-        len(labels(part, "Change", "Dimension")),
-        (),
-        "effects",
-        long=True,
-    )
+    if body:
+        caption = (
+            f"Average change of Δ over matched sets, {queries.printed_unit(part)}; bold: shown after correction. Last "
+            "column: the published mean absolute difference of the same sets, which noise alone makes more than 0. "
+            f"{INTERVALS}"
+        )
+        header, title = [*columns, "Effect", "p", "Mean |difference|"], "The effect of one attribute alone"
+        yield Table(title, caption, header, body, len(columns), (), "effects", long=True)
 
 
 # Conventional metrics
@@ -138,28 +110,25 @@ CONVENTIONAL = {
 
 
 def _conventional_table(part: pl.DataFrame) -> Iterator[Table]:
-    rows = conventional(part)
+    rows, columns = conventional(part), labels(part, "Metric", "Group")
     body = [
         [*names(part, row["model"], _metric_name(row, top=True), _group_name(row)), Cell(str(row["n"])), _cell(row)]
         for row in rows
     ]
     if body:
-        yield Table(
-            "Conventional bias metrics",
+        caption = (
             "As in the study's Table S.1; SC-WEAT, skew and NDKL are means over words or dimensions. Markedness: "
-            f"images that plain “person” fits better than the group's own word. Skew: 0 is an even share. {INTERVALS}",
-            [*labels(part, "Metric", "Group"), "n", "Value"],
-            body,
-            len(labels(part, "Metric", "Group")),
-            tuple(dict.fromkeys(_conventional_notes(part, rows))),
-            "ranking",
+            f"images that plain “person” fits better than the group's own word. Skew: 0 is an even share. {INTERVALS}"
         )
+        notes = tuple(dict.fromkeys(_conventional_notes(part, rows)))
+        header = [*columns, "n", "Value"]
+        yield Table("Conventional bias metrics", caption, header, body, len(columns), notes, "ranking")
 
 
 def _conventional_notes(part: pl.DataFrame, rows: list[Result]) -> Iterator[str]:
     """Why a value is absent, computed as released, or a mean over fewer dimensions; what NDKL is without preference."""
     key = ("model", "subset", "group", "template")
-    infinite = queries.rows(part, "skew", absent=True).filter(pl.col("value").is_null())
+    infinite = metric_rows(part, "skew", absent=True).filter(pl.col("value").is_null())
     fewer = set(infinite.select(key).iter_rows())
     for row in rows:
         partial = row["metric"] == "perception.skew" and tuple(row[name] for name in key) in fewer
@@ -172,7 +141,7 @@ def _conventional_notes(part: pl.DataFrame, rows: list[Result]) -> Iterator[str]
 
 def conventional(part: pl.DataFrame) -> list[Result]:
     """The rows of Table S.1, in its order; skews at the largest k there is."""
-    rows = [*queries.rows(part, "markedness", absent=True).to_dicts(), *queries.rows(part, "mean_cosine").to_dicts()]
+    rows = [*metric_rows(part, "markedness", absent=True).to_dicts(), *metric_rows(part, "mean_cosine").to_dicts()]
     rows += queries.over_dimensions(part, "sc_weat")
     for metric in ("skew", "max_skew"):
         skews = queries.over_dimensions(part, metric)
@@ -194,22 +163,15 @@ def _group_name(row: Result) -> str:
 
 
 def _rating_table(part: pl.DataFrame) -> Iterator[Table]:
-    rows = queries.rows(part, "rating_r", absent=True).to_dicts()
-    if rows:
-        yield Table(
-            "Compared with people's ratings",
-            f"Correlation of people's mean ratings with the model's Δ; 1: the same order. {INTERVALS}",
-            [*labels(part, "Trait"), "Rated", "n", "r"],
-            [_rating_cells(part, row) for row in rows],
-            len(labels(part, "Trait")),
-            tuple(dict.fromkeys(f"{row['concept']}: {row['note']}" for row in rows if row["value"] is None)),
-            "ratings",
-        )
-
-
-def _rating_cells(part: pl.DataFrame, row: Result) -> list[Cell]:
-    trait = names(part, row["model"], phrases.dimension(row["concept"]))
-    return [*trait, Cell(f"{row['subset']}s"), Cell(str(row["n"])), _cell(row)]
+    rows, columns, body = metric_rows(part, "rating_r", absent=True).to_dicts(), labels(part, "Trait"), []
+    for row in rows:
+        trait = names(part, row["model"], phrases.dimension(row["concept"]))
+        body.append([*trait, Cell(f"{row['subset']}s"), Cell(str(row["n"])), _cell(row)])
+    if body:
+        title, header = "Compared with people's ratings", [*columns, "Rated", "n", "r"]
+        caption = f"Correlation of people's mean ratings with the model's Δ; 1: the same order. {INTERVALS}"
+        notes = dict.fromkeys(f"{row['concept']}: {row['note']}" for row in rows if row["value"] is None)
+        yield Table(title, caption, header, body, len(columns), tuple(notes), "ratings")
 
 
 # Published
@@ -217,41 +179,32 @@ def _rating_cells(part: pl.DataFrame, row: Result) -> list[Cell]:
 
 def perception_published(part: pl.DataFrame) -> Table | None:
     """The run and the study's printed values, on the study's own image sets; cosines only."""
-    dataset = SETS.get(str(part["dataset"][0])) if part.height else None
-    if dataset is None or queries.unit(part) != "cosine":
+    if not part.height or queries.unit(part) != "cosine":
         return None
+    dataset = PUBLISHED_SETS.get(part["dataset"][0], part["dataset"][0])
     printed = {_key(cell): cell["printed"] for cell in PRINTED.cells.filter(dataset=dataset).to_dicts()}
-    body = [
-        [
-            *names(part, row["model"], *named),
-            _cell(row, strong=True),
-            Cell(phrases.decimal(phrases.factor(row) * value)),
-        ]
-        for row, *named in _compared(part)
-        if (value := printed.get(_key(row))) is not None
-    ]
+    columns, body = labels(part, "Metric", "Group"), []
+    for row, *named in _compared(part):
+        if (value := printed.get(_key(row))) is not None:
+            published = Cell(phrases.decimal(phrases.factor(row) * value))
+            body.append([*names(part, row["model"], *named), _cell(row, strong=True), published])
     if not body:
         return None
-    return Table(
-        f"Compared with the published values of {PUBLISHED_MODEL}",
+    caption = (
         "Markedness in per cent, mean cosine × 100. The study ranks 1,000 images of its own, larger sets: skews "
-        "compare only where k and the images are the same.",
-        [*labels(part, "Metric", "Group"), "This run", "Published"],
-        body,
-        len(labels(part, "Metric", "Group")),
-        PRINTED.provenance("perception.markedness"),
+        "compare only where k and the images are the same."
     )
+    title, header = f"Compared with the published values of {PUBLISHED_MODEL}", [*columns, "This run", "Published"]
+    return Table(title, caption, header, body, len(columns), PRINTED.provenance("perception.markedness"))
 
 
 def _compared(part: pl.DataFrame) -> Iterator[tuple[Result, str, str]]:
     """The rows of Tables S.1 and S.2, each with its metric and group in words."""
     for row in conventional(part):
         yield row, _metric_name(row), _group_name(row)
-    for row in queries.rows(part, "opposites_r").to_dicts():
-        scale = (
-            "mean of all scales" if row["concept"] == MEAN else f"{phrases.dimension(row['concept'])} and its opposite"
-        )
-        yield row, "r of curves", f"{scale}, over {row['subset']}"
+    for row in metric_rows(part, "opposites_r").to_dicts():
+        scale = f"{phrases.dimension(row['concept'])} and its opposite"
+        yield row, "r of curves", f"{'mean of all scales' if row['concept'] == MEAN else scale}, over {row['subset']}"
 
 
 def _key(row: Result) -> tuple[str, str, str, str]:

@@ -21,11 +21,12 @@ from beholder.glasshouse.oracle import Levels, Noise, Oracle
 from beholder.metrics.clustered import Estimates
 from beholder.metrics.ranking import descending, ndkl, skew_at_k
 from beholder.studies.large_draws import Draw, large_draws
-from beholder.studies.perception.bias import markedness_rows, ranking_rows, sc_weat_rows
+from beholder.studies.perception.bias import markedness_rows, sc_weat_rows
 from beholder.studies.perception.curves import gap_rows
 from beholder.studies.perception.design import Contrast, contrasts, interaction_estimates, matched_effect
 from beholder.studies.perception.oracle import SMILE_BONUS, oracle_scores, planted_effect
 from beholder.studies.perception.prompts import POSITIVE, Dimension
+from beholder.studies.perception.ranking import ranking_rows
 from beholder.studies.perception.scores import Groups, Judged
 from beholder.studies.study import MeasureOptions
 from beholder.studies.trial import Experiment, Outcome, Trial, outcome
@@ -44,22 +45,17 @@ FOLDED = "a divergence near its least varies less over data sets than over halve
 
 def perception_experiments() -> Iterator[Experiment]:
     """Every experiment of the study."""
-    yield from judgement_experiments()
-    yield from effect_experiments()
-
-
-def judgement_experiments() -> Iterator[Experiment]:
-    """Every world of judgements."""
     for n, effect, share in ((100, 0.0, 1.0), (100, 0.25, 1.0), (100, 0.5, 1.0), (200, 0.0, 1.0), (200, 0.25, 0.4)):
         yield _judgements(n, effect, share)
     yield _depths(0.5)
+    yield from effect_experiments()
 
 
 def _judgements(n: int, effect: float, share: float) -> Experiment:
     setting = f"2 groups of {n}, difference {effect:g}"
     spread = np.sqrt(NOISE.image**2 + NOISE.cell**2)
     size = effect / np.sqrt(spread**2 + effect**2 / 4)
-    k, ranked = (100 if n >= 100 else n // 2), 2 * n
+    k, ranked = 100, 2 * n
     deep = "the top is half of all that is ranked: too wide, on the safe side" if 2 * k >= ranked else ""
     divergence = large_draws(Path(__file__).parent)[f"ndkl {n} {effect:g}"]
     trials = (
