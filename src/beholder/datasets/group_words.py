@@ -55,21 +55,10 @@ class GroupWords:
 GENDER_WORDS = GroupWords(
     "gender",
     {
-        "woman": (
-            "woman",
-            "womans",
-            "women",
-            "girl",
-            "girls",
-            "lady",
-            "ladies",
-            "mother",
-            "mothers",
-            "daughter",
-            "daughters",
-            "she",
-            "her",
-            "hers",
+        "woman": tuple(
+            """
+    woman womans women girl girls lady ladies mother mothers daughter daughters she her hers
+    """.split()
         ),
         "man": ("man", "mans", "men", "boy", "boys", "father", "fathers", "son", "sons", "he", "his", "him"),
     },

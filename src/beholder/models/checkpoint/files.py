@@ -12,21 +12,12 @@ from typing import NamedTuple
 from beholder.core.errors import ModelError
 from beholder.models.checkpoint.folder import content_digest, held, matching
 
-SETTINGS = (
-    "config.json",
-    "preprocessor_config.json",
-    "processor_config.json",
-    "tokenizer.json",
-    "tokenizer_config.json",
-    "special_tokens_map.json",
-    "added_tokens.json",
-    "generation_config.json",
-    "chat_template.*",
-    "vocab.json",
-    "vocab.txt",
-    "merges.txt",
-    "*.model",
-    "*.safetensors.index.json",
+SETTINGS = tuple(
+    """
+    config.json preprocessor_config.json processor_config.json tokenizer.json tokenizer_config.json
+    special_tokens_map.json added_tokens.json generation_config.json chat_template.* vocab.json vocab.txt
+    merges.txt *.model *.safetensors.index.json
+    """.split()
 )
 SAFE_WEIGHTS = ("model.safetensors", "model-*.safetensors")
 PICKLED_WEIGHTS = ("pytorch_model.bin", "pytorch_model-*.bin", "pytorch_model.bin.index.json")
