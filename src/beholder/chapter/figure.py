@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 import altair as alt
+import polars as pl
 
 from beholder.chapter.chart_parts import Layers, Rows, order
 from beholder.chapter.chart_style import PAPER_INK, PAPER_WIDTH, config
+from beholder.chapter.queries import by_model
 
 
 class Figure(NamedTuple):
@@ -40,3 +43,12 @@ def whose(rows: Rows, model: str) -> str:
 def sentence(whose: str, seen: str) -> str:
     """A title: what is seen, with a capital where it begins the line."""
     return f"{whose}{seen}" if whose else seen[:1].upper() + seen[1:]
+
+
+def each_model(part: pl.DataFrame, draw: Callable[[pl.DataFrame], Iterable[Figure]]) -> Iterator[Figure]:
+    """Every model's figures; those of several models are numbered and named after their model."""
+    several = part["model"].n_unique() > 1
+    for number, (model, rows) in enumerate(by_model(part), 1):
+        for figure in draw(rows):
+            title = sentence(f"{model}, " if several else "", figure.title)
+            yield figure._replace(name=f"{figure.name}-{number}" if several else figure.name, title=title)

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from beholder.chapter.numbers import Result
+from beholder.chapter.queries import metric_rows
 from beholder.core.results import KEY
 
 SHOWN, NOT_SHOWN, TOO_LITTLE, NOT_MEASURED = VERDICTS = ("shown", "not shown", "too little data", "not measured")
@@ -64,7 +65,7 @@ class Finding(NamedTuple):
 
 def valued(part: pl.DataFrame, metric: str) -> list[Result]:
     """The rows of one metric that have a value."""
-    return part.filter(pl.col("metric").str.ends_with(f".{metric}") & pl.col("value").is_not_null()).to_dicts()
+    return metric_rows(part, metric).to_dicts()
 
 
 def finding(

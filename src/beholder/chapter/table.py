@@ -17,6 +17,7 @@ from beholder.chapter.numbers import (
     ratio_range,
     remarks,
 )
+from beholder.chapter.queries import metric_rows
 
 
 class Cell(NamedTuple):
@@ -51,7 +52,7 @@ INTERVALS = "Small print: 95 % interval."
 
 def rows_of(part: pl.DataFrame, metric: str) -> list[Result]:
     """All rows of a metric, absent values too."""
-    return part.filter(pl.col("metric").str.ends_with(f".{metric}")).to_dicts()
+    return metric_rows(part, metric, absent=True).to_dicts()
 
 
 def percent_cell(row: Result | None, *, with_chance: bool = False, strong: bool = False) -> Cell:

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from beholder.chapter.figure import Figure, sentence
+from beholder.chapter.figure import Figure, each_model
 from beholder.chapter.numbers import Result, excludes, percent, signed
-from beholder.chapter.queries import by_model, metric_rows, one_row
+from beholder.chapter.queries import metric_rows, one_row
 from beholder.studies.disparity import chart_parts, phrases, queries
 from beholder.studies.disparity.agreement import COLOURS
 from beholder.studies.disparity.queries import Pair
@@ -23,11 +23,7 @@ NUMBERS = ("value", "low", "high")
 
 def disparity_figures(part: pl.DataFrame) -> Iterator[Figure]:
     """Every figure, for each model and pair."""
-    several = part["model"].n_unique() > 1
-    for number, (model, rows) in enumerate(by_model(part), 1):
-        for figure in _figures(rows):
-            title = sentence(f"{model}, " if several else "", figure.title)
-            yield figure._replace(name=f"{figure.name}-{number}" if several else figure.name, title=title)
+    return each_model(part, _figures)
 
 
 def _figures(part: pl.DataFrame) -> Iterator[Figure]:

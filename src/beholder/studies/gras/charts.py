@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 import polars as pl
 
-from beholder.chapter.figure import Figure, sentence
+from beholder.chapter.figure import Figure, each_model
 from beholder.chapter.numbers import Result, excludes, points
-from beholder.chapter.queries import by_model, metric_rows
+from beholder.chapter.queries import metric_rows
 from beholder.metrics.multiplicity import ALPHA
 from beholder.studies.gras import chart_parts, queries
 from beholder.studies.gras.phrases import attribute_name, group_name, pair_text
@@ -16,12 +17,8 @@ from beholder.studies.gras.tables import CROSSED, MOST_MODELS, TOP
 
 
 def gras_figures(part: pl.DataFrame) -> Iterator[Figure]:
-    """Every figure, model by model; figures of several models are numbered."""
-    several, large = part["model"].n_unique() > 1, part["model"].n_unique() <= MOST_MODELS
-    for number, (model, own) in enumerate(by_model(part), 1):
-        for figure in _figures(own, large=large):
-            title = sentence(f"{model}, " if several else "", figure.title)
-            yield figure._replace(name=f"{figure.name}-{number}" if several else figure.name, title=title)
+    """Every figure, model by model."""
+    return each_model(part, partial(_figures, large=part["model"].n_unique() <= MOST_MODELS))
 
 
 def _figures(part: pl.DataFrame, *, large: bool) -> Iterator[Figure]:

@@ -8,10 +8,10 @@ import numpy as np
 import polars as pl
 
 from beholder.chapter.chart_parts import Rows, order
-from beholder.chapter.figure import Figure, sentence
+from beholder.chapter.figure import Figure, each_model
 from beholder.chapter.numbers import Result
 from beholder.chapter.phrases import listed
-from beholder.chapter.queries import by_model, metric_rows
+from beholder.chapter.queries import metric_rows
 from beholder.metrics.multiplicity import ALPHA
 from beholder.studies.perception import chart_parts, phrases, queries
 from beholder.studies.perception.brightness import square_place
@@ -30,13 +30,9 @@ DENSITIES = {
 
 
 def perception_figures(part: pl.DataFrame) -> Iterator[Figure]:
-    """Every figure of every model; with several models, the name has the model's number."""
-    several, few = part["model"].n_unique() > 1, part["model"].n_unique() <= MOST_MODELS
-    for number, (model, results) in enumerate(by_model(part), 1):
-        for draw in (*FIGURES, *(CURVE_FIGURES if few else ())):
-            for figure in draw(results):
-                title = sentence(f"{model}, " if several else "", figure.title)
-                yield figure._replace(name=f"{figure.name}-{number}" if several else figure.name, title=title)
+    """Every figure of every model."""
+    makers = (*FIGURES, *(CURVE_FIGURES if part["model"].n_unique() <= MOST_MODELS else ()))
+    return each_model(part, lambda results: (figure for draw in makers for figure in draw(results)))
 
 
 # Summary
