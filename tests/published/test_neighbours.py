@@ -2,10 +2,26 @@
 
 from __future__ import annotations
 
+import polars as pl
 import pytest
 
-from beholder.published import caveats, neighbours, source_of
 from beholder.studies.apa.printed import PRINTED
+from beholder.studies.printed import Source, printed_of
+
+
+def neighbours(metric: str, subset: str = "", **more: str) -> pl.DataFrame:
+    printed = printed_of(metric.partition(".")[0])
+    return printed.neighbours(metric, subset, **more) if printed else pl.DataFrame(schema={"model": pl.String})
+
+
+def source_of(metric: str) -> Source | None:
+    printed = printed_of(metric.partition(".")[0])
+    return printed.source_of(metric) if printed else None
+
+
+def caveats(metric: str) -> tuple[str, ...]:
+    source = source_of(metric)
+    return source.caveats if source else ()
 
 
 @pytest.mark.parametrize("pool", ["actors", "politicians", "athletes"])
