@@ -80,7 +80,13 @@ _BUILT_IN = (
         "generative",
         "models that answer in words",
         "beholder.models.generative.scorer:GenerativeScorer.from_folder",
-        config_names=("ForConditionalGeneration", "ForCausalLM", "ForVisionText2Text", "deepseek_vl_v2"),
+        config_names=(
+            "ForConditionalGeneration",
+            "ForCausalLM",
+            "ForVisionText2Text",
+            "BlipForQuestionAnswering",
+            "deepseek_vl_v2",
+        ),
         extra="torch",
     ),
     Family(

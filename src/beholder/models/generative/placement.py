@@ -7,6 +7,7 @@ it is, it is in the spec.
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -61,8 +62,8 @@ def _auto_class(files: CheckpointFiles) -> str:
     names = transformers.models.auto.modeling_auto
     if model_type in names.MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES:
         return "AutoModelForImageTextToText"
-    captured_warnings = getattr(names, "MODEL_FOR_MULTIMODAL_LM_MAPPING_NAMES", {})
-    return "AutoModelForMultimodalLM" if model_type in captured_warnings else "AutoModelForImageTextToText"
+    others = getattr(names, "MODEL_FOR_MULTIMODAL_LM_MAPPING_NAMES", {})
+    return "AutoModelForMultimodalLM" if model_type in others else "AutoModelForImageTextToText"
 
 
 def _on_gpu(device: str) -> bool:
@@ -93,8 +94,14 @@ def _require(library: str, what: str) -> None:
         raise MissingExtra(f"{what} ({library})", "large")
 
 
-def refuse_unserved(model_type: str | None, folder: Any) -> None:
-    """Raise for a model that transformers does not have and that other programs serve."""
+def refuse_unserved(config: Mapping[str, Any], folder: Any) -> None:
+    """Raise for a model that transformers does not have, or that cannot be asked."""
+    model_type = config.get("model_type")
+    if "BlipForQuestionAnswering" in (config.get("architectures") or ()):
+        raise ModelError(
+            f"{folder} is a BLIP for question answering (BlipForQuestionAnswering), which Beholder cannot ask yet.\n"
+            "BLIP with a matching head (BlipForImageTextRetrieval) and BLIP-2 can be audited."
+        )
     if model_type == "deepseek_vl_v2":
         raise ModelError(
             f"{folder} is a DeepSeek-VL2, which transformers {transformers.__version__} does not have.\n"

@@ -14,6 +14,7 @@ FORMS = {
     "paligemma": "<image>{}",  # its processor adds <bos>, and the line break that closes the prefix
     "blip-2": "Question: {} Answer:",  # as its card asks; its processor puts the picture's tokens before
     "instructblip": "{}",
+    "kosmos-2": "{}",  # its processor puts the picture's tokens before
     "llava": "USER: <image>\n{} ASSISTANT:",  # the card of LLaVA-1.5, for folders without its template
 }
 # What a chat template may leave to the day or to the caller. Fixed, because it moves scores.

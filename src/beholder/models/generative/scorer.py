@@ -70,7 +70,7 @@ class GenerativeScorer:
         cls, folder: Path, name: str, options: LoadOptions, *, origin: Origin | None = None
     ) -> GenerativeScorer:
         """Load a checkpoint's folder; `origin` says where it came from if that is not the folder itself."""
-        refuse_unserved(read_config(folder).get("model_type"), folder)
+        refuse_unserved(read_config(folder), folder)
         files = find_files(folder, allow_pickle=options.allow_pickle)
         loaded = LoadedModel.of(folder, load_placed(files, options), questions=options.batch_size)
         origin = origin or files.origin
