@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -9,13 +10,29 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from beholder.core.errors import ModelError
 from beholder.models.load import LoadOptions, load_model
 
-pytest.importorskip("torch")
-pytest.importorskip("transformers")
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
 
 pytestmark = pytest.mark.real
 QUESTIONS = ["Is the person in the image a woman?", "nurse", "a photo of a doctor, a nurse and the politician"]
+REFUSED = {
+    "blip_vqa": r"is a BLIP for question answering \(BlipForQuestionAnswering\)",
+    "florence2": "'florence2' without a chat template",
+    "llama4": "Missing optional dependencies: torchvision",
+}
+EXACT = [
+    "chameleon",
+    "ernie4_5_vl_moe",
+    "gemma4",
+    "kosmos-2",
+    "minicpmv4_6",
+    "mllama",
+    "qwen2_5_omni_thinker",
+    "qwen3_5",
+]
 
 
 @pytest.fixture(scope="module")
@@ -46,3 +63,50 @@ def test_the_picture_shown_before_does_not_move_mllama(
         alone = np.concatenate([logits(load_model(str(folder), options), [noise[index]]) for index in order])
         np.testing.assert_allclose(after, alone, rtol=0, atol=1e-6)
         np.testing.assert_allclose(after, plain[order], rtol=0, atol=1e-4)
+
+
+@pytest.mark.parametrize("shared_prefix", [True, False])
+@pytest.mark.parametrize("name", EXACT)
+def test_scores_equal_the_plain_logits(name: str, shared: Path, noise: list[Image.Image], shared_prefix: bool) -> None:
+    folder = shared / "tiny-models" / name
+    scorer = load_model(str(folder), LoadOptions(shared_prefix=shared_prefix))
+    np.testing.assert_allclose(logits(scorer, noise), np.load(folder / "plain_logits.npy"), rtol=0, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_model_that_cannot_be_asked_is_refused_with_the_reason(name: str, shared: Path) -> None:
+    if name == "llama4" and find_spec("torchvision"):
+        pytest.skip("torchvision is here")
+    with pytest.raises(ModelError, match=REFUSED[name]):
+        load_model(str(shared / "tiny-models" / name))
+
+
+def test_instructblip_equals_its_own_forward_pass(shared: Path, noise: list[Image.Image]) -> None:
+    """Its processor fails on this folder in transformers, so there are no plain logits: they are made here."""
+    folder = shared / "tiny-models" / "instructblip"
+    tokenizer, of_queries = (
+        transformers.AutoTokenizer.from_pretrained(folder, subfolder=part) for part in ("", "qformer_tokenizer")
+    )
+    pixels = transformers.AutoImageProcessor.from_pretrained(folder, backend="pil")
+    model = transformers.InstructBlipForConditionalGeneration.from_pretrained(folder).eval()
+
+    def plain(picture: Image.Image, question: str) -> Any:
+        ids = tokenizer("<image>" * 10, add_special_tokens=False)["input_ids"] + tokenizer(question)["input_ids"]
+        queries = of_queries(question, return_tensors="pt")
+        with torch.no_grad():
+            answer = model(
+                pixel_values=pixels(picture, return_tensors="pt")["pixel_values"],
+                input_ids=torch.tensor([ids]),
+                attention_mask=torch.ones(1, len(ids), dtype=torch.long),
+                qformer_input_ids=queries["input_ids"],
+                qformer_attention_mask=queries["attention_mask"],
+            )
+        return answer.logits[0, -1].numpy()
+
+    expected = [[plain(picture, question) for question in QUESTIONS] for picture in noise]
+    np.testing.assert_allclose(logits(load_model(str(folder)), noise), expected, rtol=0, atol=1e-4)
+
+
+def test_every_folder_is_either_exact_or_refused(shared: Path) -> None:
+    folders = {path.parent.name for path in (shared / "tiny-models").glob("*/config.json")}
+    assert folders == {*EXACT, *REFUSED, "instructblip"}

@@ -46,6 +46,8 @@ PADDED = {
 }
 """Families of which it was shown that padding before a shorter question moves no score; of any other, only
 questions of one length go together."""
+PACKED = {"minicpmv4_6": "pixel_values"}
+"""Families that write pictures behind one another, along the last axis, and the input that holds them."""
 NOT_ANSWERING = 0.5
 
 
@@ -93,11 +95,12 @@ class LoadedModel:
 
     def one_by_one(self, texts: Sequence[Encoded], seen: Encoded) -> Iterator[tuple[list[int], Any]]:
         """Float32 logits over the vocabulary for the first token of the answer, with the indices of their texts."""
-        for indices in self._batches([_length(text) for text in texts]):
+        for indices in self._batches(texts):
             yield from self._halving(indices, texts, seen)
 
-    def _batches(self, lengths: Sequence[int]) -> Iterator[Sequence[int]]:
+    def _batches(self, texts: Sequence[Encoded]) -> Iterator[Sequence[int]]:
         """Indices in batches of similar lengths, or of one length where the model cannot be padded."""
+        lengths = [(_length(text), *(tuple(text[name].shape) for name in sorted(text))) for text in texts]
         order = sorted(range(len(lengths)), key=lengths.__getitem__)
         if self.padded:
             yield from batches(order, self.questions)
@@ -122,26 +125,34 @@ class LoadedModel:
             waiting = waiting[len(part) :]
 
     def _encode(self, image: Any, text: str) -> tuple[Encoded, Encoded]:
-        """What the processor makes of text and picture: what runs along the text, and the picture, which all share."""
+        """What the processor makes of text and picture, and apart from it, what is made of the picture alone."""
         options = {"add_special_tokens": False} if self.form.opens_itself(text) else {}
         inputs = self.processor(text=[text], images=[image], return_tensors="np", **options)
-        known = {name: np.asarray(values) for name, values in inputs.items() if name in self._understood}
-        tensors = {name: torch.from_numpy(values) for name, values in known.items()}
-        along = {name for name, values in tensors.items() if values.shape[:2] == tensors["input_ids"].shape}
+        tensors = {
+            name: torch.from_numpy(np.asarray(values)) for name, values in inputs.items() if name in self._understood
+        }
+        made = self.pictures.made
         return (
-            {name: tensors[name] for name in tensors if name in along},
-            {name: tensors[name] for name in tensors if name not in along},
+            {name: values for name, values in tensors.items() if name not in made},
+            {name: values for name, values in tensors.items() if name in made},
         )
 
     def logits(self, texts: Sequence[Encoded], seen: Encoded) -> Any:
         """The plain way: each text with the picture, as the model would begin to answer it."""
         batch = stacked(texts, padding=self._padding_token)
-        batch |= {name: torch.cat([values] * len(texts)) for name, values in seen.items()}
+        batch |= self.joined([seen] * len(texts))
         with running():
             inputs = transformers.BatchFeature(batch).to(self.model.device, dtype=self.model.dtype)
             # The model's own way to its first token: masks, positions and decoder start are as it has them.
             answer = self.model.generate(**inputs, generation_config=self._one_token)
             return answer.logits[0].float()
+
+    def joined(self, pictures: Sequence[Encoded]) -> Encoded:
+        """Several pictures as one batch."""
+        packed = PACKED.get(self.model.config.model_type)
+        return {
+            name: torch.cat([seen[name] for seen in pictures], dim=-1 if name == packed else 0) for name in pictures[0]
+        }
 
     @cached_property
     def _understood(self) -> set[str]:
@@ -196,10 +207,10 @@ class Elsewhere:
 
 def stacked(texts: Sequence[Encoded], *, padding: int) -> Encoded:
     """Batches of one as one batch, shorter texts padded on the left."""
-    longest = max(_length(text) for text in texts)
 
     def joined(name: str) -> Any:
         value = padding if name == "input_ids" else 0
+        longest = max(text[name].shape[1] for text in texts)
         return torch.cat([_padded(text[name], longest, value) for text in texts])
 
     return {name: joined(name) for name in texts[0]}

@@ -40,6 +40,8 @@ class PictureProcessor:
         self._shown: Picture | None = None
         self._nesting = 0
         self._options: dict[str, Any] = {}
+        self.made: frozenset[str] = frozenset()
+        """The names of what it made of the last picture: inputs that depend on the picture alone."""
 
     @property
     def asked_for(self) -> dict[str, Any]:
@@ -54,7 +56,9 @@ class PictureProcessor:
         if self._shown is not None:
             return transformers.BatchFeature(dict(self._shown.features))
         self._options, self._nesting = options, _depth(images)
-        return self.image_processor(images, **options)
+        features = self.image_processor(images, **options)
+        self.made = frozenset(features)
+        return features
 
     def develop(self, image: Image.Image) -> Picture:
         """The picture, processed as the checkpoint's processor would have it."""
@@ -75,7 +79,13 @@ class PictureProcessor:
 
 
 class _Absent:
-    """Stands for a processor of video or sound, which is not needed."""
+    """Stands for a processor of video or sound, which gets nothing to process; its settings are the pictures'."""
+
+    def __init__(self, image_processor: Any) -> None:
+        self._image_processor = image_processor
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._image_processor, name)
 
 
 def build_processor(folder: Path, checkpoint: Checkpoint) -> Any:
@@ -83,13 +93,21 @@ def build_processor(folder: Path, checkpoint: Checkpoint) -> Any:
     given = {"tokenizer": checkpoint.tokenizer, "image_processor": checkpoint.image_processor}
     with as_model_error(folder):
         kind = _processor_class(folder)
-        parts = [given.get(name, _Absent()) for name in kind.get_attributes()]
+        for name in set(kind.get_attributes()) - set(given):
+            given[name] = (
+                transformers.AutoTokenizer.from_pretrained(folder, subfolder=name, local_files_only=True)
+                if name.endswith("tokenizer")  # InstructBLIP has a second one
+                else _Absent(checkpoint.image_processor)
+            )
+        parts = [given[name] for name in kind.get_attributes()]
         settings, _ = kind.get_processor_dict(folder, local_files_only=True)
         with _no_number_words(kind):
             processor = _for_stills(kind).from_args_and_dict(parts, settings)
     processor.image_processor = PictureProcessor(checkpoint.image_processor)
     if getattr(processor, "num_query_tokens", 0) is None:  # older BLIP-2 folders leave it to the model's config
         processor.num_query_tokens = checkpoint.model.config.num_query_tokens
+    if hasattr(processor, "num_query_tokens") and isinstance(processor.image_token, str):
+        processor.image_token = transformers.AddedToken(processor.image_token)  # as BLIP-2's and InstructBLIP's read it
     return processor
 
 

@@ -138,7 +138,7 @@ class Sharing:
     def _inputs(self, text: Encoded, part: list[tuple[int, Encoded]]) -> Any:
         """Some pictures with one of the questions."""
         along = {name: torch.cat([values] * len(part)) for name, values in text.items()}
-        seen = {name: torch.cat([picture[name] for _, picture in part]) for name in part[0][1]}
+        seen = self.loaded.joined([picture for _, picture in part])
         model = self.loaded.model
         return transformers.BatchFeature(along | seen).to(model.device, dtype=model.dtype)
 
