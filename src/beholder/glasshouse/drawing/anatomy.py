@@ -11,60 +11,18 @@ import hashlib
 import math
 from dataclasses import dataclass
 
-from beholder.glasshouse.drawing.canvas import Colour, mix
+from beholder.glasshouse.drawing.canvas import Colour, colours, mix
 
 # The Monk Skin Tone scale, Ellis Monk and Google, published values 1 to 10.
-MONK_SKIN_TONES: tuple[Colour, ...] = (
-    (0xF6, 0xED, 0xE4),
-    (0xF3, 0xE7, 0xDB),
-    (0xF7, 0xEA, 0xD0),
-    (0xEA, 0xDA, 0xBA),
-    (0xD7, 0xBD, 0x96),
-    (0xA0, 0x7E, 0x56),
-    (0x82, 0x5C, 0x43),
-    (0x60, 0x41, 0x34),
-    (0x3A, 0x31, 0x2A),
-    (0x29, 0x24, 0x20),
-)
-HAIR_COLOURS: tuple[Colour, ...] = (
-    (30, 26, 27),
-    (30, 26, 27),
-    (40, 31, 29),
-    (52, 38, 32),
-    (66, 46, 36),
-    (84, 58, 42),
-    (90, 52, 40),
-    (106, 76, 52),
-)
-EYE_COLOURS: tuple[Colour, ...] = ((62, 40, 28), (78, 50, 32), (92, 66, 40), (92, 98, 62), (74, 104, 124))
-JUMPERS: tuple[Colour, ...] = (
-    (66, 104, 128),
-    (150, 86, 84),
-    (88, 122, 98),
-    (122, 100, 142),
-    (184, 142, 84),
-    (92, 96, 108),
-)
+MONK_SKIN_TONES = colours("f6ede4 f3e7db f7ead0 eadaba d7bd96 a07e56 825c43 604134 3a312a 292420")
+HAIR_COLOURS = colours("1e1a1b 1e1a1b 281f1d 342620 422e24 543a2a 5a3428 6a4c34")
+EYE_COLOURS = colours("3e281c 4e3220 5c4228 5c623e 4a687c")
+JUMPERS = colours("426880 965654 587a62 7a648e b88e54 5c606c")
 GREY: Colour = (206, 204, 202)
-WOMEN_STYLES = (
-    ("long", 0.24),
-    ("wavy", 0.18),
-    ("bob", 0.20),
-    ("bun", 0.15),
-    ("curly", 0.13),
-    ("crop", 0.06),
-    ("medium", 0.04),
-)
-MEN_STYLES = (
-    ("parted", 0.32),
-    ("crop", 0.22),
-    ("buzz", 0.14),
-    ("short_curls", 0.16),
-    ("balding", 0.09),
-    ("medium", 0.04),
-    ("bun", 0.03),
-)
-BEARDS = (("none", 0.55), ("stubble", 0.18), ("moustache", 0.09), ("beard", 0.18))
+WOMEN_STYLES = {"long": 0.24, "wavy": 0.18, "bob": 0.20, "bun": 0.15, "curly": 0.13, "crop": 0.06, "medium": 0.04}
+MEN_STYLES = {"parted": 0.32, "crop": 0.22, "buzz": 0.14, "short_curls": 0.16}
+MEN_STYLES |= {"balding": 0.09, "medium": 0.04, "bun": 0.03}
+BEARDS = {"none": 0.55, "stubble": 0.18, "moustache": 0.09, "beard": 0.18}
 
 
 @dataclass(frozen=True)
@@ -80,21 +38,20 @@ class Draws:
 
     def around(self, name: str, middle: float, spread: float) -> float:
         """A bell-shaped number within `middle` ± `spread`."""
-        draws = self.uniform(name + "/a") + self.uniform(name + "/b")
-        return middle + spread * (draws - 1.0)
+        return middle + spread * (self.uniform(name + "/a") + self.uniform(name + "/b") - 1.0)
 
     def pick(self, name: str, options: tuple[Colour, ...]) -> Colour:
         """One of several colours."""
         return options[int(self.uniform(name) * len(options))]
 
-    def weighted(self, name: str, options: tuple[tuple[str, float], ...]) -> str:
+    def weighted(self, name: str, options: dict[str, float]) -> str:
         """One of several words, by weight."""
         rest = self.uniform(name)
-        for word, weight in options:
+        for word, weight in options.items():
             rest -= weight
             if rest < 0:
                 return word
-        return options[-1][0]
+        return word
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from PIL import Image, ImageDraw
 
 Colour = tuple[int, int, int]
 Floats = npt.NDArray[np.float64]
+Pairs = list[tuple[float, float]]
 Points = Floats | Sequence[tuple[float, float]]
 Paint = Colour | Image.Image
 
@@ -31,6 +32,21 @@ def darker(colour: Colour, factor: float) -> Colour:
     """The colour multiplied by `factor`."""
     r, g, b = (round(channel * factor) for channel in colour)
     return r, g, b
+
+
+def colours(text: str) -> tuple[Colour, ...]:
+    """Colours written in hexadecimal, such as `f6ede4 f3e7db`."""
+    return tuple((code >> 16, code >> 8 & 255, code & 255) for code in (int(word, 16) for word in text.split()))
+
+
+def shape(text: str) -> Pairs:
+    """Points written as `0.5,0.24 0.64,0.29`."""
+    return [(float(x), float(y)) for x, y in (point.split(",") for point in text.split())]
+
+
+def centred(text: str, scale: float, x: float = 0.5, y: float = 0.0) -> Pairs:
+    """A shape made `scale` times as wide and moved to `x` and `y`."""
+    return [(x + scale * across, y + down) for across, down in shape(text)]
 
 
 @lru_cache(maxsize=1)

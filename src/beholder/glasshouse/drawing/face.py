@@ -12,7 +12,7 @@ import numpy as np
 from PIL import Image
 
 from beholder.glasshouse.drawing.anatomy import Person
-from beholder.glasshouse.drawing.canvas import Canvas, Colour, Floats, darker, mix
+from beholder.glasshouse.drawing.canvas import Canvas, Colour, Floats, Pairs, darker, mix
 from beholder.glasshouse.drawing.light import (
     HEAD_X,
     HEAD_Y,
@@ -41,13 +41,18 @@ class Head:
         """How far the middle of the face has moved sideways."""
         return 0.42 * self.width * self.sine
 
+    @property
+    def hat_x(self) -> float:
+        """The middle of a hat, which leans against the turn."""
+        return HEAD_X - 0.05 * self.width * self.sine
+
     def at(self, x: float, y: float, out: float = 0.0) -> tuple[float, float]:
         """Canvas position of a point on the face; `out` lifts it off the surface."""
         depth = math.sqrt(max(0.0, 1 - 0.85 * x * x - 0.2 * y * y)) - 0.5 + out
         across = self.width * (x * self.cosine + depth * self.sine)
         return HEAD_X + across, HEAD_Y + self.height * y
 
-    def path(self, points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    def path(self, points: Sequence[tuple[float, float]]) -> Pairs:
         """Canvas positions of several points."""
         return [self.at(x, y) for x, y in points]
 
@@ -162,12 +167,8 @@ def draw_nose(canvas: Canvas, head: Head) -> None:
     w, tip = face.nose_width, EYE_Y + face.nose_length
     shadow, line = skin_shadow(tone), line_colour(tone)
     side = -1.0 if head.person.light >= 0 else 1.0
-    bridge = [
-        head.at(side * 0.10, -0.10),
-        head.at(side * 0.075, 0.10, 0.10),
-        head.at(side * w * 0.85, tip - 0.04, 0.12),
-    ]
-    canvas.stroke(bridge, 0.010, shadow, 0.32)
+    bridge = [head.at(side * 0.10, -0.10), head.at(side * 0.075, 0.10, 0.10)]
+    canvas.stroke([*bridge, head.at(side * w * 0.85, tip - 0.04, 0.12)], 0.010, shadow, 0.32)
     canvas.oval(*head.at(0, tip - 0.015, 0.24), w * 0.62 * head.width, 0.056 * head.height, skin_glow(tone), 0.45)
     canvas.oval(*head.at(0, tip - 0.16, 0.2), 0.045 * head.width, 0.12 * head.height, skin_glow(tone), 0.30)
     under = [head.at(-w, tip, 0.1), head.at(-0.4 * w, tip + 0.055, 0.2), head.at(0.4 * w, tip + 0.055, 0.2)]
@@ -219,22 +220,16 @@ def draw_mouth(canvas: Canvas, head: Head) -> None:
     canvas.oval(*head.at(0, bottom[1][1] + 0.75 * full), 0.28 * wide * head.width, 0.0032, skin_glow(lower), 0.5)
     seam = mix(darker(upper, 0.55), (60, 20, 20), 0.3)
     canvas.stroke(head.path([left, *line, right]), 0.0050, seam, 0.85, taper=0.6)
-    under = [
-        (-0.4 * wide, bottom[1][1] + full * 2.0),
-        (0, bottom[1][1] + full * 2.2),
-        (0.4 * wide, bottom[1][1] + full * 2.0),
-    ]
+    under = [(x * wide, bottom[1][1] + full * down) for x, down in ((-0.4, 2.0), (0, 2.2), (0.4, 2.0))]
     canvas.stroke(head.path(under), 0.0065, skin_shadow(head.person.skin), 0.4)
 
 
-def draw_teeth(canvas: Canvas, head: Head, points: list[tuple[float, float]]) -> None:
+def draw_teeth(canvas: Canvas, head: Head, points: Pairs) -> None:
     """The inside of an open smile: a bright row of teeth above a dark edge."""
     canvas.blob(head.path(points), (92, 34, 36))
     top = [(x * 0.93, y) for x, y in points[:5]]
-    canvas.blob(
-        head.path([*top, *[(x * 0.86, y + 0.048 + 0.02 * (1 - abs(x))) for x, y in reversed(top[1:4])]]),
-        (250, 247, 240),
-    )
+    edge = [(x * 0.86, y + 0.048 + 0.02 * (1 - abs(x))) for x, y in reversed(top[1:4])]
+    canvas.blob(head.path([*top, *edge]), (250, 247, 240))
 
 
 def draw_age_lines(canvas: Canvas, head: Head) -> None:
@@ -245,9 +240,8 @@ def draw_age_lines(canvas: Canvas, head: Head) -> None:
     colour, alpha = line_colour(head.person.skin), 0.10 + 0.42 * strength
     for row in range(1 + round(2 * strength)):
         y = -0.44 - 0.085 * row
-        canvas.stroke(
-            head.path([(-0.42, y), (-0.15, y - 0.018), (0.15, y - 0.018), (0.42, y)]), 0.0042, colour, alpha * 0.7
-        )
+        wrinkle = [(-0.42, y), (-0.15, y - 0.018), (0.15, y - 0.018), (0.42, y)]
+        canvas.stroke(head.path(wrinkle), 0.0042, colour, alpha * 0.7)
     for side in (-1, 1):
         eye = side * head.person.face.eye_gap
         for fan in (-0.055, 0.005, 0.06)[: 1 + round(2 * strength)]:
@@ -277,12 +271,8 @@ def draw_moustache(canvas: Canvas, head: Head) -> None:
     if head.person.hair.beard not in ("moustache", "beard"):
         return
     wide, rise = head.person.face.mouth_width * 1.1, 0.05 * head.person.smile
-    right = [
-        (wide * 0.45, 0.478),
-        (wide * 0.85, 0.535 - rise),
-        (wide, 0.615 - rise * 1.4),
-        (wide * 0.5, 0.575 - 0.2 * rise),
-    ]
+    right = [(wide * 0.45, 0.478), (wide * 0.85, 0.535 - rise), (wide, 0.615 - rise * 1.4)]
+    right += [(wide * 0.5, 0.575 - 0.2 * rise)]
     left = [(-x, y) for x, y in reversed(right)]
     colour = mix(darker(head.person.hair.colour, 0.88), head.person.skin, 0.12)
     canvas.blob(head.path([(0.0, 0.495), *right, (0.0, 0.57), *left]), colour, 0.95)

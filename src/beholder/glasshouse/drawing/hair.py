@@ -6,7 +6,7 @@ import numpy as np
 from PIL import Image
 
 from beholder.glasshouse.drawing.anatomy import Hair
-from beholder.glasshouse.drawing.canvas import Canvas, Colour, Floats, closed_curve, darker, mix
+from beholder.glasshouse.drawing.canvas import Canvas, Colour, Floats, Pairs, centred, closed_curve, darker, mix
 from beholder.glasshouse.drawing.face import Head
 from beholder.glasshouse.drawing.light import HEAD_X, HEAD_Y, hair_field
 
@@ -31,11 +31,9 @@ def draw_back_hair(canvas: Canvas, head: Head, paint: Image.Image, *, covered: b
         canvas.polygon(fall(head, low, 1.16 + 0.10 * hair.volume, shift), paint)
     elif style == "curly":
         grow = 1.28 + 0.10 * hair.volume
-        middle = HEAD_Y + (0.03 if covered else -0.03)
-        canvas.polygon(
-            cloud(HEAD_X + shift, middle, head.width * grow * 1.08, head.height * (0.95 if covered else grow * 0.96)),
-            paint,
-        )
+        middle, tall = (HEAD_Y + 0.03, 0.95) if covered else (HEAD_Y - 0.03, grow * 0.96)
+        curls = cloud(HEAD_X + shift, middle, head.width * grow * 1.08, head.height * tall)
+        canvas.polygon(curls, paint)
     elif style == "balding":
         canvas.oval(HEAD_X + shift * 0.4, HEAD_Y - 0.06 * head.height, head.width * 1.03, head.height * 0.34, paint)
     elif style == "bun" and not covered:
@@ -52,9 +50,7 @@ def fall(head: Head, low: float, wide: float, shift: float) -> Floats:
     x[-1] -= 0.018
     right = np.stack([HEAD_X + shift + x, y], axis=1)
     left = np.stack([HEAD_X + shift - x, y], axis=1)[::-1]
-    crown = np.array(
-        [[HEAD_X - 0.72 * w, HEAD_Y - 0.92 * head.height], [HEAD_X + 0.72 * w, HEAD_Y - 0.92 * head.height]]
-    )
+    crown = centred("-0.72,0 0.72,0", w, HEAD_X, HEAD_Y - 0.92 * head.height)
     return closed_curve(np.concatenate([crown, right, left]))
 
 
@@ -65,7 +61,7 @@ def cloud(x: float, y: float, width: float, height: float, bumps: int = 15) -> F
     return np.stack([x + width * radius * np.cos(angle), y + height * radius * np.sin(angle)], axis=1)
 
 
-def crown_arc(head: Head, *, wide: float, top: float, low: float, bumps: bool) -> list[tuple[float, float]]:
+def crown_arc(head: Head, *, wide: float, top: float, low: float, bumps: bool) -> Pairs:
     """The outer edge of the hair from the left temple over the crown to the right temple."""
     angle = np.linspace(np.pi + low, 2 * np.pi - low, 40 if bumps else 11)
     radius = 1 + 0.05 * np.abs(np.sin(angle * 8)) if bumps else np.ones_like(angle)
@@ -76,7 +72,7 @@ def crown_arc(head: Head, *, wide: float, top: float, low: float, bumps: bool) -
     return [(float(a), float(b)) for a, b in zip(x, y, strict=True)]
 
 
-def hairline(head: Head, hair: Hair) -> list[tuple[float, float]]:
+def hairline(head: Head, hair: Hair) -> Pairs:
     """The edge of the hair on the forehead, from the right temple to the left one, by style."""
     high = -hair.hairline
     if hair.style in ("crop", "buzz", "short_curls"):
@@ -84,8 +80,8 @@ def hairline(head: Head, hair: Hair) -> list[tuple[float, float]]:
         return head.path([*edge, (-0.42, high - 0.02), (-0.80, high + 0.12), (-0.90, -0.20)])
     part = 0.45 if hair.parting >= 0 else -0.45
     low_side = 0.10 if hair.style in HIDES_EARS else -0.22
-    sweep = [(0.92, low_side), (0.82, -0.38), (0.50, high + 0.06), (0.0, high), (-0.50, high + 0.06), (-0.82, -0.38)]
-    edge = [*sweep, (-0.92, low_side)]
+    right = [(0.92, low_side), (0.82, -0.38), (0.50, high + 0.06)]
+    edge = [*right, (0.0, high), *[(-x, y) for x, y in reversed(right)]]
     drop = [0.0, 0.03, 0.10, 0.02, -0.16, -0.10, 0.0] if part > 0 else [0.0, -0.10, -0.16, 0.02, 0.10, 0.03, 0.0]
     return head.path([(x, y + d) for (x, y), d in zip(edge, drop, strict=True)])
 
@@ -102,16 +98,11 @@ def draw_front_hair(canvas: Canvas, head: Head, paint: Image.Image, *, covered: 
     wide = {"buzz": 1.02, "parted": 1.06, "crop": 1.05, "bun": 1.04}.get(hair.style, 1.10)
     arc = crown_arc(head, wide=wide, top=top, low=-0.25 if hair.style in HIDES_EARS else -0.12, bumps=bumps)
     edge = hairline(head, hair)
-    canvas.polygon(np.concatenate([np.asarray(arc), np.asarray(edge)]) if bumps else smooth_cap(arc, edge), paint)
+    canvas.polygon([*arc, *edge] if bumps else closed_curve([*arc, *edge]), paint)
     if hair.style in HIDES_EARS:
         draw_side_locks(canvas, head, paint, wide)
     if not bumps and hair.style != "buzz":
         draw_strands(canvas, arc, edge, hair.colour)
-
-
-def smooth_cap(arc: list[tuple[float, float]], edge: list[tuple[float, float]]) -> Floats:
-    """One smooth shape from the outer arc and the hairline."""
-    return closed_curve(np.concatenate([np.asarray(arc), np.asarray(edge)]))
 
 
 def draw_side_locks(canvas: Canvas, head: Head, paint: Image.Image, wide: float) -> None:
@@ -137,9 +128,7 @@ def draw_side_hair(canvas: Canvas, head: Head, paint: Image.Image) -> None:
         canvas.blob(shape, paint, 0.85)
 
 
-def draw_strands(
-    canvas: Canvas, arc: list[tuple[float, float]], edge: list[tuple[float, float]], colour: Colour
-) -> None:
+def draw_strands(canvas: Canvas, arc: Pairs, edge: Pairs, colour: Colour) -> None:
     """A few lighter and darker strands between crown and hairline."""
     light, dark = mix(colour, (255, 236, 214), 0.22), darker(colour, 0.70)
     back = list(reversed(edge))
@@ -147,4 +136,4 @@ def draw_strands(
         start, end = np.asarray(arc[index]), np.asarray(back[min(6, round(index * 6 / 10))])
         first, last = start + 0.18 * (end - start), start + 0.86 * (end - start)
         bend = (first + last) / 2 + np.array([0.010 if index > 5 else -0.010, -0.006])
-        canvas.stroke([(first[0], first[1]), (bend[0], bend[1]), (last[0], last[1])], 0.0055, shade, 0.45)
+        canvas.stroke(np.stack([first, bend, last]), 0.0055, shade, 0.45)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from PIL import Image
 
-from beholder.glasshouse.drawing.canvas import Canvas, Colour, Points, darker, mix
+from beholder.glasshouse.drawing.canvas import Canvas, Colour, Pairs, Points, centred, darker, mix
 from beholder.glasshouse.drawing.face import Head
-from beholder.glasshouse.drawing.light import HEAD_X, HEAD_Y, cloth_field
+from beholder.glasshouse.drawing.light import HEAD_Y, cloth_field
 
 WHITE: Colour = (245, 246, 247)
 
 
-def mirrored(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
+def mirrored(points: Pairs) -> Pairs:
     """The same points on the other side of the picture."""
     return [(1 - x, y) for x, y in points]
 
@@ -19,8 +19,8 @@ def mirrored(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
 def torso(head: Head, collar: float = 0.0) -> Points:
     """Outline of shoulders and chest, open at the neck."""
     s, n = head.person.face.shoulders, head.person.face.neck
-    left = [(0.5 - n * 1.12, 0.675 - collar), (0.5 - n * 1.7, 0.715), (0.5 - s * 0.80, 0.758), (0.5 - s * 1.0, 0.815)]
-    left += [(0.5 - s * 1.07, 0.90), (0.5 - s * 1.10, 1.04), (0.5 - s * 0.9, 1.2)]
+    left = [(0.5 - n * 1.12, 0.675 - collar), (0.5 - n * 1.7, 0.715)]
+    left += centred("-0.80,0.758 -1.0,0.815 -1.07,0.90 -1.10,1.04 -0.9,1.2", s)
     return [(0.5, 0.735), *left, *reversed(mirrored(left))]
 
 
@@ -39,28 +39,14 @@ def draw_plain(canvas: Canvas, head: Head) -> None:
     """A jumper with a round neck."""
     colour = head.person.jumper
     draw_body(canvas, head, colour)
-    n = head.person.face.neck
-    collar = [
-        (0.5 - n * 1.3, 0.690),
-        (0.5 - n * 0.8, 0.735),
-        (0.5, 0.752),
-        (0.5 + n * 0.8, 0.735),
-        (0.5 + n * 1.3, 0.690),
-    ]
+    collar = centred("-1.3,0.690 -0.8,0.735 0,0.752 0.8,0.735 1.3,0.690", head.person.face.neck)
     canvas.stroke(collar, 0.022, darker(colour, 0.82), taper=0.15)
 
 
 def draw_lapels(canvas: Canvas, head: Head, colour: Colour, depth: float) -> None:
     """Two lapels that meet at `depth`."""
     n = head.person.face.neck
-    left = [
-        (0.5 - n * 1.25, 0.672),
-        (0.5 - n * 2.0, 0.74),
-        (0.5 - n * 1.55, 0.785),
-        (0.5 - n * 1.7, 0.80),
-        (0.5, depth),
-    ]
-    left += [(0.5 - n * 0.62, 0.76)]
+    left = [*centred("-1.25,0.672 -2.0,0.74 -1.55,0.785 -1.7,0.80", n), (0.5, depth), (0.5 - n * 0.62, 0.76)]
     for side in (left, mirrored(left)):
         canvas.polygon([(x + 0.004, y + 0.007) for x, y in side], darker(colour, 0.66), 0.6)
         canvas.polygon(side, cloth_field(mix(colour, (255, 255, 255), 0.25), head.person.light))
@@ -69,23 +55,12 @@ def draw_lapels(canvas: Canvas, head: Head, colour: Colour, depth: float) -> Non
 def draw_shirt(canvas: Canvas, head: Head, colour: Colour, depth: float) -> None:
     """A shirt front with two collar points, showing in a V that ends at `depth`."""
     n = head.person.face.neck
-    canvas.polygon(
-        [
-            (0.5 - n * 1.2, 0.675),
-            (0.5 - n * 0.4, 0.735),
-            (0.5, 0.75),
-            (0.5 + n * 0.4, 0.735),
-            (0.5 + n * 1.2, 0.675),
-            (0.5 + n * 1.3, 0.76),
-            (0.5, depth),
-            (0.5 - n * 1.3, 0.76),
-        ],
-        cloth_field(colour, head.person.light),
-    )
-    left = [(0.5 - n * 1.1, 0.662), (0.5 - n * 1.2, 0.705), (0.5 - n * 0.62, 0.775), (0.5 - 0.004, 0.742)]
+    front = centred("-1.2,0.675 -0.4,0.735 0,0.75 0.4,0.735 1.2,0.675 1.3,0.76", n)
+    canvas.polygon([*front, (0.5, depth), (0.5 - n * 1.3, 0.76)], cloth_field(colour, head.person.light))
+    left = [*centred("-1.1,0.662 -1.2,0.705 -0.62,0.775", n), (0.5 - 0.004, 0.742)]
     for side in (left, mirrored(left)):
         canvas.polygon(side, mix(colour, (255, 255, 255), 0.35))
-        canvas.stroke([side[1], side[2], side[3]], 0.004, darker(colour, 0.7), taper=0.3)
+        canvas.stroke(side[1:], 0.004, darker(colour, 0.7), taper=0.3)
 
 
 def draw_doctor(canvas: Canvas, head: Head) -> None:
@@ -95,8 +70,8 @@ def draw_doctor(canvas: Canvas, head: Head) -> None:
     draw_lapels(canvas, head, WHITE, 0.955)
     canvas.stroke([(0.5, 0.955), (0.5, 1.01)], 0.006, darker(WHITE, 0.72), taper=0)
     n = head.person.face.neck
-    tube = [(0.5 - n * 1.35, 0.668), (0.5 - n * 1.75, 0.76), (0.5 - n * 1.2, 0.87), (0.5 + 0.01, 0.90)]
-    tube += [(0.5 + n * 1.2, 0.87), (0.5 + n * 1.75, 0.76), (0.5 + n * 1.35, 0.668)]
+    tube = [*centred("-1.35,0.668 -1.75,0.76 -1.2,0.87", n), (0.5 + 0.01, 0.90)]
+    tube += centred("1.2,0.87 1.75,0.76 1.35,0.668", n)
     canvas.stroke(tube, 0.019, (46, 58, 72), taper=0)
     canvas.stroke([(x - 0.003, y - 0.003) for x, y in tube], 0.005, (110, 126, 142), 0.8, taper=0)
     canvas.stroke([(0.51, 0.90), (0.525, 0.925), (0.55, 0.935)], 0.017, (46, 58, 72), taper=0)
@@ -113,14 +88,7 @@ def draw_chef(canvas: Canvas, head: Head) -> None:
         for y in (0.82, 0.89, 0.96):
             canvas.oval(x + 0.002, y + 0.003, 0.0125, 0.0125, darker(WHITE, 0.7), 0.7)
             canvas.oval(x, y, 0.0115, 0.0115, (52, 56, 66))
-    scarf = [
-        (0.5 - n * 1.4, 0.672),
-        (0.5, 0.742),
-        (0.5 + n * 1.4, 0.672),
-        (0.5 + n * 1.5, 0.712),
-        (0.5, 0.79),
-        (0.5 - n * 1.5, 0.712),
-    ]
+    scarf = centred("-1.4,0.672 0,0.742 1.4,0.672 1.5,0.712 0,0.79 -1.5,0.712", n)
     canvas.blob(scarf, cloth_field((190, 58, 56), head.person.light))
     canvas.polygon([(0.49, 0.765), (0.465, 0.83), (0.5, 0.80), (0.53, 0.835), (0.51, 0.765)], (164, 44, 46))
     canvas.oval(0.5, 0.765, 0.019, 0.016, (204, 74, 70))
@@ -131,15 +99,8 @@ def draw_builder(canvas: Canvas, head: Head) -> None:
     draw_body(canvas, head, (110, 118, 126))
     s, n = head.person.face.shoulders, head.person.face.neck
     vest = cloth_field((244, 124, 44), head.person.light)
-    left = [
-        (0.5 - n * 1.35, 0.69),
-        (0.5 - s * 0.70, 0.748),
-        (0.5 - s * 0.74, 0.86),
-        (0.5 - s * 0.80, 1.02),
-        (0.493, 1.02),
-        (0.493, 0.90),
-    ]
-    band = [(0.5 - s * 0.52, 0.722), (0.5 - s * 0.46, 0.86), (0.5 - s * 0.46, 1.02)]
+    left = [(0.5 - n * 1.35, 0.69), *centred("-0.70,0.748 -0.74,0.86 -0.80,1.02", s), (0.493, 1.02), (0.493, 0.90)]
+    band = centred("-0.52,0.722 -0.46,0.86 -0.46,1.02", s)
     for side, stripe in ((left, band), (mirrored(left), mirrored(band))):
         canvas.polygon(side, vest)
         canvas.stroke(stripe, 0.046, (232, 236, 120), taper=0)
@@ -152,71 +113,47 @@ def draw_builder(canvas: Canvas, head: Head) -> None:
 
 def draw_judge(canvas: Canvas, head: Head) -> None:
     """A black robe with a burgundy front and white bands at the neck."""
-    robe = (46, 42, 52)
-    draw_body(canvas, head, robe)
+    draw_body(canvas, head, (46, 42, 52))
     n = head.person.face.neck
     for side in (-1, 1):
         trim = [(0.5 + side * n * 1.3, 0.685), (0.5 + side * 0.065, 0.80), (0.5 + side * 0.055, 1.02)]
         canvas.stroke(trim, 0.030, (122, 36, 52), taper=0)
         for fold in (0.13, 0.2):
-            canvas.stroke(
-                [(0.5 + side * fold, 0.80), (0.5 + side * (fold + 0.02), 1.02)], 0.007, (80, 74, 90), 0.8, taper=0.3
-            )
-    canvas.stroke([(0.5 - n * 1.25, 0.68), (0.5, 0.742), (0.5 + n * 1.25, 0.68)], 0.036, WHITE, taper=0.1)
+            crease = [(0.5 + side * fold, 0.80), (0.5 + side * (fold + 0.02), 1.02)]
+            canvas.stroke(crease, 0.007, (80, 74, 90), 0.8, taper=0.3)
+    canvas.stroke(centred("-1.25,0.68 0,0.742 1.25,0.68", n), 0.036, WHITE, taper=0.1)
     for side in (-1, 1):
-        bands = [(0.5, 0.735), (0.5 + side * 0.030, 0.745), (0.5 + side * 0.046, 0.87), (0.5 + side * 0.006, 0.875)]
-        canvas.polygon(bands, cloth_field(WHITE, head.person.light))
+        canvas.polygon(
+            centred("0,0.735 0.030,0.745 0.046,0.87 0.006,0.875", side), cloth_field(WHITE, head.person.light)
+        )
     canvas.stroke([(0.5, 0.745), (0.5, 0.87)], 0.004, (168, 172, 178), taper=0)
 
 
 def draw_toque(canvas: Canvas, head: Head) -> None:
     """The cook's tall white hat."""
-    w, lean = head.width, -0.05 * head.width * head.sine
-    x, base = HEAD_X + lean, HEAD_Y - 0.70 * head.height
+    w, x, base = head.width, head.hat_x, HEAD_Y - 0.70 * head.height
     paint = cloth_field((250, 250, 249), head.person.light)
-    top = [
-        (x - w * 1.0, base - 0.06),
-        (x - w * 1.28, base - 0.125),
-        (x - w * 0.85, base - 0.20),
-        (x - w * 0.3, base - 0.215),
-    ]
+    top = centred("-1.0,-0.06 -1.28,-0.125 -0.85,-0.20 -0.3,-0.215", w, x, base)
     right = [(2 * x - a, b) for a, b in reversed(top)]
     canvas.blob([(a, b + 0.006) for a, b in [*top, *right]], (176, 190, 196), 0.7)
     canvas.blob([*top, *right, (x, base - 0.04)], paint)
     for dx in (-0.6, -0.2, 0.2, 0.6):
         canvas.stroke([(x + dx * w, base - 0.06), (x + dx * w * 1.15, base - 0.14)], 0.006, (196, 202, 206), 0.9)
-    rim = [(x - w * 1.04, base - 0.065), (x, base - 0.045), (x + w * 1.04, base - 0.065)]
-    low = [(x + w * 1.07, base + 0.015), (x, base + 0.045), (x - w * 1.07, base + 0.015)]
-    canvas.polygon([*rim, *low], paint)
+    low = centred("1.07,0.015 0,0.045 -1.07,0.015", w, x, base)
+    canvas.polygon([*centred("-1.04,-0.065 0,-0.045 1.04,-0.065", w, x, base), *low], paint)
     canvas.stroke(low, 0.006, (168, 176, 182), taper=0.2)
 
 
 def draw_hard_hat(canvas: Canvas, head: Head) -> None:
     """The builder's yellow helmet."""
-    w, lean = head.width, -0.05 * head.width * head.sine
-    x, base = HEAD_X + lean, HEAD_Y - 0.62 * head.height
+    w, x, base = head.width, head.hat_x, HEAD_Y - 0.62 * head.height
     yellow = (246, 196, 52)
-    dome = [(x - w * 1.13, base), (x - w * 1.05, base - 0.10), (x - w * 0.55, base - 0.165), (x, base - 0.18)]
+    dome = centred("-1.13,0 -1.05,-0.10 -0.55,-0.165 0,-0.18", w, x, base)
     dome += [(2 * x - a, b) for a, b in reversed(dome[:3])]
     canvas.blob([*dome, (x, base + 0.03)], cloth_field(yellow, head.person.light))
     ridge = x + 0.35 * w * head.sine
-    canvas.stroke(
-        [(ridge, base - 0.185), (ridge + 0.006 * head.sine, base - 0.10), (ridge, base)],
-        0.040,
-        mix(yellow, (255, 255, 255), 0.3),
-        taper=0.2,
-    )
-    canvas.stroke(
-        [(x - w * 0.75, base - 0.12), (x - w * 0.9, base - 0.06), (x - w * 0.95, base - 0.01)],
-        0.010,
-        (255, 240, 180),
-        0.8,
-    )
-    brim = [
-        (x - w * 1.24, base + 0.012),
-        (x - 0.6 * w, base + 0.030),
-        (x, base + 0.036),
-        (x + 0.6 * w, base + 0.030),
-        (x + w * 1.24, base + 0.012),
-    ]
+    crest = centred("0,-0.185 0.006,-0.10 0,0", head.sine, ridge, base)
+    canvas.stroke(crest, 0.040, mix(yellow, (255, 255, 255), 0.3), taper=0.2)
+    canvas.stroke(centred("-0.75,-0.12 -0.9,-0.06 -0.95,-0.01", w, x, base), 0.010, (255, 240, 180), 0.8)
+    brim = centred("-1.24,0.012 -0.6,0.030 0,0.036 0.6,0.030 1.24,0.012", w, x, base)
     canvas.stroke(brim, 0.034, darker(yellow, 0.84), taper=0.35)

@@ -7,10 +7,8 @@ from collections.abc import Callable
 from PIL import Image
 
 from beholder.glasshouse.drawing.anatomy import Draws
-from beholder.glasshouse.drawing.canvas import Canvas, Colour, darker, field, mix
+from beholder.glasshouse.drawing.canvas import Canvas, Colour, Pairs, centred, darker, field, mix, shape
 from beholder.glasshouse.drawing.light import background, cloth_field, gain
-
-Pairs = list[tuple[float, float]]
 
 
 class Pencil:
@@ -61,21 +59,9 @@ def draw_dog(pencil: Pencil) -> None:
     ear, muzzle = darker(coat, 0.72), mix(coat, (255, 248, 236), 0.55)
     pencil.blob([(0.34, 1.05), (0.35, 0.78), (0.5, 0.66), (0.65, 0.78), (0.66, 1.05)], coat)
     pencil.blob([(0.44, 1.05), (0.44, 0.84), (0.5, 0.76), (0.56, 0.84), (0.56, 1.05)], muzzle)
-    pencil.blob(
-        [(0.5, 0.24), (0.64, 0.29), (0.68, 0.45), (0.62, 0.62), (0.5, 0.70), (0.38, 0.62), (0.32, 0.45), (0.36, 0.29)],
-        coat,
-    )
+    pencil.blob(shape("0.5,0.24 0.64,0.29 0.68,0.45 0.62,0.62 0.5,0.70 0.38,0.62 0.32,0.45 0.36,0.29"), coat)
     for s in (-1, 1):
-        pencil.blob(
-            [
-                (0.5 + s * 0.12, 0.26),
-                (0.5 + s * 0.22, 0.28),
-                (0.5 + s * 0.26, 0.48),
-                (0.5 + s * 0.21, 0.58),
-                (0.5 + s * 0.165, 0.42),
-            ],
-            ear,
-        )
+        pencil.blob(centred("0.12,0.26 0.22,0.28 0.26,0.48 0.21,0.58 0.165,0.42", s), ear)
         pencil.dot(0.5 + s * 0.075, 0.43, 0.024, 0.026, (40, 28, 24))
         pencil.dot(0.5 + s * 0.075 + 0.008, 0.42, 0.007, 0.007, (255, 255, 255))
     pencil.blob([(0.5, 0.44), (0.575, 0.53), (0.575, 0.62), (0.5, 0.67), (0.425, 0.62), (0.425, 0.53)], muzzle)
@@ -88,43 +74,17 @@ def draw_dog(pencil: Pencil) -> None:
 def draw_giraffe(pencil: Pencil) -> None:
     """A giraffe's long neck and head."""
     coat, patch = pencil.colour((234, 194, 116), (224, 180, 104), (240, 206, 140)), (158, 98, 54)
-    pencil.blob(
-        [(0.36, 1.06), (0.42, 0.72), (0.45, 0.42), (0.54, 0.36), (0.60, 0.46), (0.62, 0.74), (0.70, 1.06)], coat
-    )
-    spots = (
-        (0.47, 0.56),
-        (0.55, 0.52),
-        (0.50, 0.66),
-        (0.58, 0.64),
-        (0.45, 0.78),
-        (0.54, 0.77),
-        (0.62, 0.79),
-        (0.46, 0.91),
-        (0.57, 0.90),
-    )
+    pencil.blob(shape("0.36,1.06 0.42,0.72 0.45,0.42 0.54,0.36 0.60,0.46 0.62,0.74 0.70,1.06"), coat)
+    spots = shape("0.47,0.56 0.55,0.52 0.50,0.66 0.58,0.64 0.45,0.78 0.54,0.77 0.62,0.79 0.46,0.91 0.57,0.90")
     for i, (x, y) in enumerate(spots):
         r = 0.026 + 0.012 * pencil.draws.uniform(f"spot{i}")
-        pencil.blob(
-            [(x - r, y), (x - r * 0.4, y - r * 1.2), (x + r, y - r * 0.6), (x + r * 0.8, y + r), (x - r * 0.5, y + r)],
-            patch,
-        )
+        spot = shape("-1,0 -0.4,-1.2 1,-0.6 0.8,1 -0.5,1")
+        pencil.blob([(x + r * across, y + r * down) for across, down in spot], patch)
     for x in (0.48, 0.55):
         pencil.line([(x, 0.28), (x + 0.004, 0.17)], 0.020, darker(coat, 0.82))
         pencil.dot(x + 0.004, 0.16, 0.018, 0.018, (92, 60, 42))
     pencil.blob([(0.60, 0.26), (0.70, 0.23), (0.71, 0.28), (0.61, 0.31)], darker(coat, 0.9))
-    pencil.blob(
-        [
-            (0.45, 0.24),
-            (0.56, 0.22),
-            (0.62, 0.30),
-            (0.58, 0.40),
-            (0.46, 0.47),
-            (0.30, 0.49),
-            (0.27, 0.43),
-            (0.36, 0.34),
-        ],
-        coat,
-    )
+    pencil.blob(shape("0.45,0.24 0.56,0.22 0.62,0.30 0.58,0.40 0.46,0.47 0.30,0.49 0.27,0.43 0.36,0.34"), coat)
     pencil.blob([(0.26, 0.44), (0.33, 0.38), (0.38, 0.44), (0.36, 0.495), (0.29, 0.50)], mix(coat, (110, 74, 56), 0.4))
     pencil.dot(0.305, 0.43, 0.009, 0.007, (78, 50, 42))
     pencil.dot(0.475, 0.31, 0.021, 0.023, (42, 30, 26))
@@ -137,13 +97,11 @@ def draw_plant(pencil: Pencil) -> None:
     green = pencil.colour((84, 146, 92), (104, 158, 84), (66, 128, 106))
     pencil.ground_shadow(0.5, 0.91, 0.2)
     for i, angle in enumerate((-0.30, -0.19, -0.08, 0.06, 0.18, 0.29)):
-        top = 0.20 + 0.16 * abs(angle) / 0.3 + 0.06 * pencil.draws.uniform(f"leaf{i}")
-        x, y = 0.5 + angle, top
+        x, y = 0.5 + angle, 0.20 + 0.16 * abs(angle) / 0.3 + 0.06 * pencil.draws.uniform(f"leaf{i}")
         leaf = [(0.5, 0.70), (0.5 + angle * 0.45 - 0.05, 0.48), (x, y), (0.5 + angle * 0.75 + 0.05, 0.46)]
         pencil.blob(leaf, darker(green, 0.80 + 0.08 * (i % 3)))
-        pencil.line(
-            [(0.5, 0.69), (0.5 + angle * 0.6, 0.47), (x, y + 0.03)], 0.006, mix(green, (230, 240, 200), 0.45), 0.5
-        )
+        vein = [(0.5, 0.69), (0.5 + angle * 0.6, 0.47), (x, y + 0.03)]
+        pencil.line(vein, 0.006, mix(green, (230, 240, 200), 0.45), 0.5)
     pot = darker((206, 120, 82), 0.85 + 0.2 * pencil.draws.uniform("pot"))
     pencil.box([(0.36, 0.68), (0.64, 0.68), (0.60, 0.91), (0.40, 0.91)], pot)
     pencil.box([(0.345, 0.645), (0.655, 0.645), (0.65, 0.705), (0.35, 0.705)], mix(pot, (255, 240, 220), 0.15))
@@ -155,15 +113,8 @@ def draw_tree(pencil: Pencil) -> None:
     pencil.canvas.oval(0.5, 1.06, 0.75, 0.2, field((150, 178, 124)))
     pencil.blob([(0.45, 0.95), (0.475, 0.78), (0.46, 0.58), (0.54, 0.58), (0.53, 0.78), (0.56, 0.95)], (122, 88, 64))
     pencil.line([(0.5, 0.70), (0.58, 0.60), (0.62, 0.52)], 0.030, (122, 88, 64), 0.3)
-    balls = (
-        (0.36, 0.48, 0.15),
-        (0.64, 0.47, 0.15),
-        (0.43, 0.33, 0.15),
-        (0.58, 0.32, 0.15),
-        (0.5, 0.45, 0.17),
-        (0.5, 0.24, 0.11),
-    )
-    for i, (x, y, r) in enumerate(balls):
+    balls = shape("0.36,0.48 0.64,0.47 0.43,0.33 0.58,0.32 0.5,0.45 0.5,0.24")
+    for i, ((x, y), r) in enumerate(zip(balls, (0.15, 0.15, 0.15, 0.15, 0.17, 0.11), strict=True)):
         r *= 0.9 + 0.2 * pencil.draws.uniform(f"ball{i}")
         pencil.dot(x, y + 0.012, r, r * 0.9, darker(green, 0.82))
         pencil.dot(x - 0.01, y - 0.012, r * 0.9, r * 0.8, mix(green, (240, 244, 190), 0.06 * (i % 3)))
@@ -177,10 +128,8 @@ def draw_bed(pencil: Pencil) -> None:
     pencil.blob([(0.12, 0.74), (0.13, 0.40), (0.3, 0.31), (0.5, 0.29), (0.7, 0.31), (0.87, 0.40), (0.88, 0.74)], wood)
     pencil.box([(0.17, 0.52), (0.83, 0.52), (0.90, 0.80), (0.10, 0.80)], (244, 243, 238))
     for x in (0.33, 0.67):
-        pencil.blob(
-            [(x - 0.13, 0.49), (x, 0.455), (x + 0.13, 0.49), (x + 0.13, 0.575), (x, 0.60), (x - 0.13, 0.575)],
-            (252, 250, 246),
-        )
+        pillow = centred("-1,0.49 0,0.455 1,0.49 1,0.575 0,0.60 -1,0.575", 0.13, x)
+        pencil.blob(pillow, (252, 250, 246))
         pencil.line([(x - 0.11, 0.575), (x, 0.592), (x + 0.11, 0.575)], 0.007, (196, 198, 200), 0.6)
     pencil.box([(0.155, 0.61), (0.845, 0.61), (0.905, 0.86), (0.095, 0.86)], cover)
     pencil.box([(0.155, 0.61), (0.845, 0.61), (0.86, 0.67), (0.14, 0.67)], mix(cover, (255, 255, 255), 0.45))

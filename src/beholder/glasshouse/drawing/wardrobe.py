@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from beholder.glasshouse.drawing.belongings import draw_glasses, draw_handbag, draw_hat, draw_phone, draw_tie
 from beholder.glasshouse.drawing.canvas import Canvas
 from beholder.glasshouse.drawing.face import Head
@@ -18,18 +16,8 @@ from beholder.glasshouse.drawing.outfits import (
 )
 
 HEADWEAR = {"chef": draw_toque, "builder": draw_hard_hat}
-OUTFITS: dict[str, Callable[[Canvas, Head], None]] = {
-    "plain": draw_plain,
-    "doctor": draw_doctor,
-    "chef": draw_chef,
-    "builder": draw_builder,
-    "judge": draw_judge,
-}
-WORN_OVER_CLOTHES: dict[str, Callable[[Canvas, Head], None]] = {
-    "tie": draw_tie,
-    "handbag": draw_handbag,
-    "phone": draw_phone,
-}
+OUTFITS = {"plain": draw_plain, "doctor": draw_doctor, "chef": draw_chef, "builder": draw_builder, "judge": draw_judge}
+WORN_OVER_CLOTHES = {"tie": draw_tie, "handbag": draw_handbag, "phone": draw_phone}
 WORN = ("hat", "glasses", "tie", "handbag", "phone")
 
 
@@ -40,9 +28,9 @@ def draw_clothes(canvas: Canvas, head: Head, outfit: str) -> None:
 
 def draw_worn_over_clothes(canvas: Canvas, head: Head, worn: frozenset[str]) -> None:
     """Tie, handbag and phone."""
-    for name in WORN:
-        if name in worn and name in WORN_OVER_CLOTHES:
-            WORN_OVER_CLOTHES[name](canvas, head)
+    for name, draw in WORN_OVER_CLOTHES.items():
+        if name in worn:
+            draw(canvas, head)
 
 
 def draw_headwear(canvas: Canvas, head: Head, outfit: str, worn: frozenset[str]) -> None:
