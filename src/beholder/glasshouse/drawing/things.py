@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from PIL import Image
 
 from beholder.glasshouse.drawing.anatomy import Draws
@@ -156,14 +154,8 @@ def draw_chair(pencil: Pencil) -> None:
     pencil.line([(0.29, 0.80), (0.71, 0.80)], 0.022, darker(wood, 0.8))
 
 
-DRAWERS: dict[str, Callable[[Pencil], None]] = {
-    "dog": draw_dog,
-    "giraffe": draw_giraffe,
-    "plant": draw_plant,
-    "tree": draw_tree,
-    "bed": draw_bed,
-    "chair": draw_chair,
-}
+DRAWERS = {"dog": draw_dog, "giraffe": draw_giraffe, "plant": draw_plant, "tree": draw_tree}
+DRAWERS |= {"bed": draw_bed, "chair": draw_chair}
 THINGS = tuple(DRAWERS)
 
 

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -31,12 +31,7 @@ except ImportError as error:
     raise MissingExtra("An ONNX model", "onnx") from error
 
 INTEGERS = {"tensor(int64)": np.int64, "tensor(int32)": np.int32}
-RESAMPLES = {
-    "bicubic": Image.Resampling.BICUBIC,
-    "bilinear": Image.Resampling.BILINEAR,
-    "lanczos": Image.Resampling.LANCZOS,
-    "nearest": Image.Resampling.NEAREST,
-}
+TOKEN_FIELDS = {"input_ids": "ids", "attention_mask": "attention_mask", "token_type_ids": "type_ids"}
 BATCH_SIZE = 16
 TEXT_BATCH = 64
 
@@ -54,8 +49,7 @@ class OnnxContrastive(ContrastiveScorer):
     ) -> OnnxContrastive:
         """Load a folder; `max_batch` of its config bounds the batch."""
         config = read_onnx_config(folder)
-        files = _files(folder, config)
-        revision = content_digest(files)
+        revision = content_digest(_files(folder, config))
         providers = _providers(device)
         image = ImageTower(folder, config.image, providers)
         text = _text_side(folder, config, providers)
@@ -135,13 +129,8 @@ class TextTower:
         return _run(self._session, self._config.output, self._inputs(encodings))
 
     def _inputs(self, encodings: Sequence[Any]) -> dict[str, Any]:
-        fields: dict[str, Callable[[Any], Any]] = {
-            "input_ids": lambda encoding: encoding.ids,
-            "attention_mask": lambda encoding: encoding.attention_mask,
-            "token_type_ids": lambda encoding: encoding.type_ids,
-        }
         return {
-            name: np.array([fields[name](encoding) for encoding in encodings], dtype=self._types[name])
+            name: np.array([getattr(encoding, TOKEN_FIELDS[name]) for encoding in encodings], dtype=self._types[name])
             for name in self._config.inputs
         }
 
@@ -151,7 +140,7 @@ def resized(image: Image.Image, config: ImageConfig) -> Image.Image:
 
     The longer edge is rounded down, and so is the crop's corner, as in transformers' preprocessing of CLIP.
     """
-    resample, size = RESAMPLES[config.resample], config.size
+    resample, size = Image.Resampling[config.resample.upper()], config.size
     if config.resize == "stretch":
         return image.resize((size, size), resample)
     short = min(image.size)

@@ -120,8 +120,7 @@ def find_weights(architecture: str, source: str, options: LoadOptions) -> Weight
         weights = Weights(path, Origin("file", content_digest([path])), {}, (UNKNOWN_ACTIVATION,))
     else:
         tags = open_clip.list_pretrained_tags_by_model(architecture)
-        kind = f"file here and no weights of {architecture} called"
-        raise UnknownName(kind, source, tags, where=LIBRARY)
+        raise UnknownName(f"file here and no weights of {architecture} called", source, tags, where=LIBRARY)
     if weights.file.suffix != ".safetensors" and not options.allow_pickle:
         raise ModelError(
             f"{weights.file} is no safetensors file but a pickled one, which can run code when it is read.\n"
@@ -132,7 +131,8 @@ def find_weights(architecture: str, source: str, options: LoadOptions) -> Weight
 
 def _refuse_other_activation(architecture: str, tag: str) -> tuple[str, ...]:
     """open_clip #771: `ViT-B-32` + `openai` runs, with a warning and with other scores."""
-    computed, trained = _activations(architecture, tag)
+    configs = open_clip.get_model_config(architecture), open_clip.get_pretrained_cfg(architecture, tag)
+    computed, trained = ("QuickGELU" if config.get("quick_gelu") else "GELU" for config in configs)
     if computed == trained:
         return ()
     twin = f"{architecture}-quickgelu" if trained == "QuickGELU" else architecture.removesuffix("-quickgelu")
@@ -142,13 +142,6 @@ def _refuse_other_activation(architecture: str, tag: str) -> tuple[str, ...]:
         f"The weights '{tag}' were trained with {trained}, and {architecture} computes {computed}: "
         f"every score would be another.\nThe right pair is openclip:{twin}/{tag}"
     )
-
-
-def _activations(architecture: str, tag: str) -> tuple[str, str]:
-    """What the architecture computes and what the weights were trained with."""
-    configs = open_clip.get_model_config(architecture), open_clip.get_pretrained_cfg(architecture, tag)
-    computed, trained = ("QuickGELU" if each.get("quick_gelu") else "GELU" for each in configs)
-    return computed, trained
 
 
 def _fetched(known: Mapping[str, Any], options: LoadOptions) -> Weights:

@@ -74,20 +74,16 @@ class DenseScorer(TorchScorer):
 
     def score_prepared(self, prepared: Sequence[Any], prompts: Sequence[str]) -> Floats:
         """One row per picture, one column per concept."""
-        cells = np.empty((len(prepared), len(prompts), len(self.channels)), np.float32)
-        start = 0
-        for part in batches(prepared, 1 if self.one_by_one else self.batch_size):
-            with running():
-                cells[start : start + len(part)] = self._cells(part, prompts)
-            start += len(part)
-        return refuse_unusable(cells)
+        if not (prepared and prompts):
+            return np.empty((len(prepared), len(prompts), len(self.channels)), np.float32)
+        parts = batches(prepared, 1 if self.one_by_one else self.batch_size)
+        return refuse_unusable(np.concatenate([self._cells(part, prompts) for part in parts]))
 
-    def _cells(self, part: Sequence[Any], prompts: Sequence[str]) -> Any:
-        if not prompts:
-            return np.empty((len(part), 0, len(self.channels)), np.float32)
-        images = self._encode_images(part)
-        channels = [self._meet(images, self._text(prompt)) for prompt in prompts]
-        return torch.stack(channels, dim=1).cpu().numpy()
+    def _cells(self, part: Sequence[Any], prompts: Sequence[str]) -> Floats:
+        with running():
+            images = self._encode_images(part)
+            channels = [self._meet(images, self._text(prompt)) for prompt in prompts]
+            return np.asarray(torch.stack(channels, dim=1).cpu().numpy(), np.float32)
 
     def _pixels(self, part: Sequence[Any]) -> Any:
         return super()._pixels([picture["pixel_values"] for picture in part])

@@ -56,8 +56,7 @@ def read_weights(files: CheckpointFiles) -> Weights:
 
 def build(weights: Weights, config: AlbefConfig, *, folder: Path) -> AlbefModel:
     """The model with these weights; what is missing, left over or of another shape is an error."""
-    ours = renamed(weights)
-    ours = _with_token_types(ours, config, folder)
+    ours = _with_token_types(renamed(weights), config, folder)
     size = config.image_size or _trained_size(ours, config, folder)
     if POSITIONS in ours:
         ours[POSITIONS] = resized_positions(ours[POSITIONS], side=size // config.patch_size)
@@ -126,13 +125,7 @@ def _trained_size(weights: Weights, config: AlbefConfig, folder: Path) -> int:
 
 
 def _refuse_misfits(wanted: Weights, given: Weights, folder: Path) -> None:
-    other = [name for name in wanted.keys() & given.keys() if wanted[name].shape != given[name].shape]
-    refuse_other_weights(
-        folder,
-        {
-            "missing_keys": sorted(wanted.keys() - given.keys()),
-            "unexpected_keys": sorted(given.keys() - wanted.keys()),
-            "mismatched_keys": [(name,) for name in other],
-            "error_msgs": [],
-        },
-    )
+    other = [(name,) for name in wanted.keys() & given.keys() if wanted[name].shape != given[name].shape]
+    missing, unexpected = sorted(wanted.keys() - given.keys()), sorted(given.keys() - wanted.keys())
+    info = {"missing_keys": missing, "unexpected_keys": unexpected, "mismatched_keys": other, "error_msgs": []}
+    refuse_other_weights(folder, info)

@@ -129,14 +129,12 @@ class MatchingScorer(TorchScorer):
 
     def score_prepared(self, prepared: Sequence[Any], prompts: Sequence[str]) -> Floats:
         """`[n_images, n_prompts, 3]`; the order of the channels is that of `channels`."""
-        cells = np.zeros((len(prepared), len(prompts), len(self.channels)), dtype=np.float32)
-        if not cells.size:
-            return cells
-        begun, done = self._begun(tuple(prompts)), 0
-        for part in batches(prepared, self.batch_size):
-            cells[done : done + len(part)] = self._score(part, begun)
-            done += len(part)
-        return refuse_unusable(cells)
+        if not (prepared and prompts):
+            return np.empty((len(prepared), len(prompts), len(self.channels)), np.float32)
+        begun = self._begun(tuple(prompts))
+        return refuse_unusable(
+            np.concatenate([self._score(part, begun) for part in batches(prepared, self.batch_size)])
+        )
 
     def verify(self) -> None:
         """Raise unless our scores of one pair are those of the model's own forward pass."""

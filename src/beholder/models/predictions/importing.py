@@ -105,26 +105,21 @@ class _Results:
     def __init__(self, path: Path, labels: Labels, grid: Grid, minimum: float, known: Collection[str] | None) -> None:
         self._records, self._labels, self._grid, self._minimum = (JsonRecords(path, BadScores), labels, grid, minimum)
         self._known = None if known is None else {same_image(image) for image in known}
-        self._strangers = 0
-        self._stranger = ""
+        self._strangers, self._stranger = 0, ""
         self.scored: bool | None = None
 
     def read_into(self, cells: Cells) -> list[str]:
         """Fill the cells; return notes for the reader."""
-        ran = [
-            row for image, row in self._grid.rows.items() if self._labels.images is None or image in self._labels.images
-        ]
+        looked_at = self._labels.images
+        ran = [row for image, row in self._grid.rows.items() if looked_at is None or image in looked_at]
         requested = sorted({column for columns in self._grid.columns.values() for column in columns})
         cells[np.ix_(ran, requested)] = 0
         seen = np.zeros(len(cells), bool)
         for record in self._records:
-            row = self._row(record)
-            value = self._value(record)
+            row, value, columns = self._row(record), self._value(record), self._columns(record)
             if row is not None:
                 seen[row] = True
-                self._put(cells, row, self._columns(record), value)
-            else:
-                self._columns(record)
+                self._put(cells, row, columns, value)
         return self._notes(seen, len(ran))
 
     def _row(self, record: dict[str, Any]) -> int | None:
@@ -173,7 +168,11 @@ class _Results:
 
     def _notes(self, seen: npt.NDArray[np.bool_], ran: int) -> list[str]:
         if not seen.any():
-            raise BadScores(_no_picture(self._records.path, self._grid, self._stranger))
+            examples = ", ".join(list(self._grid.rows)[:3])
+            content = f"it is about others, such as {self._stranger}" if self._stranger else "it holds no record"
+            raise BadScores(
+                f"{self._records.path} is about none of the requested images (such as {examples}): {content}."
+            )
         notes = []
         if self._strangers:
             notes.append(f"{self._strangers} records are about other images, such as {self._stranger}")
@@ -200,9 +199,3 @@ def _require_box(box: Any) -> None:
     numbers = isinstance(box, list) and len(box) == 4 and all(isinstance(side, int | float) for side in box)
     if not numbers or not (box[2] >= 0 and box[3] >= 0):
         raise ValueError(f"has bbox {box!r}, not [x, y, width, height]")
-
-
-def _no_picture(path: Path, grid: Grid, stranger: str) -> str:
-    examples = ", ".join(list(grid.rows)[:3])
-    content = f"it is about others, such as {stranger}" if stranger else "it holds no record"
-    return f"{path} is about none of the requested images (such as {examples}): {content}."

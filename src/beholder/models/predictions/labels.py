@@ -104,7 +104,8 @@ def _labels(path: Path, value: Any) -> Labels:
     extra = value if isinstance(value, dict) else {}
     images = frozenset(same_image(image["id"]) for image in extra["images"]) if "images" in extra else None
     colours = {_colour(colour): number for number, _, colour in entries if colour}
-    return Labels(path, names, images, frozenset(_numbers(extra.get("ignore", []))), colours)
+    ignored = extra.get("ignore", [])
+    return Labels(path, names, images, frozenset([ignored] if isinstance(ignored, int) else ignored), colours)
 
 
 def _entries(value: Any) -> list[tuple[int, str, Any]]:
@@ -114,10 +115,6 @@ def _entries(value: Any) -> list[tuple[int, str, Any]]:
     if all(isinstance(item, str) for item in value):
         return [(number, name, None) for number, name in enumerate(value)]
     return [(int(item["id"]), str(item["name"]), item.get("color")) for item in value]
-
-
-def _numbers(value: Any) -> list[int]:
-    return [value] if isinstance(value, int) else list(value)
 
 
 def _colour(rgb: Sequence[int]) -> int:

@@ -16,7 +16,6 @@ from urllib.parse import SplitResult, parse_qsl, urlsplit
 from beholder.core.errors import ModelError, UnknownName, UsageError
 
 FORM = "openai:MODEL@URL, as in openai:deepseek-vl2@http://127.0.0.1:8000/v1"
-LOCAL_NAMES = ("localhost",)
 OPTIONS = ("image", "quality", "side", "answers", "draws", "revision")
 
 
@@ -88,9 +87,8 @@ def _asking(options: Mapping[str, str]) -> Asking:
     for name, known in (("image", ("png", "jpeg")), ("answers", ("auto", "logprobs", "sampled"))):
         if name in options and options[name] not in known:
             raise UnknownName(f"way of '{name}'", options[name], known, where="A served model")
-    numbers = {"quality": (1, 100), "side": (16, 8192), "draws": (1, 1000)}
     chosen: dict[str, Any] = {name: options[name] for name in ("image", "answers") if name in options}
-    for name, (low, high) in numbers.items():
+    for name, low, high in (("quality", 1, 100), ("side", 16, 8192), ("draws", 1, 1000)):
         if name in options:
             chosen[name] = whole_number(name, options[name], low, high)
     return Asking(**chosen)
@@ -135,4 +133,4 @@ def is_local(host: str) -> bool:
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
-        return host in LOCAL_NAMES
+        return host == "localhost"

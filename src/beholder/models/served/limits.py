@@ -42,12 +42,10 @@ class Limits:
     def from_environment(cls, environment: Mapping[str, str]) -> Limits:
         """The defaults, but for what the environment says."""
         chosen: dict[str, Any] = {}
-        for name, smallest in (("concurrency", 1), ("retries", 0)):
-            if (number := _number(environment, name, smallest)) is not None:
-                chosen[name] = int(number)
-        for name, least in (("rpm", 0.01), ("timeout", 0.1), ("price_in", 0.0), ("price_out", 0.0)):
+        smallest = {"concurrency": 1, "retries": 0, "rpm": 0.01, "timeout": 0.1, "price_in": 0.0, "price_out": 0.0}
+        for name, least in smallest.items():
             if (number := _number(environment, name, least)) is not None:
-                chosen[name] = number
+                chosen[name] = int(number) if name in ("concurrency", "retries") else number
         return cls(**chosen)
 
     def wait_before(self, attempt: int) -> float:
@@ -148,14 +146,10 @@ class Tally:
         count = self.counts
         if not count["requests"]:
             return []
-        tokens = f"{count['prompt_tokens']:,} tokens in, {count['completion_tokens']:,} out"
-        notes = [
-            f"{count['requests']:,} requests, {count['retries']:,} of them repeated; {tokens}{self._cost(limits)}."
-        ]
-        if len(self.fingerprints) > 1:
-            notes.append(
-                f"Answers came from {len(self.fingerprints)} different server versions: {_listed(self.fingerprints)}."
-            )
+        tokens = f"{count['prompt_tokens']:,} tokens in, {count['completion_tokens']:,} out{self._cost(limits)}"
+        notes = [f"{count['requests']:,} requests, {count['retries']:,} of them repeated; {tokens}."]
+        if (versions := len(self.fingerprints)) > 1:
+            notes.append(f"Answers came from {versions} different server versions: {_listed(self.fingerprints)}.")
         return notes
 
     def _cost(self, limits: Limits) -> str:
@@ -166,22 +160,14 @@ class Tally:
         return f"; cost {spent / 1e6:,.4f} at the prices given"
 
     def _cells(self) -> list[str]:
-        count, notes = self.counts, []
-        if count["refused"]:
-            notes.append(
-                f"In {count['refused']:,} of {count['cells']:,} cells the answer, or most of the draws, "
-                "was neither of the two expected words."
-            )
-        if count["unseen"]:
-            notes.append(
-                f"In {count['unseen']:,} of {count['cells']:,} cells a wanted word was not among the returned tokens: "
-                "its probability is the middle of its bounds, which are stored beside it."
-            )
-        if count["wide"]:
-            notes.append(
-                f"In {count['wide']:,} of {count['cells']:,} cells a probability is known only to more than 0.01; "
-                f"the widest bounds are {self.widest:.2g} apart."
-            )
+        count = self.counts
+        remarks = {
+            "refused": "the answer, or most of the draws, was neither of the two expected words.",
+            "unseen": "a wanted word was not among the returned tokens: "
+            "its probability is the middle of its bounds, which are stored beside it.",
+            "wide": f"a probability is known only to more than 0.01; the widest bounds are {self.widest:.2g} apart.",
+        }
+        notes = [f"In {count[key]:,} of {count['cells']:,} cells {text}" for key, text in remarks.items() if count[key]]
         if count["drawn"] and count["drawn"] == count["alike"]:
             notes.append(
                 "All draws of a cell are word for word the same, in every cell: the server may not be sampling. "

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import base64
 import io
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from PIL import Image
@@ -46,6 +47,7 @@ MANY = 32
 CHAT = "/chat/completions"
 PLAIN = Instruction("{}", yes="Yes", no="No")
 """The wording used when no study gives one."""
+Answer = TypeVar("Answer")
 
 
 class RequestForm(NamedTuple):
@@ -111,7 +113,7 @@ class ServedScorer:
             raise UnusableScore("image", [row]) from None
 
     def _tokens(self, line: Line, messages: list[dict[str, Any]]) -> Cell:
-        answer = _first_choice(line, question(self._bare.weights, messages, self._form))
+        answer = _ask(line, question(self._bare.weights, messages, self._form), _first_choice)
         tokens = first_tokens(answer) if answer else None
         if not answer or tokens is None:
             return REFUSED
@@ -123,7 +125,8 @@ class ServedScorer:
         answers: list[str] = []
         while (lacking := self._asking.draws - len(answers)) > 0:
             more = {"n": min(lacking, MANY)} if self._form.many and lacking > 1 else {}
-            answers += _texts(line, {**body, **more})[:lacking]
+            texts = _ask(line, {**body, **more}, _texts)
+            answers += ([""] * more.get("n", 1) if texts is None else texts)[:lacking]
         self._client.tally.drawn(answers)
         return read_draws(answers, self._instruction)
 
@@ -157,16 +160,22 @@ def question(model: str, messages: list[dict[str, Any]], form: RequestForm) -> d
 # What comes back
 
 
-def _first_choice(line: Line, body: dict[str, Any]) -> Mapping[str, Any] | None:
-    """The answer, which has log-probabilities or is a refusal; None where the server's policy forbade one."""
+def _first_choice(reply: Any) -> Mapping[str, Any]:
+    """The answer, which has log-probabilities or is a refusal."""
+    answer = choices(reply)[0]
+    if first_tokens(answer) is None and not is_policy(answer):
+        raise Garbled("the reply lacks the log-probabilities that the server gave before")
+    text_of(answer)
+    return answer
 
-    def read(reply: Any) -> Mapping[str, Any]:
-        answer = choices(reply)[0]
-        if first_tokens(answer) is None and not is_policy(answer):
-            raise Garbled("the reply lacks the log-probabilities that the server gave before")
-        text_of(answer)
-        return answer
 
+def _texts(reply: Any) -> list[str]:
+    """The answers, draw by draw; a refusal is an empty text."""
+    return ["" if is_policy(choice) else text_of(choice) for choice in choices(reply)]
+
+
+def _ask(line: Line, body: dict[str, Any], read: Callable[[Any], Answer]) -> Answer | None:
+    """The reply as `read` reads it; None where the server's policy forbade one."""
     try:
         return line.ask("POST", CHAT, body, read)
     except Declined as error:
@@ -175,22 +184,6 @@ def _first_choice(line: Line, body: dict[str, Any]) -> Mapping[str, Any] | None:
         raise
 
 
-def _texts(line: Line, body: dict[str, Any]) -> list[str]:
-    """The answers, draw by draw; a refusal is an empty text."""
-    try:
-        return line.ask("POST", CHAT, body, lambda reply: [_answer_text(choice) for choice in choices(reply)])
-    except Declined as error:
-        if error.code in POLICY_CODES:
-            return [""] * body.get("n", 1)
-        raise
-
-
-def _answer_text(choice: Mapping[str, Any]) -> str:
-    return "" if is_policy(choice) else text_of(choice)
-
-
 def _instructed(spec: ModelSpec, instruction: Instruction) -> ModelSpec:
     words = {"template": instruction.template, "yes": instruction.yes, "no": instruction.no}
-    return ModelSpec(
-        spec.name, spec.adapter, spec.weights, spec.revision, spec.precision, {**spec.settings, "instruction": words}
-    )
+    return replace(spec, settings={**spec.settings, "instruction": words})
