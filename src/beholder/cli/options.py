@@ -9,10 +9,10 @@ from typing import Annotated
 import typer
 
 from beholder.core.errors import UsageError
-from beholder.studies import STUDIES
+from beholder.studies import AUDITED
 
 WHAT, WHERE, MODEL, NUMBERS = "What to audit", "Output", "Model", "Statistics"
-NAMES = ", ".join(STUDIES)
+NAMES = ", ".join(AUDITED)
 
 Benchmarks = Annotated[
     list[str] | None,

@@ -66,6 +66,8 @@ def chosen_studies(
             return [_chosen_by_option(study, names, own, dataset)]
     embedded = data is None and dataset is None and not models and not own
     studies = [STUDIES[name] for name in names or _defaults(data=data, dataset=dataset, embedded=embedded)]
+    for study in studies:
+        study.refuse_by_name()
     for name in own:
         takers = [study.name for study in STUDIES.values() if any(option.name == name for option in study.options)]
         if not {study.name for study in studies} & set(takers):

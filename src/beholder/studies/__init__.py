@@ -12,15 +12,17 @@ from beholder.core.catalog import Catalog
 if TYPE_CHECKING:
     from beholder.studies.study import Study
 
-STUDIES: Catalog[Study] = Catalog(
-    "benchmark",
-    lazy={
-        "apa": "beholder.studies.apa.study:APA",
-        "pfi": "beholder.studies.pfi.study:PFI",
-        "gras": "beholder.studies.gras.study:GRAS",
-        "perception": "beholder.studies.perception.study:PERCEPTION",
-        "disparity": "beholder.studies.disparity.study:DISPARITY",
-        "exposure": "beholder.studies.exposure.study:EXPOSURE",
-        "custom": "beholder.studies.custom.study:CUSTOM",
-    },
-)
+AUDITED = {
+    "apa": "beholder.studies.apa.study:APA",
+    "pfi": "beholder.studies.pfi.study:PFI",
+    "gras": "beholder.studies.gras.study:GRAS",
+    "perception": "beholder.studies.perception.study:PERCEPTION",
+    "disparity": "beholder.studies.disparity.study:DISPARITY",
+}
+"""What `--benchmark` takes."""
+OTHERS = {
+    "exposure": "beholder.studies.exposure.study:EXPOSURE",
+    "custom": "beholder.studies.custom.study:CUSTOM",
+}
+"""Studies with a command of their own, or chosen by an option of their own."""
+STUDIES: Catalog[Study] = Catalog("benchmark", lazy={**AUDITED, **OTHERS})

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
+from beholder.core.errors import UsageError
 from beholder.core.progress import Progress, silent
 from beholder.core.record import Record
 from beholder.core.results import Row
@@ -216,6 +217,14 @@ class Study:
     """`module:function(rows)`: rows that Beholder 0.1 wrote, with the columns that came later."""
     printed: str = ""
     """`module:PRINTED`: the printed numbers of the paper."""
+
+    def refuse_by_name(self) -> None:
+        """An error that says how to ask the study, where its name alone is not enough."""
+        chosen_by = next((option.flag for option in self.options if option.chooses), None)
+        if self.command and not self.measures:
+            raise UsageError(f"{self.name} reads files in place of a model: use `beholder {self.command.name} FILE`.")
+        if chosen_by and not self.datasets:
+            raise UsageError(f"{self.name} needs more than its name: use {chosen_by} in place of --benchmark.")
 
     def metric(self, name: str) -> Metric | None:
         """The metric of that name, if it is one of the study's."""
