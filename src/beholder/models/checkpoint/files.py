@@ -59,24 +59,19 @@ def find_files(
         return CheckpointFiles(folder, tuple(safe), pickled=False)
     if pickled and allow_pickle:
         return CheckpointFiles(folder, tuple(pickled), pickled=True)
-    raise ModelError(_no_weights(folder, [path.name for path in pickled]))
-
-
-def _require_one(folder: Path, patterns: tuple[str, ...], what: str) -> None:
-    if not matching(folder, patterns):
-        looked = f"{', '.join(patterns)} were looked for"
-        raise ModelError(f"{folder} has no {what}: {looked}.\nIt holds: {held(folder)}.")
-
-
-def _no_weights(folder: Path, pickled: list[str]) -> str:
     if pickled:
-        return (
-            f"{folder} holds its weights only as {', '.join(pickled)}: "
+        raise ModelError(
+            f"{folder} holds its weights only as {', '.join(path.name for path in pickled)}: "
             "pickled files, which can run code when they are read.\n"
             "If you trust their source, allow them with --allow-pickle (LoadOptions.allow_pickle); "
             "better is a copy with model.safetensors."
         )
-    return (
+    raise ModelError(
         f"{folder} has no weights: {' or '.join(SAFE_WEIGHTS)} was looked for.\nIt holds: {held(folder)}.\n"
         "A hub model that has pickled weights only is fetched with --allow-pickle, if you trust its source."
     )
+
+
+def _require_one(folder: Path, patterns: tuple[str, ...], what: str) -> None:
+    if not matching(folder, patterns):
+        raise ModelError(f"{folder} has no {what}: {', '.join(patterns)} were looked for.\nIt holds: {held(folder)}.")

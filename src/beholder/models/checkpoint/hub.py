@@ -24,7 +24,10 @@ class Snapshot(NamedTuple):
 def fetch(name: str, options: LoadOptions) -> Snapshot:
     """The files of `OWNER/NAME[@REVISION]`, fetched if they are not here yet."""
     repository, _, revision = name.partition("@")
-    return fetch_files(repository, revision or options.revision or "main", _wanted(options))
+    pickled = PICKLED_WEIGHTS if options.allow_pickle else ()
+    code = CODE if options.trust_remote_code else ()
+    wanted = [*SETTINGS, *SAFE_WEIGHTS, *pickled, *code]
+    return fetch_files(repository, revision or options.revision or "main", wanted)
 
 
 def fetch_files(repository: str, revision: str, patterns: list[str]) -> Snapshot:
@@ -32,12 +35,6 @@ def fetch_files(repository: str, revision: str, patterns: list[str]) -> Snapshot
     folder = Path(_download(repository, revision, patterns))
     # The hub's cache names the folder of a snapshot after its commit.
     return Snapshot(folder, Origin(weights=repository, revision=folder.name))
-
-
-def _wanted(options: LoadOptions) -> list[str]:
-    pickled = PICKLED_WEIGHTS if options.allow_pickle else ()
-    code = CODE if options.trust_remote_code else ()
-    return [*SETTINGS, *SAFE_WEIGHTS, *pickled, *code]
 
 
 def _download(repository: str, revision: str, patterns: list[str]) -> str:

@@ -53,7 +53,8 @@ class OnnxContrastive(ContrastiveScorer):
         providers = _providers(device)
         image = ImageTower(folder, config.image, providers)
         text = _text_side(folder, config, providers)
-        spec = ModelSpec(name, "onnx", "folder", revision, settings=_settings(config))
+        settings = json.loads(json.dumps(asdict(config)))  # as JSON values
+        spec = ModelSpec(name, "onnx", "folder", revision, settings=settings)
         size = min(batch_size or BATCH_SIZE, config.image.max_batch or BATCH_SIZE)
         return cls(spec, image, text, batch_size=size)
 
@@ -171,12 +172,6 @@ def _files(folder: Path, config: OnnxConfig) -> list[Path]:
     required = [require_file(folder, name, why="which config.json names") for name in named]
     beside = matching(folder, ["*.onnx.data", "*.onnx_data"])  # the weights of a large graph
     return [folder / "config.json", *required, *beside]
-
-
-def _settings(config: OnnxConfig) -> dict[str, Any]:
-    """Everything beside the graphs that can move a score, as JSON values."""
-    plain: dict[str, Any] = json.loads(json.dumps(asdict(config)))
-    return plain
 
 
 def _providers(device: str) -> list[str]:

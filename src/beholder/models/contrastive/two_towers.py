@@ -94,9 +94,8 @@ class TransformersContrastive(TorchContrastive):
     def __init__(self, checkpoint: Checkpoint, spec: ModelSpec, *, device: str, batch_size: int | None = None) -> None:
         model, self._image_processor, self._tokenizer, notes = checkpoint
         self._text = text_settings(checkpoint)
-        super().__init__(
-            model, spec, device=device, batch_size=batch_size, max_length=self._text.max_length, notes=notes
-        )
+        limit = self._text.max_length
+        super().__init__(model, spec, device=device, batch_size=batch_size, max_length=limit, notes=notes)
 
     @classmethod
     def from_folder(
@@ -148,9 +147,8 @@ class TransformersContrastive(TorchContrastive):
         texts = [text.lower() for text in texts] if self._text.lowercase else list(texts)
         untruncated = self._tokenizer(texts, padding=False, truncation=False, verbose=False)["input_ids"]
         self._cut.record(texts, [len(ids) for ids in untruncated])
-        tokens = self._tokenizer(
-            texts, padding=self._text.padding, truncation=True, max_length=self._text.max_length, return_tensors="pt"
-        )
+        padding, limit, _ = self._text
+        tokens = self._tokenizer(texts, padding=padding, truncation=True, max_length=limit, return_tensors="pt")
         return {name: values.to(self._device) for name, values in tokens.items()}
 
 

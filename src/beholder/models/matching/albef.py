@@ -20,6 +20,7 @@ from beholder.models.checkpoint.folder import read_config
 from beholder.models.checkpoint.torch_scorer import image_settings
 from beholder.models.matching.albef_model import AlbefConfig, AlbefModel
 from beholder.models.matching.albef_weights import build, read_weights
+from beholder.models.matching.blip import BlipMatcher
 from beholder.models.matching.fusion import FusingLayers
 from beholder.models.matching.scorer import MatchingScorer, Pictures, TextReading, Texts, unit
 from beholder.models.options import LoadOptions
@@ -29,8 +30,8 @@ CHECKPOINTS = ("*.pth", "*.pt", "pytorch_model.bin")
 MOOT = {"model_type", "architectures"}
 
 
-class AlbefMatcher:
-    """The parts of ALBEF in the order a score needs them."""
+class AlbefMatcher(BlipMatcher):
+    """The parts of ALBEF in the order a score needs them; texts meet pictures as in BLIP."""
 
     def __init__(self, model: AlbefModel) -> None:
         self._model = model
@@ -45,14 +46,6 @@ class AlbefMatcher:
         """The text layers' states, on to where the fusion reads the picture, and the first one projected."""
         states = self._model.text_states(ids)
         return Texts(self._fusion.begin(states), unit(self._model.text_proj(states[:, 0])))
-
-    def look(self, states: Any) -> Any:
-        """Every fusion layer's keys and values."""
-        return self._fusion.look(states)
-
-    def match(self, seen: Any, begun: Any) -> Any:
-        """The fusion layers and the head."""
-        return self._model.itm_head(self._fusion.first_states(seen, begun))
 
     def plain(self, pixels: Any, ids: Any) -> tuple[Any, Any]:
         """One pair through BLIP's own layers, nothing shared or kept."""
@@ -75,9 +68,8 @@ def from_folder(folder: Path, name: str, options: LoadOptions, *, origin: Origin
             model = model.to(device, getattr(torch, precision)).eval().requires_grad_(False)
     size = model.visual_encoder.config.image_size
     processor = transformers.BlipImageProcessorPil(size={"height": size, "width": size})
-    origin = origin or files.origin
     settings = _settings(config, model, processor, reading)
-    spec = ModelSpec(name, "matching", origin.weights, origin.revision, precision, settings)
+    spec = ModelSpec(name, "matching", *(origin or files.origin), precision, settings)
     matcher = AlbefMatcher(model)
     scorer = MatchingScorer(matcher, processor, reading, spec, device=device, batch_size=options.batch_size)
     with as_model_error(folder):
@@ -148,8 +140,7 @@ def reading_of(folder: Path, config: AlbefConfig) -> TextReading:
     dialect = DIALECTS[config.code]
     special = [(token, tokenizer.convert_tokens_to_ids(token)) for token in ("[CLS]", "[SEP]")]
     tokenizer.backend_tokenizer.post_processor = TemplateProcessing(dialect.template, special_tokens=special)
-    limit = min(config.max_text_length, config.text_positions)
-    return TextReading(tokenizer, limit, dialect.clean)
+    return TextReading(tokenizer, min(config.max_text_length, config.text_positions), dialect.clean)
 
 
 def _settings(config: AlbefConfig, model: AlbefModel, processor: Any, reading: TextReading) -> dict[str, Any]:

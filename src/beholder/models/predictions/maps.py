@@ -26,7 +26,7 @@ def read_maps(folder: Path, labels: Labels, grid: Grid, cells: npt.NDArray[np.fl
         wanted, there = list(grid.rows)[:3], [path.name for path in list(maps.values())[:3]]
         raise BadScores(f"{folder} has no map of the requested images (such as {wanted}); it has {there}.")
     damaged = [path for row, path in maps_of_rows if not _read(path, labels, grid, cells[row])]
-    return list(_notes(len(cells), len(maps_of_rows), len(maps), damaged))
+    return _notes(len(cells), len(maps_of_rows), len(maps), damaged)
 
 
 def _notes(wanted: int, matched: int, present: int, damaged: list[Path]) -> list[str]:

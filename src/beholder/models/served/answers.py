@@ -133,8 +133,7 @@ def leaves_open(token: str, word: str) -> bool:
 def read_tokens(tokens: Sequence[tuple[str, float]], instruction: Instruction, answer: str, *, top: int) -> Cell:
     """The cell from a list of first tokens; `answer` is the answer's text, `top` the number of requested tokens."""
     masses = _masses(tokens)
-    returned = sum(mass for _, mass in masses)
-    hidden = max(0.0, 1.0 - returned)
+    hidden = max(0.0, 1.0 - sum(mass for _, mass in masses))
     smallest = sorted((mass for _, mass in masses), reverse=True)[min(top, len(masses)) - 1] if masses else 1.0
     yes, seen_yes = _share(masses, instruction.yes, hidden=hidden, smallest=smallest)
     no, seen_no = _share(masses, instruction.no, hidden=hidden, smallest=smallest)

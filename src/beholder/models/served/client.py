@@ -83,8 +83,7 @@ class Client:
         lines = Lines(self)
         pool = ThreadPoolExecutor(max(1, min(self.limits.concurrency, len(jobs))))
         try:
-            tasks = [pool.submit(lines.do, work, job) for job in jobs]
-            return _results(tasks)
+            return _results([pool.submit(lines.do, work, job) for job in jobs])
         finally:
             lines.hang_up()
             pool.shutdown(wait=True, cancel_futures=True)
@@ -286,11 +285,9 @@ class Line:
             raise Stopped from None
         if unreachable := self._client.unreachable(error):
             raise unreachable from None
-        silent = f"no reply within {self._client.limits.timeout:g} seconds"
-        message = (
-            silent if isinstance(error, TimeoutError) else self._client.clipped(str(error) or type(error).__name__)
-        )
-        raise TemporaryFailure(message) from None
+        if isinstance(error, TimeoutError):
+            raise TemporaryFailure(f"no reply within {self._client.limits.timeout:g} seconds") from None
+        raise TemporaryFailure(self._client.clipped(str(error) or type(error).__name__)) from None
 
     def _judge(self, error: Declined, reply: Reply) -> None:
         """Raise a temporary failure if a later retry may succeed."""

@@ -45,8 +45,7 @@ def open_served(text: str, options: LoadOptions) -> ServedScorer:
     listed = _listed(client)
     probe = _probe(client, address, listed)
     revision = address.revision or options.revision or _revision(probe.reply, listed, address.model)
-    settings = _settings(address, probe.form)
-    spec = ModelSpec(address.name, "openai", address.model, revision, "as served", settings)
+    spec = ModelSpec(address.name, "openai", address.model, revision, "as served", _settings(address, probe.form))
     scorer = ServedScorer(spec, client, probe.form, address.asking)
     scorer.batch_size = options.batch_size or scorer.batch_size
     scorer.start_notes = list(_notes(address, probe.form, listed, revision, options))
