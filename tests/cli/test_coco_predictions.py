@@ -105,13 +105,6 @@ def test_verify_prints_every_step(data: Path) -> None:
     assert "step 3, captions do not say table: 24 images" in notes
 
 
-def test_every_setting_is_listed_with_its_default() -> None:
-    result = CliRunner().invoke(app, ["data", "settings", "coco", "--json"], catch_exceptions=False)
-    rows = {row["setting"]: row["default"] for row in json.loads(result.stdout)}
-    assert rows["without"] == "people"
-    assert rows["concept_images"] == "100"
-
-
 PEAK = """
 import sys
 from beholder.cli import app

@@ -10,7 +10,6 @@ from typer.testing import CliRunner
 
 from beholder.cli import app
 from beholder.cli.group import stopped
-from beholder.cli.options import writable
 from beholder.core.errors import UsageError
 
 RUN = CliRunner()
@@ -53,24 +52,3 @@ def test_a_fault_of_ours_keeps_its_traceback(monkeypatch: pytest.MonkeyPatch, pl
     failing(monkeypatch, FileNotFoundError(errno.ENOENT, "No such file", "x"))
     with pytest.raises(FileNotFoundError):
         RUN.invoke(app, [*SMALL, *places], catch_exceptions=False)
-
-
-@pytest.mark.parametrize("option", ["--out", "--store"])
-def test_a_file_in_the_place_of_a_folder_is_told_before_the_work(
-    monkeypatch: pytest.MonkeyPatch, option: str, places: list[str], tmp_path: Path
-):
-    failing(monkeypatch, AssertionError("the work began"))
-    (tmp_path / "taken").write_text("")
-    with pytest.raises(UsageError, match=f"{option} .*taken is a file"):
-        RUN.invoke(app, [*SMALL, *places, option, str(tmp_path / "taken" / "run")], catch_exceptions=False)
-
-
-def test_a_folder_that_may_not_be_written_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
-    monkeypatch.setattr("os.access", lambda *_: False)
-    with pytest.raises(UsageError, match="is not writable"):
-        writable(tmp_path / "a" / "b", "--out")
-
-
-def test_asking_makes_no_folder(tmp_path: Path):
-    assert writable(tmp_path / "a" / "b", "--out") == tmp_path / "a" / "b"
-    assert not (tmp_path / "a").exists()

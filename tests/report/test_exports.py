@@ -4,14 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from pathlib import Path
 
-import pytest
-from typer.testing import CliRunner
-
-from beholder.cli import app
 from beholder.core.results import Row, results_table
-from beholder.report.exports import FORMATS, card, latex, markdown
+from beholder.report.exports import card, latex, markdown
 from beholder.run import Run
 
 HOSTILE = "<script>|*m_1* 50%\\input{x} $y$"
@@ -75,13 +70,3 @@ def test_a_card_indexes_numbers_with_their_intervals_and_no_absent_one() -> None
         ("apa.association · actors · category", 0.71, 0.6),
         ("apa.bias_ratio · actors", 0.5, 0.4),
     ]
-
-
-@pytest.mark.parametrize("name", FORMATS)
-def test_the_command_writes_to_a_file_or_to_standard_output(name: str, tmp_path: Path) -> None:
-    run_of("m").save(tmp_path)
-    said = CliRunner().invoke(app, ["export", str(tmp_path), "--to", name])
-    assert said.exit_code == 0
-    written = CliRunner().invoke(app, ["export", str(tmp_path), "--to", name, "--out", str(tmp_path / "a")])
-    assert written.exit_code == 0
-    assert (tmp_path / "a").read_text() == said.stdout

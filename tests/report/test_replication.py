@@ -9,9 +9,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from typer.testing import CliRunner
 
-from beholder.cli import app
 from beholder.published.consistency import consistency
 from beholder.published.ledger import counts, ledger
 from beholder.report.replication import write_replication
@@ -44,24 +42,6 @@ def test_hostile_names_cannot_leave_their_cell(tmp_path: Path):
     page = write_replication(cells, [], tmp_path, models=["<b>x</b>"]).read_text()
     assert "alert(1)</script>" not in page
     assert "<b>x</b>" not in page
-
-
-def test_the_command_prints_verdicts_and_leaves_a_page(tmp_path: Path):
-    done = CliRunner().invoke(app, ["replicate", "--out", str(tmp_path), "--json"])
-    printed = json.loads(done.stdout)
-    assert printed["verdicts"]["equal within rounding"] == 135
-    assert (tmp_path / "replication.html").is_file()
-
-
-def test_as_names_one_of_the_studies_models(tmp_path: Path):
-    from beholder.core.results import Row, results_table
-    from beholder.run import Run
-
-    row = Row("apa.bias_ratio", 1.0, 100, "ratio", subset="actors", low=0.9, high=1.1)
-    Run(results_table([row], benchmark="apa", model="imported", dataset="apa")).save(tmp_path)
-    CliRunner().invoke(app, ["replicate", str(tmp_path), "--as", "RN101"], catch_exceptions=False)
-    cells = pl.read_parquet(tmp_path / "ledger.parquet").filter(model="RN101", metric="apa.bias_ratio", subset="actors")
-    assert cells["verdict"].to_list() == ["within interval"]
 
 
 @pytest.mark.slow

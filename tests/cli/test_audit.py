@@ -1,0 +1,54 @@
+"""`beholder audit`: a report, a summary, or one JSON document."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from beholder.cli import app
+from beholder.core.errors import DataError, ModelError
+from beholder.models.load import load_model
+
+
+def test_an_audit_names_its_report_and_prints_a_summary(audit: list[object], tmp_path: Path):
+    result = CliRunner().invoke(app, [str(a) for a in audit], catch_exceptions=False)
+    assert result.exit_code == 0
+    assert "report.html" in result.stderr
+    assert "kind" in result.stdout
+    assert (tmp_path / "run" / "report.html").is_file()
+
+
+def test_json_is_one_document_on_standard_output(invoke: Callable[..., str], audit: list[object]):
+    answer = json.loads(invoke(*audit, "--json"))
+    assert {row["metric"] for row in answer["results"]} == {"custom.probability"}
+    assert answer["bad_images"] == []
+
+
+def test_quiet_says_nothing(audit: list[object]):
+    result = CliRunner().invoke(app, [str(a) for a in [*audit, "--quiet"]], catch_exceptions=False)
+    assert (result.stdout, result.stderr) == ("", "")
+
+
+def test_a_folder_without_a_table_says_what_to_write(invoke: Callable[..., str], tmp_path: Path, prompts: Path):
+    with pytest.raises(DataError, match="a column 'image_id' with the names of the image files"):
+        invoke("audit", "null", "--prompts", prompts, "--dataset", f"folder:{_empty(tmp_path)}")
+
+
+def _empty(folder: Path) -> Path:
+    (folder / "photos").mkdir()
+    return folder / "photos"
+
+
+def test_a_known_model_that_cannot_be_fetched_is_not_taken_for_another(monkeypatch: pytest.MonkeyPatch):
+    def unreachable(name: str, options: object) -> None:
+        raise ModelError(f"{name} is not on this machine")
+
+    monkeypatch.setattr("beholder.models.load.fetch", unreachable)
+    for asked, meant in (("CLIP ViT-B/32", False), ("vit-b/3x", True)):
+        with pytest.raises(ModelError) as told:
+            load_model(asked)
+        assert ("did you mean" in str(told.value)) == meant
