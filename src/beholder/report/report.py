@@ -160,6 +160,6 @@ def _limitations(study: Study, chapter: Chapter, part: pl.DataFrame, record: Rec
     yield from study.limitations
     yield from chapter.limitations(part)
     if limited(record):
-        yield "Only a part of the images was looked at; finding a name among fewer names is easier."
+        yield "Only a part of the images was used."
     if record.settings.get("compat") and not drawn(str(part["dataset"][0])):
         yield "Computed as the released scripts do: values, not intervals, carry their rounding and faults."

@@ -40,8 +40,11 @@ def _mean(part: pl.DataFrame) -> Iterator[Finding]:
         levels = "".join(f"{name} {percent(mean['value'])}, " for name, mean in both if mean)
         sentence = (
             f"Mean average precision over {row['n']} concepts: {levels}difference {signed(row['value'])} points "
-            f"({phrases.interval(row)}). The mean hides gaps that point in opposite directions."
+            f"({phrases.interval(row)})."
         )
+        gaps = queries.tested(part, pair).filter("shown")["value"]
+        if (gaps > 0).any() and (gaps < 0).any():
+            sentence += " The mean hides gaps that point in opposite directions."
         headline = f"On average over concepts, {result}"
         more = [mean for mean in means if mean]
         yield finding(row, "mean", headline, sentence, shown=shown, effect=abs(row["value"]), more=more)
