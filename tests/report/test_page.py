@@ -1,5 +1,8 @@
+"""The page: everything escaped, every link leads somewhere, and it opens from disk without the network."""
+
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import subprocess
@@ -14,6 +17,7 @@ import pytest
 
 from beholder.core.results import results_table
 from beholder.report.page import render, script_json, write_page
+from beholder.report.top_findings import FEW
 from beholder.run import Run
 
 CHROMIUM = Path("/usr/bin/chromium")
@@ -110,6 +114,53 @@ def test_importing_the_page_loads_neither_altair_nor_the_chart_engine() -> None:
     assert done.stdout.strip() == "[]"
 
 
+# The first screen, links and headings
+
+
+def test_every_finding_of_the_first_screen_leads_to_its_chart_and_its_rows(two_models: Run):
+    page = render(two_models.report)
+    first = page[page.index('id="findings"') : page.index("<nav")]
+    leads = re.findall(r'<a href="#([\w-]+)">charts and tables</a> · <a href="#rows" data-metric="([\w.]+)"', first)
+    assert len(leads) == FEW
+    for anchor, metric in leads:
+        assert f'id="{anchor}"' in page
+        assert metric in set(two_models.results["metric"])
+
+
+@pytest.mark.parametrize("name", ["apa_run", "two_models", "custom_run"])
+def test_every_link_within_the_page_has_a_place_to_go(name: str, request: pytest.FixtureRequest):
+    page = render(request.getfixturevalue(name).report)
+    outside = re.sub(r"<script.*?</script>", "", page, flags=re.DOTALL)
+    missing = {anchor for anchor in re.findall(r'href="#([^"]+)"', outside) if f'id="{anchor}"' not in outside}
+    assert not missing
+
+
+def test_headings_go_down_one_level_at_a_time(two_models: Run):
+    levels = [int(level) for level in re.findall(r"<h([1-6])[ >]", render(two_models.report))]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(after - before <= 1 for before, after in itertools.pairwise(levels))
+
+
+def test_the_command_can_be_copied(apa_run: Run):
+    assert '<pre class="command">beholder audit clip --out &#39;runs/a b&#39;</pre>' in render(apa_run.report)
+
+
+def test_every_picture_says_what_it_shows(hostile_run: Run):
+    page = render(hostile_run.report)
+    pictures = re.findall(r'<div class="view"[^>]*>(<svg [^>]*>)', page)
+    assert pictures
+    assert all(re.match(r'<svg role="img" aria-label="[^"<>]{20,}" ', picture) for picture in pictures)
+
+
+def test_many_planted_rows_are_closed_and_their_finding_leads_to_them(glasshouse_run: Run):
+    page = render(glasshouse_run.report)
+    assert '<a href="#apa-1-planted">charts and tables</a>' in page
+    assert 'id="apa-1-planted"' in page
+    known = page[page.index('id="apa-1-planted"') :]
+    assert ("<details" in known[:200]) == (known.split("</figure>")[0].count("<tr") > 16)
+
+
 # In a browser
 
 
@@ -165,7 +216,7 @@ def visit(browser: Any) -> Iterator[Visit]:
 def test_the_page_opens_from_disk_and_draws(
     name: str, visit: Visit, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
-    path = write_page(request.getfixturevalue(name), tmp_path)
+    path = write_page(request.getfixturevalue(name).report, tmp_path)
     visit.open(path)
     assert visit.messages == []
     assert [url for url in visit.requests if url != path.as_uri() and not url.startswith(("data:", "blob:"))] == []
