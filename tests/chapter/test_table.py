@@ -1,0 +1,52 @@
+"""Cells of tables: a value, its interval beside it, and a dash where there is nothing."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from beholder.chapter.numbers import ABSENT
+from beholder.chapter.table import Cell, labels, names, notes_of, percent_cell, ratio_cell, rows_of, sizes
+from beholder.core.results import Row, results_table
+
+ROWS = [
+    Row("s.share", 0.234, 100, "probability", subset="a", low=0.2, high=0.26, chance=0.1),
+    Row("s.share", None, 0, "probability", subset="b", note="no image"),
+    Row("s.ratio", 0.5, 80, "ratio", subset="a", low=0.4, high=0.6),
+    Row("s.ratio", 2.0, 80, "ratio", subset="b"),
+]
+ONE = results_table(ROWS, benchmark="s", model="m", dataset="d")
+TWO = pl.concat([ONE, ONE.with_columns(model=pl.lit("n"))])
+
+
+def test_a_probability_has_its_interval_and_chance_as_a_remark():
+    row = rows_of(ONE, "share")[0]
+    assert percent_cell(row) == Cell("23.4 %", "20.0–26.0")
+    assert percent_cell(row, with_chance=True, strong=True) == Cell("23.4 %", "20.0–26.0", True, "chance 10")
+
+
+def test_what_is_absent_is_a_dash_and_never_0():
+    assert percent_cell(None) == Cell(ABSENT)
+    assert percent_cell(rows_of(ONE, "share")[1]) == Cell(ABSENT)
+
+
+def test_a_value_without_an_interval_stands_alone():
+    with_interval, alone = map(ratio_cell, rows_of(ONE, "ratio"))
+    assert (with_interval.text, with_interval.detail) == ("0.50", "0.40–0.60")
+    assert alone.detail == ""
+    assert percent_cell({**rows_of(ONE, "share")[0], "low": None, "high": None}).detail == ""
+
+
+def test_the_model_is_named_only_where_there_are_several():
+    assert [cell.text for cell in names(ONE, "m", "a")] == ["a"]
+    assert [cell.text for cell in names(TWO, "m", "a")] == ["m", "a"]
+    assert (labels(ONE, "Branch"), labels(TWO, "Branch")) == (["Branch"], ["Model", "Branch"])
+
+
+def test_remarks_of_rows_become_notes_once():
+    assert notes_of(rows_of(TWO, "share")) == ("b: no image",)
+
+
+def test_sizes_are_one_number_where_they_agree():
+    assert sizes(rows_of(ONE, "ratio")) == "80"
+    assert sizes(rows_of(ONE, "share")) == "100 / 0"
+    assert sizes([]) == ABSENT
