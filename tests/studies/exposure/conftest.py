@@ -1,0 +1,52 @@
+"""Runs over captions, made by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import polars as pl
+import pytest
+
+from beholder.core.results import results_table
+from beholder.run import Run
+from beholder.studies.exposure.counting import Counts, Tally
+from beholder.studies.exposure.measures import count_rows, identity_rows, word_rows
+from beholder.studies.exposure.people import WORD_TERMS
+from beholder.studies.exposure.study import EXPOSURE
+from beholder.studies.study import MeasureOptions
+
+OPTIONS = MeasureOptions(draws=150)
+
+
+def made_run(*, often: tuple[float, float] = (0.5, 2.0), known: float = 0.05, called: str = "captions.txt") -> Run:
+    """Two branches of 60; women and men are named as often as `often` says (log), and that makes them `known`."""
+    rng = np.random.default_rng(2)
+    woman = np.arange(120) % 2 == 0
+    captions = rng.poisson(np.exp(np.where(woman, *often)))
+    people = pl.DataFrame(
+        {
+            "branch": np.repeat(["senate", "mayors"], 60),
+            "name": [f"person {i}" for i in range(120)],
+            "gender": np.where(woman, "woman", "man"),
+            "ambiguous": pl.Series([None] * 120, dtype=pl.String),
+            "captions": captions,
+            "identity": known * np.log1p(captions) + rng.normal(0, 0.01, 120),
+        }
+    )
+    counts = Counts(np.arange(len(WORD_TERMS)), np.zeros(len(WORD_TERMS), int), [Tally("a", captions=9000)])
+    run = Run()
+    for model, rows in (
+        (called, [*count_rows(people, OPTIONS), *word_rows(counts, 0)]),
+        ("mine", identity_rows(people, OPTIONS)),
+    ):
+        run.add(results_table(rows, benchmark="exposure", model=model, dataset="apa"))
+    run.record.benchmarks = ["exposure"]
+    run.record.declared["exposure"] = EXPOSURE.declaration()
+    return run
+
+
+@pytest.fixture
+def made() -> Callable[..., Run]:
+    """Makes a run over captions; see `made_run`."""
+    return made_run
