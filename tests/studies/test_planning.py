@@ -1,0 +1,46 @@
+"""What the studies' plans share."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+from beholder.core.results import Row, results_table
+from beholder.studies.planning import PlanOptions, describe_groups, group_sizes, of_run, plan_rows
+
+ROW = Row("plan.detectable", 0.1, 60, "probability", subset="s.gap", concept="gender", note="2 groups of 30")
+
+
+def test_without_an_effect_there_is_only_the_detectable_one():
+    assert list(plan_rows(ROW, None, PlanOptions())) == [ROW]
+
+
+def test_an_effect_adds_how_many_images_it_takes_rounded_up():
+    detectable, needed = plan_rows(ROW, 240.1, PlanOptions(effect=0.05, power=0.9))
+    assert detectable == ROW
+    assert (needed.metric, needed.value, needed.unit) == ("plan.images_needed", 241.0, "images")
+    assert needed.note == "to find 0.05 with 90 % power; 2 groups of 30"
+    assert (needed.subset, needed.concept, needed.n) == (ROW.subset, ROW.concept, ROW.n)
+
+
+def test_an_earlier_run_is_asked_for_its_metric_and_place():
+    rows = [Row("s.gap", 0.1, 9, "x", subset="a"), Row("s.gap", 0.2, 9, "x", subset="b"), Row("s.big_gap", 0.3, 9, "x")]
+    run = results_table(rows, benchmark="s", model="m", dataset="d")
+    lent = of_run(PlanOptions(results=run), "gap", subset="b")
+    assert lent is not None
+    assert lent["value"].to_list() == [0.2]
+    assert of_run(PlanOptions(), "gap") is None
+
+
+@pytest.mark.parametrize(
+    ("groups", "sizes", "text"),
+    [
+        (["a", "a", "b", "b"], [2, 2], "2 groups of 2"),
+        (["a", "a", "b", "b", "b", "c", None, None], [2, 3], "2 groups of 2 to 3"),
+    ],
+)
+def test_groups_of_one_image_and_images_without_a_group_do_not_count(
+    groups: list[str | None], sizes: list[int], text: str
+):
+    assert group_sizes(pl.DataFrame({"group": groups}), "group") == sizes
+    assert describe_groups(sizes) == text

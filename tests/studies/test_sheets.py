@@ -1,0 +1,56 @@
+"""On which data set a study is asked, and what the record keeps of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from beholder.core.record import Record
+from beholder.datasets import DATASETS
+from beholder.studies import STUDIES
+from beholder.studies.sheets import DataChoice, datasets_here, default_dataset, open_sheet, open_sheets
+
+EVERYWHERE = next(study for study in STUDIES.values() if study.everywhere)
+ELSEWHERE = [name for name in EVERYWHERE.datasets if not DATASETS[name].embedded]
+
+
+@pytest.mark.parametrize("name", ["apa", "gras", "perception", "disparity"])
+def test_without_a_folder_the_embedded_world_is_asked_and_with_one_the_studys_own(name: str, tmp_path: Path):
+    study = STUDIES[name]
+    assert DATASETS[default_dataset(study, None)].embedded
+    if not study.everywhere:
+        assert default_dataset(study, tmp_path) == study.datasets[0]
+
+
+def test_a_study_that_knows_no_embedded_data_is_asked_on_its_first():
+    alone = replace(STUDIES["apa"], datasets=tuple(ELSEWHERE))
+    assert default_dataset(alone, None) == ELSEWHERE[0]
+
+
+def test_a_study_asked_everywhere_takes_what_lies_in_the_folder(tmp_path: Path):
+    assert datasets_here(EVERYWHERE, tmp_path) == ELSEWHERE[:1]
+    last = DATASETS[ELSEWHERE[-1]]
+    last.folder(tmp_path).mkdir(parents=True)
+    assert datasets_here(EVERYWHERE, tmp_path) == [last.name]
+    assert default_dataset(EVERYWHERE, tmp_path) == last.name
+
+
+def test_the_record_says_once_what_was_asked_of_what():
+    record = Record()
+    for _ in range(2):
+        sheet = open_sheet(STUDIES["gras"], DataChoice(limit=5), record)
+    assert record.benchmarks == ["gras"]
+    assert record.declared == {}
+    (entry,) = record.datasets
+    assert entry["name"] == sheet.dataset.name
+    assert entry["images"] == len(sheet.dataset) < entry["of"]
+
+
+def test_a_study_of_the_users_own_declares_itself():
+    record = Record()
+    own = replace(STUDIES["gras"], question="My own question?")
+    (sheet,) = open_sheets(own, DataChoice(limit=2), record)
+    assert sheet.study is own
+    assert record.declared["gras"]["question"] == "My own question?"
