@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -74,7 +74,7 @@ def audit_command(
     seed: common.Seed = 20260801,
     delta: common.Delta = None,
     *,
-    own: Mapping[str, Any],
+    own: Mapping[str, object],
 ) -> None:
     """Audit models: compute missing scores, measure, and write a report.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from types import ModuleType
 
 import typer
 from rich.table import Table
@@ -21,7 +21,7 @@ SPEED = Path(__file__).parents[3] / "speed"
 """The timings are no part of the installed package: they lie beside its sources in a clone."""
 
 
-def _module(name: str) -> Any:
+def _module(name: str) -> ModuleType:
     if not SPEED.is_dir():
         raise UsageError(
             "beholder bench needs a clone of the project, since the timings are not installed.\n"

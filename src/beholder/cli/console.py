@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.logging import RichHandler
@@ -122,7 +122,7 @@ def shortened(label: str, room: int) -> str:
     return label if len(label) <= room else "…" + label[1 - room :]
 
 
-def say_json(value: Any) -> None:
+def say_json(value: object) -> None:
     """One JSON document on standard output."""
     sys.stdout.write(json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
 

@@ -6,7 +6,7 @@ import errno
 import os
 import shlex
 import sys
-from typing import Any
+from typing import Any  # typer keeps the types that a group's methods take private
 
 import typer
 from typer.core import TyperGroup

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich import box
@@ -103,7 +103,7 @@ def prompts(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     *,
-    own: Mapping[str, Any],
+    own: Mapping[str, object],
 ) -> None:
     """The prompts of a study (with the names where its data is at hand), or of a file of your own."""
     # Imported here so that other commands start without it.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -37,7 +37,7 @@ def measure_command(
     as_json: common.AsJson = False,
     quiet: common.Quiet = False,
     *,
-    own: Mapping[str, Any],
+    own: Mapping[str, object],
 ) -> None:
     """Measure scores from files. A subset of images or prompts is enough; the output lists what is missing."""
     # Imported here so that other commands start without it.

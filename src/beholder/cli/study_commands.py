@@ -5,7 +5,7 @@ Annotations are evaluated where a function is made: they name the study's own te
 
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -36,7 +36,7 @@ def study_command_names() -> list[str]:
     return [study.command.name for study in STUDIES.values() if study.command]
 
 
-def _function(command: "Command") -> Any:
+def _function(command: "Command") -> Callable[..., None]:
     def run_command(
         files: Annotated[list[Path], typer.Argument(help=command.files)],
         data: common.Data = None,
@@ -47,7 +47,7 @@ def _function(command: "Command") -> Any:
         as_json: common.AsJson = False,
         quiet: common.Quiet = False,
         *,
-        own: Mapping[str, Any],
+        own: Mapping[str, object],
     ) -> None:
         # Imported here so that other commands start without it.
         from beholder.core.files import write_whole

@@ -17,6 +17,8 @@ from beholder.studies import STUDIES
 if TYPE_CHECKING:
     from beholder.studies.study import Option, Study
 
+Own = Mapping[str, object]  # the given options of the studies, by name
+
 
 def study_options() -> list[Option]:
     """The options of all studies; one that several share is there once, with the first one's help."""
@@ -28,7 +30,7 @@ def with_options(function: Callable[..., None], options: Sequence[Option]) -> Ca
     """A command whose parameter `own` is a mapping, with a command-line option for each of its keys."""
     signature = inspect.signature(function, eval_str=True)
 
-    def command(**given: Any) -> None:
+    def command(**given: object) -> None:
         used = {option.name: given.pop(option.name) for option in options}
         function(**given, own={name: value for name, value in used.items() if value not in (None, [], False)})
 
@@ -58,7 +60,7 @@ def built(name: str, function: Callable[..., None], options: Sequence[Option]) -
 
 
 def chosen_studies(
-    names: Sequence[str], own: Mapping[str, Any], *, data: Path | None, dataset: str | None, models: Sequence[str] = ()
+    names: Sequence[str], own: Own, *, data: Path | None, dataset: str | None, models: Sequence[str] = ()
 ) -> list[Study]:
     """The named studies, the one that an option chooses, or what fits the data at hand; with their own options."""
     for study in STUDIES.values():
@@ -76,13 +78,13 @@ def chosen_studies(
     return [with_own_options(study, own) for study in studies]
 
 
-def with_own_options(study: Study, own: Mapping[str, Any]) -> Study:
+def with_own_options(study: Study, own: Own) -> Study:
     """The study with those options that are its own."""
     mine = {option.name: own[option.name] for option in study.options if option.name in own}
     return study.configure(study, mine) if mine and study.configure else study
 
 
-def _chosen_by_option(study: Study, names: Sequence[str], own: Mapping[str, Any], dataset: str | None) -> Study:
+def _chosen_by_option(study: Study, names: Sequence[str], own: Own, dataset: str | None) -> Study:
     flag = next(option.flag for option in study.options if option.chooses)
     if names or not dataset:
         raise UsageError(f"{flag} defines its own study: add --dataset NAME or folder:PATH, and remove --benchmark.")

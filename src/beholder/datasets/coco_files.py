@@ -6,11 +6,10 @@ from array import array
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from beholder.core.errors import DataError, MissingData
 from beholder.datasets.group_words import words_of
-from beholder.datasets.json_stream import JsonTables
+from beholder.datasets.json_stream import JsonTables, Record
 
 LARGEST = 1 << 63
 """What is larger is no number of an image."""
@@ -98,14 +97,14 @@ def _refuse_strangers(instances: Instances) -> None:
             )
 
 
-def _number(tables: JsonTables, record: dict[str, Any], key: str) -> int:
+def _number(tables: JsonTables, record: Record, key: str) -> int:
     value = record.get(key)
     if type(value) is not int or not 0 <= value < LARGEST:
         raise tables.fault(f"has {key} {value!r}, not a whole number" if key in record else f"has no '{key}'")
     return value
 
 
-def _new(tables: JsonTables, record: dict[str, Any], known: Collection[int]) -> int:
+def _new(tables: JsonTables, record: Record, known: Collection[int]) -> int:
     """The record's number, which no record before it had."""
     number = _number(tables, record, "id")
     if number in known:
@@ -113,14 +112,14 @@ def _new(tables: JsonTables, record: dict[str, Any], known: Collection[int]) -> 
     return number
 
 
-def _text(tables: JsonTables, record: dict[str, Any], key: str) -> str:
+def _text(tables: JsonTables, record: Record, key: str) -> str:
     value = record.get(key)
     if not isinstance(value, str) or not value.strip():
         raise tables.fault(f"has {key} {value!r}, not a name" if key in record else f"has no '{key}'")
     return value
 
 
-def _box_pixels(tables: JsonTables, record: dict[str, Any]) -> float:
+def _box_pixels(tables: JsonTables, record: Record) -> float:
     box = record.get("bbox")
     sides = box[2:] if isinstance(box, list) and len(box) == 4 else []
     if not sides or not all(type(side) in (int, float) and 0 <= side < LARGEST for side in sides):

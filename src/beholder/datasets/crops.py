@@ -42,7 +42,7 @@ def files_of(uri: str) -> list[Path]:
     return [Path(parts[key]) for key in ("path", "match") if key in parts]
 
 
-def cut_of(uri: str) -> list[Any]:
+def cut_of(uri: str) -> list[object]:
     """How a part is made of its files, whatever they are called."""
     parts = _parts(uri)
     return [parts["box"], "match" in parts]

@@ -43,7 +43,7 @@ def load_objects(folder: Path = Path()) -> Dataset:
     return _drawn(OBJECTS_NAME, people(), note, objects=things, group_words=GENDER_WORDS)
 
 
-def _drawn(name: str, rows: Sequence[Mapping[str, Any]], *notes: str, **others: Any) -> Dataset:
+def _drawn(name: str, rows: Sequence[Mapping[str, object]], *notes: str, **others: Any) -> Dataset:
     """Drawings, whose revision is the renderer's."""
     notes = ("drawn people; no photograph of anyone", *notes)
     return Dataset(name, f"renderer-{RENDERER_VERSION}", LICENCE, pl.DataFrame(rows), notes, **others)

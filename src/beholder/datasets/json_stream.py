@@ -17,6 +17,7 @@ from typing import Any, BinaryIO
 
 from beholder.core.errors import DataError
 
+Record = dict[str, Any]  # a JSON object as the file has it; readers check each value
 CHUNK = 1 << 20
 LONGEST_RECORD = 64 << 20
 BLANKS = re.compile(r"[\ufeff\s]*")
@@ -46,7 +47,7 @@ class _JsonStream:
         self._file, self._text, self._position, self._before = file, "", 0, 0
         self._bytes = codecs.getincrementaldecoder("utf-8")()
 
-    def _records(self) -> Iterator[dict[str, Any]]:
+    def _records(self) -> Iterator[Record]:
         """The objects of the list that begins here; its brackets are taken."""
         self.count = 0
         self._take("[", "a list of records must begin with '['")
@@ -58,13 +59,13 @@ class _JsonStream:
                 self._position += 1
         self._take("]", "',' or ']' must follow a record")
 
-    def _record(self) -> dict[str, Any]:
+    def _record(self) -> Record:
         self.count += 1
         if (character := self._next()) != "{":
             raise (
                 self._fault(self._position, f"{self._what} {self.count} is no object") if character else self._cut_off()
             )
-        record: dict[str, Any] = self._value()
+        record: Record = self._value()
         return record
 
     def _value(self) -> Any:
@@ -85,7 +86,7 @@ class _JsonStream:
                 self._start, self._position = self._position, end
                 return value
 
-    def _require_text(self, value: Any, end: int) -> None:
+    def _require_text(self, value: object, end: int) -> None:
         """Raise for half a character (an escape such as `\\ud800` alone), which no file or page could take."""
         if not HALF.search(self._text, self._position, end):
             return
@@ -161,7 +162,7 @@ class _JsonStream:
 class JsonRecords(_JsonStream):
     """The objects of a file that holds one JSON list of objects."""
 
-    def __iter__(self) -> Iterator[dict[str, Any]]:
+    def __iter__(self) -> Iterator[Record]:
         """One object after the other."""
         with self.path.open("rb") as file:
             self._open(file)
@@ -172,7 +173,7 @@ class JsonRecords(_JsonStream):
 class JsonTables(_JsonStream):
     """The lists of a file that holds one JSON object; each record comes with the key of its list."""
 
-    def __iter__(self) -> Iterator[tuple[str, dict[str, Any]]]:
+    def __iter__(self) -> Iterator[tuple[str, Record]]:
         """One object after the other; values that are no list are read over."""
         with self.path.open("rb") as file:
             self._open(file)
@@ -186,7 +187,7 @@ class JsonTables(_JsonStream):
             self._take("}", "',' or '}' must follow a value")
             self._end("object")
 
-    def _list(self) -> Iterator[tuple[str, dict[str, Any]]]:
+    def _list(self) -> Iterator[tuple[str, Record]]:
         self._what, self.count = "value", 0
         if (character := self._next()) != '"':
             raise self._fault(self._position, "a key must begin with '\"'") if character else self._cut_off()

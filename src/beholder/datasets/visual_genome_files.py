@@ -13,7 +13,7 @@ import polars as pl
 
 from beholder.core.tables import read_text
 from beholder.datasets.group_words import GroupWords
-from beholder.datasets.json_stream import JsonRecords
+from beholder.datasets.json_stream import JsonRecords, Record
 
 FOLDERS = ("VG_100K", "VG_100K_2", "images")
 PART = 2000
@@ -128,7 +128,7 @@ Thing = tuple[list[str], list[str], float]
 """An object's synsets, its names, and the pixels of its box."""
 
 
-def _things(records: JsonRecords, record: dict[str, Any], aliases: Aliases) -> list[Thing]:
+def _things(records: JsonRecords, record: Record, aliases: Aliases) -> list[Thing]:
     objects = record.get("objects")
     if not isinstance(objects, list):
         raise records.fault("has no list of 'objects'")
@@ -158,20 +158,20 @@ def _concepts(things: list[Thing], size: int | None) -> dict[str, _Concept]:
     return concepts
 
 
-def _image_id(records: JsonRecords, record: dict[str, Any]) -> str:
+def _image_id(records: JsonRecords, record: Record) -> str:
     value = record.get("image_id")
     if type(value) is not int:
         raise records.fault(f"has image_id {value!r}, not a whole number")
     return str(value)
 
 
-def _list(value: Any) -> list[Any]:
+def _list(value: object) -> list[Any]:
     if not isinstance(value, list):
         raise TypeError(f"{value!r} is no list")
     return value
 
 
-def _listed_text(value: Any) -> str:
+def _listed_text(value: object) -> str:
     if not isinstance(value, str):
         raise TypeError(f"{value!r} is no word")
     return value

@@ -6,15 +6,16 @@ A new family is one folder beside this file and one entry here. Nothing is impor
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
 from operator import attrgetter
 from pathlib import Path
-from typing import Any
 
 from beholder.core.catalog import Catalog
-from beholder.models.checkpoint.folder import read_config
+from beholder.models.checkpoint.files import Origin
+from beholder.models.checkpoint.folder import ConfigFile, read_config
+from beholder.models.options import LoadOptions
 from beholder.models.scorer import Scorer
 
 Opener = Callable[..., Scorer]
@@ -153,7 +154,7 @@ FOLDER_FORMS = {
 }
 
 
-def family_of(config: Mapping[str, Any]) -> Family:
+def family_of(config: ConfigFile) -> Family:
     """The family of a checkpoint, from its architectures and model type; contrastive unless another matches."""
     names = [*(config.get("architectures") or ()), str(config.get("model_type"))]
     for family in FAMILIES.values():
@@ -162,7 +163,7 @@ def family_of(config: Mapping[str, Any]) -> Family:
     return FAMILIES["contrastive"]
 
 
-def open_folder(folder: Path, name: str, options: Any, **origin: Any) -> Scorer:
+def open_folder(folder: Path, name: str, options: LoadOptions, **origin: Origin | None) -> Scorer:
     """The model in a transformers folder; its config.json decides the family before any weights are read."""
     return family_of(read_config(folder)).open(folder, name, options, **origin)
 

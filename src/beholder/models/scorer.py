@@ -17,6 +17,7 @@ from beholder.models.spec import ModelSpec
 from beholder.prompts.instruction import Instruction
 
 Floats = npt.NDArray[np.float32]
+Prepared = Any  # what an adapter's `prepare` returns; only that adapter reads it
 
 
 class Scorer(Protocol):
@@ -27,11 +28,11 @@ class Scorer(Protocol):
     batch_size: int
     """How many images at once; the filler halves it when memory runs out."""
 
-    def prepare(self, image: Image.Image) -> Any:
+    def prepare(self, image: Image.Image) -> Prepared:
         """One RGB picture made ready for the model; called from several threads at once."""
         ...
 
-    def score_prepared(self, prepared: Sequence[Any], prompts: Sequence[str]) -> Floats:
+    def score_prepared(self, prepared: Sequence[Prepared], prompts: Sequence[str]) -> Floats:
         """One row per prepared picture, one column per prompt, one layer per channel."""
         ...
 
@@ -40,7 +41,7 @@ class Scorer(Protocol):
 class Embedder(Scorer, Protocol):
     """A scorer whose score is a product of an image vector and a text vector: each is computed once."""
 
-    def embed_prepared(self, prepared: Sequence[Any]) -> Floats:
+    def embed_prepared(self, prepared: Sequence[Prepared]) -> Floats:
         """Unit image vectors `[n_images, dim]`."""
         ...
 
@@ -69,16 +70,16 @@ class ContrastiveScorer:
     channels: tuple[str, ...] = ("cosine",)
     batch_size: int = 32
 
-    def prepare(self, image: Image.Image) -> Any:
+    def prepare(self, image: Image.Image) -> Prepared:
         raise NotImplementedError
 
-    def embed_prepared(self, prepared: Sequence[Any]) -> Floats:
+    def embed_prepared(self, prepared: Sequence[Prepared]) -> Floats:
         raise NotImplementedError
 
     def embed_texts(self, texts: Sequence[str]) -> Floats:
         raise NotImplementedError
 
-    def score_prepared(self, prepared: Sequence[Any], prompts: Sequence[str]) -> Floats:
+    def score_prepared(self, prepared: Sequence[Prepared], prompts: Sequence[str]) -> Floats:
         """Cosines `[n_images, n_prompts, 1]`."""
         return cosines(self.embed_prepared(prepared), self.embed_texts(prompts))[:, :, None]
 
@@ -88,7 +89,7 @@ def cosines(images: Floats, texts: Floats) -> Floats:
     return np.asarray(images @ texts.T, dtype=np.float32)
 
 
-def unit_rows(vectors: npt.NDArray[Any]) -> Floats:
+def unit_rows(vectors: npt.NDArray[np.generic]) -> Floats:
     """Rows scaled to length 1, computed in float32."""
     vectors = np.asarray(vectors, dtype=np.float32)
     return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True), dtype=np.float32)

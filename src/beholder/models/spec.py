@@ -11,6 +11,8 @@ from typing import Any
 
 from beholder.core.digests import digest
 
+Settings = Mapping[str, Any]  # JSON values; each adapter nests them differently
+
 
 @dataclass(frozen=True)
 class ModelSpec:
@@ -22,7 +24,7 @@ class ModelSpec:
     """Hub id, or `folder` for files at hand: then `revision` is the digest of their contents."""
     revision: str
     precision: str = "float32"
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    settings: Settings = field(default_factory=dict)
     """JSON values: image size, crop, resampling, mean, std, logit scale and bias, text length, padding …"""
 
     @property
@@ -30,7 +32,7 @@ class ModelSpec:
         """Stands for everything but the name."""
         return digest([self.adapter, self.weights, self.revision, self.precision, dict(self.settings)])
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """For manifests and the report."""
         return {
             "name": self.name,

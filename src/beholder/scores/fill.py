@@ -12,7 +12,6 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,13 +21,13 @@ from beholder.core.errors import BadImage, DataError, ModelError, OutOfMemory, U
 from beholder.core.progress import Progress, silent
 from beholder.datasets.dataset import ImageDigests
 from beholder.datasets.images import open_image
-from beholder.models.scorer import Embedder, Scorer, cosines
+from beholder.models.scorer import Embedder, Prepared, Scorer, cosines
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.scores.store import Shelf, Store
 from beholder.scores.task import Task
 
 Floats = npt.NDArray[np.float32]
-Compute = Callable[[Sequence[Any]], dict[str, Floats]]
+Compute = Callable[[Sequence[Prepared]], dict[str, Floats]]
 BLOCK_ROWS = 256
 BLOCK_SECONDS = 10.0
 
@@ -107,7 +106,7 @@ def _by_pair(tasks: Sequence[Task], store: Store, filler: _Filler) -> list[Score
         shelf = store.scores(scorer.spec, task.prompts.digest)
         texts = task.prompts.texts
 
-        def compute(prepared: Sequence[Any], texts: list[str] = texts) -> dict[str, Floats]:
+        def compute(prepared: Sequence[Prepared], texts: list[str] = texts) -> dict[str, Floats]:
             cells = scorer.score_prepared(prepared, texts)
             return {channel: cells[:, :, k] for k, channel in enumerate(scorer.channels)}
 
@@ -159,11 +158,11 @@ class _Filler:
             finally:
                 block.flush()
 
-    def _prepared(self, batches: list[list[str]]) -> Iterator[tuple[list[str], list[Any]]]:
+    def _prepared(self, batches: list[list[str]]) -> Iterator[tuple[list[str], list[Prepared]]]:
         """Batches with their images decoded, read ahead by worker threads, at most a few batches deep."""
         with ThreadPoolExecutor(self.options.workers) as pool:
             depth = max(2, -(-2 * self.options.workers // max(1, self.scorer.batch_size)))
-            waiting: deque[tuple[list[str], list[Future[Any]]]] = deque()
+            waiting: deque[tuple[list[str], list[Future[Prepared]]]] = deque()
             upcoming = iter(batches)
             try:
                 while True:
@@ -178,10 +177,10 @@ class _Filler:
                     for future in futures:
                         future.cancel()
 
-    def _open(self, uri: str) -> Any:
+    def _open(self, uri: str) -> Prepared:
         return self.scorer.prepare(open_image(uri))
 
-    def _result(self, uri: str, future: Future[Any]) -> Any:
+    def _result(self, uri: str, future: Future[Prepared]) -> Prepared | None:
         """The prepared image, or None for one that cannot be read and may be skipped."""
         try:
             return future.result()
@@ -191,7 +190,7 @@ class _Filler:
             self.bad[uri] = error.reason
             return None
 
-    def _score(self, batch: list[str], prepared: list[Any], compute: Compute, block: _Block) -> None:
+    def _score(self, batch: list[str], prepared: list[Prepared], compute: Compute, block: _Block) -> None:
         good = [(uri, picture) for uri, picture in zip(batch, prepared, strict=True) if picture is not None]
         while good:
             part = good[: self._batch_size]

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,9 +10,10 @@ import polars as pl
 
 from beholder.core.errors import BeholderError
 from beholder.datasets.dataset import Dataset
+from beholder.models.spec import Settings
 from beholder.scores.quantity import Kind, Quantity, channel_for, quantity
 
-Cells = npt.NDArray[np.floating[Any]]
+Cells = npt.NDArray[np.floating]
 
 
 @dataclass(frozen=True)
@@ -26,7 +25,7 @@ class ScoreMatrix:
     prompts: pl.DataFrame
     channels: tuple[str, ...]
     values: Cells
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    settings: Settings = field(default_factory=dict)
     """The model's settings, for its logit scale."""
     dataset: Dataset | None = None
     """Where the images come from, for what is known of them beside their table."""
@@ -75,12 +74,12 @@ class ScoreMatrix:
         """Which questions the model refused to answer; None for a model that cannot refuse."""
         return np.nan_to_num(self.channel("refused")) > 0.5 if "refused" in self.channels else None
 
-    def columns(self, keep: npt.NDArray[Any]) -> ScoreMatrix:
+    def columns(self, keep: npt.NDArray[np.bool_ | np.integer]) -> ScoreMatrix:
         """The prompts that `keep` (a mask or indices) selects."""
         indices = np.flatnonzero(keep) if keep.dtype == bool else keep
         return replace(self, prompts=self.prompts[indices.tolist()], values=self.values[:, indices])
 
-    def rows(self, keep: npt.NDArray[Any]) -> ScoreMatrix:
+    def rows(self, keep: npt.NDArray[np.bool_ | np.integer]) -> ScoreMatrix:
         """The images that `keep` (a mask or indices) selects."""
         indices = np.flatnonzero(keep) if keep.dtype == bool else keep
         return replace(self, images=self.images[indices.tolist()], values=self.values[indices])

@@ -19,7 +19,6 @@ import logging
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -57,7 +56,7 @@ class Store:
         """The cells of a model that scores pairs."""
         return Shelf(self._model(spec) / "scores" / prompts_digest)
 
-    def complete(self, spec: ModelSpec, sheet: str, manifest: Mapping[str, Any]) -> None:
+    def complete(self, spec: ModelSpec, sheet: str, manifest: Mapping[str, object]) -> None:
         """Say that a sheet is complete."""
         write_whole(self._model(spec) / "complete" / f"{sheet}.json", json.dumps(manifest, indent=1).encode())
 

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from beholder.core.errors import MissingExtra, ModelError, OutOfMemory
 from beholder.models.checkpoint.files import CheckpointFiles
 from beholder.models.checkpoint.folder import read_config
+from beholder.models.torch_types import Module, Processor
 
 try:
     import torch as torch  # for the adapters too
@@ -33,9 +34,9 @@ HARMLESS_KEYS = re.compile(r"(^|\.)position_ids$")  # a counter, which old check
 class Checkpoint(NamedTuple):
     """A model with the preprocessing that travels with its weights."""
 
-    model: Any
-    image_processor: Any
-    tokenizer: Any
+    model: Module
+    image_processor: Processor
+    tokenizer: Processor
     notes: list[str]
     """What the loader had to say and what moves no score."""
 
@@ -47,7 +48,7 @@ def load_checkpoint(
     precision: str,
     trust_remote_code: bool = False,
     auto: str = "AutoModel",
-    placement: Mapping[str, Any] | None = None,
+    placement: Mapping[str, object] | None = None,
 ) -> Checkpoint:
     """Model, image processor and tokenizer of one folder; `auto` names the class of transformers that loads it.
 
@@ -66,12 +67,13 @@ def load_checkpoint(
     return Checkpoint(model, image_processor, tokenizer, _judged(folder, messages))
 
 
-def model_class(model_type: str | None) -> Any | None:
+def model_class(model_type: str | None) -> type[Module] | None:
     """The class that transformers has for a model type, if it has one."""
     if model_type not in transformers.CONFIG_MAPPING:
         return None
     classes = transformers.MODEL_MAPPING.get(transformers.CONFIG_MAPPING[model_type], None)
-    return classes[0] if isinstance(classes, tuple) else classes
+    kind: type[Module] | None = classes[0] if isinstance(classes, tuple) else classes
+    return kind
 
 
 def resolve_device(asked: str) -> str:
@@ -119,7 +121,7 @@ def _refuse_unknown_code(folder: Path, trust_remote_code: bool) -> None:
     )
 
 
-def _strict_model(files: CheckpointFiles, auto: str, **options: Any) -> Any:
+def _strict_model(files: CheckpointFiles, auto: str, **options: object) -> Module:
     model, info = getattr(transformers, auto).from_pretrained(
         files.folder,
         use_safetensors=not files.pickled,
@@ -207,7 +209,7 @@ def _judged(folder: Path, messages: list[str]) -> list[str]:
 
 
 @contextmanager
-def replaced_forward(module: Any, forward: Callable[..., Any]) -> Iterator[None]:
+def replaced_forward(module: Module, forward: Callable[..., object]) -> Iterator[None]:
     """While this lasts, the module's forward pass is another; whatever stood there before comes back."""
     before = vars(module).get("forward")
     module.forward = forward

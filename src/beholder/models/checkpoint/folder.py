@@ -15,6 +15,8 @@ from typing import Any
 from beholder.core.digests import digest, file_digest
 from beholder.core.errors import ModelError
 
+ConfigFile = dict[str, Any]  # the JSON object of a config.json; its keys differ by family
+
 
 def content_digest(files: Iterable[Path]) -> str:
     """Stands for the names and bytes of these files, wherever their folder lies and whatever it is called."""
@@ -51,7 +53,7 @@ def read_json(path: Path) -> Any:
         raise ModelError(f"{path} is not readable JSON: {error}.") from error
 
 
-def read_config(folder: Path) -> dict[str, Any]:
+def read_config(folder: Path) -> ConfigFile:
     """The `config.json` of a model folder, an object."""
     if not folder.is_dir():
         raise ModelError(f"There is no model folder {folder}.\nName a folder that holds a config.json and the weights.")

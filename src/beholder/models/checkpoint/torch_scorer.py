@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from PIL import Image
@@ -24,7 +24,8 @@ from beholder.models.checkpoint.files import Origin, find_files
 from beholder.models.contrastive.embedding import CutTexts
 from beholder.models.options import LoadOptions
 from beholder.models.scorer import Floats
-from beholder.models.spec import ModelSpec
+from beholder.models.spec import ModelSpec, Settings
+from beholder.models.torch_types import Module, Processor, Tensor
 
 SMALL = 10_000_000
 """Parameters of a model that is slower on several threads than on one, and far slower on a busy machine."""
@@ -38,7 +39,7 @@ class Opened(NamedTuple):
     precision: str
     origin: Origin
 
-    def spec(self, name: str, adapter: str, settings: Mapping[str, Any]) -> ModelSpec:
+    def spec(self, name: str, adapter: str, settings: Settings) -> ModelSpec:
         """The spec of this checkpoint."""
         return ModelSpec(name, adapter, *self.origin, self.precision, settings)
 
@@ -73,7 +74,7 @@ class TorchScorer:
         """What a reader of the scores should know: the loader's remarks, texts that were cut."""
         return [*self._loader_notes, *self._cut.notes]
 
-    def _pixels(self, arrays: Sequence[Any]) -> Any:
+    def _pixels(self, arrays: Sequence[Floats]) -> Tensor:
         return torch.from_numpy(np.stack(arrays)).to(self._device, self._dtype)
 
 
@@ -86,7 +87,7 @@ def refuse_unusable(cells: Floats) -> Floats:
 
 
 @contextmanager
-def running(model: Any = None) -> Iterator[None]:
+def running(model: Module | None = None) -> Iterator[None]:
     """Inference: no gradients, float32 that is float32, memory errors as ours; a small model on one thread."""
     # Convolutions (the patch embedding) would otherwise round float32 to 10 bits on recent GPUs.
     torch.backends.cudnn.allow_tf32 = False
@@ -100,15 +101,15 @@ def running(model: Any = None) -> Iterator[None]:
         torch.set_num_threads(threads)
 
 
-def _small(model: Any) -> bool:
+def _small(model: Module) -> bool:
     return bool(model.device.type == "cpu" and model.num_parameters() < SMALL)
 
 
-def image_settings(processor: Any) -> dict[str, Any]:
+def image_settings(processor: Processor) -> dict[str, object]:
     """The processor's settings as plain JSON, with the class that applies them."""
     moot = {"processor_class", "_processor_class", "auto_map", "_commit_hash", "name_or_path"}
     kept = {key: value for key, value in processor.to_dict().items() if key not in moot}
-    plain: dict[str, Any] = json.loads(json.dumps(kept, default=str))
+    plain: dict[str, object] = json.loads(json.dumps(kept, default=str))
     return plain | {"class": type(processor).__name__}
 
 

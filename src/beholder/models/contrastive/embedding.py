@@ -6,7 +6,7 @@ Nothing here knows torch or onnxruntime.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -45,7 +45,7 @@ def batches(items: Sequence[Item], size: int) -> Iterator[Sequence[Item]]:
 
 
 def embed_in_batches(
-    items: Sequence[Item], size: int, embed: Callable[[Sequence[Item]], npt.NDArray[Any]], *, kind: str
+    items: Sequence[Item], size: int, embed: Callable[[Sequence[Item]], npt.NDArray[np.generic]], *, kind: str
 ) -> Floats:
     """Unit rows for all items, `size` at a time; a row that cannot be used is an error that says which."""
     parts = [np.asarray(embed(part), dtype=np.float32) for part in batches(items, size)]
@@ -54,7 +54,7 @@ def embed_in_batches(
     return checked_unit_rows(np.concatenate(parts), kind=kind)
 
 
-def checked_unit_rows(vectors: npt.NDArray[Any], *, kind: str) -> Floats:
+def checked_unit_rows(vectors: npt.NDArray[np.generic], *, kind: str) -> Floats:
     """Rows of length 1; raises `UnusableScore` where there is no such row."""
     lengths = np.linalg.norm(np.asarray(vectors, dtype=np.float32), axis=1)
     bad = np.flatnonzero(~np.isfinite(lengths) | (lengths == 0))

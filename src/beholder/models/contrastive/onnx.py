@@ -10,9 +10,9 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from PIL import Image
 
 from beholder.core.errors import MissingExtra, ModelError, OutOfMemory, first_line
@@ -26,7 +26,7 @@ from beholder.models.spec import ModelSpec
 
 try:
     import onnxruntime
-    from tokenizers import Tokenizer
+    from tokenizers import Encoding, Tokenizer
 except ImportError as error:
     raise MissingExtra("An ONNX model", "onnx") from error
 
@@ -34,6 +34,7 @@ INTEGERS = {"tensor(int64)": np.int64, "tensor(int32)": np.int32}
 TOKEN_FIELDS = {"input_ids": "ids", "attention_mask": "attention_mask", "token_type_ids": "type_ids"}
 BATCH_SIZE = 16
 TEXT_BATCH = 64
+Arrays = dict[str, npt.NDArray[np.integer] | Floats]
 
 
 class OnnxContrastive(ContrastiveScorer):
@@ -68,11 +69,11 @@ class OnnxContrastive(ContrastiveScorer):
         """The texts that can be scored, where that is a closed list."""
         return self._text.texts if isinstance(self._text, TextTable) else None
 
-    def prepare(self, image: Image.Image) -> Any:
+    def prepare(self, image: Image.Image) -> Floats:
         """Resized, cropped, normalised: float32 `[channel, height, width]`."""
         return self._image.prepare(image)
 
-    def embed_prepared(self, prepared: Sequence[Any]) -> Floats:
+    def embed_prepared(self, prepared: Sequence[Floats]) -> Floats:
         """Unit image vectors, never more than `max_batch` pictures in one call."""
         return embed_in_batches(prepared, self.batch_size, self._image.embed, kind="image")
 
@@ -107,7 +108,7 @@ class ImageTower:
         pixels = np.asarray(sized, dtype=np.float32).transpose(2, 0, 1) / np.float32(255)
         return np.ascontiguousarray((pixels - self._mean) / self._std, dtype=np.float32)
 
-    def embed(self, prepared: Sequence[Any]) -> Floats:
+    def embed(self, prepared: Sequence[Floats]) -> Floats:
         """One call of the graph."""
         return _run(self._session, self._config.output, {self._config.input: np.stack(prepared)})
 
@@ -129,7 +130,7 @@ class TextTower:
         self.cut.record(texts, [_full_length(encoding) for encoding in encodings])
         return _run(self._session, self._config.output, self._inputs(encodings))
 
-    def _inputs(self, encodings: Sequence[Any]) -> dict[str, Any]:
+    def _inputs(self, encodings: Sequence[Encoding]) -> Arrays:
         return {
             name: np.array([getattr(encoding, TOKEN_FIELDS[name]) for encoding in encodings], dtype=self._types[name])
             for name in self._config.inputs
@@ -187,7 +188,7 @@ def _providers(device: str) -> list[str]:
     )
 
 
-def _session(path: Path, providers: list[str]) -> Any:
+def _session(path: Path, providers: list[str]) -> onnxruntime.InferenceSession:
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3  # errors only
     # Threads that wait for work by spinning would take the cores from those that prepare the next pictures.
@@ -198,7 +199,7 @@ def _session(path: Path, providers: list[str]) -> Any:
         raise ModelError(f"{path} is not a graph that onnxruntime can run: {first_line(error)}") from error
 
 
-def _require_names(path: Path, session: Any, inputs: Iterable[str], output: str) -> None:
+def _require_names(path: Path, session: onnxruntime.InferenceSession, inputs: Iterable[str], output: str) -> None:
     has_inputs = {value.name for value in session.get_inputs()}
     has_outputs = [value.name for value in session.get_outputs()]
     if set(inputs) != has_inputs or output not in has_outputs:
@@ -208,7 +209,7 @@ def _require_names(path: Path, session: Any, inputs: Iterable[str], output: str)
         )
 
 
-def _run(session: Any, output: str, inputs: dict[str, Any]) -> Floats:
+def _run(session: onnxruntime.InferenceSession, output: str, inputs: Arrays) -> Floats:
     try:
         return np.asarray(session.run([output], inputs)[0], dtype=np.float32)
     except Exception as error:
@@ -216,7 +217,7 @@ def _run(session: Any, output: str, inputs: dict[str, Any]) -> Floats:
         raise kind(f"onnxruntime failed: {first_line(error)}") from error
 
 
-def _tokenizer(path: Path, max_length: int) -> Any:
+def _tokenizer(path: Path, max_length: int) -> Tokenizer:
     try:
         tokenizer = Tokenizer.from_file(str(path))
     except Exception as error:  # the library raises plain Exception
@@ -228,7 +229,7 @@ def _tokenizer(path: Path, max_length: int) -> Any:
     return tokenizer
 
 
-def _full_length(encoding: Any) -> int:
+def _full_length(encoding: Encoding) -> int:
     """Tokens before cutting."""
     cut = sum(part.special_tokens_mask.count(0) for part in encoding.overflowing)
     return int(sum(encoding.attention_mask) + cut)

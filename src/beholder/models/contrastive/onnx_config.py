@@ -16,7 +16,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from beholder.core.errors import ModelError
 from beholder.models.checkpoint.folder import read_config
@@ -88,7 +87,7 @@ def read_onnx_config(folder: Path) -> OnnxConfig:
 class _Keys:
     """A JSON object whose keys are read one by one; a missing or wrong one is named with its file."""
 
-    def __init__(self, values: Mapping[str, Any], path: Path, prefix: str = "") -> None:
+    def __init__(self, values: Mapping[str, object], path: Path, prefix: str = "") -> None:
         self._values, self._path, self._prefix = values, path, prefix
 
     def __contains__(self, key: str) -> bool:
@@ -125,8 +124,7 @@ class _Keys:
 
     def colours(self, key: str) -> tuple[float, ...]:
         value = self._values.get(key)
-        numbers = isinstance(value, list) and all(isinstance(number, int | float) for number in value)
-        if not numbers or value is None or len(value) != 3:
+        if not isinstance(value, list) or len(value) != 3 or not all(isinstance(each, int | float) for each in value):
             raise self.wrong(key, "three numbers, one per colour", value)
         return tuple(float(number) for number in value)
 
@@ -136,7 +134,7 @@ class _Keys:
             raise self.wrong(key, "a list of texts", value)
         return tuple(value)
 
-    def wrong(self, key: str, wanted: str, value: Any) -> ModelError:
+    def wrong(self, key: str, wanted: str, value: object) -> ModelError:
         problem = "it is missing" if value is None else f"it is {value!r}"
         return ModelError(f"{self._path}: '{self._prefix}{key}' must be {wanted}; {problem}.")
 

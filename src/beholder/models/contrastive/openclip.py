@@ -35,7 +35,9 @@ from beholder.models.checkpoint.hub import fetch_files
 from beholder.models.checkpoint.torch_scorer import running
 from beholder.models.contrastive.two_towers import TorchContrastive, rows_of
 from beholder.models.options import LoadOptions
+from beholder.models.scorer import Prepared
 from beholder.models.spec import ModelSpec
+from beholder.models.torch_types import Module, Processor, Tensor
 
 LIBRARY = f"open_clip {open_clip.__version__}"
 SCORE_MOVING = re.compile(r"Resizing .*position embedding|initialized (randomly|partially)|QuickGELU mismatch")
@@ -53,18 +55,15 @@ class Weights(NamedTuple):
 
     file: Path
     origin: Origin
-    preprocessing: Mapping[str, Any]
+    preprocessing: Mapping[str, object]
     notes: tuple[str, ...] = ()
 
 
 class OpenClipContrastive(TorchContrastive):
     """Cosine similarity by `encode_image` and `encode_text`."""
 
-    def __init__(
-        self, model: Any, tokenizer: Any, spec: ModelSpec, *, device: str, batch_size: int | None, notes: Sequence[str]
-    ) -> None:
-        limit = tokenizer.context_length
-        super().__init__(model, spec, device=device, batch_size=batch_size, max_length=limit, notes=notes)
+    def __init__(self, model: Module, tokenizer: Processor, spec: ModelSpec, **options: Any) -> None:
+        super().__init__(model, spec, max_length=tokenizer.context_length, **options)
         self._tokenizer = tokenizer
         self._transform = image_transform_v2(PreprocessCfg(**model.visual.preprocess_cfg), is_train=False)
 
@@ -87,25 +86,25 @@ class OpenClipContrastive(TorchContrastive):
             scorer.verify()
         return scorer
 
-    def prepare(self, image: Image.Image) -> Any:
+    def prepare(self, image: Image.Image) -> Prepared:
         """The checkpoint's own preprocessing: float32 `[channel, height, width]`."""
         return self._transform(image.convert("RGB")).numpy()
 
-    def _own_cosine(self, prepared: Sequence[Any], texts: Sequence[str]) -> float:
+    def _own_cosine(self, prepared: Sequence[Prepared], texts: Sequence[str]) -> float:
         output = self._model(self._pixels(prepared), self._tokens(texts))
         image, words = (output["image_features"], output["text_features"]) if isinstance(output, dict) else output[:2]
         return float((image.float() * words.float()).sum())
 
-    def _embed_images(self, prepared: Sequence[Any]) -> Any:
+    def _embed_images(self, prepared: Sequence[Prepared]) -> Tensor:
         with running():
             return rows_of(self._model.encode_image(self._pixels(prepared), normalize=False))
 
-    def _embed_texts(self, texts: Sequence[str]) -> Any:
+    def _embed_texts(self, texts: Sequence[str]) -> Tensor:
         self._cut.record(texts, [_length(self._tokenizer, text) for text in texts])
         with running():
             return rows_of(self._model.encode_text(self._tokens(texts), normalize=False))
 
-    def _tokens(self, texts: Sequence[str]) -> Any:
+    def _tokens(self, texts: Sequence[str]) -> Tensor:
         return self._tokenizer(list(texts)).to(self._device)
 
 
@@ -162,7 +161,7 @@ def _fetched(known: Mapping[str, Any], options: LoadOptions) -> Weights:
 _PREPROCESSING = {"mean", "std", "interpolation", "resize_mode", "fill_color"}
 
 
-def _strict_model(architecture: str, weights: Weights, *, device: str, precision: str) -> Any:
+def _strict_model(architecture: str, weights: Weights, *, device: str, precision: str) -> Module:
     _refuse_missing_bias(architecture, weights.file)
     with memory_errors():
         model = open_clip.create_model(
@@ -188,7 +187,7 @@ def _refuse_missing_bias(architecture: str, file: Path) -> None:
             raise ModelError(f"{file} has no logit_bias, and {architecture} has one: these are other weights.")
 
 
-def settings_of(architecture: str, model: Any, tokenizer: Any) -> dict[str, Any]:
+def settings_of(architecture: str, model: Module, tokenizer: Processor) -> dict[str, object]:
     """Everything beside the weights that can move a score."""
     bias = model.logit_bias
     return {
@@ -206,11 +205,11 @@ def settings_of(architecture: str, model: Any, tokenizer: Any) -> dict[str, Any]
     }
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     return json.loads(json.dumps(value, default=str))
 
 
-def _length(tokenizer: Any, text: str) -> int:
+def _length(tokenizer: Processor, text: str) -> int:
     """How many tokens a text has before it is cut, the two at its ends included."""
     if hasattr(tokenizer, "encode"):
         return len(tokenizer.encode(text)) + 2

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -59,7 +58,7 @@ def read_text_table(folder: Path, config: TableConfig) -> TextTable:
     return TextTable(texts, vectors, where=str(folder))
 
 
-def _texts(value: Any, template: str | None, path: Path) -> list[str]:
+def _texts(value: object, template: str | None, path: Path) -> list[str]:
     """Whole texts, made from class names where the file holds those."""
     if isinstance(value, dict) and "classes" in value:
         pattern = template or value.get("template", TEMPLATE)
@@ -68,7 +67,7 @@ def _texts(value: Any, template: str | None, path: Path) -> list[str]:
     return [template.replace("{}", text) for text in texts] if template else texts
 
 
-def _strings(value: Any, path: Path) -> list[str]:
+def _strings(value: object, path: Path) -> list[str]:
     if not isinstance(value, list) or not value or not all(isinstance(text, str) for text in value):
         raise ModelError(f"{path} must hold a list of texts, or an object with 'texts' or 'classes'.")
     if len(set(value)) < len(value):

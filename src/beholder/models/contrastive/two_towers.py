@@ -8,11 +8,12 @@ bias` must equal the logit of the model's own forward pass, or the model is refu
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 from PIL import Image
 
 from beholder.core.errors import ModelError
@@ -28,8 +29,9 @@ from beholder.models.checkpoint.torch_scorer import (
 )
 from beholder.models.contrastive.embedding import embed_in_batches
 from beholder.models.options import LoadOptions
-from beholder.models.scorer import ContrastiveScorer, Floats
+from beholder.models.scorer import ContrastiveScorer, Floats, Prepared
 from beholder.models.spec import ModelSpec
+from beholder.models.torch_types import Config, Inputs, Module, Output, Tensor
 
 # As they were trained and as their processors do by default; other families pad to the longest text.
 PADDED_TO_MAX = {"siglip", "siglip2", "align"}
@@ -53,11 +55,11 @@ class TorchContrastive(TorchScorer, ContrastiveScorer):
 
     batch_sizes: ClassVar = {"cpu": 16, "cuda": 256, "mps": 32}
 
-    def __init__(self, model: Any, spec: ModelSpec, **options: Any) -> None:
+    def __init__(self, model: Module, spec: ModelSpec, **options: Any) -> None:
         super().__init__(spec, **options)
         self._model = model
 
-    def embed_prepared(self, prepared: Sequence[Any]) -> Floats:
+    def embed_prepared(self, prepared: Sequence[Prepared]) -> Floats:
         """Unit image vectors."""
         return embed_in_batches(prepared, self.batch_size, self._embed_images, kind="image")
 
@@ -77,13 +79,13 @@ class TorchContrastive(TorchScorer, ContrastiveScorer):
                 f"forward pass gives a cosine of {theirs:.6f} where its two towers give {ours:.6f}."
             )
 
-    def _embed_images(self, prepared: Sequence[Any]) -> Any:
+    def _embed_images(self, prepared: Sequence[Prepared]) -> Floats:
         raise NotImplementedError
 
-    def _embed_texts(self, texts: Sequence[str]) -> Any:
+    def _embed_texts(self, texts: Sequence[str]) -> Floats:
         raise NotImplementedError
 
-    def _own_cosine(self, prepared: Sequence[Any], texts: Sequence[str]) -> float:
+    def _own_cosine(self, prepared: Sequence[Prepared], texts: Sequence[str]) -> float:
         """Of one picture and one text, by the model's own forward pass."""
         raise NotImplementedError
 
@@ -112,38 +114,39 @@ class TransformersContrastive(TorchContrastive):
             scorer.verify()
         return scorer
 
-    def prepare(self, image: Image.Image) -> Any:
+    def prepare(self, image: Image.Image) -> Prepared:
         """The checkpoint's own preprocessing: float32 `[channel, height, width]`."""
         return self._preprocessed(image)["pixel_values"]
 
-    def _own_cosine(self, prepared: Sequence[Any], texts: Sequence[str]) -> float:
+    def _own_cosine(self, prepared: Sequence[Prepared], texts: Sequence[str]) -> float:
         output = self._model(**self._image_inputs(prepared), **self._text_inputs(texts))
         scale, bias = self.spec.settings["logit_scale"], self.spec.settings["logit_bias"]
         return float((output.logits_per_image[0, 0] - bias) / scale)
 
-    def _embed_images(self, prepared: Sequence[Any]) -> Any:
+    def _embed_images(self, prepared: Sequence[Prepared]) -> Floats:
         with running(self._model):
             return rows_of(self._tower("image")(**self._image_inputs(prepared)))
 
-    def _embed_texts(self, texts: Sequence[str]) -> Any:
+    def _embed_texts(self, texts: Sequence[str]) -> Floats:
         inputs = self._text_inputs(texts)
         with running(self._model):
             return rows_of(self._tower("text")(**inputs))
 
-    def _tower(self, side: str) -> Any:
+    def _tower(self, side: str) -> Callable[..., Output]:
         """The model's own function; code that a checkpoint brings itself (EVA-CLIP) has open_clip's name for it."""
         model = self._model
-        return getattr(model, f"get_{side}_features", None) or getattr(model, f"encode_{side}")
+        tower: Callable[..., Output] = getattr(model, f"get_{side}_features", None) or getattr(model, f"encode_{side}")
+        return tower
 
-    def _preprocessed(self, image: Image.Image) -> dict[str, Any]:
+    def _preprocessed(self, image: Image.Image) -> dict[str, npt.NDArray[np.generic]]:
         """All arrays of one picture; the processor only reads its own settings, so threads may share it."""
         batch = self._image_processor(images=image.convert("RGB"), return_tensors="np")
         return {name: _narrow(np.asarray(values)[0]) for name, values in batch.items()}
 
-    def _image_inputs(self, prepared: Sequence[Any]) -> dict[str, Any]:
+    def _image_inputs(self, prepared: Sequence[Prepared]) -> Inputs:
         return {"pixel_values": self._pixels(prepared)}
 
-    def _text_inputs(self, texts: Sequence[str]) -> dict[str, Any]:
+    def _text_inputs(self, texts: Sequence[str]) -> Inputs:
         texts = [text.lower() for text in texts] if self._text.lowercase else list(texts)
         untruncated = self._tokenizer(texts, padding=False, truncation=False, verbose=False)["input_ids"]
         self._cut.record(texts, [len(ids) for ids in untruncated])
@@ -155,18 +158,18 @@ class TransformersContrastive(TorchContrastive):
 class PatchContrastive(TransformersContrastive):
     """SigLIP 2 NaFlex: pictures keep their shape and come as padded rows of patches."""
 
-    def prepare(self, image: Image.Image) -> Any:
+    def prepare(self, image: Image.Image) -> Prepared:
         """Patches, which of them are real, and how many there are down and across."""
         return self._preprocessed(image)
 
-    def _image_inputs(self, prepared: Sequence[Any]) -> dict[str, Any]:
+    def _image_inputs(self, prepared: Sequence[Prepared]) -> Inputs:
         return {
             "pixel_values": self._pixels([picture["pixel_values"] for picture in prepared]),
             "pixel_attention_mask": self._integers(prepared, "pixel_attention_mask"),
             "spatial_shapes": self._integers(prepared, "spatial_shapes"),
         }
 
-    def _integers(self, prepared: Sequence[Any], name: str) -> Any:
+    def _integers(self, prepared: Sequence[Prepared], name: str) -> Tensor:
         numbers = np.stack([picture[name] for picture in prepared]).astype(np.int64)
         return torch.from_numpy(numbers).to(self._device)
 
@@ -183,7 +186,7 @@ def require_two_towers(folder: Path) -> None:
         )
 
 
-def settings_of(checkpoint: Checkpoint) -> dict[str, Any]:
+def settings_of(checkpoint: Checkpoint) -> dict[str, object]:
     """Everything beside the weights that can move a score."""
     config, tokenizer = checkpoint.model.config, checkpoint.tokenizer
     return {
@@ -210,14 +213,14 @@ def text_settings(checkpoint: Checkpoint) -> TextSettings:
     return TextSettings(padding, int(limit), lowercase)
 
 
-def _positions(config: Any) -> float:
-    text = getattr(config, "text_config", config)
+def _positions(config: Config) -> float:
+    text: Config = getattr(config, "text_config", config)
     positions = getattr(text, "max_position_embeddings", math.inf)
     offset = {config.model_type, text.model_type} & OFFSET_POSITIONS
     return float(positions - text.pad_token_id - 1 if offset else positions)
 
 
-def logit_scale(model: Any) -> float:
+def logit_scale(model: Module) -> float:
     """What the model multiplies a cosine by."""
     if hasattr(model, "temperature"):
         return 1.0 / float(model.temperature)  # ALIGN divides
@@ -229,11 +232,11 @@ def logit_scale(model: Any) -> float:
     return math.exp(logarithm)
 
 
-def rows_of(features: Any) -> Floats:
+def rows_of(features: Output) -> Floats:
     """The vectors, whether the library gives them bare or as the pooled part of an output."""
-    vectors = getattr(features, "pooler_output", features)
+    vectors: Tensor = getattr(features, "pooler_output", features)
     return np.asarray(vectors.float().cpu().numpy())
 
 
-def _narrow(array: Any) -> Any:
+def _narrow(array: npt.NDArray[np.generic]) -> npt.NDArray[np.generic]:
     return np.ascontiguousarray(array, dtype=np.float32) if array.dtype.kind == "f" else array

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from PIL import Image
@@ -19,7 +19,7 @@ from PIL import Image
 from beholder.core.errors import MissingExtra, ModelError
 from beholder.models.checkpoint.checkpoint import Checkpoint, torch
 from beholder.models.checkpoint.files import Origin
-from beholder.models.checkpoint.folder import read_config
+from beholder.models.checkpoint.folder import ConfigFile, read_config
 from beholder.models.checkpoint.torch_scorer import (
     TorchScorer,
     image_settings,
@@ -29,8 +29,9 @@ from beholder.models.checkpoint.torch_scorer import (
 )
 from beholder.models.contrastive.embedding import batches
 from beholder.models.options import LoadOptions
-from beholder.models.scorer import Floats
+from beholder.models.scorer import Floats, Prepared
 from beholder.models.spec import ModelSpec
+from beholder.models.torch_types import Inputs, Module, Output, Tensor
 
 TEXTS_KEPT = 4096
 
@@ -65,30 +66,30 @@ class DenseScorer(TorchScorer):
         spec = opened.spec(name, "transformers", kind._settings(opened.checkpoint))
         return kind(opened.checkpoint, spec, device=opened.device, batch_size=options.batch_size)
 
-    def prepare(self, image: Image.Image) -> dict[str, Any]:
+    def prepare(self, image: Image.Image) -> Prepared:
         """The checkpoint's own preprocessing; the mask of real pixels only where some are padding."""
         arrays = self._image_processor(images=image.convert("RGB"), return_tensors="np")
         prepared = {"pixel_values": np.asarray(arrays["pixel_values"][0], dtype=np.float32)}
         mask = arrays.get("pixel_mask")
         return prepared if mask is None or np.all(mask) else prepared | {"pixel_mask": np.asarray(mask[0])}
 
-    def score_prepared(self, prepared: Sequence[Any], prompts: Sequence[str]) -> Floats:
+    def score_prepared(self, prepared: Sequence[Prepared], prompts: Sequence[str]) -> Floats:
         """One row per picture, one column per concept."""
         if not (prepared and prompts):
             return np.empty((len(prepared), len(prompts), len(self.channels)), np.float32)
         parts = batches(prepared, 1 if self.one_by_one else self.batch_size)
         return refuse_unusable(np.concatenate([self._cells(part, prompts) for part in parts]))
 
-    def _cells(self, part: Sequence[Any], prompts: Sequence[str]) -> Floats:
+    def _cells(self, part: Sequence[Prepared], prompts: Sequence[str]) -> Floats:
         with running():
             images = self._encode_images(part)
             channels = [self._meet(images, self._text(prompt)) for prompt in prompts]
             return np.asarray(torch.stack(channels, dim=1).cpu().numpy(), np.float32)
 
-    def _pixels(self, part: Sequence[Any]) -> Any:
+    def _pixels(self, part: Sequence[Prepared]) -> Tensor:
         return super()._pixels([picture["pixel_values"] for picture in part])
 
-    def _tokens(self, text: str) -> dict[str, Any]:
+    def _tokens(self, text: str) -> Inputs:
         """One text, cut where it is too long for the model, unpadded."""
         length = len(self._tokenizer(text, verbose=False)["input_ids"])
         self._cut.record([text], [length])
@@ -100,7 +101,7 @@ class DenseScorer(TorchScorer):
         return cls
 
     @classmethod
-    def _settings(cls, checkpoint: Checkpoint) -> dict[str, Any]:
+    def _settings(cls, checkpoint: Checkpoint) -> dict[str, object]:
         text = {"form": cls._form("{}"), "max_length": text_limit(checkpoint)}
         return {"image_processor": image_settings(checkpoint.image_processor), "text": text, "presence": cls.reading}
 
@@ -109,13 +110,13 @@ class DenseScorer(TorchScorer):
         """A concept as the model wants to read it."""
         return concept
 
-    def _encode_images(self, part: Sequence[Any]) -> Any:
+    def _encode_images(self, part: Sequence[Prepared]) -> Output:
         raise NotImplementedError
 
-    def _encode_text(self, concept: str) -> Any:
+    def _encode_text(self, concept: str) -> Output:
         raise NotImplementedError
 
-    def _meet(self, images: Any, text: Any) -> Any:
+    def _meet(self, images: Output, text: Output) -> Tensor:
         """Channels `[n_images, n_channels]` of one concept in the pictures."""
         raise NotImplementedError
 
@@ -133,16 +134,16 @@ class Detector(DenseScorer):
 class Owl(DenseScorer):
     """OWL-ViT and OWLv2: every patch has one class vector, and concepts meet it independently of each other."""
 
-    def _encode_images(self, part: Sequence[Any]) -> Any:
+    def _encode_images(self, part: Sequence[Prepared]) -> Output:
         features, _ = self._model.image_embedder(pixel_values=self._pixels(part))
         return features.flatten(1, 2)
 
-    def _encode_text(self, concept: str) -> Any:
+    def _encode_text(self, concept: str) -> Output:
         towers = getattr(self._model, self._model.base_model_prefix)
         vector = towers.get_text_features(**self._tokens(concept)).pooler_output
         return vector / torch.linalg.norm(vector, ord=2, dim=-1, keepdim=True)
 
-    def _meet(self, images: Any, text: Any) -> Any:
+    def _meet(self, images: Output, text: Output) -> Tensor:
         logits, _ = self._model.class_predictor(images, text.expand(len(images), 1, -1))
         return _best(logits)
 
@@ -168,15 +169,15 @@ class GroundingDino(DenseScorer):
     def _form(concept: str) -> str:
         return f"{concept.strip().lower().rstrip('.')}."
 
-    def _encode_images(self, part: Sequence[Any]) -> Any:
+    def _encode_images(self, part: Sequence[Prepared]) -> Output:
         pixels, (picture,) = self._pixels(part), part
         mask = picture.get("pixel_mask", np.ones(pixels.shape[-2:], np.int64))[None]
         return {"pixel_values": pixels, "pixel_mask": torch.from_numpy(mask).to(self._device)}
 
-    def _encode_text(self, concept: str) -> Any:
+    def _encode_text(self, concept: str) -> Output:
         return self._tokens(self._form(concept))
 
-    def _meet(self, images: Any, text: Any) -> Any:
+    def _meet(self, images: Output, text: Output) -> Tensor:
         return _best(self._model(**images, **text).logits)
 
 
@@ -189,17 +190,17 @@ class OmDetTurbo(DenseScorer):
     def _form(concept: str) -> str:
         return f"Detect {concept}."
 
-    def _encode_images(self, part: Sequence[Any]) -> Any:
+    def _encode_images(self, part: Sequence[Prepared]) -> Output:
         features = self._model.vision_backbone(self._pixels(part))
         return self._model.encoder(features).extracted_states
 
-    def _encode_text(self, concept: str) -> Any:
+    def _encode_text(self, concept: str) -> Output:
         words, task = self._tokens(concept), self._tokens(self._form(concept))
         read = self._model.language_backbone
         concept_vector = read(words["input_ids"], encode_type="class")[:, None]
         return concept_vector, *read(task["input_ids"], mask=task["attention_mask"])
 
-    def _meet(self, images: Any, text: Any) -> Any:
+    def _meet(self, images: Output, text: Output) -> Tensor:
         return _best(self._model.decoder(images, *text).decoder_classes[-1])
 
 
@@ -215,12 +216,12 @@ DETECTORS: dict[str, type[DenseScorer]] = {
 class _Remembered(torch.nn.Module):  # type: ignore[misc]
     """A part of a model that remembers its last answers: the same pixels or tokens are not read twice."""
 
-    def __init__(self, part: Any, kept: int) -> None:
+    def __init__(self, part: Module, kept: int) -> None:
         super().__init__()
         self.part, self._kept = part, kept
-        self._answers: dict[Any, Any] = {}
+        self._answers: dict[object, tuple[Tensor, Output]] = {}
 
-    def forward(self, inputs: Any, *others: Any, **options: Any) -> Any:
+    def forward(self, inputs: Tensor, *others: object, **options: object) -> Output:
         """The answer to these inputs; the others follow from them."""
         # A picture by its identity: it is kept with its answer, so its memory address cannot be reused.
         key = id(inputs) if inputs.is_floating_point() else tuple(inputs.flatten().tolist())
@@ -231,12 +232,12 @@ class _Remembered(torch.nn.Module):  # type: ignore[misc]
         return self._answers[key][1]
 
 
-def _best(logits: Any) -> Any:
+def _best(logits: Tensor) -> Tensor:
     """The score of the best box: `[n_images, 1]` from `[n_images, n_boxes, n_tokens]`."""
     return probability(logits.float().flatten(1).amax(dim=1, keepdim=True))
 
 
-def probability(logits: Any) -> Any:
+def probability(logits: Tensor) -> Tensor:
     """The sigmoid; a logit that is infinite or no number stays unusable instead of becoming 0 or 1."""
     return torch.where(torch.isfinite(logits), torch.sigmoid(logits), torch.nan)
 
@@ -248,7 +249,7 @@ def text_limit(checkpoint: Checkpoint) -> int:
     return int(min(checkpoint.tokenizer.model_max_length, positions, getattr(config, "max_text_len", positions)))
 
 
-def _require_backbone(config: dict[str, Any]) -> None:
+def _require_backbone(config: ConfigFile) -> None:
     """Raise if the picture's tower is one of timm's and timm is not here."""
     backbone = config.get("backbone_config")
     by_default = config.get("model_type") == "omdet-turbo"  # of the two that may have one, this one has it unasked

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from beholder.core.errors import ModelError
+from beholder.models.torch_types import Processor
 
 BLANKS = " \t\n▁ĠĊĉ"
 """What may stand before a word in a token: blanks, as themselves and as SentencePiece and byte-level BPE write them."""
@@ -30,7 +30,7 @@ class AnswerTokens:
     no: tuple[int, ...]
     notes: tuple[str, ...] = ()
 
-    def as_settings(self, tokenizer: Any) -> dict[str, Any]:
+    def as_settings(self, tokenizer: Processor) -> dict[str, object]:
         """For a spec: every token by number and spelling."""
 
         def spelled(numbers: Iterable[int]) -> dict[str, str]:
@@ -39,7 +39,9 @@ class AnswerTokens:
         return {"study_token": spelled([self.study]), "yes_tokens": spelled(self.yes), "no_tokens": spelled(self.no)}
 
 
-def resolve_answers(tokenizer: Any, preceding: str, *, yes: str, no: str, read_off: str | None = None) -> AnswerTokens:
+def resolve_answers(
+    tokenizer: Processor, preceding: str, *, yes: str, no: str, read_off: str | None = None
+) -> AnswerTokens:
     """The tokens that begin `yes` and those that begin `no` right after the text `preceding`.
 
     The study's token is that of `yes`, or of `read_off` where a study writes it otherwise.
@@ -66,7 +68,7 @@ def resolve_answers(tokenizer: Any, preceding: str, *, yes: str, no: str, read_o
 class _Vocabulary:
     """The few things that this module needs to know from a tokenizer."""
 
-    def __init__(self, tokenizer: Any) -> None:
+    def __init__(self, tokenizer: Processor) -> None:
         self._tokenizer = tokenizer
         self._special = set(tokenizer.all_special_ids)
         self._numbers: dict[str, int] = tokenizer.get_vocab()

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import Any
 
 from beholder.models.checkpoint.checkpoint import replaced_forward, torch
+from beholder.models.torch_types import Module
 
 
 class CompiledLayers:
     """Layers of one kind share what is compiled; nothing is compiled before it is first used."""
 
-    def __init__(self, layers: Sequence[Any]) -> None:
+    def __init__(self, layers: Sequence[Module]) -> None:
         self._layers = list(layers)
         self._forwards = [torch.compile(layer.forward) for layer in self._layers]
 

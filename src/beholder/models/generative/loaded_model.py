@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+from PIL import Image
 
 from beholder.core.errors import OutOfMemory
 from beholder.models.checkpoint.checkpoint import Checkpoint, as_model_error, torch, transformers
@@ -25,6 +25,7 @@ from beholder.models.generative.processor import Picture, PictureProcessor, buil
 from beholder.models.generative.prompt_forms import PromptForm
 from beholder.models.generative.texts import Encoded
 from beholder.models.scorer import Floats
+from beholder.models.torch_types import Config, Module, Processor, Tensor
 
 LOG = logging.getLogger(__name__)
 QUESTIONS = {"cpu": 8, "cuda": 32, "mps": 8}
@@ -55,8 +56,8 @@ NOT_ANSWERING = 0.5
 class LoadedModel:
     """A model and its processor, shared by all wordings of the questions."""
 
-    model: Any
-    processor: Any
+    model: Module
+    processor: Processor
     form: PromptForm
     notes: list[str]
     questions: int
@@ -89,11 +90,11 @@ class LoadedModel:
         with self.pictures.showing(picture):
             return self._encode(picture.image, self.form.write(question))
 
-    def encode_alone(self, image: Any, question: str) -> tuple[Encoded, Encoded]:
+    def encode_alone(self, image: Image.Image, question: str) -> tuple[Encoded, Encoded]:
         """What the processor makes of both with nothing remembered."""
         return self._encode(image, self.form.write(question))
 
-    def one_by_one(self, texts: Sequence[Encoded], seen: Encoded) -> Iterator[tuple[list[int], Any]]:
+    def one_by_one(self, texts: Sequence[Encoded], seen: Encoded) -> Iterator[tuple[list[int], Tensor]]:
         """Float32 logits over the vocabulary for the first token of the answer, with the indices of their texts."""
         for indices in self._batches(texts):
             yield from self._halving(indices, texts, seen)
@@ -110,7 +111,7 @@ class LoadedModel:
 
     def _halving(
         self, indices: Sequence[int], texts: Sequence[Encoded], seen: Encoded
-    ) -> Iterator[tuple[list[int], Any]]:
+    ) -> Iterator[tuple[list[int], Tensor]]:
         waiting = list(indices)
         while waiting:
             part = waiting[: self.questions]
@@ -124,7 +125,7 @@ class LoadedModel:
             yield part, logits
             waiting = waiting[len(part) :]
 
-    def _encode(self, image: Any, text: str) -> tuple[Encoded, Encoded]:
+    def _encode(self, image: Image.Image, text: str) -> tuple[Encoded, Encoded]:
         """What the processor makes of text and picture, and apart from it, what is made of the picture alone."""
         options = {"add_special_tokens": False} if self.form.opens_itself(text) else {}
         inputs = self.processor(text=[text], images=[image], return_tensors="np", **options)
@@ -137,7 +138,7 @@ class LoadedModel:
             {name: values for name, values in tensors.items() if name in made},
         )
 
-    def logits(self, texts: Sequence[Encoded], seen: Encoded) -> Any:
+    def logits(self, texts: Sequence[Encoded], seen: Encoded) -> Tensor:
         """The plain way: each text with the picture, as the model would begin to answer it."""
         batch = stacked(texts, padding=self._padding_token)
         batch |= self.joined([seen] * len(texts))
@@ -167,7 +168,7 @@ class LoadedModel:
         return next(number for number in known if number is not None)
 
     @cached_property
-    def _one_token(self) -> Any:
+    def _one_token(self) -> Config:
         return transformers.GenerationConfig(
             max_new_tokens=1,
             do_sample=False,
@@ -208,7 +209,7 @@ class Elsewhere:
 def stacked(texts: Sequence[Encoded], *, padding: int) -> Encoded:
     """Batches of one as one batch, shorter texts padded on the left."""
 
-    def joined(name: str) -> Any:
+    def joined(name: str) -> Tensor:
         value = padding if name == "input_ids" else 0
         longest = max(text[name].shape[1] for text in texts)
         return torch.cat([_padded(text[name], longest, value) for text in texts])
@@ -216,7 +217,7 @@ def stacked(texts: Sequence[Encoded], *, padding: int) -> Encoded:
     return {name: joined(name) for name in texts[0]}
 
 
-def _padded(row: Any, length: int, value: int) -> Any:
+def _padded(row: Tensor, length: int, value: int) -> Tensor:
     """Longer along the text, which is the second of its axes; torch counts them from the last."""
     behind = (0, 0) * (row.ndim - 2)
     return torch.nn.functional.pad(row, (*behind, length - row.shape[1], 0), value=value)

@@ -7,16 +7,15 @@ it is, it is in the spec.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 from beholder.core.errors import MissingExtra, ModelError
 from beholder.models.checkpoint.checkpoint import Checkpoint, load_checkpoint, resolve_device, torch, transformers
 from beholder.models.checkpoint.files import CheckpointFiles
-from beholder.models.checkpoint.folder import read_config
+from beholder.models.checkpoint.folder import ConfigFile, read_config
 from beholder.models.options import QUANTISED, LoadOptions
+from beholder.models.torch_types import Config
 
 SHARD = "shard"
 ROOM = 0.8
@@ -38,7 +37,7 @@ def load_placed(files: CheckpointFiles, options: LoadOptions) -> Checkpoint:
     quantised = precision in QUANTISED
     sharded = options.device == SHARD or (options.device == "auto" and _outgrows_one(files, precision))
     device = "auto" if options.device == SHARD else options.device
-    placement: dict[str, Any] = {}
+    placement: dict[str, object] = {}
     if sharded or quantised:
         _require("accelerate", "A model spread over several devices" if sharded else "A quantised model")
         placement["device_map"] = "auto" if sharded else {"": resolve_device(device)}
@@ -81,7 +80,7 @@ def _outgrows_one(files: CheckpointFiles, precision: str) -> bool:
     return bool(size > ROOM * torch.cuda.get_device_properties(0).total_memory)
 
 
-def _quantisation(precision: str) -> Any:
+def _quantisation(precision: str) -> Config:
     if precision == "int8":
         return transformers.BitsAndBytesConfig(load_in_8bit=True)
     return transformers.BitsAndBytesConfig(
@@ -94,7 +93,7 @@ def _require(library: str, what: str) -> None:
         raise MissingExtra(f"{what} ({library})", "large")
 
 
-def refuse_unserved(config: Mapping[str, Any], folder: Any) -> None:
+def refuse_unserved(config: ConfigFile, folder: Path) -> None:
     """Raise for a model that transformers does not have, or that cannot be asked."""
     model_type = config.get("model_type")
     if "BlipForQuestionAnswering" in (config.get("architectures") or ()):

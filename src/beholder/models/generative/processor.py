@@ -17,6 +17,7 @@ from PIL import Image
 from beholder.core.errors import ModelError
 from beholder.models.checkpoint.checkpoint import Checkpoint, as_model_error, transformers
 from beholder.models.checkpoint.folder import read_config, read_json
+from beholder.models.torch_types import Output, Processor, Tensor
 
 _PLAIN = (bool, int, float, str)
 CONFIGS = ("processor_config.json", "preprocessor_config.json", "tokenizer_config.json")
@@ -26,7 +27,7 @@ class Picture(NamedTuple):
     """One picture and what the checkpoint's image processor makes of it."""
 
     image: Image.Image
-    features: Mapping[str, Any]
+    features: Mapping[str, Tensor]
 
 
 class PictureProcessor:
@@ -35,16 +36,16 @@ class PictureProcessor:
     `develop` may be called from several threads; showing a picture to the processor is for one thread at a time.
     """
 
-    def __init__(self, image_processor: Any) -> None:
+    def __init__(self, image_processor: Processor) -> None:
         self.image_processor = image_processor
         self._shown: Picture | None = None
         self._nesting = 0
-        self._options: dict[str, Any] = {}
+        self._options: dict[str, object] = {}
         self.made: frozenset[str] = frozenset()
         """The names of what it made of the last picture: inputs that depend on the picture alone."""
 
     @property
-    def asked_for(self) -> dict[str, Any]:
+    def asked_for(self) -> dict[str, object]:
         """What the checkpoint's processor asks of the image processor beyond its own settings, as JSON values."""
         moving = {name: value for name, value in self._options.items() if name != "return_tensors"}
         return {name: value for name, value in moving.items() if isinstance(value, _PLAIN)}
@@ -52,7 +53,7 @@ class PictureProcessor:
     def __getattr__(self, name: str) -> Any:
         return getattr(self.image_processor, name)
 
-    def __call__(self, images: Any, **options: Any) -> Any:
+    def __call__(self, images: object, **options: object) -> Output:
         if self._shown is not None:
             return transformers.BatchFeature(dict(self._shown.features))
         self._options, self._nesting = options, _depth(images)
@@ -63,7 +64,7 @@ class PictureProcessor:
     def develop(self, image: Image.Image) -> Picture:
         """The picture, processed as the checkpoint's processor would have it."""
         rgb = image.convert("RGB")
-        nested: Any = rgb
+        nested: object = rgb
         for _ in range(self._nesting):
             nested = [nested]
         return Picture(rgb, dict(self.image_processor(nested, **self._options)))
@@ -81,14 +82,14 @@ class PictureProcessor:
 class _Absent:
     """Stands for a processor of video or sound, which gets nothing to process; its settings are the pictures'."""
 
-    def __init__(self, image_processor: Any) -> None:
+    def __init__(self, image_processor: Processor) -> None:
         self._image_processor = image_processor
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._image_processor, name)
 
 
-def build_processor(folder: Path, checkpoint: Checkpoint) -> Any:
+def build_processor(folder: Path, checkpoint: Checkpoint) -> Processor:
     """The checkpoint's own processor around its tokenizer and a `PictureProcessor`."""
     given = {"tokenizer": checkpoint.tokenizer, "image_processor": checkpoint.image_processor}
     with as_model_error(folder):
@@ -111,7 +112,7 @@ def build_processor(folder: Path, checkpoint: Checkpoint) -> Any:
     return processor
 
 
-def _for_stills(kind: Any) -> Any:
+def _for_stills(kind: type[Processor]) -> type[Processor]:
     """The processor's class, content with `_Absent` parts, which it could neither check nor print."""
     lenient = {"check_argument_for_proper_class": lambda *_: None, "__repr__": object.__repr__}
     return type(kind.__name__, (kind,), lenient)
@@ -134,7 +135,7 @@ def _processor_class(folder: Path) -> Any:
 
 
 @contextmanager
-def _no_number_words(kind: Any) -> Iterator[None]:
+def _no_number_words(kind: type[Processor]) -> Iterator[None]:
     """SmolVLM's processor refuses to start without num2words, which it uses for videos only."""
     module = sys.modules[kind.__module__]
     if getattr(module, "num2words", "absent") is not None:
@@ -147,5 +148,5 @@ def _no_number_words(kind: Any) -> Iterator[None]:
         module.num2words = None  # type: ignore[attr-defined]
 
 
-def _depth(images: Any) -> int:
+def _depth(images: object) -> int:
     return 1 + _depth(images[0]) if isinstance(images, list | tuple) else 0

@@ -6,9 +6,8 @@ here by model type.
 
 from __future__ import annotations
 
-from typing import Any
-
 from beholder.core.errors import ModelError
+from beholder.models.torch_types import Processor
 
 FORMS = {
     "paligemma": "<image>{}",  # its processor adds <bos>, and the line break that closes the prefix
@@ -24,7 +23,7 @@ FIXED = {"date_string": "26 Jul 2024", "enable_thinking": False}
 class PromptForm:
     """How a question is written down for one model; each question is rendered once."""
 
-    def __init__(self, processor: Any, model_type: str) -> None:
+    def __init__(self, processor: Processor, model_type: str) -> None:
         self._tokenizer = processor.tokenizer
         self._image_token = _image_token(processor)
         self._template = _chat_template(processor)
@@ -65,7 +64,7 @@ class PromptForm:
             return False
         return rendered.count("?!?") == 1 and "'type'" not in rendered
 
-    def _render(self, content: Any) -> str:
+    def _render(self, content: object) -> str:
         assert self._template is not None
         fixed = {name: value for name, value in FIXED.items() if name in self._template}
         message = [{"role": "user", "content": content}]
@@ -75,7 +74,7 @@ class PromptForm:
         return str(rendered)
 
 
-def _chat_template(processor: Any) -> str | None:
+def _chat_template(processor: Processor) -> str | None:
     """The processor's template, else the tokenizer's; of several, the one named default."""
     for part in (processor, processor.tokenizer):
         template = getattr(part, "chat_template", None)
@@ -86,5 +85,5 @@ def _chat_template(processor: Any) -> str | None:
     return None
 
 
-def _image_token(processor: Any) -> str:
+def _image_token(processor: Processor) -> str:
     return str(getattr(processor, "image_token", "<image>"))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from PIL import Image
 
@@ -17,6 +17,7 @@ from beholder.models.checkpoint.torch_scorer import running, sample_picture
 from beholder.models.generative.loaded_model import LoadedModel
 from beholder.models.generative.reuse import difference, tolerance
 from beholder.models.generative.texts import Encoded
+from beholder.models.torch_types import Tensor
 
 if TYPE_CHECKING:
     from beholder.models.generative.sharing import Sharing
@@ -33,7 +34,7 @@ class Proof:
 
     images: list[Image.Image]
     inputs: list[list[Encoded]]
-    answers: list[Any]
+    answers: list[Tensor]
 
     @classmethod
     def of(cls, loaded: LoadedModel) -> Proof:

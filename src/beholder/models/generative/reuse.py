@@ -11,12 +11,12 @@ import copy
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import Enum
-from typing import Any
 
 import numpy as np
 
 from beholder.models.checkpoint.checkpoint import replaced_forward, torch
 from beholder.models.generative.prompt_tree import PromptTree
+from beholder.models.torch_types import Module, Output, Tensor
 
 
 class Reuse(Enum):
@@ -38,7 +38,7 @@ LIKELIEST = 10
 ASKED_BOTH_WAYS = 8
 
 
-def contract(model: Any) -> Reuse:
+def contract(model: Module) -> Reuse:
     """What the model's architecture allows."""
     text = model.config.get_text_config()
     if text.is_encoder_decoder:
@@ -54,14 +54,14 @@ def sample_questions(tree: PromptTree) -> list[int]:
     return list(dict.fromkeys([int(ends.argmin()), int(ends.argmax()), *map(int, spread)]))
 
 
-def tolerance(dtype: Any, plain: Any) -> float:
+def tolerance(dtype: object, plain: Tensor) -> float:
     """How far two ways may be apart in this precision: more where its steps at the likeliest logits are wide."""
     largest = _likeliest(plain).values.abs().max().float()
     step = torch.finfo(dtype).eps * 2.0 ** float(largest.log2().floor())
     return float(max(TOLERANCE.get(dtype, max(TOLERANCE.values())), STEPS * step))
 
 
-def difference(ours: Any, plain: Any) -> float:
+def difference(ours: Tensor, plain: Tensor) -> float:
     """The largest distance between two ways' log-probabilities of the likeliest tokens."""
     own, theirs = (logits.float().log_softmax(dim=-1) for logits in (ours, plain))
     likeliest = _likeliest(theirs)
@@ -69,19 +69,19 @@ def difference(ours: Any, plain: Any) -> float:
     return float(distance) if torch.isfinite(own).all() else float("inf")
 
 
-def _likeliest(tokens: Any) -> Any:
+def _likeliest(tokens: Tensor) -> Output:
     return tokens.topk(min(LIKELIEST, tokens.shape[-1]), dim=-1)
 
 
 @contextmanager
-def looking_once(model: Any) -> Iterator[None]:
+def looking_once(model: Module) -> Iterator[None]:
     """While this lasts, the image tower looks at the first picture it is given, and remembers it."""
     tower = image_tower(model)
     assert tower is not None
     look = tower.forward
-    seen: list[Any] = []
+    seen: list[Output] = []
 
-    def remembered(pixel_values: Any, **kwargs: Any) -> Any:
+    def remembered(pixel_values: Tensor, **kwargs: object) -> Output:
         if not seen:
             seen.append(look(pixel_values[:1], **kwargs))
         return _repeated(seen[0], len(pixel_values))
@@ -90,14 +90,14 @@ def looking_once(model: Any) -> Iterator[None]:
         yield
 
 
-def image_tower(model: Any) -> Any | None:
+def image_tower(model: Module) -> Module | None:
     """The part that looks at pictures; None where it is not known."""
     owners = (model, getattr(model, "model", None))
     parts = (getattr(owner, name, None) for owner in owners for name in TOWERS)
     return next((part for part in parts if part is not None), None)
 
 
-def _repeated(features: Any, times: int) -> Any:
+def _repeated(features: Output, times: int) -> Output:
     """The features of one picture for several questions about it."""
     repeated = copy.copy(features)
     for name, value in features.items():

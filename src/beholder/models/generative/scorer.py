@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from PIL import Image
@@ -29,6 +28,7 @@ from beholder.models.generative.sharing import Sharing
 from beholder.models.options import LoadOptions
 from beholder.models.scorer import Floats
 from beholder.models.spec import ModelSpec
+from beholder.models.torch_types import Tensor
 from beholder.prompts.instruction import Instruction
 
 PLAIN = Instruction("{}", yes="Yes", no="No")
@@ -53,7 +53,7 @@ class GenerativeScorer:
         self._answers = resolve_answers(
             tokenizer, around, yes=instruction.yes, no=instruction.no, read_off=instruction.read_off
         )
-        asked_with: dict[str, Any] = {
+        asked_with: dict[str, object] = {
             "instruction": instruction.template,
             "answers": {"yes": instruction.yes, "no": instruction.no, **self._answers.as_settings(tokenizer)},
             "example": loaded.form.write(instruction.ask("…")),
@@ -131,13 +131,13 @@ class GenerativeScorer:
             cells[np.ix_(rows, indices)] = channels.cpu().numpy()
         return cells
 
-    def _channels(self, logits: Any) -> Any:
+    def _channels(self, logits: Tensor) -> Tensor:
         """The channels of each distribution over the vocabulary, some pictures and questions at a time."""
         flat = logits.flatten(0, -2)
         parts = [self._channels_of(part.float()) for part in flat.split(ROWS_AT_ONCE)]
         return torch.cat(parts).unflatten(0, logits.shape[:-1])
 
-    def _channels_of(self, logits: Any) -> Any:
+    def _channels_of(self, logits: Tensor) -> Tensor:
         yes, no = list(self._answers.yes), list(self._answers.no)
         study = logits[:, self._answers.study].clone()
         of_yes, of_no = (logits[:, tokens].logsumexp(dim=-1) for tokens in (yes, no))
@@ -151,7 +151,7 @@ class GenerativeScorer:
         return [*self._answers.notes, *self._elsewhere.notes]
 
 
-def settings_of(loaded: LoadedModel) -> dict[str, Any]:
+def settings_of(loaded: LoadedModel) -> dict[str, object]:
     """Everything beside weights, instruction and answers that can move a score."""
     config = loaded.model.config
     return {

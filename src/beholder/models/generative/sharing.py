@@ -11,7 +11,7 @@ import logging
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from beholder.core.errors import BeholderError, ModelError, OutOfMemory
 from beholder.models.checkpoint.checkpoint import torch, transformers
@@ -22,6 +22,7 @@ from beholder.models.generative.proof import ORDERS, Proof
 from beholder.models.generative.reuse import Reuse, contract, difference, looking_once, sample_questions, tolerance
 from beholder.models.generative.texts import Encoded, Layout, Texts
 from beholder.models.generative.tree import TreeRunner
+from beholder.models.torch_types import Module, Output, Tensor
 
 LOG = logging.getLogger(__name__)
 ROOM = 0.5
@@ -35,7 +36,7 @@ class Answered(NamedTuple):
 
     rows: list[int]
     indices: list[int]
-    logits: Any
+    logits: Tensor
 
 
 class Sharing:
@@ -135,7 +136,7 @@ class Sharing:
         for pictures, questions in halves:
             yield from self._by_tree(layout, list(pictures), questions)
 
-    def _inputs(self, text: Encoded, part: list[tuple[int, Encoded]]) -> Any:
+    def _inputs(self, text: Encoded, part: list[tuple[int, Encoded]]) -> Output:
         """Some pictures with one of the questions."""
         along = {name: torch.cat([values] * len(part)) for name, values in text.items()}
         seen = self.loaded.joined([picture for _, picture in part])
@@ -192,7 +193,7 @@ class Sharing:
         LOG.log(level, "%s: %s", type(self.loaded.model).__name__, note)
 
 
-def _first_row(answers: list[Answered], indices: Sequence[int]) -> Any:
+def _first_row(answers: list[Answered], indices: Sequence[int]) -> Tensor:
     """The logits of some questions about the first picture, whichever parts they came in."""
     first = answers[0].rows[0]
     by_index = {
@@ -201,7 +202,7 @@ def _first_row(answers: list[Answered], indices: Sequence[int]) -> Any:
     return torch.stack([by_index[index] for index in indices])
 
 
-def _planned(model: Any, layout: Layout) -> int:
+def _planned(model: Module, layout: Layout) -> int:
     """Pictures whose hidden states and logits fit into the memory planned for them."""
     free, _ = torch.cuda.mem_get_info(model.device)
     text, width = model.config.get_text_config(), model.dtype.itemsize

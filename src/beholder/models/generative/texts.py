@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
 from beholder.models.checkpoint.checkpoint import torch
 from beholder.models.generative.prompt_tree import PromptTree, prompt_tree
+from beholder.models.torch_types import Inputs
 
-Encoded = dict[str, Any]
+Encoded = Inputs
 Encode = Callable[[str], tuple[Encoded, Encoded]]
 """From a question to the inputs made of its text and the inputs made of the picture now shown."""
 OF_TOKENS = {"input_ids", "attention_mask", "token_type_ids", "mm_token_type_ids"}
@@ -46,7 +46,7 @@ class Texts:
 
     def __init__(self) -> None:
         self._questions: tuple[str, ...] = ()
-        self._layouts: OrderedDict[Any, Layout] = OrderedDict()
+        self._layouts: OrderedDict[object, Layout] = OrderedDict()
 
     def layout(self, questions: Sequence[str], encode: Encode) -> tuple[Layout, Encoded]:
         """The questions about the picture that `encode` shows, and what is known of that picture."""

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,8 +21,9 @@ from beholder.models.checkpoint.torch_scorer import running
 from beholder.models.generative.compiled_layers import CompiledLayers
 from beholder.models.generative.prompt_tree import PromptTree
 from beholder.models.generative.reuse import image_tower
-from beholder.models.generative.tree_attention import ALIGNED, TreeMask, attending
+from beholder.models.generative.tree_attention import ALIGNED, Bools, TreeMask, attending
 from beholder.models.generative.vision_windows import windows_at_once
+from beholder.models.torch_types import Config, Module, Output, Tensor
 
 INNER = ("language_model", "text_model")
 SLIDING = "sliding_attention"
@@ -31,9 +32,10 @@ WORTH_COMPILING = 2048
 """Packed tokens; for fewer, compiling takes longer than the work, and a GPU gathers small blocks fast enough."""
 KEPT = 8
 """Masks kept at a time."""
+Masks = Tensor | dict[str, Tensor]  # one for all layers, or one for each kind of layer
 
 
-def language_model(model: Any) -> Any | None:
+def language_model(model: Module) -> Module | None:
     """The part that reads embeddings and gives hidden states, without the head; None where it is not known."""
     for owner in (model, getattr(model, "model", None)):
         for name in INNER:
@@ -53,7 +55,7 @@ class _Kernel(NamedTuple):
 class TreeRunner:
     """Runs trees through one model; masks are kept for trees seen before."""
 
-    def __init__(self, model: Any) -> None:
+    def __init__(self, model: Module) -> None:
         self._model = model
         text = language_model(model)
         if text is None:
@@ -63,7 +65,7 @@ class TreeRunner:
         self._kernel = _Kernel(CompiledLayers(text.layers), CompiledLayers(_tower_layers(model))) if compiling else None
         last = getattr(getattr(text, "layers", [None])[-1], "mlp", None)
         self._last = None if last is None else _LastStep(last, compiling=compiling)
-        self._masks: dict[int, tuple[PromptTree, TreeMask, Any]] = {}
+        self._masks: dict[int, tuple[PromptTree, TreeMask, dict[str, Tensor]]] = {}
 
     def way(self, tree: PromptTree) -> str:
         """How attention over this tree is computed: by a kernel where it repays compiling it."""
@@ -74,7 +76,7 @@ class TreeRunner:
         had, self._kernel, self._masks = self._kernel is not None, None, {}
         return had
 
-    def logits(self, tree: PromptTree, inputs: Mapping[str, Any]) -> Any:
+    def logits(self, tree: PromptTree, inputs: Mapping[str, Tensor]) -> Tensor:
         """`[pictures, prompts, vocabulary]`; `inputs` are the pictures with one of the prompts, alike for all."""
         planted = _Planted(self, tree)
         grown = partial(planted.grow, self._text.forward)
@@ -82,11 +84,11 @@ class TreeRunner:
         with running(), windows_at_once(self._model), looking, replaced_forward(self._text, grown):
             return self._model(**inputs, use_cache=False).logits
 
-    def embed(self, ids: Any) -> Any:
+    def embed(self, ids: Tensor) -> Tensor:
         """Words as the model reads them."""
         return self._model.get_input_embeddings()(ids)
 
-    def hidden(self, forward: Callable[..., Any], mask: TreeMask, handed: Any, **kwargs: Any) -> Any:
+    def hidden(self, forward: Callable[..., Output], mask: TreeMask, handed: Masks, **kwargs: Tensor) -> Output:
         """The language model's own output at the last token of each prompt."""
         compiled = self._kernel.text.in_place() if self._kernel and _kernel_mask(handed) else nullcontext()
         positions = torch.from_numpy(mask.tree.last_tokens).to(kwargs["inputs_embeds"].device)
@@ -96,7 +98,7 @@ class TreeRunner:
         output.last_hidden_state = output.last_hidden_state[:, positions.to(output.last_hidden_state.device)]
         return output
 
-    def mask(self, tree: PromptTree, given: Any) -> tuple[TreeMask, Any]:
+    def mask(self, tree: PromptTree, given: Masks) -> tuple[TreeMask, Masks]:
         """The tree's mask, and what the layers are handed of it: they look it up where they are handed nothing."""
         if id(tree) not in self._masks:
             kernel, windows = self.way(tree) == KERNEL, _windows(self._text.config)
@@ -119,15 +121,15 @@ class _Planted:
 
     def grow(
         self,
-        forward: Callable[..., Any],
-        *args: Any,
-        inputs_embeds: Any = None,
-        attention_mask: Any = None,
-        position_ids: Any = None,
-        past_key_values: Any = None,
-        use_cache: Any = None,
-        **others: Any,
-    ) -> Any:
+        forward: Callable[..., Output],
+        *args: object,
+        inputs_embeds: Tensor = None,
+        attention_mask: Masks = None,
+        position_ids: Tensor = None,
+        past_key_values: object = None,
+        use_cache: object = None,
+        **others: Tensor,
+    ) -> Output:
         if args and any(arg is not None for arg in args):
             raise NotImplementedError("a language model that is given its inputs without names")
         mask, handed = self.runner.mask(self.tree, attention_mask)
@@ -142,14 +144,14 @@ class _Planted:
             **others,
         )
 
-    def _embedded(self, prompt: Any, size: int) -> Any:
+    def _embedded(self, prompt: Tensor, size: int) -> Tensor:
         """The trunk as it is, then every other token by itself; padding is any token."""
         tree = self.tree
         ids = np.concatenate([tree.ids[tree.trunk :], np.zeros(size - tree.size, dtype=np.int64)])
         below = self.runner.embed(torch.from_numpy(ids).to(prompt.device)).to(prompt.dtype)
         return torch.cat([prompt[:, : tree.trunk], below.expand(len(prompt), -1, -1)], dim=1)
 
-    def _positions(self, given: Any, size: int, device: Any) -> Any:
+    def _positions(self, given: Tensor, size: int, device: object) -> Tensor:
         """In the trunk as given; below it, one more for each token of the prompt, as after any picture."""
         tree = self.tree
         depth = torch.from_numpy(np.concatenate([tree.depth, np.zeros(size - tree.size, dtype=np.int64)]))
@@ -159,7 +161,7 @@ class _Planted:
         below = (depth[tree.trunk :] - tree.trunk).clamp(min=0).to(given.device)
         return torch.cat([trunk, given[..., tree.trunk : tree.trunk + 1] + below], dim=-1)
 
-    def _lengthened(self, value: Any, prompt: Any, size: int) -> Any:
+    def _lengthened(self, value: Tensor, prompt: Tensor, size: int) -> Tensor:
         """What else runs along the prompt (Qwen3's picture positions): nothing of it is below the trunk."""
         if not torch.is_tensor(value) or value.shape[:2] != prompt.shape[:2]:
             return value
@@ -173,17 +175,17 @@ class _LastStep:
     The others get nothing, and nobody asks for them: no layer follows.
     """
 
-    def __init__(self, module: Any, *, compiling: bool) -> None:
+    def __init__(self, module: Module, *, compiling: bool) -> None:
         self._module, self._forward, self._positions = module, module.forward, torch.empty(0)
         self._apart = torch.compiler.disable(self._only_read) if compiling else self._only_read
 
     @contextmanager
-    def reading(self, positions: Any) -> Iterator[None]:
+    def reading(self, positions: Tensor) -> Iterator[None]:
         self._positions = positions
         with replaced_forward(self._module, self._apart):
             yield
 
-    def _only_read(self, states: Any) -> Any:
+    def _only_read(self, states: Tensor) -> Output:
         positions = self._positions.to(states.device)
         read = self._forward(states[:, positions])
         if not torch.is_tensor(read):  # experts give more than states
@@ -191,32 +193,32 @@ class _LastStep:
         return torch.zeros_like(states).index_copy_(1, positions, read)
 
 
-def _tower_layers(model: Any) -> list[Any]:
+def _tower_layers(model: Module) -> list[Module]:
     """The layers of the part that looks at pictures: its longest list of modules; none where it is not known."""
     tower = image_tower(model)
     lists = [part for part in tower.modules() if isinstance(part, torch.nn.ModuleList)] if tower else []
     return list(max(lists, key=len, default=[]))
 
 
-def _on_one_gpu(model: Any) -> bool:
+def _on_one_gpu(model: Module) -> bool:
     placed = set(getattr(model, "hf_device_map", {}).values())
     return model.device.type == "cuda" and len(placed) <= 1
 
 
-def _windows(config: Any) -> dict[str, int | None]:
+def _windows(config: Config) -> dict[str, int | None]:
     """The kinds of layers, each with how far back it looks."""
     kinds = getattr(config, "layer_types", None) or ["full_attention"]
     window = getattr(config, "sliding_window", None)
     return {kind: window if kind == SLIDING else None for kind in dict.fromkeys(kinds)}
 
 
-def _kernel_mask(handed: Any) -> bool:
+def _kernel_mask(handed: Masks) -> bool:
     """Whether what the layers are handed is for the kernel."""
     one = next(iter(handed.values())) if isinstance(handed, dict) else handed
     return one is not None
 
 
-def _own_masks(given: Any, trunk: int, windows: Mapping[str, int | None]) -> dict[int | None, Any]:
+def _own_masks(given: Masks, trunk: int, windows: Mapping[str, int | None]) -> dict[int | None, Bools]:
     """The model's masks of the trunk, by window; none where it made no mask, being plainly causal."""
     named = given if isinstance(given, dict) else {"full_attention": given}
     masks = {}

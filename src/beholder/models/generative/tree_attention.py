@@ -11,13 +11,13 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from beholder.models.checkpoint.checkpoint import torch, transformers
 from beholder.models.generative.prompt_tree import Ints, PromptTree
+from beholder.models.torch_types import Config, Module, Tensor
 
 NAME = "beholder_tree"
 RUN = 64
@@ -35,7 +35,7 @@ class TreeMask:
     """What each packed token sees, in the forms that the two ways need."""
 
     tree: PromptTree
-    own: Mapping[int | None, Any] = field(default_factory=dict)
+    own: Mapping[int | None, Bools] = field(default_factory=dict)
     """By sliding window: the trunk's mask as the model itself makes it, where that is not plainly causal."""
     padded: int = 0
     """Tokens of no meaning behind the tree, which see only themselves."""
@@ -56,10 +56,10 @@ class TreeMask:
         return np.where(inner, own[np.minimum(query, last), np.minimum(key, last)], seen)
 
     @cached_property
-    def _runs(self) -> dict[tuple[int | None, Any], tuple[Any, Any, Any]]:
+    def _runs(self) -> dict[tuple[int | None, object], tuple[Tensor, Tensor, Tensor]]:
         return {}
 
-    def runs(self, window: int | None, device: Any) -> tuple[Any, Any, Any]:
+    def runs(self, window: int | None, device: object) -> tuple[Tensor, Tensor, Tensor]:
         """Of the trunk, who sees whom; for each run below it, which tokens it is shown and who sees which."""
         if (window, device) not in self._runs:
             positions = np.arange(self.tree.trunk)
@@ -68,7 +68,7 @@ class TreeMask:
             self._runs[window, device] = trunk, keys, masks
         return self._runs[window, device]
 
-    def block_mask(self, window: int | None, device: Any) -> Any:
+    def block_mask(self, window: int | None, device: object) -> Tensor:
         """The same for FlexAttention."""
         from torch.nn.attention.flex_attention import create_block_mask
 
@@ -79,7 +79,7 @@ class TreeMask:
         own = self.own.get(window)
         inner = None if own is None else torch.from_numpy(own).to(device)
 
-        def rule(batch: Any, head: Any, query: Any, key: Any) -> Any:
+        def rule(batch: Tensor, head: Tensor, query: Tensor, key: Tensor) -> Tensor:
             seen = (key <= query) & (query < end[key])
             if window is not None:
                 seen = seen & (depth[query] - depth[key] < window)
@@ -114,7 +114,7 @@ _current: TreeMask | None = None
 
 
 @contextmanager
-def attending(config: Any, mask: TreeMask) -> Iterator[None]:
+def attending(config: Config, mask: TreeMask) -> Iterator[None]:
     """While this lasts, a language model with this config attends over the tree."""
     global _current
     transformers.AttentionInterface.register(NAME, tree_attention)
@@ -127,16 +127,16 @@ def attending(config: Any, mask: TreeMask) -> Iterator[None]:
 
 
 def tree_attention(
-    module: Any,
-    query: Any,
-    key: Any,
-    value: Any,
-    attention_mask: Any,
+    module: Module,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Tensor,
     scaling: float | None = None,
     sliding_window: int | None = None,
     softcap: float | None = None,
-    **_: Any,
-) -> tuple[Any, None]:
+    **_: object,
+) -> tuple[Tensor, None]:
     """Attention as transformers calls it: heads in the second axis going in, in the third coming out."""
     if softcap is not None:
         raise NotImplementedError("attention with a soft cap over a prompt tree")
@@ -148,7 +148,7 @@ def tree_attention(
     return seen.transpose(1, 2), None
 
 
-def _flex(query: Any, key: Any, value: Any, block_mask: Any, scaling: float | None) -> Any:
+def _flex(query: Tensor, key: Tensor, value: Tensor, block_mask: Tensor, scaling: float | None) -> Tensor:
     from torch.nn.attention.flex_attention import flex_attention
 
     grouped = query.shape[1] != key.shape[1]
@@ -159,7 +159,9 @@ def _flex(query: Any, key: Any, value: Any, block_mask: Any, scaling: float | No
     )
 
 
-def _blocks(query: Any, key: Any, value: Any, mask: TreeMask, window: int | None, scaling: float | None) -> Any:
+def _blocks(
+    query: Tensor, key: Tensor, value: Tensor, mask: TreeMask, window: int | None, scaling: float | None
+) -> Tensor:
     trunk = mask.tree.trunk
     inner, keys, allowed = mask.runs(window, query.device)
     above = _dense(query[:, :, :trunk], key[:, :, :trunk], value[:, :, :trunk], inner, scaling)
@@ -173,12 +175,12 @@ def _blocks(query: Any, key: Any, value: Any, mask: TreeMask, window: int | None
     return torch.cat([above, seen[:, :, : query.shape[2] - trunk]], dim=2)
 
 
-def _shown(states: Any, keys: Any) -> Any:
+def _shown(states: Tensor, keys: Tensor) -> Tensor:
     """The states of the tokens that each run is shown: runs join the batch."""
     return states[:, :, keys].transpose(1, 2).flatten(0, 1)
 
 
-def _dense(query: Any, key: Any, value: Any, mask: Any, scaling: float | None) -> Any:
+def _dense(query: Tensor, key: Tensor, value: Tensor, mask: Tensor, scaling: float | None) -> Tensor:
     """Attention by torch; query heads that share a key are folded into the queries, so that no key is copied."""
     batch, heads, length, width = query.shape
     shared = heads // key.shape[1]

@@ -7,21 +7,21 @@ window after another. So this calls itself that: windows of one length become a 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from itertools import pairwise
-from typing import Any
 
 from beholder.models.checkpoint.checkpoint import torch, transformers
+from beholder.models.torch_types import Module, Tensor
 
 NAME = "beholder_windows_as_in_flash"
-_read: deque[tuple[Any, list[int]]] = deque(maxlen=2)
+_read: deque[tuple[Tensor, list[int]]] = deque(maxlen=2)
 TOWERS = {"qwen2_vl", "qwen2_5_vl", "qwen3_vl"}
 
 
 @contextmanager
-def windows_at_once(model: Any) -> Iterator[None]:
+def windows_at_once(model: Module) -> Iterator[None]:
     """While this lasts, a tower that is known to look through windows looks through all of them at once."""
     if model.config.model_type not in TOWERS:
         yield
@@ -37,21 +37,21 @@ def windows_at_once(model: Any) -> Iterator[None]:
 
 
 @cache
-def _attention(device: str) -> Any:
+def _attention(device: str) -> Callable[..., tuple[Tensor, None]]:
     """Where layers are compiled, this is left as it is: it asks for the windows' lengths."""
     return torch.compiler.disable(window_attention) if device == "cuda" else window_attention
 
 
 def window_attention(
-    module: Any,
-    query: Any,
-    key: Any,
-    value: Any,
-    attention_mask: Any,
+    module: Module,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Tensor,
     scaling: float | None = None,
-    cu_seq_lens_q: Any = None,
-    **_: Any,
-) -> tuple[Any, None]:
+    cu_seq_lens_q: Tensor = None,
+    **_: object,
+) -> tuple[Tensor, None]:
     """Attention within each window; states are `[1, heads, patches, width]`, borders the windows' first patches."""
     borders = _borders(cu_seq_lens_q)
     lengths = [after - before for before, after in pairwise(borders)]
@@ -67,7 +67,7 @@ def window_attention(
     return seen[None], None
 
 
-def _borders(tensor: Any) -> list[int]:
+def _borders(tensor: Tensor) -> list[int]:
     """Read once, not once a layer: reading waits for the GPU. Layers look through windows or at the whole picture."""
     for known, borders in _read:
         if known is tensor:
@@ -76,7 +76,7 @@ def _borders(tensor: Any) -> list[int]:
     return _read[-1][1]
 
 
-def _batch(query: Any, key: Any, value: Any, length: int, scaling: float | None) -> Any:
+def _batch(query: Tensor, key: Tensor, value: Tensor, length: int, scaling: float | None) -> Tensor:
     """Windows of one length, `[windows × length, heads, width]` in, `[windows, length, heads, width]` out."""
     if length == 0:
         return query.new_empty(0, 0, *query.shape[1:])

@@ -8,15 +8,15 @@ trained the checkpoint (`"code"`): that code's cleaning of captions, and its clo
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import asdict, fields
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from beholder.core.errors import ModelError, UnknownName
 from beholder.models.checkpoint.checkpoint import as_model_error, memory_errors, resolve_device, torch, transformers
 from beholder.models.checkpoint.files import Origin, find_files
-from beholder.models.checkpoint.folder import read_config
+from beholder.models.checkpoint.folder import ConfigFile, read_config
 from beholder.models.checkpoint.torch_scorer import image_settings
 from beholder.models.matching.albef_model import AlbefConfig, AlbefModel
 from beholder.models.matching.albef_weights import build, read_weights
@@ -25,6 +25,7 @@ from beholder.models.matching.fusion import FusingLayers
 from beholder.models.matching.scorer import MatchingScorer, Pictures, TextReading, Texts, unit
 from beholder.models.options import LoadOptions
 from beholder.models.spec import ModelSpec
+from beholder.models.torch_types import Processor, Tensor
 
 CHECKPOINTS = ("*.pth", "*.pt", "pytorch_model.bin")
 MOOT = {"model_type", "architectures"}
@@ -37,17 +38,17 @@ class AlbefMatcher(BlipMatcher):
         self._model = model
         self._fusion = FusingLayers(model.fusing_layers)
 
-    def pictures(self, pixels: Any) -> Pictures:
+    def pictures(self, pixels: Tensor) -> Pictures:
         """The tower's states, and its first one projected."""
         states = self._model.picture_states(pixels)
         return Pictures(states, unit(self._model.vision_proj(states[:, :1])))
 
-    def texts(self, ids: Any) -> Texts:
+    def texts(self, ids: Tensor) -> Texts:
         """The text layers' states, on to where the fusion reads the picture, and the first one projected."""
         states = self._model.text_states(ids)
         return Texts(self._fusion.begin(states), unit(self._model.text_proj(states[:, 0])))
 
-    def plain(self, pixels: Any, ids: Any) -> tuple[Any, Any]:
+    def plain(self, pixels: Tensor, ids: Tensor) -> tuple[Tensor, Tensor]:
         """One pair through BLIP's own layers, nothing shared or kept."""
         pictures, states = self.pictures(pixels), self._model.text_states(ids)
         cosine = pictures.vectors[:, 0] @ unit(self._model.text_proj(states[:, 0])).T
@@ -77,7 +78,7 @@ def from_folder(folder: Path, name: str, options: LoadOptions, *, origin: Origin
     return scorer
 
 
-def parse_config(values: Mapping[str, Any], folder: Path) -> AlbefConfig:
+def parse_config(values: ConfigFile, folder: Path) -> AlbefConfig:
     """The config.json as a value; a key or a kind of value that is not known is an error."""
     kinds = {field.name: str if field.name == "code" else int for field in fields(AlbefConfig)}
     given = {key: value for key, value in values.items() if key not in MOOT}
@@ -143,7 +144,7 @@ def reading_of(folder: Path, config: AlbefConfig) -> TextReading:
     return TextReading(tokenizer, min(config.max_text_length, config.text_positions), dialect.clean)
 
 
-def _settings(config: AlbefConfig, model: AlbefModel, processor: Any, reading: TextReading) -> dict[str, Any]:
+def _settings(config: AlbefConfig, model: AlbefModel, processor: Processor, reading: TextReading) -> dict[str, object]:
     """Everything beside the weights that can move a score."""
     return {
         "model_type": "albef",

@@ -7,9 +7,9 @@ are. What differs is here: only the later text layers attend to the picture, so 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from beholder.models.checkpoint.checkpoint import torch, transformers
+from beholder.models.torch_types import Config, Module, Tensor
 
 
 @dataclass(frozen=True)
@@ -54,11 +54,11 @@ class AlbefModel(torch.nn.Module):  # type: ignore[misc]
         self.temp = nn.Parameter(torch.ones([]))
         self._fusion_layer = config.fusion_layer
 
-    def picture_states(self, pixels: Any) -> Any:
+    def picture_states(self, pixels: Tensor) -> Tensor:
         """`[n, 1 + patches, width]`."""
         return self.visual_encoder(pixel_values=pixels).last_hidden_state
 
-    def text_states(self, ids: Any) -> Any:
+    def text_states(self, ids: Tensor) -> Tensor:
         """`[n, tokens, width]` of texts of one length, before any picture is seen."""
         states = self.embeddings(input_ids=ids)
         for layer in self.layer[: self._fusion_layer]:
@@ -66,12 +66,12 @@ class AlbefModel(torch.nn.Module):  # type: ignore[misc]
         return states
 
     @property
-    def fusing_layers(self) -> Any:
+    def fusing_layers(self) -> Module:
         """The later text layers, which attend to the picture."""
         return self.layer[self._fusion_layer :]
 
 
-def _vision_config(config: AlbefConfig, image_size: int) -> Any:
+def _vision_config(config: AlbefConfig, image_size: int) -> Config:
     return transformers.BlipVisionConfig(
         hidden_size=config.vision_width,
         intermediate_size=4 * config.vision_width,
@@ -85,7 +85,7 @@ def _vision_config(config: AlbefConfig, image_size: int) -> Any:
     )
 
 
-def _text_config(config: AlbefConfig, *, is_decoder: bool = False) -> Any:
+def _text_config(config: AlbefConfig, *, is_decoder: bool = False) -> Config:
     return transformers.BlipTextConfig(
         vocab_size=config.vocab_size,
         hidden_size=config.text_width,

@@ -14,14 +14,14 @@ import math
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from beholder.core.errors import ModelError
 from beholder.models.checkpoint.checkpoint import refuse_other_weights, torch
 from beholder.models.checkpoint.files import CheckpointFiles
 from beholder.models.matching.albef_model import AlbefConfig, AlbefModel
+from beholder.models.torch_types import Tensor
 
-Weights = Mapping[str, Any]
+Weights = Mapping[str, Tensor]
 
 ASIDE = re.compile(
     r"^(visual_encoder|text_encoder|vision_proj|text_proj)_m\."
@@ -66,7 +66,7 @@ def build(weights: Weights, config: AlbefConfig, *, folder: Path) -> AlbefModel:
     return model
 
 
-def renamed(weights: Weights) -> dict[str, Any]:
+def renamed(weights: Weights) -> dict[str, Tensor]:
     """The weights that make a score, under our names.
 
     >>> list(renamed({"text_encoder.bert.encoder.layer.6.output.dense.bias": 0, "queue_ptr": 0}))
@@ -75,7 +75,7 @@ def renamed(weights: Weights) -> dict[str, Any]:
     return {_our_name(name): value for name, value in weights.items() if not ASIDE.search(name)}
 
 
-def resized_positions(table: Any, *, side: int) -> Any:
+def resized_positions(table: Tensor, *, side: int) -> Tensor:
     """The picture's position table `[1, 1 + patches, width]` for `side` patches each way, bicubic as published."""
     old = math.isqrt(table.shape[1] - 1)
     if old == side:
@@ -105,7 +105,7 @@ def _our_name(name: str) -> str:
     return name
 
 
-def _with_token_types(weights: dict[str, Any], config: AlbefConfig, folder: Path) -> dict[str, Any]:
+def _with_token_types(weights: dict[str, Tensor], config: AlbefConfig, folder: Path) -> dict[str, Tensor]:
     """ALBEF adds the vector of token type 0 to every word's; LAVIS has none, and passes over them in a file."""
     types = weights.pop(TOKEN_TYPES, None)
     if config.code == "lavis" or WORDS not in weights:

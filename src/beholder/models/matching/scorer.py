@@ -14,7 +14,7 @@ so that nothing is padded, times as many pictures as fit.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
+from typing import ClassVar, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from PIL import Image
@@ -23,8 +23,9 @@ from beholder.core.errors import ModelError, OutOfMemory
 from beholder.models.checkpoint.checkpoint import torch
 from beholder.models.checkpoint.torch_scorer import TorchScorer, refuse_unusable, running, sample_picture
 from beholder.models.contrastive.embedding import batches
-from beholder.models.scorer import Floats
+from beholder.models.scorer import Floats, Prepared
 from beholder.models.spec import ModelSpec
+from beholder.models.torch_types import Output, Processor, Tensor
 
 BLOCK_TOKENS = {"cpu": 2048, "cuda": 65536, "mps": 4096}
 """Tokens in flight, of texts and of the pictures they read; halved when memory runs out."""
@@ -38,18 +39,18 @@ Made = TypeVar("Made")
 class Pictures(NamedTuple):
     """What the vision tower makes of a batch."""
 
-    states: Any
+    states: Tensor
     """`[n, tokens, width]`: what the fusion attends to."""
-    vectors: Any
+    vectors: Tensor
     """`[n, queries, dim]`, unit: what the contrastive head compares; one query but for BLIP-2."""
 
 
 class Texts(NamedTuple):
     """Texts of one length, as far as they come before they meet a picture."""
 
-    begun: Any
+    begun: Tensor
     """`[n, tokens, width]`."""
-    vectors: Any
+    vectors: Tensor
     """`[n, dim]`, unit."""
 
 
@@ -59,7 +60,7 @@ class Prompts(NamedTuple):
     indices: list[list[int]]
     """For each length, where its texts stand in the list."""
     texts: list[Texts]
-    vectors: Any
+    vectors: Tensor
     """`[n, dim]`, unit, in the list's order."""
 
     @property
@@ -71,23 +72,23 @@ class Prompts(NamedTuple):
 class Matcher(Protocol):
     """One architecture: its two towers and their meeting."""
 
-    def pictures(self, pixels: Any) -> Pictures:
+    def pictures(self, pixels: Tensor) -> Pictures:
         """The vision tower, once per picture."""
         ...
 
-    def texts(self, ids: Any) -> Texts:
+    def texts(self, ids: Tensor) -> Texts:
         """What precedes any picture, once per text; `ids` is `[n, tokens]` without padding."""
         ...
 
-    def look(self, states: Any) -> Any:
+    def look(self, states: Tensor) -> Output:
         """The keys and values that texts read of pictures, once per picture."""
         ...
 
-    def match(self, seen: Any, begun: Any) -> Any:
+    def match(self, seen: Output, begun: Tensor) -> Tensor:
         """`[pictures, texts, 2]`: the head's logits (no match, match) for what `look` and `texts` gave."""
         ...
 
-    def plain(self, pixels: Any, ids: Any) -> tuple[Any, Any]:
+    def plain(self, pixels: Tensor, ids: Tensor) -> tuple[Tensor, Tensor]:
         """The library's own forward pass for one pair: the head's logits and the cosine."""
         ...
 
@@ -95,7 +96,7 @@ class Matcher(Protocol):
 class TextReading(NamedTuple):
     """How a prompt becomes tokens."""
 
-    tokenizer: Any
+    tokenizer: Processor
     max_length: int
     clean: Callable[[str], str] = str
 
@@ -109,7 +110,7 @@ class MatchingScorer(TorchScorer):
     def __init__(
         self,
         matcher: Matcher,
-        image_processor: Any,
+        image_processor: Processor,
         reading: TextReading,
         spec: ModelSpec,
         *,
@@ -122,12 +123,12 @@ class MatchingScorer(TorchScorer):
         self._matcher, self._image_processor, self._reading = matcher, image_processor, reading
         self._last_prompts: tuple[tuple[str, ...], Prompts] | None = None
 
-    def prepare(self, image: Image.Image) -> Any:
+    def prepare(self, image: Image.Image) -> Prepared:
         """The checkpoint's own preprocessing: float32 `[channel, height, width]`."""
         batch = self._image_processor(images=image.convert("RGB"), return_tensors="np")
         return np.ascontiguousarray(batch["pixel_values"][0], dtype=np.float32)
 
-    def score_prepared(self, prepared: Sequence[Any], prompts: Sequence[str]) -> Floats:
+    def score_prepared(self, prepared: Sequence[Prepared], prompts: Sequence[str]) -> Floats:
         """`[n_images, n_prompts, 3]`; the order of the channels is that of `channels`."""
         if not (prepared and prompts):
             return np.empty((len(prepared), len(prompts), len(self.channels)), np.float32)
@@ -150,14 +151,14 @@ class MatchingScorer(TorchScorer):
                 f"{theirs.tolist()} ({', '.join(self.channels)}) where its parts give {ours.tolist()}."
             )
 
-    def _score(self, prepared: Sequence[Any], prompts: Prompts) -> Floats:
+    def _score(self, prepared: Sequence[Prepared], prompts: Prompts) -> Floats:
         with running():
             pictures = self._matcher.pictures(self._pixels(prepared))
             cosines = torch.einsum("iqd,td->iqt", pictures.vectors, prompts.vectors).amax(dim=1)
             logits = self._fitting(lambda: self._logits(pictures.states, prompts), shortest=prompts.shortest)
             return np.asarray(torch.cat([logits.flip(-1), cosines[..., None]], dim=-1).cpu().numpy())
 
-    def _logits(self, states: Any, prompts: Prompts) -> Any:
+    def _logits(self, states: Tensor, prompts: Prompts) -> Tensor:
         """`[n_pictures, n_prompts, 2]`, as many pictures at once as the block holds beside their texts."""
         logits = torch.empty(len(states), len(prompts.vectors), 2, device=states.device)
         widest = max(min(texts.begun[..., 0].numel(), self.block_tokens) for texts in prompts.texts)
@@ -188,7 +189,7 @@ class MatchingScorer(TorchScorer):
         order = np.argsort(np.concatenate(indices))
         return Prompts(indices, texts, torch.cat([part.vectors for part in texts])[order])
 
-    def _blocks(self, texts: Any) -> Any:
+    def _blocks(self, texts: Tensor) -> Output:
         """Texts of one length, as many at a time as the block holds."""
         return texts.split(max(1, self.block_tokens // texts.shape[1]))
 
@@ -203,7 +204,7 @@ class MatchingScorer(TorchScorer):
                     raise
                 self.block_tokens //= 2
 
-    def _ids(self, tokens: Sequence[Sequence[int]]) -> Any:
+    def _ids(self, tokens: Sequence[Sequence[int]]) -> Tensor:
         return torch.tensor(tokens, device=self._device)
 
     def _tokens(self, prompts: Sequence[str]) -> list[list[int]]:
@@ -215,6 +216,6 @@ class MatchingScorer(TorchScorer):
         return [list(ids) for ids in cut]
 
 
-def unit(vectors: Any) -> Any:
+def unit(vectors: Tensor) -> Tensor:
     """Rows of length 1 in float32."""
     return torch.nn.functional.normalize(vectors.float(), dim=-1)

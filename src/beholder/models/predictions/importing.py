@@ -12,13 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn
+from typing import NamedTuple, NoReturn
 
 import numpy as np
 import numpy.typing as npt
 
 from beholder.core.errors import BadScores, UsageError
-from beholder.datasets.json_stream import JsonRecords
+from beholder.datasets.json_stream import JsonRecords, Record
 from beholder.models.options import LoadOptions
 from beholder.models.predictions.labels import NAMES, Grid, Labels, find_labels, make_grid, same_image
 from beholder.models.predictions.maps import read_maps
@@ -122,7 +122,7 @@ class _Results:
                 self._put(cells, row, columns, value)
         return self._notes(seen, len(ran))
 
-    def _row(self, record: dict[str, Any]) -> int | None:
+    def _row(self, record: Record) -> int | None:
         """The row of the record's picture; None for a picture that was not requested."""
         if "image_id" not in record:
             raise self._records.fault("has no 'image_id'")
@@ -136,7 +136,7 @@ class _Results:
             self._strangers, self._stranger = self._strangers + 1, self._stranger or image
         return row
 
-    def _columns(self, record: dict[str, Any]) -> list[int]:
+    def _columns(self, record: Record) -> list[int]:
         category = record.get("category_id")
         if type(category) is not int or category not in self._grid.columns:
             known = ", ".join(map(str, list(self._labels.names)[:8]))
@@ -145,7 +145,7 @@ class _Results:
             )
         return self._grid.columns[category]
 
-    def _value(self, record: dict[str, Any]) -> float:
+    def _value(self, record: Record) -> float:
         """The box's score, or the mask's share of the picture where there is no score."""
         scored = "score" in record
         if self.scored not in (None, scored):
@@ -186,16 +186,16 @@ class _Results:
         return notes
 
 
-def _score(value: Any) -> float:
+def _score(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
         raise ValueError(f"has score {value!r}, not a number from 0 to 1")
     return float(value)
 
 
-def _require_box(box: Any) -> None:
+def _require_box(box: object) -> None:
     """Raise for a box that is none; it may be left out, for the score alone is used."""
     if box is None:
         return
-    numbers = isinstance(box, list) and len(box) == 4 and all(isinstance(side, int | float) for side in box)
-    if not numbers or not (box[2] >= 0 and box[3] >= 0):
+    four = isinstance(box, list) and len(box) == 4 and all(isinstance(side, int | float) for side in box)
+    if not isinstance(box, list) or not four or not (box[2] >= 0 and box[3] >= 0):
         raise ValueError(f"has bbox {box!r}, not [x, y, width, height]")

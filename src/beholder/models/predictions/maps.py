@@ -6,7 +6,6 @@ The score of a category is its share of the picture's pixels. A map that cannot 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -58,7 +57,7 @@ def _read(path: Path, labels: Labels, grid: Grid, row: npt.NDArray[np.float64]) 
     return True
 
 
-def _categories(path: Path, image: Any, labels: Labels) -> npt.NDArray[np.int64]:
+def _categories(path: Path, image: Image.Image, labels: Labels) -> npt.NDArray[np.int64]:
     """The category number of every pixel."""
     if image.mode in NUMBERED:
         return np.asarray(image).astype(np.int64)

@@ -5,10 +5,8 @@ Uncompressed they are a list of numbers, compressed a text of six bits a charact
 
 from __future__ import annotations
 
-from typing import Any
 
-
-def mask_share(segmentation: Any) -> float:
+def mask_share(segmentation: object) -> float:
     """The share of a picture's pixels that its mask covers; raises ValueError for what is no mask.
 
     >>> mask_share({"size": [2, 3], "counts": [1, 3, 2]})
@@ -23,7 +21,7 @@ def mask_share(segmentation: Any) -> float:
     return sum(counts[1::2]) / (height * width)
 
 
-def run_lengths(counts: Any) -> list[int]:
+def run_lengths(counts: object) -> list[int]:
     """The counts as numbers, whether they come as numbers or as text."""
     numbers = _decompressed(counts) if isinstance(counts, str) else counts
     if not isinstance(numbers, list) or not all(type(number) is int and number >= 0 for number in numbers):
@@ -51,7 +49,7 @@ def _decompressed(text: str) -> list[int]:
     return counts
 
 
-def _size(size: Any) -> tuple[int, int]:
+def _size(size: object) -> tuple[int, int]:
     if not isinstance(size, list) or len(size) != 2 or not all(type(side) is int and side > 0 for side in size):
         raise ValueError(f"has a mask of size {size!r}, not [height, width]")
     return size[0], size[1]

@@ -32,7 +32,7 @@ class Asking:
     """`logprobs`, `sampled`, or whichever the server can give."""
     draws: int = 20
 
-    def encoding(self) -> dict[str, Any]:
+    def encoding(self) -> dict[str, object]:
         """For the spec."""
         form = {"format": "png"} if self.image == "png" else {"format": "jpeg", "quality": self.quality}
         return {**form, "longest_side": self.side, "resampling": "lanczos", "colour": "RGB"}

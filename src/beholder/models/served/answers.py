@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from scipy import stats
 
@@ -77,7 +77,7 @@ REFUSED = Cell(Share(0.0, 0.0, 1.0), Share(0.0, 0.0, 1.0), refused=1.0)
 # Reading the protocol
 
 
-def choices(body: Any) -> list[Mapping[str, Any]]:
+def choices(body: object) -> list[Mapping[str, object]]:
     """The answers of a reply; at least one."""
     answers = body.get("choices") if isinstance(body, Mapping) else None
     if not isinstance(answers, list) or not answers or not all(isinstance(one, Mapping) for one in answers):
@@ -85,7 +85,7 @@ def choices(body: Any) -> list[Mapping[str, Any]]:
     return answers
 
 
-def text_of(choice: Mapping[str, Any]) -> str:
+def text_of(choice: Mapping[str, object]) -> str:
     """The text of an answer; empty for a refusal without text."""
     message = choice.get("message")
     content = message.get("content") if isinstance(message, Mapping) else None
@@ -94,7 +94,7 @@ def text_of(choice: Mapping[str, Any]) -> str:
     return content or ""
 
 
-def is_policy(choice: Mapping[str, Any]) -> bool:
+def is_policy(choice: Mapping[str, object]) -> bool:
     """Whether the server itself says that it refused."""
     message = choice.get("message")
     return choice.get("finish_reason") == "content_filter" or bool(
@@ -102,7 +102,7 @@ def is_policy(choice: Mapping[str, Any]) -> bool:
     )
 
 
-def first_tokens(choice: Mapping[str, Any]) -> list[tuple[str, float]] | None:
+def first_tokens(choice: Mapping[str, object]) -> list[tuple[str, float]] | None:
     """The likeliest first tokens with their log-probabilities, or None where the server gives none."""
     logprobs = choice.get("logprobs")
     content = logprobs.get("content") if isinstance(logprobs, Mapping) else None

@@ -15,7 +15,7 @@ import ssl
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 from urllib.parse import SplitResult, urlsplit
 
 from beholder.core.errors import ModelError
@@ -113,7 +113,7 @@ class Client:
             raise http.client.HTTPException(f"the reply is longer than {LONGEST_REPLY} bytes")
         return Reply(answer.status, {name.lower(): value for name, value in answer.getheaders()}, data)
 
-    def read(self, reply: Reply) -> Any:
+    def read(self, reply: Reply) -> object:
         """The reply's JSON; an error where the server says so."""
         if 300 <= reply.status < 400:
             raise ModelError(self._redirected(reply))
@@ -224,7 +224,7 @@ class Line:
         self._lines, self._client = lines, lines.client
         self._connection: http.client.HTTPConnection | None = None
 
-    def ask(self, method: str, path: str, body: Any, read: Callable[[Any], Result]) -> Result:
+    def ask(self, method: str, path: str, body: object, read: Callable[[object], Result]) -> Result:
         """The reply as `read` reads it; temporary failures are retried with growing pauses."""
         data = None if body is None else json.dumps(body).encode()
         for attempt in itertools.count(1):
@@ -254,7 +254,7 @@ class Line:
             self._connection.close()
         self._connection = None
 
-    def _attempt(self, method: str, path: str, data: bytes | None, read: Callable[[Any], Result]) -> Result:
+    def _attempt(self, method: str, path: str, data: bytes | None, read: Callable[[object], Result]) -> Result:
         client = self._client
         self._pause(client.pace.seconds_until_turn())
         client.tally.add(requests=1)

@@ -117,15 +117,15 @@ class Tally:
         with self._lock:
             self.counts.update(counts)
 
-    def reply(self, body: Mapping[str, Any]) -> None:
+    def reply(self, body: Mapping[str, object]) -> None:
         """Tokens and the server's own name for itself."""
         usage = body.get("usage")
         usage = usage if isinstance(usage, Mapping) else {}
         tokens = {name: usage.get(name) for name in ("prompt_tokens", "completion_tokens")}
         self.add(**{name: value for name, value in tokens.items() if isinstance(value, int)})
-        if isinstance(body.get("system_fingerprint"), str):
+        if isinstance(fingerprint := body.get("system_fingerprint"), str):
             with self._lock:
-                self.fingerprints[body["system_fingerprint"][:80]] += 1
+                self.fingerprints[fingerprint[:80]] += 1
 
     def cell(self, *, width: float, refused: bool, unseen: bool) -> None:
         """One cell as it was read."""

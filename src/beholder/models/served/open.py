@@ -34,7 +34,7 @@ class Probe(NamedTuple):
     """A server's first answer."""
 
     form: RequestForm
-    reply: Mapping[str, Any]
+    reply: Mapping[str, object]
 
 
 def open_served(text: str, options: LoadOptions) -> ServedScorer:
@@ -52,7 +52,7 @@ def open_served(text: str, options: LoadOptions) -> ServedScorer:
     return scorer
 
 
-def _listed(client: Client) -> dict[str, Mapping[str, Any]]:
+def _listed(client: Client) -> dict[str, Mapping[str, object]]:
     """The models that the server lists, by name; empty if it has no list."""
     try:
         body = client.each([MODELS], lambda line, path: line.ask("GET", path, None, lambda body: body))[0]
@@ -65,7 +65,7 @@ def _listed(client: Client) -> dict[str, Mapping[str, Any]]:
     return {str(entry.get("id")): entry for entry in models}
 
 
-def _probe(client: Client, address: Address, listed: Mapping[str, Any]) -> Probe:
+def _probe(client: Client, address: Address, listed: Mapping[str, object]) -> Probe:
     """The best form of request that the server accepts."""
     grey = data_url(Image.new("RGB", (64, 64), (128, 128, 128)), address.asking)
     messages = messages_of(grey, "Is this picture grey? Answer with Yes or No.")
@@ -96,7 +96,7 @@ def _probe(client: Client, address: Address, listed: Mapping[str, Any]) -> Probe
     raise _explained(refused, address, listed)
 
 
-def _with_choices(body: Any) -> Mapping[str, Any]:
+def _with_choices(body: Any) -> Mapping[str, object]:
     choices(body)
     return body  # type: ignore[no-any-return]
 
@@ -110,13 +110,13 @@ def _forms(asking: Asking) -> Iterator[RequestForm]:
         yield from (RequestForm(sampled=True, limit=limit, many=many) for limit, many in product(limits, (True, False)))
 
 
-def _explained(error: Declined, address: Address, listed: Mapping[str, Any]) -> ModelError:
+def _explained(error: Declined, address: Address, listed: Mapping[str, object]) -> ModelError:
     if error.status == 404 and listed and address.model not in listed:
         return ModelError(f"{error}\nThe server has: {', '.join(sorted(listed)[:20])}.")
     return error
 
 
-def _revision(reply: Mapping[str, Any], listed: Mapping[str, Mapping[str, Any]], requested: str) -> str:
+def _revision(reply: Mapping[str, object], listed: Mapping[str, Mapping[str, object]], requested: str) -> str:
     """What the server reports beyond the requested name: dated model name, weights, fingerprint."""
     entry = listed.get(requested, {})
     names = [reply.get("model"), entry.get("root"), reply.get("system_fingerprint")]
@@ -124,9 +124,9 @@ def _revision(reply: Mapping[str, Any], listed: Mapping[str, Mapping[str, Any]],
     return " ".join(dict.fromkeys(texts)) or (requested if requested in listed else UNKNOWN)
 
 
-def _settings(address: Address, form: RequestForm) -> dict[str, Any]:
+def _settings(address: Address, form: RequestForm) -> dict[str, object]:
     """Everything that moves a score, but for the instruction."""
-    decoding: dict[str, Any] = (
+    decoding: dict[str, object] = (
         {"temperature": 1, "top_p": 1, "max_tokens": WORDS, "draws": address.asking.draws}
         if form.sampled
         else {"temperature": 0, "max_tokens": 1, "top_logprobs": form.top, "spellings": SPELLINGS}
@@ -141,7 +141,7 @@ def _settings(address: Address, form: RequestForm) -> dict[str, Any]:
 
 
 def _notes(
-    address: Address, form: RequestForm, listed: Mapping[str, Any], revision: str, options: LoadOptions
+    address: Address, form: RequestForm, listed: Mapping[str, object], revision: str, options: LoadOptions
 ) -> Iterator[str]:
     if revision == UNKNOWN:
         yield "The server does not identify its weights: the revision is unknown, and scores are stored by name alone."

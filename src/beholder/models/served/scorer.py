@@ -11,7 +11,7 @@ import base64
 import io
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from PIL import Image
@@ -60,7 +60,7 @@ class RequestForm(NamedTuple):
     many: bool = True
     """Whether it gives several answers to one request."""
 
-    def decoding(self) -> dict[str, Any]:
+    def decoding(self) -> dict[str, object]:
         """One greedy token with the likeliest others, or a few tokens drawn from the model's own distribution."""
         if self.sampled:
             return {"temperature": 1, "top_p": 1, self.limit: WORDS}
@@ -112,7 +112,7 @@ class ServedScorer:
         except NotProbabilities:
             raise UnusableScore("image", [row]) from None
 
-    def _tokens(self, line: Line, messages: list[dict[str, Any]]) -> Cell:
+    def _tokens(self, line: Line, messages: list[dict[str, object]]) -> Cell:
         answer = _ask(line, question(self._bare.weights, messages, self._form), _first_choice)
         tokens = first_tokens(answer) if answer else None
         if not answer or tokens is None:
@@ -120,7 +120,7 @@ class ServedScorer:
         cell = read_tokens(tokens, self._instruction, text_of(answer), top=self._form.top)
         return cell._replace(refused=1.0) if is_policy(answer) else cell
 
-    def _draws(self, line: Line, messages: list[dict[str, Any]]) -> Cell:
+    def _draws(self, line: Line, messages: list[dict[str, object]]) -> Cell:
         body = question(self._bare.weights, messages, self._form)
         answers: list[str] = []
         while (lacking := self._asking.draws - len(answers)) > 0:
@@ -147,12 +147,12 @@ def data_url(image: Image.Image, asking: Asking) -> str:
     return f"data:image/{asking.image};base64,{base64.b64encode(buffer.getvalue()).decode()}"
 
 
-def messages_of(picture: str, words: str) -> list[dict[str, Any]]:
+def messages_of(picture: str, words: str) -> list[dict[str, object]]:
     parts = [{"type": "image_url", "image_url": {"url": picture}}, {"type": "text", "text": words}]
     return [{"role": "user", "content": parts}]
 
 
-def question(model: str, messages: list[dict[str, Any]], form: RequestForm) -> dict[str, Any]:
+def question(model: str, messages: list[dict[str, object]], form: RequestForm) -> dict[str, object]:
     """The body of a request."""
     return {"model": model, "messages": messages, "stream": False, **form.decoding()}
 
@@ -160,7 +160,7 @@ def question(model: str, messages: list[dict[str, Any]], form: RequestForm) -> d
 # What comes back
 
 
-def _first_choice(reply: Any) -> Mapping[str, Any]:
+def _first_choice(reply: object) -> Mapping[str, object]:
     """The answer, which has log-probabilities or is a refusal."""
     answer = choices(reply)[0]
     if first_tokens(answer) is None and not is_policy(answer):
@@ -169,12 +169,12 @@ def _first_choice(reply: Any) -> Mapping[str, Any]:
     return answer
 
 
-def _texts(reply: Any) -> list[str]:
+def _texts(reply: object) -> list[str]:
     """The answers, draw by draw; a refusal is an empty text."""
     return ["" if is_policy(choice) else text_of(choice) for choice in choices(reply)]
 
 
-def _ask(line: Line, body: dict[str, Any], read: Callable[[Any], Answer]) -> Answer | None:
+def _ask(line: Line, body: dict[str, object], read: Callable[[object], Answer]) -> Answer | None:
     """The reply as `read` reads it; None where the server's policy forbade one."""
     try:
         return line.ask("POST", CHAT, body, read)
