@@ -1,4 +1,4 @@
-"""How a command ends that does not end by itself."""
+"""Ctrl-C and disk errors: a message that says what is kept and what to do."""
 
 from __future__ import annotations
 
