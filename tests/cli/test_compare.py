@@ -1,4 +1,4 @@
-"""`beholder compare`: differences on the page, in the terminal and as JSON. The work itself is in tests/test_compare.py."""
+"""`beholder compare`: differences on the page, in the terminal and as JSON."""
 
 from __future__ import annotations
 
