@@ -129,11 +129,6 @@ def frequent_concepts(
     return table, objects
 
 
-def count_images(folder: Path) -> int:
-    """How many images lie in the folder."""
-    return len(image_files(folder))
-
-
 SOURCE = DatasetSource(
     name="visual-genome",
     title="Visual Genome: images with people of one gender, objects as WordNet synsets",
@@ -143,6 +138,6 @@ SOURCE = DatasetSource(
     images=108_077,
     load=load,
     directory="vg",
-    count=count_images,
+    count=lambda folder: len(image_files(folder)),
     settings=SETTINGS,
 )

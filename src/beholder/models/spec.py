@@ -34,12 +34,4 @@ class ModelSpec:
 
     def as_dict(self) -> dict[str, object]:
         """For manifests and the report."""
-        return {
-            "name": self.name,
-            "adapter": self.adapter,
-            "weights": self.weights,
-            "revision": self.revision,
-            "precision": self.precision,
-            "settings": dict(self.settings),
-            "digest": self.digest,
-        }
+        return {**vars(self), "settings": dict(self.settings), "digest": self.digest}

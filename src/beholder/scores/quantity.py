@@ -18,7 +18,6 @@ import numpy as np
 import numpy.typing as npt
 
 from beholder.core.errors import BeholderError
-from beholder.models.spec import Settings
 
 Array = npt.NDArray[Any]  # float64, or float32 where a probability keeps its precision
 Kind = Literal["probability", "logit", "ranking", "cosine"]
@@ -69,7 +68,7 @@ def channel_for(kind: Kind, channels: Sequence[str]) -> str | None:
     return next((name for name in CHANNELS[kind] if name in channels), None)
 
 
-def quantity(kind: Kind, task: str, channels: Mapping[str, Array], settings: Settings) -> Quantity:
+def quantity(kind: Kind, task: str, channels: Mapping[str, Array], settings: Mapping[str, Any]) -> Quantity:
     """The cells as this kind of number; an error where the model gives none."""
     channel = channel_for(kind, list(channels))
     if channel is None:

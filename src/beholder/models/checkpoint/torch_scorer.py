@@ -109,8 +109,13 @@ def image_settings(processor: Processor) -> dict[str, object]:
     """The processor's settings as plain JSON, with the class that applies them."""
     moot = {"processor_class", "_processor_class", "auto_map", "_commit_hash", "name_or_path"}
     kept = {key: value for key, value in processor.to_dict().items() if key not in moot}
-    plain: dict[str, object] = json.loads(json.dumps(kept, default=str))
-    return plain | {"class": type(processor).__name__}
+    return {**as_json(kept), "class": type(processor).__name__}
+
+
+def as_json(values: Mapping[str, object]) -> dict[str, object]:
+    """The values as a JSON file would give them back; what JSON does not have becomes text."""
+    plain: dict[str, object] = json.loads(json.dumps(values, default=str))
+    return plain
 
 
 def sample_picture() -> Image.Image:

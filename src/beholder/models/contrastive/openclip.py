@@ -7,7 +7,6 @@ another activation than the weights were trained with, position embeddings stret
 
 from __future__ import annotations
 
-import json
 import logging
 import math
 import re
@@ -32,7 +31,7 @@ from beholder.models.checkpoint.checkpoint import as_model_error, captured_warni
 from beholder.models.checkpoint.files import Origin
 from beholder.models.checkpoint.folder import content_digest
 from beholder.models.checkpoint.hub import fetch_files
-from beholder.models.checkpoint.torch_scorer import running
+from beholder.models.checkpoint.torch_scorer import as_json, running
 from beholder.models.contrastive.two_towers import TorchContrastive, rows_of
 from beholder.models.options import LoadOptions
 from beholder.models.scorer import Prepared
@@ -192,9 +191,9 @@ def settings_of(architecture: str, model: Module, tokenizer: Processor) -> dict[
     bias = model.logit_bias
     return {
         "architecture": architecture,
-        "config": _plain(open_clip.get_model_config(architecture)),
+        "config": as_json(open_clip.get_model_config(architecture)),
         "class": type(model).__name__,
-        "image_processor": _plain(model.visual.preprocess_cfg),
+        "image_processor": as_json(model.visual.preprocess_cfg),
         "text": {
             "tokenizer": type(tokenizer).__name__,
             "max_length": tokenizer.context_length,
@@ -203,10 +202,6 @@ def settings_of(architecture: str, model: Module, tokenizer: Processor) -> dict[
         "logit_scale": math.exp(float(model.logit_scale)),
         "logit_bias": 0.0 if bias is None else float(bias),
     }
-
-
-def _plain(value: object) -> object:
-    return json.loads(json.dumps(value, default=str))
 
 
 def _length(tokenizer: Processor, text: str) -> int:

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from PIL import Image
 
 from beholder.core.errors import ModelError
@@ -138,7 +137,7 @@ class TransformersContrastive(TorchContrastive):
         tower: Callable[..., Output] = getattr(model, f"get_{side}_features", None) or getattr(model, f"encode_{side}")
         return tower
 
-    def _preprocessed(self, image: Image.Image) -> dict[str, npt.NDArray[np.generic]]:
+    def _preprocessed(self, image: Image.Image) -> Prepared:
         """All arrays of one picture; the processor only reads its own settings, so threads may share it."""
         batch = self._image_processor(images=image.convert("RGB"), return_tensors="np")
         return {name: _narrow(np.asarray(values)[0]) for name, values in batch.items()}
@@ -238,5 +237,5 @@ def rows_of(features: Output) -> Floats:
     return np.asarray(vectors.float().cpu().numpy())
 
 
-def _narrow(array: npt.NDArray[np.generic]) -> npt.NDArray[np.generic]:
+def _narrow(array: Prepared) -> Prepared:
     return np.ascontiguousarray(array, dtype=np.float32) if array.dtype.kind == "f" else array
