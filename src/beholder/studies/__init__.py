@@ -20,9 +20,6 @@ AUDITED = {
     "disparity": "beholder.studies.disparity.study:DISPARITY",
 }
 """What `--benchmark` takes."""
-OTHERS = {
-    "exposure": "beholder.studies.exposure.study:EXPOSURE",
-    "custom": "beholder.studies.custom.study:CUSTOM",
-}
+OTHERS = {"exposure": "beholder.studies.exposure.study:EXPOSURE", "custom": "beholder.studies.custom.study:CUSTOM"}
 """Studies with a command of their own, or chosen by an option of their own."""
 STUDIES: Catalog[Study] = Catalog("benchmark", lazy={**AUDITED, **OTHERS})
