@@ -72,6 +72,8 @@ def example_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[
     for catalog in (DATASETS, FAMILIES, STUDIES):
         monkeypatch.setattr(catalog, "_things", dict(catalog._things))
         monkeypatch.setattr(catalog, "_added", set(catalog._added))
+    for path in (ROOT / "docs" / "examples").glob("*.py"):
+        monkeypatch.delitem(sys.modules, path.stem, raising=False)  # another test may have loaded it
     before = set(sys.modules)
     yield tmp_path
     for name in set(sys.modules) - before:
