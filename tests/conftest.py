@@ -35,6 +35,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 def logging_as_it_was() -> Iterator[None]:
     """A command that was told to be quiet quiets the whole process; the next test hears everything again."""
     root = logging.getLogger()
+    root.setLevel(logging.WARNING)
     level, handlers = root.level, list(root.handlers)
     yield
     root.setLevel(level)

@@ -70,8 +70,9 @@ def example_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setenv("BEHOLDER_STORE", str(tmp_path / "store"))
     for catalog in (DATASETS, FAMILIES, STUDIES):
-        monkeypatch.setattr(catalog, "_things", dict(catalog._things))
-        monkeypatch.setattr(catalog, "_added", set(catalog._added))
+        own = {name: thing for name, thing in catalog._things.items() if name not in catalog._added}
+        monkeypatch.setattr(catalog, "_things", own)
+        monkeypatch.setattr(catalog, "_added", set())
     for path in (ROOT / "docs" / "examples").glob("*.py"):
         monkeypatch.delitem(sys.modules, path.stem, raising=False)  # another test may have loaded it
     before = set(sys.modules)
