@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 import polars as pl
 
-_PATH = re.compile(r"(?:onnx:)?(?:[/~.]|[A-Za-z]:\\)\S*")
+_PATH = re.compile(r"(?:onnx:)?(?:/|~/|\.{1,2}/|[A-Za-z]:\\)\S*")
 
 
 def short_names(models: Iterable[str]) -> dict[str, str]:
