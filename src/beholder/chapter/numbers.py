@@ -171,12 +171,18 @@ def points_range(row: Result) -> str:
     return f"{low} to {high}" if MINUS in low + high else f"{low}–{high}"
 
 
-def p_value(value: float | None) -> str:
-    """A p-value as it is read: never 0.
+def p_value(value: float | None, at_most: bool | None = False) -> str:
+    """A p-value as it is read: never 0, and a bound where it is the smallest that the shuffles could give.
 
-    >>> p_value(0.0312), p_value(1e-9)
-    ('0.031', '< 0.001')
+    >>> p_value(0.0312), p_value(1e-9), p_value(0.003, at_most=True)
+    ('0.031', '< 0.001', '≤ 0.003')
     """
     if value is None:
         return ABSENT
-    return "< 0.001" if value < 0.001 else f"{value:.3f}" if value < 0.1 else f"{value:.2f}"
+    text = "< 0.001" if value < 0.001 else f"{value:.3f}" if value < 0.1 else f"{value:.2f}"
+    return f"≤ {text}" if at_most and value >= 0.001 else text
+
+
+def row_p_value(row: Result) -> str:
+    """The p-value of a row of results."""
+    return p_value(row["p_value"], row.get("p_at_most"))

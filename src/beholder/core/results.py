@@ -17,6 +17,7 @@ TEXTS = ("benchmark", "model", "dataset", "metric", "subset", "group", "against"
 SCHEMA: dict[str, pl.DataType] = {
     **dict.fromkeys(TEXTS, pl.String()),
     **dict.fromkeys(("value", "low", "high", "p_value", "landmark", "expected"), pl.Float64()),
+    "p_at_most": pl.Boolean(),
     "verdict": pl.String(),
     "delta": pl.Float64(),
     "variant": pl.String(),
@@ -46,6 +47,8 @@ class Row(NamedTuple):
     low: float | None = None
     high: float | None = None
     p_value: float | None = None
+    p_at_most: bool | None = None
+    """True where `p_value` is the smallest that the shuffles could give: the p-value is at most that."""
     landmark: float | None = None
     """The value without any effect; without it, the metric's own."""
     expected: float | None = None
