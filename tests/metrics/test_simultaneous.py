@@ -33,4 +33,5 @@ def test_the_widest_of_many_equal_gaps_is_covered() -> None:
 def test_a_number_that_never_moves_has_no_band() -> None:
     draws = np.column_stack([np.ones(50), np.random.default_rng(4).normal(size=50)])
     band = simultaneous_band(np.array([1.0, 0.0]), draws)
-    assert np.isnan(band.low[0]) and band.low[1] < 0 < band.high[1]
+    assert np.isnan(band.low[0])
+    assert band.low[1] < 0 < band.high[1]
