@@ -4,22 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from beholder.models.catalog import Entry, catalog, short
+from beholder.models.catalog import ModelEntry, catalog, short
 
 
-def markdown_table(entries: Sequence[Entry]) -> str:
+def markdown_table(entries: Sequence[ModelEntry]) -> str:
     """The entries as a table for the docs."""
-    head = ["Printed as", "Also", "Tables", "Family", "Named to Beholder", "Parameters", "Pairs", "Licence", "Memory"]
+    head = ["Printed as", "Also", "Tables", "Family", "Named to Beholder", "Parameters", "Pairs", "Released", "Licence"]
+    head += ["Memory"]
     lines = [head, ["---"] * len(head), *(_cells(entry) for entry in entries)]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
 
-def markdown_notes(entries: Iterable[Entry]) -> str:
+def markdown_notes(entries: Iterable[ModelEntry]) -> str:
     """What there is to know beside the table."""
     return "\n".join(f"- **{entry.name}**: {entry.note}" for entry in entries if entry.note)
 
 
-def _cells(entry: Entry) -> list[str]:
+def _cells(entry: ModelEntry) -> list[str]:
     tables = "; ".join(f"{study} {tables}".strip() for study, tables in entry.studies.items())
     memory = entry.memory("float32")
     named = f"`{entry.load}`" if entry.load else f"see its note ({entry.adapter})"
@@ -30,8 +31,9 @@ def _cells(entry: Entry) -> list[str]:
         entry.family,
         named,
         short(entry.parameters),
-        entry.training_pairs,
-        entry.licence,
+        short(entry.training_pairs),
+        entry.released or "unknown",
+        entry.licence or "unknown",
         f"{memory / 1e9:.1f} GB" if memory else "unknown",
     ]
 

@@ -15,7 +15,7 @@ from beholder.cli.models import model_rows
 from beholder.core.errors import ModelError, UnknownName
 from beholder.models import catalog as module
 from beholder.models import load
-from beholder.models.catalog import Entry, catalog, count_of, find_model, selected, short
+from beholder.models.catalog import ModelEntry, catalog, count_of, find_model, selected, short
 from beholder.models.families import FAMILIES, KINDS
 from beholder.models.load import LoadOptions, load_model
 from beholder.models.machine import Machine, this_machine
@@ -85,7 +85,7 @@ def test_tables_of_the_catalogue_are_those_that_print_the_model() -> None:
 
 
 @entries
-def test_an_entry_hangs_together(entry: Entry) -> None:
+def test_an_entry_hangs_together(entry: ModelEntry) -> None:
     assert entry.family in KINDS
     assert entry.studies
     assert set(entry.studies) <= set(STUDIES)
@@ -93,14 +93,23 @@ def test_an_entry_hangs_together(entry: Entry) -> None:
     assert FAMILIES[entry.adapter].kind == entry.family or entry.adapter == "predictions"
     assert entry.load or entry.note, "what has no name to load says what to do"
     assert entry.source
-    assert entry.licence
-    assert re.fullmatch(r"unknown|[0-9.]+[KMB]", entry.training_pairs)
+    assert entry.licence != ""
+    assert entry.released is None or re.fullmatch(r"20\d\d(-\d\d){0,2}", entry.released)
+    assert entry.reference or not (entry.released or entry.training_pairs), "facts say where they are stated"
     if entry.load.startswith("openclip:"):
         assert entry.adapter == "openclip"
     elif entry.load:
         assert entry.load == entry.source
         assert not FAMILIES[entry.adapter].form, "hub models are read from a folder"
         assert re.fullmatch(r"main|refs/pr/\d+|[0-9a-f]{40}", entry.revision)
+
+
+def test_facts_of_the_studies_models_are_numbers_or_absent() -> None:
+    """Charts of size against bias read them."""
+    clip, siglip = find_model("RN50x16"), find_model("SigLIP-p16-224")
+    assert (clip.parameters, clip.training_pairs, clip.released) == (290979217, 400_000_000, "2021-07")
+    assert (siglip.training_pairs, siglip.licence) == (None, "Apache-2.0")
+    assert sum(entry.parameters is not None for entry in selected(study="apa")) == 39
 
 
 def test_no_two_models_share_a_name() -> None:
@@ -141,7 +150,8 @@ def test_a_printed_name_is_loaded_as_what_it_stands_for(monkeypatch: pytest.Monk
     monkeypatch.setattr(load, "_open_hub", hub)
     scorer = load_model("ViT-B/32")
     load_model("clip vit-b/32", LoadOptions(revision="abc"))
-    assert asked == [("openai/clip-vit-base-patch32", None), ("openai/clip-vit-base-patch32", "abc")]
+    pinned = "3d74acf9a28c67741b2f4f2ea7635f0aaf6f0268"
+    assert asked == [("openai/clip-vit-base-patch32", pinned), ("openai/clip-vit-base-patch32", "abc")]
     assert scorer.spec.name == "ViT-B/32"
     assert scorer.spec.digest == NullScorer(3).spec.digest
 

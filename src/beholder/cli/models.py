@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from beholder.models.catalog import Entry, count_of, selected, short
+from beholder.models.catalog import ModelEntry, count_of, selected, short
 from beholder.models.families import FAMILIES, FOLDER_FORMS
 from beholder.models.load import reference_models
 from beholder.models.machine import Machine, this_machine
@@ -28,7 +28,7 @@ def model_rows(
     return [_row(entry, machine) for entry in chosen if not fits or entry.fits(machine) in ("gpu", "cpu")]
 
 
-def _row(entry: Entry, machine: Machine) -> dict[str, object]:
+def _row(entry: ModelEntry, machine: Machine) -> dict[str, object]:
     return {
         "name": entry.name,
         "aliases": list(entry.aliases),
@@ -40,7 +40,9 @@ def _row(entry: Entry, machine: Machine) -> dict[str, object]:
         "revision": entry.revision or None,
         "parameters": entry.parameters,
         "training_pairs": entry.training_pairs,
+        "released": entry.released,
         "licence": entry.licence,
+        "reference": entry.reference or None,
         "memory_bytes": entry.memory("float32"),
         "runs_here": entry.fits(machine),
         "note": entry.note or None,
@@ -54,7 +56,8 @@ def readable(row: dict[str, Any]) -> dict[str, object]:
         "name": row["name"],
         "family": row["family"],
         "size": short(row["parameters"]),
-        "pairs": row["training_pairs"],
+        "pairs": short(row["training_pairs"]),
+        "released": row["released"] or "unknown",
         "tables": tables,
         "runs here": row["runs_here"],
     }

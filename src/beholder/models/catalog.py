@@ -1,7 +1,7 @@
 """The models of the studies' tables, by the names printed there: what each is, where it is, what it takes to run.
 
-The facts are in `catalog.csv`, one row per model; what could not be verified says `unknown`. Revision `main` means
-that no commit is known. Nothing here loads a model or imports torch.
+The facts are in `catalog.csv`, one row per model; what could not be verified is empty there and None here. Revision
+`main` means that no commit is known. Nothing here loads a model or imports torch.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ WORKING_SPACE = 1.2
 
 
 @dataclass(frozen=True)
-class Entry:
+class ModelEntry:
     """One model as the studies print it."""
 
     name: str
@@ -36,10 +36,16 @@ class Entry:
     load: str
     """What `load_model` is told; empty where the user has to bring something, and `note` says what."""
     source: str
+    """Where its weights are: a hub name, or an address."""
     revision: str
     parameters: int | None
-    training_pairs: str
-    licence: str
+    training_pairs: int | None
+    """Image–text pairs that it was trained on, as its authors count them."""
+    released: str | None
+    """When it was published: a day, a month or a year, as far as `reference` says."""
+    licence: str | None
+    reference: str
+    """Where release date, training pairs and pinned commit are stated."""
     note: str
 
     @property
@@ -63,13 +69,13 @@ class Entry:
 
 
 @cache
-def catalog() -> tuple[Entry, ...]:
+def catalog() -> tuple[ModelEntry, ...]:
     """Every entry, in the order of the tables."""
     text = (files("beholder.models") / "catalog.csv").read_text(encoding="utf-8")
     return tuple(_entry(row) for row in csv.DictReader(text.splitlines()))
 
 
-def find_model(name: str) -> Entry:
+def find_model(name: str) -> ModelEntry:
     """The model that a printed name or an alias stands for; capitals, `/`, `_` and blanks do not matter.
 
     >>> find_model("ViT-B/32 w/ L2B").load
@@ -81,7 +87,7 @@ def find_model(name: str) -> Entry:
     return entry
 
 
-def lookup(name: str) -> Entry | None:
+def lookup(name: str) -> ModelEntry | None:
     """The model of that name, or None."""
     return _by_key().get(_key(name))
 
@@ -92,7 +98,7 @@ def nearest(name: str, count: int = 3) -> list[str]:
     return [known[key] for key in difflib.get_close_matches(_key(name), known, n=count, cutoff=0.6)]
 
 
-def loadable(entry: Entry) -> str:
+def loadable(entry: ModelEntry) -> str:
     """What `load_model` is told for it, or an error that says what is missing."""
     if not entry.load:
         raise ModelError(f"{entry.name} cannot be loaded by its name alone.\n{entry.note}\nSource: {entry.source}")
@@ -101,7 +107,7 @@ def loadable(entry: Entry) -> str:
 
 def selected(
     *, family: str | None = None, study: str | None = None, max_parameters: float | None = None
-) -> list[Entry]:
+) -> list[ModelEntry]:
     """The entries of a family, of a study, of at most so many parameters; unknown sizes pass no limit."""
     studies = list(dict.fromkeys(name for entry in catalog() for name in entry.studies))
     for kind, name, known in (("family", family, KINDS), ("study", study, studies)):
@@ -145,7 +151,7 @@ def short(count: float | None) -> str:
 
 
 @cache
-def _by_key() -> dict[str, Entry]:
+def _by_key() -> dict[str, ModelEntry]:
     return {_key(name): entry for entry in catalog() for name in entry.names}
 
 
@@ -153,9 +159,9 @@ def _key(name: str) -> str:
     return re.sub(r"[\s/_]+", "-", name.strip().casefold())
 
 
-def _entry(row: dict[str, str]) -> Entry:
+def _entry(row: dict[str, str]) -> ModelEntry:
     studies = (part.partition(" ") for part in _parts(row["studies"]))
-    return Entry(
+    return ModelEntry(
         row["name"],
         _parts(row["aliases"]),
         {study: tables for study, _, tables in studies},
@@ -165,8 +171,10 @@ def _entry(row: dict[str, str]) -> Entry:
         row["source"],
         row["revision"],
         int(row["parameters"]) if row["parameters"] else None,
-        row["training_pairs"],
-        row["licence"],
+        int(row["training_pairs"]) if row["training_pairs"] else None,
+        row["released"] or None,
+        row["licence"] or None,
+        row["reference"],
         row["note"],
     )
 

@@ -16,7 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from beholder.core.errors import ModelError, UnknownName
-from beholder.models.catalog import Entry, catalog, loadable, lookup, nearest
+from beholder.models.catalog import ModelEntry, catalog, loadable, lookup, nearest
 from beholder.models.checkpoint.hub import fetch
 from beholder.models.families import FAMILIES, name_forms, open_folder
 from beholder.models.options import LoadOptions as LoadOptions
@@ -60,7 +60,7 @@ def _open_hub(name: str, options: LoadOptions) -> Scorer:
         raise ModelError(f"{error}\nAmong the studies' models, did you mean '{similar[0]}'?") from error
 
 
-def _open_entry(entry: Entry, options: LoadOptions) -> Scorer:
+def _open_entry(entry: ModelEntry, options: LoadOptions) -> Scorer:
     """A model of the studies, under its printed name."""
     pinned = entry.revision if entry.revision != "main" else None
     scorer = load_model(loadable(entry), replace(options, revision=options.revision or pinned or None))
