@@ -124,6 +124,31 @@ def verify(
         raise typer.Exit(1)
 
 
+@app.command("card", cls=Command)
+def card(
+    name: str = typer.Argument(..., help="A data set's name, or folder:PATH."),
+    data: Path = DATA,
+    settings: DatasetSettings = None,
+    write_to: Path = typer.Option(None, "--out", help="Write the card to this file instead of printing it."),
+) -> None:
+    """Write a data card: who is in it and how many, by whose word, picture sizes, look-alikes, intended use."""
+    # Imported here so that other commands start without it.
+    from beholder.core.files import write_whole
+    from beholder.datasets import DATASETS, data_root, open_dataset
+    from beholder.datasets.card import data_card
+    from beholder.datasets.settings import parse_settings
+    from beholder.datasets.survey import survey
+
+    dataset = open_dataset(name, data_root(data), parse_settings(settings or ())).present()
+    with bar(f"looking at {name}", len(dataset), 0) as advance:
+        text = data_card(dataset, survey(dataset, advance), DATASETS.get(name))
+    if write_to:
+        write_whole(write_to, text.encode())
+        err.print(f"The card of {name} is at {write_to}.", markup=False, soft_wrap=True)
+    else:
+        out.print(text, markup=False, highlight=False, soft_wrap=True, end="")
+
+
 @app.command("mend", cls=Command)
 def mend(
     name: str = typer.Argument("fairface", help="fairface: ages that a spreadsheet turned into dates."),

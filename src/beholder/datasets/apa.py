@@ -103,4 +103,6 @@ SOURCE = DatasetSource(
     images=sum(branch.images for branch in BRANCHES.values()),
     load=load,
     fetch=fetch,
+    labels="office, sport, award and gender from public sources about public figures, collected by the authors",
+    intended="whether a model knows the occupation and the name of public figures, and for whom it does",
 )

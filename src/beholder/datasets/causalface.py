@@ -155,4 +155,6 @@ SOURCE = DatasetSource(
     layout="final_picked_smiling/seed_1/asian_female_smiling_0_o2.png …, the same for age, lighting, pose",
     images=IMAGES,
     load=load,
+    labels="the settings of the generator that drew the face",
+    intended="how judgements of faces change when one attribute alone changes",
 )

@@ -182,4 +182,6 @@ SOURCE = DatasetSource(
     load=load,
     count=count_images,
     settings=SETTINGS,
+    labels="gender from the words of the captions, as annotators perceived the people; objects by annotators",
+    intended="detecting, segmenting and describing everyday objects",
 )

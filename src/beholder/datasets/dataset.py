@@ -164,6 +164,10 @@ class DatasetSource:
     """Counts the images in its folder without reading its tables; None if its table names them all."""
     settings: Mapping[str, Setting] = field(default_factory=dict)
     """What the user can choose about how it is read."""
+    labels: str = ""
+    """Where the labels of people come from."""
+    intended: str = ""
+    """What it was made for."""
 
     def folder(self, root: Path) -> Path:
         """Its own folder below the folder of all data sets."""

@@ -104,4 +104,6 @@ SOURCE = DatasetSource(
     layout="fairface_label_val.csv, val/1.jpg …",
     images=IMAGES,
     load=load,
+    labels="race, gender and age as perceived by annotators",
+    intended="training and testing face classifiers on photographs balanced over perceived race",
 )

@@ -59,6 +59,8 @@ def _source(name: str, title: str, images: int, load: Callable[..., Dataset]) ->
         images=images,
         load=load,
         embedded=True,
+        labels="what was drawn",
+        intended="checking that an audit finds what is known to be there, without a photograph of anyone",
     )
 
 

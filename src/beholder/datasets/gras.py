@@ -73,4 +73,6 @@ SOURCE = DatasetSource(
     layout="selected_images_fairface.csv, selected_images_aiface.csv; images in ../fairface and ../aiface",
     images=5010,
     load=load,
+    labels="perceived gender, race and age from FairFace; Monk skin tone of AI-Face images by a classifier",
+    intended="how a model's yes-or-no answers about traits differ between groups of faces",
 )

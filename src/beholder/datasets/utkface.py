@@ -71,4 +71,6 @@ SOURCE = DatasetSource(
     layout="UTKFace/25_0_1_20170109150557335.jpg.chip.jpg …",
     images=IMAGES,
     load=load,
+    labels="age, gender and race estimated by a model and checked by annotators",
+    intended="estimating age and aligning faces",
 )

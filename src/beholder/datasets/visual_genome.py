@@ -140,4 +140,6 @@ SOURCE = DatasetSource(
     directory="vg",
     count=lambda folder: len(image_files(folder)),
     settings=SETTINGS,
+    labels="gender from the WordNet synsets that annotators gave the people; objects by annotators",
+    intended="describing pictures by their objects and relations",
 )

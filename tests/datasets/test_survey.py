@@ -1,0 +1,54 @@
+"""A survey counts every label and sees which pictures look alike."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+from PIL import Image
+
+from beholder.datasets.dataset import Dataset
+from beholder.datasets.survey import ALIKE_BITS, look_alikes, survey
+
+
+def test_look_alikes_are_those_of_the_slow_way() -> None:
+    rng = np.random.default_rng(5)
+    hashes = [int(x) for x in rng.integers(0, 2**63, 40)]
+    for _ in range(80):  # neighbours at 0 to 5 bits
+        bits = rng.choice(64, rng.integers(0, 6), replace=False)
+        hashes.append(hashes[rng.integers(0, len(hashes))] ^ sum(1 << int(bit) for bit in bits))
+    looks = {f"image {i}": look for i, look in enumerate(hashes)}
+    expected: dict[str, str] = {}
+    for a, b in combinations(looks, 2):
+        if (looks[a] ^ looks[b]).bit_count() <= ALIKE_BITS:
+            expected.setdefault(b, a)
+    assert look_alikes(looks) == expected
+
+
+def test_a_survey_counts_labels_crossings_and_damage(tmp_path: Path) -> None:
+    rng = np.random.default_rng(6)
+    for i in range(3):
+        Image.fromarray(rng.integers(0, 255, (20 + i, 30, 3), dtype=np.uint8)).save(tmp_path / f"{i}.png")
+    Image.open(tmp_path / "0.png").save(tmp_path / "3.jpg", quality=90)
+    (tmp_path / "4.png").write_bytes(b"nonsense")
+    files = ["0.png", "1.png", "2.png", "3.jpg", "4.png"]
+    table = pl.DataFrame(
+        {
+            "image_id": files,
+            "uri": [str(tmp_path / file) for file in files],
+            "gender": ["woman", "man", None, "woman", "man"],
+            "city": ["x", "x", "x", "y", "x"],
+            "age": [20.0, None, 40.0, 30.0, 25.0],
+        }
+    )
+    seen = survey(Dataset("own", "1", "own", table))
+    assert list(seen.damaged) == ["4.png"]
+    assert sorted(seen.sizes) == [(30, 20), (30, 20), (30, 21), (30, 22)]
+    assert seen.alike == {"3.jpg": "0.png"}
+    assert seen.groups["gender"].rows() == [("man", 2), ("woman", 2), (None, 1)]
+    assert seen.numbers["age"] == (20.0, 27.5, 40.0)
+    assert seen.missing == {"gender": 1, "city": 0, "age": 1}
+    crossing = {row[:2]: row[2] for row in seen.crossings["gender", "city"].rows()}
+    assert crossing == {("man", "x"): 2, ("man", "y"): 0, ("woman", "x"): 1, ("woman", "y"): 1}
