@@ -34,6 +34,12 @@ def test_only_the_varied_attribute_has_a_level(folder: Path):
     assert table.select("age", "smiling", "lighting").null_count().row(0) == (30, 30, 30)
 
 
+def test_the_released_balance_is_of_the_age_block_alone(folder: Path):
+    table = load(folder).table.filter("released_balance")
+    assert set(table["varied"]) == {"age"}
+    assert dict(table.group_by("race").len().iter_rows()) == {"asian": 20, "black": 20, "white": 20}
+
+
 def test_pictures_are_shown_as_the_study_crops_them(folder: Path):
     row = load(folder).table.filter(pl.col("pose") == 3.0).row(0, named=True)
     name = Path(row["image_id"]).name

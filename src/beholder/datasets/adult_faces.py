@@ -22,6 +22,8 @@ YOUNGEST = 20
 FAIRFACE_NAME, UTKFACE_NAME = "fairface-adults", "utkface-adults"
 IN_THE_STUDY = {FAIRFACE_NAME: 38_744, UTKFACE_NAME: 14_630}
 RELEASED_SEED = 42
+PROTOTYPES = 6
+"""Races times genders, which the released script counts on."""
 
 
 def load_fairface(folder: Path) -> Dataset:
@@ -45,30 +47,37 @@ def adults(whole: Dataset) -> Dataset:
     return whole
 
 
+def studied(dataset: Dataset) -> Dataset:
+    """The study's own images: of FairFace its training part, where any of it is here; of the others all."""
+    if "split" not in dataset.attributes or "train" not in dataset.attribute("split"):
+        return dataset
+    return dataset.where(split="train")
+
+
 def _adults(whole: Dataset, table: pl.DataFrame, name: str, *, in_study: pl.Expr) -> Dataset:
     joined = pl.col("race").replace_strict(JOINED, default=None, return_dtype=pl.String)
     table = table.with_columns(pl.col("race").alias("source_race"), joined.alias("race")).filter(
         pl.col("race").is_not_null()
     )
-    table = table.with_columns(pl.Series("released_balance", balanced(table)))
+    table = table.with_columns(pl.Series("released_balance", balanced(table, table.select(of=in_study)["of"])))
     adults = table.filter((pl.col("age") >= YOUNGEST).fill_null(False))
-    studied = adults.filter(in_study).height
-    note = f"{studied} of the study's {IN_THE_STUDY[name]} images are in its tables here; {adults.height} in all"
-    return replace(whole, name=name, table=adults, notes=(*whole.notes, note))
+    listed, taken = adults.filter(in_study).height, IN_THE_STUDY[name]
+    notes = [f"of the {taken} images that the study takes, the tables here list {listed}"]
+    return replace(whole, name=name, table=adults, notes=(*whole.notes, *(notes if listed != taken else [])))
 
 
-def balanced(table: pl.DataFrame, seed: int = RELEASED_SEED) -> list[bool]:
-    """Which rows a draw of equally many of each race and gender takes.
+def balanced(table: pl.DataFrame, in_study: pl.Series | None = None, seed: int = RELEASED_SEED) -> list[bool]:
+    """Which rows the released script's draw takes: `--compat` ranks those of them that are at hand.
 
-    The released script draws it from everyone, children included, and drops ages under 20 afterwards, so that what is
-    left is not balanced: `--compat` ranks these rows. Groups in alphabetical order, one generator for all.
+    The script takes a sixth of all rows from each race and gender, or the whole group where that is smaller, with the
+    same seed for each group. Ages under 20 are dropped afterwards. So what is left is not balanced.
     """
-    rng = np.random.RandomState(seed)  # the generator of the released script's library
-    groups = table.with_row_index().group_by(["race", "gender"]).agg(pl.col("index")).sort("race", "gender")
-    fewest = min((len(rows) for rows in groups["index"]), default=0)
-    taken = np.zeros(table.height, dtype=bool)
-    for rows in groups["index"]:
-        taken[rows.to_numpy()[rng.choice(len(rows), size=fewest, replace=False)]] = True
+    studied = np.ones(table.height, bool) if in_study is None else in_study.to_numpy()
+    rows = table.with_row_index().filter(pl.Series(studied))
+    taken, quota = np.zeros(table.height, dtype=bool), rows.height // PROTOTYPES
+    for group in rows.group_by("race", "gender").agg(pl.col("index"))["index"]:
+        draw = np.random.RandomState(seed)  # the generator of the released script's library
+        taken[group.to_numpy()[draw.choice(len(group), size=min(quota, len(group)), replace=False)]] = True
     return [bool(row) for row in taken]
 
 

@@ -17,6 +17,7 @@ from typing import NamedTuple
 import polars as pl
 
 from beholder.core.errors import MissingData
+from beholder.datasets.adult_faces import balanced
 from beholder.datasets.crops import Box, crop_uri
 from beholder.datasets.dataset import Dataset, DatasetSource
 
@@ -76,7 +77,10 @@ def load(folder: Path) -> Dataset:
             if missing:
                 notes.append(f"{attribute}, {seed.name}: {missing} of {len(pictures)} files are missing")
     notes += _uncorrected(rows)
-    return Dataset("causalface", "as released", SOURCE.licence, pl.DataFrame(rows, schema=SCHEMA), tuple(notes))
+    table = pl.DataFrame(rows, schema=SCHEMA)
+    # The released ranking scripts read the age block alone.
+    table = table.with_columns(pl.Series("released_balance", balanced(table, table["varied"] == "age")))
+    return Dataset("causalface", "as released", SOURCE.licence, table, tuple(notes))
 
 
 def seeds(folder: Path) -> list[Path]:

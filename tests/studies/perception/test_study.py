@@ -129,3 +129,11 @@ def test_only_the_studys_part_of_fairface_is_asked():
     )
     (task,) = PERCEPTION.tasks(Dataset("fairface", "", "", table))
     assert task.dataset.table["race"].to_list() == ["Asian"]
+
+
+def test_compat_asks_of_the_training_part_alone():
+    images = photographs(20).with_columns(split=pl.Series(["train", "val"] * 10))
+    (task,) = PERCEPTION.tasks_for(Dataset("own", "", "", images), answers=False, compat=True)
+    assert set(task.dataset.table["split"]) == {"train"}
+    (task,) = PERCEPTION.tasks_for(Dataset("own", "", "", images.with_columns(split=pl.lit("val"))), answers=False)
+    assert task.dataset.table.height == 20

@@ -12,7 +12,7 @@ import polars as pl
 
 from beholder.core.errors import DataError
 from beholder.core.results import Row
-from beholder.datasets.adult_faces import FAIRFACE_NAME, UTKFACE_NAME, adults
+from beholder.datasets.adult_faces import FAIRFACE_NAME, UTKFACE_NAME, adults, studied
 from beholder.datasets.dataset import Dataset
 from beholder.datasets.glasshouse import DESIGN_NAME
 from beholder.scores.score_matrix import ScoreMatrix
@@ -79,8 +79,12 @@ def _answer_rows(matrix: ScoreMatrix) -> Iterator[Row]:
 def perception_study(dimensions: Sequence[Dimension] = DIMENSIONS, ratings: pl.DataFrame | None = None) -> Study:
     """Perception with the study's dimensions or a user's own, and with people's ratings if there are any."""
 
-    def tasks(dataset: Dataset, templates: Mapping[str, str] = prompts.TEMPLATES) -> list[Task]:
-        return [Task(TASK, adults(dataset), prompts.perception_prompts(dimensions, templates))]
+    def tasks(dataset: Dataset) -> list[Task]:
+        return [Task(TASK, adults(dataset), prompts.perception_prompts(dimensions))]
+
+    def released(dataset: Dataset) -> list[Task]:
+        templates = prompts.RELEASED_TEMPLATES
+        return [Task(TASK, studied(adults(dataset)), prompts.perception_prompts(dimensions, templates))]
 
     return Study(
         name="perception",
@@ -90,7 +94,7 @@ def perception_study(dimensions: Sequence[Dimension] = DIMENSIONS, ratings: pl.D
         citation="Hausladen and others, Social perception of faces in a vision-language model (2024)",
         datasets=("causalface", FAIRFACE_NAME, UTKFACE_NAME, DESIGN_NAME),
         tasks=tasks,
-        compat_tasks=partial(tasks, templates=prompts.RELEASED_TEMPLATES),
+        compat_tasks=released,
         everywhere=True,
         measures=(partial(_measure, dimensions, ratings),),
         metrics=METRICS,
