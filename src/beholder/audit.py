@@ -13,6 +13,7 @@ from pathlib import Path
 import polars as pl
 
 from beholder.core.results import results_table
+from beholder.datasets.perturbed import CHANGES
 from beholder.models.load import LoadOptions, load_model
 from beholder.models.scorer import Answerer, Scorer
 from beholder.report.page import write_page
@@ -35,6 +36,8 @@ class AuditOptions(DataChoice):
     load: LoadOptions = field(default_factory=LoadOptions)
     fill: FillOptions = field(default_factory=FillOptions)
     measure: MeasureOptions = field(default_factory=MeasureOptions)
+    perturb: int = 0
+    """After how many small changes of the pictures everything is measured again."""
     command: Sequence[str] = ()
     """What the user typed, for the record."""
 
@@ -53,6 +56,9 @@ def audit_models(models: Sequence[str], studies: Sequence[str | Study], options:
         for sheet in sheets:
             if models or name in sheet.study.reference_models:
                 run.add(_audited(scorer, sheet, options, run))
+                for change in list(CHANGES)[: options.perturb]:
+                    changed = sheet._replace(dataset=sheet.dataset.perturbed(change))
+                    run.add_perturbed(_audited(scorer, changed, options, run), change)
                 run.record.seconds = round(time.monotonic() - started, 1)
                 run.save(options.out)
     return written(run, asked, options)
@@ -106,6 +112,7 @@ def begun(options: AuditOptions) -> Run:
         "limit": options.limit,
         "device": options.load.device,
         "precision": options.load.precision,
+        **({"perturb": options.perturb} if options.perturb else {}),
     }
     return run
 

@@ -4,11 +4,13 @@ OUT/results.parquet, OUT/results.csv   the tidy table
 OUT/findings.json                      what the results show, with verdicts
 OUT/prompts.csv                        every prompt, word by word
 OUT/run.json                           models, data, settings, what was left out
+OUT/perturbed.parquet                  the results after small changes of the pictures (`--perturb`)
 OUT/report.html                        the page
 """
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -24,6 +26,7 @@ from beholder.core.record import Record, read_record
 from beholder.core.results import SCHEMA, read_results, write_results
 from beholder.prompts.prompt_set import SCHEMA as PROMPT
 from beholder.report.report import Report, build_report
+from beholder.report.sensitivity import PERTURBED
 from beholder.scores.task import Task
 from beholder.studies.old_runs import upgraded
 
@@ -39,13 +42,15 @@ class Run:
     record: Record = field(default_factory=Record)
     prompts: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=PROMPTS))
     """What was asked, with the results' `benchmark` and `dataset`, and the name of its set."""
+    perturbed: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=PERTURBED))
+    """The results after small changes of the pictures, with the name of the `change`."""
     _report: Report | None = field(default=None, repr=False, compare=False)
 
     @property
     def report(self) -> Report:
         """What the results show; computed when it is first asked for, and again after more rows were added."""
         if self._report is None:
-            self._report = build_report(self.results, self.record, self.prompts)
+            self._report = build_report(self.results, self.record, self.prompts, self.perturbed)
         return self._report
 
     @property
@@ -56,6 +61,11 @@ class Run:
     def add(self, results: pl.DataFrame) -> None:
         """More rows of the same table."""
         self.results, self._report = pl.concat([self.results, results]), None
+
+    def add_perturbed(self, results: pl.DataFrame, change: str) -> None:
+        """The same table once more, after a small change of every picture."""
+        named = results.with_columns(pl.lit(change).alias("change"))
+        self.perturbed, self._report = pl.concat([self.perturbed, named]), None
 
     def add_prompts(self, benchmark: str, tasks: Iterable[Task]) -> None:
         """What the tasks ask; asked of several models, it is kept once."""
@@ -79,6 +89,10 @@ class Run:
         write_results(self.results, folder)
         if self.prompts.height:
             write_whole(folder / "prompts.csv", self.prompts.write_csv().encode("utf-8", "replace"))
+        if self.perturbed.height:
+            buffer = io.BytesIO()
+            self.perturbed.write_parquet(buffer)
+            write_whole(folder / "perturbed.parquet", buffer.getvalue())
         write_whole(folder / "run.json", self.record.as_json())
 
     def save_findings(self, folder: Path) -> None:
@@ -98,4 +112,7 @@ def load_run(folder: Path) -> Run:
         results, record.schema = upgraded(results), NEWEST
         record.notes.append(OLD)
     later = [pl.lit(None, kind).alias(name) for name, kind in PROMPTS.items() if name not in prompts.columns]
-    return Run(results, record, prompts.with_columns(later).select(list(PROMPTS)))
+    run = Run(results, record, prompts.with_columns(later).select(list(PROMPTS)))
+    if (folder / "perturbed.parquet").is_file():
+        run.perturbed = pl.read_parquet(folder / "perturbed.parquet")
+    return run

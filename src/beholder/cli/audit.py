@@ -73,6 +73,17 @@ def audit_command(
     draws: common.Draws = 2000,
     seed: common.Seed = 20260801,
     delta: common.Delta = None,
+    perturb: Annotated[
+        int,
+        typer.Option(
+            "--perturb",
+            min=0,
+            max=8,
+            help="Measure again after this many small changes of every picture (JPEG quality, a pixel of crop, "
+            "resizing), and show how far each finding moves.",
+            rich_help_panel=common.NUMBERS,
+        ),
+    ] = 0,
     *,
     own: Mapping[str, object],
 ) -> None:
@@ -107,6 +118,7 @@ def audit_command(
         ),
         fill=FillOptions(skip_bad_images=skip_bad_images, progress=silent if quiet else bar),
         measure=MeasureOptions(compat=compat, draws=draws, seed=seed, delta=delta),
+        perturb=perturb,
         command=sys.argv[1:],
     )
     run = audit_models(models or [], studies, options)

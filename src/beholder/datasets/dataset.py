@@ -11,12 +11,13 @@ from pathlib import Path
 
 import polars as pl
 
-from beholder.core.digests import FileDigests, digest
+from beholder.core.digests import FileDigests, Hashing, digest
 from beholder.core.errors import DataError, MissingData, UnknownName
 from beholder.datasets.crops import CROPPED, cut_of, files_of
 from beholder.datasets.group_words import GroupWords
 from beholder.datasets.images import DRAWN
 from beholder.datasets.objects import check_objects, objects_in
+from beholder.datasets.perturbed import PERTURBED, change_of, perturbed_uri
 from beholder.datasets.selection import spread_rows
 from beholder.datasets.settings import Setting, Settings
 from beholder.glasshouse.portrait import RENDERER_VERSION
@@ -110,6 +111,11 @@ class Dataset:
         kept = [part["_row_index"][row] for part in parts for row in spread_rows(part.drop("_row_index"), count)]
         return self._with_rows(self.table[sorted(kept)])
 
+    def perturbed(self, change: str) -> Dataset:
+        """The same people, every picture after a small change (`datasets.perturbed`)."""
+        uris = [perturbed_uri(uri, change) for uri in self.table["uri"]]
+        return replace(self, table=self.table.with_columns(pl.Series("uri", uris, pl.String)))
+
     def _with_rows(self, table: pl.DataFrame) -> Dataset:
         """These rows, and the objects in their pictures."""
         objects = None if self.objects is None else objects_in(self.objects, table["image_id"])
@@ -122,15 +128,20 @@ class ImageDigests:
     def __init__(self, memory: Path) -> None:
         self._files = FileDigests(memory)
 
-    def of(self, uris: Sequence[str]) -> list[str | None]:
-        """One digest per address; None for a file that does not exist."""
-        files = list(dict.fromkeys(path for uri in uris if not uri.startswith(DRAWN) for path in files_of(uri)))
-        content = dict(zip(files, self._files.of(files), strict=True))
+    def of(self, uris: Sequence[str], hashed: Hashing = lambda paths: None) -> list[str | None]:
+        """One digest per address; None for a file that does not exist. `hashed` is that of `FileDigests.of`."""
+        plain = [change_of(uri)[1] if uri.startswith(PERTURBED) else uri for uri in uris]
+        files = list(dict.fromkeys(path for uri in plain if not uri.startswith(DRAWN) for path in files_of(uri)))
+        content = dict(zip(files, self._files.of(files, hashed), strict=True))
         return [_image_digest(uri, content) for uri in uris]
 
 
 def _image_digest(uri: str, content: Mapping[Path, str | None]) -> str | None:
     """A file's own digest; for a crop, that of its files and of how it is cut; for a drawing, that of its address."""
+    if uri.startswith(PERTURBED):
+        change, original = change_of(uri)
+        whole = _image_digest(original, content)
+        return digest([whole, change]) if whole else None
     if uri.startswith(DRAWN):
         return digest([uri, RENDERER_VERSION])
     needed = [content[path] for path in files_of(uri)]

@@ -1,4 +1,5 @@
-"""Open one picture by its address: a file, a crop of a file (`crops.py`), or a drawing of Glasshouse.
+"""Open one picture by its address: a file, a crop of a file (`crops.py`), a drawing of Glasshouse, or one
+of these after a small change (`perturbed.py`).
 
 The picture is always RGB and upright; an address that cannot be read raises `BadImage`.
 """
@@ -10,6 +11,7 @@ from PIL import Image
 from beholder.core.errors import BadImage
 from beholder.datasets.crops import CROPPED, open_crop
 from beholder.datasets.image_files import open_file
+from beholder.datasets.perturbed import PERTURBED, change_of, changed
 from beholder.glasshouse.picture import open_uri
 
 DRAWN = "glasshouse:"
@@ -18,6 +20,9 @@ DRAWN = "glasshouse:"
 
 def open_image(uri: str) -> Image.Image:
     """The picture at `uri`, RGB and upright."""
+    if uri.startswith(PERTURBED):
+        change, original = change_of(uri)
+        return changed(open_image(original), change)
     if uri.startswith(CROPPED):
         return open_crop(uri)
     if not uri.startswith(DRAWN):

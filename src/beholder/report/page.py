@@ -104,6 +104,7 @@ def render(report: Report) -> str:
             models=model_things(record),
             datasets=dataset_things(record),
             sections=sections,
+            sensitivity=report.sensitivity,
             ledger=results_ledger(report.results),
             record=record,
             prompts=report.prompts.height > 0,

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,7 @@ from beholder.chapter.table import Table
 from beholder.core.record import Record
 from beholder.report.facts import limited
 from beholder.report.plain_tables import plain_tables
+from beholder.report.sensitivity import PERTURBED, sensitivity_table
 from beholder.report.short_names import shortened
 from beholder.studies import STUDIES
 from beholder.studies.study import Metric, Study
@@ -77,19 +78,29 @@ class Report:
     record: Record
     prompts: pl.DataFrame
     sections: list[Section]
+    perturbed: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=PERTURBED))
+    """The results after small changes of the pictures, where that was asked for."""
 
     @property
     def findings(self) -> list[Finding]:
         """All findings, section by section."""
         return [finding for section in self.sections for finding in section.findings]
 
+    @property
+    def sensitivity(self) -> Table | None:
+        """How far small changes of the pictures move the findings."""
+        return sensitivity_table(self.findings, self.perturbed)
 
-def build_report(results: pl.DataFrame, record: Record, prompts: pl.DataFrame) -> Report:
+
+def build_report(
+    results: pl.DataFrame, record: Record, prompts: pl.DataFrame, perturbed: pl.DataFrame | None = None
+) -> Report:
     """The report of a run, from its results and their record."""
     results = shortened(results)
     parts = results.group_by(["benchmark", "dataset"], maintain_order=True)
     sections = [_section(str(name), str(dataset), part, record) for (name, dataset), part in parts]
-    return Report(results, record, prompts, sections)
+    report = Report(results, record, prompts, sections)
+    return report if perturbed is None else replace(report, perturbed=shortened(perturbed))
 
 
 def _section(name: str, dataset: str, part: pl.DataFrame, record: Record) -> Section:

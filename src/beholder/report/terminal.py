@@ -33,6 +33,8 @@ def print_summary(report: Report, console: Console) -> None:
         for table in (section.planted, *section.tables):
             if table is not None and not table.long:
                 _print_table(table, console)
+    if report.sensitivity is not None:
+        _print_table(report.sensitivity, console)
     _print_left_out(report.record, console)
     _print_top(report.findings, console)
 
