@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 from scipy import stats
 
-from beholder.metrics.sc_weat import _sampled_parts, permutation_test, sc_weat
+from beholder.metrics.sc_weat import _sampled_parts, explained, permutation_test, sc_weat
 
 PAIRS = {"white-black": "race", "asian-black": "race", "asian-white": "race", "male-female": "gender"}
 
@@ -95,3 +95,50 @@ def test_many_partitions_are_sampled_and_their_count_is_said():
 def test_no_sampled_p_value_is_zero():
     found = permutation_test(np.zeros(40), np.ones(40), rng(), samples=500)
     assert found.p_value[0] == pytest.approx(1 / 501)
+
+
+def people_world(rng: np.random.Generator, *, crossed: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Scores, sides and people without any difference: a person's images are alike, one side has fewer people."""
+    many, side = (40, np.repeat([0, 1], 20)) if crossed else (40, np.repeat([0, 1], [10, 30]))
+    person = np.tile(np.arange(20), 2) if crossed else np.arange(40)
+    blocks = rng.normal(size=many)
+    images = rng.integers(2, 8, size=many)
+    scores = np.repeat(blocks, images) + 0.3 * rng.normal(size=images.sum())
+    return scores, np.repeat(side, images), np.repeat(person, images)
+
+
+@pytest.mark.parametrize("crossed", [False, True])
+def test_people_with_several_images_raise_no_more_alarms_than_others(crossed: bool):
+    """As if every image showed somebody else, 4 to 6 times as many would be called."""
+    alarms, naive, worlds = 0, 0, 200
+    for seed in range(worlds):
+        draw = np.random.default_rng(seed)
+        scores, side, person = people_world(draw, crossed=crossed)
+        order = np.argsort(side, kind="stable")
+        parts = scores[side == 0], scores[side == 1]
+        alarms += permutation_test(*parts, draw, samples=199, people=person[order]).p_value[0] <= 0.05
+        naive += permutation_test(*parts, draw, samples=199).p_value[0] <= 0.05
+    assert alarms <= 18  # 10 expected; more have a chance of 1 in 100
+    assert naive > 40
+
+
+def test_people_of_one_image_are_permuted_like_images():
+    a, b = rng().normal(size=(30, 2)), rng().normal(size=(25, 2)) + 0.5
+    alone = permutation_test(a, b, rng(), samples=3000, people=np.arange(55))
+    np.testing.assert_array_equal(alone.p_value, permutation_test(a, b, rng(), samples=3000).p_value)
+
+
+def test_what_strata_explain_is_not_called_and_what_they_do_not_is():
+    """Scores know the stratum alone, and one side has more of it."""
+    strata = np.array([0] * 30 + [1] * 10 + [0] * 10 + [1] * 30)
+    known = strata + rng().normal(0, 0.1, 80)
+    blind = permutation_test(known[:40], known[40:], rng(), samples=499, strata=strata)
+    assert blind.p_value[0] > 0.05
+    assert permutation_test(known[:40], known[40:], rng(), samples=499).p_value[0] < 0.01
+    knows = known + np.repeat([0.3, 0.0], 40)
+    found = permutation_test(knows[:40], knows[40:], rng(), samples=499, strata=strata)
+    assert found.p_value[0] == pytest.approx(1 / 500)
+    assert found.at_most[0]
+    first = np.arange(80) < 40
+    by_hand = np.array([known[strata == s].mean() for s in strata])
+    assert explained(known[:, None], first, strata)[0] == pytest.approx(by_hand[first].mean() - by_hand[~first].mean())
