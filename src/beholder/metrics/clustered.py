@@ -29,6 +29,13 @@ class Estimates(NamedTuple):
     p_value: Array
 
 
+class Spread(NamedTuple):
+    """How several numbers vary together, and the degrees of freedom of each; NaN where there are too few people."""
+
+    covariance: Array
+    free: Array
+
+
 class CellMeans:
     """Means of `values[n_images, n_columns]` in cells; `cells[i]` is image i's cell, −1 for none."""
 
@@ -67,14 +74,28 @@ class CellMeans:
         used = (weights != 0).astype(np.float64)
         value = weights @ np.where(self.n[:, None] > 0, self.value, 0.0)
         value[used @ (self.n == 0) > 0] = np.nan
-        by_cluster = indicator(self._cluster, int(self._cluster.max(initial=-1)) + 1)
-        variance = np.stack(
-            [(np.asarray(by_cluster @ (row[self._cell, None] * self._pulls)) ** 2).sum(axis=0) for row in weights]
-        )
-        counts = np.array([len(np.unique(self._cluster[row[self._cell] != 0])) for row in weights])
-        few = (counts < FEWEST) | (used @ (self.people < 2) > 0)
-        free = np.minimum(counts[:, None] - 1.0, self._freedom(weights))
+        variance = (self._pulls_on(weights) ** 2).sum(axis=1)
+        free, few = self._people_behind(weights)
         return _bounds(value, variance, free, few, (used @ self.n).astype(int))
+
+    def spread(self, weights: Array) -> Spread:
+        """How all sums and columns vary together, in the order of `combined(weights).value.ravel()`."""
+        weights = np.atleast_2d(weights)
+        pulls = self._pulls_on(weights)
+        flat = pulls.transpose(1, 0, 2).reshape(pulls.shape[1], -1)
+        free, few = self._people_behind(weights)
+        return Spread(flat.T @ flat, np.where(few[:, None], np.nan, np.maximum(free, 1.0)).ravel())
+
+    def _pulls_on(self, weights: Array) -> Array:
+        """How far every cluster pulls every sum, `[n_sums, n_clusters, n_columns]`."""
+        by_cluster = indicator(self._cluster, int(self._cluster.max(initial=-1)) + 1)
+        return np.stack([np.asarray(by_cluster @ (row[self._cell, None] * self._pulls)) for row in weights])
+
+    def _people_behind(self, weights: Array) -> tuple[Array, npt.NDArray[np.bool_]]:
+        """Degrees of freedom of every sum and column, and which sums have too few people for an interval."""
+        counts = np.array([len(np.unique(self._cluster[row[self._cell] != 0])) for row in weights])
+        few = (counts < FEWEST) | ((weights != 0) @ (self.people < 2).astype(np.float64) > 0)
+        return np.minimum(counts[:, None] - 1.0, self._freedom(weights)), few
 
     def _freedom(self, weights: Array) -> Array:
         """Satterthwaite's degrees of freedom of every sum and column; without end where nothing varies."""
