@@ -23,7 +23,8 @@ from beholder.models.checkpoint.checkpoint import (
 from beholder.models.checkpoint.files import Origin, find_files
 from beholder.models.contrastive.embedding import CutTexts
 from beholder.models.options import LoadOptions
-from beholder.models.scorer import Floats
+from beholder.models.preparation import Arithmetic, Preparation, Split
+from beholder.models.scorer import Floats, Prepared
 from beholder.models.spec import ModelSpec, Settings
 from beholder.models.torch_types import Module, Processor, Tensor
 
@@ -60,6 +61,10 @@ class TorchScorer:
     batch_size: int
     batch_sizes: ClassVar[Mapping[str, int]] = {"cpu": 8}
     """Images at once, by kind of device; that of the CPU for any other."""
+    preparation: Preparation | None = None
+    """What worker processes do with a picture."""
+    _arithmetic: Arithmetic | None = None
+    """What is then left to do on the device."""
 
     def __init__(
         self, spec: ModelSpec, *, device: str, batch_size: int | None, max_length: int, notes: Sequence[str]
@@ -74,8 +79,27 @@ class TorchScorer:
         """What a reader of the scores should know: the loader's remarks, texts that were cut."""
         return [*self._loader_notes, *self._cut.notes]
 
-    def _pixels(self, arrays: Sequence[Floats]) -> Tensor:
-        return torch.from_numpy(np.stack(arrays)).to(self._device, self._dtype)
+    def _prepare_apart(self, split: Split | None, otherwise: Preparation | None) -> None:
+        """Leave the preparing of pictures to workers: the first part of a split, or the library's own way."""
+        self.preparation, self._arithmetic = split or (otherwise, None)
+
+    def _pixels(self, arrays: Sequence[Prepared]) -> Tensor:
+        """The batch on the device; pictures that workers have cut are finished there."""
+        batch = torch.from_numpy(arrays if isinstance(arrays, np.ndarray) else np.stack(arrays))
+        if self._device.startswith("cuda"):
+            batch = batch.pin_memory()  # torch keeps such buffers and fills them in turn
+        batch = batch.to(self._device, non_blocking=True)
+        if batch.dtype == torch.uint8:
+            batch = self._finished(batch)
+        return batch.to(self._dtype)
+
+    def _finished(self, pixels: Tensor) -> Tensor:
+        """`Arithmetic` on the device, in the same order and so with the same result."""
+        assert self._arithmetic is not None
+        divisor, mean, deviation = vars(self._arithmetic).values()
+        values = pixels.permute(0, 3, 1, 2).contiguous().float()
+        mean, deviation = (torch.tensor(v, device=values.device)[:, None, None] for v in (mean, deviation))
+        return values.div_(divisor).sub_(mean).div_(deviation)
 
 
 def refuse_unusable(cells: Floats) -> Floats:
