@@ -11,12 +11,12 @@ from beholder.chapter.chart_parts import Rows, dots, height, lanes, rule_at
 from beholder.chapter.figure import Figure
 from beholder.chapter.numbers import excludes, percent
 from beholder.chapter.table import rows_of
-from beholder.studies.exposure.measures import TYPICAL
+from beholder.studies.exposure.queries import shown, typical_ratios
 
 
 def exposure_figures(results: pl.DataFrame) -> Iterator[Figure]:
     """One chart for each question that was measured."""
-    ratios = [row for row in rows_of(results, "ratio") if row["concept"] == TYPICAL and row["value"]]
+    ratios = [row for row in typical_ratios(results) if row["value"]]
     never = [row for row in rows_of(results, "never") if row["value"] is not None]
     known = [row for row in rows_of(results, "identity_correlation") if row["value"] is not None]
     if ratios:
@@ -32,12 +32,13 @@ def _ratio_figure(rows: Rows) -> Figure:
     domain = [min(0.5, 0.95 * min(bounds)), max(2.0, 1.05 * max(bounds))]
     scale = alt.Scale(type="log", domain=domain, nice=False)
     x = alt.X("value:Q", title="women ÷ men (logarithmic)", scale=scale, axis=alt.Axis(format="~g"))
-    away = sum(excludes(row, 1.0) for row in rows)
+    away = sum(shown(row) for row in rows)
     return Figure(
         "captions-women-over-men",
-        f"Captions per person, women over men: {away or 'none'} of {len(rows)} intervals exclude 1",
-        "Geometric means of 1 + captions, with 95 % intervals. The line at 1 means alike; to the left of it women are "
-        "named less.",
+        f"Captions per person, women over men: a difference is shown in {away or 'none'} of {len(rows)} ratios",
+        "Geometric means of 1 + captions, with 95 % intervals; over all branches women are compared with men of their "
+        "own branch. The line at 1 means alike; to the left of it women are named less. What is shown is corrected for "
+        "the number of branches.",
         alt.layer(*lanes(rows, [], x), rule_at(1.0)).properties(height=height(rows, [])),
         "named",
     )

@@ -7,9 +7,11 @@ from collections.abc import Iterator
 import polars as pl
 
 from beholder.chapter.finding import NOT_SHOWN, SHOWN, TOO_LITTLE, Finding, finding, valued
-from beholder.chapter.numbers import Result, excludes, has_interval, log_distance, ratio, ratio_decimals, ratio_range
-from beholder.chapter.phrases import listed, plural
-from beholder.studies.exposure.measures import ADJUSTED, EVERYONE, TYPICAL, UNADJUSTED
+from beholder.chapter.numbers import Result, has_interval, log_distance, ratio, ratio_decimals, ratio_range, row_p_value
+from beholder.chapter.phrases import count, listed, plural
+from beholder.studies.exposure.measures import ADJUSTED, UNADJUSTED
+from beholder.studies.exposure.queries import shown, typical_ratios
+from beholder.studies.exposure.ratios import CRUDE, EVERYONE, TYPICAL
 from beholder.studies.exposure.tables import plain
 from beholder.studies.public_figures.phrases import people
 
@@ -20,10 +22,10 @@ def exposure_findings(part: pl.DataFrame) -> list[Finding]:
     return sorted(findings, key=lambda each: not each.shown)
 
 
-def _verdict(row: Result, landmark: float) -> str:
+def _verdict(row: Result) -> str:
     if not has_interval(row):
         return TOO_LITTLE
-    return SHOWN if excludes(row, landmark) else NOT_SHOWN
+    return SHOWN if shown(row) else NOT_SHOWN
 
 
 def _named(part: pl.DataFrame) -> Iterator[Finding]:
@@ -46,27 +48,55 @@ def _named(part: pl.DataFrame) -> Iterator[Finding]:
 
 
 def _ratios(part: pl.DataFrame) -> Iterator[Finding]:
-    """Women over men: over all branches, and the branches that differ."""
-    rows = [row for row in valued(part, "ratio") if row["concept"] == TYPICAL]
-    if not rows:
+    """Women over men: over all branches at equal branches, and the branches that differ."""
+    rows = [row for row in typical_ratios(part) if row["value"] is not None]
+    branches = [row for row in rows if row["subset"] != EVERYONE]
+    several = len({row["subset"] for row in valued(part, "captions")}) > 1
+    row = next((row for row in rows if several == (row["subset"] == EVERYONE)), None)
+    if row is None:
         return
-    row = next((row for row in rows if row["subset"] == EVERYONE), rows[0])
-    branches = [each for each in rows if each is not row]
-    bracket = f"95 % interval {ratio_range(row)}" if has_interval(row) else "no interval"
-    sentence = (
-        f"Captions name a typical woman {ratio(row['value'], ratio_decimals(row))} times as often as a typical man "
-        f"(geometric means of 1 + captions; {bracket}, n = {row['n']:,})."
-    )
-    if branches:
-        different = [people(each["subset"]) for each in branches if excludes(each, 1.0)]
-        sentence += f" By branch, the interval excludes 1 for {listed(different) if different else 'none'}."
-    verdict = _verdict(row, 1.0)
-    headline = "No difference between women and men is shown"
+    sentence = f"Captions name a typical woman {_times(row)} times as often as a typical man"
+    sentence += f"{' of her branch' if several else ''} ({_ratio_bracket(row)})."
+    crude = [each for each in valued(part, "ratio") if each["concept"] == CRUDE[TYPICAL]]
+    sentence += "".join(map(_crude_sentence, crude)) + (_branch_sentence(branches) if several else "")
+    verdict = _verdict(row)
+    headline = f"No difference between women and men is shown{' over all branches' if several else ''}"
     if verdict == SHOWN:
         less, more = ("Women", "men") if row["value"] < 1 else ("Men", "women")
         headline = f"{less} are named less often than {more}"
+    others = [each for each in (*branches, *crude) if each is not row]
     effect = log_distance(row["value"], 1.0)
-    yield finding(row, "named", headline, sentence, verdict=verdict, effect=effect, more=branches)
+    yield finding(row, "named", headline, sentence, verdict=verdict, effect=effect, more=others)
+
+
+def _times(row: Result) -> str:
+    return ratio(row["value"], ratio_decimals(row))
+
+
+def _ratio_bracket(row: Result) -> str:
+    bounds = f"95 % interval {ratio_range(row)}, p {row_p_value(row)}" if has_interval(row) else "no interval"
+    return f"geometric means of 1 + captions; {bounds}, n = {row['n']:,}"
+
+
+def _crude_sentence(row: Result) -> str:
+    """The crude ratio, and why it is not the one to read."""
+    bounds = f"95 % interval {ratio_range(row)}" if has_interval(row) else "no interval"
+    return (
+        f" Over all people at once the ratio is {_times(row)} ({bounds}); that ratio also follows which branches are "
+        "named often."
+    )
+
+
+def _branch_sentence(branches: list[Result]) -> str:
+    """Which branches differ and in which direction, after correction for their number."""
+    parts = []
+    for word, below in (("less", True), ("more", False)):
+        names = [people(row["subset"]) for row in branches if shown(row) and (row["value"] < 1) == below]
+        parts += [f"women are shown to be named {word} often among {listed(names)}"] if names else []
+    return (
+        f" Branch by branch, corrected for {count(len(branches))} branches, "
+        f"{listed(parts) if parts else 'no difference is shown'}."
+    )
 
 
 def _players(part: pl.DataFrame) -> Iterator[Finding]:
@@ -84,7 +114,7 @@ def _known(part: pl.DataFrame) -> Iterator[Finding]:
     row = _pooled(part, "identity_correlation")
     if row is None:
         return
-    verdict = _verdict(row, 0.0)
+    verdict = _verdict(row)
     headline = "No link is shown between captions and known names"
     if verdict == SHOWN:
         headline = f"The model knows people {'better' if row['value'] > 0 else 'worse'} whom captions name more often"
@@ -104,8 +134,10 @@ def _gap(part: pl.DataFrame) -> Iterator[Finding]:
         f"({_interval(before, 100.0)}) as measured and {plain(100 * after['value'])} points "
         f"({_interval(after, 100.0)}) at equal exposure, within branches."
     )
-    headline, effect = "The gender gap in known names, before and after exposure", abs(before["value"])
-    yield finding(before, "known", headline, sentence, verdict=_verdict(before, 0.0), effect=effect, more=[after])
+    verdict, word = _verdict(before), "better" if before["value"] > 0 else "less well"
+    shown_gap = f"The model knows women {word} by name than men"
+    headline = shown_gap if verdict == SHOWN else "No gender gap in known names is shown"
+    yield finding(before, "known", headline, sentence, verdict=verdict, effect=abs(before["value"]), more=[after])
 
 
 def _pooled(part: pl.DataFrame, metric: str, concept: str | None = None) -> Result | None:

@@ -6,10 +6,12 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from beholder.chapter.numbers import ABSENT, MINUS, Result, remarks
+from beholder.chapter.numbers import ABSENT, MINUS, Result, remarks, row_p_value
 from beholder.chapter.phrases import plural
 from beholder.chapter.table import INTERVALS, Cell, Table, labels, names, notes_of, percent_cell, ratio_cell, rows_of
-from beholder.studies.exposure.measures import ADJUSTED, CHANGE, MEAN, TYPICAL, UNADJUSTED
+from beholder.studies.exposure.measures import ADJUSTED, CHANGE, UNADJUSTED
+from beholder.studies.exposure.queries import shown
+from beholder.studies.exposure.ratios import CRUDE, EVERYONE, MEAN, TYPICAL
 from beholder.studies.public_figures.measures import GROUPS
 
 
@@ -43,20 +45,30 @@ def _people_table(mean: list[Result], median: list[Result], never: list[Result])
 
 def _ratio_table(rows: list[Result], people: dict[tuple[str, str], int]) -> Table:
     cells = {(row["subset"], row["concept"]): row for row in rows}
+    lines = [(subset, TYPICAL, MEAN) for subset in dict.fromkeys(row["subset"] for row in rows)]
+    if (EVERYONE, CRUDE[TYPICAL]) in cells:
+        lines.append((EVERYONE, CRUDE[TYPICAL], CRUDE[MEAN]))
     body = [
         [
-            Cell(subset),
+            Cell(f"{subset}, crude" if typical == CRUDE[TYPICAL] else subset),
             Cell(" / ".join(str(people[subset, group]) for group in GROUPS)),
-            *(_ratio(cells.get((subset, which))) for which in (TYPICAL, MEAN)),
+            *(_ratio(cells.get((subset, which))) for which in (typical, mean)),
+            _p_cell(cells.get((subset, typical))),
         ]
-        for subset in dict.fromkeys(row["subset"] for row in rows)
+        for subset, typical, mean in lines
     ]
     caption = (
         "Captions per person, women over men; 1: alike, below 1: women are named less often. Typical: geometric means "
-        f"of 1 + captions. {INTERVALS}"
+        "of 1 + captions. All branches: women against men of their own branch; crude: against all men, so that it also "
+        f"follows which branches are named often. p: of the typical ratio, of branches corrected for their number. "
+        f"{INTERVALS}"
     )
-    header = ["Branch", "n women / men", "Typical", "Of the means"]
+    header = ["Branch", "n women / men", "Typical", "Of the means", "p"]
     return Table("Women over men", caption, header, body, 1, notes_of(rows), "named")
+
+
+def _p_cell(row: Result | None) -> Cell:
+    return Cell(ABSENT) if row is None else Cell(row_p_value(row), strong=shown(row))
 
 
 def _word_table(rows: list[Result]) -> Table:
