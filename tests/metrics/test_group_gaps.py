@@ -100,15 +100,15 @@ def test_groups_are_compared_at_the_same_mix_of_strata() -> None:
 
 def test_pictures_of_one_person_do_not_make_a_difference_sure() -> None:
     """Twenty people in two groups, thirty equal pictures each: one by one they would show any difference."""
-    rng, false = np.random.default_rng(16), np.zeros(2)
+    rng, false = np.random.default_rng(6), np.zeros(2)
     people, codes = np.repeat(np.arange(20), 30), np.repeat(np.arange(20) % 2, 30)
-    for _ in range(12):
+    for _ in range(20):
         values = rng.normal(size=20)[people][:, None] + rng.normal(0, 0.1, (600, 1))
         for k, who in enumerate((people, None)):
             gaps = group_gaps(values, codes, 2, rng, 99, people=who)
             false[k] += gaps.pair(*gaps.widest()).p_value[0] <= 0.05
-    assert false[0] <= 2
-    assert false[1] >= 9
+    assert false[0] <= 3
+    assert false[1] >= 12
 
 
 def test_equal_values_have_neither_gap_nor_p_value() -> None:

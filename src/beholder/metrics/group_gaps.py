@@ -244,8 +244,8 @@ def group_gaps(
             for kept, pictures in zip(widest, (raw, residual), strict=True):
                 deviates = _deviates(grouped(pictures, part[start : start + step]))
                 kept.append(deviates.max(axis=(1, 2), initial=0.0))
-    both = [np.sort(np.concatenate(parts)) if parts else np.zeros(0) for parts in widest]
-    return Gaps(GroupMeans(*(part[0] for part in means)), *both, tests)
+    shuffled, within = (np.sort(np.concatenate(parts)) if parts else np.zeros(0) for parts in widest)
+    return Gaps(GroupMeans(*(part[0] for part in means)), shuffled, within, tests)
 
 
 def _residuals(pictures: Pictures, values: npt.NDArray[np.floating], cells: Codes) -> Array:
