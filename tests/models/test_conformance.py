@@ -267,6 +267,7 @@ def spoil(scorer: Any, value: float, patch: pytest.MonkeyPatch) -> None:
         rows[[any(one is other for other in marked) for one in prepared]] = value
         return rows
 
+    patch.setattr(scorer, "preparation", None, raising=False)  # pictures are then prepared by `prepare`
     patch.setattr(scorer, "prepare", spoiled)
     patch.setattr(scorer, name, computed)
 

@@ -10,13 +10,16 @@ import json
 import logging
 import os
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 log = logging.getLogger(__name__)
+Item = TypeVar("Item")
+Hashing = Callable[[Sequence[Path]], Iterable[str | None] | None]
 
 CHUNK = 1 << 20
 PART = 500
@@ -53,20 +56,22 @@ class FileDigests:
         memory.parent.mkdir(parents=True, exist_ok=True)
         self._memory = memory
 
-    def of(self, paths: Sequence[Path], *, workers: int = 8) -> list[str | None]:
-        """One digest per path, in order; None for a file that is not there or not readable."""
-        with ThreadPoolExecutor(workers) as pool:
-            parts = [self._part(paths[i : i + PART], pool) for i in range(0, len(paths), PART)]
-        return [value for part in parts for value in part]
+    def of(self, paths: Sequence[Path], hashed: Hashing = lambda paths: None) -> list[str | None]:
+        """One digest per path, in order; None for a file that is not there or not readable.
 
-    def _part(self, paths: Sequence[Path], pool: ThreadPoolExecutor) -> list[str | None]:
+        `hashed` computes the digests of many files, or gives None to leave them to threads of this process.
+        """
         stamps = [_stamp(path) for path in paths]
-        known = self._recall([stamp for stamp in stamps if stamp])
+        known: dict[str, str] = {}
+        for part in _parts([stamp for stamp in stamps if stamp]):
+            known.update(self._recall(part))
         fresh = {stamp: path for path, stamp in zip(paths, stamps, strict=True) if stamp and stamp not in known}
-        digests = zip(fresh, pool.map(_digest_or_none, fresh.values()), strict=True)
-        computed = {stamp: value for stamp, value in digests if value}
-        self._remember(computed)
-        known.update(computed)
+        files = list(fresh.values())
+        digests = zip(fresh, hashed(files) or _hashed_by_threads(files), strict=True)
+        while group := list(islice(digests, PART)):
+            computed = {stamp: value for stamp, value in group if value}
+            self._remember(computed)
+            known.update(computed)
         return [known.get(stamp) if stamp else None for stamp in stamps]
 
     def _connect(self) -> sqlite3.Connection:
@@ -107,8 +112,23 @@ def _stamp(path: Path) -> str | None:
     return f"{os.path.abspath(path)}\0{status.st_size}\0{status.st_mtime_ns}"
 
 
+def file_digests(paths: Sequence[Path]) -> list[str | None]:
+    """The digest of every file; None for one that cannot be read."""
+    return [_digest_or_none(path) for path in paths]
+
+
 def _digest_or_none(path: Path) -> str | None:
     try:
         return file_digest(path)
     except OSError:
         return None
+
+
+def _hashed_by_threads(paths: Sequence[Path]) -> Iterator[str | None]:
+    with ThreadPoolExecutor(8) as pool:
+        for part in _parts(paths):
+            yield from pool.map(_digest_or_none, part)
+
+
+def _parts(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
+    return (items[start : start + PART] for start in range(0, len(items), PART))

@@ -1,7 +1,8 @@
 """Scorer: anything that fills cells. It knows nothing of paths, progress or metrics.
 
 A scorer is handed decoded pictures and prompts and gives float32 `[n_images, n_prompts, n_channels]`.
-`prepare` is the part of it that may run in worker threads (resizing, cropping, normalising).
+`prepare` is the part of it that may run in worker threads (resizing, cropping, normalising). A scorer that also has a
+`preparation` lets worker processes do that part; its pictures then come as one array, a row for each.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
+from beholder.models.preparation import Preparation
 from beholder.models.spec import ModelSpec
 from beholder.prompts.instruction import Instruction
 
@@ -48,6 +50,12 @@ class Embedder(Scorer, Protocol):
     def embed_texts(self, texts: Sequence[str]) -> Floats:
         """Unit text vectors `[n_texts, dim]`."""
         ...
+
+
+def preparation_of(scorer: Scorer) -> Preparation | None:
+    """What worker processes can do for this scorer; None if its pictures must be prepared by `prepare`, in threads."""
+    preparation: Preparation | None = getattr(scorer, "preparation", None)
+    return preparation
 
 
 @runtime_checkable

@@ -1,7 +1,8 @@
 """Score what the store lacks. Resume is the normal path: a fresh run is one that lacks everything.
 
-Images are decoded and prepared in worker threads while the model works. Batches are cut from the whole list,
-never from what happens to be missing, so that a resumed run sees the same batches as a fresh one.
+Images are opened and prepared while the model works: in worker processes (`workers.py`) where there are many files,
+else in threads. Batches are cut from the whole list, never from what happens to be missing, so that a resumed run sees
+the same batches as a fresh one. Blocks are written in a thread of their own.
 """
 
 from __future__ import annotations
@@ -9,27 +10,37 @@ from __future__ import annotations
 import os
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from beholder.core.digests import file_digests
 from beholder.core.errors import BadImage, DataError, ModelError, OutOfMemory, UnusableScore
 from beholder.core.progress import Progress, silent
 from beholder.datasets.dataset import ImageDigests
-from beholder.datasets.images import open_image
-from beholder.models.scorer import Embedder, Prepared, Scorer, cosines
+from beholder.datasets.images import DRAWN, open_image
+from beholder.models.preparation import Preparation, fixed_shape
+from beholder.models.scorer import Embedder, Prepared, Scorer, cosines, preparation_of
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.scores.store import Shelf, Store
 from beholder.scores.task import Task
+from beholder.scores.workers import PictureReader, Workers, fits_in_shared_memory, usable_cores
 
 Floats = npt.NDArray[np.float32]
-Compute = Callable[[Sequence[Prepared]], dict[str, Floats]]
+Pictures = Any  # a list of prepared pictures, or an array with a row for each
+Compute = Callable[[Pictures], dict[str, Floats]]
 BLOCK_ROWS = 256
 BLOCK_SECONDS = 10.0
+PROCESSES_FROM = 512
+"""Fewer files than this are done in threads before processes would have started."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +49,9 @@ class FillOptions:
 
     skip_bad_images: bool = False
     workers: int = field(default_factory=lambda: min(8, (os.cpu_count() or 2) + 1))
+    """Threads that open images."""
+    processes: int = field(default_factory=usable_cores)
+    """Processes that open images instead where there are many files; 0 for none."""
     progress: Progress = silent
 
 
@@ -56,13 +70,14 @@ def fill(tasks: Sequence[Task], scorer: Scorer, store: Store, options: FillOptio
         "uri", maintain_order=True
     )
     uris = images["uri"].to_list()
-    keys = dict(zip(uris, ImageDigests(store.digest_memory).of(uris), strict=True))
-    filler = _Filler(scorer, keys, options)
-    if not options.skip_bad_images:
-        _refuse_missing(keys)
-    matrices = (
-        _by_product(tasks, uris, store, filler) if isinstance(scorer, Embedder) else _by_pair(tasks, store, filler)
-    )
+    with _WorkersOnDemand(options) as workers:
+        keys = dict(zip(uris, ImageDigests(store.digest_memory).of(uris, workers.hashed), strict=True))
+        filler = _Filler(scorer, keys, options, workers)
+        if not options.skip_bad_images:
+            _refuse_missing(keys)
+        matrices = (
+            _by_product(tasks, uris, store, filler) if isinstance(scorer, Embedder) else _by_pair(tasks, store, filler)
+        )
     for matrix, task in zip(matrices, tasks, strict=True):
         _declare_complete(store, scorer, task, matrix, filler)
     return Filled(matrices, filler.bad)
@@ -119,14 +134,45 @@ def _by_pair(tasks: Sequence[Task], store: Store, filler: _Filler) -> list[Score
     return matrices
 
 
+class _WorkersOnDemand(ExitStack):
+    """The worker processes of one filling, started when the work is first worth it."""
+
+    def __init__(self, options: FillOptions) -> None:
+        super().__init__()
+        self._count = options.processes
+
+    def pay_for(self, files: int) -> bool:
+        """Whether so many files are done sooner with processes than without."""
+        return self._count > 0 and files >= PROCESSES_FROM
+
+    @cached_property
+    def started(self) -> Workers:
+        return self.enter_context(Workers(self._count))
+
+    def hashed(self, paths: Sequence[Path]) -> Iterable[str | None] | None:
+        """The files' digests, if processes are worth it."""
+        return self.started.map(file_digests, paths, per_job=32) if self.pay_for(len(paths)) else None
+
+
+class _Opened(NamedTuple):
+    """A batch of images, those that could be read, with their pictures."""
+
+    size: int
+    uris: list[str]
+    pictures: Pictures
+
+
 class _Filler:
     """Walks a list of images and puts on a shelf what is missing there."""
 
-    def __init__(self, scorer: Scorer, keys: dict[str, str | None], options: FillOptions) -> None:
-        self.scorer, self.options = scorer, options
+    def __init__(
+        self, scorer: Scorer, keys: dict[str, str | None], options: FillOptions, workers: _WorkersOnDemand
+    ) -> None:
+        self.scorer, self.options, self._workers = scorer, options, workers
         self.bad: dict[str, str] = {uri: "the file does not exist" for uri, key in keys.items() if key is None}
         self._keys = keys
         self._batch_size = scorer.batch_size
+        self._preparation: Preparation | None = preparation_of(scorer)
 
     def key(self, uri: str) -> str:
         """The name of an image's content."""
@@ -148,18 +194,37 @@ class _Filler:
         count = sum(map(len, todo))
         if not count:
             return
-        block = _Block(shelf)
         named = f"{self.scorer.spec.name}: {label}"
-        with self.options.progress(named, len(present), len(present) - count) as advance:
-            try:
-                for batch, prepared in self._prepared([batch for batch in todo if batch]):
-                    self._score(batch, prepared, compute, block)
-                    advance(len(batch))
-            finally:
-                block.flush()
+        with self.options.progress(named, len(present), len(present) - count) as advance, _Block(shelf) as block:
+            for opened in self._opened([batch for batch in todo if batch]):
+                self._score(opened.uris, opened.pictures, compute, block)
+                advance(opened.size)
 
-    def _prepared(self, batches: list[list[str]]) -> Iterator[tuple[list[str], list[Prepared]]]:
-        """Batches with their images decoded, read ahead by worker threads, at most a few batches deep."""
+    def _opened(self, batches: list[list[str]]) -> Iterator[_Opened]:
+        """Batches with their images opened and prepared, a few batches ahead."""
+        reader = self._reader(batches)
+        if reader is None:
+            yield from self._by_threads(batches)
+            return
+        for batch, rows, faults in reader.read(batches):
+            for fault in filter(None, faults):
+                self._refuse(fault)
+            good = [row for row, fault in enumerate(faults) if fault is None]
+            yield _Opened(len(batch), [batch[row] for row in good], rows if len(good) == len(batch) else rows[good])
+
+    def _reader(self, batches: list[list[str]]) -> PictureReader | None:
+        """Worker processes for these batches, if they pay and the scorer's preparation can travel to them."""
+        files = sum(not uri.startswith(DRAWN) for batch in batches for uri in batch)
+        if not self._workers.pay_for(files) or self._preparation is None:
+            return None
+        if type(self._preparation).__module__ == "__main__":  # workers do not know the user's script
+            return None
+        kind = fixed_shape(self._preparation)
+        if kind is None or not fits_in_shared_memory(max(map(len, batches)), *kind):
+            return None
+        return PictureReader(self._workers.started, self._preparation, *kind)
+
+    def _by_threads(self, batches: list[list[str]]) -> Iterator[_Opened]:
         with ThreadPoolExecutor(self.options.workers) as pool:
             depth = max(2, -(-2 * self.options.workers // max(1, self.scorer.batch_size)))
             waiting: deque[tuple[list[str], list[Future[Prepared]]]] = deque()
@@ -171,40 +236,45 @@ class _Filler:
                     if not waiting:
                         return
                     batch, futures = waiting.popleft()
-                    yield (batch, [self._result(uri, future) for uri, future in zip(batch, futures, strict=True)])
+                    pictures = {uri: self._result(future) for uri, future in zip(batch, futures, strict=True)}
+                    good = {uri: picture for uri, picture in pictures.items() if picture is not None}
+                    yield _Opened(len(batch), list(good), list(good.values()))
             finally:
                 for _, futures in waiting:
                     for future in futures:
                         future.cancel()
 
     def _open(self, uri: str) -> Prepared:
-        return self.scorer.prepare(open_image(uri))
+        return (self._preparation or self.scorer.prepare)(open_image(uri))
 
-    def _result(self, uri: str, future: Future[Prepared]) -> Prepared | None:
+    def _result(self, future: Future[Prepared]) -> Prepared | None:
         """The prepared image, or None for one that cannot be read and may be skipped."""
         try:
             return future.result()
         except BadImage as error:
-            if not self.options.skip_bad_images:
-                raise
-            self.bad[uri] = error.reason
+            self._refuse(error)
             return None
 
-    def _score(self, batch: list[str], prepared: list[Prepared], compute: Compute, block: _Block) -> None:
-        good = [(uri, picture) for uri, picture in zip(batch, prepared, strict=True) if picture is not None]
-        while good:
-            part = good[: self._batch_size]
+    def _refuse(self, error: BadImage) -> None:
+        """Remember an image that cannot be read, or stop there."""
+        if not self.options.skip_bad_images:
+            raise error
+        self.bad[error.uri] = error.reason
+
+    def _score(self, uris: list[str], pictures: Pictures, compute: Compute, block: _Block) -> None:
+        while uris:
+            part = uris[: self._batch_size]
             try:
-                rows = compute([picture for _, picture in part])
+                rows = compute(pictures[: self._batch_size])
             except OutOfMemory:
                 self._halve(len(part))
                 continue
             except UnusableScore as error:
-                raise _unusable(part[error.positions[0]][0], self.scorer) from error
+                raise _unusable(part[error.positions[0]], self.scorer) from error
             for values in rows.values():
-                _refuse_non_finite(values, [uri for uri, _ in part], self.scorer)
-            block.add([self.key(uri) for uri, _ in part], rows)
-            good = good[self._batch_size :]
+                _refuse_non_finite(values, part, self.scorer)
+            block.add([self.key(uri) for uri in part], rows)
+            uris, pictures = uris[len(part) :], pictures[len(part) :]
 
     def _halve(self, size: int) -> None:
         if size <= 1:
@@ -216,13 +286,26 @@ class _Filler:
 
 
 class _Block:
-    """Rows on their way to the shelf; written when they are many or old."""
+    """Rows on their way to the shelf; written when they are many or old, by a thread, one block at a time.
+
+    On leaving, all rows are on the shelf, whatever happened.
+    """
 
     def __init__(self, shelf: Shelf) -> None:
         self._shelf = shelf
+        self._writer = ThreadPoolExecutor(1)
+        self._written: Future[None] | None = None
         self._keys: list[str] = []
         self._rows: list[dict[str, Floats]] = []
         self._since = time.monotonic()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with self._writer:
+            self.flush()
+            self._wait()
 
     def add(self, keys: list[str], rows: dict[str, Floats]) -> None:
         self._keys += keys
@@ -232,9 +315,17 @@ class _Block:
 
     def flush(self) -> None:
         if self._keys:
+            self._wait()
             names = self._rows[0]
-            self._shelf.put(self._keys, {name: np.concatenate([rows[name] for rows in self._rows]) for name in names})
+            rows = {name: np.concatenate([rows[name] for rows in self._rows]) for name in names}
+            self._written = self._writer.submit(self._shelf.put, self._keys, rows)
         self._keys, self._rows, self._since = [], [], time.monotonic()
+
+    def _wait(self) -> None:
+        """Until the last block is on the disk; its error, if there was one."""
+        written, self._written = self._written, None
+        if written:
+            written.result()
 
 
 def _matrix(task: Task, images: pl.DataFrame, scorer: Scorer, cells: Floats) -> ScoreMatrix:

@@ -89,13 +89,13 @@ def test_a_device_without_provider_is_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize("size", [(300, 451), (451, 300), (224, 224), (50, 37), (1000, 230)])
 def test_preprocessing_is_that_of_clip_in_transformers(size: tuple[int, int], tmp_path: Path) -> None:
     clip = pytest.importorskip("transformers").CLIPImageProcessorPil()
-    from beholder.models.contrastive.onnx import resized
+    from beholder.models.contrastive.onnx import cut_of
 
     config: ImageConfig = read_onnx_config(onnx_folder(tmp_path)).image
     noise = np.random.default_rng(1).integers(0, 256, (*size, 3), dtype=np.uint8)
     picture = Image.fromarray(noise)
     expected = clip(images=picture, return_tensors="np", do_normalize=False, do_rescale=False)
-    ours = np.asarray(resized(picture, config)).transpose(2, 0, 1)
+    ours = cut_of(config)(picture).transpose(2, 0, 1)
     np.testing.assert_array_equal(ours, expected["pixel_values"][0])
 
 

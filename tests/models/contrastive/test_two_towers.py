@@ -217,3 +217,14 @@ def spoil(folder: Path, key: str, value: float) -> None:
     weights = load_file(folder / "model.safetensors")
     weights[key] = torch.full_like(weights[key], value)
     save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+
+
+@pytest.mark.parametrize("family", [family for family in FAMILIES if family != "siglip2"])
+def test_pictures_cut_by_workers_and_finished_on_the_device_score_the_same(
+    family: str, tiny_model: Folders, pictures: list[Image.Image]
+) -> None:
+    scorer: Any = load_model(str(tiny_model(family)))
+    cut = np.stack([scorer.preparation(picture) for picture in pictures])
+    assert cut.dtype == (np.float32 if family == "align" else np.uint8)  # ALIGN's processor cannot be split
+    expected = scorer.embed_prepared([scorer.prepare(picture) for picture in pictures])
+    np.testing.assert_array_equal(scorer.embed_prepared(cut), expected)

@@ -21,6 +21,7 @@ from beholder.models.contrastive.embedding import CutTexts, embed_in_batches
 from beholder.models.contrastive.onnx_config import ImageConfig, OnnxConfig, TextConfig, read_onnx_config
 from beholder.models.contrastive.text_table import TextTable, read_text_table
 from beholder.models.options import LoadOptions
+from beholder.models.preparation import Arithmetic, Array, Cut
 from beholder.models.scorer import ContrastiveScorer, Floats
 from beholder.models.spec import ModelSpec
 
@@ -43,6 +44,7 @@ class OnnxContrastive(ContrastiveScorer):
     def __init__(self, spec: ModelSpec, image: ImageTower, text: TextTower | TextTable, *, batch_size: int) -> None:
         self.spec, self.batch_size = spec, batch_size
         self._image, self._text = image, text
+        self.preparation = image.cut if image.one_shape else None
 
     @classmethod
     def from_folder(
@@ -99,18 +101,23 @@ class ImageTower:
         self._config = config
         self._session = _session(folder / config.file, providers)
         _require_names(folder / config.file, self._session, [config.input], config.output)
-        self._mean = np.array(config.mean, dtype=np.float32)[:, None, None]
-        self._std = np.array(config.std, dtype=np.float32)[:, None, None]
+        self.cut, self._arithmetic = cut_of(config), Arithmetic(255.0, config.mean, config.std)
+
+    @property
+    def one_shape(self) -> bool:
+        """Whether all pictures reach the graph in one shape."""
+        return self.cut.crop is not None or isinstance(self.cut.size, tuple)
 
     def prepare(self, image: Image.Image) -> Floats:
         """The config's preprocessing, by PIL."""
-        sized = resized(image.convert("RGB"), self._config)
-        pixels = np.asarray(sized, dtype=np.float32).transpose(2, 0, 1) / np.float32(255)
-        return np.ascontiguousarray((pixels - self._mean) / self._std, dtype=np.float32)
+        pixels: Floats = self._arithmetic(self.cut(image)[None])[0]
+        return pixels
 
-    def embed(self, prepared: Sequence[Floats]) -> Floats:
-        """One call of the graph."""
-        return _run(self._session, self._config.output, {self._config.input: np.stack(prepared)})
+    def embed(self, prepared: Sequence[Array]) -> Floats:
+        """One call of the graph; the pictures come prepared, or only cut."""
+        batch = np.stack(prepared)
+        pixels = self._arithmetic(batch) if batch.dtype == np.uint8 else batch
+        return _run(self._session, self._config.output, {self._config.input: pixels})
 
 
 class TextTower:
@@ -137,21 +144,12 @@ class TextTower:
         }
 
 
-def resized(image: Image.Image, config: ImageConfig) -> Image.Image:
-    """The picture at the size the tower reads.
-
-    The longer edge is rounded down, and so is the crop's corner, as in transformers' preprocessing of CLIP.
-    """
+def cut_of(config: ImageConfig) -> Cut:
+    """What Pillow does with a picture, rounded as in transformers' preprocessing of CLIP."""
     resample, size = Image.Resampling[config.resample.upper()], config.size
     if config.resize == "stretch":
-        return image.resize((size, size), resample)
-    short = min(image.size)
-    width, height = (int(size * edge / short) if edge > short else size for edge in image.size)
-    image = image.resize((width, height), resample)
-    if config.crop == "none":
-        return image
-    left, top = (width - size) // 2, (height - size) // 2
-    return image.crop((left, top, left + size, top + size))
+        return Cut((size, size), resample)
+    return Cut(size, resample, None if config.crop == "none" else (size, size))
 
 
 def _text_side(folder: Path, config: OnnxConfig, providers: list[str]) -> TextTower | TextTable:

@@ -10,7 +10,8 @@ from __future__ import annotations
 import logging
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -34,6 +35,7 @@ from beholder.models.checkpoint.hub import fetch_files
 from beholder.models.checkpoint.torch_scorer import as_json, running
 from beholder.models.contrastive.two_towers import TorchContrastive, rows_of
 from beholder.models.options import LoadOptions
+from beholder.models.preparation import Arithmetic, Array, Cut, Split, proven
 from beholder.models.scorer import Prepared
 from beholder.models.spec import ModelSpec
 from beholder.models.torch_types import Module, Processor, Tensor
@@ -58,6 +60,18 @@ class Weights(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True)
+class ByTransform:
+    """A transform of torchvision as it is, for those whose steps cannot be split."""
+
+    transform: Callable[[Image.Image], Tensor]
+
+    def __call__(self, image: Image.Image) -> Array:
+        """Float32 `[channel, height, width]`."""
+        pixels: Array = self.transform(image.convert("RGB")).numpy()
+        return pixels
+
+
 class OpenClipContrastive(TorchContrastive):
     """Cosine similarity by `encode_image` and `encode_text`."""
 
@@ -65,6 +79,8 @@ class OpenClipContrastive(TorchContrastive):
         super().__init__(model, spec, max_length=tokenizer.context_length, **options)
         self._tokenizer = tokenizer
         self._transform = image_transform_v2(PreprocessCfg(**model.visual.preprocess_cfg), is_train=False)
+        split = proven(transform_split(model.visual.preprocess_cfg), self.prepare)
+        self._prepare_apart(split, ByTransform(self._transform))
 
     @classmethod
     def from_name(cls, rest: str, options: LoadOptions) -> OpenClipContrastive:
@@ -87,7 +103,7 @@ class OpenClipContrastive(TorchContrastive):
 
     def prepare(self, image: Image.Image) -> Prepared:
         """The checkpoint's own preprocessing: float32 `[channel, height, width]`."""
-        return self._transform(image.convert("RGB")).numpy()
+        return ByTransform(self._transform)(image)
 
     def _own_cosine(self, prepared: Sequence[Prepared], texts: Sequence[str]) -> float:
         output = self._model(self._pixels(prepared), self._tokens(texts))
@@ -202,6 +218,19 @@ def settings_of(architecture: str, model: Module, tokenizer: Processor) -> dict[
         "logit_scale": math.exp(float(model.logit_scale)),
         "logit_bias": 0.0 if bias is None else float(bias),
     }
+
+
+def transform_split(settings: Mapping[str, Any]) -> Split | None:
+    """The steps of open_clip's transform, if they are those that we know."""
+    side = settings["size"]
+    size: tuple[int, int] = (side, side) if isinstance(side, int) else tuple(side)
+    resample = Image.Resampling[settings["interpolation"].upper()]
+    cuts = {
+        "squash": Cut(size, resample),
+        "shortest": Cut(size[0], resample, size, corner="nearest") if size[0] == size[1] else None,
+    }
+    cut = cuts.get(settings["resize_mode"])
+    return Split(cut, Arithmetic(255.0, tuple(settings["mean"]), tuple(settings["std"]))) if cut else None
 
 
 def _length(tokenizer: Processor, text: str) -> int:

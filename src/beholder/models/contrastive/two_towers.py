@@ -28,6 +28,7 @@ from beholder.models.checkpoint.torch_scorer import (
 )
 from beholder.models.contrastive.embedding import embed_in_batches
 from beholder.models.options import LoadOptions
+from beholder.models.preparation import ByProcessor, processor_split, proven
 from beholder.models.scorer import ContrastiveScorer, Floats, Prepared
 from beholder.models.spec import ModelSpec
 from beholder.models.torch_types import Config, Inputs, Module, Output, Tensor
@@ -97,6 +98,7 @@ class TransformersContrastive(TorchContrastive):
         self._text = text_settings(checkpoint)
         limit = self._text.max_length
         super().__init__(model, spec, device=device, batch_size=batch_size, max_length=limit, notes=notes)
+        self._leave_preparing_to_workers()
 
     @classmethod
     def from_folder(
@@ -116,6 +118,10 @@ class TransformersContrastive(TorchContrastive):
     def prepare(self, image: Image.Image) -> Prepared:
         """The checkpoint's own preprocessing: float32 `[channel, height, width]`."""
         return self._preprocessed(image)["pixel_values"]
+
+    def _leave_preparing_to_workers(self) -> None:
+        split = proven(processor_split(self._image_processor.to_dict()), self.prepare)
+        self._prepare_apart(split, ByProcessor(self._image_processor))
 
     def _own_cosine(self, prepared: Sequence[Prepared], texts: Sequence[str]) -> float:
         output = self._model(**self._image_inputs(prepared), **self._text_inputs(texts))
@@ -160,6 +166,9 @@ class PatchContrastive(TransformersContrastive):
     def prepare(self, image: Image.Image) -> Prepared:
         """Patches, which of them are real, and how many there are down and across."""
         return self._preprocessed(image)
+
+    def _leave_preparing_to_workers(self) -> None:
+        """Three arrays a picture: they stay in threads."""
 
     def _image_inputs(self, prepared: Sequence[Prepared]) -> Inputs:
         return {

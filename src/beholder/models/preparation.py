@@ -1,0 +1,156 @@
+"""Preparation: what is done to a picture before a model sees it, split in two.
+
+Pillow resizes and crops, with 8 bits per value, wherever the picture is opened: in worker processes too. The arithmetic
+(divide, subtract the mean, divide by the deviation, cast) is done for a whole batch on the model's device. The split is
+used only if it gives the numbers of the checkpoint's own preprocessing, bit for bit; `proven` tries it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Literal, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+from PIL import Image
+
+Pixels = npt.NDArray[np.uint8]
+Floats = npt.NDArray[np.float32]
+Array = npt.NDArray[Any]
+PROBES = ((48, 32), (31, 57), (224, 224), (300, 299), (333, 640), (9, 7))
+"""Width and height of the pictures that a split is tried on: wide, high, square, odd, large, tiny."""
+
+
+class Preparation(Protocol):
+    """Makes an array of a picture; every picture gives the same shape. It can be sent to worker processes."""
+
+    def __call__(self, image: Image.Image) -> Array: ...
+
+
+@dataclass(frozen=True)
+class Cut:
+    """What Pillow does: resize, then crop the middle; what lies outside the picture is black."""
+
+    size: int | tuple[int, int]
+    """The length of the shortest edge, or height and width."""
+    resample: Image.Resampling
+    crop: tuple[int, int] | None = None
+    """Height and width."""
+    corner: Literal["down", "nearest"] = "down"
+    """How half a pixel at the crop's corner is rounded: transformers rounds down, torchvision to even."""
+
+    def __call__(self, image: Image.Image) -> Pixels:
+        """Values from 0 to 255, `[height, width, channel]`."""
+        image = image.convert("RGB")
+        image = image.resize(self.resized(image.size), self.resample)
+        if self.crop:
+            left, top = self.offset(image.size)
+            image = image.crop((left, top, left + self.crop[1], top + self.crop[0]))
+        return np.asarray(image)
+
+    def resized(self, size: tuple[int, int]) -> tuple[int, int]:
+        """Width and height after resizing."""
+        if isinstance(self.size, tuple):
+            return self.size[1], self.size[0]
+        short = min(size)
+        width, height = (int(self.size * edge / short) if edge > short else self.size for edge in size)
+        return width, height
+
+    def offset(self, resized: tuple[int, int]) -> tuple[int, int]:
+        """Left and top of the crop in the resized picture."""
+        assert self.crop is not None
+        excess = resized[0] - self.crop[1], resized[1] - self.crop[0]
+        left, top = (value // 2 if self.corner == "down" else round(value / 2) for value in excess)
+        return left, top
+
+
+@dataclass(frozen=True)
+class Arithmetic:
+    """(value / divisor − mean) / deviation, channel by channel, in float32."""
+
+    divisor: float
+    mean: tuple[float, ...]
+    deviation: tuple[float, ...]
+
+    def __call__(self, pixels: Pixels) -> Floats:
+        """`[n, height, width, channel]` to `[n, channel, height, width]`."""
+        mean, deviation = (np.array(values, np.float32)[:, None, None] for values in (self.mean, self.deviation))
+        values = np.ascontiguousarray(pixels.transpose(0, 3, 1, 2)).astype(np.float32)
+        values /= np.float32(self.divisor)
+        values -= mean
+        values /= deviation
+        return values
+
+
+class Split(NamedTuple):
+    """Both parts of a preparation."""
+
+    cut: Cut
+    arithmetic: Arithmetic
+
+
+@dataclass(frozen=True)
+class ByProcessor:
+    """A processor of transformers as it is, for those whose steps cannot be split."""
+
+    processor: Callable[..., Mapping[str, Any]]
+
+    def __call__(self, image: Image.Image) -> Floats:
+        """Float32 `[channel, height, width]`."""
+        batch = self.processor(images=image.convert("RGB"), return_tensors="np")
+        return np.ascontiguousarray(batch["pixel_values"][0], dtype=np.float32)
+
+
+def processor_split(settings: Mapping[str, Any]) -> Split | None:
+    """The steps that a processor of transformers names in its settings, if they are those that we know."""
+    done = {step: settings.get(f"do_{step}") for step in ("resize", "center_crop", "rescale", "normalize", "pad")}
+    if not (done["resize"] and done["rescale"] and done["normalize"]) or done["pad"] or not settings["rescale_factor"]:
+        return None
+    size, crop = (_named(settings.get(name)) for name in ("size", "crop_size"))
+    edges: int | tuple[int, int]
+    if set(size) == {"shortest_edge"}:
+        edges = size["shortest_edge"]
+    elif set(size) == {"height", "width"}:
+        edges = size["height"], size["width"]
+    else:
+        return None
+    window = (crop["height"], crop["width"]) if done["center_crop"] else None
+    if window is None and isinstance(edges, int):
+        return None  # every picture keeps its own shape
+    cut = Cut(edges, Image.Resampling(settings["resample"]), window)
+    divisor = round(1 / settings["rescale_factor"], 6)
+    return Split(cut, Arithmetic(divisor, tuple(settings["image_mean"]), tuple(settings["image_std"])))
+
+
+def _named(size: Any) -> dict[str, int]:
+    """The edges that a size names."""
+    return {name: int(edge) for name, edge in dict(size or {}).items() if edge}
+
+
+def proven(split: Split | None, own: Callable[[Image.Image], Array]) -> Split | None:
+    """The split if it gives what the model's own preprocessing gives, to the last bit; else None."""
+    if split is None:
+        return None
+    for picture in probes():
+        try:
+            ours, theirs = split.arithmetic(split.cut(picture)[None])[0], own(picture)
+        except ValueError:
+            return None
+        if ours.shape != theirs.shape or not np.array_equal(ours, theirs):
+            return None
+    return split
+
+
+def fixed_shape(prepare: Preparation) -> tuple[tuple[int, ...], np.dtype[Any]] | None:
+    """Shape and type of what the preparation gives; None if they depend on the picture."""
+    arrays: Sequence[Array] = [prepare(picture) for picture in probes()[:4]]
+    kinds = [(array.shape, array.dtype) for array in arrays]
+    return kinds[0] if all(one == other for one, other in pairwise(kinds)) else None
+
+
+def probes() -> list[Image.Image]:
+    """Noisy pictures of all the shapes in PROBES, the same every time."""
+    rng = np.random.default_rng(7)
+    return [Image.fromarray(rng.integers(0, 256, (height, width, 3), dtype=np.uint8)) for width, height in PROBES]

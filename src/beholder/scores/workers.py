@@ -1,0 +1,256 @@
+"""Worker processes that hash, open and cut pictures while the model works.
+
+They write pictures into memory that they share with the main process; only addresses and short answers travel. Starting
+them takes about a second, so that short jobs are left to threads. A worker that dies or hangs ends the run with a
+message; what was scored before is in the store, and the same command goes on from there.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from multiprocessing import get_context, parent_process
+from multiprocessing.shared_memory import SharedMemory
+from pathlib import Path
+from types import TracebackType
+from typing import Any, NamedTuple, Self, TypeVar
+
+import numpy as np
+
+from beholder.core.errors import BadImage, DataError
+from beholder.datasets.images import open_image
+from beholder.models.preparation import Array, Preparation
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+PER_JOB = 8
+"""Pictures in one job: few enough that all workers are busy, enough that the handing out costs nothing."""
+SPAN = 64
+"""Small batches are read this many pictures at a time."""
+AHEAD = 2
+"""How many spans are read while another is with the model."""
+STUCK_SECONDS = 600.0
+"""After so long without an answer a worker is taken to hang."""
+SHARED = Path("/dev/shm")
+
+
+def usable_cores() -> int:
+    """The cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+class Slab(NamedTuple):
+    """A piece of shared memory as an array, by name."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+
+    def array(self, memory: SharedMemory) -> Array:
+        return np.ndarray(self.shape, self.dtype, buffer=memory.buf)
+
+
+class Workers:
+    """A pool of processes, started with the first job; a context manager that ends them whatever happens."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        self._pool = ProcessPoolExecutor(count, mp_context=get_context("spawn"), initializer=_start_worker)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close(kill=error is not None)
+
+    def close(self, *, kill: bool = False) -> None:
+        """End all workers; `kill` does not wait for what they are doing."""
+        workers = list((self._pool._processes or {}).values())  # Python 3.14 has terminate_workers for this
+        self._pool.shutdown(wait=not kill, cancel_futures=True)
+        if kill:
+            for worker in workers:
+                worker.kill()
+                worker.join()
+
+    def map(
+        self, work: Callable[[list[Item]], list[Result]], items: Sequence[Item], *, per_job: int
+    ) -> Iterator[Result]:
+        """The result for every item, in order, a few jobs ahead; `work` takes and gives lists."""
+        jobs = (list(items[start : start + per_job]) for start in range(0, len(items), per_job))
+        waiting: deque[tuple[list[Item], Future[list[Result]]]] = deque()
+        while True:
+            while len(waiting) < 3 * self.count and (job := next(jobs, None)):
+                waiting.append((job, self.submit(work, job)))
+            if not waiting:
+                return
+            job, future = waiting.popleft()
+            yield from self.result(future, job)
+
+    def submit(self, work: Callable[..., Result], *arguments: Any) -> Future[Result]:
+        """Hand out one job."""
+        try:
+            with _main_module_left_out():
+                return self._pool.submit(work, *arguments)
+        except BrokenProcessPool as error:
+            raise _died([]) from error
+
+    def result(self, future: Future[Result], job: Sequence[object]) -> Result:
+        """What a worker answers; an error if it died or hangs."""
+        try:
+            return future.result(STUCK_SECONDS)
+        except BrokenProcessPool as error:
+            raise _died(job) from error
+        except TimeoutError as error:
+            raise DataError(
+                f"A worker process has not answered for {STUCK_SECONDS:,.0f} s. It was given:\n{_listed(job)}\n"
+                "Can these files be read, or does their drive not answer? What was scored so far is kept: "
+                "the same command continues there."
+            ) from error
+
+
+class PictureReader:
+    """Batches of pictures, cut by workers into shared memory, read a few spans ahead."""
+
+    def __init__(
+        self, workers: Workers, preparation: Preparation, shape: tuple[int, ...], dtype: np.dtype[Any]
+    ) -> None:
+        self._workers, self._preparation = workers, preparation
+        self._shape, self._dtype = shape, dtype
+
+    def read(self, batches: Sequence[list[str]]) -> Iterator[tuple[list[str], Array, list[BadImage | None]]]:
+        """Each batch with its rows and what was wrong with each picture; the rows last until the next batch."""
+        rows = max(SPAN, max(map(len, batches)))
+        spans = _spans(batches, rows)
+        shape = (AHEAD + 1, rows, *self._shape)
+        memory = SharedMemory(create=True, size=int(np.prod(shape)) * self._dtype.itemsize)
+        try:
+            slab = Slab(memory.name, shape, self._dtype.str)
+            yield from self._read(spans, slab, slab.array(memory))
+        finally:
+            memory.unlink()
+            try:
+                memory.close()
+            except BufferError:  # an error's traceback may still hold the last rows; they go with it
+                memory.close = lambda: None  # type: ignore[method-assign]  # else it would complain when collected
+
+    def _read(
+        self, spans: Iterator[list[list[str]]], slab: Slab, array: Array
+    ) -> Iterator[tuple[list[str], Array, list[BadImage | None]]]:
+        places = deque(range(AHEAD + 1))
+        waiting: deque[tuple[int, list[list[str]], list[Future[list[BadImage | None]]]]] = deque()
+        while True:
+            while places and (span := next(spans, None)):
+                place = places.popleft()
+                waiting.append((place, span, self._hand_out(span, slab, place)))
+            if not waiting:
+                return
+            place, span, futures = waiting.popleft()
+            uris = [uri for batch in span for uri in batch]
+            jobs = [uris[start : start + PER_JOB] for start in range(0, len(uris), PER_JOB)]
+            faults = [
+                fault for future, job in zip(futures, jobs, strict=True) for fault in self._workers.result(future, job)
+            ]
+            start = 0
+            for batch in span:
+                stop = start + len(batch)
+                yield batch, array[place, start:stop], faults[start:stop]
+                start = stop
+            places.append(place)
+
+    def _hand_out(self, span: list[list[str]], slab: Slab, place: int) -> list[Future[list[BadImage | None]]]:
+        uris = [uri for batch in span for uri in batch]
+        return [
+            self._workers.submit(_cut_into, slab, (place, start), uris[start : start + PER_JOB], self._preparation)
+            for start in range(0, len(uris), PER_JOB)
+        ]
+
+
+def fits_in_shared_memory(batch: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> bool:
+    """Whether there is room; a container often has 64 MB, and writing beyond ends the process without a word."""
+    needed = (AHEAD + 1) * max(SPAN, batch) * int(np.prod(shape)) * dtype.itemsize
+    return not SHARED.is_dir() or needed < 0.9 * shutil.disk_usage(SHARED).free
+
+
+def _spans(batches: Sequence[list[str]], rows: int) -> Iterator[list[list[str]]]:
+    """Consecutive batches, together at most `rows` pictures."""
+    span: list[list[str]] = []
+    for batch in batches:
+        if span and sum(map(len, span)) + len(batch) > rows:
+            yield span
+            span = []
+        span.append(batch)
+    if span:
+        yield span
+
+
+@contextmanager
+def _main_module_left_out() -> Iterator[None]:
+    """New processes do not run the user's script again, which may lack its `if __name__ == "__main__"`."""
+    main = sys.modules["__main__"]
+    kept: dict[str, Any] = {name: vars(main).pop(name) for name in ("__file__", "__spec__") if name in vars(main)}
+    main.__spec__ = None
+    try:
+        yield
+    finally:
+        vars(main).update(kept)
+
+
+_attached: dict[str, SharedMemory] = {}
+
+
+def _start_worker() -> None:
+    """In a worker: Ctrl-C is the main process's business, and a worker does not outlive it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)
+
+
+def _cut_into(
+    slab: Slab, corner: tuple[int, int], uris: Sequence[str], preparation: Preparation
+) -> list[BadImage | None]:
+    """In a worker: open the pictures and write what the preparation makes of them into the slab's rows."""
+    if slab.name not in _attached:
+        for memory in _attached.values():
+            memory.close()
+        _attached.clear()
+        _attached[slab.name] = SharedMemory(slab.name)
+    place, start = corner
+    rows = slab.array(_attached[slab.name])[place]
+    return [_cut_one(rows, start + row, uri, preparation) for row, uri in enumerate(uris)]
+
+
+def _cut_one(rows: Array, row: int, uri: str, preparation: Preparation) -> BadImage | None:
+    try:
+        rows[row] = preparation(open_image(uri))
+    except BadImage as error:
+        return error
+    return None
+
+
+def _died(job: Sequence[object]) -> DataError:
+    return DataError(
+        "A worker process that reads images died"
+        + (f" while it was given:\n{_listed(job)}\n" if job else ".\n")
+        + "Memory may have run out, or someone stopped it. What was scored so far is kept: "
+        "the same command continues there."
+    )
+
+
+def _listed(job: Sequence[object]) -> str:
+    return "\n".join(f"  {item}" for item in job[:PER_JOB])

@@ -1,0 +1,158 @@
+"""Worker processes give what threads give; one that dies or hangs ends the run by name, and nothing scored is lost."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from beholder.core.digests import file_digest, file_digests
+from beholder.core.errors import BadImage, DataError
+from beholder.datasets import open_dataset
+from beholder.models.preparation import Cut
+from beholder.models.scorer import ContrastiveScorer, unit_rows
+from beholder.models.spec import ModelSpec
+from beholder.prompts.prompt_set import prompt_set
+from beholder.scores import fill as filling
+from beholder.scores import workers
+from beholder.scores.fill import FillOptions, fill
+from beholder.scores.store import Store
+from beholder.scores.task import Task
+
+PROMPTS = prompt_set("toy", [{"text": text} for text in ("a", "b", "c")])
+THREADS, PROCESSES = FillOptions(processes=0), FillOptions(processes=2)
+
+
+class Averages(ContrastiveScorer):
+    """Vectors of the pixels themselves; `then` is called with the number of the batch just scored."""
+
+    batch_size = 4
+    preparation = Cut(8, Image.Resampling.BICUBIC, (8, 8))
+
+    def __init__(self, then: Callable[[int], None] = lambda batch: None) -> None:
+        self.spec = ModelSpec("averages", "test", "none", "1", settings={"logit_scale": 10.0})
+        self.then, self.batches = then, []
+
+    def embed_prepared(self, prepared: Sequence[np.ndarray]) -> np.ndarray:
+        pixels = np.stack(prepared)
+        assert pixels.dtype == np.uint8
+        self.batches.append(len(pixels))
+        self.then(len(self.batches))
+        return unit_rows(pixels.reshape(len(pixels), -1) + 1.0)
+
+    def embed_texts(self, texts: Sequence[str]) -> np.ndarray:
+        return unit_rows(np.random.default_rng(len(texts)).standard_normal((len(texts), 192)))
+
+
+@pytest.fixture
+def task(people: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> Task:
+    monkeypatch.setattr(filling, "PROCESSES_FROM", 1)
+    monkeypatch.setattr(filling, "BLOCK_ROWS", 4)
+    monkeypatch.setattr(workers, "SPAN", 8)
+    return Task("toy", open_dataset(f"folder:{people(30)}"), PROMPTS)
+
+
+def blocks(store: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in store.glob("*/images/*.parquet")}
+
+
+def test_processes_store_the_bytes_that_threads_store(task: Task, tmp_path: Path):
+    plain, apart = Averages(), Averages()
+    expected = fill([task], plain, Store(tmp_path / "threads"), THREADS).matrices[0].values
+    values = fill([task], apart, Store(tmp_path / "processes"), PROCESSES).matrices[0].values
+    np.testing.assert_array_equal(values, expected)
+    assert plain.batches == apart.batches == [4] * 7 + [2]
+    assert blocks(tmp_path / "threads") == blocks(tmp_path / "processes")
+
+
+def test_a_bad_picture_is_skipped_or_named(task: Task, tmp_path: Path):
+    uri = task.dataset.table["uri"][13]
+    whole = fill([task], Averages(), Store(tmp_path / "whole"), THREADS).matrices[0].values
+    Path(uri).write_bytes(b"not a picture")
+    skipping = FillOptions(processes=2, skip_bad_images=True)
+    filled = fill([task], Averages(), Store(tmp_path / "skipped"), skipping)
+    assert list(filled.bad_images) == [uri]
+    np.testing.assert_allclose(filled.matrices[0].values, np.delete(whole, 13, axis=0), atol=1e-6)
+    with pytest.raises(BadImage, match=Path(uri).name):
+        fill([task], Averages(), Store(tmp_path / "named"), PROCESSES)
+
+
+def children() -> list[int]:
+    return [child.pid for child in multiprocessing.active_children() if child.pid]
+
+
+@pytest.mark.parametrize(
+    ("blow", "message"),
+    [(signal.SIGKILL, "worker process that reads images died"), (signal.SIGSTOP, "has not answered")],
+)
+def test_a_worker_that_dies_or_hangs_ends_the_run_and_the_next_run_continues(
+    blow: signal.Signals, message: str, task: Task, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    undisturbed = fill([task], Averages(), Store(tmp_path / "undisturbed"), THREADS).matrices[0].values
+
+    def strike(batch: int) -> None:
+        if batch >= 2:
+            monkeypatch.setattr(workers, "STUCK_SECONDS", 0.5)
+            for child in children():
+                os.kill(child, blow)
+
+    with pytest.raises(DataError, match=f"(?s){message}.*same command continues"):
+        fill([task], Averages(strike), Store(tmp_path / "store"), PROCESSES)
+    assert not children()
+    rest = Averages()
+    values = fill([task], rest, Store(tmp_path / "store"), THREADS).matrices[0].values
+    assert sum(rest.batches) <= 30 - 8
+    np.testing.assert_array_equal(values, undisturbed)
+
+
+def test_files_are_hashed_in_order_and_an_unreadable_one_is_none(tmp_path: Path):
+    paths = [tmp_path / str(number) for number in range(5)]
+    for path in paths[:4]:
+        path.write_text(path.name)
+    with workers.Workers(2) as pool:
+        assert list(pool.map(file_digests, paths, per_job=2)) == [*map(file_digest, paths[:4]), None]
+
+
+@pytest.mark.slow
+def test_a_script_without_a_guard_is_not_run_again_and_its_workers_do_not_outlive_it(tmp_path: Path):
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import os, signal, multiprocessing, pathlib\n"
+        "from beholder.core.digests import file_digests\n"
+        "from beholder.scores.workers import Workers\n"
+        "print('started', flush=True)\n"
+        "pool = Workers(2)\n"
+        "list(pool.map(file_digests, [pathlib.Path(__file__)] * 8, per_job=1))\n"
+        "print(*[child.pid for child in multiprocessing.active_children()], flush=True)\n"
+        "os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True)
+    started, pids = done.stdout.splitlines()
+    assert started == "started"
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline and any(Path(f"/proc/{pid}").exists() for pid in pids.split()):
+        time.sleep(0.05)
+    assert not [pid for pid in pids.split() if Path(f"/proc/{pid}").exists()]
+
+
+def test_small_batches_are_read_together():
+    batches = [["a"], ["b", "c"], ["d"], ["e", "f", "g"]]
+    assert list(workers._spans(batches, 3)) == [[["a"], ["b", "c"]], [["d"]], [["e", "f", "g"]]]
+
+
+def test_too_little_shared_memory_means_threads(task: Task, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    assert workers.fits_in_shared_memory(4, (8, 8, 3), np.dtype(np.uint8))
+    monkeypatch.setattr(filling, "fits_in_shared_memory", lambda *_: False)
+    monkeypatch.setattr(filling, "PictureReader", None)
+    scorer = Averages()
+    fill([task], scorer, Store(tmp_path), PROCESSES)
+    assert sum(scorer.batches) == 30
