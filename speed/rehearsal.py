@@ -24,10 +24,9 @@ from beholder.models.checkpoint.torch_scorer import running
 from beholder.models.generative.loaded_model import LoadedModel
 from beholder.models.generative.processor import Picture
 from beholder.models.generative.prompt_tree import prompt_tree
-from beholder.models.generative.reuse import Reuse, contract, difference, image_tower
+from beholder.models.generative.reuse import Reuse, contract, difference, image_tower, language_model
 from beholder.models.generative.sharing import Sharing
 from beholder.models.generative.texts import Encoded
-from beholder.models.generative.tree import language_model
 
 
 @dataclass(frozen=True)

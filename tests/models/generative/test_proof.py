@@ -14,7 +14,7 @@ from beholder.models.load import LoadOptions, load_model
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-from beholder.models.generative import loaded_model, texts, tree  # noqa: E402
+from beholder.models.generative import loaded_model, texts, tree, trunk  # noqa: E402
 
 WAYS = [LoadOptions(shared_prefix=shared) for shared in (True, False)]
 
@@ -51,11 +51,42 @@ def test_padding_that_is_read_as_words_is_refused(
         load_model(str(tiny_generative("llava")))
 
 
-def test_shuffled_positions_in_the_tree_end_sharing(
-    tiny_generative: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def shuffle_tree(monkeypatch: pytest.MonkeyPatch) -> None:
     inner = tree._Planted._positions
     monkeypatch.setattr(tree._Planted, "_positions", lambda *given: inner(*given).roll(1, dims=-1))
+
+
+def test_shuffled_positions_in_the_tree_end_the_tree(
+    tiny_generative: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shuffle_tree(monkeypatch)
     scorer: Any = load_model(str(tiny_generative("llava")))
+    assert isinstance(scorer._sharing._runner, trunk.TrunkRunner)
+    assert "each question goes on from there, because the largest difference" in scorer.notes[0]
+
+
+def shuffled(monkeypatch: pytest.MonkeyPatch) -> None:
+    inner = trunk._after
+    monkeypatch.setattr(trunk, "_after", lambda *given: inner(*given).flip(-1))
+
+
+def spoilt_copy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All branches go on where the last batch of them ended."""
+    monkeypatch.setattr(trunk, "_copied", lambda kept, pictures, branches: kept)
+    monkeypatch.setattr(loaded_model, "QUESTIONS", {"cpu": 1})
+
+
+def wrong_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Padding behind the branches is read as if it were their last word."""
+    monkeypatch.setattr(torch, "searchsorted", lambda read, ends: torch.full_like(ends, len(read) - 1))
+
+
+@pytest.mark.parametrize("plant", [shuffled, spoilt_copy, wrong_end])
+def test_a_fault_in_the_kept_beginning_ends_sharing(
+    plant: Callable[[pytest.MonkeyPatch], None], tiny_generative: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shuffle_tree(monkeypatch)
+    plant(monkeypatch)
+    scorer: Any = load_model(str(tiny_generative("qwen2_5_vl")))
     assert scorer._sharing._runner is None
     assert "one by one, which is slow" in scorer.notes[0]

@@ -16,6 +16,8 @@ from beholder.models.load import LoadOptions, load_model
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
+from beholder.models.generative.reuse import Reuse  # noqa: E402
+
 pytestmark = pytest.mark.real
 QUESTIONS = ["Is the person in the image a woman?", "nurse", "a photo of a doctor, a nurse and the politician"]
 REFUSED = {
@@ -23,16 +25,17 @@ REFUSED = {
     "florence2": "'florence2' without a chat template",
     "llama4": "Missing optional dependencies: torchvision",
 }
-EXACT = [
-    "chameleon",
-    "ernie4_5_vl_moe",
-    "gemma4",
-    "kosmos-2",
-    "minicpmv4_6",
-    "mllama",
-    "qwen2_5_omni_thinker",
-    "qwen3_5",
-]
+EXACT = {
+    "chameleon": Reuse.TRUNK,
+    "ernie4_5_vl_moe": Reuse.PREFIX,
+    "gemma4": Reuse.PREFIX,
+    "kosmos-2": Reuse.NOTHING,
+    "minicpmv4_6": Reuse.TRUNK,
+    "mllama": Reuse.TRUNK,
+    "qwen2_5_omni_thinker": Reuse.PREFIX,
+    "qwen3_5": Reuse.TRUNK,
+}
+"""What each is proved to share between questions."""
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +72,8 @@ def test_the_picture_shown_before_does_not_move_mllama(
 @pytest.mark.parametrize("name", EXACT)
 def test_scores_equal_the_plain_logits(name: str, shared: Path, noise: list[Image.Image], shared_prefix: bool) -> None:
     folder = shared / "tiny-models" / name
-    scorer = load_model(str(folder), LoadOptions(shared_prefix=shared_prefix))
+    scorer: Any = load_model(str(folder), LoadOptions(shared_prefix=shared_prefix))
+    assert scorer._sharing.reuse is (EXACT[name] if shared_prefix else Reuse.NOTHING)
     np.testing.assert_allclose(logits(scorer, noise), np.load(folder / "plain_logits.npy"), rtol=0, atol=1e-4)
 
 

@@ -23,12 +23,16 @@ class Reuse(Enum):
     """How much of the work on one question serves the next, best first."""
 
     PREFIX = "the picture and all words that the questions begin with are read once"
+    TRUNK = "the picture and the words that all questions begin with are read once; each question goes on from there"
     FEATURES = "the image tower looks once; the language model reads each question with the picture"
     NOTHING = "questions are asked one by one"
 
 
-LOOKS_BACK = {"paligemma": Reuse.FEATURES, "instructblip": Reuse.NOTHING, "phi4_multimodal": Reuse.NOTHING}
-"""Model types that are not causal from end to end, or that mix pictures into the words in ways of their own."""
+LOOKS_BACK = {"paligemma": Reuse.FEATURES, "instructblip": Reuse.NOTHING}
+"""Model types that are not causal from end to end."""
+PLAIN_LAYERS = {"full_attention", "sliding_attention"}
+"""Kinds of layers over which a tree is known to be exact."""
+INNER = ("language_model", "text_model")
 TOWERS = ("visual", "vision_tower", "vision_model")
 TOLERANCE = {torch.float32: 1e-4, torch.float16: 0.05, torch.bfloat16: 0.3}
 """Of log-probabilities, over the likeliest first tokens. Half precision rounds a sum differently in every shape."""
@@ -39,11 +43,40 @@ ASKED_BOTH_WAYS = 8
 
 
 def contract(model: Module) -> Reuse:
-    """What the model's architecture allows."""
-    text = model.config.get_text_config()
-    if text.is_encoder_decoder:
-        return Reuse.FEATURES
-    return LOOKS_BACK.get(model.config.model_type, Reuse.PREFIX)
+    """The most that the model's architecture allows."""
+    return ways(model)[0]
+
+
+def ways(model: Module) -> list[Reuse]:
+    """What may be tried with the model's architecture, best first; the last is always to share nothing."""
+    if model.config.get_text_config().is_encoder_decoder:
+        return [Reuse.FEATURES, Reuse.NOTHING]
+    looking_back = LOOKS_BACK.get(model.config.model_type)
+    if looking_back is not None:
+        return list(dict.fromkeys([looking_back, Reuse.NOTHING]))
+    hidden = language_model(model) is None or carries_a_state(model)
+    return [*([] if hidden else [Reuse.PREFIX]), Reuse.TRUNK, Reuse.NOTHING]
+
+
+def carries_a_state(model: Module) -> bool:
+    """Whether a layer of the language model hands something on from token to token other than by attention.
+
+    Over a tree such a layer would hand it on from one question to the next.
+    """
+    config, text = model.config.get_text_config(), language_model(model)
+    kinds = {*(getattr(config, "layer_types", None) or ()), *(getattr(config, "layers_block_type", None) or ())}
+    mixing = text is not None and any(isinstance(part, torch.nn.Conv1d) for part in text.modules())
+    return mixing or not kinds <= PLAIN_LAYERS
+
+
+def language_model(model: Module) -> Module | None:
+    """The part that reads embeddings and gives hidden states, without the head; None where it is not known."""
+    for owner in (model, getattr(model, "model", None)):
+        for name in INNER:
+            part = getattr(owner, name, None)
+            if part is not None:
+                return part if part.get_output_embeddings() is None else part.get_decoder()
+    return None
 
 
 def sample_questions(tree: PromptTree) -> list[int]:

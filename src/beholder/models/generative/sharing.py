@@ -19,9 +19,18 @@ from beholder.models.contrastive.embedding import batches
 from beholder.models.generative.loaded_model import LoadedModel
 from beholder.models.generative.processor import Picture
 from beholder.models.generative.proof import ORDERS, Proof
-from beholder.models.generative.reuse import Reuse, contract, difference, looking_once, sample_questions, tolerance
+from beholder.models.generative.reuse import (
+    Reuse,
+    contract,
+    difference,
+    looking_once,
+    sample_questions,
+    tolerance,
+    ways,
+)
 from beholder.models.generative.texts import Encoded, Layout, Texts
 from beholder.models.generative.tree import TreeRunner
+from beholder.models.generative.trunk import TrunkRunner
 from beholder.models.torch_types import Module, Output, Tensor
 
 LOG = logging.getLogger(__name__)
@@ -29,6 +38,11 @@ ROOM = 0.5
 """The share of a GPU's free memory that is planned for a pass; the rest is for what a plan cannot know."""
 MOST_TOGETHER = 8
 """Pictures at once; a GPU is busy with fewer."""
+
+UNREADABLE = {
+    Reuse.PREFIX: "it cannot read a tree of questions",
+    Reuse.TRUNK: "it cannot go on from a beginning that was kept",
+}
 
 
 class Answered(NamedTuple):
@@ -42,27 +56,48 @@ class Answered(NamedTuple):
 class Sharing:
     """A model and its processor that answer as many questions at once as possible."""
 
-    def __init__(self, loaded: LoadedModel, *, shared: bool = True, together: int | None = None) -> None:
+    def __init__(
+        self,
+        loaded: LoadedModel,
+        *,
+        shared: bool = True,
+        reuse: Reuse | None = None,
+        together: int | None = None,
+        quiet: bool = False,
+    ) -> None:
         """`together` pictures go through the model at once; None: as many as memory holds."""
-        self.loaded, self._texts = loaded, Texts()
-        self.reuse = contract(loaded.model) if shared else Reuse.NOTHING
+        self.loaded, self._texts, self._quiet = loaded, Texts(), quiet
         self.notes: list[str] = []
         self._proved: set[str] = set()
         self._together = together
-        self._runner = self._tree_runner() if self.reuse is Reuse.PREFIX else None
+        self._use(reuse or contract(loaded.model) if shared else Reuse.NOTHING)
 
     def prove(self) -> None:
-        """Give up sharing if it fails its proof; raise if asking one by one fails it too."""
+        """Share as much as is proved; raise if asking one by one fails the proof."""
         proof = Proof.of(self.loaded)
+        if fault := self._fault(proof, Reuse.NOTHING):
+            raise ModelError(f"{type(self.loaded.model).__name__} would be scored wrongly and is refused: {fault}.")
+        if self.reuse is Reuse.NOTHING:
+            return
+        faults: list[str] = []
+        for reuse in ways(self.loaded.model):
+            if reuse is Reuse.NOTHING:
+                self._give_up("; ".join(dict.fromkeys(faults)))
+            elif fault := self._fault(proof, reuse):
+                faults.append(fault)
+            else:
+                self._use(reuse)
+                if faults:
+                    self._tell(f"{reuse.value}, because {'; '.join(faults)}", logging.INFO)
+                return
+
+    def _fault(self, proof: Proof, reuse: Reuse) -> str | None:
+        """Why this much may not be shared; None if it is proved."""
         for order in ORDERS:
-            if self.reuse is not Reuse.NOTHING:
-                trial = Sharing(self.loaded, together=self._together)
-                if fault := proof.fault(trial, order):
-                    trial._give_up(fault)
-                if trial.reuse is Reuse.NOTHING:
-                    self._runner, self.reuse, self.notes = None, Reuse.NOTHING, trial.notes
-            if fault := proof.fault(Sharing(self.loaded, shared=False), order):
-                raise ModelError(f"{type(self.loaded.model).__name__} would be scored wrongly and is refused: {fault}.")
+            trial = Sharing(self.loaded, reuse=reuse, together=self._together, quiet=True)
+            if fault := trial.fault or proof.fault(trial, order) or trial.fault:
+                return fault
+        return None
 
     def layout(self, picture: Picture, questions: Sequence[str]) -> tuple[Layout, Encoded]:
         """The questions about a picture as tokens, and the inputs made of the picture."""
@@ -103,11 +138,11 @@ class Sharing:
         except Exception as error:  # compilers, quantised layers, models with code of their own: anything
             if self._runner.way(layout.tree()) in self._proved:
                 raise
-            reason = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+            reason = _sentence(error)
             if self._runner.give_up_kernel():
                 self._tell(f"attention is computed without a compiled kernel, which failed ({reason})", logging.WARNING)
             else:
-                self._give_up(f"their common beginning cannot be shared ({reason})")
+                self._give_up(f"{UNREADABLE[self.reuse]} ({reason})")
             return None
 
     def _plainly(self, row: int, layout: Layout, seen: Encoded) -> Iterator[Answered]:
@@ -177,20 +212,30 @@ class Sharing:
         tree = layout.tree()
         return tree.trunk > 0 and mark not in tree.ids[tree.trunk :]
 
-    def _tree_runner(self) -> TreeRunner | None:
+    def _use(self, reuse: Reuse) -> None:
+        self.reuse, self.fault = reuse, ""
+        self._runner: TreeRunner | TrunkRunner | None = None
         try:
-            return TreeRunner(self.loaded.model)
+            if reuse is Reuse.PREFIX:
+                self._runner = TreeRunner(self.loaded.model)
+            elif reuse is Reuse.TRUNK:
+                self._runner = TrunkRunner(self.loaded)
         except NotImplementedError as error:
             self._give_up(str(error))
-            return None
 
     def _give_up(self, reason: str) -> None:
-        self._runner, self.reuse = None, Reuse.NOTHING
+        self._runner, self.reuse, self.fault = None, Reuse.NOTHING, reason
         self._tell(f"questions are asked one by one, which is slow: {reason}", logging.WARNING)
 
     def _tell(self, note: str, level: int) -> None:
         self.notes.append(note)
-        LOG.log(level, "%s: %s", type(self.loaded.model).__name__, note)
+        LOG.log(logging.DEBUG if self._quiet else level, "%s: %s", type(self.loaded.model).__name__, note)
+
+
+def _sentence(error: Exception) -> str:
+    """What an error says; of those that say what a model cannot do, only that."""
+    text = " ".join(str(error).split())[:200]
+    return text if isinstance(error, NotImplementedError) and text else f"{type(error).__name__}: {text}"
 
 
 def _first_row(answers: list[Answered], indices: Sequence[int]) -> Tensor:

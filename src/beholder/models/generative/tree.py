@@ -20,12 +20,13 @@ from beholder.models.checkpoint.checkpoint import replaced_forward, torch
 from beholder.models.checkpoint.torch_scorer import running
 from beholder.models.generative.compiled_layers import CompiledLayers
 from beholder.models.generative.prompt_tree import PromptTree
-from beholder.models.generative.reuse import image_tower
+from beholder.models.generative.reuse import image_tower, language_model
 from beholder.models.generative.tree_attention import ALIGNED, Bools, TreeMask, attending
 from beholder.models.generative.vision_windows import windows_at_once
 from beholder.models.torch_types import Config, Module, Output, Tensor
 
-INNER = ("language_model", "text_model")
+WORDS_AGAIN = "per_layer_inputs"
+"""What Gemma 3n and 4 hand to the language model beside the embeddings: an embedding of each word for every layer."""
 SLIDING = "sliding_attention"
 BLOCKS, KERNEL = "block by block", "by a compiled kernel"
 WORTH_COMPILING = 2048
@@ -33,16 +34,6 @@ WORTH_COMPILING = 2048
 KEPT = 8
 """Masks kept at a time."""
 Masks = Tensor | dict[str, Tensor]  # one for all layers, or one for each kind of layer
-
-
-def language_model(model: Module) -> Module | None:
-    """The part that reads embeddings and gives hidden states, without the head; None where it is not known."""
-    for owner in (model, getattr(model, "model", None)):
-        for name in INNER:
-            part = getattr(owner, name, None)
-            if part is not None:
-                return part if part.get_output_embeddings() is None else part.get_decoder()
-    return None
 
 
 class _Kernel(NamedTuple):
@@ -59,7 +50,7 @@ class TreeRunner:
         self._model = model
         text = language_model(model)
         if text is None:
-            raise NotImplementedError(f"there is no language model in {type(model).__name__}")
+            raise NotImplementedError("its language model is no part of its own")
         self._text = text
         compiling = _on_one_gpu(model)
         self._kernel = _Kernel(CompiledLayers(text.layers), CompiledLayers(_tower_layers(model))) if compiling else None
@@ -87,6 +78,15 @@ class TreeRunner:
     def embed(self, ids: Tensor) -> Tensor:
         """Words as the model reads them."""
         return self._model.get_input_embeddings()(ids)
+
+    def embed_again(self, ids: Tensor) -> Tensor:
+        """Words as Gemma's layers read each of them once more, `[1, words, layers, width]`."""
+        return self._text.get_per_layer_inputs(ids[None])
+
+    @property
+    def device(self) -> object:
+        """Where the words' embeddings lie."""
+        return self._model.get_input_embeddings().weight.device
 
     def hidden(self, forward: Callable[..., Output], mask: TreeMask, handed: Masks, **kwargs: Tensor) -> Output:
         """The language model's own output at the last token of each prompt."""
@@ -131,10 +131,12 @@ class _Planted:
         **others: Tensor,
     ) -> Output:
         if args and any(arg is not None for arg in args):
-            raise NotImplementedError("a language model that is given its inputs without names")
+            raise NotImplementedError("its language model is given its inputs without names")
+        if inputs_embeds is None:
+            raise NotImplementedError("its language model reads words, not embeddings with the picture among them")
         mask, handed = self.runner.mask(self.tree, attention_mask)
         device = inputs_embeds.device
-        others = {name: self._lengthened(value, inputs_embeds, mask.size) for name, value in others.items()}
+        others = {name: self._lengthened(name, value, inputs_embeds, mask.size) for name, value in others.items()}
         return self.runner.hidden(
             forward,
             mask,
@@ -145,11 +147,9 @@ class _Planted:
         )
 
     def _embedded(self, prompt: Tensor, size: int) -> Tensor:
-        """The trunk as it is, then every other token by itself; padding is any token."""
-        tree = self.tree
-        ids = np.concatenate([tree.ids[tree.trunk :], np.zeros(size - tree.size, dtype=np.int64)])
-        below = self.runner.embed(torch.from_numpy(ids).to(prompt.device)).to(prompt.dtype)
-        return torch.cat([prompt[:, : tree.trunk], below.expand(len(prompt), -1, -1)], dim=1)
+        """The trunk as it is, then every other token by itself."""
+        below = self.runner.embed(self._below(size)).to(prompt)
+        return torch.cat([prompt[:, : self.tree.trunk], below.expand(len(prompt), -1, -1)], dim=1)
 
     def _positions(self, given: Tensor, size: int, device: object) -> Tensor:
         """In the trunk as given; below it, one more for each token of the prompt, as after any picture."""
@@ -161,12 +161,20 @@ class _Planted:
         below = (depth[tree.trunk :] - tree.trunk).clamp(min=0).to(given.device)
         return torch.cat([trunk, given[..., tree.trunk : tree.trunk + 1] + below], dim=-1)
 
-    def _lengthened(self, value: Tensor, prompt: Tensor, size: int) -> Tensor:
-        """What else runs along the prompt (Qwen3's picture positions): nothing of it is below the trunk."""
+    def _lengthened(self, name: str, value: Tensor, prompt: Tensor, size: int) -> Tensor:
+        """What else runs along the prompt: of Qwen3's picture positions nothing is below the trunk."""
         if not torch.is_tensor(value) or value.shape[:2] != prompt.shape[:2]:
             return value
+        trunk = value[:, : self.tree.trunk]
+        if name == WORDS_AGAIN:
+            return torch.cat([trunk, self.runner.embed_again(self._below(size)).expand(len(value), -1, -1, -1)], dim=1)
         below = (*value.shape[:1], size - self.tree.trunk, *value.shape[2:])
-        return torch.cat([value[:, : self.tree.trunk], value.new_zeros(below)], dim=1)
+        return torch.cat([trunk, value.new_zeros(below)], dim=1)
+
+    def _below(self, size: int) -> Tensor:
+        """The tokens below the trunk; padding is any token."""
+        ids = np.concatenate([self.tree.ids[self.tree.trunk :], np.zeros(size - self.tree.size, dtype=np.int64)])
+        return torch.from_numpy(ids).to(self.runner.device)
 
 
 class _LastStep:
@@ -185,7 +193,9 @@ class _LastStep:
         with replaced_forward(self._module, self._apart):
             yield
 
-    def _only_read(self, states: Tensor) -> Output:
+    def _only_read(self, states: Tensor, *others: object) -> Output:
+        if others:  # what else runs along the tokens (Ernie's kinds of tokens) would have to be cut too
+            return self._forward(states, *others)
         positions = self._positions.to(states.device)
         read = self._forward(states[:, positions])
         if not torch.is_tensor(read):  # experts give more than states
