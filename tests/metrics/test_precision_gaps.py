@@ -17,6 +17,8 @@ from beholder.metrics.precision_gaps import (
     smallest_detectable,
 )
 
+RNG = np.random.default_rng
+
 
 def rankings(
     sizes: tuple[int, ...], shares: tuple[float, ...], *, quality=1.5, concepts: int = 1, seed: int = 1
@@ -78,6 +80,26 @@ def test_shuffled_labels_are_exchangeable_given_presence():
     error = 4 * np.std(loop, axis=0) / np.sqrt(4000)
     assert (np.abs(ours.mean(axis=0) - np.mean(loop, axis=0)) < error).all()
     np.testing.assert_allclose(ours.std(axis=0), np.std(loop, axis=0), rtol=0.1)
+
+
+def test_a_picture_has_the_same_shuffled_label_in_all_concepts():
+    """Two equal concepts have equal gaps in every shuffle, so their mean varies as much as one of them."""
+    scores, present, groups = rankings((60, 40), (0.2, 0.5))
+    own, rest = shuffled(*(np.repeat(table, 2, axis=1) for table in (scores, present)), groups, RNG(6), 50)
+    gaps = (own.matched - rest.matched)[0]
+    np.testing.assert_array_equal(gaps[0], gaps[1])
+
+
+def test_pictures_of_one_person_are_shuffled_together():
+    """Ten pictures of each person, all alike: the gap varies as if there were one picture of each."""
+    scores, present, groups = rankings((100, 100), (0.4, 0.4), seed=3)
+    spreads = []
+    for n, people in ((1, None), (10, np.repeat(np.arange(200), 10)), (10, None)):
+        world = (np.repeat(each, n, axis=0) for each in (scores, present, groups))
+        own, rest = shuffled(*world, RNG(1), 400, people=people)
+        spreads.append(np.std(own.matched - rest.matched))
+    assert spreads[1] == pytest.approx(spreads[0], rel=0.15)
+    assert spreads[2] < spreads[0] / 2
 
 
 def test_three_groups_are_each_set_against_the_rest():

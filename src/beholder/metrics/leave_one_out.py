@@ -28,10 +28,10 @@ class LeaveOneOut(NamedTuple):
     freedom: Array
     """How many pictures that error rests on, as degrees of freedom."""
 
-    def reach(self, member: int, concept: int) -> Reach:
-        """How far the 95 % interval of one value reaches, on the log-odds; NaN where all or nothing is right."""
+    def reach(self, member: int, concept: int, level: float = 0.95) -> Reach:
+        """How far the interval of one value reaches, on the log-odds; NaN where all or nothing is right."""
         value, error, freedom = (float(part[member, concept]) for part in (self.value, self.error, self.freedom))
-        low, high = log_odds_interval(value, error if error > STILL else np.nan, freedom)
+        low, high = log_odds_interval(value, error if error > STILL else np.nan, freedom, level)
         return Reach(value - low, high - value)
 
 

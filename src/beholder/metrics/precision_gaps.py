@@ -2,6 +2,8 @@
 
 Draws resample pictures. The test shuffles the groups' labels among the pictures that show a concept and among
 those that do not, apart: what is held against the labels is then the ranking alone, not how often a group shows it.
+In one shuffle a picture has one random key for all concepts, so its labels agree as far as the counts allow: a mean
+over concepts varies between shuffles as much as it does between data sets.
 Every concept's ranking is walked once for all draws; concepts are walked by several threads.
 """
 
@@ -20,6 +22,7 @@ from beholder.metrics.average_precision import Array, Counts, Mask, Ranking
 from beholder.metrics.bootstrap import CELLS, Resampler
 
 Codes = npt.NDArray[np.integer[Any]]
+Keys = npt.NDArray[np.uint16]
 KEYS = 1 << 16
 """Values of a random key that decides a picture's shuffled group."""
 POWER, LEVEL = 0.8, 0.05
@@ -77,30 +80,28 @@ def resampled(
 
 
 def shuffled(
-    scores: Array, present: Mask, groups: Codes, rng: np.random.Generator, draws: int
+    scores: Array, present: Mask, groups: Codes, rng: np.random.Generator, draws: int, *, people: Codes | None = None
 ) -> tuple[Precision, Precision]:
     """Average precision of every group, and of all pictures besides it, when labels are shuffled.
 
     `groups` numbers each picture's group from 0; of two groups only the first is there, for the second is all besides
     it. Each `[n_groups, n_concepts, n_draws]`, float32. Of the pictures that show the concept every group keeps as many
-    as it has; of the others it keeps its share, on average.
+    as it has; of the others it keeps its share, on average. `people` numbers who is in each picture: pictures of one
+    person are shuffled together.
     """
     common, (n, width), many = prevalences(scores, present), scores.shape, int(groups.max()) + 1
     many = 1 if many == 2 else many
     everyone = np.ones(n, dtype=bool)
     (rankings,) = rankings_of(scores, present, [everyone])
     precisions = np.full((2, 2, many, width, draws), np.nan, dtype=np.float32)
-    seed = int(rng.integers(2**63))
-    for here in _parts(draws, n):
-        keys = rng.integers(0, KEYS, size=(n, here.stop - here.start), dtype=np.uint16)
+    for here, keys in shuffle_keys(n, rng, draws, people):
 
-        def walk(concept: int, keys: npt.NDArray[np.uint16] = keys, here: slice = here) -> None:
+        def walk(concept: int, keys: Keys = keys, here: slice = here) -> None:
             ranking, shows = rankings[concept], present[:, concept]
             if not ranking.steps:
                 return
             whole = ranking.counts(np.ones((n, 1), dtype=np.float32))
-            own = np.random.default_rng([seed, concept, here.start])
-            labels = _shuffled_labels(groups, shows, keys, own)
+            labels = shuffled_labels(groups, shows, keys)
             for group in range(many):
                 mine = ranking.counts((labels == group).astype(np.float32))
                 precisions[0, :, group, concept, here] = _both(mine, float(common[concept]))
@@ -122,6 +123,25 @@ def shuffle_p_value(value: float, shuffles: Array) -> float:
     centre = float(defined.mean())
     farther = np.abs(defined - centre) >= abs(value - centre) * (1 - 1e-6)  # float32 draws: ties count
     return float((1 + farther.sum()) / (1 + defined.size))
+
+
+def exceed_p_value(value: float, shuffles: Array) -> float:
+    """How often shuffled labels give at least this value; never 0. For widths, which cannot be below 0.
+
+    >>> exceed_p_value(3.0, np.array([1.0, 2.0, 4.0]))
+    0.5
+    """
+    defined = shuffles[np.isfinite(shuffles)]
+    return float((1 + (defined >= value * (1 - 1e-6)).sum()) / (1 + defined.size)) if defined.size else float("nan")
+
+
+def is_floor(p_value: float, shuffles: Array) -> bool:
+    """Whether a p-value is the smallest that these shuffles can give.
+
+    >>> is_floor(0.25, np.zeros(3)), is_floor(0.5, np.zeros(3))
+    (True, False)
+    """
+    return bool(p_value * (1 + np.isfinite(shuffles).sum()) < 1.5)
 
 
 def smallest_detectable(shuffles: Array) -> float:
@@ -151,16 +171,34 @@ def rankings_of(
     return made
 
 
-def _shuffled_labels(
-    groups: Codes, shows: Mask, keys: npt.NDArray[np.uint16], rng: np.random.Generator
-) -> npt.NDArray[np.uint8]:
-    """A group for each picture in each draw: exactly shuffled among those that show the concept, by keys elsewhere."""
+def shuffle_keys(
+    images: int, rng: np.random.Generator, draws: int, people: Codes | None = None
+) -> Iterator[tuple[slice, Keys]]:
+    """Random keys of the pictures, `[n_images, part of the draws]`, part after part; one for all pictures of a person.
+
+    A slice says which draws these are.
+    """
+    who = np.arange(images) if people is None else people
+    for here in _parts(draws, images):
+        yield (
+            here,
+            rng.integers(0, KEYS, size=(int(who.max(initial=0)) + 1, here.stop - here.start), dtype=np.uint16)[who],
+        )
+
+
+def shuffled_labels(groups: Codes, shows: Mask, keys: Keys) -> npt.NDArray[np.uint8]:
+    """A group for each picture in each draw, from the lowest key up: the first group's, then the second's.
+
+    Among the pictures that show the concept, every group gets exactly as many as it has; among the others its share.
+    """
     shares = np.bincount(groups[~shows], minlength=int(groups.max()) + 1) / max(1, int((~shows).sum()))
     labels = np.zeros(keys.shape, dtype=np.uint8)
     for edge in np.cumsum(shares)[:-1]:
         labels += keys >= edge * KEYS
-    own = np.broadcast_to(groups[shows].astype(np.uint8), (keys.shape[1], int(shows.sum())))
-    labels[shows] = rng.permuted(own, axis=1).T
+    order = np.argsort(keys[shows].T, axis=1, kind="stable")
+    own = np.empty(order.shape, dtype=np.uint8)
+    np.put_along_axis(own, order, np.sort(groups[shows]).astype(np.uint8)[None, :], axis=1)
+    labels[shows] = own.T
     return labels
 
 

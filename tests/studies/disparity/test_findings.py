@@ -26,9 +26,9 @@ def test_gaps_are_named_in_both_directions_with_those_of_chance(full: pl.DataFra
     finding = only(full, "gaps")
     assert finding.verdict == SHOWN
     assert finding.headline == "2 of 4 concepts are recognised unequally in images of “man” and “woman”"
-    assert "Better in images labelled “man”: “tie” (" in finding.sentence
-    assert "Better in images labelled “woman”: “handbag” (" in finding.sentence
-    assert "shuffled labels give" in finding.sentence
+    assert "Better in images labelled “man”: “tie” by " in finding.sentence
+    assert "Better in images labelled “woman”: “handbag” by " in finding.sentence
+    assert "The intervals hold for all 4 tested concepts at once." in finding.sentence
     assert "four of five tries" in finding.sentence
     rows = [(row["metric"], row["concept"]) for row in finding.rows]
     assert rows[:3] == [
@@ -49,12 +49,36 @@ def test_a_gap_that_is_not_shown_is_not_called_none(quiet: pl.DataFrame, object_
     assert few.headline == "Too few images show any one concept to test a gap"
 
 
+def test_gaps_too_small_to_be_shown_alone_are_shown_together(object_world: World, measure: Measure):
+    """Forty concepts are seen a little worse in either group: no single gap is wide enough."""
+    names = tuple(f"thing {number}" for number in range(40))
+    worse = {(("man", "woman")[number % 2], name): 0.3 for number, name in enumerate(names)}
+    results = measure(object_world(240, names, worse, seed=2))
+    gaps, together = only(results, "gaps"), only(results, "together")
+    assert gaps.headline == "No single concept's gap between images of “man” and “woman” is shown"
+    assert together.headline == "Taken together, gaps between images of “man” and “woman” are wider than chance"
+    assert together.shown
+    assert "shuffled labels give" in together.sentence
+
+
+def test_prevalence_alone_makes_no_claim_about_the_mean(object_world: World, measure: Measure):
+    """Scores do not depend on the group, but women are shown with everything more often."""
+    names = tuple(f"thing {number}" for number in range(12))
+    rare = {(group, name): share for name in names for group, share in (("man", 0.08), ("woman", 0.4))}
+    results = measure(object_world(400, names, rare=rare, seed=5))
+    mean = only(results, "mean")
+    published = one_row(results, "mean_ap_gap")
+    assert published["high"] < 0  # as published, it excludes 0
+    assert mean.headline == "On average over concepts, no difference is shown"
+    assert mean.verdict == NOT_SHOWN
+
+
 def test_the_mean_says_what_it_hides(full: pl.DataFrame):
     finding = only(full, "mean")
     assert "hides gaps that point in opposite directions" in finding.sentence
     mean = one_row(full, "mean_average_precision", group="man")
     assert f"“man” {100 * mean['value']:.0f} %" in finding.sentence
-    assert [row.get("group") for row in finding.rows] == ["man", "man", "woman"]
+    assert [row.get("group") for row in finding.rows] == ["man", "man", "man", "woman"]
 
 
 def test_a_gap_of_prevalence_is_recognised(full: pl.DataFrame):

@@ -18,6 +18,7 @@ TOPICS = {
 }
 QUESTIONS = {
     "gaps": Question("Which concepts does the model recognise worse in images of one group?", "gaps"),
+    "together": Question("Are gaps, taken together, wider than chance?", "gaps"),
     "mean": Question("Does recognition differ between groups on average?", "means"),
     "prevalence": Question("Which published gaps depend on how often a group shows the concept?", "gaps"),
     "calibration": Question("Is the model's confidence equally reliable for every group?", "calibration"),

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import polars as pl
 
 from beholder.chapter.figure import Figure, each_model
-from beholder.chapter.numbers import Result, excludes, percent, signed
+from beholder.chapter.numbers import Result, points_range, signed
 from beholder.chapter.queries import metric_rows, one_row
 from beholder.studies.disparity import chart_parts, phrases, queries
 from beholder.studies.disparity.agreement import COLOURS
@@ -68,26 +68,30 @@ def gap_title(table: pl.DataFrame, pair: Pair) -> str:
     if not shown.height:
         return f"{phrases.less(pair)}: no gap is shown"
     widest = [
-        f"“{side['concept'][0]}” {signed(side['value'][0])}"
+        f"“{side['concept'][0]}” {signed(side['value'][0])}{_bounds(side.row(0, named=True))}"
         for side in (shown.filter(pl.col("value") > 0), shown.filter(pl.col("value") < 0))
         if side.height
     ]
     return f"{phrases.less(pair)}: widest gaps {' and '.join(widest)} points"
 
 
+def _bounds(row: Result) -> str:
+    """The bounds that hold for all concepts at once: a title picks the widest."""
+    bounds = points_range({"value": row["value"], "low": row["all_low"], "high": row["all_high"]})
+    return f" ({bounds})" if bounds else ""
+
+
 def _strip_figure(part: pl.DataFrame, pair: Pair, suffix: str) -> Iterator[Figure]:
-    mean, table = one_row(queries.of_pair(part, pair), "mean_ap_gap"), queries.tested(part, pair)
+    mean, table = one_row(queries.of_pair(part, pair), "mean_ap_gap_matched"), queries.tested(part, pair)
     if mean is None or table.height < 2:
         return
-    first, second = (one_row(part, "mean_average_precision", group=name) for name in pair.names)
-    levels = f"{percent(first['value'])} and {percent(second['value'])}" if first and second else "see the table"
     dots = stacked([_in_points(row) for row in table.sort("value").to_dicts()], STACK)
     reach = f"{signed(table['value'].min())} to {signed(table['value'].max())}"  # type: ignore[arg-type]
-    result = "differs" if excludes(mean, 0.0) else "shows no difference"
-    title = f"the mean {result} ({levels}); gaps of single concepts range from {reach} points"
+    result = "a difference" if queries.shown(mean) else "no difference"
+    title = f"the mean gap ({signed(mean['value'])} points) shows {result}; single gaps range from {reach}"
     caption = (
-        "Each dot is a concept; pale: its gap is not shown. Diamond: the difference of the mean average precisions "
-        f"over {mean['n']} concepts, with its 95 % interval."
+        "Each dot is a concept at matched prevalence; pale: its gap is not shown. Diamond: the mean over the "
+        f"{mean['n']} concepts, with its 95 % interval."
     )
     chart = chart_parts.gap_strip(dots, {key: _points(mean[key]) for key in NUMBERS}, _axis(pair))
     yield Figure(f"spread{suffix}", title, caption, chart, "gaps")

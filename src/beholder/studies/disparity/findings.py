@@ -8,7 +8,17 @@ import polars as pl
 from scipy.stats import binom
 
 from beholder.chapter.finding import NOT_MEASURED, TOO_LITTLE, Finding, finding
-from beholder.chapter.numbers import Result, excludes, p_value, percent, percent_range, points, signed
+from beholder.chapter.numbers import (
+    Result,
+    excludes,
+    has_interval,
+    percent,
+    percent_range,
+    points,
+    points_range,
+    row_p_value,
+    signed,
+)
 from beholder.chapter.phrases import listed
 from beholder.chapter.queries import metric_rows, one_row
 from beholder.metrics.multiplicity import ALPHA
@@ -28,25 +38,32 @@ def disparity_findings(part: pl.DataFrame) -> list[Finding]:
 
 
 def _mean(part: pl.DataFrame) -> Iterator[Finding]:
-    """The difference of the means."""
+    """The mean of the matched gaps: the published means depend on prevalence, and are only told."""
     for pair in queries.pairs(part):
-        row = one_row(queries.of_pair(part, pair), "mean_ap_gap")
+        compared = queries.of_pair(part, pair)
+        row = one_row(compared, "mean_ap_gap_matched")
         if row is None:
             continue
-        means = [one_row(part, "mean_average_precision", group=name) for name in pair.names]
-        shown = excludes(row, 0.0)
+        shown = queries.shown(row)
         result = f"recognition is better in {phrases.better(row, pair)}" if shown else "no difference is shown"
-        both = zip(phrases.quoted(pair), means, strict=True)
-        levels = "".join(f"{name} {percent(mean['value'])}, " for name, mean in both if mean)
         sentence = (
-            f"Mean average precision over {row['n']} concepts: {levels}difference {signed(row['value'])} points "
-            f"({phrases.interval(row)})."
+            f"The mean gap over {phrases.concepts(row['n'])} at matched prevalence is {signed(row['value'])} points "
+            f"({phrases.interval(row)}; p {row_p_value(row)}, from shuffled labels)."
         )
+        means = [one_row(part, "mean_average_precision", group=name) for name in pair.names]
+        published = one_row(compared, "mean_ap_gap")
+        more = [each for each in (published, *means) if each]
+        if published and all(means):
+            both = zip(phrases.quoted(pair), means, strict=True)
+            levels = ", ".join(f"{name} {percent(mean['value'])}" for name, mean in both if mean)
+            sentence += (
+                f" Mean average precision as published, over {phrases.concepts(published['n'])}: {levels}, difference "
+                f"{signed(published['value'])}."
+            )
         gaps = queries.tested(part, pair).filter("shown")["value"]
         if (gaps > 0).any() and (gaps < 0).any():
             sentence += " The mean hides gaps that point in opposite directions."
         headline = f"On average over concepts, {result}"
-        more = [mean for mean in means if mean]
         yield finding(row, "mean", headline, sentence, shown=shown, effect=abs(row["value"]), more=more)
 
 
@@ -59,17 +76,45 @@ def _gaps(part: pl.DataFrame) -> Iterator[Finding]:
             yield from _untested(compared)
             continue
         table = queries.tested(part, pair)
-        number, groups = int(count["value"]), " and ".join(phrases.quoted(pair))
-        headline = (
-            f"{number} of {count['n']} concepts are recognised unequally in images of {groups}"
-            if number
-            else f"No gap is shown between images of {groups}; this does not show that there is none"
-        )
+        number = int(count["value"])
         named = _widest(table.filter("shown"))
-        chance = one_row(compared, "gap_spread_expected")
-        sentence = " ".join((*_named(named, pair), _by_chance(spread, chance), _detectable(table)))
-        more = [*(row for side in named for row in side), spread, *([chance] if chance else [])]
-        yield finding(count, "gaps", headline, sentence.strip(), shown=number > 0, effect=float(number), more=more)
+        parts = _named(named, pair), _all_at_once(named, count), _unbounded(table), _detectable(table)
+        sentence = " ".join(each for sentences in parts for each in sentences)
+        more = [row for side in named for row in side]
+        headline = _gaps_headline(number, count["n"], spread, pair)
+        yield finding(count, "gaps", headline, sentence, shown=number > 0, effect=float(number), more=more)
+
+
+def _gaps_headline(number: int, tested: int, spread: Result, pair: Pair) -> str:
+    groups = " and ".join(phrases.quoted(pair))
+    if number:
+        are = "concepts are" if tested > 1 else "concept is"
+        return f"{number} of {tested} {are} recognised unequally in images of {groups}"
+    if queries.is_called(spread):
+        return f"No single concept's gap between images of {groups} is shown"
+    return f"No gap is shown between images of {groups}; this does not show that there is none"
+
+
+def _together(part: pl.DataFrame) -> Iterator[Finding]:
+    """All gaps together: are they wider than shuffled labels make them?"""
+    for pair in queries.pairs(part):
+        compared = queries.of_pair(part, pair)
+        row, chance = (one_row(compared, metric) for metric in ("gap_spread", "gap_spread_expected"))
+        if row is None or chance is None or row["p_value"] is None:
+            continue
+        shown, groups = queries.is_called(row), " and ".join(phrases.quoted(pair))
+        headline = (
+            f"Taken together, gaps between images of {groups} are wider than chance"
+            if shown
+            else f"Taken together, gaps between images of {groups} are not shown to be wider than chance"
+        )
+        sentence = (
+            f"Over {phrases.concepts(row['n'])}, a gap is {points(row['value'])} points wide on average, at matched "
+            f"prevalence; shuffled labels give {points(chance['value'])} "
+            f"({points(chance['low'])}–{points(chance['high'])}; p {row_p_value(row)})."
+        )
+        effect = row["value"] - chance["value"]
+        yield finding(row, "together", headline, sentence, shown=shown, effect=effect, more=[chance])
 
 
 def _untested(compared: pl.DataFrame) -> Iterator[Finding]:
@@ -89,27 +134,41 @@ def _widest(shown: pl.DataFrame) -> list[list[Result]]:
 def _named(widest: list[list[Result]], pair: Pair) -> Iterator[str]:
     for side in widest:
         if side:
-            sizes = [f"{points(abs(row['value']))} points, p {p_value(row['p_value'])}" for row in side]
-            concepts = [f"“{row['concept']}” ({size})" for row, size in zip(side, sizes, strict=True)]
-            yield f"Better in {phrases.better(side[0], pair)}: {listed(concepts)}."
+            concepts = [
+                f"“{row['concept']}” by {points(abs(row['value']))} points{_bounds(row)}, p {row_p_value(row)}"
+                for row in side
+            ]
+            yield f"Better in {phrases.better(side[0], pair)}: {'; '.join(concepts)}."
 
 
-def _by_chance(spread: Result, chance: Result | None) -> str:
-    if chance is None:
+def _bounds(row: Result) -> str:
+    """The bounds of the width of a gap that hold for all concepts at once, in brackets."""
+    bounds = {"value": row["value"], "low": row["all_low"], "high": row["all_high"]}
+    if not has_interval(bounds):
         return ""
-    return (
-        f"Over the {spread['n']} concepts that could be tested, a gap is {points(spread['value'])} points wide on "
-        f"average, at matched prevalence; shuffled labels give {points(chance['value'])} "
-        f"({points(chance['low'])}–{points(chance['high'])})."
-    )
+    return f" ({points_range(bounds if row['value'] > 0 else phrases.mirrored(bounds))})"
 
 
-def _detectable(table: pl.DataFrame) -> str:
+def _all_at_once(named: list[list[Result]], count: Result) -> Iterator[str]:
+    if count["n"] > 1 and any(row["all_low"] is not None for side in named for row in side):
+        yield f"The intervals hold for all {count['n']} tested concepts at once."
+
+
+def _unbounded(table: pl.DataFrame) -> Iterator[str]:
+    """Concepts with a small p but no interval: named, because they are not counted as shown."""
+    rows = table.filter((pl.col("p_value") <= ALPHA) & pl.col("low").is_null())
+    if rows.height:
+        names = listed([f"“{concept}”" for concept in rows["concept"].head(NAMED)])
+        most = f"{rows.height} concepts, among them {names}," if rows.height > NAMED else names
+        yield f"Not counted, because one group has no error and so no interval, although p ≤ {ALPHA:g}: {most}."
+
+
+def _detectable(table: pl.DataFrame) -> Iterator[str]:
     known = table["detectable"].drop_nulls()
-    if not len(known):
-        return ""
-    median = float(known.median())  # type: ignore[arg-type]
-    return f"For half of them, only gaps of {points(median)} points or more would be found in four of five tries."
+    if len(known):
+        median = float(known.median())  # type: ignore[arg-type]
+        which = "For half of the tested concepts" if len(known) > 1 else "For the one tested concept"
+        yield f"{which}, only gaps of {points(median)} points or more would be found in four of five tries."
 
 
 def _prevalence(part: pl.DataFrame) -> Iterator[Finding]:
@@ -199,4 +258,4 @@ def _least_calibrated(part: pl.DataFrame, row: Result, pair: Pair) -> str:
     )
 
 
-FINDERS = (_gaps, _mean, _prevalence, _calibration, _words, _agreement)
+FINDERS = (_gaps, _together, _mean, _prevalence, _calibration, _words, _agreement)

@@ -45,6 +45,24 @@ def interval(row: Result) -> str:
     return f"95 % interval {points_range(row)}" if has_interval(row) else "no interval"
 
 
+def mirrored(row: Result) -> Result:
+    """A gap and its bounds seen from the other group.
+
+    >>> mirrored({"value": -0.2, "low": -0.3, "high": -0.1})
+    {'value': 0.2, 'low': 0.1, 'high': 0.3}
+    """
+    return {"value": -row["value"], "low": -row["high"], "high": -row["low"]}
+
+
+def concepts(number: int) -> str:
+    """How many concepts.
+
+    >>> concepts(1), concepts(4)
+    ('1 concept', '4 concepts')
+    """
+    return f"{number} concept{'' if number == 1 else 's'}"
+
+
 def root(squared: float) -> float:
     """The root of a squared error; 0 for one below 0."""
     return math.sqrt(max(squared, 0.0))

@@ -9,8 +9,9 @@ from typing import NamedTuple
 
 import polars as pl
 
-from beholder.chapter.numbers import Result
+from beholder.chapter.numbers import Result, excludes
 from beholder.chapter.queries import SHOWN, by_column, metric_rows, widest_first, with_metrics
+from beholder.metrics.multiplicity import ALPHA
 
 AGREES, OPPOSES, UNKNOWN = "as word vectors", "against word vectors", "no word vector"
 """Whether a gap points towards the group that word vectors put the concept nearer to."""
@@ -48,14 +49,27 @@ def of_pair(part: pl.DataFrame, pair: Pair) -> pl.DataFrame:
     return part.filter(pl.col("group") == pair.first, pl.col("against") == pair.second)
 
 
+def shown(row: Result, landmark: float = 0.0) -> bool:
+    """Whether a difference is shown: a corrected p of at most 0.05, and an interval without the landmark."""
+    return is_called(row) and excludes(row, landmark)
+
+
+def is_called(row: Result) -> bool:
+    """Whether a corrected p is at most 0.05: all there is for tests of numbers that have no interval."""
+    return row["p_value"] is not None and bool(row["p_value"] <= ALPHA)
+
+
 def gaps(part: pl.DataFrame, pair: Pair) -> pl.DataFrame:
     """Every concept with a matched gap, the widest first, with its other numbers in columns of their own.
 
-    `shown`: p ≤ 0.05 after correction and an interval that excludes 0.
+    `shown`: p ≤ 0.05 after correction and an interval that excludes 0. `all_low`, `all_high`: bounds that hold for all
+    concepts at once.
     """
     compared = of_pair(part, pair)
     others = {"raw": "ap_gap", "detectable": "gap_detectable", "alignment": "word_alignment"}
     table = with_metrics(metric_rows(compared, "ap_gap_matched"), compared, ["concept"], **others)
+    bounds = metric_rows(compared, "ap_gap_simultaneous").select("concept", all_low="low", all_high="high")
+    table = table.join(bounds, on="concept", how="left", maintain_order="left")
     same = (pl.col("value") * pl.col("alignment")).sign()
     words = pl.when(same > 0).then(pl.lit(AGREES)).when(same < 0).then(pl.lit(OPPOSES)).otherwise(pl.lit(UNKNOWN))
     return widest_first(table.with_columns(shown=SHOWN, words=words))

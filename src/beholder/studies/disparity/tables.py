@@ -12,10 +12,10 @@ from beholder.chapter.numbers import (
     Result,
     excludes,
     has_interval,
-    p_value,
     percent,
     points,
     points_range,
+    row_p_value,
     signed,
 )
 from beholder.chapter.queries import by_model, metric_rows, one_row
@@ -71,23 +71,47 @@ def _side_labels(part: pl.DataFrame) -> tuple[str, str]:
 
 
 def mean_table(part: pl.DataFrame) -> Table:
-    """Mean average precision of each group, and how many gaps are shown."""
+    """Mean average precision of each group, the mean matched gap, and how many gaps are shown."""
     body = []
     for model, rows in by_model(part):
         for group in queries.groups(rows):
             row = one_row(rows, "mean_average_precision", group=group)
-            body.append([*names(part, model, group), percent_cell(row, strong=True), _number(row), Cell("")])
+            body.append([*names(part, model, group), percent_cell(row, strong=True), _number(row), Cell(""), Cell("")])
         for pair in queries.pairs(rows):
-            row, shown = (one_row(queries.of_pair(rows, pair), what) for what in ("mean_ap_gap", "gaps_shown"))
+            published, matched, width, chance, shown = (
+                one_row(queries.of_pair(rows, pair), metric)
+                for metric in ("mean_ap_gap", "mean_ap_gap_matched", "gap_spread", "gap_spread_expected", "gaps_shown")
+            )
             count = f"{int(shown['value'])} of {shown['n']}" if shown else ABSENT
-            body.append([*names(part, model, phrases.less(pair)), _points_cell(row), _number(row), Cell(count)])
+            less = phrases.less(pair)
+            cells = [_points_cell(published)._replace(strong=False), _number(published), Cell(""), Cell("")]
+            body.append([*names(part, model, f"{less}, as published"), *cells])
+            strong = matched is not None and queries.shown(matched)
+            cells = [_points_cell(matched)._replace(strong=strong), _number(matched), _p_cell(matched), Cell(count)]
+            body.append([*names(part, model, less), *cells])
+            body.append([*names(part, model, f"{less}, mean width"), *_width_cells(width, chance)])
     caption = (
-        f"Mean average precision of each group; differences in points. {INTERVALS} Gaps shown: concepts whose gap at "
-        "matched prevalence has p ≤ 0.05 after correction."
+        f"Mean average precision of each group; differences in points. {INTERVALS} As published: the difference of "
+        "these means. Without that: the mean of the gaps at matched prevalence. Mean width: how far matched gaps "
+        "are from 0, and in small print with shuffled labels. p: from shuffled labels. Gaps shown: concepts whose "
+        "matched gap has p ≤ 0.05 after correction and an interval without 0."
     )
     columns = labels(part, "Images")
-    header = [*columns, "Mean", "Concepts", "Gaps shown"]
+    header = [*columns, "Mean", "Concepts", "p", "Gaps shown"]
     return Table("On average over concepts", caption, header, body, len(columns), topic="means")
+
+
+def _width_cells(width: Result | None, chance: Result | None) -> list[Cell]:
+    """How wide gaps are on average, with the same for shuffled labels."""
+    if width is None or chance is None:
+        return [Cell(ABSENT), _number(width), Cell(ABSENT), Cell("")]
+    detail = f"shuffled: {points(chance['low'])}–{points(chance['high'])}"
+    strong = queries.is_called(width)
+    return [Cell(points(width["value"]), detail, strong=strong), _number(width), _p_cell(width), Cell("")]
+
+
+def _p_cell(row: Result | None) -> Cell:
+    return Cell(row_p_value(row) if row else ABSENT)
 
 
 def _number(row: Result | None) -> Cell:
@@ -133,7 +157,7 @@ def _gap_cells(row: Result) -> list[Cell]:
     return [
         Cell(signed(row["raw"])),
         Cell(signed(row["value"]), points_range(row), strong=bool(row["shown"])),
-        Cell(p_value(row["p_value"])),
+        Cell(row_p_value(row)),
         Cell(points(row["detectable"])),
         Cell(ABSENT if words is None else f"{words:+.2f}".replace("-", MINUS)),
     ]
@@ -191,7 +215,7 @@ def cause_table(part: pl.DataFrame) -> Table:
             size, other = gaps.get(concept), named.get(concept)
             sizes = [Cell(percent(area[concept]["value"] if concept in area else None, 1)) for area in areas]
             number = [Cell(f"{count[concept]['value']:.1f}" if concept in count else ABSENT) for count in counts]
-            size_p = Cell(p_value(size["p_value"] if size else None))
+            size_p = _p_cell(size)
             now = [Cell(signed(row["value"])), _points_cell(left.get(concept))]
             words = Cell(percent(other["value"]), other["note"]) if other else Cell(ABSENT)
             body.append([*_concept_names(part, model, pair, concept), *sizes, size_p, *number, *now, words])
