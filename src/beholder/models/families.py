@@ -13,6 +13,7 @@ from operator import attrgetter
 from pathlib import Path
 
 from beholder.core.catalog import Catalog
+from beholder.core.errors import ModelError
 from beholder.models.checkpoint.files import Origin
 from beholder.models.checkpoint.folder import ConfigFile, read_config
 from beholder.models.options import LoadOptions
@@ -107,6 +108,14 @@ _BUILT_IN = (
         extra="torch",
     ),
     Family(
+        "flava",
+        "contrastive",
+        "FLAVA, by its contrastive head",
+        "beholder.models.contrastive.flava:from_folder",
+        config_names=("flava",),
+        extra="torch",
+    ),
+    Family(
         "contrastive",
         "contrastive",
         "an image tower and a text tower: CLIP, SigLIP and every other folder",
@@ -148,6 +157,22 @@ FAMILIES = Catalog("family of models", {family.name: family for family in _BUILT
 """A plug-in adds its own: `FAMILIES.add("colour", Family("colour", …))`."""
 KINDS = tuple(dict.fromkeys(family.kind for family in _BUILT_IN if not family.form))
 """The kinds of models that can be read from a transformers folder."""
+_TOGETHER = "It reads picture and text together, in a way that Beholder has no adapter for."
+_LATE = "It compares every word with every patch to find documents; Beholder has no adapter for that."
+_VIDEO = "It reads videos, not pictures."
+_SAM3 = "Beholder has no adapter for it: run it elsewhere and import its masks (docs/detectors.md)."
+UNREAD: dict[str, str] = {
+    "vilt": _TOGETHER,
+    "bridgetower": _TOGETHER,
+    "colpali": _LATE,
+    "colqwen2": _LATE,
+    "colmodernvbert": _LATE,
+    "xclip": _VIDEO,
+    "videoprism": _VIDEO,
+    "sam3": _SAM3,
+    "sam3_lite_text": _SAM3,
+}
+"""Model types that stand beside those that Beholder reads, and why it does not read them."""
 FOLDER_FORMS = {
     "OWNER/NAME[@REVISION]": f"a model from the hub ({', '.join(KINDS)})",
     "DIR": "the same from a local transformers folder",
@@ -165,7 +190,10 @@ def family_of(config: ConfigFile) -> Family:
 
 def open_folder(folder: Path, name: str, options: LoadOptions, **origin: Origin | None) -> Scorer:
     """The model in a transformers folder; its config.json decides the family before any weights are read."""
-    return family_of(read_config(folder)).open(folder, name, options, **origin)
+    config = read_config(folder)
+    if reason := UNREAD.get(str(config.get("model_type"))):
+        raise ModelError(f"{folder} is a model of type '{config['model_type']}'. {reason}")
+    return family_of(config).open(folder, name, options, **origin)
 
 
 def name_forms() -> list[str]:

@@ -148,7 +148,7 @@ def test_the_spec_holds_what_moves_a_score(tiny_model: Folders) -> None:
 
 def test_weights_that_give_nan_are_told(clip_copy: Path) -> None:
     spoil(clip_copy, "visual_projection.weight", torch.nan)
-    with pytest.raises(UnusableScore, match=r"no usable score for 1 image\(s\), at position 0"):
+    with pytest.raises(UnusableScore, match=r"no usable score for 2 image\(s\), at position 0"):
         load_model(str(clip_copy))
 
 

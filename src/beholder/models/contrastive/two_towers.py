@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
@@ -28,7 +29,7 @@ from beholder.models.checkpoint.torch_scorer import (
 )
 from beholder.models.contrastive.embedding import embed_in_batches
 from beholder.models.options import LoadOptions
-from beholder.models.preparation import ByProcessor, processor_split, proven
+from beholder.models.preparation import ByProcessor, Cut, processor_split, proven
 from beholder.models.scorer import ContrastiveScorer, Floats, Prepared
 from beholder.models.spec import ModelSpec
 from beholder.models.torch_types import Config, Inputs, Module, Output, Tensor
@@ -38,6 +39,9 @@ PADDED_TO_MAX = {"siglip", "siglip2", "align"}
 MAX_LENGTHS = {"align": 64}  # its processor's own; its text tower could read 512
 # Position numbers start after the padding token's (the RoBERTa family), so that many fewer tokens fit.
 OFFSET_POSITIONS = {"altclip", "roberta", "xlm-roberta", "camembert"}
+# With sdpa their text tower leaves its causal mask away where no text of a batch is padded (transformers 5.22), so that
+# a score would depend on the other texts.
+MASKED_BY_EAGER = {"aimv2"}
 # Of a cosine, between our way and the model's own.
 TOLERANCE = {"float32": 1e-4, "bfloat16": 3e-2, "float16": 3e-3}
 
@@ -67,17 +71,32 @@ class TorchContrastive(TorchScorer, ContrastiveScorer):
         """Unit text vectors; a text longer than the model reads is cut, and `notes` says so."""
         return embed_in_batches(texts, self.batch_size, self._embed_texts, kind="text")
 
+    def decode_on_card(self) -> None:
+        """Decode files on the card from now on; the spec says so."""
+        from beholder.models.contrastive.card_decoder import CardDecoder  # needs torchvision, which is optional
+
+        if not isinstance(self.preparation, Cut):
+            raise ModelError(f"--decode gpu cannot be used: the preprocessing of {self.spec.name} is not known to it.")
+        self.decoder = CardDecoder(self.preparation, self._device)
+        self.spec = replace(self.spec, settings={**self.spec.settings, "decode": "gpu"})
+
     def verify(self) -> None:
-        """Raise unless our cosine is that of the model's own forward pass, to the precision's tolerance."""
-        prepared, text = [self.prepare(sample_picture())], ["a photo of a person"]
-        ours = float(self.score_prepared(prepared, text)[0, 0, 0])
-        with running():
-            theirs = self._own_cosine(prepared, text)
-        if not abs(theirs - ours) <= TOLERANCE[self.spec.precision]:
-            raise ModelError(
-                f"{self.spec.name} ({type(self._model).__name__}) is scored wrongly by Beholder: its own "
-                f"forward pass gives a cosine of {theirs:.6f} where its two towers give {ours:.6f}."
-            )
+        """Raise unless our cosines are those of the model's own forward pass, to the precision's tolerance.
+
+        Ours are made in one batch of pictures of two shapes and texts of two lengths, its own pair by pair.
+        """
+        picture, texts = sample_picture(), ["a photo of a person who is smiling", "nurse"]
+        prepared = [self.prepare(each) for each in (picture, picture.transpose(Image.Transpose.ROTATE_90))]
+        scores = self.score_prepared(prepared, texts)
+        for number, (one, text) in enumerate(zip(prepared, texts, strict=True)):
+            ours = float(scores[number, number, 0])
+            with running():
+                theirs = self._own_cosine([one], [text])
+            if not abs(theirs - ours) <= TOLERANCE[self.spec.precision]:
+                raise ModelError(
+                    f"{self.spec.name} ({type(self._model).__name__}) is scored wrongly by Beholder: its own "
+                    f"forward pass gives a cosine of {theirs:.6f} where its two towers give {ours:.6f}."
+                )
 
     def _embed_images(self, prepared: Sequence[Prepared]) -> Floats:
         raise NotImplementedError
@@ -108,11 +127,15 @@ class TransformersContrastive(TorchContrastive):
         require_two_towers(folder)
         opened = open_checkpoint(folder, options, origin)
         checkpoint = opened.checkpoint
+        if checkpoint.model.config.model_type in MASKED_BY_EAGER:
+            checkpoint.model.set_attn_implementation("eager")
         spec = opened.spec(name, "transformers", settings_of(checkpoint))
         kind = PatchContrastive if "spatial_shapes" in checkpoint.image_processor.model_input_names else cls
         scorer = kind(checkpoint, spec, device=opened.device, batch_size=options.batch_size)
         with as_model_error(folder):
             scorer.verify()
+        if options.decode == "gpu":
+            scorer.decode_on_card()
         return scorer
 
     def prepare(self, image: Image.Image) -> Prepared:
@@ -188,8 +211,8 @@ def require_two_towers(folder: Path) -> None:
     model = model_class(model_type)
     if model and not (hasattr(model, "get_image_features") and hasattr(model, "get_text_features")):
         raise ModelError(
-            f"{folder} is a {model.__name__} (model type '{model_type}'), not a two-tower model.\n"
-            "This adapter reads models with get_image_features, get_text_features and a logit scale: "
+            f"{folder} is a {model.__name__} (model type '{model_type}'), which has no tower for single images beside "
+            "one for texts.\nThis adapter reads models with get_image_features, get_text_features and a logit scale: "
             "CLIP, MetaCLIP, SigLIP, SigLIP 2, ALIGN, AltCLIP, Chinese-CLIP and their kin."
         )
 
