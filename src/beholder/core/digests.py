@@ -10,7 +10,7 @@ import json
 import logging
 import os
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from itertools import islice
@@ -22,6 +22,8 @@ Item = TypeVar("Item")
 Hashing = Callable[[Sequence[Path]], Iterable[str | None] | None]
 
 CHUNK = 1 << 20
+NOT_HASHED = ""
+"""Stands for the digest of a file that has not been read yet."""
 PART = 500
 """Files looked at together: SQLite takes so many values in one question, and memory stays small."""
 
@@ -45,6 +47,15 @@ def file_digest(path: Path) -> str:
     return hasher.hexdigest()
 
 
+def content_digest(data: bytes | bytearray | memoryview) -> str:
+    """The digest of a file that has these bytes.
+
+    >>> content_digest(b"") == content_digest(bytearray())
+    True
+    """
+    return hashlib.blake2b(data, digest_size=20).hexdigest()
+
+
 class FileDigests:
     """File digests remembered between runs, so that a second run over 100,000 images only looks at their dates.
 
@@ -55,16 +66,14 @@ class FileDigests:
     def __init__(self, memory: Path) -> None:
         memory.parent.mkdir(parents=True, exist_ok=True)
         self._memory = memory
+        self._stamps: dict[Path, str] = {}
 
     def of(self, paths: Sequence[Path], hashed: Hashing = lambda paths: None) -> list[str | None]:
         """One digest per path, in order; None for a file that is not there or not readable.
 
         `hashed` computes the digests of many files, or gives None to leave them to threads of this process.
         """
-        stamps = [_stamp(path) for path in paths]
-        known: dict[str, str] = {}
-        for part in _parts([stamp for stamp in stamps if stamp]):
-            known.update(self._recall(part))
+        stamps, known = self._known(paths)
         fresh = {stamp: path for path, stamp in zip(paths, stamps, strict=True) if stamp and stamp not in known}
         files = list(fresh.values())
         digests = zip(fresh, hashed(files) or _hashed_by_threads(files), strict=True)
@@ -74,8 +83,27 @@ class FileDigests:
             known.update(computed)
         return [known.get(stamp) if stamp else None for stamp in stamps]
 
+    def remembered(self, paths: Sequence[Path]) -> list[str | None]:
+        """The digests that are remembered; NOT_HASHED for another file that is there, None for one that is not."""
+        stamps, known = self._known(paths)
+        self._stamps.update({path: stamp for path, stamp in zip(paths, stamps, strict=True) if stamp})
+        return [known.get(stamp, NOT_HASHED) if stamp else None for stamp in stamps]
+
+    def remember(self, digests: Mapping[Path, str]) -> None:
+        """Keep the digests of files that `remembered` did not know; a file changed since is hashed again."""
+        self._remember({self._stamps[path]: value for path, value in digests.items()})
+
+    def _known(self, paths: Sequence[Path]) -> tuple[list[str | None], dict[str, str]]:
+        """What stands for each file as it is now, and the digests that are remembered."""
+        stamps = [_stamp(path) for path in paths]
+        known: dict[str, str] = {}
+        for part in _parts([stamp for stamp in stamps if stamp]):
+            known.update(self._recall(part))
+        return stamps, known
+
     def _connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(self._memory, timeout=60)
+        connection.execute("pragma synchronous = off")  # a memory lost with the machine's power is made again
         connection.execute("create table if not exists digests (stamp text primary key, digest text)")
         return connection
 

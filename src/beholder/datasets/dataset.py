@@ -15,7 +15,7 @@ from beholder.core.digests import FileDigests, Hashing, digest
 from beholder.core.errors import DataError, MissingData, UnknownName
 from beholder.datasets.crops import CROPPED, cut_of, files_of
 from beholder.datasets.group_words import GroupWords
-from beholder.datasets.images import DRAWN
+from beholder.datasets.images import DRAWN, is_plain_file
 from beholder.datasets.objects import check_objects, objects_in
 from beholder.datasets.perturbed import PERTURBED, change_of, perturbed_uri
 from beholder.datasets.selection import spread_rows
@@ -134,6 +134,18 @@ class ImageDigests:
         files = list(dict.fromkeys(path for uri in plain if not uri.startswith(DRAWN) for path in files_of(uri)))
         content = dict(zip(files, self._files.of(files, hashed), strict=True))
         return [_image_digest(uri, content) for uri in uris]
+
+    def remembered(self, uris: Sequence[str]) -> list[str | None]:
+        """As `of`, without reading plain files that are not known yet: those are NOT_HASHED."""
+        plain = [uri for uri in uris if is_plain_file(uri)]
+        known = dict(zip(plain, self._files.remembered([Path(uri) for uri in plain]), strict=True))
+        made = [uri for uri in uris if uri not in known]
+        known.update(zip(made, self.of(made), strict=True))
+        return [known[uri] for uri in uris]
+
+    def remember(self, digests: Mapping[str, str]) -> None:
+        """Keep the digests of plain files that were not hashed before."""
+        self._files.remember({Path(uri): value for uri, value in digests.items()})
 
 
 def _image_digest(uri: str, content: Mapping[Path, str | None]) -> str | None:

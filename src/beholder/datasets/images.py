@@ -18,6 +18,11 @@ DRAWN = "glasshouse:"
 """How the addresses of Beholder's own drawings begin."""
 
 
+def is_plain_file(uri: str) -> bool:
+    """Whether the address is a file's own path, its picture that of the whole file."""
+    return not uri.startswith((PERTURBED, CROPPED, DRAWN))
+
+
 def open_image(uri: str) -> Image.Image:
     """The picture at `uri`, RGB and upright."""
     if uri.startswith(PERTURBED):

@@ -20,13 +20,20 @@ from beholder.models.catalog import ModelEntry, catalog, loadable, lookup, neare
 from beholder.models.checkpoint.hub import fetch
 from beholder.models.families import FAMILIES, name_forms, open_folder
 from beholder.models.options import LoadOptions as LoadOptions
-from beholder.models.scorer import Scorer
+from beholder.models.scorer import Scorer, decoder_of
 
 REFERENCE_MODELS = Path(__file__).parents[1] / "glasshouse" / "models"
 
 
 def load_model(name: str, options: LoadOptions = LoadOptions()) -> Scorer:  # noqa: B008  (frozen)
     """The scorer that `name` stands for, ready to score."""
+    scorer = _opened(name, options)
+    if options.decode == "gpu" and decoder_of(scorer) is None:
+        raise ModelError(f"--decode gpu is for two-tower models in torch; {name} is none of them. Leave it out.")
+    return scorer
+
+
+def _opened(name: str, options: LoadOptions) -> Scorer:
     scheme, colon, rest = name.partition(":")
     if name == "null" or (colon and scheme in FAMILIES and FAMILIES[scheme].form):
         return FAMILIES[scheme].open(rest, options)

@@ -11,6 +11,7 @@ PRECISIONS |= {"auto": "float32", "fp32": "float32", "bf16": "bfloat16", "fp16":
 # auto is float32 on every device: correct scores before speed. Half precision is opt-in and recorded in the spec.
 # Only generative models are too large for that: they run in bfloat16 on a GPU and may be quantised.
 QUANTISED = ("int8", "int4")
+DECODES = ("exact", "gpu")
 
 
 @dataclass(frozen=True)
@@ -21,6 +22,8 @@ class LoadOptions:
     """`auto` (CUDA if available, else the CPU), `cpu`, `cuda`, `cuda:1`, `mps`; `shard` spreads a generative model
     over all devices. The device is not part of the spec: float32 scores agree to rounding on every device."""
     precision: str = "auto"
+    decode: str = "exact"
+    """`exact`: the checkpoint's own preprocessing. `gpu`: by nvJPEG, whose pixels differ a little; part of the spec."""
     batch_size: int | None = None
     revision: str | None = None
     trust_remote_code: bool = False
@@ -31,6 +34,8 @@ class LoadOptions:
     def __post_init__(self) -> None:
         if self.precision not in (known := (*PRECISIONS, *QUANTISED)):
             raise UnknownName("precision", self.precision, known)
+        if self.decode not in DECODES:
+            raise UnknownName("way to decode", self.decode, DECODES)
         if self.batch_size is not None and self.batch_size < 1:
             raise UsageError(f"The batch size is {self.batch_size}; it must be at least 1.")
 

@@ -29,6 +29,18 @@ class Preparation(Protocol):
     def __call__(self, image: Image.Image) -> Array: ...
 
 
+class Decoder(Protocol):
+    """Decodes whole files on the model's device (`--decode gpu`); the pixels may differ from Pillow's by a hair."""
+
+    def encoded(self, uri: str, data: Pixels | None) -> Any:
+        """What `decode` takes, made of a file's bytes or, without them, of the picture at `uri`; in any thread."""
+        ...
+
+    def decode(self, pictures: Sequence[Any]) -> Any:
+        """A batch of prepared pictures on the device; in one thread, beside the model."""
+        ...
+
+
 @dataclass(frozen=True)
 class Cut:
     """What Pillow does: resize, then crop the middle; what lies outside the picture is black."""

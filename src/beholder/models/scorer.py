@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
-from beholder.models.preparation import Preparation
+from beholder.models.preparation import Decoder, Preparation
 from beholder.models.spec import ModelSpec
 from beholder.prompts.instruction import Instruction
 
@@ -56,6 +56,12 @@ def preparation_of(scorer: Scorer) -> Preparation | None:
     """What worker processes can do for this scorer; None if its pictures must be prepared by `prepare`, in threads."""
     preparation: Preparation | None = getattr(scorer, "preparation", None)
     return preparation
+
+
+def decoder_of(scorer: Scorer) -> Decoder | None:
+    """What decodes whole files for this scorer, if it was loaded so."""
+    decoder: Decoder | None = getattr(scorer, "decoder", None)
+    return decoder
 
 
 @runtime_checkable

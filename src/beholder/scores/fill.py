@@ -16,25 +16,27 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from beholder.core.digests import file_digests
+from beholder.core.digests import content_digest, file_digests
 from beholder.core.errors import BadImage, DataError, ModelError, OutOfMemory, UnusableScore
 from beholder.core.progress import Progress, silent
 from beholder.datasets.dataset import ImageDigests
-from beholder.datasets.images import DRAWN, open_image
-from beholder.models.preparation import Preparation, fixed_shape
-from beholder.models.scorer import Embedder, Prepared, Scorer, cosines, preparation_of
+from beholder.datasets.images import DRAWN, is_plain_file, open_image
+from beholder.models.preparation import Decoder, Preparation, fixed_shape
+from beholder.models.scorer import Embedder, Prepared, Scorer, cosines, decoder_of, preparation_of
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.scores.store import Shelf, Store
 from beholder.scores.task import Task
 from beholder.scores.workers import PictureReader, Workers, fits_in_shared_memory, usable_cores
 
 Floats = npt.NDArray[np.float32]
+Bytes = npt.NDArray[np.uint8]
+Started = TypeVar("Started")
 Pictures = Any  # a list of prepared pictures, or an array with a row for each
 Compute = Callable[[Pictures], dict[str, Floats]]
 BLOCK_ROWS = 256
@@ -71,8 +73,11 @@ def fill(tasks: Sequence[Task], scorer: Scorer, store: Store, options: FillOptio
     )
     uris = images["uri"].to_list()
     with _WorkersOnDemand(options) as workers:
-        keys = dict(zip(uris, ImageDigests(store.digest_memory).of(uris, workers.hashed), strict=True))
-        filler = _Filler(scorer, keys, options, workers)
+        digests = ImageDigests(store.digest_memory)
+        # A decoder is handed whole files, which are hashed on their way.
+        known = digests.remembered(uris) if decoder_of(scorer) else digests.of(uris, workers.hashed)
+        keys = dict(zip(uris, known, strict=True))
+        filler = _Filler(scorer, keys, options, workers, digests)
         if not options.skip_bad_images:
             _refuse_missing(keys)
         matrices = (
@@ -154,6 +159,39 @@ class _WorkersOnDemand(ExitStack):
         return self.started.map(file_digests, paths, per_job=32) if self.pay_for(len(paths)) else None
 
 
+class _File(NamedTuple):
+    """A file as it was read: its digest, what a decoder takes of it, or why it cannot be read."""
+
+    uri: str
+    key: str
+    picture: Any = None
+    fault: BadImage | None = None
+
+
+def _read_file(uri: str, key: str, decoder: Decoder, shelf: Shelf) -> _File:
+    """Read and hash a file; without a picture if the shelf already has its content."""
+    try:
+        data = np.fromfile(uri, np.uint8) if is_plain_file(uri) else None
+        key = key or content_digest(cast(Bytes, data).data)
+        return _File(uri, key, None if shelf.has(key) else decoder.encoded(uri, data))
+    except BadImage as error:
+        return _File(uri, key, fault=error)
+    except OSError as error:
+        return _File(uri, key, fault=BadImage(uri, f"cannot be read: {error.strerror}"))
+
+
+def _few_ahead(
+    batches: Iterable[list[str]], start: Callable[[list[str]], Started], depth: int
+) -> Iterator[tuple[list[str], Started]]:
+    """Every batch with what `start` made of it, `depth` batches before it is needed."""
+    waiting: deque[tuple[list[str], Started]] = deque()
+    for batch in batches:
+        waiting.append((batch, start(batch)))
+        if len(waiting) >= depth:
+            yield waiting.popleft()
+    yield from waiting
+
+
 class _Opened(NamedTuple):
     """A batch of images, those that could be read, with their pictures."""
 
@@ -166,9 +204,14 @@ class _Filler:
     """Walks a list of images and puts on a shelf what is missing there."""
 
     def __init__(
-        self, scorer: Scorer, keys: dict[str, str | None], options: FillOptions, workers: _WorkersOnDemand
+        self,
+        scorer: Scorer,
+        keys: dict[str, str | None],
+        options: FillOptions,
+        workers: _WorkersOnDemand,
+        digests: ImageDigests,
     ) -> None:
-        self.scorer, self.options, self._workers = scorer, options, workers
+        self.scorer, self.options, self._workers, self._digests = scorer, options, workers, digests
         self.bad: dict[str, str] = {uri: "the file does not exist" for uri, key in keys.items() if key is None}
         self._keys = keys
         self._batch_size = scorer.batch_size
@@ -190,18 +233,21 @@ class _Filler:
         missing = set(shelf.missing([self.key(uri) for uri in present]))
         size = self.scorer.batch_size
         batches = [present[start : start + size] for start in range(0, len(present), size)]
-        todo = [[uri for uri in batch if self.key(uri) in missing] for batch in batches]
+        todo = [[uri for uri in batch if self.key(uri) in missing] for batch in batches]  # NOT_HASHED always is
         count = sum(map(len, todo))
         if not count:
             return
         named = f"{self.scorer.spec.name}: {label}"
         with self.options.progress(named, len(present), len(present) - count) as advance, _Block(shelf) as block:
-            for opened in self._opened([batch for batch in todo if batch]):
+            for opened in self._opened([batch for batch in todo if batch], shelf):
                 self._score(opened.uris, opened.pictures, compute, block)
                 advance(opened.size)
 
-    def _opened(self, batches: list[list[str]]) -> Iterator[_Opened]:
+    def _opened(self, batches: list[list[str]], shelf: Shelf) -> Iterator[_Opened]:
         """Batches with their images opened and prepared, a few batches ahead."""
+        if decoder := decoder_of(self.scorer):
+            yield from self._by_decoder(batches, decoder, shelf)
+            return
         reader = self._reader(batches)
         if reader is None:
             yield from self._by_threads(batches)
@@ -224,25 +270,46 @@ class _Filler:
             return None
         return PictureReader(self._workers.started, self._preparation, *kind)
 
+    def _by_decoder(self, batches: list[list[str]], decoder: Decoder, shelf: Shelf) -> Iterator[_Opened]:
+        """Threads read and hash files, one more decodes batches on the device, while the model works."""
+        with ThreadPoolExecutor(max(2, usable_cores())) as readers, ThreadPoolExecutor(1) as decoding:
+
+            def read(uris: list[str]) -> list[_File]:
+                return [_read_file(uri, self.key(uri), decoder, shelf) for uri in uris]
+
+            def decoded(parts: list[Future[list[_File]]]) -> tuple[list[_File], Pictures]:
+                files = [file for part in parts for file in part.result()]
+                pictures = [file.picture for file in files if file.picture is not None]
+                return files, decoder.decode(pictures) if pictures else []
+
+            def ahead(batch: list[str]) -> Future[tuple[list[_File], Pictures]]:
+                parts = [batch[start : start + 16] for start in range(0, len(batch), 16)]
+                return decoding.submit(decoded, [readers.submit(read, part) for part in parts])
+
+            for batch, future in _few_ahead(batches, ahead, 3):
+                files, pictures = future.result()
+                self._learn_keys(files)
+                for fault in filter(None, (file.fault for file in files)):
+                    self._refuse(fault)
+                yield _Opened(len(batch), [file.uri for file in files if file.picture is not None], pictures)
+
+    def _learn_keys(self, files: Sequence[_File]) -> None:
+        fresh = {file.uri: file.key for file in files if file.key and not self._keys[file.uri]}
+        self._keys.update(fresh)
+        self._digests.remember(fresh)
+
     def _by_threads(self, batches: list[list[str]]) -> Iterator[_Opened]:
         with ThreadPoolExecutor(self.options.workers) as pool:
             depth = max(2, -(-2 * self.options.workers // max(1, self.scorer.batch_size)))
-            waiting: deque[tuple[list[str], list[Future[Prepared]]]] = deque()
-            upcoming = iter(batches)
             try:
-                while True:
-                    while len(waiting) < depth and (batch := next(upcoming, None)):
-                        waiting.append((batch, [pool.submit(self._open, uri) for uri in batch]))
-                    if not waiting:
-                        return
-                    batch, futures = waiting.popleft()
+                for batch, futures in _few_ahead(
+                    batches, lambda batch: [pool.submit(self._open, uri) for uri in batch], depth
+                ):
                     pictures = {uri: self._result(future) for uri, future in zip(batch, futures, strict=True)}
                     good = {uri: picture for uri, picture in pictures.items() if picture is not None}
                     yield _Opened(len(batch), list(good), list(good.values()))
             finally:
-                for _, futures in waiting:
-                    for future in futures:
-                        future.cancel()
+                pool.shutdown(wait=False, cancel_futures=True)
 
     def _open(self, uri: str) -> Prepared:
         return (self._preparation or self.scorer.prepare)(open_image(uri))

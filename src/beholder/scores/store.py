@@ -80,6 +80,10 @@ class Shelf:
         self._look()
         return [key for key in dict.fromkeys(keys) if key not in self._location]
 
+    def has(self, key: str) -> bool:
+        """Whether a block that was seen holds this key."""
+        return key in self._location
+
     def put(self, keys: Sequence[str], channels: Mapping[str, Floats]) -> None:
         """Write one block; `channels[name]` has a row per key."""
         columns = {name: _fixed_lists(values) for name, values in channels.items()}

@@ -23,7 +23,7 @@ from beholder.models.checkpoint.checkpoint import (
 from beholder.models.checkpoint.files import Origin, find_files
 from beholder.models.contrastive.embedding import CutTexts
 from beholder.models.options import LoadOptions
-from beholder.models.preparation import Arithmetic, Preparation, Split
+from beholder.models.preparation import Arithmetic, Array, Decoder, Preparation, Split
 from beholder.models.scorer import Floats, Prepared
 from beholder.models.spec import ModelSpec, Settings
 from beholder.models.torch_types import Module, Processor, Tensor
@@ -63,6 +63,8 @@ class TorchScorer:
     """Images at once, by kind of device; that of the CPU for any other."""
     preparation: Preparation | None = None
     """What worker processes do with a picture."""
+    decoder: Decoder | None = None
+    """What decodes files on the card, if that was asked for."""
     _arithmetic: Arithmetic | None = None
     """What is then left to do on the device."""
 
@@ -84,14 +86,17 @@ class TorchScorer:
         self.preparation, self._arithmetic = split or (otherwise, None)
 
     def _pixels(self, arrays: Sequence[Prepared]) -> Tensor:
-        """The batch on the device; pictures that workers have cut are finished there."""
-        batch = torch.from_numpy(arrays if isinstance(arrays, np.ndarray) else np.stack(arrays))
-        if self._device.startswith("cuda"):
-            batch = batch.pin_memory()  # torch keeps such buffers and fills them in turn
-        batch = batch.to(self._device, non_blocking=True)
+        """The batch on the device; pictures that workers or the card have cut are finished there."""
+        batch = arrays if isinstance(arrays, torch.Tensor) else self._copied(np.stack(arrays))
         if batch.dtype == torch.uint8:
             batch = self._finished(batch)
         return batch.to(self._dtype)
+
+    def _copied(self, array: Array) -> Tensor:
+        batch = torch.from_numpy(array)
+        if self._device.startswith("cuda"):
+            batch = batch.pin_memory()  # torch keeps such buffers and fills them in turn
+        return batch.to(self._device, non_blocking=True)
 
     def _finished(self, pixels: Tensor) -> Tensor:
         """`Arithmetic` on the device, in the same order and so with the same result."""

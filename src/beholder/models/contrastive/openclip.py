@@ -99,6 +99,8 @@ class OpenClipContrastive(TorchContrastive):
         scorer = cls(model, tokenizer, spec, device=device, batch_size=options.batch_size, notes=weights.notes)
         with as_model_error(weights.file, LIBRARY):
             scorer.verify()
+        if options.decode == "gpu":
+            scorer.decode_on_card()
         return scorer
 
     def prepare(self, image: Image.Image) -> Prepared:
