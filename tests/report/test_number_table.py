@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 import polars as pl
 import pytest
 
+from beholder.report import drawing
 from beholder.report import number_table as ledger
 from beholder.report.number_table import packed, results_ledger
 from beholder.report.page import render, write_page
@@ -41,7 +41,7 @@ def test_what_is_packed_is_what_was_there(two_models: Run):
 
 def test_the_page_holds_every_row_and_only_filters_that_choose(two_models: Run):
     page = render(two_models.report)
-    data = json.loads(re.search(r'id="ledger-cells">(.*?)</script>', page, re.DOTALL)[1])  # type: ignore[index]
+    data = drawing.unpacked(re.search(r'id="ledger-cells">(.*?)</script>', page, re.DOTALL)[1])  # type: ignore[index]
     assert data["rows"] == two_models.results.height
     assert '<select name="model">' in page
     assert '<select name="dataset">' not in page  # there is one
@@ -82,7 +82,9 @@ def column(page: Any, number: int) -> list[str]:
 
 @pytest.mark.slow
 def test_a_link_leads_to_the_rows_it_names_and_they_can_be_sorted(page: Any, two_models: Run):
-    page.click('#findings a[data-metric="apa.bias_ratio"]')
+    page.click('.findings a[data-metric="apa.bias_ratio"]')
+    page.wait_for_selector("#ledger tbody tr")
+    assert "metric=apa.bias_ratio" in page.evaluate("location.hash")  # a link that keeps the filters
     assert set(column(page, 1)) == {"apa.bias_ratio"}
     assert len(set(column(page, 2))) == 1  # one model
     page.select_option("#filters [name=model]", "")
@@ -97,6 +99,8 @@ def test_a_link_leads_to_the_rows_it_names_and_they_can_be_sorted(page: Any, two
 @pytest.mark.slow
 def test_a_hostile_name_is_a_word_in_the_ledger(hostile_run: Run, page: Any, tmp_path: Path):
     page.goto(write_page(hostile_run.report, tmp_path / "hostile").as_uri())
+    page.evaluate("document.getElementById('rows').scrollIntoView()")
+    page.wait_for_selector("#ledger tbody tr")
     page.fill("#filters [name=text]", "onerror")
     assert "onerror=alert" in page.inner_text("#ledger tbody")
     assert page.query_selector("#ledger img") is None

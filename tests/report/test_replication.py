@@ -12,6 +12,7 @@ import pytest
 
 from beholder.published.consistency import consistency
 from beholder.published.ledger import counts, ledger
+from beholder.report.drawing import unpacked
 from beholder.report.replication import write_replication
 
 
@@ -26,7 +27,7 @@ def test_the_page_holds_every_cell_and_counts_each_verdict(folder: Path):
     page = (folder / "replication.html").read_text()
     embedded = re.search(r'id="ledger-cells">(.*?)</script>', page, re.DOTALL)
     assert embedded
-    assert json.loads(embedded[1])["rows"] == pl.read_parquet(folder / "ledger.parquet").height
+    assert unpacked(embedded[1])["rows"] == pl.read_parquet(folder / "ledger.parquet").height
     for verdict, number in counts(ledger()).items():
         assert re.search(rf'{verdict}</th><td class="strong">{number:,}</td>', page)
 
@@ -72,5 +73,5 @@ def test_a_pair_of_groups_is_shown_with_both_names(folder: Path):
     page = (folder / "replication.html").read_text()
     embedded = re.search(r'id="ledger-cells">(.*?)</script>', page, re.DOTALL)
     assert embedded
-    shown = json.dumps(json.loads(embedded[1]), ensure_ascii=False)
+    shown = json.dumps(unpacked(embedded[1]), ensure_ascii=False)
     assert '"sc weat · causalface · race · white · against black · mean"' in shown

@@ -36,7 +36,7 @@ def test_charts_name_the_rows_they_are_drawn_from(name: str, request: pytest.Fix
     parts = re.findall(r'<section class="topic".*?</section>', render(run.report), re.DOTALL)
     assert parts
     for part in parts:
-        assert re.search(r'<p class="source">Rows: <a href="#rows" data-metric="[\w.]+"', part)
+        assert re.search(r'data-tab="Data">\s*<ul class="data"><li><a href="#rows" data-metric="[\w.]+"', part)
 
 
 @pytest.mark.parametrize("name", ["apa_run", pytest.param("gras_full", marks=pytest.mark.slow)])

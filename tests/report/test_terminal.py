@@ -10,9 +10,9 @@ from beholder.report.terminal import print_summary
 from beholder.run import Run
 
 
-def summary(run: Run, width: int = 120) -> str:
+def summary(run: Run, width: int = 120, *, verbose: bool = True) -> str:
     console = Console(file=io.StringIO(), width=width, color_system=None)
-    print_summary(run.report, console)
+    print_summary(run.report, console, verbose=verbose)
     return console.file.getvalue()  # type: ignore[attr-defined]
 
 
@@ -50,11 +50,22 @@ def test_several_models_get_a_table_each(two_models: Run) -> None:
     assert "Right answer, level by level: siglip" in text
 
 
-def test_the_little_to_keep_stands_last(two_models: Run) -> None:
-    last = summary(two_models).split("In short\n")[1].splitlines()
-    assert 1 <= len(last) <= 5
-    assert "Women in politics are taken for “politician” less often than men" in last[0]
-    assert "(clip, apa on apa)" in last[0]
+@pytest.mark.parametrize("columns", [60, 80, 120])
+def test_every_question_has_one_line(two_models: Run, columns: int) -> None:
+    lines = summary(two_models, columns, verbose=False).splitlines()
+    assert len(lines) <= 40
+    assert max(map(len, lines)) <= columns
+    asked = {(finding.model, finding.question) for finding in two_models.findings if finding.question}
+    answers = [line for line in lines if line.startswith(("● shown", "○ not shown", "△ too little", "– not measured"))]
+    assert len(answers) == len(asked)
+    assert any("0.62 (" in line and "n=" in line for line in answers)
+
+
+def test_a_run_of_many_models_stays_within_forty_lines(apa_run: Run) -> None:
+    many = pl.concat([apa_run.results.with_columns(model=pl.lit(f"clip-{i}")) for i in range(12)])
+    text = summary(Run(many, apa_run.record), verbose=False)
+    assert len(text.splitlines()) <= 40
+    assert "more questions are on the page" in text
 
 
 def test_a_folder_is_called_by_its_last_name(apa_run: Run) -> None:

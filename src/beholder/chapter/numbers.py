@@ -186,3 +186,19 @@ def p_value(value: float | None, at_most: bool | None = False) -> str:
 def row_p_value(row: Result) -> str:
     """The p-value of a row of results."""
     return p_value(row["p_value"], row.get("p_at_most"))
+
+
+def quantity(value: float, unit: str, landmark: float | None = None) -> str:
+    """A number in the words of its unit: a probability in per cent, a difference of two in points, a ratio plain.
+
+    >>> quantity(0.5, "probability"), quantity(-0.081, "probability", 0), quantity(0.62, "ratio", 1)
+    ('50 %', '−8.1 points', '0.62')
+    """
+    if unit in ("probability", "average precision"):
+        return f"{points(value)} points" if landmark == 0 else percent(value)
+    if unit == "per cent":
+        return f"{value:.1f} %"
+    if unit == "cosine":
+        return f"{100 * value:.2f}".replace("-", MINUS)
+    whole = value == int(value) and abs(value) >= 1
+    return (f"{value:,.0f}" if whole else f"{value:.2g}").replace("-", MINUS)

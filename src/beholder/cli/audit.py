@@ -35,7 +35,10 @@ def audit_command(
     as_json: common.AsJson = False,
     quiet: common.Quiet = False,
     verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", help="Print more messages.", rich_help_panel=WHERE)
+        bool,
+        typer.Option(
+            "--verbose", "-v", help="Print every sentence and the tables, and more messages.", rich_help_panel=WHERE
+        ),
     ] = False,
     device: common.Device = "auto",
     precision: common.Precision = "auto",
@@ -122,4 +125,4 @@ def audit_command(
         command=sys.argv[1:],
     )
     run = audit_models(models or [], studies, options)
-    show_run(run, output, as_json=as_json, quiet=quiet)
+    show_run(run, output, as_json=as_json, quiet=quiet, verbose=verbose)

@@ -135,7 +135,7 @@ def set_verbosity(*, quiet: bool, verbose: bool) -> None:
     )
 
 
-def show_run(run: Run, folder: Path, *, as_json: bool, quiet: bool) -> None:
+def show_run(run: Run, folder: Path, *, as_json: bool, quiet: bool, verbose: bool = False) -> None:
     """Print what a run shows and where its report is."""
     # Imported here so that other commands start without it.
     from beholder.report.terminal import print_summary
@@ -143,6 +143,6 @@ def show_run(run: Run, folder: Path, *, as_json: bool, quiet: bool) -> None:
     if as_json:
         say_json(run.as_json())
     elif not quiet:
-        print_summary(run.report, out)
+        print_summary(run.report, out, verbose=verbose)
     if not quiet:
         err.print(f"Report: {(folder / 'report.html').resolve()}", markup=False, soft_wrap=True)

@@ -14,6 +14,7 @@ def report_command(
     figures: Path = typer.Option(None, help="Also write the charts as SVG and PNG into this folder."),
     as_json: bool = typer.Option(False, "--json", help="Print the run's results as JSON instead of writing the page."),
     quiet: bool = typer.Option(False, "--quiet", "-q", help="No summary."),
+    verbose: bool = typer.Option(False, "--verbose", "-v", help="Print every sentence and the tables."),
 ) -> None:
     """Rewrite report.html from a run folder and print its summary."""
     # Imported here so that other commands start without it.
@@ -32,5 +33,5 @@ def report_command(
         for path in save_charts(run.report, figures):
             err.print(f"Figure: {path}", markup=False, soft_wrap=True)
     if not quiet:
-        print_summary(run.report, out)
+        print_summary(run.report, out, verbose=verbose)
     err.print(f"Report: {page.resolve()}", markup=False, soft_wrap=True)

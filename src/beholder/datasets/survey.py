@@ -89,6 +89,13 @@ def survey(dataset: Dataset, advance: Callable[[int], None] = lambda count: None
     )
 
 
+def group_counts(dataset: Dataset) -> dict[str, dict[str, int]]:
+    """Of every column with few groups: how many images each group has. Nobody's name is among them."""
+    columns = {name: dataset.table[name] for name in dataset.attributes if name.lower() not in IDENTIFIERS}
+    few = {name: column for name, column in columns.items() if 1 < column.drop_nulls().n_unique() <= MOST_CROSSED}
+    return {name: dict(_counts(column.cast(pl.String)).drop_nulls("group").rows()) for name, column in few.items()}
+
+
 def _look(uri: str) -> Seen:
     try:
         picture = open_image(uri)

@@ -15,12 +15,13 @@ import numpy as np
 from beholder.calibration.summary import calibration_table
 from beholder.calibration.weaknesses import weaknesses
 from beholder.chapter.chart_parts import Layers
-from beholder.chapter.chart_style import PAGE_INK, PAPER_WIDTH, QUIET, SERIES
+from beholder.chapter.chart_style import QUIET, SERIES
 from beholder.chapter.figure import Figure
 from beholder.chapter.numbers import ABSENT
 from beholder.chapter.table import Cell, Table
 from beholder.core.files import write_whole
-from beholder.report.page import TEMPLATES, Drawing, chart_library, environment, policy, script_json
+from beholder.report.drawing import Drawing, chart_library, drawing
+from beholder.report.page import TEMPLATES, environment, policy
 from beholder.studies import STUDIES
 from beholder.studies.trial_summary import (
     COVERAGE,
@@ -59,7 +60,7 @@ def write_calibration(summaries: list[Summary], folder: Path, *, settings: str) 
 
 def render_calibration(summaries: list[Summary], *, settings: str) -> str:
     """The page as text."""
-    scripts = [chart_library(), (TEMPLATES / "page.js").read_text(encoding="utf-8")]
+    scripts = [chart_library(), *((TEMPLATES / name).read_text(encoding="utf-8") for name in ("files.js", "page.js"))]
     metrics = len({each.trial.metric for each in summaries})
     said: list[Weakness] = weaknesses(summaries)
     return (
@@ -114,12 +115,8 @@ def _promise(headline: str, judged: list[Summary], what: str) -> Promise:
 
 
 def _drawings(summaries: list[Summary]) -> Iterator[Drawing]:
-    import vl_convert  # loads a JavaScript engine
-
     for place, figure in enumerate(figures(summaries)):
-        picture = vl_convert.vegalite_to_svg(figure.spec(ink=PAGE_INK, width=PAPER_WIDTH), allowed_base_urls=[])
-        spec = script_json(figure.spec(ink=PAGE_INK, width="container"))
-        yield Drawing(f"power-{place}", figure.title, figure.caption, picture, spec, figure.topic, figure.wide)
+        yield drawing(figure, f"power-{place}", file=f"power-{place}")
 
 
 def figures(summaries: list[Summary]) -> Iterator[Figure]:

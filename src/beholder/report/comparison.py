@@ -161,7 +161,7 @@ def write_comparison(comparison: Comparison, folder: Path) -> Path:
 
 def render_comparison(comparison: Comparison) -> str:
     """The page as text."""
-    scripts = [(TEMPLATES / "ledger.js").read_text(encoding="utf-8")]
+    scripts = [(TEMPLATES / name).read_text(encoding="utf-8") for name in ("files.js", "ledger.js")]
     css = [(TEMPLATES / name).read_text(encoding="utf-8") for name in ("page.css", "ledger.css")]
     (first, second), record = named(comparison), comparison.record
     return (

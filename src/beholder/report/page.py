@@ -7,43 +7,35 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import html
-import json
+import re
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from markupsafe import Markup
+
 from beholder.chapter import phrases
-from beholder.chapter.chart_style import PAGE_INK, PAPER_WIDTH
 from beholder.chapter.finding import Finding
 from beholder.chapter.table import Table
 from beholder.core.files import write_whole
+from beholder.report.drawing import Drawing, chart_library, drawing, packed
 from beholder.report.facts import command, dataset_things, model_things, run_facts
+from beholder.report.first_screen import caveats, people_shown
 from beholder.report.number_table import results_ledger
 from beholder.report.prompts_asked import Asked, images_of, prompts_asked
 from beholder.report.report import Report, Section, slug
-from beholder.report.top_findings import first_sentence, top_findings
+from beholder.report.scorecard import PLANTED, scorecard
+from beholder.report.top_findings import top_findings
+from beholder.studies.study import Metric
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-    from beholder.chapter.figure import Figure
-
 TEMPLATES = Path(__file__).parent / "templates"
 FEW = 5
 """Lists up to this long are shown open."""
-
-
-class Drawing(NamedTuple):
-    """A figure in the page: its static picture, replaced by the living one where scripts run."""
-
-    name: str
-    title: str
-    caption: str
-    picture: str
-    spec: str
-    topic: str
-    wide: bool
+FEW_SENTENCES = 3
+"""Sentences of the first screen."""
 
 
 class Part(NamedTuple):
@@ -51,9 +43,10 @@ class Part(NamedTuple):
 
     anchor: str
     title: str
+    findings: list[Finding]
     drawings: list[Drawing]
     tables: list[Table]
-    metrics: list[str]
+    metrics: list[Metric]
 
 
 class PageSection(NamedTuple):
@@ -62,19 +55,13 @@ class PageSection(NamedTuple):
     anchor: str
     title: str
     section: Section
-    findings: list[tuple[str, list[Finding]]]
+    several: bool
+    """Whether it is about several models."""
     parts: list[Part]
+    other_metrics: list[Metric]
+    """Metrics of no topic that is shown."""
     prompts: list[Asked]
     images: str
-
-
-class Headline(NamedTuple):
-    """A finding of the first screen, and where it is shown in full."""
-
-    finding: Finding
-    sentence: str
-    whose: str
-    anchor: str
 
 
 def write_page(report: Report, folder: Path) -> Path:
@@ -90,14 +77,18 @@ def render(report: Report) -> str:
         page_section(report, section, heading)
         for section, heading in zip(report.sections, headings(report.sections), strict=True)
     ]
-    record, scripts = report.record, [chart_library(), _template("page.js"), _template("ledger.js")]
+    telling = [finding for section in report.sections for finding in section.findings if finding.kind != PLANTED]
+    record, scripts = report.record, [chart_library(), *map(_template, ("files.js", "page.js", "ledger.js"))]
     scripts = scripts if sections else []
     return (
         environment()
         .get_template("page.html.j2")
         .render(
             title=title(report),
-            headlines=headlines(report.findings, sections),
+            cards=scorecard(report, [section.anchor for section in sections]),
+            caveats=caveats(report),
+            people=people_shown(report),
+            telling=[each for each in top_findings(telling, FEW_SENTENCES)],
             measured=report.results["value"].is_not_null().any(),
             facts=run_facts(record),
             command=command(record),
@@ -110,6 +101,7 @@ def render(report: Report) -> str:
             prompts=report.prompts.height > 0,
             citation=citation(report),
             few=FEW,
+            general_findings=general_findings,
             glossary=list(dict.fromkeys(line for each in report.sections for line in each.chapter.glossary)),
             css=_template("page.css") + _template("ledger.css"),
             scripts=scripts,
@@ -131,36 +123,25 @@ def headings(sections: list[Section]) -> list[tuple[str, str]]:
 
 
 def page_section(report: Report, section: Section, heading: tuple[str, str]) -> PageSection:
-    """A section with its findings by model, its parts and its prompts."""
-    models = dict.fromkeys(finding.model for finding in section.findings)
+    """A section with its parts and its prompts."""
+    parts = parts_of(section, heading[0])
+    explained = {metric.name for part in parts for metric in part.metrics}
     return PageSection(
         *heading,
         section,
-        [(model, [each for each in section.findings if each.model == model]) for model in models],
-        parts_of(section, heading[0]),
+        section.results["model"].n_unique() > 1,
+        parts,
+        [metric for metric in section.metrics if metric.name not in explained],
         prompts_asked(report.prompts, section.study.name, section.dataset),
         images_of(report.record, section.dataset),
     )
 
 
-def headlines(findings: list[Finding], sections: list[PageSection]) -> list[Headline]:
-    """The five findings of the first screen."""
-    by_place = {(each.section.study.name, each.section.dataset): each for each in sections}
-    several = len({(each.study, each.dataset, each.model) for each in findings}) > 1
-    made = []
-    for each in top_findings(findings):
-        where = by_place[each.study, each.dataset]
-        whose = f"{each.model}, {where.title}" if several else ""
-        anchors = {part.anchor for part in where.parts}
-        anchors |= {f"{where.anchor}-planted"} if where.section.planted else set()
-        exact = f"{where.anchor}-{each.topic}"
-        made.append(Headline(each, first_sentence(each.sentence), whose, exact if exact in anchors else where.anchor))
-    return made
-
-
 def title(report: Report) -> str:
     """What was audited, in a line."""
-    models = list(dict.fromkeys(report.results["model"])) or [str(model.get("name")) for model in report.record.models]
+    models = list(dict.fromkeys(model for each in report.sections for model in each.results["model"])) or [
+        str(model.get("name")) for model in report.record.models
+    ]
     if not models:
         return "An audit"
     titles = [section.chapter.page_title for section in report.sections]
@@ -183,67 +164,57 @@ def citation(report: Report) -> str:
 
 
 def parts_of(section: Section, anchor: str) -> list[Part]:
-    """A section's charts and tables, topic by topic; what has no topic of the chapter comes last."""
-    drawn, topics = drawings(section, anchor), section.chapter.topics
-    made = [
-        Part(
+    """What a section says, draws and tabulates, topic by topic; what has no topic of the chapter comes last.
+
+    The first chart of a topic is also a static picture.
+    """
+    topics = {**section.chapter.topics, "results": section.chapter.topics.get("results", "Results")}
+    parts = []
+    for key, heading in topics.items():
+        figures = [figure for figure in section.figures if figure.topic == key]
+        part = Part(
             f"{anchor}-{key}",
             heading,
-            [drawing for drawing in drawn if drawing.topic == key],
+            [finding for finding in section.findings if finding.topic == key],
+            [
+                drawing(figure, f"{anchor}-{key}-chart-{place + 1}", file=_file(section, figure.name), still=not place)
+                for place, figure in enumerate(figures)
+            ],
             [table for table in section.tables if table.topic == key],
-            [metric.name for metric in section.metrics if key in metric.topic.split()],
+            [metric for metric in section.metrics if key in metric.topic.split()],
         )
-        for key, heading in {**topics, "results": topics.get("results", "Results")}.items()
-    ]
-    return [part for part in made if part.drawings or part.tables]
+        if part.findings or part.drawings or part.tables:
+            parts.append(part)
+    return parts
 
 
-def drawings(section: Section, anchor: str) -> list[Drawing]:
-    """The section's figures, drawn."""
-    return [
-        Drawing(
-            f"{anchor}-figure-{number}",
-            figure.title,
-            figure.caption,
-            still(figure),
-            script_json(figure.spec(ink=PAGE_INK, width="container")),
-            figure.topic,
-            figure.wide,
-        )
-        for number, figure in enumerate(section.figures)
-    ]
+def _file(section: Section, chart: str) -> str:
+    models = list(dict.fromkeys(section.results["model"]))
+    return slug(f"{models[0] if len(models) == 1 else 'models'} {section.study.name} {section.dataset} {chart}")
 
 
-def still(figure: Figure) -> str:
-    """The figure as a picture that says what it shows to who hears the page."""
-    import vl_convert  # loads a JavaScript engine
+def general_findings(section: Section) -> list[Finding]:
+    """Findings about no topic of the chapter, such as the check against what is known."""
+    return [finding for finding in section.findings if finding.topic not in {**section.chapter.topics, "results": ""}]
 
-    svg: str = vl_convert.vegalite_to_svg(figure.spec(ink=PAGE_INK, width=PAPER_WIDTH), allowed_base_urls=[])
-    said = html.escape(f"{figure.title}. {figure.caption}", quote=True)
-    return svg.replace("<svg ", f'<svg role="img" aria-label="{said}" ', 1)
+
+_NUMBER = re.compile(r"((?<![\w./-])[−+]?\d[\d.,]*(?:\s%|\spoints|\stimes)?)")
+
+
+def bold_numbers(text: str) -> Markup:
+    """A sentence with its numbers in bold; everything else is escaped.
+
+    >>> str(bold_numbers("31 % against <b>"))
+    '<b>31 %</b> against &lt;b&gt;'
+    """
+    pieces = _NUMBER.split(keep_together(text).replace("\u00a0", " "))
+    return Markup("").join(
+        Markup("<b>{}</b>").format(piece) if place % 2 else piece for place, piece in enumerate(pieces)
+    )
 
 
 def _template(name: str) -> str:
     return (TEMPLATES / name).read_text(encoding="utf-8")
-
-
-def script_json(value: Any) -> str:
-    """JSON that can stand in a script element whatever it holds.
-
-    >>> script_json({"name": "</script>"})
-    '{"name": "\\\\u003c/script\\\\u003e"}'
-    """
-    text = json.dumps(value, ensure_ascii=True)
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
-
-
-@cache
-def chart_library() -> str:
-    """Vega, Vega-Lite and Vega-Embed as one script."""
-    import vl_convert
-
-    expose = "window.vegaEmbed = vegaEmbed;"
-    return str(vl_convert.javascript_bundle(expose)).replace("</script", "<\\/script")
 
 
 def policy(scripts: list[str]) -> str:
@@ -262,7 +233,8 @@ def environment() -> Environment:
     loader = FileSystemLoader(TEMPLATES)
     options: dict[str, Any] = {"trim_blocks": True, "lstrip_blocks": True, "undefined": StrictUndefined}
     made = Environment(loader=loader, autoescape=True, finalize=keep_together, **options)
-    made.filters["script_json"] = script_json
+    made.filters["bold_numbers"] = bold_numbers
+    made.filters["packed"] = packed
     return made
 
 

@@ -63,7 +63,7 @@ def write_replication(cells: pl.DataFrame, checks: list[Check], folder: Path, *,
 
 def render_replication(cells: pl.DataFrame, checks: list[Check], *, models: list[str]) -> str:
     """The page as text."""
-    scripts = [(TEMPLATES / "ledger.js").read_text(encoding="utf-8")]
+    scripts = [(TEMPLATES / name).read_text(encoding="utf-8") for name in ("files.js", "ledger.js")]
     css = [(TEMPLATES / name).read_text(encoding="utf-8") for name in ("page.css", "ledger.css")]
     number = counts(cells)
     sources = [source for _, printed in printed_studies() for source in printed.sources]

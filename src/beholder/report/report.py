@@ -33,6 +33,8 @@ DRAWN_LIMITATIONS = (
     "The people are drawn: what a model makes of drawings need not hold for photographs of anyone.",
     "Two gender presentations are drawn, woman and man; others are not represented.",
 )
+NOISE = r"^null(:\d+)?$"
+"""The names of models whose scores are random."""
 PLAIN = Chapter(topics={"results": "Results"})
 
 
@@ -49,6 +51,8 @@ class Section:
     published: Table | None
     planted: Table | None
     limitations: list[str]
+    noise: list[Finding] = field(default_factory=list)
+    """What is found in random scores, audited beside other models to be compared with."""
 
     @property
     def title(self) -> str:
@@ -83,8 +87,8 @@ class Report:
 
     @property
     def findings(self) -> list[Finding]:
-        """All findings, section by section."""
-        return [finding for section in self.sections for finding in section.findings]
+        """All findings, section by section, those in noise last."""
+        return [finding for section in self.sections for finding in (*section.findings, *section.noise)]
 
     @property
     def sensitivity(self) -> Table | None:
@@ -103,9 +107,11 @@ def build_report(
     return report if perturbed is None else replace(report, perturbed=shortened(perturbed))
 
 
-def _section(name: str, dataset: str, part: pl.DataFrame, record: Record) -> Section:
+def _section(name: str, dataset: str, whole: pl.DataFrame, record: Record) -> Section:
     study = study_of(name, record)
     chapter = study.part("chapter") or PLAIN
+    random = pl.col("model").str.contains(NOISE)
+    part = whole.filter(~random) if not whole.select(random.all()).item() else whole
     ours = pl.col("metric").is_in([metric.name for metric in (STUDIES.get(name) or study).metrics])
     tables = list(chapter.tables(part.filter(ours)))
     tables += plain_tables(part.filter(~ours) if tables else part)
@@ -119,6 +125,7 @@ def _section(name: str, dataset: str, part: pl.DataFrame, record: Record) -> Sec
         chapter.published(part),
         chapter.planted(part),
         list(_limitations(study, chapter, part, record)),
+        list(_findings(chapter, whole.filter(random))) if part.height < whole.height else [],
     )
 
 

@@ -1,4 +1,4 @@
-"""The summary at the end of an audit: headline findings and the small tables, in the terminal."""
+"""The summary at the end of an audit, in the terminal: one line for every question, and on request all the tables."""
 
 from __future__ import annotations
 
@@ -11,32 +11,82 @@ from rich.padding import Padding
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from beholder.chapter.finding import Finding
+from beholder.chapter.finding import VERDICTS, Finding
 from beholder.chapter.table import Cell, Table
 from beholder.core.record import Record
 from beholder.report.report import Report
-from beholder.report.top_findings import top_findings
+from beholder.report.scorecard import Card, Line, scorecard
 
 GAP = 2
+MOST = 34
+"""Lines of the scorecard, headings included."""
+MOST_MOVED = 5
+WIDE = 100
+"""Columns from which on questions are written out."""
 
 
-def print_summary(report: Report, console: Console) -> None:
-    """What was found, then the tables that are not long, then the top findings: they stand last, where the eye is.
+def print_summary(report: Report, console: Console, *, verbose: bool = False) -> None:
+    """One line for every question that was asked: verdict, number, interval, n. With `verbose`, sentences and tables.
 
     Names are shown as they are, whatever brackets they hold.
     """
     if report.results["value"].is_null().all():
         console.print("Nothing could be measured.")
-    _print_findings(report.findings, console)
+    if verbose:
+        _print_all(report, console)
+    _print_left_out(report.record, console)
+    if report.sensitivity is not None:
+        _print_table(
+            report.sensitivity._replace(rows=report.sensitivity.rows[: None if verbose else MOST_MOVED]), console
+        )
+    _print_scorecard(scorecard(report, [""] * len(report.sections)), console)
+
+
+def _print_all(report: Report, console: Console) -> None:
+    """What was found, then the tables that are not long."""
+    _print_findings([finding for section in report.sections for finding in section.findings], console)
     for section in report.sections:
         console.print(f"\n[bold]{escape(section.title)}[/bold] on {escape(section.dataset)}")
         for table in (section.planted, *section.tables):
             if table is not None and not table.long:
                 _print_table(table, console)
-    if report.sensitivity is not None:
-        _print_table(report.sensitivity, console)
-    _print_left_out(report.record, console)
-    _print_top(report.findings, console)
+
+
+def _print_scorecard(cards: list[Card], console: Console) -> None:
+    """At most MOST lines; beyond, the page has what is not measured and what is not shown."""
+    lines = [line for card in cards for line in card.lines]
+    room = MOST - 2 * len(cards)
+    kept = sorted(lines, key=lambda line: VERDICTS.index(line.finding.verdict))[: max(room, 1)]
+    for card in cards:
+        mine = [line for line in card.lines if line in kept]
+        if mine:
+            console.print(
+                f"\n[bold]{escape(one_line(card.model))}[/bold], {escape(card.title)}",
+                no_wrap=True,
+                overflow="ellipsis",
+            )
+            console.print(_card(mine, console.width))
+    if len(kept) < len(lines):
+        console.print(f"[dim]{len(lines) - len(kept)} more questions are on the page.[/dim]")
+
+
+def _card(lines: list[Line], width: int) -> RichTable:
+    table = RichTable(box=None, pad_edge=False, show_header=False, width=width)
+    table.add_column(no_wrap=True)
+    table.add_column(no_wrap=True, overflow="ellipsis", ratio=1)
+    table.add_column(no_wrap=True, justify="right")
+    table.add_column(no_wrap=True, justify="right")
+    for line in lines:
+        shown = line.finding.shown
+        table.add_row(
+            Text(f"{line.icon} {line.finding.verdict}", style="bold" if shown else "dim"),
+            Text(one_line(line.question if width >= WIDE else line.short), style="" if shown else "dim"),
+            Text.assemble(
+                (line.number, "bold" if shown else ""), (f" ({line.interval})" if line.interval else "", "dim")
+            ),
+            Text(f"n={line.n}" if line.n else "", style="dim"),
+        )
+    return table
 
 
 def _print_table(table: Table, console: Console) -> None:
@@ -56,18 +106,6 @@ def _print_findings(findings: list[Finding], console: Console) -> None:
         style = "bold" if finding.shown else "dim bold"
         text = Text.assemble((f"{finding.headline}. ", style), finding.sentence)
         console.print(Padding(text, (0, 0, 0, 2)))
-
-
-def _print_top(findings: list[Finding], console: Console) -> None:
-    """The headlines of the first screen of the page, a line each."""
-    few = top_findings(findings)
-    several = len({(each.study, each.dataset, each.model) for each in findings}) > 1
-    if few:
-        console.print("\n[bold]In short[/bold]")
-    for each in few:
-        whose = f" ({each.model}, {each.study} on {each.dataset})" if several else ""
-        line = Text.assemble((each.headline, "bold" if each.shown else "dim bold"), (whose, "dim"))
-        console.print(Padding(line, (0, 0, 0, 2)))
 
 
 def by_model(table: Table) -> Iterator[Table]:

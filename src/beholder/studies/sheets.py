@@ -10,6 +10,7 @@ from typing import NamedTuple
 from beholder.core.record import Record
 from beholder.datasets import DATASETS, open_dataset
 from beholder.datasets.dataset import Dataset
+from beholder.datasets.survey import group_counts
 from beholder.studies import STUDIES
 from beholder.studies.study import Study
 
@@ -61,6 +62,7 @@ def open_sheet(study: Study, choice: DataChoice, record: Record, *, scored: bool
             "origin": DATASETS[source].origin if source in DATASETS else source,
             "images": len(dataset),
             "of": len(whole),
+            "groups": group_counts(dataset),
             "notes": list(dataset.notes),
         }
     )

@@ -1,0 +1,84 @@
+"""The first screen: what to know before reading a number, and who was shown to the model."""
+
+from __future__ import annotations
+
+import base64
+import io
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from beholder.chapter.phrases import drawn
+from beholder.datasets import DATASETS, open_dataset
+from beholder.datasets.images import open_image
+from beholder.report.report import Report
+
+PORTRAITS, SIDE = 8, 88
+MOST_GROUPS = 8
+"""Columns with more groups are left to the data card."""
+
+
+class Shown(NamedTuple):
+    """Who was shown to the model: drawn portraits, or the groups of a data set of photographs with their counts."""
+
+    dataset: str
+    portraits: list[str]
+    """Data addresses of drawings; a photograph of anyone is never among them."""
+    groups: dict[str, dict[str, int]]
+
+
+def caveats(report: Report) -> list[str]:
+    """What to know before reading any number, a few words each."""
+    return list(dict.fromkeys(_caveats(report)))
+
+
+def _caveats(report: Report) -> Iterator[str]:
+    record = report.record
+    for entry in record.datasets:
+        images, whole = entry.get("images"), entry.get("of")
+        if images is not None and whole not in (None, images):
+            yield f"Partial data: {images:,} of {whole:,} images of {entry.get('name')}"
+    if any(drawn(str(entry.get("name"))) for entry in record.datasets):
+        yield "Drawn people, no photographs"
+    if record.settings.get("compat"):
+        yield "Computed as the released scripts do, faults included"
+    for section in report.sections:
+        for finding in section.findings:
+            if any(row.get("variant") for row in finding.rows):
+                yield f"{section.study.short or section.study.title}: a variant of the published measure"
+    if record.bad_images:
+        yield f"{len(record.bad_images):,} images could not be read"
+    noise = [finding for section in report.sections for finding in section.noise]
+    if noise:
+        shown = sum(finding.shown for finding in noise)
+        yield f"Random scores, audited in the same way: {shown} of {len(noise)} findings shown"
+
+
+def people_shown(report: Report) -> list[Shown]:
+    """Who is in the data sets of the run; drawn people of the first drawn data set only."""
+    shown = []
+    for entry in report.record.datasets:
+        name = str(entry.get("name"))
+        portraits = [] if any(each.portraits for each in shown) else _portraits(name)
+        if portraits or not drawn(name):
+            shown.append(Shown(name, portraits, _groups(entry.get("groups"))))
+    return shown
+
+
+def _groups(groups: object) -> dict[str, dict[str, int]]:
+    known = groups if isinstance(groups, dict) else {}
+    return {name: counts for name, counts in known.items() if len(counts) <= MOST_GROUPS}
+
+
+def _portraits(dataset: str) -> list[str]:
+    """Some drawn people, spread over the groups; none of a data set that Beholder did not draw."""
+    if dataset not in DATASETS or not DATASETS[dataset].embedded:
+        return []
+    return [_thumbnail(uri) for uri in open_dataset(dataset).limit(PORTRAITS).table["uri"]]
+
+
+def _thumbnail(uri: str) -> str:
+    picture = open_image(uri)
+    picture.thumbnail((SIDE, SIDE))
+    buffer = io.BytesIO()
+    picture.quantize(64).save(buffer, "PNG", optimize=True)
+    return f"data:image/png;base64,{base64.b64encode(buffer.getvalue()).decode()}"

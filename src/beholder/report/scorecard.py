@@ -1,0 +1,184 @@
+"""Scorecard: one line for every question that was asked, whether or not the answer is shown.
+
+Each line has a verdict in words, the answer in one sentence, the number with its interval on a scale that all numbers
+of its unit share, and the published models that compare.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from beholder.chapter.finding import NOT_MEASURED, NOT_SHOWN, SHOWN, TOO_LITTLE, Finding
+from beholder.chapter.numbers import ABSENT, Result, has_interval, quantity
+from beholder.report.report import Report, Section
+from beholder.studies.printed import printed_of
+
+ICONS = {SHOWN: "●", NOT_SHOWN: "○", TOO_LITTLE: "△", NOT_MEASURED: "–"}
+"""A shape for every verdict, so that it is told apart without colour."""
+PLANTED = "planted"
+"""The kind of finding that checks the audit itself against what is known; it stands last."""
+WIDTH = 100.0
+"""Scales run from 0 to this."""
+
+
+class Scale(NamedTuple):
+    """The range that all intervals of one unit share."""
+
+    unit: str
+    landmark: float | None
+    low: float
+    high: float
+    logarithmic: bool
+
+    def at(self, value: float) -> float:
+        """Where a value stands, 0 to WIDTH; values beyond the ends stand at them."""
+        low, high, value = (math.log(max(x, 1e-9)) if self.logarithmic else x for x in (self.low, self.high, value))
+        return round(min(max((value - low) / (high - low), 0.0), 1.0) * WIDTH, 2)
+
+    def label(self, value: float) -> str:
+        """A value in the words of its unit, at an end of the scale."""
+        return quantity(value, self.unit, self.landmark).removesuffix(" points")
+
+
+class Mark(NamedTuple):
+    """A number on its scale."""
+
+    scale: Scale
+    at: float
+    low: float
+    high: float
+    landmark: float | None
+    ticks: list[float]
+    """Where published models stand."""
+
+
+class Line(NamedTuple):
+    """A question with its answer."""
+
+    question: str
+    short: str
+    """The topic, where there is little room."""
+    finding: Finding
+    more: int
+    """Further findings that answer the same question."""
+    number: str
+    interval: str
+    n: str
+    mark: Mark | None
+    published: str
+    """In words: among how many published models."""
+    anchor: str
+
+    @property
+    def icon(self) -> str:
+        """The verdict as a shape."""
+        return ICONS[self.finding.verdict]
+
+
+class Card(NamedTuple):
+    """The lines of one model in one section."""
+
+    title: str
+    model: str
+    dataset: str
+    anchor: str
+    lines: list[Line]
+
+
+def scorecard(report: Report, anchors: Iterable[str]) -> list[Card]:
+    """A card for every section and model; noise has none if other models were audited."""
+    sections = list(zip(report.sections, anchors, strict=True))
+    chosen = [(section, anchor, _leading(section)) for section, anchor in sections]
+    scales = _scales([finding.rows[0] for _, _, leading in chosen for finding, _ in leading if finding.rows])
+    cards = []
+    for section, anchor, leading in chosen:
+        for model in dict.fromkeys(finding.model for finding, _ in leading):
+            lines = [_line(section, f, more, scales, anchor) for f, more in leading if f.model == model]
+            cards.append(Card(section.title, model, section.dataset, anchor, lines))
+    return cards
+
+
+def _leading(section: Section) -> list[tuple[Finding, int]]:
+    """Of every model and question the finding to name first, and how many more there are."""
+    by_question: dict[tuple[str, str], list[Finding]] = {}
+    for finding in section.findings:
+        if finding.question:
+            by_question.setdefault((finding.model, finding.kind), []).append(finding)
+    leading = [(max(each, key=lambda f: f.shown), len(each) - 1) for each in by_question.values()]
+    return sorted(leading, key=lambda each: each[0].kind == PLANTED)
+
+
+def _line(section: Section, finding: Finding, more: int, scales: dict[object, Scale], anchor: str) -> Line:
+    row = finding.rows[0] if finding.rows else {}
+    value, measured = row.get("value"), bool(row) and finding.verdict != NOT_MEASURED
+    scale = scales.get(_key(row)) if measured and row.get("value") is not None and has_interval(row) else None
+    neighbours = _published(section, row) if scale else []
+    return Line(
+        finding.question,
+        section.chapter.topics.get(finding.topic, section.title),
+        finding,
+        more,
+        quantity(value, row["unit"], row.get("landmark")) if measured and value is not None else ABSENT,
+        _interval(row) if measured and value is not None and has_interval(row) else "",
+        f"{row['n']:,}" if measured and row.get("n") else "",
+        _mark(row, scale, neighbours) if scale else None,
+        f"{len(neighbours)} published models" if neighbours else "",
+        finding.id or anchor,
+    )
+
+
+def _interval(row: Result) -> str:
+    low, high = (quantity(row[key], row["unit"], row.get("landmark")) for key in ("low", "high"))
+    return f"{low} to {high}"
+
+
+def _mark(row: Result, scale: Scale, neighbours: list[float]) -> Mark:
+    landmark = row.get("landmark")
+    return Mark(
+        scale,
+        scale.at(row["value"]),
+        scale.at(row["low"]),
+        scale.at(row["high"]),
+        None if landmark is None else scale.at(landmark),
+        [scale.at(value) for value in neighbours if scale.low <= value <= scale.high],
+    )
+
+
+def _key(row: Result) -> object:
+    return row.get("unit"), row.get("landmark")
+
+
+def _scales(rows: list[Result]) -> dict[object, Scale]:
+    """One scale for all rows of a unit and a landmark."""
+    ranges: dict[object, list[Result]] = {}
+    for row in rows:
+        if row.get("value") is not None and has_interval(row):
+            ranges.setdefault(_key(row), []).append(row)
+    return {key: _scale(each) for key, each in ranges.items()}
+
+
+def _scale(rows: list[Result]) -> Scale:
+    unit, landmark = rows[0]["unit"], rows[0].get("landmark")
+    ends = [row[key] for row in rows for key in ("low", "high", "value")] + ([] if landmark is None else [landmark])
+    low, high = min(ends), max(ends)
+    if landmark == 1 and low > 0:  # a ratio: half and twice lie equally far from 1
+        widest = max(high, 1 / low, 1.25)
+        return Scale(unit, landmark, 1 / widest, widest, True)
+    if unit == "probability" and landmark is None:
+        return Scale(unit, landmark, 0.0, 1.0, False)
+    if landmark == 0:
+        widest = max(abs(low), abs(high)) or 1.0
+        return Scale(unit, landmark, -widest, widest, False)
+    return Scale(unit, landmark, low, high if high > low else low + 1.0, False)
+
+
+def _published(section: Section, row: Result) -> list[float]:
+    """The same number of published models; none where this run's is a variant of it, or on other data."""
+    printed = printed_of(section.study.name)
+    if printed is None or row.get("variant") or row.get("template") or row.get("against"):
+        return []
+    cells = printed.neighbours(row["metric"], row["subset"], group=row["group"], concept=row["concept"])
+    same_data = section.dataset in set(printed.cells.filter(metric=row["metric"])["dataset"])
+    return [float(value) for value in cells["value"]] if same_data else []
