@@ -166,11 +166,12 @@ def test_a_known_commit_is_the_revision_unless_another_is_asked_for(monkeypatch:
     assert asked == ["c" * 40, "main"]
 
 
-@pytest.mark.parametrize("name", ["ALBEF", "Detic", "DeepSeek-VL2-tiny", "EVA-CLIP-8B", "Phi-4-multimodal-instruct"])
+@pytest.mark.parametrize("name", ["ALBEF", "Detic", "LSeg", "DeepSeek-VL2-tiny", "Phi-4-multimodal-instruct"])
 def test_a_model_that_the_user_must_bring_says_what_to_do(name: str) -> None:
     entry = find_model(name)
     with pytest.raises(ModelError, match="cannot be loaded by its name alone") as raised:
         load_model(name)
+    assert re.search("[Oo]ne command", entry.note)
     assert entry.note in str(raised.value)
     assert entry.source in str(raised.value)
 

@@ -116,6 +116,14 @@ _BUILT_IN = (
         extra="torch",
     ),
     Family(
+        "evaclip",
+        "contrastive",
+        "EVA-CLIP as published for transformers, without its own code",
+        "beholder.models.contrastive.evaclip:from_folder",
+        config_names=("EvaCLIPModel",),
+        extra="torch",
+    ),
+    Family(
         "contrastive",
         "contrastive",
         "an image tower and a text tower: CLIP, SigLIP and every other folder",

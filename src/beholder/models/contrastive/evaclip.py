@@ -1,0 +1,198 @@
+"""EVA-CLIP as published for transformers (`EvaCLIPModel`): BAAI/EVA-CLIP-8B and its kin, without their own code.
+
+The weights keep their published names. Which projections have a bias, where a layer normalises, and by what, is read
+from config.json. The repositories bring no image processor: pictures are prepared as their cards do, with CLIP's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from beholder.core.errors import ModelError
+from beholder.models.checkpoint.checkpoint import (
+    Checkpoint,
+    as_model_error,
+    memory_errors,
+    refuse_other_weights,
+    resolve_device,
+    torch,
+    transformers,
+)
+from beholder.models.checkpoint.files import CheckpointFiles, Origin, find_files
+from beholder.models.checkpoint.folder import ConfigFile, read_config
+from beholder.models.contrastive.two_towers import TransformersContrastive, settings_of
+from beholder.models.options import LoadOptions
+from beholder.models.scorer import Prepared
+from beholder.models.spec import ModelSpec
+from beholder.models.torch_types import Module, Tensor
+
+nn = torch.nn
+NOT_BUILT = ("use_sub_ln", "use_swiglu_mlp", "use_rope", "rope")
+"""Options of its siblings (EVA-02) that this file does not compute."""
+
+
+def from_folder(folder: Path, name: str, options: LoadOptions, *, origin: Origin | None = None) -> EvaClipScorer:
+    """Load an EVA-CLIP folder; `origin` says where it came from if that is not the folder itself."""
+    device, precision = resolve_device(options.device), options.resolved_precision
+    config = read_config(folder)
+    files = find_files(folder, allow_pickle=options.allow_pickle, image_processor=False)
+    with as_model_error(folder), memory_errors():
+        model = EvaClip(config, folder)
+        model.load(files)
+        model = model.to(device, getattr(torch, precision)).eval().requires_grad_(False)
+        tokenizer = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
+    side = config["vision_config"]["image_size"]
+    square = {"height": side, "width": side}
+    processor = transformers.CLIPImageProcessorPil(size={"shortest_edge": side}, crop_size=square)
+    checkpoint = Checkpoint(model, processor, tokenizer, [])
+    spec = ModelSpec(name, "evaclip", *(origin or files.origin), precision, settings_of(checkpoint))
+    scorer = EvaClipScorer(checkpoint, spec, device=device, batch_size=options.batch_size)
+    with as_model_error(folder):
+        scorer.verify()
+    return scorer
+
+
+class EvaClipScorer(TransformersContrastive):
+    """Cosine similarity; a pair by itself is what batches are checked against, for there is no other forward pass."""
+
+    def _own_cosine(self, prepared: Sequence[Prepared], texts: Sequence[str]) -> float:
+        image = self._model.get_image_features(**self._image_inputs(prepared)).float()
+        text = self._model.get_text_features(**self._text_inputs(texts)).float()
+        return float(nn.functional.cosine_similarity(image, text)[0])
+
+
+class EvaClip(torch.nn.Module):  # type: ignore[misc]
+    """Two towers and their projections, under the published names."""
+
+    def __init__(self, config: ConfigFile, folder: Path) -> None:
+        super().__init__()
+        vision, text = (_Sizes(config[f"{side}_config"], folder) for side in ("vision", "text"))
+        self._folder = folder
+        self.config = SimpleNamespace(model_type="clip", text_config=text, _attn_implementation="sdpa")
+        self.vision_model, self.text_model = _Vision(vision), _Text(text)
+        self.visual_projection = nn.Linear(vision.hidden_size, config["projection_dim"])
+        self.text_projection = nn.Linear(text.hidden_size, config["projection_dim"], bias=False)
+        self.logit_scale = nn.Parameter(torch.tensor(float(config["logit_scale_init_value"])))
+
+    def get_image_features(self, pixel_values: Tensor) -> Tensor:
+        """`[n, dim]`."""
+        return self.visual_projection(self.vision_model(pixel_values))
+
+    def get_text_features(self, input_ids: Tensor, attention_mask: Tensor | None = None) -> Tensor:
+        """`[n, dim]`; what follows the end of a text is never read, so its mask says nothing new."""
+        return self.text_projection(self.text_model(input_ids))
+
+    def load(self, files: CheckpointFiles) -> None:
+        """Take the weights; what is missing, left over or of another shape is an error."""
+        given: dict[str, Tensor] = {}
+        for path in files.weights:
+            if path.suffix != ".json":
+                given |= _read(path, pickled=files.pickled)
+        wanted = self.state_dict()
+        given = {name: value for name, value in given.items() if not name.endswith("position_ids")}
+        other = [(name,) for name in wanted.keys() & given.keys() if wanted[name].shape != given[name].shape]
+        missing, unexpected = sorted(wanted.keys() - given.keys()), sorted(given.keys() - wanted.keys())
+        info: Mapping[str, Any] = {"missing_keys": missing, "unexpected_keys": unexpected}
+        refuse_other_weights(self._folder, {**info, "mismatched_keys": other, "error_msgs": []})
+        self.load_state_dict(given)
+
+
+class _Sizes(SimpleNamespace):
+    """The settings of one tower; what its config.json leaves out is as its authors' class has it."""
+
+    def __init__(self, values: Mapping[str, Any], folder: Path) -> None:
+        if used := [name for name in NOT_BUILT if values.get(name)]:
+            raise ModelError(f"{folder} is an EVA-CLIP with {', '.join(used)}, which Beholder does not compute.")
+        usual = {"q_bias": True, "k_bias": True, "v_bias": True, "post_layernorm": False, "use_rms_norm": False}
+        super().__init__(**{**usual, "layer_norm_eps": 1e-5, "hidden_act": "gelu", "model_type": "clip_text_model"})
+        self.__dict__.update({name: value for name, value in values.items() if value is not None})
+
+    def norm(self) -> Module:
+        """What the tower normalises by."""
+        kind = nn.RMSNorm if self.use_rms_norm else nn.LayerNorm
+        return kind(self.hidden_size, eps=self.layer_norm_eps)
+
+
+class _Vision(torch.nn.Module):  # type: ignore[misc]
+    def __init__(self, sizes: _Sizes) -> None:
+        super().__init__()
+        width, patch = sizes.hidden_size, sizes.patch_size
+        self.embeddings = nn.Module()
+        self.embeddings.class_embedding = nn.Parameter(torch.zeros(width))
+        self.embeddings.patch_embedding = nn.Conv2d(3, width, patch, stride=patch)
+        self.embeddings.position_embedding = nn.Embedding((sizes.image_size // patch) ** 2 + 1, width)
+        self.encoder, self.post_layernorm = _Encoder(sizes), sizes.norm()
+
+    def forward(self, pixels: Tensor) -> Tensor:
+        parts = self.embeddings
+        patches = parts.patch_embedding(pixels).flatten(2).transpose(1, 2)
+        first = parts.class_embedding.expand(len(pixels), 1, -1)
+        states = torch.cat([first, patches], dim=1) + parts.position_embedding.weight
+        return self.post_layernorm(self.encoder(states, causal=False)[:, 0])
+
+
+class _Text(torch.nn.Module):  # type: ignore[misc]
+    def __init__(self, sizes: _Sizes) -> None:
+        super().__init__()
+        self.embeddings = nn.Module()
+        self.embeddings.token_embedding = nn.Embedding(sizes.vocab_size, sizes.hidden_size)
+        self.embeddings.position_embedding = nn.Embedding(sizes.max_position_embeddings, sizes.hidden_size)
+        self.encoder, self.final_layer_norm = _Encoder(sizes), sizes.norm()
+
+    def forward(self, ids: Tensor) -> Tensor:
+        positions = self.embeddings.position_embedding.weight[: ids.shape[1]]
+        states = self.encoder(self.embeddings.token_embedding(ids) + positions, causal=True)
+        ends = ids.argmax(dim=-1)  # the token that ends a text has the highest number
+        return self.final_layer_norm(states)[torch.arange(len(ids), device=ids.device), ends]
+
+
+class _Encoder(torch.nn.Module):  # type: ignore[misc]
+    def __init__(self, sizes: _Sizes) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(_Layer(sizes) for _ in range(sizes.num_hidden_layers))
+
+    def forward(self, states: Tensor, *, causal: bool) -> Tensor:
+        for layer in self.layers:
+            states = layer(states, causal=causal)
+        return states
+
+
+class _Layer(torch.nn.Module):  # type: ignore[misc]
+    def __init__(self, sizes: _Sizes) -> None:
+        super().__init__()
+        width = sizes.hidden_size
+        self._heads, self._after = sizes.num_attention_heads, sizes.post_layernorm
+        self.self_attn, self.mlp = nn.Module(), nn.Module()
+        for part in ("q", "k", "v"):
+            setattr(self.self_attn, f"{part}_proj", nn.Linear(width, width, bias=getattr(sizes, f"{part}_bias")))
+        self.self_attn.out_proj = nn.Linear(width, width)
+        self.mlp.fc1 = nn.Linear(width, sizes.intermediate_size)
+        self.mlp.fc2 = nn.Linear(sizes.intermediate_size, width)
+        self.layer_norm1, self.layer_norm2 = sizes.norm(), sizes.norm()
+        self._activation = transformers.activations.ACT2FN[sizes.hidden_act]
+
+    def forward(self, states: Tensor, *, causal: bool) -> Tensor:
+        if self._after:
+            states = states + self.layer_norm1(self._attend(states, causal=causal))
+            return states + self.layer_norm2(self._think(states))
+        states = states + self._attend(self.layer_norm1(states), causal=causal)
+        return states + self._think(self.layer_norm2(states))
+
+    def _attend(self, states: Tensor, *, causal: bool) -> Tensor:
+        parts = (getattr(self.self_attn, f"{part}_proj")(states) for part in ("q", "k", "v"))
+        query, key, value = (part.unflatten(-1, (self._heads, -1)).transpose(1, 2) for part in parts)
+        read = nn.functional.scaled_dot_product_attention(query, key, value, is_causal=causal)
+        return self.self_attn.out_proj(read.transpose(1, 2).flatten(2))
+
+    def _think(self, states: Tensor) -> Tensor:
+        return self.mlp.fc2(self._activation(self.mlp.fc1(states)))
+
+
+def _read(path: Path, *, pickled: bool) -> dict[str, Tensor]:
+    from safetensors.torch import load_file
+
+    weights = torch.load(path, map_location="cpu", weights_only=True) if pickled else load_file(path)
+    return dict(weights)
