@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,18 +15,28 @@ from beholder.studies.sheets import datasets_here, open_sheet
 from beholder.studies.study import Study
 
 
-def measure_scores(study: Study, scores: Sequence[Path], options: AuditOptions, *, model: str) -> Run:
-    """A study's measures on imported scores, as a run with its page."""
+def measure_scores(
+    study: Study,
+    scores: Sequence[Path] | Mapping[str, Sequence[Path]],
+    options: AuditOptions,
+    *,
+    model: str = "imported",
+) -> Run:
+    """A study's measures on imported scores, as a run with its page; a mapping has the files of several models."""
+    by_model = scores if isinstance(scores, Mapping) else {model: scores}
     run = begun(options)
-    chosen = replace(options, dataset=options.dataset or _scored_dataset(study, scores, options))
+    first = next(iter(by_model.values()))
+    chosen = replace(options, dataset=options.dataset or _scored_dataset(study, first, options))
     sheet = open_sheet(study, chosen, run.record, scored=False)
     tasks = study.tasks_for(sheet.dataset, answers=True, compat=options.measure.compat)
-    imported = import_scores(scores, tasks)
     run.add_prompts(study.name, tasks)
-    run.record.left_out += imported.left_out
-    run.record.models.append({"name": model, "adapter": "imported scores", "files": [str(path) for path in scores]})
-    with options.fill.progress(f"{model}: measuring {study.name}", 0, 0):
-        run.add(measure(sheet, imported.matrices, options.measure, model=model))
+    for name, files in by_model.items():
+        imported = import_scores(files, tasks)
+        told = [note if len(by_model) == 1 else f"{name}: {note}" for note in imported.left_out]
+        run.record.left_out += told
+        run.record.models.append({"name": name, "adapter": "imported scores", "files": [str(path) for path in files]})
+        with options.fill.progress(f"{name}: measuring {study.name}", 0, 0):
+            run.add(measure(sheet, imported.matrices, options.measure, model=name))
     return written(run, [study], options)
 
 

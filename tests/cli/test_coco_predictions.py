@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -67,6 +68,29 @@ def test_predictions_over_all_of_coco_are_measured_on_the_images_that_count(data
         if (row["metric"], row["concept"]) == ("disparity.average_precision", "dog")
     }
     assert found == {"woman": 1.0, "man": 1.0}
+
+
+@pytest.mark.slow
+def test_several_models_share_a_page_and_probability_maps_are_calibrated(data: Path) -> None:
+    """Detic by its boxes, LSeg by its probability maps."""
+    boxes, maps, run = data.parent / "boxes", data.parent / "maps", data.parent / "run"
+    boxes.mkdir()
+    (boxes / "results.json").write_text(json.dumps(GOOD))
+    (boxes / "labels.json").write_text(json.dumps({"categories": CATEGORIES}))
+    maps.mkdir()
+    (maps / "labels.json").write_text(json.dumps(["other", "dog"]))
+    for image in range(3 * EACH):
+        likely = 0.875 if image % 2 == 0 else 0.125
+        np.savez_compressed(maps / f"{image}.npz", np.array([[[1 - likely]], [[likely]]], np.float16))
+    words = ["measure", "disparity", "--scores", f"Detic={boxes}", "--scores", f"LSeg={maps}", "--data", str(data)]
+    result = CliRunner().invoke(app, [*words, "--out", str(run), "--draws", "100", "--json"], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    rows = json.loads(result.stdout)["results"]
+    assert {row["model"] for row in rows} == {"Detic", "LSeg"}
+    wanted = ("LSeg", "disparity.ece", "dog")
+    errors = [row["value"] for row in rows if (row["model"], row["metric"], row["concept"]) == wanted]
+    assert errors == pytest.approx([0.125, 0.125]), "of women and of men"
+    assert "Detic" in (run / "report.html").read_text()
 
 
 @pytest.mark.parametrize(

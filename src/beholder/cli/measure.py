@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -17,19 +17,21 @@ from beholder.cli.study_options import chosen_studies
 def measure_command(
     benchmark: Annotated[str, typer.Argument(help=f"One of {common.NAMES}.")],
     scores: Annotated[
-        list[Path],
+        list[str],
         typer.Option(
             "--scores",
+            metavar="[NAME=]PATH",
             help="Parquet or CSV, wide (image_id, one column per prompt_id) or long (image_id, prompt_id, score); the "
             "studies' arrays (logits_<branch>.npy, identity_logits_<branch>.npy); or detections: COCO results (.json), "
-            "a folder of class maps. Repeatable.",
+            "a folder of class maps or probability maps. Repeatable; NAME= names the model that made them, so that "
+            "several models share one page.",
         ),
     ],
     data: common.Data = None,
     dataset: common.DatasetName = None,
     settings: common.DatasetSettings = None,
     output: common.RunOut = Path("beholder-run"),
-    model: Annotated[str, typer.Option("--model", help="Name of the model that made the scores.")] = "imported",
+    model: Annotated[str, typer.Option("--model", help="Name of the model that made the unnamed scores.")] = "imported",
     compat: common.Compat = False,
     draws: common.Draws = 2000,
     seed: common.Seed = 20260801,
@@ -59,5 +61,19 @@ def measure_command(
         measure=MeasureOptions(compat=compat, draws=draws, seed=seed, delta=delta),
         command=sys.argv[1:],
     )
-    run = measure_scores(study, scores, options, model=model)
+    run = measure_scores(study, scores_by_model(scores, model), options)
     show_run(run, output, as_json=as_json, quiet=quiet)
+
+
+def scores_by_model(scores: Sequence[str], unnamed: str) -> dict[str, list[Path]]:
+    """The files of each model; `NAME=PATH` names one, and a path that exists as it stands has no name.
+
+    >>> scores_by_model(["Detic=boxes.json", "maps"], "LSeg")
+    {'Detic': [PosixPath('boxes.json')], 'LSeg': [PosixPath('maps')]}
+    """
+    files: dict[str, list[Path]] = {}
+    for text in scores:
+        name, sign, path = text.partition("=")
+        named = bool(sign and name and path) and not Path(text).exists()
+        files.setdefault(name if named else unnamed, []).append(Path(path if named else text))
+    return files

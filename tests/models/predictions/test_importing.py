@@ -289,9 +289,9 @@ def test_a_class_map_counts_by_its_pixels(maps: Path) -> None:
     found = read(maps)
     expected = [[3 / 20, 0, np.nan], [0, 5 / 20, np.nan], [np.nan] * 3]
     np.testing.assert_allclose(found.cells, expected)
-    assert found.notes[0] == "1 of 3 images have no class map"
+    assert found.notes[0] == "1 of 3 images have no map"
     Image.new("L", (2, 2)).save(maps / "777.png")
-    assert read(maps).notes[1] == "1 class maps are of other images"
+    assert read(maps).notes[1] == "1 maps are of other images"
 
 
 def test_predictions_say_whether_they_are_scores_or_areas(write: Write, maps: Path) -> None:
@@ -329,7 +329,7 @@ def test_a_damaged_map_costs_its_picture_only(maps: Path) -> None:
     found = read(maps)
     assert found.cells[0, 0] == 3 / 20
     assert np.isnan(found.cells[1]).all()
-    assert any(note.startswith("1 class maps cannot be read, such as") for note in found.notes)
+    assert any(note.startswith("1 maps cannot be read, such as") for note in found.notes)
 
 
 def test_maps_of_other_pictures_are_told(maps: Path) -> None:
@@ -383,3 +383,40 @@ def test_the_real_boxes_of_coco_give_the_concepts_that_stand_in_its_table(data: 
 def test_predictions_named_as_a_model_say_how_to_measure_them() -> None:
     with pytest.raises(UsageError, match=r"beholder measure BENCHMARK --scores runs/detic.json"):
         load_model("predictions:runs/detic.json")
+
+
+def probability_maps(folder: Path, **maps: Any) -> Path:
+    """A folder of probability maps for three labels."""
+    folder.mkdir()
+    (folder / "labels.json").write_text(json.dumps(["other", "dog", "dining table"]))
+    for name, planes in maps.items():
+        np.savez_compressed(folder / f"{name.removeprefix('_')}.npz", np.asarray(planes, np.float16))
+    return folder
+
+
+def test_probability_maps_give_the_likeliest_pixel(tmp_path: Path) -> None:
+    planes = np.zeros((3, 2, 2))
+    planes[:, 0, 0] = 0.25, 0.5, 0.25
+    planes[:, 1, 1] = 0.125, 0.0, 0.875
+    found = read(probability_maps(tmp_path / "maps", _139=planes, _285=np.zeros((3, 4, 5))))
+    assert found.channel == "presence", "a probability: calibration is measured"
+    np.testing.assert_array_equal(found.cells, [[0.5, 0.875, np.nan], [0, 0, np.nan], [np.nan] * 3])
+    assert found.notes[0] == "1 of 3 images have no map"
+
+
+@pytest.mark.parametrize(
+    ("planes", "told"),
+    [(np.zeros((2, 4, 4)), "the 3 categories"), (np.full((3, 1, 1), 1.5), "no probabilities"), (np.zeros(3), "shape")],
+)
+def test_probability_maps_that_are_none_are_refused(planes: Any, told: str, tmp_path: Path) -> None:
+    with pytest.raises(BadScores, match=told):
+        read(probability_maps(tmp_path / "maps", _139=planes))
+
+
+def test_maps_of_two_kinds_are_not_mixed(tmp_path: Path) -> None:
+    folder = probability_maps(tmp_path / "maps", _139=np.zeros((3, 2, 2)))
+    (folder / "285.npz").write_bytes(b"broken")
+    assert any(note.startswith("1 maps cannot be read") for note in read(folder).notes)
+    Image.new("L", (2, 2)).save(folder / "632.png")
+    with pytest.raises(BadScores, match="Keep one kind"):
+        read(folder)

@@ -2,7 +2,8 @@
 
     RESULTS.json     COCO results, read as a stream: [{image_id, category_id, bbox, score}, …]; a concept's score is
                      its best box. Entries without a score but with a mask (run lengths): the share of pixels covered
-    DIR              class maps, `<image_id>.png`, a category number in every pixel: the share of pixels
+    DIR              class maps, `<image_id>.png`, a category number in every pixel: the share of pixels; or
+                     probability maps, `<image_id>.npz`, a plane per category: the likeliest pixel's probability
 
 Labels lie beside them (`labels.py`). A category that was searched for and not detected scores 0; one that was never
 searched for has no score.
@@ -21,7 +22,7 @@ from beholder.core.errors import BadScores, UsageError
 from beholder.datasets.json_stream import JsonRecords, Record
 from beholder.models.options import LoadOptions
 from beholder.models.predictions.labels import NAMES, Grid, Labels, find_labels, make_grid, same_image
-from beholder.models.predictions.maps import read_maps
+from beholder.models.predictions.maps import kind_of, read_maps, read_probabilities
 from beholder.models.predictions.run_lengths import mask_share
 
 Cells = npt.NDArray[np.float64]
@@ -39,7 +40,7 @@ class Predictions(NamedTuple):
     cells: Cells
     notes: list[str]
     channel: str = "presence"
-    """`presence`: the score of the best box; `area`: the share of pixels."""
+    """`presence`: the score of the best box or the likeliest pixel; `area`: the share of pixels."""
 
 
 def is_predictions(path: Path) -> bool:
@@ -64,7 +65,9 @@ def import_predictions(
     labels = find_labels(source)
     grid = make_grid(labels, images, named)
     cells = np.full((len(images), len(named)), np.nan)
-    if source.is_dir():
+    if source.is_dir() and kind_of(source) == "probabilities":
+        notes, channel = read_probabilities(source, labels, grid, cells), "presence"
+    elif source.is_dir():
         notes, channel = read_maps(source, labels, grid, cells), "area"
     else:
         results = _Results(source, labels, grid, minimum, known)
@@ -80,12 +83,12 @@ def _source(path: Path) -> Path:
     """The results file, or the folder of class maps; a folder may also hold one results file."""
     if not path.exists():
         raise BadScores(f"There are no predictions at {path}.")
-    if path.is_file() or next(path.rglob("*.png"), None):
+    if path.is_file() or kind_of(path):
         return path
     results = [file for file in path.glob("*.json") if file.name not in NAMES and ".labels" not in file.suffixes]
     if len(results) != 1:
         raise BadScores(
-            f"{path} holds neither class maps (<image_id>.png) nor one results file (.json), but "
+            f"{path} holds neither maps (<image_id>.png or .npz) nor one results file (.json), but "
             f"{len(results)} of the latter.\nName one of them."
         )
     return results[0]

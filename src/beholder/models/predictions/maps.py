@@ -1,10 +1,14 @@
-"""Class maps: pictures in which every pixel is the number, or the colour, of the category it shows.
+"""Maps of a segmenter, one file per picture. A map that cannot be read costs its picture only.
 
-The score of a category is its share of the picture's pixels. A map that cannot be read costs its picture only.
+Class maps (`.png`): every pixel is the number, or the colour, of the category it shows. The score of a category is its
+share of the picture's pixels. Probability maps (`.npz` or `.npy`): an array `[category, height, width]`, the categories
+in the order of the labels. The score is the probability of the likeliest pixel, as for the segmenters that run here.
 """
 
 from __future__ import annotations
 
+import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -15,24 +19,47 @@ from beholder.core.errors import BadScores
 from beholder.models.predictions.labels import Grid, Labels, same_image
 
 NUMBERED = ("P", "L", "1", "I", "I;16", "I;16B")
+CLASSES, PROBABILITIES = (".png",), (".npz", ".npy")
+Row = npt.NDArray[np.float64]
+Reader = Callable[[Path, Labels, Grid, Row], bool]
+
+
+def kind_of(folder: Path) -> str | None:
+    """`classes` or `probabilities`, whichever maps the folder holds; None if it holds none."""
+    endings = {path.suffix for path in folder.rglob("*") if path.suffix in (*CLASSES, *PROBABILITIES)}
+    if endings & set(CLASSES) and endings & set(PROBABILITIES):
+        raise BadScores(f"{folder} holds class maps and probability maps. Keep one kind in it.")
+    return "classes" if endings & set(CLASSES) else "probabilities" if endings else None
 
 
 def read_maps(folder: Path, labels: Labels, grid: Grid, cells: npt.NDArray[np.float64]) -> list[str]:
-    """Fill the rows of the pictures that have a map; give what should be known of them."""
-    maps = {same_image(path.relative_to(folder).as_posix()): path for path in sorted(folder.rglob("*.png"))}
+    """Fill the rows of the pictures that have a class map; give what should be known of them."""
+    return _read_all(folder, CLASSES, _read, labels, grid, cells)
+
+
+def read_probabilities(folder: Path, labels: Labels, grid: Grid, cells: npt.NDArray[np.float64]) -> list[str]:
+    """The same for probability maps."""
+    return _read_all(folder, PROBABILITIES, _read_likeliest, labels, grid, cells)
+
+
+def _read_all(
+    folder: Path, endings: tuple[str, ...], read: Reader, labels: Labels, grid: Grid, cells: npt.NDArray[np.float64]
+) -> list[str]:
+    files = sorted(path for path in folder.rglob("*") if path.suffix in endings)
+    maps = {same_image(path.relative_to(folder).with_suffix("").as_posix()): path for path in files}
     maps_of_rows = [(grid.rows[image], path) for image, path in maps.items() if image in grid.rows]
     if not maps_of_rows:
         wanted, there = list(grid.rows)[:3], [path.name for path in list(maps.values())[:3]]
         raise BadScores(f"{folder} has no map of the requested images (such as {wanted}); it has {there}.")
-    damaged = [path for row, path in maps_of_rows if not _read(path, labels, grid, cells[row])]
+    damaged = [path for row, path in maps_of_rows if not read(path, labels, grid, cells[row])]
     return _notes(len(cells), len(maps_of_rows), len(maps), damaged)
 
 
 def _notes(wanted: int, matched: int, present: int, damaged: list[Path]) -> list[str]:
     lines = [
-        (wanted - matched, f"{wanted - matched} of {wanted} images have no class map"),
-        (present - matched, f"{present - matched} class maps are of other images"),
-        (len(damaged), f"{len(damaged)} class maps cannot be read, such as {damaged[0] if damaged else ''}"),
+        (wanted - matched, f"{wanted - matched} of {wanted} images have no map"),
+        (present - matched, f"{present - matched} maps are of other images"),
+        (len(damaged), f"{len(damaged)} maps cannot be read, such as {damaged[0] if damaged else ''}"),
     ]
     return [line for count, line in lines if count]
 
@@ -54,6 +81,25 @@ def _read(path: Path, labels: Labels, grid: Grid, row: npt.NDArray[np.float64]) 
                 f'If it means "nothing", add it there: "ignore": [{number}].'
             )
         row[grid.columns.get(number, [])] += count / (image.width * image.height)
+    return True
+
+
+def _read_likeliest(path: Path, labels: Labels, grid: Grid, row: Row) -> bool:
+    """Fill one row with the largest probability of each category; False for a file that is no array."""
+    try:
+        loaded = np.load(path)
+        planes = np.asarray(loaded if path.suffix == ".npy" else loaded[loaded.files[0]], dtype=np.float64)
+    except (OSError, ValueError, EOFError, IndexError, zipfile.BadZipFile):
+        return False
+    if planes.ndim != 3 or len(planes) != len(labels.names) or not planes.size:
+        raise BadScores(
+            f"{path} has the shape {planes.shape}, not (categories, height, width) with the {len(labels.names)} "
+            f"categories of {labels.path}."
+        )
+    if not (np.isfinite(planes).all() and planes.min() >= 0 and planes.max() <= 1 + 1e-3):
+        raise BadScores(f"{path} holds numbers that are no probabilities: they must lie between 0 and 1.")
+    for number, largest in zip(labels.names, planes.max(axis=(1, 2)), strict=True):
+        row[grid.columns[number]] = min(1.0, largest)
     return True
 
 
