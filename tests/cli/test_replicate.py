@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -24,8 +25,21 @@ def test_a_printed_name_needs_a_run_to_stand_for(invoke: Callable[..., str]):
 def test_the_command_prints_verdicts_and_leaves_a_page(tmp_path: Path):
     done = CliRunner().invoke(app, ["replicate", "--out", str(tmp_path), "--json"])
     printed = json.loads(done.stdout)
-    assert printed["verdicts"]["equal within rounding"] == 135
+    assert printed["verdicts"]["equal within rounding"]["run"] == 0
+    assert printed["verdicts"]["equal within rounding"]["printed tables"] > 100
     assert (tmp_path / "replication.html").is_file()
+
+
+def test_the_summary_has_a_column_for_what_the_run_measured(tmp_path: Path):
+    row = Row("apa.identity_given_image", 0.85, 100, "probability", subset="senate", low=0.8, high=0.9)
+    Run(results_table([row], benchmark="apa", model="imported", dataset="apa")).save(tmp_path)
+    done = CliRunner().invoke(app, ["replicate", str(tmp_path), "--as", "RN50"], catch_exceptions=False)
+    assert "this run" in done.stdout
+    lines = [re.findall(r"[a-z]+|\d+", line) for line in done.stdout.splitlines()]
+    assert ["within", "interval", "1", "0", "0"] in lines
+    assert ["equal", "within", "rounding", "0", "135", "0"] in lines
+    alone = CliRunner().invoke(app, ["replicate", "--out", str(tmp_path)], catch_exceptions=False)
+    assert "this run" not in alone.stdout
 
 
 def test_as_names_one_of_the_studies_models(tmp_path: Path):

@@ -105,8 +105,16 @@ def test_models_are_found_by_what_they_were_loaded_as():
 def test_the_ledger_is_a_results_table_with_more_columns():
     cells = ledger()
     assert dict(cells.schema) == SCHEMA
-    assert sum(counts(cells).values()) == cells.height
+    assert sum(number for verdict in counts(cells).values() for number in verdict.values()) == cells.height
     assert np.isfinite(cells["printed"].to_numpy()).all()
+
+
+def test_what_a_run_measured_is_counted_apart_from_what_tables_say_of_themselves():
+    row = Row("apa.identity_given_image", 0.85, 100, "probability", subset="senate", low=0.8, high=0.9)
+    without, with_run = counts(ledger()), counts(ledger(run_of(row)))
+    assert without[EQUAL]["run"] == with_run[EQUAL]["run"] == 0
+    assert without[EQUAL]["printed tables"] == 135
+    assert with_run[WITHIN] == {"run": 1, "printed tables": 0, "data": 0, "none": 0}
 
 
 def test_groups_of_perception_are_found_however_an_image_set_spells_them():

@@ -28,8 +28,11 @@ def test_the_page_holds_every_cell_and_counts_each_verdict(folder: Path):
     embedded = re.search(r'id="ledger-cells">(.*?)</script>', page, re.DOTALL)
     assert embedded
     assert unpacked(embedded[1])["rows"] == pl.read_parquet(folder / "ledger.parquet").height
-    for verdict, number in counts(ledger()).items():
-        assert re.search(rf'{verdict}</th><td class="strong">{number:,}</td>', page)
+    for verdict, numbers in counts(ledger()).items():
+        columns = "".join(f'<td class="strong">{numbers[origin]:,}</td>' for origin in ("printed tables", "none"))
+        assert f"{verdict}</th>{columns}" in page
+    assert "From printed tables</th>" in page
+    assert "From this run" not in page, "no run was named"
 
 
 def test_the_page_asks_the_network_for_nothing(folder: Path):

@@ -49,7 +49,7 @@ def replicate_command(
         say_json({"verdicts": counts(cells), "cells": cells.to_dicts(), "consistency": as_records(checks)})
         return
     if not quiet:
-        show([{"verdict": verdict, "cells": number} for verdict, number in counts(cells).items()], as_json=False)
+        show(_counted(counts(cells), run is not None), as_json=False)
         for check in checks:
             if not check.holds:
                 out.print(f"{check.study}, {check.table}: {check.finding}", markup=False)
@@ -57,6 +57,14 @@ def replicate_command(
         err.print(f"{model} is in none of the printed tables. If it is one of their models: --as NAME.", markup=False)
     if not quiet:
         err.print(f"Page: {page.resolve()}", markup=False, soft_wrap=True)
+
+
+def _counted(verdicts: dict[str, dict[str, int]], with_run: bool) -> list[dict[str, object]]:
+    """A line for each verdict: what the run measured apart from what follows from printed tables and from data."""
+    named = {"run": "this run", "printed tables": "printed tables", "data": "data", "none": "no value of ours"}
+    there = [origin for origin in named if any(each[origin] for each in verdicts.values())]
+    used = [origin for origin in named if origin in there or (origin == "run" and with_run)]
+    return [{"verdict": name, **{named[each]: numbers[each] for each in used}} for name, numbers in verdicts.items()]
 
 
 def _renamed(results: pl.DataFrame, name: str | None) -> pl.DataFrame:

@@ -48,7 +48,7 @@ SCHEMA: dict[str, pl.DataType] = {
     "reason": pl.String(),
     "origin": pl.String(),
 }
-RUN, TABLES, DATA = "run", "printed tables", "data"
+RUN, TABLES, DATA, NOWHERE = ORIGINS = ("run", "printed tables", "data", "none")
 """Where our value comes from."""
 _OURS: dict[str, pl.DataType] = {
     **{name: kind for name, kind in RESULTS.items() if name not in ("benchmark", "verdict", "unit")},
@@ -202,6 +202,10 @@ def _tolerance(cells: pl.DataFrame, printed: Printed) -> pl.Series:
     return pl.Series(cells["step"].to_numpy() * 0.5 * (1 + 1e-6) + np.where(halves, moved, 0.0))
 
 
-def counts(cells: pl.DataFrame) -> dict[str, int]:
-    """Cells of each verdict, in the order of the verdicts."""
-    return {verdict: int((cells["verdict"] == verdict).sum()) for verdict in VERDICTS}
+def counts(cells: pl.DataFrame) -> dict[str, dict[str, int]]:
+    """Cells of each verdict, in the order of the verdicts, by where our value comes from; NOWHERE: we have none."""
+    origins = cells["origin"].fill_null(NOWHERE)
+    return {
+        verdict: {origin: int(((cells["verdict"] == verdict) & (origins == origin)).sum()) for origin in ORIGINS}
+        for verdict in VERDICTS
+    }

@@ -16,7 +16,7 @@ import polars as pl
 from beholder.core.files import write_whole
 from beholder.core.results import place
 from beholder.published.consistency import as_records
-from beholder.published.ledger import DATA, RUN, TABLES, VERDICTS, counts, printed_studies
+from beholder.published.ledger import DATA, NOWHERE, ORIGINS, RUN, TABLES, VERDICTS, counts, printed_studies
 from beholder.report.number_table import Column, Ledger, packed
 from beholder.report.page import TEMPLATES, environment, policy
 from beholder.studies import STUDIES
@@ -47,6 +47,9 @@ COLUMNS = [
     Column("Verdict", ("verdict",), "reason", ("reason",), dot=True),
 ]
 
+ORIGIN_NAMES = {RUN: "From this run", TABLES: "From printed tables", DATA: "Counted in data", NOWHERE: "None of ours"}
+"""Headings of the columns that count verdicts."""
+
 
 def write_replication(cells: pl.DataFrame, checks: list[Check], folder: Path, *, models: list[str]) -> Path:
     """Write `replication.html`, `ledger.parquet`, `ledger.csv` and `consistency.json`; return the page's path."""
@@ -66,6 +69,7 @@ def render_replication(cells: pl.DataFrame, checks: list[Check], *, models: list
     scripts = [(TEMPLATES / name).read_text(encoding="utf-8") for name in ("files.js", "ledger.js")]
     css = [(TEMPLATES / name).read_text(encoding="utf-8") for name in ("page.css", "ledger.css")]
     number = counts(cells)
+    origins = [origin for origin in ORIGINS if any(each[origin] for each in number.values())]
     sources = [source for _, printed in printed_studies() for source in printed.sources]
     return (
         environment()
@@ -74,7 +78,11 @@ def render_replication(cells: pl.DataFrame, checks: list[Check], *, models: list
             title="Printed beside measured" if models else "The printed tables, checked",
             subtitle=" · ".join([_size(cells), *models]),
             lead=_lead(cells, models),
-            verdicts=[(verdict, f"{number[verdict]:,}", meaning) for verdict, meaning in VERDICTS.items()],
+            verdicts=[
+                (verdict, [f"{number[verdict][origin]:,}" for origin in origins], meaning)
+                for verdict, meaning in VERDICTS.items()
+            ],
+            origins=[ORIGIN_NAMES[origin] for origin in origins],
             agreement=_agreement(checks),
             checks=sorted(checks, key=lambda check: check.holds),
             names={check.study: _name(check.study) for check in checks},

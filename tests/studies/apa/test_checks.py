@@ -40,3 +40,17 @@ def test_figures_that_are_no_float16_means_are_listed(checks: dict[tuple[str, st
 
 def test_models_printed_to_one_place_are_counted(checks: dict[tuple[str, str], Check]):
     assert len(checks["Table 8", "Figures carry"].exceptions) == 6
+
+
+def test_what_table_1_and_the_text_contradict_is_listed(checks: dict[tuple[str, str], Check]):
+    """Against the printed rows themselves."""
+    politicians = [
+        row["printed"] for row in PRINTED.cells.filter(metric="apa.bias_ratio", subset="politicians").to_dicts()
+    ]
+    assert (min(politicians), min(politicians, key=lambda b: abs(b - 1))) == (0.226, 0.998)
+    assert "0.317 in Table 1; Table 6 has 0.226" in checks["Table 1", "The lowest"].finding
+    assert "1.008 in Table 1; Table 6 has 0.998" in checks["Table 1", "The most"].finding
+    assert "athletes 6 of 39" in checks["text", "Most ratios"].finding
+    assert checks["text", "Most ratios"][3:5] == (2, 3)
+    assert "109 images × 6 = 600; that is 654" in checks["text", "Products of"].finding
+    assert "“a picture of”" in checks["text", "The prompt"].finding

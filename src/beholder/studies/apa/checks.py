@@ -14,6 +14,7 @@ CLOSE = 0.005 * 8
 """By how much eight figures of two places may miss 100."""
 BRANCHES = ("actors", "senate", "house", "mayors", "athletes")
 PRINTED_PAIRS = 1_942_777
+MODELS = 39
 
 Totals = dict[tuple[str, str], float]
 """Per cent by model and gender."""
@@ -27,6 +28,7 @@ def apa_checks(printed: Printed, ledger: pl.DataFrame) -> Iterator[Check]:
     identity = ledger.filter(source="apa_identity")
     yield _float16("Table 8", identity)
     yield _two_places(identity)
+    yield from _extremes(ledger.filter(metric="apa.bias_ratio"))
     yield from _text()
 
 
@@ -117,8 +119,37 @@ def _two_places(cells: pl.DataFrame) -> Check:
     return Check("apa", "Table 8", "Figures carry two places", n - len(coarse), n, finding, tuple(coarse))
 
 
+TABLE_1 = {"lowest": 0.317, "most balanced": 1.008}
+"""What Table 1 calls so among politicians."""
+
+
+def _extremes(ratios: pl.DataFrame) -> Iterator[Check]:
+    """What Table 1 and the text call the lowest, the most balanced and most ratios, against all of Tables 5–7."""
+    politicians = ratios.filter(subset="politicians").with_columns(away=(pl.col("printed") - 1).abs())
+    for name, column in (("lowest", "printed"), ("most balanced", "away")):
+        row = politicians.sort(column, maintain_order=True).row(0, named=True)
+        finding = (
+            f"The {name} ratio of politicians is {TABLE_1[name]} in Table 1; Table 6 has {row['printed']} "
+            f"({row['model']})."
+        )
+        rule = f"The {name} politicians' ratio of Table 1 is that of Table 6"
+        yield Check("apa", "Table 1", rule, int(row["printed"] == TABLE_1[name]), 1, finding)
+    below = {pool: int((part["printed"] < 1).sum()) for (pool,), part in ratios.group_by("subset", maintain_order=True)}
+    most = [pool for pool, number in below.items() if 2 * number > MODELS]
+    listing = ", ".join(f"{pool} {number} of {MODELS}" for pool, number in below.items())
+    finding = f"The text has “most ratios fall below 1”. Below 1 are: {listing}."
+    yield Check("apa", "text", "Most ratios of every pool lie below 1", len(most), len(below), finding)
+
+
 def _text() -> Iterator[Check]:
     """What the paper's text says about its data, against the data."""
+    images = SIZES["athletes"][None]
+    finding = f"The text has {images} images × 6 = 600; that is {6 * images}."
+    yield Check("apa", "text", "Products of images and prompts are right", 0, 1, finding)
+    finding = (
+        "The text words the prompt “a picture of”; the released prompts and scripts have “a photo of”, and so have we."
+    )
+    yield Check("apa", "text", "The prompt of the text is that of the scripts", 0, 1, finding)
     pairs = sum(SIZES[branch][None] ** 2 for branch in BRANCHES)
     finding = f"{PRINTED_PAIRS:,} identity pairs are printed; the branches' squares add up to {pairs:,}."
     yield Check("apa", "text", "The identity pairs are those of the five branches", 0, 1, finding)

@@ -4,15 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from beholder.studies.apa.printed import EXCHANGED, other_people, ratios_from_rows
+from beholder.studies.apa.printed import NAMED_OTHERWISE, other_people, ratios_from_rows
 from beholder.studies.pfi.checks import pfi_checks
-from beholder.studies.printed import Cell, Printed, Source
-
-
-def _explained(row: Cell) -> str | None:
-    exchanged = row["source"] == "pfi_retention"
-    return "Text and Image look exchanged in this table: see the other direction" if exchanged else None
-
+from beholder.studies.printed import Printed, Source
 
 PAPER = "P-FI, the public-figure benchmark"
 PRINTED = Printed(
@@ -26,12 +20,11 @@ PRINTED = Printed(
         Source(
             "pfi_retention",
             f"{PAPER}, Table 2",
-            "identity scores given a name (Text) and given an image (Image), 9 models",
-            (EXCHANGED,),
+            "identity scores given an image (Text) and given a name (Image), 9 models",
+            (NAMED_OTHERWISE,),
         ),
     ),
     derived=ratios_from_rows,
     checks=pfi_checks,
     partial=other_people,
-    explained=_explained,
 )
