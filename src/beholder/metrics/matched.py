@@ -1,19 +1,21 @@
 """Matched sets: images that differ in one attribute alone, so that their difference is what the attribute does.
 
-A set's difference is averaged within a seed (one identity with all its variants); seeds are what is resampled, with a
-studentised bootstrap, because there are few of them. Pure functions for many columns at once. Unlike mean absolute
-differences, which noise pushes upward, these averages are centred on the effect whatever the noise.
+A set's difference is averaged within a seed (one identity with all its variants); seeds are what varies. Pure functions
+for many columns at once. Unlike mean absolute differences, which noise pushes upward, these averages are centred on the
+effect whatever the noise.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import stdtrit
 
-from beholder.metrics.bootstrap import FEWEST, Resampler
-from beholder.metrics.clustered import Array, Codes, Estimates, indicator, two_sided
+from beholder.metrics.bootstrap import FEWEST
+from beholder.metrics.clustered import Array, Codes, Estimates, Spread, indicator, two_sided
 
 
 class BySeed(NamedTuple):
@@ -48,39 +50,64 @@ def slopes(values: npt.NDArray[Any], sets: Codes, levels: Array) -> tuple[npt.ND
     return known, np.asarray(belongs @ (off[:, None] * (values - mean[sets])))[known] / spread[known, None]
 
 
+def curvatures(values: npt.NDArray[Any], sets: Codes, levels: Array) -> tuple[npt.NDArray[np.int_], Array]:
+    """Of every set with three levels or more: c of its least-squares curve a + b·level + c·level²."""
+    n_sets = int(np.max(sets, initial=-1)) + 1
+    inside = np.flatnonzero(sets >= 0)
+    values, sets, levels = _columns(values)[inside], sets[inside], levels[inside]
+    belongs = indicator(sets, n_sets)
+    off = levels - _means(levels[:, None], sets, n_sets)[sets, 0]
+    square = off**2 - _means(off[:, None] ** 2, sets, n_sets)[sets, 0]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        line = np.nan_to_num((belongs @ (off * square)) / (belongs @ off**2))
+    bent = square - line[sets] * off  # what of the square no straight line explains
+    spread, scale = np.asarray(belongs @ bent**2), np.asarray(belongs @ off**2) ** 2
+    known = np.flatnonzero(spread > 1e-9 * np.maximum(scale, 1e-300))
+    return known, np.asarray(belongs @ (bent[:, None] * values))[known] / spread[known, None]
+
+
 def by_seed(gaps: Array, seeds: Codes) -> BySeed:
     """Sets averaged within their seed; `seeds[i]` is the seed of row i of `gaps`."""
     known, codes = np.unique(seeds, return_inverse=True)
     return BySeed(known, _means(gaps, codes, len(known)), len(gaps))
 
 
-def less(first: BySeed, second: BySeed) -> BySeed:
-    """The first less the second, of the seeds that have both."""
-    _, mine, theirs = np.intersect1d(first.seeds, second.seeds, return_indices=True)
-    values = first.values[mine] - second.values[theirs]
-    return BySeed(first.seeds[mine], values, min(first.sets, second.sets))
+def combined(parts: Sequence[BySeed], weights: Array) -> BySeed:
+    """The weighted sum of the parts, of the seeds that all parts with a weight have."""
+    used = [part for part, weight in zip(parts, weights, strict=True) if weight]
+    shared = used[0].seeds
+    for part in used[1:]:
+        shared = np.intersect1d(shared, part.seeds)
+    places = [np.searchsorted(part.seeds, shared) for part in used]
+    kept = [weight for weight in weights if weight]
+    total = sum(weight * part.values[rows] for weight, part, rows in zip(kept, used, places, strict=True))
+    return BySeed(shared, np.asarray(total), min(part.sets for part in used))
 
 
-def seed_mean(gaps: BySeed, rng: np.random.Generator, draws: int) -> Estimates:
-    """The mean over seeds with a studentised bootstrap interval; NaN bounds below five seeds."""
-    n, value = len(gaps.values), gaps.values.mean(axis=0)
-    counts = np.full(len(value), gaps.sets)
-    if n < FEWEST:
-        absent = np.full_like(value, np.nan)
-        return Estimates(value, absent, absent, counts, absent)
-    centred = gaps.values - value
-    resampler = Resampler(np.arange(n), rng, draws)
-    first, second = np.split(resampler.means(np.concatenate([centred, centred**2], axis=1)), 2, axis=1)
-    # A draw of one seed n times over has no spread and says nothing: its ratio is left aside.
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = first / np.sqrt(np.maximum(second - first**2, 0.0) / (n - 1))
-    ratio[~np.isfinite(ratio)] = np.nan
-    error = centred.std(axis=0, ddof=1) / np.sqrt(n)
-    still = np.isnan(ratio).all(axis=0)  # every seed says the same: no spread, no width
-    low, high = np.zeros_like(value), np.zeros_like(value)
-    if not still.all():
-        low[~still], high[~still] = np.nanquantile(ratio[:, ~still], [0.025, 0.975], axis=0)
-    return Estimates(value, value - high * error, value - low * error, counts, two_sided(value, error, np.array(n - 1)))
+def seed_means(parts: Sequence[BySeed]) -> tuple[Array, Spread]:
+    """The means over seeds, `[n_parts, n_columns]`, and how all of them vary together; below five seeds no freedom."""
+    seeds = np.unique(np.concatenate([part.seeds for part in parts]))
+    values, pulls, free = [], [], []
+    for part in parts:
+        n, columns = part.values.shape
+        mean = part.values.mean(axis=0) if n else np.full(columns, np.nan)
+        pull = np.zeros((len(seeds), columns))
+        pull[np.searchsorted(seeds, part.seeds)] = (part.values - mean) / np.sqrt(max(n * (n - 1.0), 1.0))
+        values.append(mean)
+        pulls.append(pull)
+        free.append(np.full(columns, n - 1.0 if n >= FEWEST else np.nan))
+    flat = np.concatenate(pulls, axis=1)
+    return np.stack(values), Spread(flat.T @ flat, np.concatenate(free))
+
+
+def seed_mean(part: BySeed) -> Estimates:
+    """The mean over seeds with Student's interval, each column by itself; NaN bounds below five seeds."""
+    values, spread = seed_means([part])
+    error = np.where(np.isnan(spread.free), np.nan, np.sqrt(np.diag(spread.covariance)))
+    margin = stdtrit(spread.free, 0.975) * error
+    counts = np.full(values.shape[1], part.sets)
+    p_value = two_sided(values[0], error, spread.free)
+    return Estimates(values[0], values[0] - margin, values[0] + margin, counts, p_value)
 
 
 def _columns(values: npt.NDArray[Any]) -> Array:

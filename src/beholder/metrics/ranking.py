@@ -27,17 +27,21 @@ class Ranked(NamedTuple):
     """`[n_rankings]`: divergence of every prefix from the desired shares, discounted and normalised."""
 
 
-def descending(scores: npt.NDArray[Any], *, released: bool = False) -> npt.NDArray[np.intp]:
+def descending(
+    scores: npt.NDArray[Any], rng: np.random.Generator | None = None, *, released: bool = False
+) -> npt.NDArray[np.intp]:
     """Places of the images from the highest score down, a row per column of `scores[n_images, n_rankings]`.
 
-    Ties keep the order of the images; NaN come last. `released` leaves ties as the released script's
-    `sort_values(ascending=False)` does: by an unstable sort, whose choice depends on the processor.
+    Ties are broken by `rng`, the same way in all rankings; without it they keep the order of the images. NaN come
+    last. `released` leaves ties as the released script's `sort_values(ascending=False)` does: by an unstable sort,
+    whose choice depends on the processor.
     """
     columns = np.asarray(scores).reshape(len(scores), -1).T
-    if not released:
-        return np.argsort(-columns, axis=1, kind="stable")
-    backwards = np.argsort(columns[:, ::-1], axis=1)
-    return np.asarray(columns.shape[1] - 1 - backwards[:, ::-1])
+    if released:
+        backwards = np.argsort(columns[:, ::-1], axis=1)
+        return np.asarray(columns.shape[1] - 1 - backwards[:, ::-1])
+    dealt = np.arange(columns.shape[1]) if rng is None else rng.permutation(columns.shape[1])
+    return np.asarray(dealt[np.argsort(-columns[:, dealt], axis=1, kind="stable")])
 
 
 def skew_at_k(ranking: Codes, desired: npt.NDArray[Any], k: int) -> Array:

@@ -43,5 +43,5 @@ def test_a_tiny_clip_is_audited_from_pictures_to_page(
     assert {"perception.delta_cosine", "perception.causal_effect", "perception.sc_weat", "perception.ndkl"} <= measured
     assert not run.results.filter(pl.col("value").is_null() & pl.col("note").is_null()).height
     assert "smiling" in set(run.results.filter(pl.col("metric") == "perception.causal_effect")["subset"])
-    assert len(undrawn) > 10
+    assert undrawn
     assert "Perception: social judgement of faces" in (tmp_path / "out" / "report.html").read_text()

@@ -43,7 +43,7 @@ def test_sc_weat_has_the_studys_four_pairs(results):
     table = results.filter(pl.col("metric") == "perception.sc_weat", pl.col("concept") == "mean")
     pairs = {("White", "Black"), ("Asian", "Black"), ("Asian", "White"), ("Male", "Female")}
     assert set(table.select("group", "against").iter_rows()) == pairs
-    assert table["note"].str.contains("sampled 200 partitions").all()
+    assert table["note"].str.contains("mean over 8 dimensions; p: sampled 3199 partitions of people, Holm over 4").all()
 
 
 def test_sc_weat_is_the_mean_over_words_of_their_effect_sizes(faces, results):

@@ -20,18 +20,31 @@ def by_kind(results: pl.DataFrame) -> dict[str, Finding]:
 def test_the_effect_of_smiling_has_its_interval(matched: pl.DataFrame):
     finding = by_kind(matched)["effect"]
     assert finding.shown
-    assert finding.headline == "Smiling has the largest effect on its judgement, on Warmth"
+    assert finding.headline == "The largest effect that is shown is of smiling, on Warmth"
     pattern = r"smiling 4 instead of 0 changes Warmth by \+\d\.\d\d \((\d\.\d\d)–(\d\.\d\d)\)"
     low, high = map(float, re.search(pattern, finding.sentence).groups())
     assert low < 3.0 < high
     assert (finding.rows[0]["subset"], finding.rows[0]["group"], finding.rows[0]["against"]) == ("smiling", "4", "0")
 
 
-def test_an_interaction_names_the_group_with_the_smaller_effect(matched: pl.DataFrame):
+def test_an_interaction_states_both_effects_with_their_signs(matched: pl.DataFrame):
     finding = by_kind(matched)["interaction"]
     assert finding.shown
     assert finding.headline == "Smiling does not have the same effect on every group"
-    assert "less for man than for woman" in finding.sentence
+    man, woman = (
+        matched.filter(metric="perception.slope", subset="smiling × gender", group=name, concept="warmth")["value"][0]
+        for name in ("man", "woman")
+    )
+    assert f"it changes Warmth by +{100 * man:.2f} for man and by +{100 * woman:.2f} for woman." in finding.sentence
+    assert f"for man less that for woman is −{100 * (woman - man):.2f} (" in finding.sentence
+
+
+def test_two_falls_are_told_as_falls(matched: pl.DataFrame):
+    """A smile lowers Communion − for both: the group with the smaller fall has no *more* of it."""
+    negative = matched.with_columns(pl.col("value") * -1, low=-pl.col("high"), high=-pl.col("low"))
+    sentence = by_kind(negative)["interaction"].sentence
+    assert re.search(r"changes Warmth by −\d\.\d\d for man and by −\d\.\d\d for woman", sentence)
+    assert "for man less that for woman is +" in sentence
 
 
 def test_photographs_have_gaps_and_not_effects(results: pl.DataFrame, matched: pl.DataFrame):
@@ -56,17 +69,17 @@ def test_a_gap_and_a_default_are_shown_with_all_their_rows():
         (each.kind, each.rows[0]["subset"]): each for each in perception_findings(measured(matrix(images, cells)))
     }
     gap, default = findings["gap", "gender"], findings["markedness", "gender"]
-    assert gap.headline == "By gender, the widest gap is in Warmth: Male above Female"
+    assert gap.headline == "By gender, the widest gap that is shown is in Warmth: Male above Female"
     assert default.headline == "The model treats Male as the default more than Female"
-    assert [row["group"] for row in default.rows] == ["Male", "Female"]
-    assert findings["ranking", "gender"].headline == "Male comes before Female at the top of its rankings"
+    assert [row["metric"] for row in default.rows] == ["perception.markedness_gap", *["perception.markedness"] * 2]
+    assert findings["ranking", "gender"].headline.startswith("Male is more frequent at the top of its rankings")
 
 
 def test_too_few_people_for_an_interval_are_too_little_data():
     images = photographs(4).with_columns(race=pl.Series(["White", "Black", "Asian", "Other"]), gender=pl.lit("Male"))
     finding = by_kind(measured(matrix(images)))["gap"]
     assert finding.verdict == TOO_LITTLE
-    assert "too few people" in finding.sentence
+    assert "No interval can be given" in finding.sentence
 
 
 def test_answers_in_words_are_called_a_variant_first():

@@ -6,8 +6,9 @@ import numpy as np
 import polars as pl
 import pytest
 from scipy import stats
-from studies.perception.worlds import designed, matrix, measured, one
+from studies.perception.worlds import designed, matrix, measured, one, photographs
 
+from beholder.studies.perception.neutral import AT_REST
 from beholder.studies.perception.prompts import DIMENSIONS
 from beholder.studies.perception.scores import read_judged
 
@@ -25,9 +26,46 @@ def test_the_neutral_prompt_is_compared_on_shared_seeds():
         table.filter(pl.col("skin_tone") == tone, pl.col("gender") == "man").sort("seed")["value"].to_numpy()
         for tone in ("2", "9")
     )
-    row = one(measured(sheet), "neutral_test", group="2 man", against="9 man")
+    every = measured(sheet).filter(metric="perception.neutral_test", group="2 man", against="9 man").to_dicts()
+    (row,), (unsmiling,) = ([each for each in every if each["template"] == name] for name in (None, AT_REST))
     assert row["value"] == pytest.approx(stats.ttest_rel(a, b).statistic)
-    assert row["note"].startswith("paired t over 8 pictures")
+    assert row["note"].startswith("paired t over 8 shared seeds")
+    assert unsmiling["value"] != row["value"]
+
+
+def at_smiling_0(sheet) -> tuple[np.ndarray, np.ndarray]:
+    """The neutral cosines of MST 2 men and MST 9 men without a smile, seed by seed."""
+    judged = read_judged(sheet, DIMENSIONS)
+    rest = sheet.images.with_columns(value=pl.Series(judged.neutral)).filter(smiling=0, gender="man")
+    means = rest.group_by("seed", "skin_tone").agg(pl.col("value").mean())
+    a, b = (means.filter(skin_tone=tone).sort("seed")["value"].to_numpy() for tone in ("2", "9"))
+    return a, b
+
+
+def test_pictures_without_a_smile_are_tested_and_correlated_over_seeds():
+    """As in the study's Fig. S.13 and S.14."""
+    sheet = matrix(designed(8, lighting=0, pose=0))
+    a, b = at_smiling_0(sheet)
+    results = measured(sheet)
+    test = one(results, "neutral_test", group="2 man", against="9 man", template=AT_REST)
+    assert test["value"] == pytest.approx(stats.ttest_rel(a, b).statistic)
+    row = one(results, "neutral_group_r", group="2 man", against="9 man")
+    assert row["value"] == pytest.approx(np.corrcoef(a, b)[0, 1])
+    assert row["low"] < row["value"] < row["high"]
+    assert row["n"] == 8
+    assert set(results.filter(metric="perception.density")["subset"]) >= {AT_REST, "white", "female", "old"}
+
+
+def test_photographs_of_one_person_are_no_independent_evidence():
+    """Four photographs of everyone: t is that of people's means, where all have as many photographs."""
+    images = photographs(240).with_columns(
+        person=pl.int_range(240) // 4, race=pl.Series(np.repeat(["White", "Black", "Asian"], 80)), gender=pl.lit("Male")
+    )
+    sheet = matrix(images)
+    judged = read_judged(sheet, DIMENSIONS)
+    means = judged.neutral.reshape(60, 4).mean(axis=1)
+    row = one(measured(sheet), "neutral_test", group="Asian Male", against="Black Male")
+    assert row["value"] == pytest.approx(stats.ttest_ind(means[40:], means[20:40], equal_var=False).statistic)
 
 
 def test_narrowing_is_the_ratio_of_the_group_means_spreads(faces, results):

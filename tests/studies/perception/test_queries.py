@@ -27,9 +27,10 @@ def test_the_largest_rows_are_those_farthest_from_0(results: pl.DataFrame):
 
 
 def test_a_difference_is_shown_by_p_and_interval_together():
-    row = {"p_value": 0.01, "low": 0.1, "high": 0.3}
+    row = {"p_value": 0.01, "low": 0.1, "high": 0.3, "landmark": None}
     assert queries.shown(row)
     assert not queries.shown({**row, "p_value": 0.06})
     assert not queries.shown({**row, "low": -0.1})
     assert not queries.shown({**row, "low": None})
     assert not queries.shown({**row, "p_value": None})
+    assert not queries.shown({**row, "landmark": 0.2})

@@ -116,7 +116,7 @@ def test_what_is_not_independent_has_no_interval(judged: Judged, tmp_path: Path)
     row = next(rating_rows(seeds, ratings))
     assert row.value is not None
     assert row.low is None
-    assert "a seed's pictures are not independent" in row.note
+    assert "a person's pictures are not independent" in row.note
     names = ["White", "Black", "Male", "Female", "White Male"]
     groups = [(name, "honest", place, 50) for place, name in enumerate(names)]
     (row, *departures) = rating_rows(judged, read_ratings(write(tmp_path / "g.csv", groups, "group,trait,mean,n")))

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from beholder.core.errors import BadImage
@@ -18,57 +19,68 @@ from beholder.datasets.images import open_image
 from beholder.metrics.brightness import coarse, sign_map
 from beholder.studies.perception.bias import pairs
 from beholder.studies.perception.design import design_columns, matched_sets
-from beholder.studies.perception.scores import GROUPED, Array, Judged
+from beholder.studies.perception.scores import GROUPED, Array, Groups, Judged, group_by, grouped
 
+Signs = npt.NDArray[np.int8]
 SIGN = "mean sign"
-SIDE = 18
-"""Maps are so many squares wide and high."""
-MOST_PAIRS = 40
+SIDE = 36
+"""Maps are drawn with at most so many squares across and down; signs are taken pixel by pixel."""
+MOST_PAIRS = 20
+"""The most pairs of a map."""
 
 
 def brightness_rows(judged: Judged, rng: np.random.Generator) -> Iterator[Row]:
-    """Mean sign of the grey-value difference in every square, for every two groups of an attribute."""
-    kept: dict[str, Array | None] = {}
+    """Mean sign of the grey-value difference in every square, for every two groups, and within the other groups.
+
+    The row's concept is the other group that both belong to (women, for two races); none for everyone.
+    """
     for attribute in [name for name in GROUPED if name in design_columns(judged.images)]:
-        groups = sorted(judged.images[attribute].drop_nulls().unique())
-        for first, second in pairs(groups):
-            pictures = [
-                (a, b)
-                for one, other in _paired_uris(judged.images, attribute, first, second, rng)
-                if (a := _grey(one, kept)) is not None and (b := _grey(other, kept)) is not None
-            ]
-            if pictures:
-                for row in _map_rows(pictures):
-                    yield row._replace(subset=attribute, group=first, against=second)
+        others = tuple(name for name in grouped(judged.images) if name != attribute)
+        split = group_by(judged.images, others) if others else Groups("", [], np.zeros(judged.images.height, dtype=int))
+        for first, second in pairs(sorted(judged.images[attribute].drop_nulls().unique())):
+            paired = _paired(judged.images, attribute, first, second)
+            inside = split.codes[paired["row"].to_numpy()]
+            maps = {name: _signs(paired.filter(inside == code), rng) for code, name in enumerate(split.names)}
+            whole = [sign for signs in maps.values() for sign in signs] if maps else _signs(paired, rng)
+            for name, signs in {None: whole, **maps}.items():
+                for row in _map_rows(signs) if signs else ():
+                    yield row._replace(subset=attribute, group=first, against=second, concept=name)
 
 
-def _paired_uris(
-    images: pl.DataFrame, attribute: str, first: str, second: str, rng: np.random.Generator
-) -> list[tuple[str, str]]:
-    """Addresses of pictures that differ in the attribute alone, at most so many pairs."""
-    table = images.select("uri", attribute).with_columns(set=pl.Series(matched_sets(images, attribute).codes))
+def _paired(images: pl.DataFrame, attribute: str, first: str, second: str) -> pl.DataFrame:
+    """Pictures that differ in the attribute alone: `row` of the first, `uri` of both."""
+    table = images.select("uri", attribute).with_columns(
+        set=pl.Series(matched_sets(images, attribute).codes), row=pl.int_range(pl.len())
+    )
     one, other = (table.filter(pl.col(attribute) == group).unique("set", keep="first") for group in (first, second))
-    joined = one.join(other, on="set", suffix="_other").sort("set")
-    chosen = np.sort(rng.permutation(joined.height)[:MOST_PAIRS])
-    return [(row["uri"], row["uri_other"]) for row in joined[chosen.tolist()].to_dicts()]
+    return one.join(other, on="set", suffix="_other").sort("set")
 
 
-def _grey(uri: str, kept: dict[str, Array | None]) -> Array | None:
-    if uri not in kept:
-        try:
-            kept[uri] = coarse(grey_values(open_image(uri)), SIDE)
-        except BadImage:
-            kept[uri] = None
-    return kept[uri]
+def _signs(paired: pl.DataFrame, rng: np.random.Generator) -> list[Signs]:
+    """In which pixels the first picture of a pair is brighter (1) or darker (−1); at most so many pairs."""
+    chosen = np.sort(rng.permutation(paired.height)[:MOST_PAIRS]).tolist()
+    both = ((_grey(row["uri"]), _grey(row["uri_other"])) for row in paired[chosen].to_dicts())
+    return [
+        sign_map(a[None], b[None]).astype(np.int8)
+        for a, b in both
+        if a is not None and b is not None and a.shape == b.shape
+    ]
 
 
-def _map_rows(pictures: list[tuple[Array, Array]]) -> Iterator[Row]:
-    first, second = (np.stack(side) for side in zip(*pictures, strict=True))
-    signs = sign_map(first, second)
-    for (down, across), value in np.ndenumerate(signs):
-        yield Row("perception.brightness", float(value), len(pictures), SIGN, template=square_name(down, across))
+def _grey(uri: str) -> Array | None:
+    try:
+        return grey_values(open_image(uri))
+    except BadImage:
+        return None
+
+
+def _map_rows(signs: list[Signs]) -> Iterator[Row]:
+    whole = np.mean(signs, axis=0)
+    squares = coarse(whole, min(SIDE, *whole.shape))
+    for (down, across), value in np.ndenumerate(squares):
+        yield Row("perception.brightness", float(value), len(signs), SIGN, template=square_name(down, across))
     note = "mean over the picture; 1: the first is brighter everywhere"
-    yield Row("perception.brightness", float(signs.mean()), len(pictures), SIGN, note=note)
+    yield Row("perception.brightness", float(whole.mean()), len(signs), SIGN, note=note)
 
 
 def square_name(down: int, across: int) -> str:

@@ -21,6 +21,7 @@ QUESTIONS = {
     "variant": Question("Is this the published measure?", "judgements"),
     "effect": Question("Which attribute changes the judgement when all else stays the same?", "effects"),
     "interaction": Question("Does an attribute have the same effect on every group?", "effects"),
+    "stand_out": Question("Does the curve of one group stand out from those of the others?", "curves"),
     "gap": Question("How differently does the model judge groups of photographs?", "judgements"),
     "markedness": Question("Which group does the model treat as the default?", "ranking"),
     "ranking": Question("Which group comes first in the model's rankings?", "ranking"),

@@ -14,8 +14,8 @@ from beholder.chapter.chart_parts import Layers, Rows, chart, named_scale, order
 from beholder.chapter.chart_style import ABOVE, BELOW, QUIET, SERIES, legend_columns
 from beholder.studies.perception.design import REST
 
-LANE, BOX, CELL = 13, 26, 15
-"""Pixels of a lane of dots, of a box, of a cell."""
+LANE, BOX, MAP = 13, 26, 270
+"""Pixels of a lane of dots, of a box, of a map."""
 PROTECTED, OTHER = "#d9822b", "#4c86c0"
 KINDS = {"protected": PROTECTED, "not protected": OTHER}
 FAINT = 0.12
@@ -141,7 +141,7 @@ def brightness_map(rows: Rows, first: str, second: str) -> Layers:
         color=alt.Color("value:Q", scale=_diverging(1), legend=legend),
         tooltip=[alt.Tooltip("value:Q", format="+.2f")],
     )
-    return alt.layer(squares).properties(height=CELL * len(order(rows, "down")))
+    return alt.layer(squares).properties(height=MAP)
 
 
 # Small things

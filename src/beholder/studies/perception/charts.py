@@ -17,15 +17,19 @@ from beholder.studies.perception import chart_parts, phrases, queries
 from beholder.studies.perception.brightness import square_place
 from beholder.studies.perception.curves import CONFOUNDS, GROUP_LEVELS
 from beholder.studies.perception.design import REST
-from beholder.studies.perception.scores import EVERYONE, MEAN
+from beholder.studies.perception.neutral import AT_REST
+from beholder.studies.perception.prompts import CONTROLS
+from beholder.studies.perception.scores import EVERYONE, INTERACTIONS, MEAN
 
 MOST_MODELS = 2
 """Figures with a point for every group and level are drawn for at most so many models."""
 RING = 48
 DENSITIES = {
     "neutral": ("the neutral prompt by itself", "cosine of “a photo of a person”"),
+    AT_REST: ("the neutral prompt, pictures without a smile", "cosine of “a photo of a person”"),
     "cosine": ("all dimensions before Δ", "mean of all dimensions"),
     "delta_cosine": ("all dimensions after Δ", "mean of all dimensions less the neutral prompt"),
+    **{word: (f"the control word “{word}”", f"cosine of “a {word} person”") for word in CONTROLS},
 }
 
 
@@ -53,15 +57,16 @@ def _summary(results: pl.DataFrame) -> Iterator[Figure]:
         "Line: the same as everyone. Click a group in the legend to highlight it."
     )
     chart = chart_parts.group_dots(rows, f"difference from everyone, {unit}")
-    yield Figure("groups", _farthest(results, rows, subset), caption, chart, "judgements", wide=True)
+    yield Figure("groups", _differences(results, subset), caption, chart, "judgements", wide=True)
 
 
-def _farthest(results: pl.DataFrame, rows: Rows, subset: str) -> str:
-    """Which group is farthest from everyone, where any difference between these groups is shown."""
-    if not any(map(queries.shown, metric_rows(results, "gap").filter(subset=subset).to_dicts())):
+def _differences(results: pl.DataFrame, subset: str) -> str:
+    """How many differences between these groups are shown."""
+    gaps = metric_rows(results, "gap").filter(subset=subset).to_dicts()
+    clear = sum(map(queries.shown, gaps))
+    if not clear:
         return "no difference between the groups is shown"
-    far = max(rows, key=lambda row: abs(row["value"]))
-    return f"farthest from everyone: {far['group']}, in {far['dimension']} ({phrases.decimal(far['value'], '+.2f')})"
+    return phrases.how_many(clear, len(gaps), "difference", "between two groups")
 
 
 # Effects
@@ -77,7 +82,7 @@ def _effects(results: pl.DataFrame) -> Iterator[Figure]:
         title = f"{sum(row['shown'] for row in rows)} of {len(rows)} effects of one attribute alone are shown"
         caption = (
             f"Average change of Δ when one attribute is changed and all else stays, {unit}; "
-            "intervals resample identities. Faint: not shown after correction."
+            "intervals hold for all of them at once. Faint: not shown."
         )
         yield Figure("effects", title, caption, chart_parts.effect_map(rows, unit), "effects", wide=True)
 
@@ -101,13 +106,12 @@ def _induced(results: pl.DataFrame) -> Iterator[Figure]:
 
 
 def _widest(results: pl.DataFrame, boxes: Rows) -> str:
-    """Which attribute makes the widest differences, where the rank-sum test tells it from the narrowest."""
+    """Which attribute makes the widest differences, where it is shown to make wider ones than the narrowest."""
     first, last = boxes[0]["subset"], boxes[-1]["subset"]
-    tests = metric_rows(results, "induced_variation_test").to_dicts()
-    p_values = [row["p_value"] for row in tests if {row["group"], row["against"]} == {first, last}]
-    if not p_values or p_values[0] is None or p_values[0] > ALPHA:
+    tests = metric_rows(results, "induced_variation_test").filter(pl.col("variant").is_null()).to_dicts()
+    if not any(queries.shown(row) for row in tests if {row["group"], row["against"]} == {first, last}):
         return "no attribute is shown to make wider differences than another"
-    return f"{phrases.attribute(first)} makes the widest differences, {phrases.attribute(last)} the narrowest"
+    return f"{phrases.attribute(first)} is shown to make wider differences than {phrases.attribute(last)}"
 
 
 def _variance(results: pl.DataFrame) -> Iterator[Figure]:
@@ -123,12 +127,20 @@ def _variance(results: pl.DataFrame) -> Iterator[Figure]:
             cell = {"dimension": phrases.dimension(row["concept"]), "attribute": phrases.attribute(row["subset"])}
             share = round(100 * max(row["value"], 0.0), 2)
             rows.append({**cell, "order": names.index(row["subset"]), "value": share})
-        known = table.filter(pl.col("subset") != REST).group_by("subset", maintain_order=True)
-        top, share = known.agg(pl.col("value").mean()).sort("value", descending=True).row(0)
         where = f" where {phrases.attribute(str(block))} is varied" if block else ""
-        title = f"{phrases.attribute(top)} explains {100 * share:.0f} % of the variance on average{where}"
+        title = f"{_explained(table)}{where}"
         name = f"variance-{number}" if block else "variance"
         yield Figure(name, title, caption, chart_parts.stacked(rows), "effects")
+
+
+def _explained(table: pl.DataFrame) -> str:
+    """The attribute with the largest mean share, of those that are shown to have one in some dimension."""
+    known = table.filter(pl.col("subset") != REST).group_by("subset", maintain_order=True)
+    means = known.agg(pl.col("value").mean(), pl.col("p_value").min()).filter(pl.col("p_value") <= ALPHA)
+    if not means.height:
+        return "no attribute is shown to explain any of the variance"
+    top, share, _ = means.sort("value", descending=True).row(0)
+    return f"{phrases.attribute(top)} explains {100 * share:.0f} % of the variance on average over the dimensions"
 
 
 # Ratings
@@ -156,12 +168,12 @@ def _departures(results: pl.DataFrame) -> Iterator[Figure]:
     rows, grouping = metric_rows(results, "rating_departure").to_dicts(), queries.grouping_of(results)
     dots = [phrases.dot(row, phrases.group(row["group"], grouping.get(row["group"]))) for row in rows]
     if rows:
-        far, dot = max(zip(rows, dots, strict=True), key=lambda both: abs(both[0]["value"]))
-        size = f"{abs(far['value']):.2f} standard deviations {'above' if far['value'] > 0 else 'below'}"
-        title = f"farthest from people: {dot['group']} on {dot['dimension']}, {size}"
+        clear = sum(map(queries.shown, rows))
+        title = phrases.how_many(clear, len(rows), "departure", "from people's ratings")
         caption = (
-            "Model less people's ratings, each in standard deviations of the trait; bars: 95 % intervals over images. "
-            "Line: as people rate. Groups of fewer than five images are left out."
+            "Model less people's ratings, each in standard deviations of the trait; bars, where images were rated: "
+            "intervals that hold for all groups of a trait. Line: as people rate. Groups of fewer than five images are "
+            "left out."
         )
         chart = chart_parts.group_dots(dots, "standard deviations above people's ratings")
         yield Figure("rating-departures", title, caption, chart, "ratings", wide=True)
@@ -206,27 +218,54 @@ def _point(row: Result) -> Result:
     return {"level": float(row["template"]), "n": row["n"], **phrases.printed(row)}
 
 
+def _departures_of_curves(results: pl.DataFrame) -> Iterator[Figure]:
+    """How far each crossed group's slope and curvature depart from those of the others."""
+    unit = queries.printed_unit(results)
+    for kind in ("slope", "curvature"):
+        parts = metric_rows(results, f"{kind}_departure").group_by(["subset"], maintain_order=True)
+        for number, ((subset,), table) in enumerate(parts, 1):
+            varied, grouping = INTERACTIONS[str(subset)]
+            rows = table.to_dicts()
+            clear = sum(map(queries.shown, rows))
+            over = f"over {phrases.attribute(varied)}"
+            title = f"{over}, {phrases.how_many(clear, len(rows), 'departure', f'in {kind}')}"
+            caption = (
+                f"Each group's {kind} less the mean of the other groups, {unit}; bars: intervals that hold for all "
+                "of them at once. Line: the same as the others."
+            )
+            dots = [phrases.dot(row, phrases.group(row["group"], grouping)) for row in rows]
+            chart = chart_parts.group_dots(dots, f"{kind} less that of the others, {unit}")
+            yield Figure(f"{kind}-departure-{number}", title, caption, chart, "curves", wide=True)
+
+
 def _separation(results: pl.DataFrame) -> Iterator[Figure]:
-    """Positive against negative valence, a cloud of ages for each group."""
-    table, grouping = metric_rows(results, "valence_point"), queries.finest(results)
-    if not table.height:
-        return
-    scale, points = phrases.factor(table.row(0, named=True)), []
+    """Positive against negative valence, a cloud of ages for each group: all scales together, then each apart."""
+    together = metric_rows(results, "valence_point")
+    if together.height:
+        ends = "the positive ends of all scales (Agency +, progressive, Communion +)"
+        if set(queries.dimensions(results)) - set(phrases.TITLES):
+            ends = "the positive ends of all scales"
+        yield _clouds(results, together, "separation", "positive against negative ends", ends)
+    apart = metric_rows(results, "scale_point").group_by(["subset"], maintain_order=True)
+    for number, ((scale,), table) in enumerate(apart, 1):
+        name = phrases.dimension(str(scale))
+        yield _clouds(results, table, f"separation-{number}", f"{name} against its opposite", name)
+
+
+def _clouds(results: pl.DataFrame, table: pl.DataFrame, name: str, title: str, ends: str) -> Figure:
+    scale, points, grouping = phrases.factor(table.row(0, named=True)), [], queries.finest(results)
     wide = table.pivot("concept", index=["group", "template", "n"], values="value")
     for row in wide.drop_nulls().to_dicts():
-        ends = {end: round(scale * row[end], 4) for end in ("positive", "negative")}
+        both = {end: round(scale * row[end], 4) for end in ("positive", "negative")}
         group = phrases.group(row["group"], grouping)
-        points.append({"group": group, "age": float(row["template"]), "n": row["n"], **ends})
+        points.append({"group": group, "age": float(row["template"]), "n": row["n"], **both})
     rings = [ring for group in order(points, "group") for ring in _ring(points, group)]
-    title = "positive against negative valence"
-    for row in queries.largest(results, "separation", 1):
-        title = f"farthest apart: {' and '.join(phrases.pair(row, grouping))}"
     caption = (
-        "A point for each age and group: mean Δ of the positive ends (Agency +, progressive, Communion +) against the "
-        "negative ends. Ellipses: 2 standard deviations over the ages."
+        f"A point for each age and group: mean Δ of {ends} against that of the opposite. Ellipses: 2 standard "
+        "deviations over the ages. No test: a few ages do not tell how far ages spread."
     )
     chart = chart_parts.ellipses(points, rings, queries.printed_unit(results))
-    yield Figure("separation", title, caption, chart, "curves", wide=True)
+    return Figure(name, title, caption, chart, "curves", wide=name == "separation")
 
 
 def _ring(points: Rows, group: str) -> Iterator[Result]:
@@ -282,6 +321,25 @@ def _neutral(results: pl.DataFrame) -> Iterator[Figure]:
             yield Figure(f"density-{name.replace('_', '-')}", title, caption, chart, "neutral")
 
 
+def _group_r(results: pl.DataFrame) -> Iterator[Figure]:
+    """How far two groups' neutral cosines go together over seeds."""
+    rows, grouping = metric_rows(results, "neutral_group_r").to_dicts(), queries.finest(results)
+    if rows:
+        spans = [phrases.decimal(each(row["value"] for row in rows)) for each in (min, max)]
+        title = f"r of two groups' neutral cosines over seeds: {spans[0]} to {spans[1]}"
+        caption = (
+            "Each group against the others: correlation of the neutral prompt's cosine over the seeds that both have, "
+            "with 95 % intervals; 1: the same faces fit “person” in both groups."
+        )
+        dots = []
+        for row in rows:
+            first, second = phrases.pair(row, grouping)
+            numbers = {"group": f"with {second}", "n": row["n"], **phrases.printed(row)}
+            dots.append({"dimension": first, **numbers})
+        chart = chart_parts.group_dots(dots, "correlation over seeds")
+        yield Figure("neutral-group-r", title, caption, chart, "neutral", wide=True)
+
+
 def _neutral_r(results: pl.DataFrame) -> Iterator[Figure]:
     """How far each dimension correlates with the neutral prompt over the images, before and after Δ."""
     when = {"cosine": "before Δ", "delta_cosine": "after Δ"}
@@ -302,25 +360,38 @@ def _neutral_r(results: pl.DataFrame) -> Iterator[Figure]:
 
 
 def _brightness(results: pl.DataFrame) -> Iterator[Figure]:
-    """Where the pictures of two groups differ in brightness, a map for each pair."""
-    maps = metric_rows(results, "brightness").group_by(["subset", "group", "against"], maintain_order=True)
+    """Where the pictures of two groups differ in brightness: a map for each pair, and within each other group."""
+    keys = ["subset", "group", "against", "concept"]
+    maps = metric_rows(results, "brightness").group_by(keys, maintain_order=True)
     for number, (_, part) in enumerate(maps, 1):
         squares = []
         for row in part.drop_nulls("template").to_dicts():
             down, across = square_place(row["template"])
             squares.append({"down": down, "across": across, "value": round(row["value"], 3)})
         whole = part.filter(pl.col("template").is_null())["value"]
-        first, second = phrases.pair(part.row(0, named=True))
+        row = part.row(0, named=True)
+        first, second = phrases.pair(row)
         overall = phrases.decimal(whole[0], "+.2f") if len(whole) else ""
-        title = f"brightness of {first} against {second}: mean sign {overall}"
+        among = f", among {row['concept']}" if row["concept"] else ""
+        title = f"brightness of {first} against {second}{among}: mean sign {overall}"
         caption = (
-            f"Where the grey values of the pairs differ ({part['n'][0]} pairs that differ in this alone). +1: the "
-            "first is always brighter, −1: the second. About the pictures, not about the model."
+            f"Where the grey values of {phrases.counted(row['n'], 'pair')} differ that differ in this alone. Signs are "
+            "taken pixel by pixel; squares are their means. +1: the first is always brighter, −1: the second. About "
+            "the pictures, not about the model."
         )
         chart = chart_parts.brightness_map(squares, first, second)
         yield Figure(f"brightness-{number}", title, caption, chart, "confounds")
 
 
 FIGURES = (_summary, _effects, _induced, _variance, _ratings, _departures)
-CURVE_FIGURES = (_trajectories, _separation, _confounds, _neutral, _neutral_r, _brightness)
+CURVE_FIGURES = (
+    _trajectories,
+    _departures_of_curves,
+    _separation,
+    _confounds,
+    _neutral,
+    _neutral_r,
+    _group_r,
+    _brightness,
+)
 """Figures with a point for every group and level."""

@@ -14,14 +14,16 @@ from scipy import stats
 
 from beholder.core.results import Row
 from beholder.metrics.clustered import CellMeans, polynomial_weights
-from beholder.metrics.multiplicity import benjamini_hochberg
-from beholder.studies.perception.bias import pairs
-from beholder.studies.perception.prompts import NEGATIVE, POSITIVE
+from beholder.studies.perception.bias import difference, pairs
+from beholder.studies.perception.families import family
+from beholder.studies.perception.prompts import NEGATIVE, POSITIVE, Dimension
 from beholder.studies.perception.scores import (
+    CROSSED,
     EVERYONE,
     MEAN,
     Array,
     Groups,
+    Indices,
     Judged,
     estimate_row,
     finest,
@@ -35,11 +37,17 @@ from beholder.studies.study import MeasureOptions
 FEWEST_OF_AN_AGE = 100
 """The study's rule for UTKFace: only ages with this many images, and equally many of each."""
 FEWEST_AGES = 3
+NO_BOUNDS = "no interval: one has too few people, or all scores are alike"
 GROUP_LEVELS = ("age", "smiling")
 """Attributes with a curve for each group; the others have one for everyone."""
 CONFOUNDS = ("smiling", "lighting", "pose")
 NO_INTERVAL = "no interval: a few ages do not tell how far ages spread"
 """Every kind of interval that was tried covered the distance in 12 to 91 of 100 worlds: docs/perception.md."""
+SCALE_METRICS = {
+    "perception.valence_point": "perception.scale_point",
+    "perception.separation": "perception.scale_separation",
+}
+"""What the same numbers are called where they are of one scale, which the row's subset names."""
 STANDARD_DEVIATIONS, CORRELATION = "standard deviations", "correlation"
 
 
@@ -68,25 +76,57 @@ def _mean_rows(
             yield row._replace(subset=groups.attribute, group=group, concept=concept)
 
 
-def gap_rows(judged: Judged) -> Iterator[Row]:
-    """Every two groups of an attribute: the difference of their Δ; p corrected over pairs and dimensions."""
+def gap_rows(judged: Judged, options: MeasureOptions) -> Iterator[Row]:
+    """Every two groups of an attribute: the difference of their Δ, as it is and at equal shares of the other labels."""
     values = judged.by_dimension(judged.delta)
     for groups in groupings(judged.images):
         if len(groups.names) < 2:
             continue
-        compared = pairs(groups.names)
-        weights = np.zeros((len(compared), len(groups.names)))
-        for k, (first, second) in enumerate(compared):
-            weights[k, groups.names.index(first)], weights[k, groups.names.index(second)] = 1.0, -1.0
-        gaps = CellMeans(values, groups.codes, judged.clusters, len(groups.names)).combined(weights)
-        p_values = benjamini_hochberg(gaps.p_value.ravel()).reshape(gaps.p_value.shape)
-        note = f"Δ of the first less Δ of the second; p: Benjamini–Hochberg over {gaps.p_value.size} comparisons"
-        for k, (first, second) in enumerate(compared):
-            for column, name in enumerate(judged.names()):
-                row = estimate_row("gap", gaps, (k, column), judged.unit, int(gaps.n[k]))
-                few = None if np.isfinite(gaps.low[k, column]) else "one has too few people: no interval"
-                row = row._replace(subset=groups.attribute, group=first, against=second, concept=name)
-                yield row._replace(note=join((note, few)), p_value=float(p_values[k, column]))
+        weights = {both: difference(groups, *both) for both in pairs(groups.names)}
+        cells = CellMeans(values, groups.codes, judged.clusters, len(groups.names))
+        yield from _gap_rows(judged, groups, "gap", cells, weights, options)
+        strata = None if groups.attribute in CROSSED else judged.others(groups.attribute)
+        if strata is not None:
+            yield from _adjusted_rows(judged, groups, strata, options)
+
+
+def _adjusted_rows(judged: Judged, groups: Groups, strata: Indices, options: MeasureOptions) -> Iterator[Row]:
+    """Differences within the groups of the other labels, weighted by how many images of both are in each."""
+    count = int(strata.max(initial=0)) + 1
+    codes = np.where((groups.codes >= 0) & (strata >= 0), groups.codes * count + strata, -1)
+    cells = CellMeans(judged.by_dimension(judged.delta), codes, judged.clusters, len(groups.names) * count)
+    sizes, people = (each.reshape(-1, count) for each in (cells.n, cells.people))
+    weights = {}
+    for first, second in pairs(groups.names):
+        a, b = groups.names.index(first), groups.names.index(second)
+        usable = (people[a] > 1) & (people[b] > 1)
+        if usable.any():
+            share = np.where(usable, sizes[a] + sizes[b], 0) / (sizes[a] + sizes[b])[usable].sum()
+            laid = np.zeros((len(groups.names), count))
+            laid[a], laid[b] = share, -share
+            weights[first, second] = laid.ravel()
+    if weights:
+        yield from _gap_rows(judged, groups, "adjusted_gap", cells, weights, options)
+
+
+def _gap_rows(
+    judged: Judged,
+    groups: Groups,
+    metric: str,
+    cells: CellMeans,
+    weights: dict[tuple[str, str], Array],
+    options: MeasureOptions,
+) -> Iterator[Row]:
+    rows, names = np.array(list(weights.values())), judged.names()
+    gaps = cells.combined(rows)
+    together = family(gaps.value, cells.spread(rows), options.rng())
+    equal = "at equal shares of the other labels; " if metric == "adjusted_gap" else ""
+    for place, (first, second) in enumerate(weights):
+        for column, name in enumerate(names):
+            few = None if np.isfinite(together.low[place * len(names) + column]) else NO_BOUNDS
+            note = join((f"Δ of the first less Δ of the second; {equal}{together.how}", few))
+            row = Row(f"perception.{metric}", None, int(gaps.n[place]), judged.unit, groups.attribute, first, second)
+            yield together.row(place * len(names) + column, row._replace(concept=name, note=note))
 
 
 # Trajectories
@@ -95,7 +135,7 @@ def gap_rows(judged: Judged) -> Iterator[Row]:
 def trajectory_rows(judged: Judged, options: MeasureOptions) -> Iterator[Row]:
     """Each dimension over each ordered attribute: the means at every level, and a second-degree curve through them."""
     for attribute in ordered_attributes(judged.images):
-        part, note = _followed(judged, attribute, options)
+        part, note = followed(judged, attribute, options)
         everyone, groups = groupings(part.images)[0], finest(part.images)
         by_group = attribute in GROUP_LEVELS and groups.attribute != EVERYONE
         for grouping in (everyone, groups) if by_group else (everyone,):
@@ -103,7 +143,7 @@ def trajectory_rows(judged: Judged, options: MeasureOptions) -> Iterator[Row]:
                 yield from _curve_rows(part, attribute, grouping, group, note)
 
 
-def _followed(judged: Judged, attribute: str, options: MeasureOptions) -> tuple[Judged, str | None]:
+def followed(judged: Judged, attribute: str, options: MeasureOptions) -> tuple[Judged, str | None]:
     """The images of an attribute's curve; single years of age are chosen by the study's rule, or put into bands."""
     levels = judged.images[attribute]
     if attribute != "age" or judged.designed or levels.drop_nulls().n_unique() <= 10:
@@ -148,35 +188,53 @@ def _curve_rows(judged: Judged, attribute: str, groups: Groups, group: str, note
 
 
 def separation_rows(judged: Judged, options: MeasureOptions) -> Iterator[Row]:
-    """Negative against positive valence: one point for each age and group, and the distance between groups."""
+    """Negative against positive ends, for all scales together and each apart: a point for each age and group."""
     groups = finest(judged.images)
     if "age" not in ordered_attributes(judged.images) or len(groups.names) < 2:
         return
-    part, note = _followed(judged, "age", options)
-    clouds = {group: points for group in groups.names if len(points := list(_points(part, group))) > 2}
+    part, note = followed(judged, "age", options)
+    names = judged.names()
+    scales = [(names.index(d.name), names.index(str(d.opposite))) for d in judged.dimensions if _begins(d, names)]
+    if not scales:
+        return
+    positive, negative = ([scale[end] for scale in scales] for end in (0, 1))
+    for row in _cloud_rows(part, positive, negative):
+        yield row._replace(subset="age", note=join((row.note, note)))
+    for up, down in scales:
+        for row in _cloud_rows(part, [up], [down]):
+            metric = SCALE_METRICS[row.metric]
+            yield row._replace(metric=metric, subset=names[up], note=join((row.note, note)))
+
+
+def _begins(dimension: Dimension, names: list[str]) -> bool:
+    """Whether it is the positive end of a scale with two ends."""
+    return dimension.valence == POSITIVE and dimension.opposite in names
+
+
+def _cloud_rows(judged: Judged, positive: list[int], negative: list[int]) -> Iterator[Row]:
+    """The points of every group, and the distances between the groups' clouds."""
+    names = finest(judged.images).names
+    every = {group: list(_points(judged, group, (positive, negative))) for group in names}
+    clouds = {group: points for group, points in every.items() if len(points) > 2}
     for group, points in clouds.items():
         for level, n, ends in points:
             for valence, value in zip((POSITIVE, NEGATIVE), ends, strict=True):
-                row = Row("perception.valence_point", value, n, judged.unit, "age", group, concept=valence)
-                yield row._replace(template=f"{level:g}", note=note)
+                row = Row("perception.valence_point", value, n, judged.unit, group=group, concept=valence)
+                yield row._replace(template=f"{level:g}")
     for first, second in combinations(clouds, 2):
         a, b = (np.array([ends for _, _, ends in clouds[name]]) for name in (first, second))
         within = f"Mahalanobis distance of the groups' means over ages, in pooled standard deviations; {NO_INTERVAL}"
         row = Row("perception.separation", mahalanobis(a, b), len(a) + len(b), STANDARD_DEVIATIONS, note=within)
-        yield row._replace(subset="age", group=first, against=second)
+        yield row._replace(group=first, against=second)
 
 
-def _points(judged: Judged, group: str) -> Iterator[tuple[float, int, tuple[float, float]]]:
-    """Age, number of images, and mean Δ of the positive and of the negative ends of the scales with two ends."""
+def _points(
+    judged: Judged, group: str, ends: tuple[list[int], list[int]]
+) -> Iterator[tuple[float, int, tuple[float, float]]]:
+    """Age, number of images, and mean Δ of the positive and of the negative ends."""
     levels, codes = levels_of(judged.images, "age")
     members = finest(judged.images).mask(group)
     scores = judged.by_dimension(judged.delta)
-    ends = [
-        [column for column, d in enumerate(judged.dimensions) if d.valence == valence and d.opposite]
-        for valence in (POSITIVE, NEGATIVE)
-    ]
-    if not all(ends):
-        return
     for code, level in enumerate(levels):
         rows = np.flatnonzero(members & (codes == code))
         if len(rows):

@@ -1,25 +1,26 @@
 """Matched sets: what each attribute does to a judgement when it alone is changed.
 
 A set has the images of one seed that differ in one attribute. Four things are measured on sets: the average causal
-effect, with an interval that resamples seeds; the published mean absolute difference, which noise alone makes more than
+effect, with an interval over seeds; the published mean absolute difference, which noise alone makes more than
 0; interactions, which tell whether an attribute has the same effect on every group; and each attribute's share of the
 variance.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 
 from beholder.core.results import Row
-from beholder.metrics.clustered import Estimates
-from beholder.metrics.matched import BySeed, by_seed, differences, less, seed_mean, slopes
-from beholder.metrics.multiplicity import benjamini_hochberg
-from beholder.metrics.variance import variance_shares
+from beholder.metrics.matched import BySeed, by_seed, combined, curvatures, differences, seed_means, slopes
+from beholder.metrics.multiplicity import holm, shuffles_for
+from beholder.metrics.variance import People, variance_shares
 from beholder.studies.perception.bias import pairs
+from beholder.studies.perception.families import Family, family
 from beholder.studies.perception.scores import (
     BLOCK,
     GROUPED,
@@ -27,11 +28,13 @@ from beholder.studies.perception.scores import (
     ORDERED,
     SEED,
     Array,
+    Groups,
     Indices,
     Judged,
-    estimate_row,
+    group_by,
     ordered_attributes,
 )
+from beholder.studies.rows import join
 from beholder.studies.study import MeasureOptions
 
 SHARE, STATISTIC = "share of variance", "statistic"
@@ -100,104 +103,132 @@ def contrasts(images: pl.DataFrame) -> Iterator[Contrast]:
 def effect_rows(judged: Judged, options: MeasureOptions) -> Iterator[Row]:
     """Average causal effect of each contrast on each dimension, and the mean absolute difference."""
     scores, n = judged.by_dimension(judged.delta), judged.images[SEED].n_unique()
-    effects = [
-        (contrast, *matched_effect(judged.images, contrast, scores, options)) for contrast in contrasts(judged.images)
-    ]
+    found = ((contrast, matched_effect(judged.images, contrast, scores)) for contrast in contrasts(judged.images))
+    effects = [(contrast, effect) for contrast, effect in found if effect is not None]
     if not effects:
         return
-    p_values = _corrected([estimate for _, estimate, _ in effects])
-    for (contrast, estimate, absolute), p_value in zip(effects, p_values, strict=True):
-        note = f"{estimate.n[0]} matched sets; seeds resampled; p: Benjamini–Hochberg over {p_values.size} effects"
+    effect_family = _family([by_seed for _, (by_seed, _) in effects], options)
+    for place, (contrast, (changes, absolute)) in enumerate(effects):
+        note = f"{changes.sets} matched sets; {effect_family.how}"
         for column, name in enumerate(judged.names()):
-            row = estimate_row("causal_effect", estimate, (column,), judged.unit, n)
-            row = row._replace(subset=contrast.attribute, group=contrast.first, against=contrast.second, concept=name)
-            yield row._replace(p_value=float(p_value[column]), note=note)
-            row = row._replace(metric="perception.absolute_difference", value=float(absolute[column]))
+            row = Row("perception.causal_effect", None, n, judged.unit, contrast.attribute, contrast.first, note=note)
+            row = row._replace(against=contrast.second, concept=name)
+            yield effect_family.row(place * scores.shape[1] + column, row)
             upward = "mean |difference| of the same sets; noise alone makes it more than 0"
-            yield row._replace(low=None, high=None, note=upward)
+            metric, value = "perception.absolute_difference", float(absolute[column])
+            yield row._replace(metric=metric, value=value, note=upward)
 
 
-def _corrected(estimates: list[Estimates]) -> Array:
-    """p-values corrected over all of them, one row per estimate."""
-    return benjamini_hochberg(np.concatenate([each.p_value for each in estimates])).reshape(len(estimates), -1)
+def _family(parts: list[BySeed], options: MeasureOptions) -> Family:
+    return family(*seed_means(parts), options.rng())
 
 
-def matched_effect(
-    images: pl.DataFrame, contrast: Contrast, scores: Array, options: MeasureOptions
-) -> tuple[Estimates, Array]:
-    """The mean difference over matched sets with its interval over seeds, and the mean absolute difference."""
+def matched_effect(images: pl.DataFrame, contrast: Contrast, scores: Array) -> tuple[BySeed, Array] | None:
+    """The differences of matched sets by seed, and their mean absolute difference; None without a matched set."""
     sets = matched_sets(images, contrast.attribute)
     both, changes = differences(scores, sets.codes, np.where(sets.codes >= 0, contrast.side, 0))
     if not len(both):
-        absent = np.full(scores.shape[1], np.nan)
-        return Estimates(absent, absent, absent, np.zeros(scores.shape[1], int), absent), absent
-    return seed_mean(by_seed(changes, sets.seeds[both]), options.rng(), options.draws), np.abs(changes).mean(axis=0)
+        return None
+    return by_seed(changes, sets.seeds[both]), np.abs(changes).mean(axis=0)
 
 
 # Interactions
 
 
 def interaction_rows(judged: Judged, options: MeasureOptions) -> Iterator[Row]:
-    """Differences of slopes between groups, over the attribute's whole range: does smiling help everyone equally?"""
-    scores, interactions = judged.by_dimension(judged.delta), []
+    """Does smiling help everyone equally? Each group's rise over the attribute's whole range, and their differences."""
+    scores, names, interactions = judged.by_dimension(judged.delta), judged.names(), []
     for subset, (varied, grouped) in INTERACTIONS.items():
         if varied in ordered_attributes(judged.images) and grouped in design_columns(judged.images):
-            for pair, estimate in interaction_estimates(judged.images, varied, grouped, scores, options):
-                interactions.append((subset, pair, estimate))
+            groups = group_by(judged.images, (grouped,))
+            rises = rises_by_group(judged.images, varied, groups, scores)
+            yield from slope_rows(judged, subset, rises, options)
+            interactions += [(subset, both, slope) for both, slope in _slope_differences(rises)]
     if not interactions:
         return
-    p_values = _corrected([estimate for *_, estimate in interactions])
-    note = f"rise over the attribute's range, first less second; p: Benjamini–Hochberg over {p_values.size} differences"
-    for (subset, (first, second), estimate), p_value in zip(interactions, p_values, strict=True):
+    differences_of = _family([slope for *_, slope in interactions], options)
+    note = f"rise over the attribute's range, first less second; {differences_of.how}"
+    for place, (subset, (first, second), slope) in enumerate(interactions):
+        for column, name in enumerate(names):
+            row = Row("perception.interaction", None, slope.sets, judged.unit, subset, first, second, name, note=note)
+            yield differences_of.row(place * len(names) + column, row)
+
+
+def slope_rows(judged: Judged, subset: str, rises: dict[str, BySeed], options: MeasureOptions) -> Iterator[Row]:
+    """Each group's rise over the attribute's range."""
+    if not rises:
+        return
+    slopes_of = _family(list(rises.values()), options)
+    note = f"rise of a straight line over the attribute's range; {slopes_of.how}"
+    for place, (group, rise) in enumerate(rises.items()):
         for column, name in enumerate(judged.names()):
-            row = estimate_row("interaction", estimate, (column,), judged.unit, int(estimate.n[column]))
-            row = row._replace(subset=subset, group=first, against=second, concept=name)
-            yield row._replace(p_value=float(p_value[column]), note=note)
+            row = Row("perception.slope", None, rise.sets, judged.unit, subset, group, concept=name, note=note)
+            yield slopes_of.row(place * len(judged.dimensions) + column, row)
 
 
-def interaction_estimates(
-    images: pl.DataFrame, attribute: str, grouped: str, scores: Array, options: MeasureOptions
-) -> Iterator[tuple[tuple[str, str], Estimates]]:
+def _slope_differences(rises: dict[str, BySeed]) -> Iterator[tuple[tuple[str, str], BySeed]]:
     """How much more the attribute's whole range changes the first group's score than the second's."""
+    for first, second in pairs(list(rises)):
+        difference = combined([rises[first], rises[second]], np.array([1.0, -1.0]))
+        if len(difference.seeds):
+            yield (first, second), difference
+
+
+def rises_by_group(images: pl.DataFrame, attribute: str, groups: Groups, scores: Array) -> dict[str, BySeed]:
+    """Each seed's mean slope times the attribute's range, by group."""
     levels = images[attribute].cast(pl.Float64).to_numpy()
     reach = float(np.nanmax(levels) - np.nanmin(levels))
-    by_group = _slopes_by_group(images, scores * reach, matched_sets(images, attribute), levels, grouped)
-    for first, second in pairs(sorted(by_group)):
-        difference = less(by_group[first], by_group[second])
-        yield (first, second), seed_mean(difference, options.rng(), options.draws)
+    return _by_group(images, attribute, groups, partial(slopes, scores * reach, levels=np.nan_to_num(levels)))
 
 
-def _slopes_by_group(images: pl.DataFrame, scores: Array, sets: Sets, levels: Array, grouped: str) -> dict[str, BySeed]:
-    """Each seed's mean slope, by group."""
-    labels, by_group = images[grouped].to_numpy(), {}
-    for group in np.unique(labels[labels != np.array(None)]).tolist():
-        codes = np.where(labels == group, sets.codes, -1)
-        known, rise = slopes(scores, codes, np.nan_to_num(levels))
+def bends_by_group(images: pl.DataFrame, attribute: str, groups: Groups, scores: Array) -> dict[str, BySeed]:
+    """By group: how far the two ends of each seed's second-degree curve lie above its middle."""
+    levels = images[attribute].cast(pl.Float64).to_numpy()
+    half = float(np.nanmax(levels) - np.nanmin(levels)) / 2
+    return _by_group(images, attribute, groups, partial(curvatures, scores * half**2, levels=np.nan_to_num(levels)))
+
+
+def _by_group(
+    images: pl.DataFrame, attribute: str, groups: Groups, fit: Callable[..., tuple[Indices, Array]]
+) -> dict[str, BySeed]:
+    sets, fitted = matched_sets(images, attribute), {}
+    for group in groups.names:
+        known, numbers = fit(sets=np.where(groups.mask(group), sets.codes, -1))
         if len(known):
-            by_group[str(group)] = by_seed(rise, sets.seeds[known])
-    return by_group
+            fitted[group] = by_seed(numbers, sets.seeds[known])
+    return fitted
 
 
 # Variance
 
 
-def variance_rows(judged: Judged) -> Iterator[Row]:
+def variance_rows(judged: Judged, options: MeasureOptions) -> Iterator[Row]:
     """Share of each attribute in the variance of each dimension, block by block where there are blocks."""
     blocks = judged.images[BLOCK].unique(maintain_order=True).to_list() if BLOCK in judged.images.columns else [None]
     for block in blocks:
         inside = np.ones(judged.images.height, bool) if block is None else (judged.images[BLOCK] == block).to_numpy()
-        part = judged.rows(inside)
-        columns = [name for name in design_columns(part.images) if not part.images[name].null_count()]
-        columns = [name for name in columns if 2 * part.images[name].n_unique() < part.images.height]
-        labels = {name: part.images[name].to_numpy() for name in columns}
-        shares = variance_shares(part.by_dimension(part.delta), labels)
-        if shares is None:
-            continue
-        unbalanced = None if part.designed else "variance that attributes share is counted for none of them"
-        for column, name in enumerate(judged.names()):
-            row = Row("perception.variance_share", float(shares.rest[column]), part.images.height, SHARE, REST)
-            row = row._replace(concept=name, template=block, note="interactions and what no attribute explains")
-            for k, attribute in enumerate(shares.names):
-                share, p_value = float(shares.share[k, column]), float(shares.p_value[k, column])
-                yield row._replace(subset=attribute, value=share, p_value=p_value, note=unbalanced)
-            yield row
+        for row in _block_shares(judged.rows(inside), options):
+            yield row._replace(template=block)
+
+
+def _block_shares(part: Judged, options: MeasureOptions) -> Iterator[Row]:
+    """The shares in one block; p by Holm's method over attributes and dimensions."""
+    columns = [name for name in design_columns(part.images) if not part.images[name].null_count()]
+    columns = [name for name in columns if 2 * part.images[name].n_unique() < part.images.height]
+    labels = {name: part.images[name].to_numpy() for name in columns}
+    tests = max(1, len(columns) * len(part.dimensions))
+    people = People(part.clusters, shuffles_for(tests), options.rng())
+    shares = variance_shares(part.by_dimension(part.delta), labels, people)
+    if shares is None:
+        return
+    p_values = holm(shares.p_value.ravel()).reshape(shares.p_value.shape)
+    how = "p: people shuffled, Holm" if part.repeated else "p: F test, Holm"
+    unbalanced = None if part.designed else "variance that attributes share is counted for none of them"
+    for column, name in enumerate(part.names()):
+        row = Row("perception.variance_share", float(shares.rest[column]), part.images.height, SHARE, REST)
+        row = row._replace(concept=name, note="interactions and what no attribute explains")
+        for k, attribute in enumerate(shares.names):
+            own = row._replace(subset=attribute, value=float(shares.share[k, column]), note=join((unbalanced, how)))
+            own = own._replace(p_at_most=bool(shares.at_most[k, column]) or None)
+            yield own._replace(p_value=float(p_values[k, column]))
+        yield row

@@ -13,7 +13,7 @@ import polars as pl
 from beholder.chapter.finding import NOT_MEASURED, TOO_LITTLE, Finding, finding
 from beholder.chapter.numbers import Result, excludes, has_interval, percent
 from beholder.chapter.phrases import listed
-from beholder.chapter.queries import metric_rows, widest_first
+from beholder.chapter.queries import metric_rows
 from beholder.studies.perception import phrases, queries
 from beholder.studies.perception.ranking import top_size
 from beholder.studies.perception.scores import GROUPED, INTERACTIONS, MEAN
@@ -21,7 +21,8 @@ from beholder.studies.perception.scores import GROUPED, INTERACTIONS, MEAN
 MOST = 3
 """Effects that one sentence names."""
 NOT_NONE = "That does not mean that there is none."
-TOO_FEW = "There are too few people for an interval, so nothing can be said either way."
+TOO_FEW = "No interval can be given (too few people, or scores that are all alike), so nothing is said either way."
+AT_ONCE = "intervals that hold for all of them at once"
 
 
 def perception_findings(part: pl.DataFrame) -> list[Finding]:
@@ -48,8 +49,8 @@ def _variant(part: pl.DataFrame) -> Iterator[Finding]:
 
 def _effects(part: pl.DataFrame) -> Iterator[Finding]:
     """What changing one attribute alone does; matched sets only."""
-    effects = widest_first(metric_rows(part, "causal_effect"))
-    best = effects.unique("subset", keep="first", maintain_order=True).to_dicts()
+    effects = sorted(queries.largest(part, "causal_effect"), key=queries.shown, reverse=True)
+    best = list({row["subset"]: row for row in reversed(effects)}.values())[::-1]
     if not best:
         return
     clear = [row for row in best if queries.shown(row)]
@@ -59,10 +60,13 @@ def _effects(part: pl.DataFrame) -> Iterator[Finding]:
         yield _not_shown(best, "effect", "No attribute is shown to have an effect", sentence)
         return
     top = clear[0]
-    mover = phrases.attribute(top["subset"]).capitalize()
-    headline = f"{mover} has the largest effect on its judgement, on {phrases.dimension(top['concept'])}"
+    mover = phrases.attribute(top["subset"])
+    headline = f"The largest effect that is shown is of {mover}, on {phrases.dimension(top['concept'])}"
     changes = "; ".join(map(_effect, clear[:MOST]))
-    sentence = f"All else the same: {changes} ({phrases.unit(top)}, 95 % intervals over {top['n']} identities)."
+    sentence = (
+        f"All else the same: {changes} ({phrases.unit(top)}, {AT_ONCE}; {len(effects)} effects, "
+        f"{phrases.counted(top['n'], 'identity', 'identities')})."
+    )
     sentence += f" No effect of {listed(quiet)} is shown." if quiet else ""
     yield finding(top, "effect", headline, sentence, shown=True, more=[row for row in best if row is not top])
 
@@ -87,21 +91,88 @@ def _interactions(part: pl.DataFrame) -> Iterator[Finding]:
         return
     clear = [row for row in rows if queries.shown(row)]
     if not clear:
-        sentence = f"None of {len(rows)} differences between slopes is shown after correction. {NOT_NONE}"
+        sentence = f"{_none_of(len(rows), 'difference', 'between slopes')} {NOT_NONE}"
         yield _not_shown(rows, "interaction", "No attribute's effect is shown to differ between groups", sentence)
         return
     row = clear[0]
     varied, _ = INTERACTIONS[row["subset"]]
     first, second = phrases.pair(row)
     headline = f"{phrases.attribute(varied).capitalize()} does not have the same effect on every group"
-    size = phrases.number({**row, "value": abs(row["value"])})
+    slopes = queries.by_place(part, "slope")
+    rises = [
+        slopes.get(queries.place({**row, "group": name, "against": None})) for name in (row["group"], row["against"])
+    ]
+    each = ""
+    if all(rises):
+        changed = [f"by {phrases.signed(rise)} for {name}" for rise, name in zip(rises, (first, second), strict=True)]
+        each = f"Over its whole range it changes {phrases.dimension(row['concept'])} {' and '.join(changed)}. "
     sentence = (
-        f"Over its whole range it changes {phrases.dimension(row['concept'])} by {size} "
-        f"{'more' if row['value'] > 0 else 'less'} for {first} than for {second} "
-        f"({phrases.bounds(row)}, {phrases.unit(row)}). "
-        f"{len(clear)} of {len(rows)} such differences are shown after correction."
+        f"{each}The change in {phrases.dimension(row['concept'])} for {first} less that for {second} is "
+        f"{phrases.signed(row)} ({phrases.bounds(row)}, {phrases.unit(row)}). "
+        f"{_how_many(len(clear), len(rows), 'such difference')}"
     )
-    yield finding(row, "interaction", headline, sentence, shown=True, more=clear[1:])
+    more = [*(rise for rise in rises if rise), *clear[1:]]
+    yield finding(row, "interaction", headline, sentence, shown=True, more=more)
+
+
+def _how_many(clear: int, number: int, thing: str) -> str:
+    """`3 of 24 differences are shown, by intervals that hold for all of them at once.`"""
+    return f"{phrases.how_many(clear, number, thing)}, by {AT_ONCE}."
+
+
+def _none_of(number: int, thing: str, where: str) -> str:
+    """`None of 12 differences between slopes is shown after correction.`"""
+    if number == 1:
+        return f"The one {thing} {where} is not shown."
+    return f"None of {number} {thing}s {where} is shown after correction."
+
+
+def _stand_out(part: pl.DataFrame) -> Iterator[Finding]:
+    """Whether the curve of one crossed group departs from those of the others."""
+    departures = {name: queries.largest(part, f"{name}_departure") for name in ("slope", "curvature")}
+    for subset in dict.fromkeys(row["subset"] for rows in departures.values() for row in rows):
+        varied, grouping = INTERACTIONS[subset]
+        over = f"Over {phrases.attribute(varied)}"
+        rows = [row for each in departures.values() for row in each if row["subset"] == subset]
+        clear = [row for row in rows if queries.shown(row)]
+        if not clear:
+            headline = f"{over}, no group's curve is shown to stand out from the others"
+            yield _not_shown(
+                rows, "stand_out", headline, f"{_none_of(len(rows), 'departure', 'from the others')} {NOT_NONE}"
+            )
+            continue
+        named = [
+            next((row for row in clear if row["metric"].endswith(f"{name}_departure")), None) for name in departures
+        ]
+        first = [row for row in named if row is not None]
+        groups = listed(list(dict.fromkeys(phrases.group(row["group"], grouping) for row in first)))
+        headline = f"{over}, the curve of {groups} stands out from those of the other groups"
+        if len({row["group"] for row in first}) > 1:
+            headline = f"{over}, the curves of {groups} stand out from those of the other groups"
+        sentence = " ".join(_departing(part, row) for row in first)
+        sentence += f" {_how_many(len(clear), len(rows), 'departure')}"
+        yield finding(
+            first[0], "stand_out", headline, sentence, shown=True, more=[row for row in clear if row is not first[0]]
+        )
+
+
+def _departing(part: pl.DataFrame, row: Result) -> str:
+    """A group's slope or curvature, the mean of the others, and the difference."""
+    kind = row["metric"].removeprefix("perception.").removesuffix("_departure")
+    _, grouping = INTERACTIONS[row["subset"]]
+    group, size = (
+        phrases.group(row["group"], grouping),
+        f"{phrases.signed(row)} ({phrases.bounds(row)}, {phrases.unit(row)})",
+    )
+    what = "The rise over the whole range" if kind == "slope" else "The height of the two ends above the middle"
+    own = queries.by_place(part, kind).get(queries.place(row))
+    if own is None or own["value"] is None:
+        return f"{what} in {phrases.dimension(row['concept'])} differs by {size} between {group} and the other groups."
+    others = phrases.signed({**own, "value": own["value"] - row["value"]})
+    return (
+        f"{what} in {phrases.dimension(row['concept'])} is {phrases.signed(own)} for {group} and {others} on average "
+        f"for the other groups: {size} apart."
+    )
 
 
 def _gaps(part: pl.DataFrame) -> Iterator[Finding]:
@@ -109,24 +180,31 @@ def _gaps(part: pl.DataFrame) -> Iterator[Finding]:
     if metric_rows(part, "causal_effect").height:
         return
     for attribute in GROUPED:
-        rows = queries.largest(part, "gap", subset=attribute)
+        rows = queries.gaps(part, subset=attribute)
         clear = [row for row in rows if queries.shown(row)]
         by = f"By {phrases.attribute(attribute)}"
         if rows and not clear:
-            sentence = f"None of {len(rows)} differences between groups is shown after correction. {NOT_NONE}"
-            yield _not_shown(rows, "gap", f"{by}, no difference is shown", sentence)
-        elif clear:
-            row = clear[0]
-            first, second = phrases.pair(row)
-            higher, lower = (first, second) if row["value"] > 0 else (second, first)
-            size = phrases.number({**row, "value": abs(row["value"])})
-            headline = f"{by}, the widest gap is in {phrases.dimension(row['concept'])}: {higher} above {lower}"
-            sentence = (
-                f"Δ differs by {size} ({phrases.bounds(row)} for {first} less {second}; {phrases.unit(row)}, "
-                f"n = {row['n']}). {len(clear)} of {len(rows)} differences are shown after correction. "
-                "Photographs differ in more than the label."
+            yield _not_shown(
+                rows,
+                "gap",
+                f"{by}, no difference is shown",
+                f"{_none_of(len(rows), 'difference', 'between groups')} {NOT_NONE}",
             )
-            yield finding(row, "gap", headline, sentence, shown=True, more=clear[1:])
+        elif clear:
+            yield _gap(by, clear[0], clear, len(rows))
+
+
+def _gap(by: str, row: Result, clear: list[Result], number: int) -> Finding:
+    first, second = phrases.pair(row)
+    higher, lower = (first, second) if row["value"] > 0 else (second, first)
+    headline = f"{by}, the widest gap that is shown is in {phrases.dimension(row['concept'])}: {higher} above {lower}"
+    equal = "at equal shares of the other labels, " if row["metric"] == "perception.adjusted_gap" else ""
+    sentence = (
+        f"Δ of {first} less Δ of {second} is {phrases.signed(row)} ({phrases.bounds(row)}; {equal}{phrases.unit(row)}, "
+        f"n = {row['n']}). {_how_many(len(clear), number, 'difference')} "
+        "Pictures of two groups differ in more than the label."
+    )
+    return finding(row, "gap", headline, sentence, shown=True, more=clear[1:])
 
 
 def _markedness(part: pl.DataFrame) -> Iterator[Finding]:
@@ -135,46 +213,103 @@ def _markedness(part: pl.DataFrame) -> Iterator[Finding]:
         if table.height < 2:
             continue
         rows = table.sort("value", descending=True).to_dicts()
-        most, least = rows[0], rows[-1]
-        shares = "; ".join(f"{_share(row)} of the images of {row['group']}" for row in rows)
+        shares = "; ".join(_share(row) for row in rows)
         sentence = f"Plain “person” fits better than the group's own word in {shares}."
-        if most["low"] is not None and least["high"] is not None and most["low"] > least["high"]:
-            headline = f"The model treats {most['group']} as the default more than {least['group']}"
-            yield finding(most, "markedness", headline, sentence, shown=True, more=rows[1:])
+        gaps = sorted(
+            metric_rows(part, "markedness_gap").filter(subset=attribute).to_dicts(), key=_distance, reverse=True
+        )
+        clear = [row for row in gaps if _default(row)]
+        if clear:
+            more, less = (clear[0]["group"], clear[0]["against"])[:: 1 if clear[0]["value"] > 0 else -1]
+            headline = f"The model treats {more} as the default more than {less}"
+            sentence += f" {_default_gap(clear[0])}"
+            yield finding(clear[0], "markedness", headline, sentence, shown=True, more=rows)
         else:
             headline = f"By {attribute}, no group is shown to be the default more than another"
-            verdict = "" if any(has_interval(row) for row in rows) else TOO_LITTLE
-            yield finding(most, "markedness", headline, sentence, verdict=verdict, more=rows[1:])
+            verdict = "" if any(has_interval(row) for row in gaps) else TOO_LITTLE
+            yield finding(rows[0], "markedness", headline, sentence, verdict=verdict, more=[*rows[1:], *gaps])
+
+
+def _distance(row: Result) -> float:
+    return abs(queries.beyond(row))
+
+
+def _default(row: Result) -> bool:
+    """Whether a difference of markedness is shown, and is more than words explain that fit everybody alike."""
+    return queries.shown(row) and excludes(row, 0.0) and row["value"] * queries.beyond(row) > 0
+
+
+def _default_gap(row: Result) -> str:
+    expected = phrases.signed({**row, "value": row["landmark"] or 0.0, "unit": ""}, 0)
+    return (
+        f"The share of {row['group']} less that of {row['against']} is {phrases.signed(row, 0)} points "
+        f"({phrases.bounds(row, 0)}); for a model that does not know these groups it would be {expected}."
+    )
 
 
 def _share(row: Result) -> str:
-    """Per cent with its interval, where there is one."""
+    """Per cent with its interval, where there is one, and that of everybody's images for the same word."""
     bounds = f" ({row['low']:.0f}–{row['high']:.0f})" if row["low"] is not None else ""
-    return f"{row['value']:.0f} %{bounds}"
+    everyone = f", of everybody's {row['expected']:.0f} %" if row["expected"] is not None else ""
+    return f"{row['value']:.0f} %{bounds} of the images of {row['group']} (“{row['concept']}”{everyone})"
 
 
 def _ranking(part: pl.DataFrame) -> Iterator[Finding]:
     """Who comes first, mean over the dimensions, at the largest k there is."""
     table = metric_rows(part, "skew").filter(pl.col("concept") == MEAN)
-    for attribute in ("race", "gender"):
+    for attribute in GROUPED:
         rows = table.filter(pl.col("subset") == attribute)
-        rows = rows.filter(pl.col("template") == pl.col("template").first()).sort("value")
-        if rows.height < 2:
+        rows = sorted(rows.filter(pl.col("template") == pl.col("template").first()).to_dicts(), key=queries.beyond)
+        if len(rows) < 2:
             continue
-        least, *_, most = rows.to_dicts()
-        if queries.shown(most) or queries.shown(least):
-            headline = f"{most['group']} comes before {least['group']} at the top of its rankings"
-            sentence = (
-                f"Ranked by each dimension, the first {top_size(most['template'])} of {most['n']} images hold "
-                f"{most['group']} {math.exp(most['value']):.2f} times and {least['group']} "
-                f"{math.exp(least['value']):.2f} times as often as an even share (geometric mean over the dimensions)."
-            )
-            yield finding(most, "ranking", headline, sentence, shown=True, more=[least])
+        least, most = rows[0], rows[-1]
+        above = [most] if queries.shown(most) and queries.beyond(most) > 0 else []
+        below = [least] if queries.shown(least) and queries.beyond(least) < 0 else []
+        by = phrases.attribute(attribute)
+        if above or below:
+            headline = _first_and_last(above, below)
+            sentence = _held(part, most, least)
+            yield finding((above or below)[0], "ranking", headline, sentence, shown=True, more=[*above, *below][1:])
+        else:
+            headline = f"By {by}, no group is shown to come before another at the top of its rankings"
+            yield _not_shown([most, least], "ranking", headline, f"{_held(part, most, least)} {NOT_NONE}")
+
+
+def _first_and_last(above: list[Result], below: list[Result]) -> str:
+    names = [phrases.group(row["group"], row["subset"]) for row in (*above, *below)]
+    if above and below:
+        return f"{names[0]} comes before {names[1]} at the top of its rankings"
+    return (
+        f"{names[0]} is {'more' if above else 'less'} frequent at the top of its rankings than among all images ranked"
+    )
+
+
+def _held(part: pl.DataFrame, most: Result, least: Result) -> str:
+    """How often the top holds the two groups, measured by the images that are ranked."""
+    held = [
+        f"{phrases.group(row['group'], row['subset'])} {math.exp(queries.beyond(row)):.2f} times{_range(row)}"
+        for row in (most, least)
+    ]
+    k = top_size(most["template"])
+    absent = metric_rows(part, "skew", absent=True).filter(pl.col("value").is_null(), template=most["template"])
+    missing = absent.filter(pl.col("group").is_in([most["group"], least["group"]]), subset=most["subset"]).height
+    left_out = "; dimensions whose top has no image of a group are left out" if missing else ""
+    return (
+        f"Ranked by each dimension, the first {k} of {most['n']} images hold {' and '.join(held)} as often as all of "
+        f"them do (geometric mean over the dimensions{left_out})."
+    )
+
+
+def _range(row: Result) -> str:
+    if not has_interval(row):
+        return ""
+    low, high = (math.exp(row[end] - (row["landmark"] or 0.0)) for end in ("low", "high"))
+    return f" ({low:.2f}–{high:.2f})"
 
 
 def _neutral(part: pl.DataFrame) -> Iterator[Finding]:
     """Whether subtracting the neutral prompt brings groups closer together, where they differ at all."""
-    if not any(queries.shown(row) for row in metric_rows(part, "gap").to_dicts()):
+    if not any(map(queries.shown, queries.gaps(part))):
         return
     for row in metric_rows(part, "narrowing").filter(pl.col("concept") == "groups").to_dicts():
         if excludes(row, 1.0):
@@ -196,7 +331,7 @@ def _ratings(part: pl.DataFrame) -> Iterator[Finding]:
         return
     agree = [row for row in rows if queries.shown(row) and row["value"] > 0]
     headline = f"It orders {rows[0]['subset']}s as people do on {len(agree)} of {len(rows)} traits, after correction"
-    departures = queries.largest(part, "rating_departure", 1)
+    departures = [row for row in queries.largest(part, "rating_departure") if queries.shown(row)][:1]
     sentence = f"{'; '.join(map(_trait, rows[:8]))}." + "".join(map(_departure, departures))
     yield finding(rows[0], "ratings", headline, sentence, shown=bool(agree), more=[*rows[1:8], *departures])
 
@@ -208,10 +343,10 @@ def _trait(row: Result) -> str:
 
 
 def _departure(row: Result) -> str:
-    """Where the model is farthest from people."""
+    """Where the model is farthest from people, of what is shown."""
     way = "above" if row["value"] > 0 else "below"
-    size = f"{abs(row['value']):.2f} standard deviations {way} people's ratings"
-    return f" It departs most from people on {phrases.dimension(row['concept'])} of {row['group']}: {size}."
+    size = f"{abs(row['value']):.2f} standard deviations {way} people's ratings ({phrases.bounds(row)})"
+    return f" The widest departure that is shown is on {phrases.dimension(row['concept'])} of {row['group']}: {size}."
 
 
-FINDERS = (_variant, _effects, _interactions, _gaps, _markedness, _ranking, _neutral, _ratings)
+FINDERS = (_variant, _effects, _interactions, _stand_out, _gaps, _markedness, _ranking, _neutral, _ratings)

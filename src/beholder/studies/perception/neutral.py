@@ -11,12 +11,27 @@ from scipy import stats
 
 from beholder.core.results import Row
 from beholder.metrics.bootstrap import Resampler, interval_over
+from beholder.metrics.clustered import CellMeans
 from beholder.metrics.multiplicity import holm
-from beholder.studies.perception.scores import EVERYONE, MOST_DRAWS, SEED, Array, Groups, Indices, Judged, finest
+from beholder.studies.perception.prompts import CONTROLS
+from beholder.studies.perception.scores import (
+    EVERYONE,
+    MOST_DRAWS,
+    SEED,
+    Array,
+    Groups,
+    Indices,
+    Judged,
+    finest,
+    ordered_attributes,
+)
 from beholder.studies.study import MeasureOptions
 
 GRID = 41
 """The number of points at which a density is given."""
+AT_REST = "neutral_at_rest"
+"""What numbers of pictures without a smile are called."""
+FEWEST_SEEDS = 3
 ALIKE = 1e-12
 """Scores that differ by less are the same."""
 STATISTIC, CORRELATION, RATIO = "statistic", "correlation", "ratio"
@@ -24,18 +39,47 @@ STATISTIC, CORRELATION, RATIO = "statistic", "correlation", "ratio"
 
 def neutral_rows(judged: Judged, options: MeasureOptions) -> Iterator[Row]:
     """Tests between groups, densities, and how far Δ brings the groups closer together."""
-    groups = finest(judged.images)
+    groups, rest = finest(judged.images), at_rest(judged)
     before, after = (judged.by_dimension(scores).mean(axis=1) for scores in (judged.cosine, judged.delta))
     quantities = {"neutral": judged.neutral, "cosine": before, "delta_cosine": after}
-    yield from _density_rows(groups, quantities)
+    controls = {word: cosine for word in CONTROLS if (cosine := judged.word(word)) is not None}
+    yield from _density_rows(groups, {**quantities, **controls})
     yield from _correlation_rows(judged)
+    if rest is not None:
+        yield from _density_rows(finest(rest.images), {AT_REST: rest.neutral})
     if groups.attribute != EVERYONE and len(groups.names) > 1:
         yield from _test_rows(judged, groups)
         yield from _narrowing_rows(judged, groups, quantities, options)
+        if rest is not None:
+            for row in _test_rows(rest, finest(rest.images)):
+                yield row._replace(template=AT_REST)
+        if judged.designed:
+            yield from _seed_correlation_rows(judged if rest is None else rest)
+
+
+def at_rest(judged: Judged) -> Judged | None:
+    """The pictures without a smile, as in the study's Fig. S.13; None where smiling does not vary."""
+    if "smiling" not in ordered_attributes(judged.images):
+        return None
+    return judged.rows((judged.images["smiling"] == 0).fill_null(False).to_numpy())
+
+
+def _seed_correlation_rows(judged: Judged) -> Iterator[Row]:
+    """r between the neutral cosines of two groups over the seeds that both have, as in the study's Fig. S.14."""
+    groups = finest(judged.images)
+    for first, second in combinations(groups.names, 2):
+        a, b = _shared(judged, groups, first, second)
+        row = Row("perception.neutral_group_r", None, len(a), CORRELATION, groups.attribute, first, second)
+        if len(a) <= FEWEST_SEEDS or np.ptp(a) <= ALIKE or np.ptp(b) <= ALIKE:
+            yield row._replace(note=f"{FEWEST_SEEDS} shared seeds or fewer, or all alike")
+            continue
+        r = stats.pearsonr(a, b)
+        low, high = map(float, r.confidence_interval(0.95))
+        yield row._replace(value=float(r.statistic), low=low, high=high, note="over the seeds that both groups have")
 
 
 def _test_rows(judged: Judged, groups: Groups) -> Iterator[Row]:
-    """Paired t-tests on shared seeds where there are seeds, Welch's otherwise; Holm over the pairs."""
+    """Paired t-tests on shared seeds where there are seeds, else t-tests over people; Holm over the pairs."""
     compared = list(combinations(groups.names, 2))
     tests = [_test(judged, groups, first, second) for first, second in compared]
     adjusted = holm(np.array([np.nan if p is None else p for _, p, _, _ in tests]))
@@ -47,19 +91,21 @@ def _test_rows(judged: Judged, groups: Groups) -> Iterator[Row]:
 
 def _test(judged: Judged, groups: Groups, first: str, second: str) -> tuple[float | None, float | None, int, str]:
     """t, p, how many were compared, and which test it is."""
-    if judged.designed:
+    if SEED in judged.images.columns:
         a, b = _shared(judged, groups, first, second)
-        kind = f"paired t over {len(a)} pictures of shared seeds"
+        kind = f"paired t over {len(a)} shared seeds"
         test = stats.ttest_rel(a, b) if len(a) > 1 and np.ptp(a - b) > ALIKE else None
-    else:
-        a, b = (judged.neutral[groups.mask(name)] for name in (first, second))
-        kind = "Welch's t"
-        moves = min(len(a), len(b)) > 1 and max(np.ptp(a), np.ptp(b)) > ALIKE
-        test = stats.ttest_ind(a, b, equal_var=False) if moves else None
-    n = len(a) if judged.designed else len(a) + len(b)
-    if test is None:
-        return None, None, n, f"{kind}: too few, or all alike"
-    return float(test.statistic), float(test.pvalue), n, kind
+        if test is None:
+            return None, None, len(a), f"{kind}: too few, or all alike"
+        return float(test.statistic), float(test.pvalue), len(a), kind
+    codes = np.where(groups.mask(first), 0, np.where(groups.mask(second), 1, -1))
+    means = CellMeans(judged.neutral, codes, judged.clusters, 2)
+    weights = np.array([[1.0, -1.0]])
+    difference, spread = means.combined(weights), means.spread(weights)
+    n, error = int(difference.n[0]), float(np.sqrt(spread.covariance[0, 0]))
+    if not np.isfinite(spread.free[0]) or error <= ALIKE:
+        return None, None, n, "t over people: too few, or all alike"
+    return float(difference.value[0, 0]) / error, float(difference.p_value[0, 0]), n, "t over people"
 
 
 def _shared(judged: Judged, groups: Groups, first: str, second: str) -> tuple[Array, Array]:
@@ -132,5 +178,5 @@ def _correlation_rows(judged: Judged) -> Iterator[Row]:
             correlation = stats.pearsonr(judged.neutral, values[:, column])
             row = row._replace(value=float(correlation.statistic))
             low, high = map(float, correlation.confidence_interval(0.95))
-            together = "no interval: a seed's pictures are not independent"
-            yield row._replace(note=together) if judged.designed else row._replace(low=low, high=high)
+            together = "no interval: a person's pictures are not independent"
+            yield row._replace(note=together) if judged.repeated else row._replace(low=low, high=high)

@@ -30,7 +30,7 @@ def attribute(name: str | None) -> str:
     """
     name = name or ""
     parts = CROSSED.get(name) or INTERACTIONS.get(name) or (name,)
-    return CROSSING.join(ATTRIBUTES.get(part, part) for part in parts)
+    return CROSSING.join(ATTRIBUTES.get(part, part) if part == name else attribute(part) for part in parts)
 
 
 def unit(row: Result) -> str:
@@ -83,6 +83,25 @@ def bounds(row: Result, decimals: int = 2) -> str:
         return ""
     low, high = number(row, "low", decimals), number(row, "high", decimals)
     return f"{low} to {high}" if MINUS in low + high else f"{low}–{high}"
+
+
+def counted(number: int, one: str, several: str = "") -> str:
+    """A number of things.
+
+    >>> counted(1, "identity", "identities"), counted(24, "difference")
+    ('1 identity', '24 differences')
+    """
+    return f"{number} {one if number == 1 else several or one + 's'}"
+
+
+def how_many(shown: int, number: int, thing: str, where: str = "") -> str:
+    """How many of several things are shown.
+
+    >>> how_many(1, 24, "difference"), how_many(0, 1, "departure", "in slope")
+    ('1 of 24 differences is shown', '0 of 1 departure in slope are shown')
+    """
+    things = " ".join(part for part in (counted(number, thing), where) if part)
+    return f"{shown} of {things} {'is' if shown == 1 else 'are'} shown"
 
 
 def group(name: str, grouping: str | None) -> str:

@@ -41,13 +41,36 @@ def printed_unit(part: pl.DataFrame) -> str:
 
 
 def shown(row: Result) -> bool:
-    """Whether a difference is shown: a corrected p of at most 0.05, and an interval without 0."""
-    return row["p_value"] is not None and row["p_value"] <= ALPHA and excludes(row, 0.0)
+    """Whether a difference is shown: a corrected p of at most 0.05, and an interval without the value of no effect."""
+    return row["p_value"] is not None and row["p_value"] <= ALPHA and excludes(row, row["landmark"] or 0.0)
+
+
+def beyond(row: Result) -> float:
+    """How far a value is from its landmark, the value of no effect."""
+    return float(row["value"] - (row["landmark"] or 0.0))
 
 
 def largest(part: pl.DataFrame, metric: str, number: int | None = None, **where: str) -> list[Result]:
     """The rows of a metric, those farthest from 0 first."""
     return widest_first(metric_rows(part, metric).filter(**where)).to_dicts()[:number]
+
+
+def gaps(part: pl.DataFrame, **where: str) -> list[Result]:
+    """Differences between groups, the widest first: at equal shares of the other labels where there are others."""
+    adjusted = metric_rows(part, "adjusted_gap")
+    known = set(adjusted["subset"])
+    plain = metric_rows(part, "gap").filter(~pl.col("subset").is_in(list(known)))
+    return widest_first(pl.concat([adjusted, plain]).filter(**where)).to_dicts()
+
+
+def by_place(part: pl.DataFrame, metric: str) -> dict[tuple[str | None, ...], Result]:
+    """The rows of a metric by model, subset, groups and concept."""
+    return {place(row): row for row in metric_rows(part, metric).to_dicts()}
+
+
+def place(row: Result) -> tuple[str | None, ...]:
+    """What a row is about, whatever its metric."""
+    return tuple(row[name] for name in ("model", "subset", "group", "against", "concept"))
 
 
 def over_dimensions(part: pl.DataFrame, metric: str) -> list[Result]:

@@ -21,11 +21,13 @@ from beholder.core.tables import read_table, require_columns
 from beholder.metrics.bootstrap import FEWEST
 from beholder.metrics.clustered import CellMeans
 from beholder.metrics.multiplicity import benjamini_hochberg
-from beholder.studies.perception.scores import Array, Judged, estimate_row, finest, groupings
+from beholder.studies.perception.families import family
+from beholder.studies.perception.scores import Array, Judged, finest, groupings
 from beholder.studies.rows import join
 
 FEWEST_RATED = 4
 """The fewest images or groups for which a correlation is given."""
+SEED_OF_DRAWS = 20260801
 CORRELATION, DEVIATIONS = "correlation", "standard deviations"
 
 
@@ -62,11 +64,12 @@ def rating_rows(judged: Judged, ratings: pl.DataFrame) -> Iterator[Row]:
         else:
             joined = part.join(model, on="who", how="inner")
             correlated.append((_correlation(joined, judged, kind, str(trait), part.height), joined))
+    known = [row for row, _ in correlated if row.value is not None]
     p_values = [np.nan if row.p_value is None else row.p_value for row, _ in correlated]
     for (row, joined), p_value in zip(correlated, benjamini_hochberg(np.array(p_values)), strict=True):
         yield row._replace(p_value=float(p_value))
         if row.value is not None:
-            yield from _departures(joined, judged, kind, str(row.concept))
+            yield from _departures(joined, judged, kind, str(row.concept), len(known))
 
 
 def _model_scores(judged: Judged, trait: str, kind: str) -> pl.DataFrame | None:
@@ -105,31 +108,38 @@ def _correlation(joined: pl.DataFrame, judged: Judged, kind: str, trait: str, as
 def _together(joined: pl.DataFrame, judged: Judged, kind: str) -> str | None:
     """Why the rated images or groups are not independent, so that r has no interval; None if they are."""
     if kind == "image":
-        return "no interval: a seed's pictures are not independent" if judged.designed else None
+        return "no interval: a person's pictures are not independent" if judged.repeated else None
     rated = set(joined["who"])
     shared = sum(bool(rated & set(groups.names)) for groups in groupings(judged.images))
     return "no interval: groups that share images are not independent" if shared > 1 else None
 
 
-def _departures(joined: pl.DataFrame, judged: Judged, kind: str, trait: str) -> Iterator[Row]:
+def _departures(joined: pl.DataFrame, judged: Judged, kind: str, trait: str, traits: int) -> Iterator[Row]:
     """How far the model is above people's ratings, for groups of five or more, the farthest first."""
     off = _standardised(joined["score"].to_numpy()) - _standardised(joined["mean"].to_numpy())
-    rows = list(_image_departures(joined, off, judged) if kind == "image" else _group_departures(joined, off, judged))
+    of_images = kind == "image"
+    rows = list(_image_departures(joined, off, judged, traits) if of_images else _group_departures(joined, off, judged))
     note = "model less people, each in standard deviations of the trait"
+    note += f"; interval holds for all groups at once, p × {traits} traits" if of_images else ""
     for row in sorted(rows, key=lambda row: -abs(row.value or 0.0)):
         yield row._replace(subset=kind, concept=trait, note=note)
 
 
-def _image_departures(joined: pl.DataFrame, off: Array, judged: Judged) -> Iterator[Row]:
-    """The mean over a group's rated images, with Student's interval over them, or over seeds."""
+def _image_departures(joined: pl.DataFrame, off: Array, judged: Judged, traits: int) -> Iterator[Row]:
+    """The mean over a group's rated images; bounds hold for all groups at once, p is multiplied by the traits."""
     groups = finest(judged.images)
     row_of = {image: row for row, image in enumerate(judged.images["image_id"])}
     rows = np.array([row_of[image] for image in joined["who"]])
-    means = CellMeans(off, groups.codes[rows], judged.clusters[rows], len(groups.names)).means()
-    for code, name in enumerate(groups.names):
-        if means.n[code] >= FEWEST:
-            row = estimate_row("rating_departure", means, (code, 0), DEVIATIONS, int(means.n[code]))
-            yield row._replace(group=name)
+    cells = CellMeans(off, groups.codes[rows], judged.clusters[rows], len(groups.names))
+    large = np.flatnonzero(cells.n >= FEWEST)
+    if not len(large):
+        return
+    weights = np.eye(len(groups.names))[large]
+    together = family(cells.combined(weights).value, cells.spread(weights), np.random.default_rng(SEED_OF_DRAWS))
+    for place, code in enumerate(large.tolist()):
+        row = together.row(place, Row("perception.rating_departure", None, int(cells.n[code]), DEVIATIONS))
+        p_value = None if row.p_value is None else min(1.0, traits * row.p_value)
+        yield row._replace(group=groups.names[code], p_value=p_value)
 
 
 def _group_departures(joined: pl.DataFrame, off: Array, judged: Judged) -> Iterator[Row]:

@@ -6,6 +6,7 @@ neutral one. A dimension's is the mean over its words.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 from typing import Any, NamedTuple
@@ -17,6 +18,7 @@ import polars as pl
 from beholder.core.errors import DataError
 from beholder.core.results import Row
 from beholder.metrics.clustered import Estimates
+from beholder.metrics.person_shuffles import has_repeats
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.studies.perception.prompts import NEUTRAL, Dimension
 
@@ -30,10 +32,14 @@ CROSSING = " × "
 """Stands between attributes in the name of a grouping or of an interaction."""
 CROSSED = {CROSSING.join(names): names for count in (2, 3) for names in combinations(GROUPED, count)}
 """The attributes of every grouping by more than one: `race × gender`."""
-INTERACTIONS = {CROSSING.join((varied, grouped)): (varied, grouped) for varied in ORDERED for grouped in GROUPED}
-"""The attribute that varies, and the one whose groups are compared: `smiling × gender`."""
+INTERACTIONS = {
+    CROSSING.join((varied, grouping)): (varied, grouping) for varied in ORDERED for grouping in (*GROUPED, *CROSSED)
+}
+"""The attribute that varies, and the grouping whose groups are compared: `smiling × gender`."""
 SEED, BLOCK = "seed", "varied"
 """Columns of a design: who is shown, and which attribute varies in this block of pictures."""
+PERSON = "person"
+"""The column of one's own data that says who is shown, where pictures do not come in matched sets."""
 EVERYONE, MEAN = "everyone", "mean"
 """The group of all images, and the concept of a mean over the dimensions."""
 MOST_DRAWS = 500
@@ -93,14 +99,29 @@ class Judged(NamedTuple):
         return self._replace(images=self.images[places.tolist()], **parts)
 
     @property
-    def clusters(self) -> npt.NDArray[Any]:
-        """Who is shown: the seed of each image; without seeds every image shows another person."""
-        return self.images[SEED].to_numpy() if SEED in self.images.columns else np.arange(self.images.height)
+    def clusters(self) -> Indices:
+        """A number for everyone who is shown: by `seed` or `person`; an image without either shows someone else."""
+        name = next((name for name in (SEED, PERSON) if name in self.images.columns), None)
+        if name is None:
+            return np.arange(self.images.height)
+        who = self.images[name].cast(pl.String)
+        alone = self.images.height + np.arange(self.images.height)
+        return np.where(who.is_null().to_numpy(), alone, who.rank("dense").fill_null(0).to_numpy().astype(int))
+
+    @property
+    def repeated(self) -> bool:
+        """Whether anybody is shown in several images."""
+        return has_repeats(self.clusters)
 
     @property
     def designed(self) -> bool:
         """Whether images come in matched sets: several images of a seed."""
         return SEED in self.images.columns and self.images[SEED].n_unique() < self.images.height
+
+    def others(self, attribute: str) -> Indices | None:
+        """The crossed groups of all other attributes; None where there is no other."""
+        names = tuple(name for name in grouped(self.images) if name != attribute)
+        return group_by(self.images, names).codes if names else None
 
 
 def estimate_row(metric: str, estimates: Estimates, cell: tuple[int, ...], unit: str, n: int) -> Row:
@@ -168,21 +189,38 @@ def _missing_words(dimensions: Sequence[Dimension], words: list[str]) -> dict[st
 # Groups
 
 
+def grouped(images: pl.DataFrame) -> list[str]:
+    """The attributes whose values are groups, as far as the data has them."""
+    return [name for name in GROUPED if name in images.columns and images[name].null_count() < images.height]
+
+
 def groupings(images: pl.DataFrame) -> list[Groups]:
     """Everyone; each attribute whose values are groups; and race × gender (or skin tone × gender)."""
-    known = [name for name in GROUPED if name in images.columns and images[name].null_count() < images.height]
+    known = grouped(images)
     single = [group_by(images, (name,)) for name in known]
     crossed = [group_by(images, tuple(known))] if len(known) > 1 else []
     return [Groups(EVERYONE, [EVERYONE], np.zeros(images.height, dtype=int)), *single, *crossed]
 
 
 def group_by(images: pl.DataFrame, attributes: tuple[str, ...]) -> Groups:
-    """Groups of one attribute, or of several crossed (`Black Female`)."""
-    parts = [pl.col(name).cast(pl.String) for name in attributes]
-    labels = images.select(pl.concat_str(parts, separator=" ").alias("label"))["label"]
-    names = sorted(labels.drop_nulls().unique(), key=natural)
-    code_of = {name: code for code, name in enumerate(names)}
-    return Groups(CROSSING.join(attributes), names, np.array([code_of.get(label, -1) for label in labels], dtype=int))
+    """Groups of one attribute, or of several crossed, which are named by all their values (`Black Female`)."""
+    values = list(zip(*(images[name].cast(pl.String) for name in attributes), strict=True))
+    known = sorted({each for each in values if None not in each}, key=lambda each: [natural(part) for part in each])
+    code_of = {each: code for code, each in enumerate(known)}
+    codes = np.array([code_of.get(each, -1) for each in values], dtype=int)
+    return Groups(CROSSING.join(attributes), _names(known), codes)
+
+
+def _names(known: list[tuple[str, ...]]) -> list[str]:
+    """The values of each group with a blank between them; in quotes where two groups would read alike.
+
+    >>> _names([("A B", "C"), ("A", "B C")]), _names([("A", "B")])
+    (['"A B" "C"', '"A" "B C"'], ['A B'])
+    """
+    plain = [" ".join(each) for each in known]
+    if len(set(plain)) == len(plain):
+        return plain
+    return [" ".join(json.dumps(part, ensure_ascii=False) for part in each) for each in known]
 
 
 def natural(name: str) -> list[tuple[int, str]]:

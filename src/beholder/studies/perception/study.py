@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from beholder.core.errors import DataError
+from beholder.core.errors import DataError, UsageError
 from beholder.core.results import Row
 from beholder.datasets.adult_faces import FAIRFACE_NAME, UTKFACE_NAME, adults, studied
 from beholder.datasets.dataset import Dataset
@@ -22,6 +22,7 @@ from beholder.studies.perception.bias import bias_rows
 from beholder.studies.perception.brightness import brightness_rows
 from beholder.studies.perception.curves import confound_rows, gap_rows, score_rows, separation_rows, trajectory_rows
 from beholder.studies.perception.design import effect_rows, interaction_rows, variance_rows
+from beholder.studies.perception.group_curves import group_curve_rows
 from beholder.studies.perception.induced import induced_rows
 from beholder.studies.perception.neutral import neutral_rows
 from beholder.studies.perception.prompts import DIMENSIONS, Dimension
@@ -42,20 +43,25 @@ LIMITATIONS = (
 
 
 def _measure(
-    dimensions: Sequence[Dimension], ratings: pl.DataFrame | None, matrices: Matrices, options: MeasureOptions
+    dimensions: Sequence[Dimension],
+    ratings: pl.DataFrame | None,
+    tops: Sequence[int],
+    matrices: Matrices,
+    options: MeasureOptions,
 ) -> Iterator[Row]:
     """All seven analyses, as far as the data set allows them."""
     judged = read_judged(matrices[TASK], dimensions)
     if not judged.images.height:
         raise DataError("No image has a score for every prompt that was scored: nothing can be measured.")
     yield from score_rows(judged)
-    yield from gap_rows(judged)
-    yield from bias_rows(judged, options)
+    yield from gap_rows(judged, options)
+    yield from bias_rows(judged, options, tops)
     yield from trajectory_rows(judged, options)
     yield from separation_rows(judged, options)
     yield from confound_rows(judged)
     yield from neutral_rows(judged, options)
-    yield from variance_rows(judged)
+    yield from group_curve_rows(judged, options)
+    yield from variance_rows(judged, options)
     if judged.designed:
         yield from effect_rows(judged, options)
         yield from interaction_rows(judged, options)
@@ -76,8 +82,10 @@ def _answer_rows(matrix: ScoreMatrix) -> Iterator[Row]:
         yield Row("perception.answer_mass", float(np.nanmean(yes + no)), len(yes), PROBABILITY, note=note)
 
 
-def perception_study(dimensions: Sequence[Dimension] = DIMENSIONS, ratings: pl.DataFrame | None = None) -> Study:
-    """Perception with the study's dimensions or a user's own, and with people's ratings if there are any."""
+def perception_study(
+    dimensions: Sequence[Dimension] = DIMENSIONS, ratings: pl.DataFrame | None = None, tops: Sequence[int] = ()
+) -> Study:
+    """Perception with the study's dimensions or a user's own, with people's ratings if there are any, and own k."""
 
     def tasks(dataset: Dataset) -> list[Task]:
         return [Task(TASK, adults(dataset), prompts.perception_prompts(dimensions))]
@@ -96,7 +104,7 @@ def perception_study(dimensions: Sequence[Dimension] = DIMENSIONS, ratings: pl.D
         tasks=tasks,
         compat_tasks=released,
         everywhere=True,
-        measures=(partial(_measure, dimensions, ratings),),
+        measures=(partial(_measure, dimensions, ratings, tops),),
         metrics=METRICS,
         instruction=prompts.FITS,
         subset_attribute="race",
@@ -123,13 +131,18 @@ OPTIONS = (
         "With perception: your own dimensions, a table with the columns dimension, word, and maybe valence, opposite.",
     ),
     Option("ratings", "With perception: people's ratings, a table with the columns image or group, trait, mean, n."),
+    Option("top", "With perception: your own k for Skew@k, in place of 1000 and 100 (repeatable).", int, several=True),
 )
 
 
 def configured(study: Study, options: Mapping[str, Any]) -> Study:
-    """Perception with the user's own dimensions, or with people's ratings."""
+    """Perception with the user's own dimensions, people's ratings, or own k."""
     dimensions = prompts.read_dimensions(options["dimensions"]) if "dimensions" in options else DIMENSIONS
-    return perception_study(dimensions, read_ratings(options["ratings"]) if "ratings" in options else None)
+    ratings = read_ratings(options["ratings"]) if "ratings" in options else None
+    tops = options.get("top", ())
+    if any(k < 1 for k in tops):
+        raise UsageError(f"--top is the number of images at the top of a ranking: 1 or more, not {min(tops)}.")
+    return perception_study(dimensions, ratings, tops)
 
 
 PERCEPTION = perception_study()

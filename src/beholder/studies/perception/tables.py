@@ -6,14 +6,18 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from beholder.chapter.numbers import ABSENT, Result, p_value
+from beholder.chapter.numbers import ABSENT, Result, row_p_value
 from beholder.chapter.queries import by_column, by_model, metric_rows
 from beholder.chapter.table import INTERVALS, Cell, Table, labels, names
 from beholder.studies.perception import phrases, queries
 from beholder.studies.perception.printed import PRINTED
-from beholder.studies.perception.scores import MEAN
+from beholder.studies.perception.scores import CROSSED, INTERACTIONS, MEAN
 
 TOP = 12
+VISIBLE = 0.005
+"""The least that two decimals show."""
+AT_ONCE = "Small print: an interval that holds for all of them at once."
+GAP = "Δ of the first group less Δ of the second, at equal shares of the other labels where there are others."
 LARGEST = {"gap": "The largest gaps between groups", "interaction": "The largest differences between slopes"}
 PUBLISHED_SETS = {"fairface": "fairface-adults", "utkface": "utkface-adults"}
 """The data set of the published values, where a run's has another name."""
@@ -23,11 +27,12 @@ PUBLISHED_MODEL = "CLIP ViT-B/32"
 def perception_tables(part: pl.DataFrame) -> Iterator[Table]:
     """Every table; each has the rows of all models."""
     yield from _group_table(part)
-    yield from _difference_table(part, "gap", "judgements", "Δ of the first group less Δ of the second.")
+    yield from _difference_table(part, "gap", "judgements", GAP)
     yield from _effect_table(part)
     yield from _difference_table(
         part, "interaction", "effects", "How much more the attribute changes Δ for the first group than for the second."
     )
+    yield from _curve_table(part)
     yield from _conventional_table(part)
     yield from _rating_table(part)
 
@@ -61,20 +66,45 @@ def _group_table(part: pl.DataFrame) -> Iterator[Table]:
 
 def _difference_table(part: pl.DataFrame, metric: str, topic: str, meaning: str) -> Iterator[Table]:
     """The largest of many differences, with corrected p-values."""
-    table, columns = metric_rows(part, metric), labels(part, "Attribute", "Dimension")
-    if not table.height:
-        return
-    body = []
-    for model, rows in by_model(part):
-        for row in queries.largest(rows, metric, TOP):
+    columns, body, count, number = labels(part, "Attribute", "Dimension"), [], 0, 0
+    for model, own in by_model(part):
+        rows = queries.gaps(own) if metric == "gap" else queries.largest(own, metric)
+        count, number = count + sum(map(queries.shown, rows)), number + len(rows)
+        for row in rows[:TOP]:
             where = [phrases.attribute(row["subset"]), phrases.dimension(row["concept"])]
             groups = [Cell(group) for group in phrases.pair(row)]
-            cells = [_cell(row, strong=queries.shown(row)), Cell(p_value(row["p_value"]))]
+            cells = [_cell(row, strong=queries.shown(row)), Cell(row_p_value(row))]
             body.append([*names(part, model, *where), *groups, *cells])
-    count = sum(map(queries.shown, table.to_dicts()))
-    unit = f"{queries.printed_unit(part)}; bold: shown after correction ({count} of {table.height} are)."
+    if not body:
+        return
+    unit = f"{queries.printed_unit(part)}; bold: shown after correction ({count} of {number})."
     header = [*columns, "First", "Second", "Difference", "p"]
-    yield Table(LARGEST[metric], f"{meaning} {unit} {INTERVALS}", header, body, len(columns), (), topic, long=True)
+    yield Table(LARGEST[metric], f"{meaning} {unit} {AT_ONCE}", header, body, len(columns), (), topic, long=True)
+
+
+def _curve_table(part: pl.DataFrame) -> Iterator[Table]:
+    """Slopes and curvatures of crossed groups, and how far each departs from the others."""
+    slopes, columns, body = queries.by_place(part, "slope"), labels(part, "Over", "Dimension", "Group"), []
+    others = {name: queries.by_place(part, name) for name in ("slope_departure", "curvature", "curvature_departure")}
+    for key, slope in slopes.items():
+        varied, grouping = INTERACTIONS[slope["subset"]]
+        if grouping in CROSSED:
+            cells = [_cell(each, strong=each is not None and queries.shown(each)) for each in _at(others, key)]
+            who = phrases.group(slope["group"], grouping)
+            where = [phrases.attribute(varied), phrases.dimension(slope["concept"]), who]
+            body.append([*names(part, slope["model"], *where), _cell(slope, strong=queries.shown(slope)), *cells])
+    if body:
+        caption = (
+            "Slope: rise of a straight line over the whole range. Curvature: the two ends of a second-degree curve "
+            "less its middle. Departure: less the mean of the other groups. "
+            f"{queries.printed_unit(part)}; bold: shown. {AT_ONCE}"
+        )
+        header = [*columns, "Slope", "Departure", "Curvature", "Departure"]
+        yield Table("Slopes and curvature by group", caption, header, body, len(columns), (), "curves", long=True)
+
+
+def _at(tables: dict[str, dict[tuple[str | None, ...], Result]], key: tuple[str | None, ...]) -> list[Result | None]:
+    return [table.get(key) for table in tables.values()]
 
 
 def _effect_table(part: pl.DataFrame) -> Iterator[Table]:
@@ -84,14 +114,14 @@ def _effect_table(part: pl.DataFrame) -> Iterator[Table]:
     body = []
     for row in metric_rows(part, "causal_effect").to_dicts():
         where = [phrases.change(row), phrases.dimension(row["concept"])]
-        cells = [_cell(row, strong=queries.shown(row)), Cell(p_value(row["p_value"]))]
+        cells = [_cell(row, strong=queries.shown(row)), Cell(row_p_value(row))]
         cells.append(_cell(absolute.get(tuple(row[name] for name in key))))
         body.append([*names(part, row["model"], *where), *cells])
     if body:
         caption = (
             f"Average change of Δ over matched sets, {queries.printed_unit(part)}; bold: shown after correction. Last "
             "column: the published mean absolute difference of the same sets, which noise alone makes more than 0. "
-            f"{INTERVALS}"
+            f"{AT_ONCE}"
         )
         header, title = [*columns, "Effect", "p", "Mean |difference|"], "The effect of one attribute alone"
         yield Table(title, caption, header, body, len(columns), (), "effects", long=True)
@@ -111,17 +141,18 @@ CONVENTIONAL = {
 
 def _conventional_table(part: pl.DataFrame) -> Iterator[Table]:
     rows, columns = conventional(part), labels(part, "Metric", "Group")
-    body = [
-        [*names(part, row["model"], _metric_name(row, top=True), _group_name(row)), Cell(str(row["n"])), _cell(row)]
-        for row in rows
-    ]
+    body = []
+    for row in rows:
+        where = names(part, row["model"], _metric_name(row, top=True), _group_name(row))
+        body.append([*where, Cell(str(row["n"])), _cell(row), Cell(row_p_value(row))])
     if body:
         caption = (
-            "As in the study's Table S.1; SC-WEAT, skew and NDKL are means over words or dimensions. Markedness: "
-            f"images that plain “person” fits better than the group's own word. Skew: 0 is an even share. {INTERVALS}"
+            "As in the study's Table S.1; SC-WEAT, skew and NDKL are means over the dimensions. Markedness: images "
+            "that plain “person” fits better than the group's own word. Skew: 0 is an even share. p: people shuffled, "
+            f"corrected. {INTERVALS}"
         )
         notes = tuple(dict.fromkeys(_conventional_notes(part, rows)))
-        header = [*columns, "n", "Value"]
+        header = [*columns, "n", "Value", "p"]
         yield Table("Conventional bias metrics", caption, header, body, len(columns), notes, "ranking")
 
 
@@ -134,6 +165,10 @@ def _conventional_notes(part: pl.DataFrame, rows: list[Result]) -> Iterator[str]
         partial = row["metric"] == "perception.skew" and tuple(row[name] for name in key) in fewer
         if row["note"] and (row["value"] is None or row["variant"] or partial):
             yield f"{_metric_name(row)}, {_group_name(row)}: {row['note']}"
+        elif row["metric"] == "perception.skew" and row["landmark"]:
+            yield f"Skew, {_group_name(row)}: that of all images ranked is {phrases.decimal(row['landmark'])}"
+        elif row["metric"] == "perception.sc_weat" and abs(row["landmark"] or 0.0) >= VISIBLE:
+            yield f"SC-WEAT, {_group_name(row)}: the other labels explain {phrases.decimal(row['landmark'])}"
         elif row["metric"] == "perception.ndkl" and row["expected"] is not None:
             by = f"{_metric_name(row)} by {phrases.attribute(row['subset'])}"
             yield f"{by}: {row['expected']:.4f} is expected of a ranking without preference"

@@ -19,15 +19,16 @@ from scipy.special import ndtr
 from beholder.glasshouse.design import design
 from beholder.glasshouse.oracle import Levels, Noise, Oracle
 from beholder.metrics.clustered import Estimates
+from beholder.metrics.matched import combined, seed_mean
 from beholder.metrics.ranking import descending, ndkl, skew_at_k
 from beholder.studies.large_draws import Draw, large_draws
 from beholder.studies.perception.bias import markedness_rows, sc_weat_rows
 from beholder.studies.perception.curves import gap_rows
-from beholder.studies.perception.design import Contrast, contrasts, interaction_estimates, matched_effect
+from beholder.studies.perception.design import Contrast, contrasts, matched_effect, rises_by_group
 from beholder.studies.perception.oracle import SMILE_BONUS, oracle_scores, planted_effect
 from beholder.studies.perception.prompts import POSITIVE, Dimension
 from beholder.studies.perception.ranking import ranking_rows
-from beholder.studies.perception.scores import Groups, Judged
+from beholder.studies.perception.scores import Groups, Judged, group_by
 from beholder.studies.study import MeasureOptions
 from beholder.studies.trial import Experiment, Outcome, Trial, outcome
 from beholder.studies.trial_summary import Summaries, Weakness
@@ -38,7 +39,7 @@ NOISE = Noise(image=1.0, cell=1.0)
 MARKED = 0.8
 """How far the neutral prompt is below a group's own word, in units of the noise."""
 DEPTHS = (20, 100, 200)
-DRAWS, SHUFFLES = 400, 40
+DRAWS = 400
 MEN, WOMEN = "man", "woman"
 FOLDED = "a divergence near its least varies less over data sets than over halves of one: too wide, on the safe side"
 
@@ -107,9 +108,9 @@ def judged_world(n: int, effect: float, rng: np.random.Generator) -> Judged:
 def _draw_judgements(n: int, effect: float, rng: np.random.Generator) -> Sequence[Outcome]:
     judged = judged_world(n, effect, rng)
     groups = Groups("gender", [MEN, WOMEN], np.repeat([0, 1], n))
-    options = MeasureOptions(draws=DRAWS, permutations=SHUFFLES, seed=int(rng.integers(2**31)))
-    gap = next(row for row in gap_rows(judged) if row.subset == "gender")
-    weat = next(iter(sc_weat_rows(judged, groups, options)))
+    options = MeasureOptions(draws=DRAWS, seed=int(rng.integers(2**31)))
+    gap = next(row for row in gap_rows(judged, options) if row.subset == "gender")
+    weat = next(iter(sc_weat_rows(judged, [groups], options)))
     mark = next(iter(markedness_rows(judged, groups, options)))
     ranked = list(ranking_rows(judged, [groups], options))
     skew = next(row for row in ranked if row.metric == "perception.skew" and row.group == MEN)
@@ -152,7 +153,6 @@ LARGE_DRAWS: dict[str, Draw] = {
 
 # Effects in the drawn design, where every effect is planted
 
-EFFECT_DRAWS = 600
 CHANGED = ("gender", "smiling", "lighting")
 """What is changed alone: a group, a cause with an interaction, and light, which has no effect."""
 UPWARD = "noise adds up without its sign: above what was planted, and above 0 where nothing was"
@@ -188,14 +188,14 @@ def _contrasts() -> tuple[Contrast, ...]:
 
 def _draw_effects(rng: np.random.Generator) -> Sequence[Outcome]:
     images = _images()
-    scores = oracle_scores(images, rng, columns=1)
-    options = MeasureOptions(draws=EFFECT_DRAWS, seed=int(rng.integers(2**31)))
-    outcomes = []
+    scores, outcomes = oracle_scores(images, rng, columns=1), []
     for contrast in _contrasts():
-        estimate, absolute = matched_effect(images, contrast, scores, options)
-        outcomes += [_outcome(estimate), Outcome(float(absolute[0]))]
-    extra = dict(interaction_estimates(images, "smiling", "gender", scores, options))
-    return [*outcomes, _outcome(extra[EXTRA])]
+        found = matched_effect(images, contrast, scores)
+        assert found is not None  # every contrast has matched sets in the drawn design
+        outcomes += [_outcome(seed_mean(found[0])), Outcome(float(found[1][0]))]
+    rises = rises_by_group(images, "smiling", group_by(images, ("gender",)), scores)
+    extra = combined([rises[name] for name in EXTRA], np.array([1.0, -1.0]))
+    return [*outcomes, _outcome(seed_mean(extra))]
 
 
 def _outcome(estimate: Estimates) -> Outcome:
