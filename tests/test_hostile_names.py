@@ -145,7 +145,7 @@ def test_hostile_names_come_out_whole(name: str, drawn: list[str], tmp_path_fact
     said = words(html.unescape(re.sub(r"\\u003[cCeE]|\\u0026", _decoded, render(run.report))))
     entries = json.loads((folder / "findings.json").read_text())["findings"]
     out = io.StringIO()
-    print_summary(run.report, Console(file=out, width=4000, color_system=None))
+    print_summary(run.report, Console(file=out, width=4000, color_system=None), verbose=True)
     exports = {kind: make(run.report) for kind, make in FORMATS.items()}
     for finding in run.findings:
         assert words(finding.sentence) in said

@@ -195,7 +195,7 @@ def quantity(value: float, unit: str, landmark: float | None = None) -> str:
     ('50 %', '−8.1 points', '0.62')
     """
     if unit in ("probability", "average precision"):
-        return f"{points(value)} points" if landmark == 0 else percent(value)
+        return f"{points(value)} points" if landmark == 0 or value < 0 else percent(value)
     if unit == "per cent":
         return f"{value:.1f} %"
     if unit == "cosine":

@@ -14,7 +14,7 @@ from rich.text import Text
 from beholder.chapter.finding import VERDICTS, Finding
 from beholder.chapter.table import Cell, Table
 from beholder.core.record import Record
-from beholder.report.report import Report
+from beholder.report.report import Report, Section
 from beholder.report.scorecard import Card, Line, scorecard
 
 GAP = 2
@@ -33,7 +33,8 @@ def print_summary(report: Report, console: Console, *, verbose: bool = False) ->
     if report.results["value"].is_null().all():
         console.print("Nothing could be measured.")
     if verbose:
-        _print_all(report, console)
+        _print_findings([finding for section in report.sections for finding in section.findings], console)
+    _print_tables([section for section in report.sections if verbose or not section.findings], console)
     _print_left_out(report.record, console)
     if report.sensitivity is not None:
         _print_table(
@@ -42,10 +43,9 @@ def print_summary(report: Report, console: Console, *, verbose: bool = False) ->
     _print_scorecard(scorecard(report, [""] * len(report.sections)), console)
 
 
-def _print_all(report: Report, console: Console) -> None:
-    """What was found, then the tables that are not long."""
-    _print_findings([finding for section in report.sections for finding in section.findings], console)
-    for section in report.sections:
+def _print_tables(sections: list[Section], console: Console) -> None:
+    """The tables that are not long."""
+    for section in sections:
         console.print(f"\n[bold]{escape(section.title)}[/bold] on {escape(section.dataset)}")
         for table in (section.planted, *section.tables):
             if table is not None and not table.long:

@@ -52,5 +52,5 @@ def test_three_groups_and_two_models_have_a_page_and_a_summary(three_groups: pl.
         run.add(three_groups.with_columns(model=pl.lit(model)))
     assert "“b” less the rest" in render(run.report)
     console = Console(record=True, width=120)
-    print_summary(run.report, console)
+    print_summary(run.report, console, verbose=True)
     assert "“b” less the rest" in console.export_text()

@@ -27,7 +27,7 @@ def test_the_page_names_the_captions_and_escapes_them(made: Callable[..., Run]):
 def test_the_terminal_shows_findings_and_tables(made: Callable[..., Run]):
     console = Console(width=100, record=True, file=io.StringIO())
     run = made()
-    print_summary(run.report, console)
+    print_summary(run.report, console, verbose=True)
     text = console.export_text()
     assert "Women are named less often than men" in text
     assert "Captions per person" in text
