@@ -42,6 +42,7 @@ def audit_command(
     ] = False,
     device: common.Device = "auto",
     precision: common.Precision = "auto",
+    decode: common.Decode = "exact",
     batch_size: Annotated[
         int | None,
         typer.Option(
@@ -114,6 +115,7 @@ def audit_command(
         load=LoadOptions(
             device=device,
             precision=precision,
+            decode=decode,
             batch_size=batch_size,
             trust_remote_code=trust_remote_code,
             allow_pickle=allow_pickle,

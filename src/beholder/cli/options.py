@@ -79,6 +79,14 @@ Device = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps.", rich_
 Precision = Annotated[
     str, typer.Option(help="auto, float32, bfloat16, float16. Part of the model's spec.", rich_help_panel=MODEL)
 ]
+Decode = Annotated[
+    str,
+    typer.Option(
+        help="exact, or gpu: decode JPEG files on an NVIDIA card. Faster; pixels differ a little, so it is part of the "
+        "model's spec.",
+        rich_help_panel=MODEL,
+    ),
+]
 Compat = Annotated[
     bool,
     typer.Option(

@@ -23,7 +23,7 @@ from beholder.models.checkpoint.checkpoint import (
 from beholder.models.checkpoint.files import Origin, find_files
 from beholder.models.contrastive.embedding import CutTexts
 from beholder.models.options import LoadOptions
-from beholder.models.preparation import Arithmetic, Array, Decoder, Preparation, Split
+from beholder.models.preparation import Arithmetic, Decoder, Preparation, Split
 from beholder.models.scorer import Floats, Prepared
 from beholder.models.spec import ModelSpec, Settings
 from beholder.models.torch_types import Module, Processor, Tensor
@@ -87,13 +87,13 @@ class TorchScorer:
 
     def _pixels(self, arrays: Sequence[Prepared]) -> Tensor:
         """The batch on the device; pictures that workers or the card have cut are finished there."""
-        batch = arrays if isinstance(arrays, torch.Tensor) else self._copied(np.stack(arrays))
+        batch = arrays if isinstance(arrays, torch.Tensor) else self._copied(arrays)
         if batch.dtype == torch.uint8:
             batch = self._finished(batch)
         return batch.to(self._dtype)
 
-    def _copied(self, array: Array) -> Tensor:
-        batch = torch.from_numpy(array)
+    def _copied(self, arrays: Sequence[Prepared]) -> Tensor:
+        batch = torch.from_numpy(arrays if isinstance(arrays, np.ndarray) else np.stack(arrays))
         if self._device.startswith("cuda"):
             batch = batch.pin_memory()  # torch keeps such buffers and fills them in turn
         return batch.to(self._device, non_blocking=True)

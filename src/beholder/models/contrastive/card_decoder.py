@@ -65,8 +65,9 @@ class CardDecoder:
         """One batch of pixels on the card; `[n, height, width, channel]`. The card's other work goes on meanwhile."""
         with torch.inference_mode(), torch.cuda.stream(self._stream):
             parts = [part for group in _groups(pictures) for part in self._decoded(group)]
+            batch = torch.cat(parts) if len(parts) > 1 else parts[0]
             self._stream.synchronize()
-        return torch.cat(parts) if len(parts) > 1 else parts[0]
+        return batch
 
     def _decoded(self, pictures: Sequence[Encoded]) -> Iterator[Tensor]:
         jpegs = [picture for picture in pictures if isinstance(picture, Jpeg)]

@@ -1,0 +1,231 @@
+"""Images per second from file to store, against what each part could do alone: `python speed/pipeline.py [MODEL]`.
+
+    python speed/pipeline.py                                   a tiny CLIP on this machine
+    python speed/pipeline.py onnx:DIR --photos 200             any model by its name
+    python speed/pipeline.py clip-b32 --photos 20000 --precision bfloat16      random weights of the true shape
+
+Photographs are made (JPEG, about 250 KB) unless --folder names some. All figures of a table come from one run. `before`
+is the way until November 2026: the library's preprocessing in threads, hashing first. The last lines say how far scores
+of the ways differ.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import tempfile
+import time
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from PIL import Image
+
+from beholder.core.digests import file_digests
+from beholder.datasets.dataset import Dataset
+from beholder.datasets.images import open_image
+from beholder.models.load import LoadOptions, load_model
+from beholder.models.preparation import fixed_shape
+from beholder.models.scorer import preparation_of
+from beholder.prompts.prompt_set import prompt_set
+from beholder.scores.fill import FillOptions, fill
+from beholder.scores.store import Store
+from beholder.scores.task import Task
+from beholder.scores.workers import PictureReader, Workers, usable_cores
+
+SIZES = ((1024, 768), (768, 1024), (900, 900), (1200, 800))
+SHAPES = {
+    "tiny-clip": {"width": 32, "layers": 2, "heads": 4, "patch": 8, "side": 32, "dim": 24},
+    "clip-b32": {"width": 768, "layers": 12, "heads": 12, "patch": 32, "side": 224, "dim": 512},
+    "clip-l14": {"width": 1024, "layers": 24, "heads": 16, "patch": 14, "side": 224, "dim": 768},
+}
+
+
+def make_photograph(job: tuple[Path, int]) -> None:
+    """One JPEG of about 250 KB: clouds of colour with fine grain."""
+    path, seed = job
+    rng, (width, height) = np.random.default_rng(seed), SIZES[seed % len(SIZES)]
+    clouds = Image.fromarray(rng.integers(0, 256, (12, 16, 3), dtype=np.uint8)).resize((width, height), 3)
+    grain = rng.normal(0, 10, (height, width, 1))
+    Image.fromarray(np.clip(np.asarray(clouds) + grain, 0, 255).astype(np.uint8)).save(path, quality=86)
+
+
+def photographs(count: int, folder: Path, different: int = 256) -> list[str]:
+    """Files of different bytes; after the first few hundred, pictures repeat with other bytes at the end."""
+    folder.mkdir(parents=True, exist_ok=True)
+    first = [folder / f"{number:06}.jpg" for number in range(min(count, different))]
+    with ProcessPoolExecutor() as pool:
+        list(pool.map(make_photograph, zip(first, range(len(first)), strict=True), chunksize=4))
+
+    def copy(number: int) -> None:
+        data = first[number % len(first)].read_bytes()
+        (folder / f"{number:06}.jpg").write_bytes(data + number.to_bytes(8, "little"))
+
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(copy, range(len(first), count)))
+    return [str(folder / f"{number:06}.jpg") for number in range(count)]
+
+
+def random_clip(name: str, folder: Path) -> str:
+    """A CLIP of random weights in the shape that the name stands for, saved as an ordinary folder."""
+    from transformers import CLIPConfig, CLIPImageProcessorPil, CLIPModel, CLIPTokenizer
+
+    letters, shape = "abcdefghijklmnopqrstuvwxyz", SHAPES[name]
+    tokens = [*letters, *(f"{letter}</w>" for letter in letters), "<|startoftext|>", "<|endoftext|>"]
+    tokenizer = CLIPTokenizer(vocab={token: number for number, token in enumerate(tokens)}, merges=[])
+    tower = {"hidden_size": shape["width"], "intermediate_size": 4 * shape["width"]}
+    tower |= {"num_hidden_layers": shape["layers"], "num_attention_heads": shape["heads"]}
+    ends = {"bos_token_id": 52, "eos_token_id": 53, "pad_token_id": 53}
+    text = {**tower, "num_hidden_layers": 2, "vocab_size": len(tokenizer), "max_position_embeddings": 77, **ends}
+    vision = {**tower, "image_size": shape["side"], "patch_size": shape["patch"]}
+    model = CLIPModel(CLIPConfig(text_config=text, vision_config=vision, projection_dim=shape["dim"]))
+    side = shape["side"]
+    processor = CLIPImageProcessorPil(size={"shortest_edge": side}, crop_size={"height": side, "width": side})
+    for part in (model, processor, tokenizer):
+        part.save_pretrained(folder)
+    return str(folder)
+
+
+class Bench:
+    """One model and its photographs; every way returns images per second."""
+
+    def __init__(self, model: str, uris: list[str], work: Path, options: LoadOptions) -> None:
+        self.model, self.uris, self.work, self.options = model, uris, work, options
+        self.scorer: Any = load_model(model, options)
+        self.prompts = prompt_set("words", [{"text": "a kind person"}, {"text": "a cold person"}])
+        self.vectors: dict[str, Any] = {}
+
+    def before(self, count: int) -> float:
+        """Hash, then prepare in eight threads by the library's own processor, then embed: no store."""
+        uris, size, began = self.uris[:count], self.scorer.batch_size, time.perf_counter()
+        with ThreadPoolExecutor(8) as pool:
+            list(pool.map(lambda uri: file_digests([Path(uri)]), uris))
+        threads = min(8, (os.cpu_count() or 2) + 1)
+        with ThreadPoolExecutor(threads) as pool:
+            rows, waiting = [], deque[Any]()
+            batches: Iterator[list[str]] = (uris[start : start + size] for start in range(0, len(uris), size))
+            depth = max(2, -(-2 * threads // size))
+            while True:
+                while len(waiting) < depth and (batch := next(batches, None)):
+                    waiting.append([pool.submit(lambda uri: self.scorer.prepare(open_image(uri)), u) for u in batch])
+                if not waiting:
+                    break
+                rows.append(self.scorer.embed_prepared([future.result() for future in waiting.popleft()]))
+        self.vectors["before"] = np.concatenate(rows)
+        return len(uris) / (time.perf_counter() - began)
+
+    def decode_alone(self, count: int) -> float:
+        """Worker processes that open and cut, and nobody who takes the pictures; started before the clock is."""
+        preparation = preparation_of(self.scorer)
+        assert preparation is not None
+        kind = fixed_shape(preparation)
+        assert kind is not None
+        with Workers(usable_cores()) as workers:
+            reader = PictureReader(workers, preparation, *kind)
+            list(reader.read([self.uris[:64]] * 4))
+            batches = [self.uris[start : start + 256] for start in range(0, count, 256)]
+            began = time.perf_counter()
+            for _ in reader.read(batches):
+                pass
+            return count / (time.perf_counter() - began)
+
+    def forward_alone(self, seconds: float = 4.0) -> float:
+        """The model on one batch of cut pictures that lies ready, again and again."""
+        import torch
+
+        pictures = np.stack(
+            [preparation_of(self.scorer)(open_image(uri)) for uri in self.uris[: self.scorer.batch_size]]
+        )  # type: ignore[misc]
+        ready = torch.from_numpy(pictures).cuda() if self.on_card else pictures
+        for _ in range(3):
+            self.scorer.embed_prepared(ready)
+        done, began = 0, time.perf_counter()
+        while time.perf_counter() - began < seconds:
+            self.scorer.embed_prepared(ready)
+            done += len(pictures)
+        return done / (time.perf_counter() - began)
+
+    @property
+    def on_card(self) -> bool:
+        return str(getattr(self.scorer, "_device", "cpu")).startswith("cuda")
+
+    def filled(self, way: str, scorer: Any, options: FillOptions) -> float:
+        """Our pipeline: everything from the files to the store."""
+        table = pl.DataFrame({"image_id": self.uris, "uri": self.uris})
+        task = Task("bench", Dataset("photographs", "1", "none", table), self.prompts)
+        store = Store(self.work / f"store-{way.replace(' ', '-')}")
+        scorer.embed_texts(["warm"])
+        began = time.perf_counter()
+        fill([task], scorer, store, options)
+        taken = time.perf_counter() - began
+        shelf = store.images(scorer.spec)
+        shelf.missing([])
+        keys = [value for value in file_digests([Path(uri) for uri in self.uris[:512]]) if value]
+        self.vectors[way] = shelf.read(keys)["vector"]
+        return len(self.uris) / taken
+
+    def ways(self, few: int) -> Iterator[tuple[str, float]]:
+        """Every way with its images per second."""
+        yield "forward alone", self.forward_alone()
+        yield "decode alone, worker processes", self.decode_alone(min(len(self.uris), 8 * few))
+        yield "before", self.before(few)
+        yield "exact, threads", self.filled("threads", self.scorer, FillOptions(processes=0))
+        yield "exact, processes", self.filled("exact", self.scorer, FillOptions())
+        if self.on_card:
+            fast = load_model(self.model, replace(self.options, decode="gpu"))
+            warm = Bench.__new__(Bench)
+            warm.__dict__ = {**self.__dict__, "uris": self.uris[:1024], "vectors": {}}
+            warm.filled("warm", fast, FillOptions())
+            yield "gpu decode", self.filled("gpu", fast, FillOptions())
+
+    def differences(self) -> dict[str, float]:
+        """The largest difference of a vector's entry from `before`, by way."""
+        before = self.vectors["before"]
+        found = {}
+        for way, vectors in self.vectors.items():
+            rows = min(len(before), len(vectors))
+            found[way] = float(np.abs(vectors[:rows] - before[:rows]).max())
+        return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("model", nargs="?", default="tiny-clip")
+    parser.add_argument("--photos", type=int, default=1000)
+    parser.add_argument("--few", type=int, default=512, help="photographs for the slow ways")
+    parser.add_argument("--folder", type=Path, help="JPEG files to use instead of made ones")
+    parser.add_argument("--precision", default="auto")
+    parser.add_argument("--device", default="auto")
+    parser.add_argument("--batch-size", type=int)
+    parser.add_argument("--work", type=Path, help="where to put photographs and models, to use them again")
+    told = parser.parse_args()
+    with tempfile.TemporaryDirectory() as scratch:
+        work = told.work or Path(scratch)
+        if told.folder:
+            uris = sorted(map(str, told.folder.rglob("*.jpg")))[: told.photos]
+        else:
+            uris = sorted(map(str, (work / "photographs").glob("*.jpg")))[: told.photos]
+            uris = uris if len(uris) == told.photos else photographs(told.photos, work / "photographs")
+        model = told.model
+        if model in SHAPES:
+            folder = work / model
+            model = str(folder) if folder.is_dir() else random_clip(model, folder)
+        size = np.mean([Path(uri).stat().st_size for uri in uris[:100]]) / 1000
+        options = LoadOptions(device=told.device, precision=told.precision, batch_size=told.batch_size)
+        bench = Bench(model, uris, Path(scratch), options)
+        print(
+            f"{told.model}, {bench.scorer.spec.precision}, {len(uris):,} JPEGs of {size:.0f} KB, {usable_cores()} cores"
+        )
+        for way, rate in bench.ways(told.few):
+            print(f"  {way:<32} {rate:>10,.1f} images/s", flush=True)
+        print("  largest difference of a vector's entry from before: " + json.dumps(bench.differences()))
+
+
+if __name__ == "__main__":
+    main()

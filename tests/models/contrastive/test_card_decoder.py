@@ -1,0 +1,151 @@
+"""Cutting by matrix products gives Pillow's pixels; only files that nvJPEG reads as Pillow does are left to it."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from beholder.core.errors import ModelError, UnknownName
+from beholder.datasets import open_dataset
+from beholder.models.load import LoadOptions, load_model
+from beholder.models.preparation import Cut
+from beholder.models.scorer import ContrastiveScorer, unit_rows
+from beholder.models.spec import ModelSpec
+from beholder.prompts.prompt_set import prompt_set
+from beholder.scores.fill import FillOptions, fill
+from beholder.scores.store import Store
+from beholder.scores.task import Task
+
+torch = pytest.importorskip("torch")
+
+from beholder.models.contrastive.card_decoder import CardDecoder, cut_on_card, plain_jpeg  # noqa: E402
+
+SQUARE = Cut(32, Image.Resampling.BICUBIC, (32, 32))
+
+
+def noise(width: int, height: int) -> Image.Image:
+    return Image.fromarray(np.random.default_rng(width).integers(0, 256, (height, width, 3), dtype=np.uint8))
+
+
+@pytest.mark.parametrize(
+    "cut",
+    [
+        SQUARE,
+        Cut(32, Image.Resampling.BILINEAR, (32, 32)),
+        Cut(20, Image.Resampling.BICUBIC, (32, 32), corner="nearest"),
+        Cut((24, 16), Image.Resampling.BICUBIC),
+    ],
+)
+def test_matrix_products_cut_as_pillow_does(cut: Cut):
+    pictures = [noise(*size) for size in ((48, 32), (31, 57), (33, 33), (300, 200))]
+    ours = cut_on_card([torch.from_numpy(np.array(picture)).permute(2, 0, 1) for picture in pictures], cut).numpy()
+    off = ours.astype(int) - np.stack([cut(picture) for picture in pictures])
+    assert np.abs(off).max() <= 1
+    assert (off != 0).mean() < 0.05
+
+
+def saved(picture: Image.Image, kind: str = "JPEG", **options: Any) -> memoryview:
+    buffer = io.BytesIO()
+    picture.save(buffer, kind, **options)
+    return memoryview(buffer.getvalue())
+
+
+def turned(orientation: int) -> Image.Exif:
+    exif = Image.Exif()
+    exif[0x0112] = orientation
+    return exif
+
+
+@pytest.mark.parametrize(
+    ("data", "pixels"),
+    [
+        (saved(noise(30, 20)), 600),
+        (saved(noise(30, 20), progressive=True), 600),
+        (saved(noise(30, 20).convert("L")), 600),
+        (saved(noise(30, 20), exif=turned(1)), 600),
+        (saved(noise(30, 20), exif=turned(6)), 0),
+        (saved(noise(30, 20).convert("CMYK")), 0),
+        (saved(noise(30, 20), keep_rgb=True), 0),
+        (saved(noise(30, 20), "PNG"), 0),
+        (memoryview(b"\xff\xd8"), 0),
+        (memoryview(b""), 0),
+    ],
+    ids="plain progressive grey upright turned four-colours rgb png cut-off empty".split(),
+)
+def test_only_plain_jpegs_are_left_to_the_card(data: memoryview, pixels: int):
+    assert plain_jpeg(data) == pixels
+
+
+def test_a_card_is_needed_and_said():
+    with pytest.raises(ModelError, match="needs an NVIDIA card"):
+        CardDecoder(SQUARE, "cpu")
+    with pytest.raises(ModelError, match="bilinear or bicubic"):
+        CardDecoder(Cut(8, Image.Resampling.LANCZOS, (8, 8)), "cuda")
+    with pytest.raises(ModelError, match="--decode gpu is for two-tower models"):
+        load_model("null", LoadOptions(decode="gpu"))
+    with pytest.raises(UnknownName, match="no way to decode 'cpu'"):
+        LoadOptions(decode="cpu")
+
+
+class Hashes:
+    """A decoder whose pictures are hashes of whole files."""
+
+    def __init__(self) -> None:
+        self.read: list[str] = []
+
+    def encoded(self, uri: str, data: np.ndarray | None) -> bytes:
+        assert data is not None
+        self.read.append(uri)
+        return hashlib.sha256(data).digest()
+
+    def decode(self, pictures: Sequence[bytes]) -> np.ndarray:
+        return np.stack([np.frombuffer(picture, np.uint8) for picture in pictures])
+
+
+class Decoding(ContrastiveScorer):
+    batch_size = 4
+
+    def __init__(self) -> None:
+        self.spec = ModelSpec("decoding", "test", "none", "1", settings={"logit_scale": 10.0})
+        self.decoder = Hashes()
+
+    def embed_prepared(self, prepared: np.ndarray) -> np.ndarray:
+        return unit_rows(prepared + 1.0)
+
+    def embed_texts(self, texts: Sequence[str]) -> np.ndarray:
+        return np.eye(len(texts), 32, dtype=np.float32)
+
+
+def test_files_are_read_and_hashed_once_on_their_way_to_a_decoder(people: Callable[..., Path], tmp_path: Path):
+    task = Task("toy", open_dataset(f"folder:{people(11)}"), prompt_set("toy", [{"text": "a"}, {"text": "b"}]))
+    uris = task.dataset.table["uri"].to_list()
+    Path(uris[10]).write_bytes(Path(uris[2]).read_bytes())  # the same picture twice
+    first, again, elsewhere = Decoding(), Decoding(), Decoding()
+    store = Store(tmp_path / "store")
+    values = fill([task], first, store).matrices[0].values
+    expected = [
+        unit_rows(np.frombuffer(hashlib.sha256(Path(uri).read_bytes()).digest(), np.uint8)[None] + 1.0) for uri in uris
+    ]
+    np.testing.assert_allclose(values[:, :, 0], np.concatenate(expected)[:, :2], atol=1e-6)
+    np.testing.assert_array_equal(fill([task], again, store).matrices[0].values, values)
+    assert sorted(set(first.decoder.read)) == sorted(uris)
+    assert again.decoder.read == []
+    store.digest_memory.unlink()  # nothing is remembered: files are hashed again, and found on the shelf
+    fill([task], elsewhere, store)
+    assert elsewhere.decoder.read == []
+
+
+def test_a_file_that_vanishes_is_named_or_skipped(people: Callable[..., Path], tmp_path: Path):
+    task = Task("toy", open_dataset(f"folder:{people(6)}"), prompt_set("toy", [{"text": "a"}]))
+    uri = task.dataset.table["uri"][3]
+    Path(uri).unlink()
+    filled = fill([task], Decoding(), Store(tmp_path), FillOptions(skip_bad_images=True))
+    assert list(filled.bad_images) == [uri]
+    assert filled.matrices[0].values.shape[0] == 5
