@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
+from scipy.special import expit, logit
 
 from beholder.metrics.calibration import calibration
 from beholder.metrics.miscalibration import miscalibration
+from beholder.metrics.multiplicity import benjamini_hochberg
 from beholder.scores.score_matrix import ScoreMatrix
+from beholder.studies.disparity.findings import disparity_findings
 from beholder.studies.disparity.scores import read_concept_scores
 from beholder.studies.disparity.study import Choices
 
@@ -36,7 +40,11 @@ def test_the_published_errors_of_a_detector_are_measured(matrix: ScoreMatrix, re
 def test_miscalibration_and_its_gap_are_measured(matrix: ScoreMatrix, results: pl.DataFrame, one: One):
     data = read_concept_scores(matrix, None)
     women = data.codes == 1
-    pair = [miscalibration(data.scores[members, 0], data.present[members, 0]) for members in (~women, women)]
+    share = data.present[:, 0].mean()
+    pair = [
+        miscalibration(data.scores[members, 0], data.present[members, 0], prevalence=share)
+        for members in (~women, women)
+    ]
     for group, expected in zip(("man", "woman"), pair, strict=True):
         row = one(results, "miscalibration", group=group, concept="tie")
         assert row["value"] == pytest.approx(expected.value, abs=1e-12)
@@ -45,6 +53,43 @@ def test_miscalibration_and_its_gap_are_measured(matrix: ScoreMatrix, results: p
     gap = one(results, "miscalibration_gap", **PAIR, concept="tie")
     assert gap["value"] == pytest.approx(pair[0].value - pair[1].value, abs=1e-12)
     assert gap["n"] == len(data.codes)
+
+
+def test_the_gap_is_tested_with_plain_shuffles(matrix: ScoreMatrix, results: pl.DataFrame, one: One):
+    """400 shuffles written out: among images with the concept, and among those without."""
+    data, rng = read_concept_scores(matrix, None), np.random.default_rng(4)
+    raw = []
+    for column in range(4):
+        scores, present = data.scores[:, column], data.present[:, column]
+        gaps = []
+        for draw in range(401):
+            labels = data.codes.copy()
+            for part in (present, ~present) if draw else ():
+                labels[part] = rng.permutation(data.codes[part])
+            sides = (
+                miscalibration(scores[labels == g], present[labels == g], prevalence=present.mean()) for g in (0, 1)
+            )
+            gaps.append(np.subtract(*(side.value for side in sides)))
+        raw.append((np.abs(gaps[1:]) >= abs(gaps[0])).mean())
+    ours = [one(results, "miscalibration_gap", **PAIR, concept=name)["p_value"] for name in data.concepts]
+    np.testing.assert_allclose(ours, benjamini_hochberg(np.array(raw)), atol=0.12)
+
+
+def test_a_blind_and_calibrated_scorer_has_no_gap_of_calibration(object_world: World, measure: Measure):
+    """Twelve concepts that women are shown with five times as often; confidence is right for all images together."""
+    names = tuple(f"thing {number}" for number in range(12))
+    rare = {(group, name): share for name in names for group, share in (("man", 0.08), ("woman", 0.4))}
+    whole = object_world(600, names, rare=rare, channel="cosine", seed=5)
+    data = read_concept_scores(whole, None)
+    share = data.present.mean(axis=0)
+    confidence = expit(logit(share) + 2.0 * data.scores - 2.0)  # scores are 2 higher where the concept is there
+    results = measure(replace(whole, values=confidence[:, :, None].astype(np.float32), channels=("presence",)))
+    gaps = results.filter(pl.col("metric") == "disparity.miscalibration_gap")
+    assert gaps["p_value"].null_count() == 0
+    assert (gaps["p_value"] > 0.05).all()
+    (finding,) = [each for each in disparity_findings(results) if each.kind == "calibration"]
+    assert finding.headline.startswith("No gap in calibration is shown")
+    assert not finding.shown
 
 
 def test_cosines_are_converted_to_probabilities_only_on_request(object_world: World, measure: Measure, one: One):

@@ -88,13 +88,16 @@ def test_a_gap_of_prevalence_is_recognised(full: pl.DataFrame):
     assert [row["metric"] for row in finding.rows] == ["disparity.ap_gap_matched", "disparity.ap_gap"]
 
 
-def test_calibration_is_compared(full: pl.DataFrame, quiet: pl.DataFrame):
-    finding = only(full, "calibration")
+def test_calibration_is_compared(object_world: World, measure: Measure, quiet: pl.DataFrame):
+    results = measure(object_world(1500, worse={("woman", "tie"): 1.9}))
+    finding = only(results, "calibration")
     assert finding.verdict == SHOWN
-    assert finding.headline.endswith("of 4 concepts, confidence is worse calibrated for one group")
+    assert finding.headline == "For 1 of 4 concepts, confidence is worse calibrated for one group"
+    assert "“tie”, off by" in finding.sentence
+    assert "for all concepts at once" in finding.sentence
     still = only(quiet, "calibration")
     assert still.verdict == NOT_SHOWN
-    assert still.headline.startswith(("For 0", "For 1"))  # one of four is no surprise
+    assert still.headline.startswith("No gap in calibration is shown")
 
 
 def test_calibration_that_was_not_measured_has_its_reason(object_world: World, measure: Measure):

@@ -1,7 +1,8 @@
 """Disparity's calibration: does a confidence mean the same for images of every group?
 
 Measured only if scores are probabilities or were converted on request. Expected calibration error is the published
-measure; miscalibration is the one to compare groups by, because it does not depend on their sizes.
+measure; miscalibration is the one to compare groups by, because it depends neither on their sizes nor on how often they
+show the concept.
 """
 
 from __future__ import annotations
@@ -15,9 +16,18 @@ from beholder.core.results import Row
 from beholder.metrics.bootstrap import FEWEST
 from beholder.metrics.calibration import BINS, Array, Calibrated, equal_width_bins, reliability
 from beholder.metrics.intervals import Reach, clustered_share_interval, difference_reach
-from beholder.metrics.miscalibration import Miscalibration, miscalibration
-from beholder.metrics.precision_gaps import each_concept
-from beholder.studies.disparity.gaps import NONE, spread
+from beholder.metrics.miscalibration import MatchedBins, Miscalibration, miscalibration
+from beholder.metrics.multiplicity import ALPHA, benjamini_hochberg, shuffles_for
+from beholder.metrics.precision_gaps import (
+    Keys,
+    each_concept,
+    is_floor,
+    prevalences,
+    shuffle_keys,
+    shuffle_p_value,
+    shuffled_labels,
+)
+from beholder.studies.disparity.gaps import NONE, RARE, spread
 from beholder.studies.disparity.scores import Cells, Comparison, ConceptScores, Confidence, Mask
 from beholder.studies.rows import PROBABILITY, join
 from beholder.studies.study import MeasureOptions
@@ -25,6 +35,8 @@ from beholder.studies.study import MeasureOptions
 UNIT, SQUARED = "calibration error", "squared calibration error"
 Counts = npt.NDArray[np.int_]
 KINDS = ("ece", "ece_adaptive", "brier")
+FEW_TO_MATCH = "fewer than two images with the concept or without it: prevalence cannot be matched"
+FEW_TO_TEST = f"fewer than {FEWEST} images of one group with it or without it: no interval, no test"
 DRAWN = 5
 """How many concepts get a reliability diagram: those with the widest gaps."""
 
@@ -44,10 +56,10 @@ def calibration_rows(data: ConceptScores, confidence: Confidence, options: Measu
     for pair in data.pairs:
         gaps, gap_draws = errors[pair.first] - errors[pair.second], draws[pair.first] - draws[pair.second]
         yield from _gap_rows(data, pair, (gaps, gap_draws), known)
-    measured = [_miscalibrations(data, values, members) for members in data.sets]
-    yield from _miscalibration_rows(data, measured, known, confidence.source)
-    first, second = (np.array([each.value for each in measured[index]]) for index in data.pairs[0].both)
-    yield from _reliability_rows(data, values, first - second)
+    matched = _Matched(data, values, options)
+    yield from _miscalibration_rows(matched, confidence.source)
+    yield from _miscalibration_gap_rows(matched)
+    yield from _reliability_rows(data, values, matched.gap(data.pairs[0]))
 
 
 def _calibrations(data: ConceptScores, values: Cells, parts: Iterable[Cells], draws: int) -> Array:
@@ -100,32 +112,127 @@ def _note(n: int, source: str | None) -> str | None:
     return join((source, f"fewer than {FEWEST} images: no interval" if n < FEWEST else None))
 
 
-def _miscalibration_rows(
-    data: ConceptScores, measured: list[list[Miscalibration]], known: Counts, source: str
-) -> Iterator[Row]:
-    """Miscalibration of every concept and group, and the gaps between groups; notes give the roots, in points."""
+class _Matched:
+    """Miscalibration of every set and concept at the concept's common prevalence, with the test of every gap."""
+
+    def __init__(self, data: ConceptScores, values: Cells, options: MeasureOptions) -> None:
+        self.data, self._values = data, values
+        known = ~np.isnan(values)
+        self._prevalence = prevalences(values, data.present)
+        self.known = np.stack([known[members].sum(axis=0) for members in data.sets])
+        self._showing = np.stack([(data.present & known)[members].sum(axis=0) for members in data.sets])
+        tests = max(1, sum(int(self.enough(pair).sum()) for pair in data.pairs))
+        self._level_of_all = 1 - ALPHA / tests
+        self.measured, self._together = (self._measured(level) for level in (0.95, self._level_of_all))
+        self.p_values, self.at_most = self._tests(options)
+        self.adjusted = benjamini_hochberg(self.p_values.ravel()).reshape(self.p_values.shape)
+
+    def enough(self, pair: Comparison) -> Mask:
+        """Concepts that at least five images of both sets show and at least five do not."""
+        showing, without = self._showing[pair.both], (self.known - self._showing)[pair.both]
+        return np.asarray((np.minimum(showing, without) >= FEWEST).all(axis=0))
+
+    def gap(self, pair: Comparison) -> Cells:
+        """First less second, of every concept."""
+        first, second = (np.array([each.value for each in self.measured[index]]) for index in pair.both)
+        return np.asarray(first - second)
+
+    def reach(self, pair: Comparison, column: int, *, together: bool = False) -> Reach:
+        """How far the interval of a gap reaches; `together`: that of all gaps at once (Bonferroni's)."""
+        measured = self._together if together else self.measured
+        return difference_reach(*(measured[index][column].reach for index in pair.both))
+
+    def _measured(self, level: float) -> list[list[Miscalibration]]:
+        return [[self._one(members, column, level) for column in self._columns] for members in self.data.sets]
+
+    @property
+    def _columns(self) -> range:
+        return range(len(self.data.concepts))
+
+    def _one(self, members: Mask, column: int, level: float) -> Miscalibration:
+        rows = np.flatnonzero(members & ~np.isnan(self._values[:, column]))
+        cells, present, people = self._values[rows, column], self.data.present[rows, column], self.data.people[rows]
+        return miscalibration(cells, present, people, prevalence=float(self._prevalence[column]), level=level)
+
+    def _tests(self, options: MeasureOptions) -> tuple[Cells, Mask]:
+        """p-values before correction, pairs × concepts; concepts with the smallest get more shuffles if need be."""
+        rng, tested = options.rng(), np.stack([self.enough(pair) for pair in self.data.pairs])
+        columns = np.flatnonzero(tested.any(axis=0))
+        shuffles = self._shuffles(columns, rng, max(options.draws, shuffles_for(1, least=0)))
+        p_values, at_most = self._compared(tested, shuffles)
+        needed = shuffles_for(int(tested.sum()))
+        rare = np.flatnonzero((p_values <= RARE / (1 + options.draws)).any(axis=0))
+        if needed > options.draws and 0 < len(rare) < tested.sum() / (ALPHA * (1 + options.draws)):
+            more = self._shuffles(rare, rng, needed - options.draws)
+            shuffles |= {column: np.concatenate([shuffles[column], more[column]], axis=-1) for column in more}
+            p_values, at_most = self._compared(tested, shuffles)
+        return p_values, at_most
+
+    def _compared(self, tested: Mask, shuffles: dict[int, Array]) -> tuple[Cells, Mask]:
+        p_values, at_most = np.full(tested.shape, np.nan), np.zeros(tested.shape, dtype=bool)
+        for index, column in np.argwhere(tested).tolist():
+            observed, null = shuffles[column][index, 0], shuffles[column][index, 1:]
+            p_values[index, column] = shuffle_p_value(float(observed), null)
+            at_most[index, column] = is_floor(p_values[index, column], null)
+        return p_values, at_most
+
+    def _shuffles(self, columns: npt.NDArray[np.intp], rng: np.random.Generator, draws: int) -> dict[int, Array]:
+        """The gap of every pair as it is and in every shuffle of the labels: pairs × (1 + shuffles), by column."""
+        data, made = self.data, {int(column): [] for column in columns}
+        bins = {column: self._bins(column) for column in made}
+        for _, keys in shuffle_keys(len(data.codes), rng, draws, data.people):
+
+            def walk(place: int, keys: Keys = keys) -> None:
+                column = int(columns[place])
+                labels = shuffled_labels(data.codes, data.present[:, column], keys)
+                if not made[column]:
+                    labels = np.concatenate([data.codes[:, None].astype(labels.dtype), labels], axis=1)
+                made[column].append(np.stack([self._gaps(bins[column], labels, pair) for pair in data.pairs]))
+
+            each_concept(walk, len(columns))
+        return {column: np.concatenate(parts, axis=1) for column, parts in made.items()}
+
+    def _bins(self, column: int) -> tuple[MatchedBins, Mask]:
+        known = ~np.isnan(self._values[:, column])
+        cells, present = self._values[known, column], self.data.present[known, column]
+        return MatchedBins(cells, present, float(self._prevalence[column])), known
+
+    def _gaps(self, bins: tuple[MatchedBins, Mask], labels: npt.NDArray[np.uint8], pair: Comparison) -> Array:
+        own = (labels[bins[1]] == pair.first).astype(np.float32)
+        return np.asarray(bins[0].miscalibrations(own) - bins[0].miscalibrations(1 - own))
+
+
+def _miscalibration_rows(matched: _Matched, source: str) -> Iterator[Row]:
+    """Miscalibration of every concept and group; notes give its root, in points."""
+    data = matched.data
     for index, group in enumerate(data.groups):
         for column, concept in enumerate(data.concepts):
-            (value, reach), n = measured[index][column], int(known[index, column])
+            (value, reach), n = matched.measured[index][column], int(matched.known[index, column])
             row = Row("disparity.miscalibration", value, n, SQUARED, group=group, concept=concept)
-            row = row._replace(note=join((_note(n, source), _root(value))))
+            few = FEW_TO_MATCH if n and np.isnan(value) else None
+            row = row._replace(note=join((_note(n, source), few, _root(value))))
             yield _within(row, reach) if n >= FEWEST else row
-    for pair in data.pairs:
+
+
+def _miscalibration_gap_rows(matched: _Matched) -> Iterator[Row]:
+    """The gaps between groups, tested with shuffled labels, and with bounds that hold for all of them at once."""
+    data = matched.data
+    for index, pair in enumerate(data.pairs):
+        gaps, enough = matched.gap(pair), matched.enough(pair)
         for column, concept in enumerate(data.concepts):
-            sides, sizes = [measured[index][column] for index in pair.both], known[pair.both, column]
-            roots = [_root(side.value) for side in sides]
-            note = join((_note(int(sizes.min()), None), f"{roots[0]}; {roots[1]}" if all(roots) else None))
-            value, reach = sides[0].value - sides[1].value, difference_reach(*(side.reach for side in sides))
-            row = pair.row("miscalibration_gap", value, int(sizes.sum()), SQUARED, concept=concept, note=note)
-            yield _within(row, reach) if sizes.min() >= FEWEST else row
-
-
-def _miscalibrations(data: ConceptScores, values: Cells, members: Mask) -> list[Miscalibration]:
-    made = []
-    for column in range(len(data.concepts)):
-        rows = np.flatnonzero(members & ~np.isnan(values[:, column]))
-        made.append(miscalibration(values[rows, column], data.present[rows, column], data.people[rows]))
-    return made
+            sizes = matched.known[pair.both, column]
+            roots = [_root(matched.measured[side][column].value) for side in pair.both]
+            notes = [_note(int(sizes.min()), None), f"{roots[0]}; {roots[1]}" if all(roots) else None]
+            row = pair.row("miscalibration_gap", float(gaps[column]), int(sizes.sum()), SQUARED, concept=concept)
+            if not enough[column]:
+                yield row._replace(note=join([*notes, FEW_TO_TEST if sizes.min() >= FEWEST else None]))
+                continue
+            row = _within(row, matched.reach(pair, column))._replace(note=join(notes))
+            p_value, at_most = float(matched.adjusted[index, column]), bool(matched.at_most[index, column])
+            yield row._replace(p_value=p_value, p_at_most=at_most)
+            wide = _within(row, matched.reach(pair, column, together=True))
+            note = "bounds hold for all concepts at once"
+            yield wide._replace(metric="disparity.miscalibration_gap_simultaneous", note=note)
 
 
 def _within(row: Row, reach: Reach) -> Row:

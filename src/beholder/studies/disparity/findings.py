@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import polars as pl
-from scipy.stats import binom
 
 from beholder.chapter.finding import NOT_MEASURED, TOO_LITTLE, Finding, finding
 from beholder.chapter.numbers import (
@@ -231,31 +230,36 @@ def _calibration(part: pl.DataFrame) -> Iterator[Finding]:
         sentence = f"The model's scores only rank images: {row['note']}."
         yield finding(row, "calibration", "Calibration was not measured", sentence, verdict=NOT_MEASURED)
     for pair in queries.pairs(part):
-        table = queries.calibration_gaps(part, pair).drop_nulls(["low", "high"])
-        off = table.filter((pl.col("low") > 0) | (pl.col("high") < 0))
-        if table.height:
-            row, *more = off.to_dicts() or table.head(1).to_dicts()
-            headline = f"For {off.height} of {table.height} concepts, confidence is worse calibrated for one group"
-            counted = (
-                "Counted are concepts whose interval of the gap in miscalibration excludes 0; one in twenty would by "
-                "chance. The gap does not depend on the groups' sizes."
-            )
-            sentence = f"{_least_calibrated(part, row, pair) if off.height else ''}{counted}"
-            shown = bool(binom.sf(off.height - 1, table.height, ALPHA) <= ALPHA)
-            yield finding(row, "calibration", headline, sentence, shown=shown, more=more)
+        table = queries.calibration_gaps(part, pair).drop_nulls("p_value")
+        if not table.height:
+            continue
+        off, groups = table.filter("shown"), " and ".join(phrases.quoted(pair))
+        row, *more = off.to_dicts() or table.head(1).to_dicts()
+        headline = (
+            f"For {off.height} of {phrases.concepts(table.height)}, confidence is worse calibrated for one group"
+            if off.height
+            else f"No gap in calibration is shown between images of {groups}; this does not show that there is none"
+        )
+        counted = (
+            "Counted are concepts with p ≤ 0.05 after correction and an interval of the gap without 0. Both groups are "
+            "compared at the same prevalence."
+        )
+        sentence = f"{_least_calibrated(part, row, pair) if off.height else ''}{counted}"
+        yield finding(row, "calibration", headline, sentence, shown=off.height > 0, more=more)
 
 
 def _least_calibrated(part: pl.DataFrame, row: Result, pair: Pair) -> str:
     errors = [one_row(part, "miscalibration", group=name, concept=row["concept"]) for name in pair.names]
-    images = phrases.images_of(pair)
-    worse = 0 if row["value"] > 0 else 1
+    images, worse = phrases.images_of(pair), 0 if row["value"] > 0 else 1
     first, second = errors[worse], errors[1 - worse]
     if first is None or second is None:  # the rest of several groups has no row of its own
-        return f"Widest gap: “{row['concept']}”, worse in {images[worse]}. "
-    return (
-        f"Widest gap: “{row['concept']}”, off by {points(phrases.root(first['value']))} points in {images[worse]} and "
-        f"by {points(phrases.root(second['value']))} in {images[1 - worse]}, after removing what chance adds. "
-    )
+        off = f"worse in {images[worse]}"
+    else:
+        off = (
+            f"off by {points(phrases.root(first['value']))} points in {images[worse]} and by "
+            f"{points(phrases.root(second['value']))} in {images[1 - worse]}, after removing what chance adds"
+        )
+    return f"Widest gap: “{row['concept']}”, {off} ({phrases.squared_gap(row)}; p {row_p_value(row)}). "
 
 
 FINDERS = (_gaps, _together, _mean, _prevalence, _calibration, _words, _agreement)

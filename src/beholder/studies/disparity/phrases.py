@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import math
 
-from beholder.chapter.numbers import Result, has_interval, points, points_range
+from beholder.chapter.numbers import MINUS, Result, has_interval, points, points_range
 from beholder.studies.disparity.queries import Pair
+
+SQUARE_POINTS = 10_000
+"""Squared points in a squared probability."""
 
 
 def quoted(pair: Pair) -> tuple[str, str]:
@@ -66,6 +69,19 @@ def concepts(number: int) -> str:
 def root(squared: float) -> float:
     """The root of a squared error; 0 for one below 0."""
     return math.sqrt(max(squared, 0.0))
+
+
+def squared_gap(row: Result) -> str:
+    """The width of a gap of squared errors, in squared points, with its bounds for all concepts at once.
+
+    >>> squared_gap({"value": -0.02, "all_low": -0.035, "all_high": -0.001})
+    'gap of the squares 200 square points, 10–350 for all concepts at once'
+    """
+    bounds = row["all_low"], row["all_high"]
+    value, *ends = (SQUARE_POINTS * number for number in (row["value"], *bounds) if number is not None)
+    ends = sorted(-end for end in ends) if value < 0 else ends
+    across = f", {ends[0]:.0f}–{ends[1]:.0f} for all concepts at once".replace("-", MINUS) if ends else ""
+    return f"gap of the squares {abs(value):.0f} square points{across}"
 
 
 def root_range(row: Result) -> str:

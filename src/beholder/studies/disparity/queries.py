@@ -81,8 +81,11 @@ def tested(part: pl.DataFrame, pair: Pair) -> pl.DataFrame:
 
 
 def calibration_gaps(part: pl.DataFrame, pair: Pair) -> pl.DataFrame:
-    """Gaps of miscalibration, the widest first."""
-    return widest_first(metric_rows(of_pair(part, pair), "miscalibration_gap"))
+    """Gaps of miscalibration, the widest first; `shown` and bounds as in `gaps`."""
+    compared = of_pair(part, pair)
+    bounds = metric_rows(compared, "miscalibration_gap_simultaneous").select("concept", all_low="low", all_high="high")
+    table = metric_rows(compared, "miscalibration_gap").join(bounds, on="concept", how="left", maintain_order="left")
+    return widest_first(table.with_columns(shown=SHOWN))
 
 
 def ends(table: pl.DataFrame, number: int) -> list[Result]:

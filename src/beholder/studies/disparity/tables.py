@@ -171,22 +171,24 @@ def calibration_table(part: pl.DataFrame) -> Table:
         compared = queries.of_pair(rows, pair)
         published = [queries.by_concept(compared, f"{kind}_gap") for kind in ("ece", "ece_adaptive", "brier")]
         for row in queries.calibration_gaps(rows, pair).head(2 * FEW).to_dicts():
-            concept, shown = row["concept"], excludes(row, 0.0)
+            concept, shown = row["concept"], bool(row["shown"])
             cells = [
                 *(_root_cell(side.get(concept), strong=shown) for side in roots),
+                _p_cell(row),
                 *(percent_cell(side.get(concept)) for side in errors),
                 *(_points_cell(each.get(concept))._replace(strong=False) for each in published),
             ]
             body.append([*_concept_names(part, model, pair, concept), *cells])
     first, second = _side_labels(part)
-    header = [f"Off by, {first}", second, f"ECE, {first}", second, "ECE gap", "Equal counts", "Brier gap"]
+    header = [f"Off by, {first}", second, "p", f"ECE, {first}", second, "ECE gap", "Equal counts", "Brier gap"]
     columns = _concept_labels(part)
     caption = (
         "Off by (read this one): root of the mean squared distance between confidence and what the images show, in "
-        "points, less what chance adds; bold if the interval of the gap excludes 0. ECE: expected calibration error in "
-        "ten equal bins, as published, and its gap (positive: worse for the first group); equal counts: the gap in "
-        "bins of equally many images. These and the gap of the Brier score depend on the groups' sizes and "
-        f"prevalences. {INTERVALS}"
+        "points, at the same prevalence for all groups, less what chance adds; p: is it the same for both, from "
+        "shuffled labels, after correction; bold if p ≤ 0.05 and the interval of the gap excludes 0. ECE: expected "
+        "calibration error in ten equal bins, as published, and its gap (positive: worse for the first group); equal "
+        "counts: the gap in bins of equally many images. These and the gap of the Brier score depend on the groups' "
+        f"sizes and prevalences. {INTERVALS}"
     )
     title = "Calibration: the widest gaps"
     return Table(title, caption, [*columns, *header], body, len(columns), topic="calibration")

@@ -134,7 +134,8 @@ def _draw_calibration(sizes: tuple[int, int], rng: np.random.Generator) -> Seque
     errors = [np.array(calibration(confidence[own], shows[own], weights[:, own].T)) for own in members]
     gaps = np.asarray(errors[0] - errors[1], dtype=np.float64)
     drawn = [Outcome(float(gap[0]), *centred_interval(gap[1:], float(gap[0]))) for gap in gaps]
-    first, second = (miscalibration(confidence[own], shows[own]) for own in members)
+    share = float(shows.mean())
+    first, second = (miscalibration(confidence[own], shows[own], prevalence=share) for own in members)
     gap, reach = first.value - second.value, difference_reach(first.reach, second.reach)
     return [*drawn, Outcome(gap, gap - reach.below, gap + reach.above)]
 
