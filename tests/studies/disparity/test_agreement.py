@@ -7,10 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+import pytest
 
+from beholder.core.errors import DataError
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.studies.disparity.agreement import agreement
-from beholder.studies.disparity.study import Choices
+from beholder.studies.disparity.concepts import SAME_CONCEPTS, SYNSET, read_same_concepts
+from beholder.studies.disparity.study import DISPARITY, Choices, configured
 
 One = Callable[..., dict[str, Any]]
 Measure = Callable[..., pl.DataFrame]
@@ -31,6 +34,49 @@ def test_data_sets_agree_in_three_colours_and_synonyms_meet(object_world: World,
     assert (elsewhere["group"], elsewhere["against"]) == ("man", "woman")
     assert elsewhere["value"] == one(there, "ap_gap", group="man", concept="necktie.n.01")["value"]
     assert rows["dataset"].unique().to_list() == ["coco"]
+
+
+def test_a_concept_is_one_row_and_senses_are_kept_apart(object_world: World, measure: Measure, one: One):
+    """Both are called tie by their lemma or their synonym, and one of them is not worn."""
+    here = measure(object_world(300, worse={("woman", "tie"): 1.4}))
+    names = ("necktie.n.01", "tie.n.02", "dog.n.01", "chair.n.01")
+    there = measure(object_world(300, names, name="visual-genome", seed=5))
+    rows = agreement(here, there)
+    assert one(rows, "agreement_count", group="green")["n"] == 3
+    assert one(rows, "ap_gap_elsewhere", concept="tie")["note"] == "necktie.n.01"
+    back = agreement(there, here)
+    assert sorted(back.filter(pl.col("metric") == "disparity.agreement")["concept"]) == [
+        "chair.n.01",
+        "dog.n.01",
+        "necktie.n.01",
+    ]
+
+
+def test_which_concepts_are_the_same_is_a_table_that_can_be_replaced(
+    object_world: World, measure: Measure, one: One, tmp_path: Path
+):
+    here, there = (measure(object_world(300, name=name)) for name in ("coco", "visual-genome"))
+    there = there.with_columns(pl.col("concept").replace({"tie": "tie.n.02", "dog": "necktie.n.01"}))
+    path = tmp_path / "same.csv"
+    path.write_text("concept,same_as\ntie.n.02,tie\n")
+    study = configured(DISPARITY, {"same_concepts": path})
+    rows = agreement(here, there, same=read_same_concepts(path))
+    assert one(rows, "ap_gap_elsewhere", concept="tie")["note"] == "tie.n.02"
+    assert study.across is not None
+    path.write_text("concept,same_as\ntie.n.02,tie\nnecktie.n.01,tie\n")
+    with pytest.raises(DataError, match="the concept 'tie' occurs more than once"):
+        configured(DISPARITY, {"same_concepts": path})
+
+
+def test_the_table_has_a_synset_for_each_of_cocos_categories():
+    assert len(SAME_CONCEPTS) == len(set(SAME_CONCEPTS.values())) == 80
+    assert all(SYNSET.fullmatch(concept) for concept in SAME_CONCEPTS)
+
+
+def test_of_two_wide_gaps_half_point_in_the_same_direction_by_chance(full: pl.DataFrame, one: One):
+    green, red = (one(full, "agreement_count", group=name) for name in ("green", "red"))
+    assert green["expected"] == red["expected"] == (green["value"] + red["value"]) / 2
+    assert one(full, "agreement_count", group="yellow")["expected"] is None
 
 
 def test_as_published_every_concept_with_a_gap_counts(object_world: World, measure: Measure, vectors: Path, one: One):

@@ -7,7 +7,6 @@ point in opposite directions, and yellow otherwise.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -15,23 +14,24 @@ import polars as pl
 from beholder.core.results import Row, results_table
 from beholder.metrics.bootstrap import exact_proportion_interval
 from beholder.studies.disparity.alignment import FEWEST_CONCEPTS, rank_correlation
-from beholder.studies.disparity.prompts import concept_name
+from beholder.studies.disparity.concepts import SAME_CONCEPTS, Words
 from beholder.studies.rows import PROBABILITY
 
 WIDE = 0.05
 """A gap is wide above five points."""
 GREEN, YELLOW, RED = 1.0, 0.0, -1.0
 COLOURS = {GREEN: "green", YELLOW: "yellow", RED: "red"}
-SYNONYMS: dict[str, str] = dict(pl.read_csv(Path(__file__).with_name("synonyms.csv").read_bytes()).iter_rows())
-"""WordNet's word for a concept, and COCO's."""
 Key = tuple[str, str]
 """A model and a data set."""
 
 
-def agreement(results: pl.DataFrame, beside: pl.DataFrame, compat: bool = False) -> pl.DataFrame:
+def agreement(
+    results: pl.DataFrame, beside: pl.DataFrame, compat: bool = False, same: Words = SAME_CONCEPTS
+) -> pl.DataFrame:
     """Rows for every model and data set of `results`, compared with the others there and in `beside`.
 
-    `compat` counts every concept with a gap, as the study does; otherwise only those with enough images to test.
+    `compat` counts every concept with a gap, as the study does; otherwise only those with enough images to test. `same`
+    says which concepts of two data sets are the same; concepts of one name always are.
     """
     own, others = (_gaps(each, every=compat) for each in (results, beside))
     known = own | {key: gaps for key, gaps in others.items() if key not in own}
@@ -40,20 +40,10 @@ def agreement(results: pl.DataFrame, beside: pl.DataFrame, compat: bool = False)
         rows = [
             row
             for (other, elsewhere), their in known.items()
-            for row in _rows((model, dataset), (other, elsewhere), gaps, their)
+            for row in _rows((model, dataset), (other, elsewhere), gaps, their, same)
         ]
         made.append(results_table(rows, benchmark="disparity", model=model, dataset=dataset))
     return pl.concat(made) if made else results.clear()
-
-
-def same_concept(concept: str) -> str:
-    """One name for a concept, whichever data set names it.
-
-    >>> same_concept("necktie.n.01"), same_concept("tie")
-    ('tie', 'tie')
-    """
-    name = concept_name(concept).lower()
-    return SYNONYMS.get(name, name)
 
 
 def colour(first: float, second: float) -> float:
@@ -77,18 +67,25 @@ def _gaps(results: pl.DataFrame, *, every: bool) -> dict[Key, pl.DataFrame]:
     }
 
 
-def _rows(own: Key, other: Key, gaps: pl.DataFrame, their: pl.DataFrame) -> Iterator[Row]:
+def _rows(own: Key, other: Key, gaps: pl.DataFrame, their: pl.DataFrame, same: Words) -> Iterator[Row]:
     """The same model on another data set, or another model on the same data set; nothing else can be compared."""
     if (own[0] == other[0]) == (own[1] == other[1]):
         return
-    named = pl.col("concept").map_elements(same_concept, return_dtype=pl.String).alias("same")
-    pairs = gaps.with_columns(named).join(their.with_columns(named), on=["same", "group", "against"], suffix="_there")
+    named = [_named(table, same if own[0] == other[0] else {}) for table in (gaps, their)]
+    pairs = named[0].join(named[1], on=["same", "group", "against"], suffix="_there", maintain_order="left")
     if not pairs.height:
         return
     if own[0] == other[0]:
         yield from _dataset_rows(other[1], pairs)
     else:
         yield from _model_rows(other[0], pairs)
+
+
+def _named(gaps: pl.DataFrame, same: Words) -> pl.DataFrame:
+    """The gaps with one name for each concept, in `same`; of two concepts of one name, the one that has it already."""
+    named = gaps.with_columns(same=pl.col("concept").replace(dict(same)))
+    own = (pl.col("same") == pl.col("concept")).sum().over("same", "group", "against")
+    return named.filter((pl.col("same") == pl.col("concept")) | (own == 0))
 
 
 def _dataset_rows(elsewhere: str, pairs: pl.DataFrame) -> Iterator[Row]:
@@ -104,7 +101,10 @@ def _dataset_rows(elsewhere: str, pairs: pl.DataFrame) -> Iterator[Row]:
         yield Row("disparity.agreement", value, 2, "colour", subset=elsewhere, note=note)._replace(**names)
     for value, name in COLOURS.items():
         count = Row("disparity.agreement_count", float(colours.count(value)), len(colours), "concepts")
-        yield count._replace(subset=elsewhere, group=name, note="concepts of both data sets, by colour")
+        chance = (colours.count(GREEN) + colours.count(RED)) / 2 if value else None
+        note = "concepts of both data sets, by colour"
+        note += "; expected: half of those with two wide gaps, whose directions agree by chance" if value else ""
+        yield count._replace(subset=elsewhere, group=name, expected=chance, note=note)
     yield from _correlation(elsewhere, pairs)
 
 

@@ -18,14 +18,18 @@ from beholder.core.errors import DataError
 from beholder.core.results import Row
 from beholder.datasets.group_words import GroupWords
 from beholder.metrics.bootstrap import exact_proportion_interval
-from beholder.studies.disparity.prompts import concept_name
-from beholder.studies.disparity.scores import Cells, Comparison, ConceptScores
+from beholder.metrics.multiplicity import holm
+from beholder.metrics.precision_gaps import is_floor, shuffle_p_value
+from beholder.studies.disparity.concepts import AMBIGUOUS, Words, concept_name
+from beholder.studies.disparity.gaps import Gaps
+from beholder.studies.disparity.scores import Cells, Comparison
 from beholder.studies.disparity.vectors import Vector, WordVectors, read_vectors
 from beholder.studies.rows import PROBABILITY, join
 
 FEWEST_CONCEPTS = 10
 """No rank correlation is given for fewer concepts."""
-GAPS = ("ap_gap", "ap_gap_matched", "ece_gap", "miscalibration_gap")
+ERRORS = ("ece_gap", "miscalibration_gap")
+GAPS = ("ap_gap", "ap_gap_matched", *ERRORS)
 NORMAL = 1.959963984540054
 
 
@@ -55,9 +59,9 @@ class Alignments(NamedTuple):
     notes: list[str]
 
 
-def align(path: Path, concepts: Sequence[str], groups: GroupWords) -> Alignments:
+def align(path: Path, concepts: Sequence[str], groups: GroupWords, ambiguous: Words = AMBIGUOUS) -> Alignments:
     """Read the vectors that concepts and groups need, and compare them."""
-    names = {concept: concept_name(concept) for concept in concepts}
+    names = {concept: concept_name(concept, ambiguous) for concept in concepts}
     terms = {group: [concept_name(word) for word in words] for group, words in groups.words.items()}
     texts = [*names.values(), *(term for words in terms.values() for term in words)]
     vectors = read_vectors(path, {word for text in texts for word in text.split()})
@@ -98,19 +102,22 @@ def _alignment(vectors: WordVectors, concept: str, name: str, groups: Mapping[st
     return Alignment(concept, name, {group: float((terms @ vector).mean()) for group, terms in groups.items()})
 
 
-def word_rows(data: ConceptScores, vectors: Path, gap_rows: Iterable[Row], *, every: bool) -> Iterator[Row]:
+def word_rows(
+    gaps: Gaps, gap_rows: Iterable[Row], vectors: Path, ambiguous: Words = AMBIGUOUS, *, every: bool
+) -> Iterator[Row]:
     """The alignment of every concept, and how well its sign and rank agree with those of the gaps.
 
     `every` counts all concepts with a gap, as the study does; otherwise only those with enough images to test.
     """
+    data = gaps.data
     words = data.dataset.group_words
     if words is None or set(words.groups) != set(data.groups):
         note = f"{data.dataset.name} has no words for {', '.join(data.groups)}"
         yield Row("disparity.word_alignment", None, 0, "cosine", note=note)
         return
-    alignments = align(vectors, data.concepts, words)
+    alignments = align(vectors, data.concepts, words, ambiguous)
     source = join([vectors.name, *alignments.notes])
-    rows = list(gap_rows)
+    rows, made = list(gap_rows), []
     for code, pair in enumerate(data.pairs):
         towards = [each.towards(data.groups[code]) for each in alignments.concepts]
         for each, value in zip(alignments.concepts, towards, strict=True):
@@ -119,38 +126,85 @@ def word_rows(data: ConceptScores, vectors: Path, gap_rows: Iterable[Row], *, ev
             yield pair.row("word_alignment", value, number, "cosine", concept=each.concept, note=note)
         near = {each.concept: value for each, value in zip(alignments.concepts, towards, strict=True)}
         for gap in GAPS:
-            for row in _agreement_rows(near, _gaps_of(rows, gap, pair, every=every), gap):
-                yield row._replace(group=pair.group, against=pair.against, note=join((row.note, source)))
+            found = _gaps_of(rows, gap, pair, every=every)
+            kept = [concept for concept in data.concepts if near[concept] and found.get(concept)]
+            shared = np.array([(near[concept], found[concept]) for concept in kept]).reshape(-1, 2).T
+            shuffles = _shuffles_of(gaps, gap, pair, kept)
+            for row in _agreement_rows(*shared, shuffles, gap):
+                made.append(row._replace(group=pair.group, against=pair.against, note=join((row.note, source))))
+    yield from corrected_over_pairs(made)
+
+
+def corrected_over_pairs(rows: list[Row]) -> Iterator[Row]:
+    """p-values after Holm's correction over pairs of groups, metric by metric."""
+    for key in dict.fromkeys((row.metric, row.subset) for row in rows):
+        family = [row for row in rows if (row.metric, row.subset) == key]
+        p_values = holm(np.array([np.nan if row.p_value is None else row.p_value for row in family]))
+        yield from (row._replace(p_value=float(p)) for row, p in zip(family, p_values, strict=True))
+
+
+def _shuffles_of(gaps: Gaps, gap: str, pair: Comparison, concepts: list[str]) -> Cells | None:
+    """The gaps of these concepts with shuffled labels; only gaps of average precision have them."""
+    if gap not in ("ap_gap", "ap_gap_matched"):
+        return None
+    columns = [gaps.data.concepts.index(concept) for concept in concepts]
+    return gaps.shuffles(pair, matched=gap == "ap_gap_matched")[columns]
 
 
 def _gaps_of(rows: list[Row], gap: str, pair: Comparison, *, every: bool) -> dict[str, float]:
-    """The gaps by concept: all of them, or only those with enough images to test, because other signs are noise."""
+    """The gaps by concept: all of them, or only those with enough images to test, because other signs are noise.
+
+    Positive is better for the first group: a smaller error counts like a higher precision.
+    """
     own = [row for row in rows if (row.group, row.against) == pair[:2] and _known(row.value)]
     tested = {row.concept for row in own if row.metric == "disparity.ap_gap" and _known(row.p_value)}
     kept = [row for row in own if row.metric == f"disparity.{gap}" and (every or row.concept in tested)]
-    return {str(row.concept): float(row.value or 0.0) for row in kept}
+    sign = -1.0 if gap in ERRORS else 1.0
+    return {str(row.concept): sign * float(row.value or 0.0) for row in kept}
 
 
 def _known(number: float | None) -> bool:
     return number is not None and bool(np.isfinite(number))
 
 
-def _agreement_rows(near: dict[str, float | None], gaps: dict[str, float], gap: str) -> Iterator[Row]:
-    shared = [(value, gaps[concept]) for concept, value in near.items() if value and gaps.get(concept)]
-    n = len(shared)
+def _agreement_rows(near: Cells, gaps: Cells, shuffles: Cells | None, gap: str) -> Iterator[Row]:
+    """The share of concepts whose gap has the sign of their alignment, and the rank correlation of both.
+
+    Gaps of all concepts move together, because images show several. So neither is tested as if concepts were
+    independent, but with shuffled labels of the images; `expected` is their mean.
+    """
+    n = len(near)
     if not n:
         return
-    same = sum((a > 0) == (b > 0) for a, b in shared)
+    same = int(((near > 0) == (gaps > 0)).sum())
     low, high = exact_proportion_interval(same, n)
-    note = "concepts whose alignment and gap have the same sign; 0.5 by chance"
-    row = Row("disparity.word_agreement", same / n, n, PROBABILITY, subset=gap, low=low, high=high)
-    yield row._replace(p_value=float(stats.binomtest(same, n).pvalue), note=note)
+    better = "a smaller error counts as better; " if gap in ERRORS else ""
+    note = f"concepts that are better for the group whose words are nearer; {better}0.5 by chance"
+    row = Row("disparity.word_agreement", same / n, n, PROBABILITY, subset=gap, low=low, high=high, note=note)
+    null = None if shuffles is None else ((near[:, None] > 0) == (shuffles > 0)).mean(axis=0)
+    yield _tested(row, null)
     row = Row("disparity.word_correlation", None, n, "rank correlation", subset=gap)
     if n < FEWEST_CONCEPTS:
         yield row._replace(note=f"fewer than {FEWEST_CONCEPTS} concepts")
         return
-    value, low, high, p_value = rank_correlation(*np.array(shared).T)
-    yield row._replace(value=value, low=low, high=high, p_value=p_value, note="Spearman's, over concepts")
+    value, low, high, _ = rank_correlation(near, gaps)
+    null = None if shuffles is None else _correlations(near, shuffles)
+    yield _tested(row._replace(value=value, low=low, high=high, note="Spearman's, over concepts"), null)
+
+
+def _tested(row: Row, null: Cells | None) -> Row:
+    """The row with its p-value and its value with shuffled labels; without them if there are no shuffles."""
+    if null is None or row.value is None:
+        return row
+    p_value = shuffle_p_value(row.value, null)
+    return row._replace(p_value=p_value, p_at_most=is_floor(p_value, null), expected=float(null.mean()))
+
+
+def _correlations(near: Cells, shuffles: Cells) -> Cells:
+    """Spearman's coefficient of the alignments with the gaps of every shuffle."""
+    ranks = stats.rankdata(near), stats.rankdata(shuffles, axis=0)
+    first, second = (each - each.mean(axis=0) for each in ranks)
+    return np.asarray(first @ second / np.sqrt((first**2).sum() * (second**2).sum(axis=0)))
 
 
 def rank_correlation(first: Cells, second: Cells) -> tuple[float, float, float, float]:

@@ -6,42 +6,30 @@ A model that answers is asked whether the concept is there. A prompt's id is its
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from beholder.glasshouse.prompts import with_article
 from beholder.prompts.instruction import Instruction
 from beholder.prompts.prompt_set import PromptSet, prompt_set
+from beholder.studies.disparity.concepts import AMBIGUOUS, Words, concept_name
 
 TEMPLATES = {"photo": "a photo of a {}"}
 """CLIP's own template: the text vectors at hand were made with it."""
 DRAWN = "a drawing of a person with {}"
 """The template on which the embedded world's models were trained; the article comes with the concept."""
 IS_THERE = Instruction("Is there a {} in the image? Answer with exactly one word: Yes or No.", yes="Yes", no="No")
-SYNSET = re.compile(r"(?P<lemma>.+)\.(?P<kind>[nvasr])\.(?P<sense>\d+)")
-AMBIGUOUS = {"knob.n.02": "knob handle", "helmet.n.02": "protective helmet"}
-"""Synsets whose bare word usually means something else, with clearer words. These two are the study's printed
-examples; its whole table is not public."""
-
-
-def concept_name(concept: str) -> str:
-    """The words of a concept, separated by blanks.
-
-    >>> concept_name("dining table"), concept_name("tennis_racket.n.01"), concept_name("knob.n.02")
-    ('dining table', 'tennis racket', 'knob handle')
-    """
-    if concept in AMBIGUOUS:
-        return AMBIGUOUS[concept]
-    synset = SYNSET.fullmatch(concept)
-    return " ".join((synset["lemma"] if synset else concept).replace("_", " ").split())
 
 
 def disparity_prompts(
-    concepts: Sequence[str], templates: Mapping[str, str] = TEMPLATES, *, bare: bool = False
+    concepts: Sequence[str],
+    templates: Mapping[str, str] = TEMPLATES,
+    *,
+    bare: bool = False,
+    ambiguous: Words = AMBIGUOUS,
 ) -> PromptSet:
     """Every concept in every template; `level` is the template, `concept` the data set's own name."""
-    words = {concept: concept_name(concept) for concept in concepts}
+    words = {concept: concept_name(concept, ambiguous) for concept in concepts}
     senses = Counter(words.values())
     wordings = {"bare": "{}"} if bare else templates
     rows = []

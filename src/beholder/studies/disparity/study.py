@@ -18,6 +18,7 @@ from beholder.scores.task import Task
 from beholder.studies.disparity.agreement import agreement
 from beholder.studies.disparity.alignment import word_rows
 from beholder.studies.disparity.causes import cause_rows
+from beholder.studies.disparity.concepts import AMBIGUOUS, SAME_CONCEPTS, Words, read_ambiguous, read_same_concepts
 from beholder.studies.disparity.confidence import calibration_rows
 from beholder.studies.disparity.gaps import find_gaps, gap_rows
 from beholder.studies.disparity.prompts import IS_THERE, TEMPLATES, disparity_prompts, drawn_prompts
@@ -48,6 +49,10 @@ class Choices:
     calibration: str = AUTO
     beside: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=SCHEMA))
     """Results of other runs, to compare with."""
+    ambiguous: Words = field(default_factory=lambda: AMBIGUOUS)
+    """Clearer words for concepts whose bare word usually means something else."""
+    same_concepts: Words = field(default_factory=lambda: SAME_CONCEPTS)
+    """Which concepts of two data sets are the same."""
 
 
 def disparity_study(choices: Choices | None = None) -> Study:
@@ -59,7 +64,8 @@ def disparity_study(choices: Choices | None = None) -> Study:
             raise DataError(f"{dataset.name} does not say what its images show, so recognition cannot be measured.")
         if dataset.name == OBJECTS_NAME and chosen.templates == TEMPLATES:
             return [Task("disparity", dataset, drawn_prompts(dataset.concepts, bare=bare))]
-        return [Task("disparity", dataset, disparity_prompts(dataset.concepts, chosen.templates, bare=bare))]
+        prompts = disparity_prompts(dataset.concepts, chosen.templates, bare=bare, ambiguous=chosen.ambiguous)
+        return [Task("disparity", dataset, prompts)]
 
     def measure(matrices: Matrices, options: MeasureOptions) -> Iterator[Row]:
         data = read_concept_scores(matrices["disparity"], chosen.by)
@@ -68,7 +74,7 @@ def disparity_study(choices: Choices | None = None) -> Study:
         rows += calibration_rows(data, read_confidence(data, chosen.calibration, options), options)
         yield from rows
         if chosen.word_vectors is not None:
-            yield from word_rows(data, chosen.word_vectors, rows, every=options.compat)
+            yield from word_rows(gaps, rows, chosen.word_vectors, chosen.ambiguous, every=options.compat)
         yield from cause_rows(gaps, options)
 
     return Study(
@@ -85,7 +91,7 @@ def disparity_study(choices: Choices | None = None) -> Study:
         measures=(measure,),
         metrics=METRICS,
         instruction=IS_THERE,
-        across=lambda results, compat: agreement(results, chosen.beside, compat),
+        across=lambda results, compat: agreement(results, chosen.beside, compat, chosen.same_concepts),
         reference_models=("glasshouse/contrastive",),
         demo=True,
         options=OPTIONS,
@@ -133,6 +139,16 @@ OPTIONS = (
         "With disparity: another run folder to compare with, on another data set or of another model (repeatable).",
         several=True,
     ),
+    Option(
+        "ambiguous",
+        "With disparity: words for concepts whose own word is ambiguous (columns concept and words), in place of the "
+        "study's two.",
+    ),
+    Option(
+        "same_concepts",
+        "With disparity: which concepts of two data sets are the same (columns concept and same_as), in place of "
+        "WordNet's synsets of COCO's categories.",
+    ),
 )
 
 
@@ -149,7 +165,10 @@ def configured(study: Study, options: Mapping[str, Any]) -> Study:
     paired = [metric.name for metric in METRICS if metric.paired]
     others = [split_pairs(read_results(folder), paired) for folder in options.get("beside", ())]
     beside = pl.concat([Choices().beside, *others])
-    return disparity_study(Choices(by[0] if by else None, templates, vectors, calibration or AUTO, beside))
+    ambiguous = read_ambiguous(options["ambiguous"]) if "ambiguous" in options else AMBIGUOUS
+    same = read_same_concepts(options["same_concepts"]) if "same_concepts" in options else SAME_CONCEPTS
+    attribute = by[0] if by else None
+    return disparity_study(Choices(attribute, templates, vectors, calibration or AUTO, beside, ambiguous, same))
 
 
 DISPARITY = disparity_study()
