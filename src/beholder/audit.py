@@ -7,15 +7,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 
 from beholder.core.results import results_table
 from beholder.datasets.perturbed import CHANGES
 from beholder.models.load import LoadOptions, load_model
 from beholder.models.scorer import Answerer, Scorer
+from beholder.models.stability import LIMIT, NUDGE, movement, shaken
 from beholder.report.page import write_page
 from beholder.run import Run
 from beholder.scores.fill import FillOptions, fill
@@ -25,6 +27,9 @@ from beholder.scores.store import Store
 from beholder.studies import STUDIES
 from beholder.studies.sheets import DataChoice, Sheet, open_sheets
 from beholder.studies.study import MeasureOptions, Study
+
+SHOWN = 8
+"""Prompts by which the stability of a model's scores is looked at."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +73,23 @@ def _audited(scorer: Scorer, sheet: Sheet, options: AuditOptions, run: Run) -> p
     """One model with one study: fill what the store lacks, then measure."""
     matrices = filled(scorer, sheet, options, run)
     with options.fill.progress(f"{scorer.spec.name}: measuring {sheet.study.name}", 0, 0):
-        return measure(sheet, matrices, options.measure, model=scorer.spec.name)
+        results = measure(sheet, matrices, options.measure, model=scorer.spec.name)
+        _report_rounding(scorer, sheet, matrices, options, run)
+        return results
+
+
+def _report_rounding(
+    scorer: Scorer, sheet: Sheet, matrices: Sequence[ScoreMatrix], options: AuditOptions, run: Run
+) -> None:
+    """Scores that rounding moves far are recorded, with what noise of that size does to every finding."""
+    moved = movement(scorer, matrices[0].prompts["text"].head(SHOWN).to_list())
+    if moved is None or moved[0] <= LIMIT:
+        return
+    run.record.add_rounding(scorer.spec.name, float(moved[0]), nudge=NUDGE)
+    rng = np.random.default_rng(options.measure.seed)
+    noisy = [replace(matrix, values=shaken(matrix.values, moved, rng)) for matrix in matrices]
+    again = measure(sheet, noisy, options.measure, model=scorer.spec.name)
+    run.add_perturbed(again, f"{scorer.spec.name}: every score moved by up to {moved[0]:.2g}, as rounding moves it")
 
 
 def filled(scorer: Scorer, sheet: Sheet, options: AuditOptions, run: Run) -> list[ScoreMatrix]:

@@ -42,6 +42,17 @@ class Record:
         """A model as it was asked, once for every way of asking; what it notes last is kept."""
         self.models = [known for known in self.models if known.get("digest") != model["digest"]] + [model]
 
+    def add_rounding(self, model: str, moved: float, *, nudge: float) -> None:
+        """A model whose scores rounding moves far: a fact about it, and a note."""
+        note = (
+            f"Scores are numerically unstable: changing a picture's numbers by {nudge:g} of themselves moves a score "
+            f"by up to {moved:.2g}. The table of small changes shows how far that moves each finding."
+        )
+        for entry in self.models:
+            if entry.get("name") == model:
+                entry["moved_by_rounding"] = moved
+                entry["notes"] = list(dict.fromkeys([*(entry.get("notes") or []), note]))
+
     def add_dataset(self, entry: dict[str, Any]) -> None:
         """A data set, once."""
         if entry["name"] not in [known["name"] for known in self.datasets]:

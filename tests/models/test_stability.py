@@ -1,0 +1,99 @@
+"""A model that rounds on the way is told apart from one that does not, and its findings are shown after noise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from beholder.audit import AuditOptions, audit_models
+from beholder.core.record import Record
+from beholder.models.families import FAMILIES, Family
+from beholder.models.load import load_model
+from beholder.models.null import NullScorer
+from beholder.models.scorer import ContrastiveScorer, Floats, unit_rows
+from beholder.models.spec import ModelSpec
+from beholder.models.stability import LIMIT, movement, shaken
+from beholder.studies.study import MeasureOptions
+
+PROMPTS = ["a photo of a person", "a photo of a dog"]
+
+
+class Rounding(ContrastiveScorer):
+    """Mean colours of a picture, rounded to steps as wide as the largest of them over 127: dynamic quantisation."""
+
+    def __init__(self, *, rounds: bool) -> None:
+        self.spec = ModelSpec("rounding" if rounds else "plain", "rounding", "none", "1", settings={"logit_scale": 1.0})
+        self._rounds = rounds
+
+    def prepare(self, image: Image.Image) -> Any:
+        return np.asarray(image.convert("RGB").resize((16, 16)), np.float32) / 255 - 0.5
+
+    def embed_prepared(self, prepared: Sequence[Any]) -> Floats:
+        rows = np.stack([picture.reshape(-1) for picture in prepared])
+        if self._rounds:
+            step = np.abs(rows).max(axis=1, keepdims=True) / 3
+            rows = np.round(rows / step) * step
+        mix = np.random.default_rng(0).normal(size=(rows.shape[1], 8))
+        return unit_rows(rows @ mix)
+
+    def embed_texts(self, texts: Sequence[str]) -> Floats:
+        rngs = [np.random.default_rng(sum(text.encode())) for text in texts]
+        return unit_rows(np.stack([rng.normal(size=8) for rng in rngs]))
+
+
+def test_float_arithmetic_is_stable_and_a_served_model_is_not_asked() -> None:
+    moved = movement(Rounding(rounds=False), PROMPTS)
+    assert moved is not None
+    assert moved[0] < 1e-5
+    assert movement(NullScorer(1), PROMPTS) is None
+
+
+def test_transformers_models_are_nudged(tiny_model: Callable[[str], Path]) -> None:
+    pytest.importorskip("transformers")
+    for family in ("clip", "siglip2"):
+        moved = movement(load_model(str(tiny_model(family))), PROMPTS)
+        assert moved is not None
+        assert 0 <= moved[0] < 1e-4
+
+
+@pytest.mark.real
+def test_a_quantised_tower_moves(bridge: Path) -> None:
+    pytest.importorskip("onnxruntime")
+    moved = movement(load_model(f"onnx:{bridge}"), PROMPTS)
+    assert moved is not None
+    assert moved[0] > LIMIT
+
+
+def test_noise_stays_in_the_range_of_its_channel() -> None:
+    cells = np.array([[[0.0, -1.0], [1.0, np.nan]], [[0.5, -3.0], [0.25, -2.0]]])
+    noisy = shaken(cells, np.array([0.1, 0.0], np.float32), np.random.default_rng(1))
+    assert np.nanmax(np.abs(noisy - cells)) <= 0.1
+    assert noisy[..., 0].min() >= 0
+    assert noisy[..., 0].max() <= 1
+    np.testing.assert_array_equal(noisy[..., 1], cells[..., 1])
+
+
+def test_the_record_keeps_how_far_and_says_so_once() -> None:
+    record = Record(models=[{"name": "m"}])
+    record.add_rounding("m", 0.0069, nudge=1e-6)
+    record.add_rounding("m", 0.0069, nudge=1e-6)
+    (entry,) = record.models
+    assert entry["moved_by_rounding"] == 0.0069
+    assert [note for note in entry["notes"] if "by up to 0.0069" in note] == entry["notes"]
+
+
+@pytest.mark.slow
+def test_a_run_shows_what_rounding_does_to_each_finding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("beholder.audit.movement", lambda scorer, prompts: np.array([0.05], np.float32))
+    family = Family("rounding", "contrastive", "a test", lambda rest, options: Rounding(rounds=True), form="rounding:")
+    monkeypatch.setitem(FAMILIES._things, "rounding", family)
+    options = AuditOptions(out=tmp_path / "run", store=tmp_path / "store", limit=8, measure=MeasureOptions(draws=50))
+    run = audit_models(["rounding:x"], ["apa"], options)
+    assert run.record.models[0]["moved_by_rounding"] == pytest.approx(0.05)
+    assert run.perturbed.height
+    assert "as rounding moves it" in (tmp_path / "run" / "report.html").read_text()
