@@ -99,13 +99,13 @@ def test_a_family_that_was_not_tried_is_never_padded(
     monkeypatch.setattr("beholder.models.generative.loaded_model.PADDED", set())
     scorer: Any = load_model(str(tiny_generative("llava")), LoadOptions(shared_prefix=False))
     lengths: list[set[int]] = []
-    inner = scorer._loaded.logits
+    inner = scorer._loaded.answers
 
     def recorded(texts: Any, seen: Any) -> Any:
         lengths.append({text["input_ids"].shape[1] for text in texts})
         return inner(texts, seen)
 
-    monkeypatch.setattr(scorer._loaded, "logits", recorded)
+    monkeypatch.setattr(scorer._loaded, "answers", recorded)
     cells = score(scorer, pictures[:1], [*QUESTIONS, "Cat"])
     assert scorer.spec.settings["padding"].startswith("none")
     assert all(len(found) == 1 for found in lengths)

@@ -222,6 +222,29 @@ def test_where_the_picture_looks_at_the_words_the_tower_looks_once(
     np.testing.assert_allclose(cells, score(plain, pictures[:2], ragged()), rtol=0, atol=1e-5)
 
 
+@pytest.mark.parametrize("family", ["paligemma", "blip-2-t5", "llava"])
+def test_several_pictures_fill_a_batch_where_questions_do_not(
+    family: str, load: Load, pictures: list[Image.Image], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where memory holds two prompts at once."""
+    shown, questions = [*pictures[:3], pictures[5]], ["dog", "is the person a man"]
+    scorer = load(family, shared_prefix=family != "llava")
+    alone = np.concatenate([score(scorer, [picture], questions) for picture in shown])
+    sizes, inner = [], scorer._loaded.model.generate
+
+    def generate(input_ids: Any, **kwargs: Any) -> Any:
+        sizes.append(len(input_ids))
+        if len(input_ids) > room:
+            raise OutOfMemory("The model ran out of memory")
+        return inner(input_ids=input_ids, **kwargs)
+
+    monkeypatch.setattr(scorer._loaded.model, "generate", generate)
+    for room, expected in ((8, [8]), (4, [8, 4, 4]), (1, [4, 2, 1, 1, 1, 1, 1, 1, 1, 1])):
+        sizes.clear()
+        np.testing.assert_allclose(score(scorer, shown, questions), alone, rtol=0, atol=1e-5)
+        assert sizes == expected
+
+
 def test_a_layer_of_the_language_model_sees_each_token_once(
     load: Load, pictures: list[Image.Image], monkeypatch: pytest.MonkeyPatch
 ) -> None:

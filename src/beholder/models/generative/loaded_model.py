@@ -94,10 +94,10 @@ class LoadedModel:
         """What the processor makes of both with nothing remembered."""
         return self._encode(image, self.form.write(question))
 
-    def one_by_one(self, texts: Sequence[Encoded], seen: Encoded) -> Iterator[tuple[list[int], Tensor]]:
-        """Float32 logits over the vocabulary for the first token of the answer, with the indices of their texts."""
+    def one_by_one(self, texts: Sequence[Encoded], pictures: Sequence[Encoded]) -> Iterator[tuple[list[int], Tensor]]:
+        """Float32 logits, `[pictures, texts, vocabulary]`, of the answers' first tokens, with the texts' indices."""
         for indices in self._batches(texts):
-            yield from self._halving(indices, texts, seen)
+            yield from self._halving(indices, texts, pictures)
 
     def _batches(self, texts: Sequence[Encoded]) -> Iterator[Sequence[int]]:
         """Indices in batches of similar lengths, or of one length where the model cannot be padded."""
@@ -110,15 +110,15 @@ class LoadedModel:
             yield from batches(list(equal), self.questions)
 
     def _halving(
-        self, indices: Sequence[int], texts: Sequence[Encoded], seen: Encoded
+        self, indices: Sequence[int], texts: Sequence[Encoded], pictures: Sequence[Encoded]
     ) -> Iterator[tuple[list[int], Tensor]]:
         waiting = list(indices)
         while waiting:
             part = waiting[: self.questions]
             try:
-                logits = self.logits([texts[index] for index in part], seen)
+                logits = self.answers([texts[index] for index in part], pictures)
             except OutOfMemory:
-                if len(part) == 1:
+                if len(part) == 1 or len(pictures) > 1:
                     raise
                 self.questions = len(part) // 2
                 continue
@@ -140,13 +140,17 @@ class LoadedModel:
 
     def logits(self, texts: Sequence[Encoded], seen: Encoded) -> Tensor:
         """The plain way: each text with the picture, as the model would begin to answer it."""
-        batch = stacked(texts, padding=self._padding_token)
-        batch |= self.joined([seen] * len(texts))
+        return self.answers(texts, [seen])[0]
+
+    def answers(self, texts: Sequence[Encoded], pictures: Sequence[Encoded]) -> Tensor:
+        """The same for each of several pictures that take up as many tokens."""
+        batch = stacked([*texts] * len(pictures), padding=self._padding_token)
+        batch |= self.joined([seen for seen in pictures for _ in texts])
         with running():
             inputs = transformers.BatchFeature(batch).to(self.model.device, dtype=self.model.dtype)
             # The model's own way to its first token: masks, positions and decoder start are as it has them.
             answer = self.model.generate(**inputs, generation_config=self._one_token)
-            return answer.logits[0].float()
+            return answer.logits[0].float().unflatten(0, (len(pictures), len(texts)))
 
     def joined(self, pictures: Sequence[Encoded]) -> Encoded:
         """Several pictures as one batch."""

@@ -1,6 +1,6 @@
 """The proof at start: no score depends on the picture or the question that came before it.
 
-Two pictures of different shapes are shown in both orders. What the model is given must be what its processor makes
+Three pictures, two of one shape and one of another, are shown in both orders. What the model is given must be what its processor makes
 of each picture and question alone, value by value, and the answers must be those to each alone.
 """
 
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 QUESTIONS = ("Is there a person in the image?", "nurse", "a photo of a doctor, a nurse and a politician")
 WIDE = (1200, 400)
 """Width and height of the second picture: models that cut pictures into tiles cut it into several."""
-ORDERS = ((0, 1), (1, 0))
+ORDERS = ((0, 1, 2), (2, 1, 0))
 
 
 @dataclass
 class Proof:
-    """Two pictures, and what the processor and the model make of each with each question alone."""
+    """Three pictures, and what the processor and the model make of each with each question alone."""
 
     images: list[Image.Image]
     inputs: list[list[Encoded]]
@@ -39,7 +39,9 @@ class Proof:
     @classmethod
     def of(cls, loaded: LoadedModel) -> Proof:
         """Ask every question about every picture alone."""
-        images = [sample_picture(), sample_picture().transpose(Image.Transpose.FLIP_LEFT_RIGHT).resize(WIDE)]
+        first = sample_picture()
+        wide = first.transpose(Image.Transpose.FLIP_LEFT_RIGHT).resize(WIDE)
+        images = [first, wide, first.transpose(Image.Transpose.FLIP_TOP_BOTTOM)]
         encoded = [[loaded.encode_alone(image, question) for question in QUESTIONS] for image in images]
         with running(loaded.model):
             answers = [torch.cat([loaded.logits([text], seen) for text, seen in row]) for row in encoded]

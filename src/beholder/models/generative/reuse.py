@@ -107,17 +107,18 @@ def _likeliest(tokens: Tensor) -> Output:
 
 
 @contextmanager
-def looking_once(model: Module) -> Iterator[None]:
-    """While this lasts, the image tower looks at the first picture it is given, and remembers it."""
+def looking_once(model: Module, pictures: int = 1) -> Iterator[None]:
+    """While this lasts, the image tower looks once at the pictures it is given, each with all its questions."""
     tower = image_tower(model)
     assert tower is not None
     look = tower.forward
     seen: list[Output] = []
 
     def remembered(pixel_values: Tensor, **kwargs: object) -> Output:
+        questions = len(pixel_values) // pictures
         if not seen:
-            seen.append(look(pixel_values[:1], **kwargs))
-        return _repeated(seen[0], len(pixel_values))
+            seen.append(look(pixel_values[::questions], **kwargs))
+        return _repeated(seen[0], questions)
 
     with replaced_forward(tower, remembered):
         yield
@@ -131,9 +132,9 @@ def image_tower(model: Module) -> Module | None:
 
 
 def _repeated(features: Output, times: int) -> Output:
-    """The features of one picture for several questions about it."""
+    """The features of each picture for several questions about it."""
     repeated = copy.copy(features)
     for name, value in features.items():
         if torch.is_tensor(value):
-            repeated[name] = value.expand(times, *value.shape[1:])
+            repeated[name] = value.repeat_interleave(times, dim=0)
     return repeated

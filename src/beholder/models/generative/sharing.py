@@ -118,8 +118,7 @@ class Sharing:
         waiting = list(shown)
         while waiting:
             if self._runner is None or len(layout.texts) == 1 or not self._in_trunk(layout):
-                for row, seen in waiting:
-                    yield from self._plainly(row, layout, seen)
+                yield from self._plainly(layout, waiting)
                 return
             part = waiting[: self._at_once(layout)]
             answers = self._tried(layout, part)
@@ -145,11 +144,27 @@ class Sharing:
                 self._give_up(f"{UNREADABLE[self.reuse]} ({reason})")
             return None
 
-    def _plainly(self, row: int, layout: Layout, seen: Encoded) -> Iterator[Answered]:
-        once = looking_once(self.loaded.model) if self.reuse is Reuse.FEATURES else nullcontext()
+    def _plainly(self, layout: Layout, shown: list[tuple[int, Encoded]]) -> Iterator[Answered]:
+        """Whole prompts, several pictures at once where all questions about them fit into a batch."""
+        waiting = list(shown)
+        while waiting:
+            part = waiting[: max(1, self.loaded.questions // len(layout.texts))]
+            if len(part) == 1:
+                yield from self._whole_prompts(layout, part)
+            else:
+                try:
+                    yield from list(self._whole_prompts(layout, part))
+                except OutOfMemory:
+                    self.loaded.questions = len(part) // 2 * len(layout.texts)
+                    continue
+            waiting = waiting[len(part) :]
+
+    def _whole_prompts(self, layout: Layout, part: list[tuple[int, Encoded]]) -> Iterator[Answered]:
+        rows, pictures = [row for row, _ in part], [seen for _, seen in part]
+        once = looking_once(self.loaded.model, len(part)) if self.reuse is Reuse.FEATURES else nullcontext()
         with once:
-            for indices, logits in self.loaded.one_by_one(layout.texts, seen):
-                yield Answered([row], indices, logits[None])
+            for indices, logits in self.loaded.one_by_one(layout.texts, pictures):
+                yield Answered(rows, indices, logits)
 
     def _by_tree(self, layout: Layout, part: list[tuple[int, Encoded]], indices: Sequence[int]) -> Iterator[Answered]:
         """One pass; if memory runs out, with half the pictures, then with half the questions."""
