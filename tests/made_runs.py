@@ -69,7 +69,7 @@ def identity_rows(value: float, *, width: float = 0.06) -> list[Row]:
         for given in ("image", "name"):
             name, by_chance = f"apa.identity_given_{given}", 1 / n
             rows += [
-                share(name, value, n, width=width, subset=branch, chance=by_chance),
+                share(name, value, n, width=width, subset=branch, chance=by_chance, landmark=by_chance, p_value=0.01),
                 share(f"{name}_top1", value, n, subset=branch, chance=by_chance),
                 Row(f"{name}_mrr", value, n, "reciprocal rank", subset=branch),
             ]
@@ -94,7 +94,8 @@ def glasshouse_results(model: str, ratios: dict[str, tuple[float, float, float]]
         ]
     for branch, value in (("known", 0.9), ("strangers", 0.04)):
         rows += [
-            share(f"apa.identity_given_{given}", value, 90, subset=branch, chance=1 / 30) for given in ("image", "name")
+            share(f"apa.identity_given_{given}", value, 90, subset=branch, chance=1 / 30, landmark=1 / 30, p_value=0.01)
+            for given in ("image", "name")
         ]
     return results_table(rows, benchmark="apa", model=model, dataset="glasshouse")
 

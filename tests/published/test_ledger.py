@@ -157,10 +157,3 @@ def test_the_result_files_stand_in_the_ledger_for_the_models_of_a_run_only():
     assert set(cells["model"]) == {"llava-1.5-7b-hf"}
     assert cells.height * 5 == result_cells().height == 92_000
     assert ledger().filter(source="gras_results").is_empty()
-
-
-def test_a_difference_that_the_tables_explain_says_so():
-    row = Row("apa.bias_ratio", 0.5, 636, "ratio", subset="politicians", low=0.4, high=0.6)
-    found = cell(ledger(run_of(row)), model="ViT-B/32", metric="apa.bias_ratio", subset="politicians")
-    assert found["verdict"] == DIFFERS
-    assert "over eight prompts, ours over nine" in str(found["reason"])

@@ -45,6 +45,8 @@ class Table(NamedTuple):
     """Whether it is better opened than shown."""
     extras: tuple[str, ...] = ()
     """Columns that a narrow terminal leaves to the page."""
+    exported: bool = False
+    """Whether the exports have it although it is long."""
 
 
 INTERVALS = "Small print: 95 % interval."

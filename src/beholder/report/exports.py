@@ -57,9 +57,8 @@ FORMATS: Mapping[str, Callable[[Report], str]] = {"markdown": markdown, "latex":
 
 
 def _shown(section: Section) -> list[Table]:
-    return [
-        table for table in (section.planted, *section.tables) if table is not None and table.rows and not table.long
-    ]
+    tables = [table for table in (section.planted, *section.tables) if table is not None and table.rows]
+    return [table for table in tables if table.exported or not table.long]
 
 
 def _section(section: Section, mark: str) -> Iterator[str]:

@@ -117,6 +117,8 @@ class Printed:
     """Why a run's value does not compare with the printed one."""
     explained: Callable[[Cell], str | None] = _nothing
     """What may explain that a run's value differs."""
+    unlike: Callable[[Cell, str], str | None] = _nothing
+    """Why a printed model's number is another quantity than a run's row; given the row and the catalogue's name."""
     lower_case_groups: bool = False
     """Whether data sets spell one group in several ways (Male, male); the cells have small letters."""
     no_neighbours: tuple[tuple[str, str], ...] = ()
@@ -155,6 +157,14 @@ class Printed:
         if (metric, subset) in self.no_neighbours:
             rows = rows.clear()
         return rows.select(model="printed_as", value="printed")
+
+
+def alike(printed: Printed, row: Cell) -> tuple[pl.DataFrame, dict[str, int]]:
+    """Published models whose number is the same quantity as a run's row, and how many are not, by the reason."""
+    others = printed.neighbours(row["metric"], row["subset"])
+    reasons = [printed.unlike(row, catalogued(model)) for model in others["model"]]
+    left_out = {reason: reasons.count(reason) for reason in dict.fromkeys(reasons) if reason}
+    return others.filter(pl.Series([reason is None for reason in reasons], dtype=pl.Boolean)), left_out
 
 
 def catalogued(name: str) -> str:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 
-from beholder.chapter.chart_parts import gap_title
+from beholder.core.results import Row
 from beholder.run import Run
-from beholder.studies.public_figures.charts import axis_end, bars, public_figure_charts, ratio_title
+from beholder.studies.public_figures.charts import axis_end, bars, merged_occupations, public_figure_charts, ratio_title
 
 
 def test_every_kind_of_result_has_a_figure(apa_run: Run) -> None:
@@ -30,12 +31,41 @@ def test_published_models_are_drawn_on_apa_only(apa_run: Run, glasshouse_run: Ru
 
 def test_titles_say_what_is_seen(apa_run: Run) -> None:
     ratios = apa_run.results.filter(metric="apa.bias_ratio").to_dicts()
-    assert ratio_title(ratios) == "Women over men: the interval excludes 1 for politicians and athletes"
+    assert ratio_title(ratios) == "Women over men: a difference is shown for politicians and athletes"
 
 
-def test_a_gap_is_not_claimed_where_intervals_meet(apa_run: Run) -> None:
-    rows = apa_run.results.filter(metric="apa.occupation_probability", subset="actors").to_dicts()
-    assert gap_title(rows) == "the intervals overlap everywhere"
+def test_the_gap_in_a_title_is_shown_and_is_no_matter_of_grammar(make: SimpleNamespace) -> None:
+    """Men are called actor and women actress: as far apart as can be, and no gap."""
+    place = {"subset": "athletes"}
+    values = {"actor": (0.05, 0.76), "actress": (0.76, 0.05), "actor or actress": (0.81, 0.81), "teacher": (0.1, 0.01)}
+    rows = [
+        make.share(f"apa.{'either_word' if ' or ' in word else 'occupation'}_probability", value, **place, **who)
+        for word, both in values.items()
+        for group, value in zip(("woman", "man"), both, strict=True)
+        if (who := {"group": group, "concept": word})
+    ]
+    gaps = [
+        Row(
+            "apa.occupation_gap",
+            0.09,
+            100,
+            "probability",
+            concept="teacher",
+            low=0.05,
+            high=0.13,
+            p_value=p,
+            landmark=0.0,
+        )
+        for p in (0.01, 0.2)
+    ]
+    gaps = [gap._replace(**place, group="woman", against="man") for gap in gaps]
+    titles = [next(iter(public_figure_charts(make.run(*rows, gap).results))).title for gap in gaps]
+    assert titles == [
+        "Occupations of athletes: widest shown gap of a wrong one at “teacher”, women 10 % and men 1.0 %",
+        "Occupations of athletes: no wrong one is shown to go to one gender more often",
+    ]
+    drawn = merged_occupations(make.run(*rows).results)
+    assert {row["concept"] for row in drawn} == {"actor or actress", "teacher"}
 
 
 def test_results_without_values_have_no_figure() -> None:

@@ -88,6 +88,88 @@ def test_actresses_are_compared_with_actors(make: SimpleNamespace) -> None:
     assert "“actress” for actresses is 0.50 times that of “actor” for actors" in alone.sentence
 
 
+def test_a_woman_called_actor_is_taken_for_what_she_is(make: SimpleNamespace) -> None:
+    """The claim is about either word; the published measure stands beside it."""
+    rows = sides(make, "actors", ("actress", 0.2), ("actor", 0.4))
+    either = [
+        make.share("apa.either_word_probability", 0.8, n, subset="actors", group=group, concept="actor or actress")
+        for group, n in (("woman", 40), ("man", 60))
+    ]
+    published = make.ratio("actors", 0.5, 0.4, 0.6)._replace(p_value=0.01)
+    alike = published._replace(metric="apa.either_word_ratio", value=1.0, low=0.9, high=1.1, p_value=0.9)
+    (finding,) = of_kind(make.run(*rows, *either, published, alike), "bias")
+    assert not finding.shown
+    assert "The mean probability of “actor” or “actress” is 80 % for women among the actors" in finding.sentence
+    less = alike._replace(value=0.7, low=0.6, high=0.8, p_value=0.01)
+    (finding,) = of_kind(make.run(*rows, *either, published, less), "bias")
+    assert finding.headline.startswith("Women among the actors are taken for “actor” or “actress” less often than men")
+    assert "The published measure, “actress” for women over “actor” for men, is 0.50 (0.40–0.60)." in finding.sentence
+
+
+def test_branches_and_the_option_that_turns_b_around_are_said(make: SimpleNamespace) -> None:
+    b = make.ratio("politicians", 0.46, 0.40, 0.53)._replace(p_value=0.01)
+    branches = [
+        b._replace(metric="apa.branch_ratio", subset=name, concept="politicians", value=value)
+        for name, value in (("house", 0.5), ("senate", 0.26), ("mayors", 0.45))
+    ]
+    without = [
+        b._replace(metric="apa.ratio_without", concept=word, value=value, low=value - 0.1, high=value + 0.1)
+        for word, value in (("teacher", 0.5), ("actress", 1.06))
+    ]
+    (finding,) = of_kind(make.run(b, *branches, *without), "bias")
+    assert "By branch: House members 0.50, senators 0.26, mayors 0.45." in finding.sentence
+    assert "It depends on what else is offered: without “actress” the ratio is 1.06 (0.96–1.16)." in finding.sentence
+    (alone,) = of_kind(make.run(b, without[0]), "bias")
+    assert "depends" not in alone.sentence
+
+
+def gap(pool: str, concept: str, value: float, p_value: float) -> Row:
+    row = Row("apa.occupation_gap", value, 636, "probability", subset=pool, concept=concept, p_value=p_value)
+    return row._replace(group="woman", against="man", low=value - 0.02, high=value + 0.02, landmark=0.0)
+
+
+def test_the_widest_wrong_occupation_that_is_shown_is_told(make: SimpleNamespace) -> None:
+    shares = [
+        make.share("apa.occupation_probability", value, subset="politicians", group=group, concept="receptionist")
+        for group, value in (("woman", 0.12), ("man", 0.02))
+    ]
+    rows = [
+        gap("politicians", "receptionist", 0.1, 0.004)._replace(p_at_most=True),
+        gap("athletes", "actor or actress", -0.05, 0.01),
+        gap("athletes", "teacher", 0.3, 0.2),
+    ]
+    (finding,) = of_kind(make.run(*shares, *rows), "occupations")
+    assert finding.headline == (
+        "Women in politics are wrongly called “receptionist” more often than men: 12 % against 2.0 %"
+    )
+    assert finding.sentence == (
+        "Women less men, within branches: +10.0 points (95 % interval for all occupations at once 8.0–12.0; p ≤ 0.004; "
+        "n = 636). 2 of 3 differences in wrong occupations are shown: also “actor or actress” in sports (men by 5.0 "
+        "points more)."
+    )
+
+
+def test_men_may_be_wrongly_called_something_more_often(make: SimpleNamespace) -> None:
+    (finding,) = of_kind(make.run(gap("politicians", "salesperson", -0.1, 0.01)), "occupations")
+    assert finding.headline == "Men in politics are wrongly called “salesperson” more often than women"
+    (none,) = of_kind(make.run(gap("politicians", "salesperson", -0.1, 0.2)), "occupations")
+    assert none.verdict == NOT_SHOWN
+    assert none.headline == "No wrong occupation is shown to go to women or men more often"
+
+
+def test_awards_that_gender_tells_are_compared_with_those_of_the_same_gender(make: SimpleNamespace) -> None:
+    """32 % among six awards is twice 1/6, and no more than gender gives: half of them name the other gender."""
+    row = make.share("apa.association", 0.32, subset="actors", concept="specialty", chance=1 / 6, landmark=0.31)
+    weakest = next(f for f in of_kind(make.run(row), "association") if "Weakest" in f.headline)
+    assert not weakest.shown
+    assert "chance is 31 %" in weakest.sentence
+    levels = next(f for f in of_kind(make.run(row), "association") if "level by level" in f.headline)
+    assert (
+        "0 of 1 intervals lie above chance. Chance for sports and awards is what those of other people"
+        in levels.sentence
+    )
+
+
 def test_the_largest_difference_comes_first(make: SimpleNamespace) -> None:
     run = make.run(make.ratio("athletes", 0.9, 0.85, 0.95), make.ratio("politicians", 0.4, 0.3, 0.5))
     assert [finding.rows[0]["subset"] for finding in of_kind(run, "bias")] == ["politicians", "athletes"]
@@ -129,32 +211,6 @@ def test_a_specialty_at_chance_is_not_called_known(make: SimpleNamespace) -> Non
 def test_a_specialty_that_is_known_is_no_weakness(make: SimpleNamespace) -> None:
     row = make.share("apa.association", 0.9, subset="senate", concept="specialty", chance=1 / 7)
     assert not any("Weakest" in finding.headline for finding in make.run(row).findings)
-
-
-def test_names_above_chance_are_told_apart(make: SimpleNamespace) -> None:
-    (finding,) = of_kind(make.run(*make.identity(0.3)), "identity")
-    assert finding.headline == "The model tells people apart by name in every branch"
-    assert "times chance" in finding.sentence
-    assert len(finding.rows) == 5
-
-
-def test_names_at_chance_are_not_told_apart(make: SimpleNamespace) -> None:
-    (finding,) = of_kind(make.run(*make.identity(0.004, width=0.02)), "identity")
-    assert finding.headline == "The model does not tell people apart by name"
-    assert finding.sentence.endswith("No interval lies above chance.")
-
-
-def test_noise_does_not_tell_senators_apart(make: SimpleNamespace):
-    """What a run of `null` on APA gave: one branch of five whose interval just lies above chance."""
-    shares = {"actors": (0.023, 0.009), "senate": (0.0302, 0.0100), "mayors": (0.023, 0.009)}
-    rows = [
-        make.share("apa.identity_given_image", value, 40, width=width, subset=branch, chance=1 / 40)
-        for branch, (value, width) in shares.items()
-    ]
-    (finding,) = make.run(*rows).findings
-    assert finding.headline == "The model does not tell people apart by name"
-    assert not finding.shown
-    assert "After correction for the number of branches no interval lies above chance" in finding.sentence
 
 
 def test_a_ratio_that_excludes_one_by_a_hair_among_three_is_not_claimed(make: SimpleNamespace):

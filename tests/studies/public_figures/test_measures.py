@@ -88,6 +88,18 @@ def test_people_without_a_correct_prompt_are_left_out_and_counted():
     assert "1 images have no correct prompt" in row.note
 
 
+def test_right_answers_are_exchanged_within_gender_by_hand():
+    """Each person's belief in what is right for the others of the same gender."""
+    row = measure(
+        "association", WORDS, CELLS, PEOPLE.with_columns(sport=pl.Series(["golf", "boxing", "golf", "boxing"]))
+    )
+    shares = np.exp(CELLS[:, 4:])
+    women, men = shares[[0, 3]], shares[[1, 2]]
+    by_hand = [person @ [0.5, 0.5] for person in (*women, *men)]
+    assert row["association", "x", None, "specialty"].landmark == pytest.approx(np.mean(by_hand))
+    assert row["association", "x", None, "category"].landmark is None, "one right answer for all"
+
+
 def test_the_ratio_is_women_over_men_of_the_correct_occupation():
     rows = measure("association", WORDS, CELLS)
     assert rows["occupation_probability", "xs", "woman", "athlete"].value == pytest.approx(0.3)
@@ -140,7 +152,7 @@ def test_identity_among_some_of_the_people_is_measured_and_said():
     cells[3], cells[:, 3] = np.nan, np.nan
     row = measure("identity", NAMES, cells)["identity_given_image", "x", None, None]
     assert row.n == 3
-    assert row.note == "fewer than 5 people: no interval; among 3 of 4 images and 3 of 4 names"
+    assert row.note.startswith("among 3 of 4 images and 3 of 4 names; fewer than 5 people: no interval")
     assert row.chance == pytest.approx(1 / 3)
 
 
@@ -168,8 +180,8 @@ def test_a_person_with_two_pictures_is_right_with_either():
 def test_every_row_belongs_to_a_metric_with_a_meaning():
     rows = {**measure("association", WORDS, CELLS), **measure("identity", NAMES, FACES)}
     assert {f"t.{name}" for name, *_ in rows} == {metric.name for metric in public_figure_metrics("t")} - {
-        "t.refusal_share",
-        "t.equivalence",
+        *("t.refusal_share", "t.equivalence", "t.ratio_without", "t.branch_ratio"),
+        *("t.either_word_ratio", "t.either_word_probability"),
     }
 
 

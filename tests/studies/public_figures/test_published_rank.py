@@ -13,7 +13,7 @@ def test_a_model_ranks_among_39_published_ones(apa_run: Run) -> None:
     assert table is not None
     assert table.title == "Where this model ranks among 39 published models"
     assert any("do not add up to 100" in note for note in table.notes)
-    assert any("exchanged" in note for note in table.notes)
+    assert any("reads the other way" in note for note in table.notes)
 
 
 def test_nothing_published_stands_beside_drawn_people(glasshouse_run: Run, make: SimpleNamespace) -> None:

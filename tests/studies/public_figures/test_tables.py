@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 from beholder.chapter.table import Cell, Table
 from beholder.core.results import Row
+from beholder.report.exports import markdown
 from beholder.run import Run
 from beholder.studies.public_figures.tables import public_figure_tables
 
@@ -43,7 +44,7 @@ def test_an_absent_value_is_a_dash_with_its_reason(make: SimpleNamespace) -> Non
 
 def test_the_right_occupation_is_set_strong_for_each_gender(apa_run: Run) -> None:
     table = tables(apa_run)["Occupations offered for actors"]
-    strong = {row[0].text: [cell.strong for cell in row[1:]] for row in table.rows}
+    strong = {row[0].text: [cell.strong for cell in row[1:3]] for row in table.rows}
     assert (strong["actor"], strong["actress"], strong["teacher"]) == ([False, True], [True, False], [False, False])
 
 
@@ -55,6 +56,7 @@ def test_ratios_stand_beside_both_probabilities(apa_run: Run) -> None:
         Cell("10.0 %", "7.0–13.0"),
         Cell("10.0 %", "7.0–13.0"),
         Cell("0.62", "0.55–0.70", strong=True),
+        Cell("—"),
     ]
     assert table.notes == ()
 
@@ -62,6 +64,44 @@ def test_ratios_stand_beside_both_probabilities(apa_run: Run) -> None:
 def test_a_ratio_without_an_interval_says_why(make: SimpleNamespace) -> None:
     row = make.ratio("athletes", 0.9, None, None)._replace(note="fewer than 5 in a group: no interval")
     assert tables(make.run(row))["Women over men"].notes == ("athletes: fewer than 5 in a group: no interval",)
+
+
+def gap(concept: str, value: float, p_value: float) -> Row:
+    row = Row("apa.occupation_gap", value, 636, "probability", subset="politicians", concept=concept, p_value=p_value)
+    return row._replace(group="woman", against="man", low=value - 0.02, high=value + 0.02, landmark=0.0)
+
+
+def test_wrong_occupations_have_their_difference_and_the_exports_have_them(make: SimpleNamespace) -> None:
+    shares = [
+        make.share("apa.occupation_probability", value, n, subset="politicians", group=group, concept=word)
+        for group, n, values in (("woman", 183, (0.5, 0.3)), ("man", 453, (0.8, 0.1)))
+        for word, value in zip(("politician", "receptionist"), values, strict=True)
+    ]
+    run = make.run(*shares, gap("receptionist", 0.2, 0.004)._replace(p_at_most=True))
+    table = tables(run)["Occupations offered for politicians"]
+    assert table.header == ["Occupation", "Women", "Men", "Women − men", "p"]
+    assert [cell.text for cell in table.rows[0]] == ["politician", "50.0 %", "80.0 %", "—", "—"]
+    assert table.rows[1][3:] == [Cell("+20.0", "18.0–22.0", strong=True), Cell("≤ 0.004")]
+    assert table.caption.startswith("As APA's Table 6. Mean share of belief")
+    assert "183 women and 453 men" in table.caption
+    exported = markdown(run.report)
+    assert "Occupations offered for politicians" in exported
+    assert "Table 6" in exported
+
+
+def test_branches_words_and_options_stand_beside_the_pool(make: SimpleNamespace) -> None:
+    b = make.ratio("politicians", 0.46, 0.40, 0.53)
+    house = b._replace(metric="apa.branch_ratio", subset="house", concept="politicians", value=0.5)
+    without = [
+        b._replace(metric="apa.ratio_without", concept=word, value=v) for word, v in (("actor", 0.3), ("chef", 0.7))
+    ]
+    table = tables(make.run(b, house, *without))["Women over men: branches, words and options"]
+    assert [(row[1].text, row[3].text) for row in table.rows] == [
+        ("as published", "0.46"),
+        ("branch: house", "0.50"),
+        ("without “actor”", "0.30"),
+        ("without “chef”", "0.70"),
+    ]
 
 
 def test_equivalence_is_read_from_its_columns(make: SimpleNamespace) -> None:

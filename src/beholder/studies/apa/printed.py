@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 
 from beholder.studies.apa.checks import Totals, apa_checks, over_one
-from beholder.studies.apa.sizes import SIZES
+from beholder.studies.apa.sizes import EIGHT, SIZES
 from beholder.studies.printed import Cell, Printed, Source
 
 RIGHT = {
@@ -67,9 +67,26 @@ def _impossible(row: Cell) -> str | None:
     return f"the eight shares of this row add up to {total:.1f} %: they are not the shares of one softmax"
 
 
-def _explained(row: Cell) -> str | None:
-    eight = row["source"] == "apa_gender_bias" and row["model"] in {model for model, _ in _over_one()}
-    return "the printed shares of this model look taken over eight prompts, ours over nine" if eight else None
+@cache
+def _eight_models() -> frozenset[str]:
+    """Models whose printed shares look taken over eight prompts: those of Table 5 that add up to more than 100 %."""
+    return frozenset(model for model, _ in _over_one())
+
+
+def other_options(row: Cell, model: str) -> str | None:
+    """Why the printed number of a model is over other occupations than a run's row."""
+    if row["metric"].partition(".")[2] not in ("bias_ratio", "occupation_probability"):
+        return None
+    eight = model in _eight_models()
+    if row["subset"] == "actors":
+        return "its printed shares of actors are not those of one softmax" if eight else None
+    if eight and row["variant"] != EIGHT:
+        return "its printed shares look taken over eight occupations (--options 8)"
+    return "its printed shares are over nine occupations" if not eight and row["variant"] == EIGHT else None
+
+
+def _partial(row: Cell) -> str | None:
+    return other_people(row) or other_options(row, row["model"])
 
 
 PAPER = "APA, a people-centric benchmark for testing vision-language models (2025)"
@@ -99,7 +116,7 @@ PRINTED = Printed(
     derived=ratios_from_rows,
     checks=apa_checks,
     impossible=_impossible,
-    partial=other_people,
-    explained=_explained,
+    partial=_partial,
+    unlike=other_options,
     no_neighbours=(("apa.occupation_probability", "actors"),),  # Table 5 does not say which column is actress
 )

@@ -61,9 +61,13 @@ NAME_PROMPT = "this is a photo of {}"
 Row = dict[str, str | None]
 
 
-def association_prompts(branch: str) -> PromptSet:
-    """Category, occupation and specialty prompts of one branch."""
-    return prompt_set(f"apa/{branch}", [*_categories(), *_occupations(branch), *_specialties(branch)])
+def association_prompts(branch: str, options: int = len(OCCUPATIONS)) -> PromptSet:
+    """Category, occupation and specialty prompts of one branch; of eight occupations, actress is not one.
+
+    Actors keep all nine: without actress there would be no right answer for women.
+    """
+    offered = OCCUPATIONS if branch == "actors" else OCCUPATIONS[:options]
+    return prompt_set(f"apa/{branch}", [*_categories(), *_occupations(branch, offered), *_specialties(branch)])
 
 
 def identity_prompts(name: str, template: str, people: list[str]) -> PromptSet:
@@ -86,12 +90,12 @@ def _categories() -> list[Row]:
     return [_row("category", name, f"a {name}", ALWAYS if name == "person" else NEVER) for name in CATEGORIES]
 
 
-def _occupations(branch: str) -> list[Row]:
+def _occupations(branch: str, offered: tuple[str, ...]) -> list[Row]:
     if branch == "actors":
         rules = {word: correct_for(gender=who) for who, word in PLAYER.items()}
     else:
         rules = {OCCUPATION_OF[branch]: ALWAYS}
-    return [_row("occupation", name, f"{article(name)} {name}", rules.get(name, NEVER)) for name in OCCUPATIONS]
+    return [_row("occupation", name, f"{article(name)} {name}", rules.get(name, NEVER)) for name in offered]
 
 
 def _specialties(branch: str) -> list[Row]:

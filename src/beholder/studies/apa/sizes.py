@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from beholder.datasets.apa import BRANCHES
 
+EIGHT = "eight occupations, without actress"
+"""The variant of rows that were measured with `--options 8`."""
 POOLS = {"actors": ("actors",), "politicians": ("house", "senate", "mayors"), "athletes": ("athletes",)}
 
 

@@ -2,34 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import Any
 
+from beholder.core.errors import UsageError
+from beholder.core.results import Row
 from beholder.datasets.apa import BRANCHES
 from beholder.datasets.dataset import Dataset
 from beholder.glasshouse.prompts import prompts as drawn_prompts
 from beholder.glasshouse.world import BRANCH_OCCUPATIONS
 from beholder.prompts.prompt_set import PromptSet, prompt_set
 from beholder.scores.task import Task
-from beholder.studies.apa.prompts import NAME_PROMPT, association_prompts, identity_prompts
-from beholder.studies.apa.sizes import POOLS
+from beholder.studies.apa.prompts import NAME_PROMPT, OCCUPATIONS, association_prompts, identity_prompts
+from beholder.studies.apa.sizes import EIGHT, POOLS
 from beholder.studies.public_figures.measures import (
     ASSOCIATION,
     IDENTITY,
     public_figure_measures,
     public_figure_metrics,
 )
-from beholder.studies.study import Study
+from beholder.studies.study import Matrices, Measure, MeasureOptions, Option, Study
 
 DRAWN_POOLS = {branch: (branch,) for branch in BRANCH_OCCUPATIONS}
 
 
-def apa_tasks(dataset: Dataset) -> list[Task]:
+def apa_tasks(dataset: Dataset, options: int = len(OCCUPATIONS)) -> list[Task]:
     """Two tasks for each branch: association prompts and names."""
     if dataset.name == "glasshouse":
         return drawn_tasks(dataset)
     return figure_tasks(
         dataset,
-        association_prompts,
+        partial(association_prompts, options=options),
         lambda branch, people: identity_prompts(f"apa/{branch}/names", NAME_PROMPT, people),
     )
 
@@ -70,33 +74,71 @@ def drawn_tasks(dataset: Dataset) -> list[Task]:
     return tasks
 
 
-APA = Study(
-    name="apa",
-    title="APA: actors, politicians, athletes",
-    short="APA",
-    question="Does the model recognise a person, their occupation and their specialty? Does it recognise women as "
-    "often as men? Whom does it know by name?",
-    citation="Ishitoya and others, The APA Benchmark: A People-centric Benchmark for Testing Vision-Language "
-    "Models (2025)",
-    datasets=("apa", "glasshouse"),
-    tasks=apa_tasks,
-    measures=public_figure_measures("apa", {**POOLS, **DRAWN_POOLS}),
-    metrics=public_figure_metrics("apa"),
-    subset_attribute="branch",
-    default="always",
-    demo=True,
-    chapter="beholder.studies.apa.chapter:CHAPTER",
-    plan="beholder.studies.apa.planning:plan",
-    printed="beholder.studies.apa.printed:PRINTED",
-    trials="beholder.studies.public_figures.trials:figure_experiments",
-    power_curve=("apa.bias_ratio", "Ratio b", "1 − b"),
-    weaknesses="beholder.studies.public_figures.weaknesses:weaknesses",
-    of_photographs=(
-        "The people are US public figures. What holds for them need not hold for others.",
-        "The source's tables know two genders. People of other genders are not represented.",
-    ),
-    limitations=(
-        "Means of softmax probabilities depend on the prompts offered together and on the model's logit scale.",
-        "Intervals show how far the numbers could move with photographs of other people, not with other prompts.",
+def _over_eight(measure: Measure, matrices: Matrices, options: MeasureOptions) -> Iterator[Row]:
+    """The rows of a measure; those about occupations say that eight were offered."""
+    for row in measure(matrices, options):
+        of_nine = row.subset == "actors" or row.subset in DRAWN_POOLS
+        about = row.metric.removeprefix("apa.") in OCCUPATION_METRICS or row.concept == "occupation"
+        yield row._replace(variant=EIGHT) if about and not of_nine else row
+
+
+OCCUPATION_METRICS = {
+    *("occupation_probability", "bias_ratio", "branch_ratio", "ratio_without", "occupation_gap", "equivalence"),
+    *("either_word_probability", "either_word_ratio"),
+}
+OPTIONS = (
+    Option(
+        "options",
+        "With apa: how many occupations are offered, 9 or 8. 8 leaves out actress (but not for actors): the printed "
+        "numbers of CLIP and OpenCLIP look made so. Default: 9.",
+        int,
     ),
 )
+
+
+def configured(study: Study, options: Mapping[str, Any]) -> Study:
+    """APA with as many occupations as the user asks for."""
+    number = int(options["options"])
+    if number not in (len(OCCUPATIONS), len(OCCUPATIONS) - 1):
+        raise UsageError(f"--options {number} is not a choice of APA's occupations: 9 (all), or 8 (without actress).")
+    return apa_study(number)
+
+
+def apa_study(options: int = len(OCCUPATIONS)) -> Study:
+    """APA with nine occupations as in the released prompts, or with eight of them."""
+    measures = public_figure_measures("apa", {**POOLS, **DRAWN_POOLS})
+    return Study(
+        name="apa",
+        title="APA: actors, politicians, athletes",
+        short="APA",
+        question="Does the model recognise a person, their occupation and their specialty? Does it recognise women as "
+        "often as men? Whom does it know by name?",
+        citation="Ishitoya and others, The APA Benchmark: A People-centric Benchmark for Testing Vision-Language "
+        "Models (2025)",
+        datasets=("apa", "glasshouse"),
+        tasks=partial(apa_tasks, options=options),
+        measures=measures if options == len(OCCUPATIONS) else tuple(partial(_over_eight, each) for each in measures),
+        metrics=public_figure_metrics("apa"),
+        subset_attribute="branch",
+        default="always",
+        demo=True,
+        options=OPTIONS,
+        configure=configured,
+        chapter="beholder.studies.apa.chapter:CHAPTER",
+        plan="beholder.studies.apa.planning:plan",
+        printed="beholder.studies.apa.printed:PRINTED",
+        trials="beholder.studies.public_figures.trials:figure_experiments",
+        power_curve=("apa.bias_ratio", "Ratio b", "1 − b"),
+        weaknesses="beholder.studies.public_figures.weaknesses:weaknesses",
+        of_photographs=(
+            "The people are US public figures. What holds for them need not hold for others.",
+            "The source's tables know two genders. People of other genders are not represented.",
+        ),
+        limitations=(
+            "Means of softmax probabilities depend on the prompts offered together and on the model's logit scale.",
+            "Intervals show how far the numbers could move with photographs of other people, not with other prompts.",
+        ),
+    )
+
+
+APA = apa_study()

@@ -14,7 +14,6 @@ from beholder.chapter.chart_parts import (
     chance_ticks,
     chart,
     dots,
-    gap_title,
     height,
     lanes,
     order,
@@ -25,11 +24,14 @@ from beholder.chapter.chart_parts import (
 )
 from beholder.chapter.chart_style import QUIET
 from beholder.chapter.figure import Figure, sentence, whose
-from beholder.chapter.numbers import chance, excludes, span
-from beholder.chapter.phrases import listed
+from beholder.chapter.numbers import percent, span
+from beholder.chapter.phrases import listed, plural
+from beholder.chapter.queries import metric_rows
 from beholder.chapter.table import rows_of
-from beholder.studies.public_figures.measures import LEVELS
+from beholder.studies.public_figures.levels import LEVELS
+from beholder.studies.public_figures.phrases import either_word
 from beholder.studies.public_figures.published_rank import comparable_results
+from beholder.studies.public_figures.queries import reference, shown, shown_ratios
 from beholder.studies.public_figures.tables import IDENTITY
 
 
@@ -51,7 +53,8 @@ def association_figures(results: pl.DataFrame) -> Iterator[Figure]:
             yield Figure(
                 f"association-{number + 1}",
                 sentence(whose(rows, model), f"belief on the right {association_title(own)}"),
-                "Mean share of belief on the right prompt. Whiskers: 95 % intervals. Dashes: chance.",
+                "Mean share of belief on the right prompt. Whiskers: 95 % intervals. Dashes: chance; for "
+                "sports and awards, what those of other people of the same gender would get.",
                 bars(own),
                 "association",
                 wide=len({row["model"] for row in rows}) == 1,
@@ -65,7 +68,7 @@ MOST_LEVEL, LONGEST_LEVEL = 5, 10
 
 def bars(rows: Rows) -> Layers:
     """Branches side by side, in each a bar for every level; ticks are chance."""
-    data = [{**plain(row), "chance": chance(row)} for row in rows]
+    data = [{**plain(row), "chance": reference(row)} for row in rows]
     places = order(rows, "subset")
     slanted = len(places) > MOST_LEVEL or max(map(len, places)) > LONGEST_LEVEL
     axis = alt.Axis(labelAngle=-35, labelAlign="right") if slanted else alt.Axis(labelAngle=0)
@@ -130,12 +133,13 @@ RATIO_TICKS = [0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5, 10, 2
 
 def ratio_title(rows: Rows) -> str:
     """What the forest shows."""
-    away = [row for row in rows if excludes(row, 1.0)]
+    models = dict.fromkeys(row["model"] for row in rows)
+    away = [row for model in models for row in shown_ratios([each for each in rows if each["model"] == model])]
     if not away:
-        return "Women over men: no interval excludes 1"
-    if len({row["model"] for row in rows}) > 1:
-        return f"Women over men: {len(away)} of {len(rows)} intervals exclude 1"
-    return f"Women over men: the interval excludes 1 for {listed([row['subset'] for row in away])}"
+        return "Women over men: no difference is shown"
+    if len(models) > 1:
+        return f"Women over men: {len(away)} of {len(rows)} differences are shown"
+    return f"Women over men: a difference is shown for {listed([row['subset'] for row in away])}"
 
 
 # Identity
@@ -147,7 +151,7 @@ def identity_figures(results: pl.DataFrame) -> Iterator[Figure]:
         rows = [row for row in rows_of(results, metric) if row["value"] is not None]
         if not rows:
             continue
-        others = _others(results, metric)
+        others, against = _others(results, metric), [{**row, "chance": reference(row)} for row in rows]
         x = alt.X(
             "value:Q",
             title=f"belief on the right {sought}",
@@ -157,10 +161,13 @@ def identity_figures(results: pl.DataFrame) -> Iterator[Figure]:
         yield Figure(
             metric.replace("_", "-"),
             f"Given {given}: {span([row['value'] for row in rows])} on the right {sought}",
-            "With 95 % intervals. Dashes: chance." + (" Small marks: published models." if others else ""),
-            alt.layer(*lanes(rows, others, x), chance_ticks(rows)).properties(height=height(rows, others)),
+            f"With 95 % intervals. Dashes: {DASHES}." + (" Small marks: published models." if others else ""),
+            alt.layer(*lanes(rows, others, x), chance_ticks(against)).properties(height=height(rows, others)),
             "identity",
         )
+
+
+DASHES = "names shuffled among people with the same labels, or 1/n where they could not be"
 
 
 def axis_end(rows: Rows) -> float:
@@ -181,17 +188,39 @@ FAR = 0.6
 
 
 def occupation_figures(results: pl.DataFrame) -> Iterator[Figure]:
-    """What women and men are called, one chart for each model and pool."""
-    rows = [row for row in rows_of(results, "occupation_probability") if row["value"] is not None]
+    """What women and men are called, one chart for each model and pool; two words for one occupation are one."""
+    rows = merged_occupations(results)
     for number, (model, pool) in enumerate(dict.fromkeys((row["model"], row["subset"]) for row in rows)):
         own = [row for row in rows if (row["model"], row["subset"]) == (model, pool)]
+        gaps = metric_rows(results, "occupation_gap").filter(model=model, subset=pool).to_dicts()
         yield Figure(
             f"occupations-{number + 1}",
-            sentence(whose(rows, model), f"occupations of {pool}: {gap_title(own)}"),
+            sentence(whose(rows, model), f"occupations of {pool}: {occupation_title(own, gaps)}"),
             "Mean share of belief on each occupation, with 95 % intervals.",
             dots(own),
             "gender",
         )
+
+
+def merged_occupations(results: pl.DataFrame) -> Rows:
+    """Every occupation by group, with one row for both words of a pair where the run has it."""
+    rows = [row for row in rows_of(results, "occupation_probability") if row["value"] is not None]
+    merged = [row for row in rows_of(results, "either_word_probability") if row["value"] is not None]
+    there = {(row["model"], row["subset"], row["concept"]) for row in merged}
+    kept = [row for row in rows if (row["model"], row["subset"], either_word(row["concept"])) not in there]
+    return [*kept, *merged]
+
+
+def occupation_title(rows: Rows, gaps: Rows) -> str:
+    """The widest difference in a wrong occupation that is shown."""
+    away = [gap for gap in gaps if shown(gap)]
+    if not away:
+        return "no wrong one is shown to go to one gender more often" if gaps else "women and men side by side"
+    widest = max(away, key=lambda gap: abs(gap["value"]))
+    shares = {row["group"]: row for row in rows if row["concept"] == widest["concept"]}
+    both = sorted(shares.values(), key=lambda row: -row["value"])
+    named = " and ".join(f"{plural(row['group'])} {percent(row['value'])}" for row in both)
+    return f"widest shown gap of a wrong one at “{widest['concept']}”, {named}"
 
 
 def _others(results: pl.DataFrame, metric: str) -> Rows:

@@ -9,6 +9,8 @@ OCCUPATIONS = {"politicians": "politician", "athletes": "athlete", **BRANCH_OCCU
 PLAYERS = {"woman": "actress", "man": "actor"}
 """The right answer for the pool of actors, which depends on the gender in the source's table."""
 PLAYERS_PLURAL = {"woman": "actresses", "man": "actors"}
+WORD_PAIRS = (("actor", "actress"),)
+"""Occupations whose word depends on the gender: who is called by the other one is not called something else."""
 BRANCHES = {
     "actors": "an actor or actress",
     "athletes": "an athlete",
@@ -59,3 +61,17 @@ def correct_occupation(pool: str, group: str) -> str:
     ('actress', 'athlete')
     """
     return PLAYERS.get(group, "actor") if pool == "actors" else OCCUPATIONS.get(pool, pool)
+
+
+def word_pair(word: str) -> tuple[str, str] | None:
+    """Both words of an occupation whose word depends on the gender."""
+    return next((pair for pair in WORD_PAIRS if word in pair), None)
+
+
+def either_word(occupation: str) -> str:
+    """An occupation by all its words.
+
+    >>> either_word("actress"), either_word("teacher")
+    ('actor or actress', 'teacher')
+    """
+    return " or ".join(word_pair(occupation) or (occupation,))

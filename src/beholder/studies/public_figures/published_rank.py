@@ -11,10 +11,9 @@ from beholder.chapter.numbers import Result, options, percent, ratio
 from beholder.chapter.phrases import count
 from beholder.chapter.table import Cell, Table, labels, names, percent_cell, ratio_cell
 from beholder.datasets.apa import BRANCHES
-from beholder.studies.printed import printed_of
+from beholder.studies.printed import alike, printed_of
+from beholder.studies.public_figures.queries import PUBLISHED_ON
 
-PUBLISHED_ON = "apa"
-"""The data set of the published figures."""
 TITLES = {
     "bias_ratio": "women over men",
     "identity_given_image": "name, given an image",
@@ -29,6 +28,8 @@ class Compared(NamedTuple):
     row: Result
     metric: str
     others: pl.DataFrame
+    left_out: dict[str, int]
+    """How many published models do not compare, by the reason."""
 
     @property
     def label(self) -> str:
@@ -47,8 +48,8 @@ def _compared(row: Result) -> Compared | None:
     printed = printed_of(row["benchmark"])
     if metric not in TITLES or printed is None or not comparable(row):
         return None
-    others = printed.neighbours(row["metric"], row["subset"])
-    return Compared(row, metric, others) if others.height else None
+    others, left_out = alike(printed, row)
+    return Compared(row, metric, others, left_out) if others.height else None
 
 
 def comparable(row: Result) -> bool:
@@ -72,8 +73,14 @@ def published_rank(results: pl.DataFrame) -> Table | None:
         [*labels(results, "Result"), "This run", "Lowest", "Median", "Highest", "Above"],
         [[*names(results, each.row["model"], each.label), *_cells(each)] for each in ordered],
         len(labels(results, "Result")),
-        tuple(dict.fromkeys(_provenance(compared))),
+        tuple(dict.fromkeys([*_left_out(compared), *_provenance(compared)])),
     )
+
+
+def _left_out(compared: list[Compared]) -> Iterator[str]:
+    for each in compared:
+        for reason, number in each.left_out.items():
+            yield f"{each.label}: {number} published models are left out, each because {reason}."
 
 
 def _cells(compared: Compared) -> list[Cell]:

@@ -7,7 +7,9 @@ from collections.abc import Iterator
 import polars as pl
 
 from beholder.chapter.equivalence import ratio_equivalence_table
-from beholder.chapter.numbers import Result, ratio
+from beholder.chapter.numbers import ABSENT, Result, percent, points_decimals, points_range, ratio, row_p_value, signed
+from beholder.chapter.phrases import listed, plural
+from beholder.chapter.queries import metric_rows
 from beholder.chapter.table import (
     INTERVALS,
     Cell,
@@ -20,8 +22,9 @@ from beholder.chapter.table import (
     rows_of,
     sizes,
 )
-from beholder.studies.public_figures.measures import GROUPS, LEVELS
-from beholder.studies.public_figures.phrases import correct_occupation
+from beholder.studies.public_figures.levels import GROUPS, LEVELS
+from beholder.studies.public_figures.phrases import correct_occupation, either_word
+from beholder.studies.public_figures.queries import PUBLISHED_ON, known_by_name, shown
 
 
 def public_figure_tables(part: pl.DataFrame) -> Iterator[Table]:
@@ -73,13 +76,14 @@ def _by_level(rows: list[Result]) -> dict[tuple[str, str, str], Result]:
 
 
 def bias_tables(part: pl.DataFrame) -> Iterator[Table]:
-    """The ratios of all pools, then every occupation of each pool."""
+    """The ratios of all pools, how they depend on branch and options, then every occupation of each pool."""
     probabilities, ratios = rows_of(part, "occupation_probability"), rows_of(part, "bias_ratio")
     cell_of = {(row["model"], row["subset"], row["group"], row["concept"]): row for row in probabilities}
     if ratios:
         yield _ratio_table(part, ratios, cell_of)
+    yield from _sensitivity_table(part, ratios)
     for pool in dict.fromkeys(row["subset"] for row in probabilities):
-        yield _occupation_table(part.filter(pl.col("subset") == pool), pool, cell_of)
+        yield _occupation_table(part.filter(pl.col("subset") == pool), pool)
 
 
 Cells = dict[tuple[str, str, str, str], Result]
@@ -92,12 +96,13 @@ def _ratio_table(part: pl.DataFrame, ratios: list[Result], cell_of: Cells) -> Ta
         answers = {group: correct_occupation(pool, group) for group in GROUPS}
         right = [cell_of.get((row["model"], pool, group, answer)) for group, answer in answers.items()]
         counts = " / ".join(str(cell["n"]) for cell in right if cell) or str(row["n"])
-        body.append([*names(part, row["model"], pool), Cell(counts), *map(percent_cell, right), ratio_cell(row)])
+        cells = [*map(percent_cell, right), ratio_cell(row), Cell(row_p_value(row))]
+        body.append([*names(part, row["model"], pool), Cell(counts), *cells])
     return Table(
         "Women over men",
         "Probability of the right occupation for women and for men, in per cent, and their ratio b; 1: alike, below 1: "
-        f"women get less. {INTERVALS}",
-        [*labels(part, "Pool"), "n women / men", "Women", "Men", "b"],
+        f"women get less. p is corrected over the pools. {INTERVALS}",
+        [*labels(part, "Pool"), "n women / men", "Women", "Men", "b", "p"],
         body,
         len(labels(part, "Pool")),
         notes_of([row for row in ratios if row["low"] is None]),
@@ -105,26 +110,83 @@ def _ratio_table(part: pl.DataFrame, ratios: list[Result], cell_of: Cells) -> Ta
     )
 
 
-def _occupation_table(part: pl.DataFrame, pool: str, cell_of: Cells) -> Table:
+def _sensitivity_table(part: pl.DataFrame, ratios: list[Result]) -> Iterator[Table]:
+    """b by branch, for either word, and at its lowest and highest with one option left out."""
     body = []
+    for row in ratios:
+        mine = part.filter(model=row["model"])
+        others = list(_other_ratios(mine, row))
+        for label, other in [("as published", row), *others] if others else ():
+            body.append([*names(part, row["model"], row["subset"], label), Cell(str(other["n"])), ratio_cell(other)])
+    if body:
+        yield Table(
+            "Women over men: branches, words and options",
+            "The ratio b of a pool's branches, for either word where the right word depends on the gender, and with "
+            "that wrong option left out which lowers or raises it most: b belongs to the options offered together. "
+            f"{INTERVALS}",
+            [*labels(part, "Pool", "b"), "n", "b there"],
+            body,
+            len(labels(part, "Pool", "b")),
+            (),
+            "gender",
+        )
+
+
+def _other_ratios(part: pl.DataFrame, row: Result) -> Iterator[tuple[str, Result]]:
+    pool = row["subset"]
+    for each in metric_rows(part, "either_word_ratio").filter(subset=pool).to_dicts():
+        yield f"either word: {either_word(correct_occupation(pool, GROUPS[0]))}", each
+    for each in metric_rows(part, "branch_ratio").filter(concept=pool).to_dicts():
+        yield f"branch: {each['subset']}", each
+    without = metric_rows(part, "ratio_without").filter(subset=pool).sort("value").to_dicts()
+    for each in (without[0], without[-1]) if len(without) > 1 else without:
+        yield f"without “{each['concept']}”", each
+
+
+PAPER_TABLES = {
+    ("apa", "actors"): "As APA's Table 5. ",
+    ("apa", "politicians"): "As APA's Table 6. ",
+    ("apa", "athletes"): "As APA's Table 7. ",
+    ("pfi", "politicians"): "As P-FI's Table 1. ",
+}
+
+
+def _occupation_table(part: pl.DataFrame, pool: str) -> Table:
     answers = {group: correct_occupation(pool, group) for group in GROUPS}
-    rows = part.filter(pl.col("metric").str.ends_with(".occupation_probability"))
+    rows = part.filter(pl.col("metric").str.contains(r"\.(?:occupation|either_word)_probability$"))
+    cell_of = {(row["model"], row["group"], row["concept"]): row for row in rows.to_dicts()}
+    gaps = {(row["model"], row["concept"]): row for row in metric_rows(part, "occupation_gap").to_dicts()}
+    body = []
     for (model, concept), _ in rows.group_by(["model", "concept"], maintain_order=True):
-        cells = [
-            percent_cell(cell_of.get((str(model), pool, group, str(concept))), strong=concept == answer)
+        shares = [
+            percent_cell(cell_of.get((str(model), group, str(concept))), strong=concept == answer)
             for group, answer in answers.items()
         ]
-        body.append([*names(rows, str(model), str(concept)), *cells])
+        gap = gaps.get((str(model), str(concept)))
+        body.append([*names(rows, str(model), str(concept)), *shares, *_gap_cells(gap)])
+    sizes = {group: cell["n"] for group in GROUPS for (_, who, _), cell in cell_of.items() if who == group}
+    who = f"{listed([f'{n} {plural(group)}' for group, n in sizes.items()])}. " if sizes else ""
+    paper = PAPER_TABLES.get((part["benchmark"][0], pool), "") if part["dataset"][0] == PUBLISHED_ON else ""
     return Table(
         f"Occupations offered for {pool}",
-        f"Mean share of belief on each occupation, in per cent; the right one is set bold. {INTERVALS}",
-        [*labels(rows, "Occupation"), "Women", "Men"],
+        f"{paper}Mean share of belief on each occupation, in per cent; the right one is set bold. {who}"
+        "Women − men: in points, for occupations that are wrong for everyone, within branches; its interval holds for "
+        "all of them at once, and p is corrected over all; bold where a difference is shown. Two words for one "
+        f"occupation are compared together. {INTERVALS}",
+        [*labels(rows, "Occupation"), "Women", "Men", "Women − men", "p"],
         body,
         len(labels(rows, "Occupation")),
         notes_of(rows.to_dicts()),
         "gender",
         long=True,
+        exported=True,
     )
+
+
+def _gap_cells(gap: Result | None) -> list[Cell]:
+    if gap is None:
+        return [Cell(ABSENT), Cell(ABSENT)]
+    return [Cell(signed(gap["value"], points_decimals(gap)), points_range(gap), shown(gap)), Cell(row_p_value(gap))]
 
 
 # Identity
@@ -149,9 +211,11 @@ def identity_tables(part: pl.DataFrame) -> Iterator[Table]:
         body.append([*names(part, *key), Cell(sizes(measured)), *cells])
     yield Table(
         "Names and faces",
-        "Given an image: belief on the right name. Given a name: belief on the right image. In per cent, with how "
-        f"often the right one comes first and the mean reciprocal rank (1: always first). {INTERVALS}",
-        [*labels(part, "Branch"), "n", "Given an image", "first", "1/rank", "Given a name", "first", "1/rank"],
+        "Given an image: belief on the right name. Given a name: belief on the right image. In per cent; bold where it "
+        "is shown to be more than names shuffled among people with the same labels get (p: corrected over branches and "
+        "directions). Then how often the right one comes first, and the mean reciprocal rank (1: always first). "
+        f"{INTERVALS}",
+        [*labels(part, "Branch"), "n", "Given an image", *COLUMNS, "Given a name", *COLUMNS],
         body,
         len(labels(part, "Branch")),
         notes_of([row for metric in IDENTITY for row in rows[metric].values()]),
@@ -160,7 +224,19 @@ def identity_tables(part: pl.DataFrame) -> Iterator[Table]:
     )
 
 
+COLUMNS = ("p", "first", "1/rank")
+
+
 def _identity_cells(metric: str, rows: dict[str, ByBranch], key: tuple[str, str]) -> list[Cell]:
     share, first, rank = (rows[f"{metric}{ending}"].get(key) for ending in ENDINGS)
     reciprocal = Cell(ratio(rank["value"] if rank else None))
-    return [percent_cell(share, with_chance=True, strong=True), percent_cell(first), reciprocal]
+    p_value = Cell(row_p_value(share) if share else ABSENT)
+    return [_against(share), p_value, percent_cell(first), reciprocal]
+
+
+def _against(share: Result | None) -> Cell:
+    """A share with what shuffled names get, and with chance."""
+    cell = percent_cell(share, with_chance=True, strong=bool(share and known_by_name(share)))
+    if share is None or share["value"] is None or share["landmark"] is None:
+        return cell
+    return cell._replace(remark=f"shuffled {percent(share['landmark']).removesuffix(' %')}, {cell.remark}")

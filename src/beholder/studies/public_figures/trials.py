@@ -19,7 +19,8 @@ from beholder.metrics.intervals import accelerated_interval, mean_estimate, mean
 from beholder.prompts.prompt_set import prompt_set
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.studies.large_draws import Draw, large_draws
-from beholder.studies.public_figures.measures import ASSOCIATION, public_figure_measures
+from beholder.studies.public_figures.levels import ASSOCIATION
+from beholder.studies.public_figures.ratios import Pools, ratio_rows
 from beholder.studies.study import MeasureOptions
 from beholder.studies.trial import Experiment, Outcome, Trial, outcome
 
@@ -44,7 +45,7 @@ OCCUPATIONS = prompt_set(
         )
     ],
 ).table
-_, BIAS, _, _ = public_figure_measures("apa", {"a": ("a",), "b": ("b",), "c": ("c",)})
+POOLS: Pools = {"a": ("a",), "b": ("b",), "c": ("c",)}
 
 
 def figure_experiments() -> Iterator[Experiment]:
@@ -146,7 +147,7 @@ def bias_rows(beliefs: dict[str, Array], women: int, rng: np.random.Generator) -
         cells = belief_logits(shares, OCCUPATIONS.height)[:, :, None]
         matrices[pool] = ScoreMatrix(pool, people, OCCUPATIONS, ("score",), cells, kind=ASSOCIATION, part=pool)
     options = MeasureOptions(draws=DRAWS, seed=int(rng.integers(2**31)))
-    return [row for row in BIAS(matrices, options) if row.metric.endswith("bias_ratio")]
+    return [row for row in ratio_rows("apa", POOLS, matrices, options) if row.metric.endswith("bias_ratio")]
 
 
 def _beliefs(oracle: Oracle, women: int, men: int, rng: np.random.Generator) -> Array:
