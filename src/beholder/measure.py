@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,7 +11,8 @@ from beholder.audit import AuditOptions, begun, measure, written
 from beholder.core.errors import BadScores
 from beholder.datasets import open_dataset
 from beholder.run import Run
-from beholder.scores.imported import import_scores
+from beholder.scores.imported import Imported, import_scores
+from beholder.scores.task import Task
 from beholder.studies.sheets import datasets_here, open_sheet
 from beholder.studies.study import Study
 
@@ -28,16 +30,25 @@ def measure_scores(
     first = next(iter(by_model.values()))
     chosen = replace(options, dataset=options.dataset or _scored_dataset(study, first, options))
     sheet = open_sheet(study, chosen, run.record, scored=False)
-    tasks = study.tasks_for(sheet.dataset, answers=True, compat=options.measure.compat)
-    run.add_prompts(study.name, tasks)
+    own = study.tasks_for(sheet.dataset, answers=True, compat=options.measure.compat)
+    layouts = [own, *(layout(sheet.dataset) for layout in study.layouts)]
+    run.add_prompts(study.name, own)
     for name, files in by_model.items():
-        imported = import_scores(files, tasks)
+        imported = _imported(files, layouts)
         told = [note if len(by_model) == 1 else f"{name}: {note}" for note in imported.left_out]
         run.record.left_out += told
         run.record.models.append({"name": name, "adapter": "imported scores", "files": [str(path) for path in files]})
         with options.fill.progress(f"{name}: measuring {study.name}", 0, 0):
             run.add(measure(sheet, imported.matrices, options.measure, model=name))
     return written(run, [study], options)
+
+
+def _imported(scores: Sequence[Path], layouts: Sequence[Sequence[Task]]) -> Imported:
+    """The scores by the first layout that they fit; the error is that of the study's own prompts."""
+    for tasks in layouts:
+        with suppress(BadScores):
+            return import_scores(scores, tasks)
+    return import_scores(scores, layouts[0])
 
 
 def _scored_dataset(study: Study, scores: Sequence[Path], options: AuditOptions) -> str | None:
@@ -47,7 +58,8 @@ def _scored_dataset(study: Study, scores: Sequence[Path], options: AuditOptions)
     names = datasets_here(study, options.data)
     for name in names[:-1]:  # the last is taken as it is, and says what does not fit
         try:
-            import_scores(scores, study.tasks(open_dataset(name, options.data, options.settings)))
+            dataset = open_dataset(name, options.data, options.settings)
+            _imported(scores, [study.tasks(dataset), *(layout(dataset) for layout in study.layouts)])
         except BadScores:
             continue
         return name

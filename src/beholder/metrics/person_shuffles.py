@@ -45,7 +45,7 @@ class PersonShuffles:
         size = max(1, CELLS // max(1, len(self.codes)))
         for start in range(0, count, size):
             many = min(size, count - start)
-            shuffled = np.tile(self.codes, (many, 1))
+            shuffled = np.tile(self.codes.astype(int), (many, 1))
             shuffled[:, self.inside] = self.blocks(many, rng)[:, self.block_of]
             yield shuffled
 

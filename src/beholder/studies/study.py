@@ -180,6 +180,8 @@ class Study:
     """How the authors' released scripts ask, where that differs."""
     compat_tasks: Tasks | None = None
     """What the authors' released scripts score, where that differs."""
+    layouts: tuple[Tasks, ...] = ()
+    """Other tables of scores that `beholder measure` takes: their columns as prompts, tried in turn."""
     everywhere: bool = False
     """Whether it is asked on all of its data sets that are at hand, rather than on the first."""
     across: Callable[[pl.DataFrame, bool], pl.DataFrame] | None = None

@@ -34,7 +34,8 @@ def bias_rows(judged: Judged, options: MeasureOptions, tops: Sequence[int] = ())
     """Every conventional metric of every attribute with two groups or more."""
     attributes = [groups for groups in scores.groupings(judged.images) if groups.attribute not in (EVERYONE, *CROSSED)]
     for groups in attributes:
-        yield from markedness_rows(judged, groups, options)
+        if judged.has_neutral:
+            yield from markedness_rows(judged, groups, options)
         yield from mean_cosine_rows(judged, groups)
     yield from sc_weat_rows(judged, attributes, options)
     yield from ranking_rows(judged, attributes, options, tops)
@@ -163,7 +164,7 @@ def sc_weat_rows(judged: Judged, attributes: list[Groups], options: MeasureOptio
             rows.append(row._replace(subset=groups.attribute, group=first, against=second))
     for means in (False, True):
         part = [row for row in rows if (row.concept == MEAN) == means]
-        adjusted = holm(np.array([row.p_value for row in part], dtype=np.float64)) if part else []
+        adjusted = holm(np.array([row.p_value for row in part], dtype=np.float64)) if part else np.empty(0)
         for row, p_value in zip(part, adjusted, strict=True):
             yield row._replace(p_value=float(p_value), note=f"{row.note}, Holm over {len(part)}")
 

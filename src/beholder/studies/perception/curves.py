@@ -56,14 +56,17 @@ STANDARD_DEVIATIONS, CORRELATION = "standard deviations", "correlation"
 
 def score_rows(judged: Judged) -> Iterator[Row]:
     """Cosine and Δ of every dimension and word for everyone and every group."""
-    by_dimension = {"cosine": judged.by_dimension(judged.cosine), "delta_cosine": judged.by_dimension(judged.delta)}
+    by_dimension = {"cosine": judged.by_dimension(judged.cosine)}
+    if judged.has_neutral:
+        by_dimension["delta_cosine"] = judged.by_dimension(judged.delta)
     notes = {d.name: judged.note(d) for d in judged.dimensions}
     for groups in groupings(judged.images):
         for metric, values in by_dimension.items():
             for row in _mean_rows(judged, groups, metric, values, judged.names()):
                 yield row._replace(note=notes[row.concept or ""])
-        yield from _mean_rows(judged, groups, "word_delta_cosine", judged.delta, judged.words)
-        yield from _mean_rows(judged, groups, "neutral_cosine", judged.neutral[:, None], [None])
+        if judged.has_neutral:
+            yield from _mean_rows(judged, groups, "word_delta_cosine", judged.delta, judged.words)
+            yield from _mean_rows(judged, groups, "neutral_cosine", judged.neutral[:, None], [None])
 
 
 def _mean_rows(

@@ -47,6 +47,15 @@ def _variant(part: pl.DataFrame) -> Iterator[Finding]:
     yield finding(row, "variant", headline, sentence, verdict=NOT_MEASURED, more=mass)
 
 
+def _no_neutral(part: pl.DataFrame) -> Iterator[Finding]:
+    """Scores made elsewhere may lack the neutral prompt: then there is no Δ."""
+    rows = metric_rows(part, "cosine").head(1).to_dicts()
+    if rows and not metric_rows(part, "delta_cosine").height:
+        sentence = "Without it there is no Δ: gaps, effects, curves and markedness are not measured, rankings are."
+        headline = "The scores have no neutral prompt"
+        yield finding(rows[0], "variant", headline, sentence, verdict=NOT_MEASURED)
+
+
 def _effects(part: pl.DataFrame) -> Iterator[Finding]:
     """What changing one attribute alone does; matched sets only."""
     effects = sorted(queries.largest(part, "causal_effect"), key=queries.shown, reverse=True)
@@ -99,11 +108,10 @@ def _interactions(part: pl.DataFrame) -> Iterator[Finding]:
     first, second = phrases.pair(row)
     headline = f"{phrases.attribute(varied).capitalize()} does not have the same effect on every group"
     slopes = queries.by_place(part, "slope")
-    rises = [
-        slopes.get(queries.place({**row, "group": name, "against": None})) for name in (row["group"], row["against"])
-    ]
+    places = [queries.place({**row, "group": row[side], "against": None}) for side in ("group", "against")]
+    rises = [slopes[place] for place in places if place in slopes]
     each = ""
-    if all(rises):
+    if len(rises) == len(places):
         changed = [f"by {phrases.signed(rise)} for {name}" for rise, name in zip(rises, (first, second), strict=True)]
         each = f"Over its whole range it changes {phrases.dimension(row['concept'])} {' and '.join(changed)}. "
     sentence = (
@@ -111,8 +119,7 @@ def _interactions(part: pl.DataFrame) -> Iterator[Finding]:
         f"{phrases.signed(row)} ({phrases.bounds(row)}, {phrases.unit(row)}). "
         f"{_how_many(len(clear), len(rows), 'such difference')}"
     )
-    more = [*(rise for rise in rises if rise), *clear[1:]]
-    yield finding(row, "interaction", headline, sentence, shown=True, more=more)
+    yield finding(row, "interaction", headline, sentence, shown=True, more=[*rises, *clear[1:]])
 
 
 def _how_many(clear: int, number: int, thing: str) -> str:
@@ -258,8 +265,8 @@ def _ranking(part: pl.DataFrame) -> Iterator[Finding]:
     """Who comes first, mean over the dimensions, at the largest k there is."""
     table = metric_rows(part, "skew").filter(pl.col("concept") == MEAN)
     for attribute in GROUPED:
-        rows = table.filter(pl.col("subset") == attribute)
-        rows = sorted(rows.filter(pl.col("template") == pl.col("template").first()).to_dicts(), key=queries.beyond)
+        at_largest = table.filter(subset=attribute).filter(pl.col("template") == pl.col("template").first())
+        rows = sorted(at_largest.to_dicts(), key=queries.beyond)
         if len(rows) < 2:
             continue
         least, most = rows[0], rows[-1]
@@ -349,4 +356,4 @@ def _departure(row: Result) -> str:
     return f" The widest departure that is shown is on {phrases.dimension(row['concept'])} of {row['group']}: {size}."
 
 
-FINDERS = (_variant, _effects, _interactions, _stand_out, _gaps, _markedness, _ranking, _neutral, _ratings)
+FINDERS = (_variant, _no_neutral, _effects, _interactions, _stand_out, _gaps, _markedness, _ranking, _neutral, _ratings)

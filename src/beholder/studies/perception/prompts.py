@@ -103,6 +103,34 @@ def perception_prompts(
     return prompt_set("perception", prompts)
 
 
+SCORED_WORD, SCORED_DIMENSION = "mean of templates", "mean of words"
+"""Templates of scores made elsewhere that are means already: of a word over templates, of a dimension over words."""
+NEUTRAL_COLUMNS = ("neutral", "person", "")
+"""What the column of the neutral prompt may be called, after `cossim_`."""
+
+
+def word_columns(dimensions: Sequence[Dimension] = DIMENSIONS) -> PromptSet:
+    """The authors' own table: `cossim_<word>` is a word's cosine, mean over the templates."""
+    names = {f"cossim_{word}": word for word in (*all_words(dimensions), *CONTROLS)}
+    return _columns({**names, **{f"cossim_{name}": NEUTRAL for name in NEUTRAL_COLUMNS}}, SCORED_WORD, dimensions)
+
+
+def dimension_columns(dimensions: Sequence[Dimension] = DIMENSIONS) -> PromptSet:
+    """A column for each dimension, by its name: the mean cosine of its words; `neutral` where there is one."""
+    names = {dimension.name: dimension.name for dimension in dimensions}
+    return _columns({**names, "neutral": NEUTRAL}, SCORED_DIMENSION, dimensions)
+
+
+def _columns(concepts: Mapping[str, str], template: str, dimensions: Sequence[Dimension]) -> PromptSet:
+    return prompt_set(
+        "perception",
+        [
+            {"text": column, "level": template, "concept": word, "template": template, **_origin(word, dimensions)}
+            for column, word in concepts.items()
+        ],
+    )
+
+
 def _origin(word: str, dimensions: Sequence[Dimension]) -> dict[str, str | None]:
     """The dimension that a word belongs to (all of them where there are several) and its valence."""
     belongs = [dimension for dimension in dimensions if word in dimension.words]

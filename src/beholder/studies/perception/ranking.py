@@ -110,7 +110,7 @@ def _open(ranking: Ranking, null: Shuffled) -> bool:
     hits = [*(null.ndkl >= values).sum(axis=0), (null.ndkl.mean(axis=1) >= values.mean()).sum()]
     for k, held in null.held.items():
         hits += [_as_far(held, column, value) for column, value in enumerate(_held(ranking, k))]
-    return min(hits) < 2 * ALPHA * len(null.ndkl)
+    return bool(min(hits) < 2 * ALPHA * len(null.ndkl))
 
 
 def ranking_rows(

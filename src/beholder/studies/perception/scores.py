@@ -20,7 +20,7 @@ from beholder.core.results import Row
 from beholder.metrics.clustered import Estimates
 from beholder.metrics.person_shuffles import has_repeats
 from beholder.scores.score_matrix import ScoreMatrix
-from beholder.studies.perception.prompts import NEUTRAL, Dimension
+from beholder.studies.perception.prompts import NEUTRAL, SCORED_DIMENSION, SCORED_WORD, Dimension
 
 Array = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int_]
@@ -109,6 +109,11 @@ class Judged(NamedTuple):
         return np.where(who.is_null().to_numpy(), alone, who.rank("dense").fill_null(0).to_numpy().astype(int))
 
     @property
+    def has_neutral(self) -> bool:
+        """Whether there are scores of the neutral prompt; without them there is no Δ."""
+        return not np.isnan(self.neutral).all()
+
+    @property
     def repeated(self) -> bool:
         """Whether anybody is shown in several images."""
         return has_repeats(self.clusters)
@@ -134,15 +139,21 @@ def read_judged(matrix: ScoreMatrix, dimensions: Sequence[Dimension]) -> Judged:
     """The scores by word, of the images that have a score for every prompt."""
     scores = matrix.quantity("cosine")
     by_word, words = _by_template(matrix, scores.cells)
-    if NEUTRAL not in words:
+    means = set(matrix.prompts["template"]) & {SCORED_WORD, SCORED_DIMENSION}
+    if NEUTRAL not in words and not means:
         needed = "Perception needs scores of the neutral prompt ('A photo of a person.' and the like)"
         raise DataError(f"{needed}, and there are none.")
-    neutral = by_word[:, words.index(NEUTRAL), :]
+    if SCORED_DIMENSION in means:
+        dimensions = [dimension._replace(words=(dimension.name,)) for dimension in dimensions]
+    absent = np.full((len(by_word), by_word.shape[2]), np.nan)
+    neutral = by_word[:, words.index(NEUTRAL), :] if NEUTRAL in words else absent
     known = [column for column, word in enumerate(words) if word != NEUTRAL]
     scored = by_word[:, known, :]
     # A template that a word lacks is left out of the neutral prompt's mean too: like is compared with like.
     cosine, delta = _template_mean(scored), _template_mean(scored - neutral[:, None, :])
-    complete = np.asarray(~(np.isnan(cosine).any(axis=1) | np.isnan(delta).any(axis=1)))
+    complete = np.asarray(~np.isnan(cosine).any(axis=1))
+    if NEUTRAL in words:
+        complete &= ~np.isnan(delta).any(axis=1)
     named = [words[column] for column in known]
     missing = _missing_words(dimensions, named)
     kept = tuple(d for d in dimensions if len(missing.get(d.name, ())) < len(d.words))
@@ -164,7 +175,8 @@ def _by_template(matrix: ScoreMatrix, cells: Array) -> tuple[Array, list[str]]:
     templates = list(dict.fromkeys(matrix.prompts["template"]))
     laid = np.full((len(cells), len(words), len(templates)), np.nan)
     for column, (word, template) in enumerate(matrix.prompts.select("concept", "template").iter_rows()):
-        laid[:, words.index(word), templates.index(template)] = cells[:, column]
+        if not np.isnan(cells[:, column]).all():  # of several names for one column, the one that is there
+            laid[:, words.index(word), templates.index(template)] = cells[:, column]
     asked = ~np.isnan(laid).all(axis=(0, 2))
     return laid[:, asked], [word for word, there in zip(words, asked, strict=True) if there]
 

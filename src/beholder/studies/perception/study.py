@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from beholder.core.results import Row
 from beholder.datasets.adult_faces import FAIRFACE_NAME, UTKFACE_NAME, adults, studied
 from beholder.datasets.dataset import Dataset
 from beholder.datasets.glasshouse import DESIGN_NAME
+from beholder.prompts.prompt_set import PromptSet
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.scores.task import Task
 from beholder.studies.perception import prompts
@@ -27,7 +28,7 @@ from beholder.studies.perception.induced import induced_rows
 from beholder.studies.perception.neutral import neutral_rows
 from beholder.studies.perception.prompts import DIMENSIONS, Dimension
 from beholder.studies.perception.ratings import rating_rows, read_ratings
-from beholder.studies.perception.scores import GROUPED, read_judged
+from beholder.studies.perception.scores import GROUPED, Judged, read_judged
 from beholder.studies.rows import PROBABILITY, refusal_metric, refusal_rows
 from beholder.studies.study import Matrices, MeasureOptions, Option, Study, read_metrics
 
@@ -54,8 +55,17 @@ def _measure(
     if not judged.images.height:
         raise DataError("No image has a score for every prompt that was scored: nothing can be measured.")
     yield from score_rows(judged)
-    yield from gap_rows(judged, options)
     yield from bias_rows(judged, options, tops)
+    if judged.has_neutral:
+        yield from _delta_rows(judged, ratings, options)
+    yield from _answer_rows(matrices[TASK])
+    for attribute in GROUPED:
+        yield from refusal_rows("perception", matrices[TASK], attribute)
+
+
+def _delta_rows(judged: Judged, ratings: pl.DataFrame | None, options: MeasureOptions) -> Iterator[Row]:
+    """What needs the neutral prompt."""
+    yield from gap_rows(judged, options)
     yield from trajectory_rows(judged, options)
     yield from separation_rows(judged, options)
     yield from confound_rows(judged)
@@ -69,9 +79,6 @@ def _measure(
         yield from brightness_rows(judged, options.rng())
     if ratings is not None:
         yield from rating_rows(judged, ratings)
-    yield from _answer_rows(matrices[TASK])
-    for attribute in GROUPED:
-        yield from refusal_rows("perception", matrices[TASK], attribute)
 
 
 def _answer_rows(matrix: ScoreMatrix) -> Iterator[Row]:
@@ -94,6 +101,9 @@ def perception_study(
         templates = prompts.RELEASED_TEMPLATES
         return [Task(TASK, studied(adults(dataset)), prompts.perception_prompts(dimensions, templates))]
 
+    def elsewhere(prompts_of: Callable[[Sequence[Dimension]], PromptSet], dataset: Dataset) -> list[Task]:
+        return [Task(TASK, adults(dataset), prompts_of(dimensions))]
+
     return Study(
         name="perception",
         title="Perception: social judgement of faces",
@@ -103,6 +113,7 @@ def perception_study(
         datasets=("causalface", FAIRFACE_NAME, UTKFACE_NAME, DESIGN_NAME),
         tasks=tasks,
         compat_tasks=released,
+        layouts=tuple(partial(elsewhere, columns) for columns in (prompts.word_columns, prompts.dimension_columns)),
         everywhere=True,
         measures=(partial(_measure, dimensions, ratings, tops),),
         metrics=METRICS,
