@@ -230,17 +230,18 @@ def test_several_pictures_fill_a_batch_where_questions_do_not(
     shown, questions = [*pictures[:3], pictures[5]], ["dog", "is the person a man"]
     scorer = load(family, shared_prefix=family != "llava")
     alone = np.concatenate([score(scorer, [picture], questions) for picture in shown])
-    sizes, inner = [], scorer._loaded.model.generate
+    sizes, memory, inner = [], {}, scorer._loaded.model.generate
 
     def generate(input_ids: Any, **kwargs: Any) -> Any:
         sizes.append(len(input_ids))
-        if len(input_ids) > room:
+        if len(input_ids) > memory["room"]:
             raise OutOfMemory("The model ran out of memory")
         return inner(input_ids=input_ids, **kwargs)
 
     monkeypatch.setattr(scorer._loaded.model, "generate", generate)
     for room, expected in ((8, [8]), (4, [8, 4, 4]), (1, [4, 2, 1, 1, 1, 1, 1, 1, 1, 1])):
         sizes.clear()
+        memory["room"] = room
         np.testing.assert_allclose(score(scorer, shown, questions), alone, rtol=0, atol=1e-5)
         assert sizes == expected
 

@@ -1,7 +1,7 @@
 """The proof at start: no score depends on the picture or the question that came before it.
 
-Three pictures, two of one shape and one of another, are shown in both orders. What the model is given must be what its processor makes
-of each picture and question alone, value by value, and the answers must be those to each alone.
+Three pictures, two of one shape and one of another, are shown in both orders. What the model is given must be what
+its processor makes of each picture and question alone, value by value, and the answers must be those to each alone.
 """
 
 from __future__ import annotations
