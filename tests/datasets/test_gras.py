@@ -33,6 +33,31 @@ def test_both_lists_are_one_table_whose_images_lie_in_the_parts_own_folders(fold
     assert table["gender"].to_list() == ["Male", "Female", None]
 
 
+def test_ai_face_images_have_a_source_and_a_person_as_far_as_their_names_tell(folder: Path):
+    names = [
+        "AIFace/FFHQ/69706.png",
+        "AIFace/imdb_wiki/imdb/79/nm0000379_rm4285046272_1982-4-30_2002_face1.jpg",
+        "AIFace/imdb_wiki/imdb/79/nm0000379_rm1_1982-4-30_1999_face1.jpg",
+        "AIFace/imdb_wiki/wiki/22/2119922_1936-07-08_1961_face1.jpg",
+    ]
+    (folder / "selected_images_aiface.csv").write_text("file,Skin Tone\n" + "".join(f"{name},1\n" for name in names))
+    table = load(folder).table.filter(pl.col("part") == "aiface")
+    assert table["source"].to_list() == ["FFHQ", "imdb_wiki/imdb", "imdb_wiki/imdb", "imdb_wiki/wiki"]
+    people = table["person"].to_list()
+    assert people[0] is None
+    assert people[1] == people[2] != people[3]
+
+
+@pytest.mark.real
+def test_the_published_list_has_224_images_of_people_with_several(data: Path):
+    table = load(data / "gras").table
+    people = table["person"].drop_nulls().value_counts()
+    assert (people["count"].sum(), people.filter(pl.col("count") > 1)["count"].sum()) == (1034, 224)
+    tones = table.filter(pl.col("source") == "FFHQ")["skin_tone"].value_counts()
+    assert dict(tones.iter_rows())["3"] == 68
+    assert dict(tones.iter_rows())["10"] == 14
+
+
 def test_a_list_that_is_not_there_is_said_and_no_list_is_an_error(folder: Path):
     assert "the aiface list is not there" in load(folder).notes
     (folder / "selected_images_fairface.csv").unlink()

@@ -6,6 +6,7 @@ folders `fairface/` and `aiface/` beside it, which the user brings (AI-Face may 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import polars as pl
@@ -18,6 +19,8 @@ FAIRFACE, AIFACE = "fairface", "aiface"
 PREFIXES = {FAIRFACE: "FairFace/", AIFACE: "AIFace/"}
 """How the lists' file names begin; the rest is the name within the data set's own folder."""
 COLUMNS = {FAIRFACE: {"gender": "gender", "race": "race", "age": "age"}, AIFACE: {"Skin Tone": "skin_tone"}}
+PERSON = r"/((?:nm)?[0-9]+)_[^/]*$"
+"""AI-Face's images from IMDB-WIKI begin with the number of the person in their own source."""
 BALANCE = {"gender": 1785, "race": 510, "age": 714, "skin_tone": 144}
 """Images of each group in the published selection."""
 
@@ -45,12 +48,22 @@ def _load_part(folder: Path, part: str) -> pl.DataFrame:
     require_columns(raw, ["file", *COLUMNS[part]], path)
     require_inside(raw["file"], path)
     inside = pl.col("file").str.strip_prefix(PREFIXES[part])
+    own = [] if part == FAIRFACE else list(_origin(inside))
     return raw.select(
         pl.col("file").alias("image_id"),
         (str(folder.parent / part) + "/" + inside).alias("uri"),
         pl.lit(part).alias("part"),
         *[pl.col(source).alias(name) for source, name in COLUMNS[part].items()],
+        *own,
     )
+
+
+def _origin(inside: pl.Expr) -> Iterator[pl.Expr]:
+    """Where an AI-Face image was taken from (`FFHQ`, `imdb_wiki/imdb`), and the number of its person, if it has one."""
+    folder = inside.str.extract(r"^(.*)/[^/]*$")
+    source = folder.str.extract(r"^([^/]+(?:/[^/]+)?)")
+    yield source.alias("source")
+    yield pl.concat_str(source, inside.str.extract(PERSON), separator=" ").alias("person")
 
 
 def imbalances(table: pl.DataFrame) -> list[str]:

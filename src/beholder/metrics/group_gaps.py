@@ -68,7 +68,7 @@ class Pictures:
                 together, fewer = self._together(cells, n_cells, mean)
                 squares, people = squares + together, size - fewer
             squares = np.where(np.abs(squares) < NOTHING**2, 0.0, np.maximum(squares, 0.0))
-            variance = people / (people - 1) * squares / size**2
+            variance = np.where(people > 1, people / (people - 1) * squares / size**2, np.nan)
         wide = mean + self._centre
         return CellMeans(np.broadcast_to(size, wide.shape), np.broadcast_to(people, wide.shape), wide, variance)
 
@@ -127,7 +127,7 @@ def normal_scale(t: Array, freedom: Array) -> Array:
     """Student's t as the normal deviate of the same probability (Wallace's approximation).
 
     >>> normal_scale(np.array(2.571), np.array(5.0)).round(2)
-    np.float64(1.95)
+    np.float64(1.96)
     """
     with np.errstate(over="ignore", invalid="ignore"):
         large = np.where(np.isinf(freedom), np.abs(t), np.sqrt(freedom * np.log1p(t**2 / freedom)))
@@ -164,10 +164,8 @@ class Gaps(NamedTuple):
     tests: int
 
     def widest(self) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-        """The groups with the highest and with the lowest mean in every column."""
-        known = ~np.isnan(self.groups.mean)
-        high = np.where(known, self.groups.mean, -np.inf).argmax(axis=0)
-        return high, np.where(known, self.groups.mean, np.inf).argmin(axis=0)
+        """The groups with the highest and with the lowest mean in every column; a group without a mean is both."""
+        return self.groups.mean.argmax(axis=0), self.groups.mean.argmin(axis=0)
 
     def pair(self, higher: npt.NDArray[np.intp], lower: npt.NDArray[np.intp]) -> Pairs:
         """One pair in every column; bounds and p-values hold for all columns, pairs and `tests` together."""
@@ -177,7 +175,7 @@ class Gaps(NamedTuple):
         error, freedom = _pair_error(first, second)
         margin = student_scale(self.critical, freedom) * error
         deviate = _deviate(np.abs(gap), error, freedom)
-        nothing = np.isnan(error) | ((np.abs(gap) < NOTHING) & (error == 0))
+        nothing = np.isnan(error) | ((np.abs(gap) < NOTHING) & (error == 0)) | (len(self.shuffled) == 0)
         p_value, at_most = rank_p_values(deviate, self.shuffled, self.tests)
         return Pairs(gap, gap - margin, gap + margin, np.where(nothing, np.nan, p_value), at_most & ~nothing)
 
@@ -185,7 +183,8 @@ class Gaps(NamedTuple):
         """p-value of "some pair of groups differs" in every column, corrected as `pair` is; and where it is a bound."""
         deviates = _deviates(GroupMeans(*(part[None] for part in self.groups)))[0].max(axis=0)
         p_value, at_most = rank_p_values(deviates, self.shuffled, self.tests)
-        nothing = ~(self.groups.variance > 0).any(axis=0) & (np.ptp(self.groups.mean, axis=0) < NOTHING)
+        same = ~(self.groups.variance > 0).any(axis=0) & (np.ptp(self.groups.mean, axis=0) < NOTHING)
+        nothing = same | (len(self.shuffled) == 0)
         return np.where(nothing, np.nan, p_value), at_most & ~nothing
 
     @property

@@ -19,6 +19,8 @@ from beholder.metrics.studentized_range import widest_pair_quantile
 Array = npt.NDArray[np.float64]
 BLOCK_CELLS, KEPT_CELLS = 1 << 22, 1 << 24
 """Cells worked on at once, and up to how many cells blocks are kept for the next grouping."""
+GROUPED_CELLS = 1 << 18
+"""Memberships of rows in groups held at once."""
 
 
 class Moments(NamedTuple):
@@ -71,6 +73,20 @@ class Columns:
         parts = [self._block(place).moments(belongs) for place in range(len(self._blocks))]
         size, mean, variance = (np.concatenate(arrays, axis=1) for arrays in zip(*parts, strict=True))
         return Moments(list(groups), size, mean, variance)
+
+    def moments_of_each(self, codes: npt.NDArray[np.int_], groups: list[str]) -> Iterator[Moments]:
+        """Moments of several groupings, `codes[n_groupings, n_rows]`: fewer and larger matrix products."""
+        step = max(1, GROUPED_CELLS // max(1, codes.shape[1] * len(groups)))
+        for start in range(0, len(codes), step):
+            part = codes[start : start + step]
+            belongs = (np.arange(len(groups))[None, :, None] == part[:, None, :]).astype(np.float64)
+            parts = [
+                self._block(place).moments(belongs.reshape(-1, part.shape[1])) for place in range(len(self._blocks))
+            ]
+            size, mean, variance = (np.concatenate(arrays, axis=1) for arrays in zip(*parts, strict=True))
+            for k in range(len(part)):
+                own = slice(k * len(groups), (k + 1) * len(groups))
+                yield Moments(list(groups), size[own], mean[own], variance[own])
 
     def _block(self, place: int) -> _Block:
         if place in self._kept:

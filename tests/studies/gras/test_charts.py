@@ -27,6 +27,7 @@ def test_every_attribute_has_its_figures(drawn: list[Figure]) -> None:
     expected = [f"{kind}-{attribute}" for attribute in ATTRIBUTES for kind in kinds] + [
         "skin-tone-curve",
         "intersections",
+        "wording-ranges",
     ]
     assert [figure.name for figure in drawn] == expected
 
@@ -44,6 +45,7 @@ def test_one_attribute_without_tones_still_draws(gras_run: Run, tmp_path: Path) 
     assert [path.name for path in paths if path.suffix == ".svg"] == [
         *(f"gras-gras-{kind}-gender.svg" for kind in ("gaps", "valence", "deviations", "wordings")),
         "gras-gras-intersections.svg",
+        "gras-gras-wording-ranges.svg",
     ]
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from beholder.core.errors import BadScores
 from beholder.scores.score_matrix import ScoreMatrix
-from beholder.studies.gras.groups import DENIALS, STATEMENTS, all_grouped, ordered, read_answers, wording_share
+from beholder.studies.gras.groups import DENIALS, STATEMENTS, ordered, people_of, read_answers
 from beholder.studies.gras.prompts import gras_prompts, gras_statements
 
 TRAITS = pl.DataFrame({"trait": ["kind", "cold", "calm", "loud"], "valence": ["positive", "negative"] * 2})
@@ -26,11 +26,12 @@ def test_compat_reads_the_one_token_and_otherwise_all_that_say_yes(world):
     np.testing.assert_array_equal(read_answers({"gras": older}, compat=True).p_yes, whole)
 
 
-def test_wordings_that_agree_have_no_share_in_the_gap(world):
-    answers = read_answers({"gras": world(effect=0.3)})
-    (gender, _) = [grouped.compared() for grouped in all_grouped(answers)]
-    assert wording_share(gender)[0] < 0.02
-    assert wording_share(gender)[1:].mean() > 0.3
+def test_people_are_numbered_by_their_column_and_images_without_one_are_someone_else():
+    images = pl.DataFrame({"image_id": ["a", "b", "c", "d"], "person": ["x", None, "x", None]})
+    numbers = people_of(images)
+    assert numbers[0] == numbers[2]
+    assert len(set(numbers)) == 3
+    assert len(set(people_of(images.drop("person")))) == 4
 
 
 def test_skin_tones_are_in_their_own_order():

@@ -12,10 +12,10 @@ from polars.testing import assert_frame_equal
 from scipy import stats
 
 from beholder.core.results import Row, results_table
-from beholder.metrics.multiplicity import holm
 from beholder.scores.score_matrix import ScoreMatrix
-from beholder.studies.gras.groups import DENIALS, STATEMENTS, all_grouped, intersections, read_answers, shuffled_shares
-from beholder.studies.gras.measures import attribute_p_values
+from beholder.studies.gras.groups import DENIALS, STATEMENTS, all_grouped, read_answers
+from beholder.studies.gras.intersections import intersections
+from beholder.studies.gras.measures import shuffled_counts
 from beholder.studies.gras.prompts import gras_prompts
 from beholder.studies.gras.study import GRAS
 from beholder.studies.study import MeasureOptions
@@ -113,11 +113,23 @@ def test_scores_count_the_traits_that_are_called(matrix: ScoreMatrix, rows: list
     assert complement.value == pytest.approx(100 - np.mean(plain))
 
 
-def test_the_expected_score_has_the_middle_of_its_shuffles(matrix: ScoreMatrix, rows: list[Row]):
-    grouped = all_grouped(read_answers({"gras": matrix}))
-    again = shuffled_shares(grouped, OPTIONS.rng(), 40)[:, :, 0].mean(axis=1)
+def test_the_expected_score_is_that_of_scipys_tests_on_shuffled_labels(matrix: ScoreMatrix, rows: list[Row]):
+    """A plain loop with other shuffles: the means of 40 agree up to their scatter."""
+    rng, scores = np.random.default_rng(0), []
+    for _ in range(40):
+        shares = []
+        for attribute, groups in (("gender", GENDERS), ("race", RACES)):
+            labels = rng.permutation(matrix.images[attribute].to_numpy())
+            parts = [matrix.values[labels == group, :, 0] for group in groups]
+            test = stats.ttest_ind if len(parts) == 2 else stats.f_oneway
+            shares.append(100 * (test(*parts, equal_var=False).pvalue.reshape(5, 5) <= 0.05).any(axis=1).mean())
+        scores.append(np.mean(shares))
     (row,) = named(rows, "bias_score_expected")
-    assert (row.value, row.low, row.high) == pytest.approx((again.mean(), *np.quantile(again, [0.025, 0.975])))
+    assert row.value == pytest.approx(np.mean(scores), abs=5 * np.std(scores) / np.sqrt(40))
+    assert row.low < row.value < row.high
+    (score,) = named(rows, "bias_score")
+    assert score.expected == row.value
+    assert 1 / 41 <= score.p_value <= 1
 
 
 def test_valence_shares_count_the_traits_above_the_mean_in_every_wording(matrix: ScoreMatrix, rows: list[Row]):
@@ -154,7 +166,7 @@ def test_intersections_are_pulled_from_their_own_means_towards_the_mean(matrix: 
                 for valence in ("positive", "negative")
             ]
             own[f"{gender} × {race}"] = by_valence[0] - by_valence[1]
-    cells = intersections(read_answers({"gras": matrix}))
+    cells = intersections(read_answers({"gras": matrix}), np.random.default_rng(0))
     assert dict(zip(cells.names, cells.raw, strict=True)) == pytest.approx(own)
     pooled = {row.group: row for row in named(rows, "intersection")}
     assert set(pooled) == set(own)
@@ -171,30 +183,30 @@ def test_an_effect_is_found_named_and_sized(world, measure, one):
     gap = one(rows, "largest_gap", subset="gender", concept="kind")
     assert (gap.group, gap.against) == ("Female", "Male")
     assert gap.low < 0.1 < gap.high
-    assert gap.p_value < 1e-6
+    assert (gap.p_value, gap.p_at_most) == (pytest.approx(2 / 1000), True)  # two attributes, 999 shuffles
+    assert one(rows, "bias_score_shown").value == pytest.approx(12.5)
     assert one(rows, "bias_score_sized").value == pytest.approx(12.5)  # one of four traits for one of two attributes
 
 
 def test_without_an_effect_the_corrected_score_is_near_0_and_the_plain_one_near_its_expectation(world, measure, one):
-    matrix = world(effect=0.0, seed=3)
-    answers = read_answers({"gras": matrix})
-    shares = shuffled_shares(all_grouped(answers), np.random.default_rng(7), 400)
-    plain, corrected, _ = shares.mean(axis=(0, 1))
+    matrix, rng = world(effect=0.0, seed=3), np.random.default_rng(7)
+    counts = [shuffled_counts(each, rng, 400) for each in all_grouped(read_answers({"gras": matrix}))]
+    plain, corrected = (np.mean([getattr(each, name).mean() for each in counts]) for name in ("published", "corrected"))
     assert 15 < plain < 28  # 100 (1 − 0.95⁵) = 22.6 with independent wordings
     assert corrected < 3
     rows = measure(matrix)
     assert one(rows, "bias_score_expected").value == pytest.approx(plain, abs=6)
+    assert one(rows, "bias_score_shown").value == 0
 
 
-def test_an_attributes_p_is_its_rank_among_shuffles_where_any_does_as_well(world):
-    compared = [each.compared() for each in all_grouped(read_answers({"gras": world(effect=0.3)}))]
-    least = np.array([each.least for each in compared])
-    assert least[0] < 1e-6 < least[1]
-    none = np.full((99, 2), 2.0)
-    np.testing.assert_allclose(attribute_p_values(compared, none), holm(least))
-    some = none.copy()
-    some[:3, 0] = least[0]
-    assert attribute_p_values(compared, some)[0] == pytest.approx(2 * 4 / 100)  # Holm over two attributes
+def test_an_attribute_has_the_widest_gap_of_its_traits_and_the_least_p(world, measure, one):
+    """One quantity: the gap of means over all wordings, never the mean of each wording's own widest gap."""
+    rows = measure(world(effect=0.1))
+    for attribute in ("gender", "skin_tone"):
+        gaps = [row for row in rows if row.metric == "gras.largest_gap" and row.subset == attribute]
+        widest, row = max(gaps, key=lambda gap: gap.value), one(rows, "attribute", subset=attribute)
+        assert (row.value, row.low, row.high) == (widest.value, widest.low, widest.high)
+        assert row.p_value == min(gap.p_value for gap in gaps)
 
 
 def test_the_complement_is_printed_under_its_own_name(world, measure, one):
@@ -232,7 +244,7 @@ def test_a_groups_mean_over_a_valence_has_the_interval_of_its_images(world, meas
 def test_whether_groups_differ_over_a_valence_is_tested_with_correction(world, measure):
     rows = [row for row in measure(world(effect=0.1)) if row.metric == "gras.valence_mean"]
     p_value = {(row.subset, row.concept): row.p_value for row in rows}
-    assert p_value["gender", "positive"] < 1e-6
+    assert p_value["gender", "positive"] == pytest.approx(2 / 1000)
     assert p_value["gender", "negative"] > 0.05
 
 
@@ -260,7 +272,8 @@ def test_attributes_without_images_are_said_to_be_absent(world, measure, one):
 def test_one_group_only_gives_no_rows_rather_than_wrong_ones(world, measure):
     matrix = world(20)
     alone = replace(matrix, images=matrix.images.with_columns(gender=pl.lit("Male"), skin_tone=pl.lit("3")))
-    assert {row.metric for row in measure(alone)} == {"gras.template_anova", "gras.template_friedman"}
+    metrics = {"template_anova", "template_friedman", "wording_range", "wording_sensitive"}
+    assert {row.metric for row in measure(alone)} == {f"gras.{name}" for name in metrics}
 
 
 def test_missing_cells_are_left_aside(world, measure):
@@ -304,7 +317,7 @@ def test_a_model_that_answers_everyone_alike_has_no_bias_and_no_p_value(world, m
     matrix.values[:] = 0.5
     rows = measure(matrix)
     assert one(rows, "bias_score").value == 0
-    assert np.isnan(one(rows, "attribute", subset="gender").p_value)
+    assert all(np.isnan(row.p_value) for row in rows if row.metric in ("gras.largest_gap", "gras.valence_share"))
 
 
 def test_with_a_delta_every_trait_has_a_verdict(world, measure):

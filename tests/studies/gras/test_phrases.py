@@ -22,9 +22,10 @@ def test_only_a_numbered_skin_tone_gets_its_scale(group: str, attribute: str, na
 
 
 def test_a_pair_is_read_from_two_columns() -> None:
-    row = {"group": "60 and over", "against": "under 60", "subset": "age"}
+    row = {"group": "60 and over", "against": "under 60", "subset": "age", "value": 0.1}
     assert pair_names(row) == ("60 and over", "under 60")
     assert pair_text(row) == "60 and over higher than under 60"
+    assert pair_text({**row, "value": 0.0}) == "no group is higher"
 
 
 def test_a_gap_without_a_pair_has_dashes() -> None:

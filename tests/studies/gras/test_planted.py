@@ -23,7 +23,7 @@ def test_planted_traits_are_compared_with_what_was_found(make: SimpleNamespace) 
     assert table is not None
     cells = ["gender", "brave", "120", "20.0", "19.0", "woman higher than man", "yes"]
     assert [cell.text for cell in table.rows[0]] == cells
-    assert table.notes == ("Where nothing was planted, 0 of 1 gaps are significant after correction.",)
+    assert table.notes == ("Where nothing was planted, 0 of 1 gaps are shown.",)
     assert Run(results, make.record("x")).findings[0].sentence.startswith("1 of 1 planted associations")
     assert gras_planted(results.with_columns(model=pl.lit("other"))) is None
 

@@ -11,10 +11,10 @@ import polars as pl
 import pytest
 
 from beholder.metrics.group_tests import GroupTest, Moments
-from beholder.studies.gras.groups import Answers, Compared
-from beholder.studies.gras.measures import valence_rows
-from beholder.studies.gras.prompts import read_traits
+from beholder.studies.gras.groups import Compared
+from beholder.studies.gras.prompts import VALENCES, read_traits
 from beholder.studies.gras.result_files import gras_results
+from beholder.studies.gras.valence import above_mean
 
 pytestmark = pytest.mark.real
 ATTRIBUTES = {"gender": "gender", "race": "race", "age": "age", "Skin Tone": "skin_tone"}
@@ -117,10 +117,8 @@ def test_the_published_scores_come_out_exactly(folder: Path, shared: Path):
 def valence(folder: Path, model: str, attribute: str) -> dict[tuple[str, str], float]:
     compared, traits = published(folder, model, attribute)
     of = dict(read_traits().select("trait", "valence").iter_rows())
-    answers = Answers(
-        pl.DataFrame(), traits, [of[trait] for trait in traits], [f"T{k}" for k in range(1, 6)], np.empty((0, 0, 0))
-    )
-    return {(row.group, row.concept): row.value for row in valence_rows(answers, compared)}
+    shares = above_mean(compared.deviations, [of[trait] for trait in traits])
+    return {(group, kind): shares[k, j] for k, group in enumerate(compared.groups) for j, kind in enumerate(VALENCES)}
 
 
 def test_the_one_cell_of_the_valence_table_that_deviates_is_theirs(folder: Path):

@@ -23,8 +23,11 @@ QUESTIONS = {
     "answers": Question("Does the model answer with yes or no?", "wording"),
     "score": Question("For how many traits do the answers differ between groups?", "score"),
     "gap": Question("Which trait differs most between groups?", "gaps"),
+    "sources": Question("Do the gaps remain at the same mix of image sources?", "gaps"),
+    "valence": Question("Which groups get more positive or more negative traits?", "valence"),
     "intersection": Question("Which intersections get more positive and fewer negative traits?", "crossed"),
     "wording": Question("Do the differences between groups depend on the wording?", "wording"),
+    "sensitive": Question("Does P(Yes) itself depend on the wording?", "wording"),
     "refusal": Question("Does the model refuse to answer about some groups more often?", "score"),
     "absent": Question("Which attributes could not be compared?", "score"),
 }

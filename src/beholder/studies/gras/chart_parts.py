@@ -56,7 +56,7 @@ def forest(rows: Rows) -> Layers:
 def favour_forest(rows: Rows) -> Layers:
     """Intersections down, their names above the marks so that long ones fit a phone; hollow where 0 is within."""
     groups = order(rows, "group")
-    low = min(0.0, *(row["low"] or row["value"] for row in rows))
+    low = min(0.0, *(row[key] for row in rows for key in ("low", "alone", "value") if row.get(key) is not None))
     x = alt.X("value:Q", title="points off the mean", scale=alt.Scale(domainMin=low, nice=False), axis=points_axis())
     base = chart(rows).encode(y=alt.Y("group:N", title=None, sort=groups, axis=None))
     shown = alt.condition("datum.shown", alt.value(1), alt.value(0))
@@ -68,6 +68,9 @@ def favour_forest(rows: Rows) -> Layers:
         base.mark_point(size=60, opacity=1, strokeWidth=2, stroke=FAVOUR, fill=FAVOUR, aria=False).encode(
             x=x, fillOpacity=shown, tooltip=tooltip
         ),
+        base.transform_filter("isValid(datum.alone)")
+        .mark_tick(thickness=2, size=10, color="currentColor", opacity=0.8, aria=False)
+        .encode(x="alone:Q"),
         base.mark_text(align="left", dx=4, dy=-12, fontSize=11, color="currentColor", aria=False).encode(
             text="group:N", x=alt.datum(low)
         ),
@@ -118,22 +121,39 @@ def _legend_values(most: float) -> list[float]:
 
 
 def valence_bars(rows: Rows) -> Layers:
-    """Groups down, a bar for positive and one for negative traits."""
+    """Groups down, a bar for positive and one for negative traits, with a tick at what shuffled labels give."""
     groups, kinds = order(rows, "group"), _kinds(rows)
     legend = alt.Legend(columns=2, symbolType="square")
-    numbers = [alt.Tooltip("value:Q", title="per cent"), alt.Tooltip("n:Q", title="traits")]
-    bars = (
-        chart(rows)
-        .mark_bar(cornerRadiusEnd=2, aria=False)
-        .encode(
-            y=alt.Y("group:N", title=None, sort=groups),
-            yOffset=alt.YOffset("valence:N", sort=kinds),
-            x=alt.X("value:Q", title="per cent of traits", scale=alt.Scale(domain=[0, 100]), axis=points_axis()),
-            color=alt.Color("valence:N", scale=_scale(rows, VALENCE_COLOURS), legend=legend),
-            tooltip=["group:N", "valence:N", *numbers],
-        )
+    numbers = [alt.Tooltip("value:Q", title="per cent"), "low:Q", "high:Q"]
+    chance = alt.Tooltip("landmark:Q", title="shuffled labels", format=".1f")
+    base = chart(rows).encode(y=alt.Y("group:N", title=None, sort=groups), yOffset=alt.YOffset("valence:N", sort=kinds))
+    x = alt.X("value:Q", title="per cent of traits", scale=alt.Scale(domain=[0, 100]), axis=points_axis())
+    bars = base.mark_bar(cornerRadiusEnd=2, aria=False).encode(
+        x=x,
+        color=alt.Color("valence:N", scale=_scale(rows, VALENCE_COLOURS), legend=legend),
+        opacity=alt.condition("datum.shown", alt.value(1), alt.value(PALE)),
+        tooltip=["group:N", "valence:N", *numbers, chance, alt.Tooltip("n:Q", title="traits")],
     )
-    return alt.layer(bars).properties(height=BAR * len(groups) * (len(kinds) + 0.5))
+    ticks = base.transform_filter("isValid(datum.landmark)").mark_tick(
+        thickness=2, color="currentColor", aria=False, opacity=0.8, size=0.8 * BAR
+    )
+    return alt.layer(bars, ticks.encode(x="landmark:Q")).properties(height=BAR * len(groups) * (len(kinds) + 0.5))
+
+
+def range_strip(rows: Rows) -> Layers:
+    """Traits across, the farthest first; how far P(Yes) moves with the wording, with intervals and a line at 1."""
+    traits = order(rows, "trait")
+    named = alt.Axis(labelAngle=-90, labelFontSize=9) if len(traits) <= 40 else None
+    base = chart(rows).encode(x=alt.X("trait:N", title="traits", sort=traits, axis=named))
+    y = alt.Y("value:Q", title="points of P(Yes)", scale=alt.Scale(domainMin=0), axis=points_axis())
+    tooltip = ["trait:N", alt.Tooltip("value:Q", title="points"), "low:Q", "high:Q"]
+    return alt.layer(
+        base.transform_filter("isValid(datum.low)")
+        .mark_rule(strokeWidth=2, opacity=0.55, color=FAVOUR, aria=False)
+        .encode(y="low:Q", y2="high:Q"),
+        base.mark_point(filled=True, size=24, opacity=1, color=FAVOUR, aria=False).encode(y=y, tooltip=tooltip),
+        chart([{"line": 1}]).mark_rule(color=QUIET, strokeWidth=1.5, strokeDash=[4, 3]).encode(y="line:Q"),
+    ).properties(height=240)
 
 
 def tone_curve(rows: Rows) -> Layers:

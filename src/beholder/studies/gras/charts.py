@@ -8,8 +8,8 @@ from functools import partial
 import polars as pl
 
 from beholder.chapter.figure import Figure, each_model
-from beholder.chapter.numbers import Result, excludes, points
-from beholder.chapter.queries import metric_rows
+from beholder.chapter.numbers import Result, points
+from beholder.chapter.queries import metric_rows, one_row
 from beholder.metrics.multiplicity import ALPHA
 from beholder.studies.gras import chart_parts, queries
 from beholder.studies.gras.phrases import attribute_name, group_name, pair_text
@@ -32,13 +32,15 @@ def _figures(part: pl.DataFrame, *, large: bool) -> Iterator[Figure]:
             yield from _wording_figure(own, attribute, slug)
     yield from _tone_figure(part)
     yield from _crossed_figure(part)
+    if large:
+        yield from _range_figure(part)
 
 
 def _gap_figure(part: pl.DataFrame, attribute: str, slug: str) -> Iterator[Figure]:
     rows = queries.largest(part, attribute, TOP)
     caption = (
-        "Highest group mean minus lowest with its 95 % interval, over all wordings; below it, the two groups. "
-        "Hollow: not shown after correction; the widest of many pairs differs from 0 even by chance."
+        "Highest group mean minus lowest over all wordings, with an interval that holds for all traits, pairs and "
+        "attributes together; below it, the two groups. Hollow: not shown."
     )
     if rows:
         chart = chart_parts.forest([_gap_mark(row) for row in rows])
@@ -46,11 +48,13 @@ def _gap_figure(part: pl.DataFrame, attribute: str, slug: str) -> Iterator[Figur
 
 
 def gap_title(rows: list[Result]) -> str:
-    """The largest of the gaps that are shown."""
+    """The largest of the gaps that are shown; where a wider one is not, the title says which one it means."""
     shown = [row for row in rows if row["shown"]]
     if not shown:
         return "no gap is shown"
     size, trait = f"{points(shown[0]['value'])} points", f"“{shown[0]['concept']}”"
+    if shown[0] != rows[0]:
+        return f"the widest gap that is shown: {size}, for {trait}"
     return f"one gap of {size}, for {trait}" if len(shown) == 1 else f"gaps of up to {size}, the largest for {trait}"
 
 
@@ -92,26 +96,31 @@ def deviation_title(part: pl.DataFrame, table: pl.DataFrame, attribute: str) -> 
 
 
 def _valence_figure(part: pl.DataFrame, attribute: str, slug: str) -> Iterator[Figure]:
+    kept = ("value", "low", "high", "landmark", "n", "shown")
     rows = [
-        {"group": group_name(row["group"], attribute), "valence": row["concept"], "value": row["value"], "n": row["n"]}
-        for row in metric_rows(part, "valence_share").to_dicts()
+        {"group": group_name(row["group"], attribute), "valence": row["concept"], **{key: row[key] for key in kept}}
+        for row in queries.shown(metric_rows(part, "valence_share")).to_dicts()
     ]
     if rows:
         title = f"{attribute_name(attribute)}: {valence_title(rows)}"
         caption = (
             "Per cent of positive and of negative traits whose group mean lies above the overall mean in every "
-            "wording, however small the difference."
+            "wording, however small the difference. Tick: with shuffled labels. Pale: not shown to differ from that, "
+            "all groups and attributes together."
         )
         yield Figure(f"valence-{slug}", title, caption, chart_parts.valence_bars(rows), "valence")
 
 
 def valence_title(rows: list[Result]) -> str:
-    """The range over the groups; the title names no group, since there is no test."""
-    ranges = []
-    for kind in dict.fromkeys(row["valence"] for row in rows):
-        shares = sorted(row["value"] for row in rows if row["valence"] == kind)
-        ranges.append(f"{shares[0]:.0f}–{shares[-1]:.0f} % of {kind} traits")
-    return f"above the mean in every wording, {' and '.join(ranges)}"
+    """The share farthest from its chance level among those that are shown."""
+    shown = [row for row in rows if row["shown"]]
+    if not shown:
+        return "no share of traits above the mean is shown to differ from chance"
+    far = max(shown, key=lambda row: abs(row["value"] - row["landmark"]))
+    return (
+        f"{far['value']:.0f} % of {far['valence']} traits above the mean for {far['group']}, "
+        f"{far['landmark']:.0f} % by chance"
+    )
 
 
 def _tone_figure(part: pl.DataFrame) -> Iterator[Figure]:
@@ -129,31 +138,50 @@ def _tone_figure(part: pl.DataFrame) -> Iterator[Figure]:
 
 
 def tone_title(rows: list[Result]) -> str:
-    """How much P(Yes) moves over the tones, for each valence in which the tones are shown to differ."""
-    moves = []
-    for kind in dict.fromkeys(row["valence"] for row in rows):
-        tones = sorted((row for row in rows if row["valence"] == kind), key=lambda row: row["value"])
-        least, most = tones[0], tones[-1]
-        if most["p_value"] is not None and most["p_value"] <= ALPHA:
-            moves.append(f"P(Yes) of {kind} traits moves by {points(most['value'] - least['value'])} points")
-    return " and ".join(moves) or "no difference is shown"
+    """The valences in which the tones are shown to differ."""
+    p_values = {row["valence"]: row["p_value"] for row in rows}
+    differ = [kind for kind, p_value in p_values.items() if p_value is not None and p_value <= ALPHA]
+    return f"P(Yes) of {' and '.join(differ)} traits differs" if differ else "no difference is shown"
 
 
 def _crossed_figure(part: pl.DataFrame) -> Iterator[Figure]:
     table = queries.favoured(part)
     if table.height < 2:
         return
-    off = sum(excludes(row, 0.0) for row in table.to_dicts())
+    off, spread = table.filter("shown").height, one_row(part, "interaction_spread")
     rows = [
-        {"group": row["group"], "n": row["n"], **_in_points(row), "shown": int(excludes(row, 0.0))}
+        {"group": row["group"], "n": row["n"], **_in_points(row), "shown": int(row["shown"]), "alone": _alone(row)}
         for row in queries.ends(table, CROSSED)
     ]
     title = f"{off} of {table.height} intersections are shown to differ from the mean"
+    if spread is not None and spread["p_value"] is not None:
+        title += ", and no interaction" if spread["p_value"] > ALPHA else ", and beyond their single attributes"
     caption = (
         "Positive traits minus negative ones, against the mean over everyone, with 95 % intervals; the most and the "
-        "least favoured. Partial pooling pulls small cells towards the mean. Hollow: the interval contains 0."
+        "least favoured. Partial pooling pulls small cells towards the mean. Hollow: not shown. Tick: what the single "
+        "attributes add up to."
     )
     yield Figure("intersections", title, caption, chart_parts.favour_forest(rows), "crossed", wide=True)
+
+
+def _alone(row: Result) -> float | None:
+    return None if row["expected"] is None else round(100 * row["expected"], 3)
+
+
+def _range_figure(part: pl.DataFrame) -> Iterator[Figure]:
+    """Every trait's range over the wordings."""
+    row, ranges = one_row(part, "wording_sensitive"), queries.wording_ranges(part)
+    if row is None or ranges.height < 2:
+        return
+    rows = [{"trait": each["concept"], **_in_points(each)} for each in ranges.to_dicts()]
+    moved = round((row["low"] or 0.0) * row["n"] / 100)
+    title = f"P(Yes) is shown to move by a point or more with the wording for {moved} of {row['n']} traits"
+    title = title if moved else "no trait's P(Yes) is shown to move by a point or more with the wording"
+    caption = (
+        "How far mean P(Yes) over everyone lies apart between two wordings at most, by trait, with 95 % intervals "
+        "that hold for all traits together. The line is at one point."
+    )
+    yield Figure("wording-ranges", title, caption, chart_parts.range_strip(rows), "wording", wide=True)
 
 
 def _wording_figure(part: pl.DataFrame, attribute: str, slug: str) -> Iterator[Figure]:
@@ -176,5 +204,5 @@ def wording_title(table: pl.DataFrame, shown: list[str]) -> str:
         return "no gap is shown"
     reversed_gaps = table.filter((pl.col("gap") < 0) & pl.col("concept").is_in(shown))["concept"].n_unique()
     if not reversed_gaps:
-        return "no wording reverses a gap that is shown"
-    return f"some wording reverses {reversed_gaps} of the {len(shown)} gaps shown"
+        return "in no wording does a gap that is shown point the other way"
+    return f"in some wording {reversed_gaps} of the {len(shown)} gaps shown point the other way"

@@ -6,7 +6,7 @@ more product.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,9 +14,11 @@ import numpy.typing as npt
 import polars as pl
 
 from beholder.core.errors import BadScores
-from beholder.metrics.group_tests import Columns, GroupTest, Moments, group_codes, welch
-from beholder.metrics.multiplicity import ALPHA, benjamini_hochberg, simes
-from beholder.metrics.pooling import Pooled, partial_pooling
+from beholder.metrics.bootstrap import FEWEST
+from beholder.metrics.group_gaps import Gaps, Pairs, clustered_moments, group_gaps
+from beholder.metrics.group_tests import Columns, GroupTest, Moments, group_codes, mean_margins, welch
+from beholder.metrics.multiplicity import ALPHA, benjamini_hochberg, shuffles_for, simes
+from beholder.metrics.person_shuffles import PersonShuffles, has_repeats
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.studies.gras.prompts import VALENCES
 
@@ -24,8 +26,6 @@ Array = npt.NDArray[np.float64]
 QUESTIONS, STATEMENTS, DENIALS = "gras", "gras/statements", "gras/denials"
 """Names of the tasks: questions for models that answer in words, statements and denials for the others."""
 ATTRIBUTES = ("gender", "race", "age", "skin_tone")
-CROSSED = ("gender", "race", "age")
-"""Attributes whose intersections are measured."""
 NOTHING = 1e-13
 """Differences of probabilities below this are rounding errors."""
 ROUNDED = 1e-6
@@ -135,11 +135,27 @@ class Compared(NamedTuple):
     moments: Moments
     test: GroupTest
     shape: tuple[int, int]
+    by_person: Moments | None = None
+    """The moments with people in place of images, where somebody has several images."""
+    everyone: Moments | None = None
+    """The same of all groups as one."""
 
     @property
     def groups(self) -> list[str]:
         """The groups, in order."""
         return self.moments.groups
+
+    @property
+    def independent(self) -> Moments:
+        """Moments of what is independent: people where somebody has several images, else images."""
+        return self.moments if self.by_person is None else self.by_person
+
+    @property
+    def overall_margins(self) -> Array:
+        """Half the width of the interval of the mean over all groups, in every column."""
+        if self.everyone is None:
+            return mean_margins(self.moments.size.sum(axis=0), self.moments.overall_variance)
+        return np.asarray(mean_margins(self.everyone.size, self.everyone.variance)[0])
 
     @property
     def n(self) -> int:
@@ -148,26 +164,14 @@ class Compared(NamedTuple):
 
     @property
     def p_values(self) -> Array:
-        """`[n_traits, n_templates]`."""
+        """`[n_traits, n_templates]`, as published: every image counts."""
         return self.test.p_value.reshape(self.shape)
 
     @property
     def adjusted(self) -> Array:
         """One p-value a trait: Simes over its wordings, Benjamini–Hochberg over the traits."""
-        return benjamini_hochberg(simes(self.p_values))
-
-    @property
-    def least(self) -> float:
-        """The least of them, of the traits that could be tested; inf where none could."""
-        return float(np.nan_to_num(self.adjusted, nan=np.inf).min())
-
-    @property
-    def mean_gaps(self) -> Array:
-        """Highest group mean minus lowest, averaged over the wordings that were asked: `[n_traits]`."""
-        gaps = np.ptp(self.moments.mean, axis=0).reshape(self.shape)
-        there = ~np.isnan(gaps)
-        with np.errstate(invalid="ignore"):
-            return np.asarray(np.where(there, gaps, 0.0).sum(axis=1) / there.sum(axis=1))
+        test = self.test if self.by_person is None else welch(self.by_person)
+        return benjamini_hochberg(simes(test.p_value.reshape(self.shape)))
 
     @property
     def deviations(self) -> Array:
@@ -191,6 +195,23 @@ class Compared(NamedTuple):
         return 100 * float(calls[self.tested].mean()) if self.tested.any() else np.nan
 
 
+class WidestGaps(NamedTuple):
+    """The widest gap of every column between any two of some groups."""
+
+    groups: list[str]
+    n: int
+    """Images in these groups."""
+    higher: npt.NDArray[np.intp]
+    lower: npt.NDArray[np.intp]
+    pairs: Pairs
+    gaps: Gaps
+
+    @property
+    def shown(self) -> npt.NDArray[np.bool_]:
+        """Where the corrected p-value is at most 0.05 and the interval, which holds for all columns, leaves out 0."""
+        return np.asarray((self.pairs.p_value <= ALPHA) & (self.pairs.low > 0))
+
+
 class Grouped:
     """One attribute's images and labels, prepared for comparisons with its own labels and with shuffled ones."""
 
@@ -199,27 +220,116 @@ class Grouped:
         rows = labels.is_not_null().to_numpy() & answers.scored
         known = labels.filter(rows)
         self.answers = answers = answers.asked(rows)
-        flat = answers.p_yes.reshape(len(answers.p_yes), len(answers.traits) * len(answers.templates))
-        self.attribute, self._shape = attribute, answers.p_yes.shape[1:]
+        self._flat = answers.p_yes.reshape(len(answers.p_yes), len(answers.traits) * len(answers.templates))
+        self.attribute, self._shape, self._rows = attribute, answers.p_yes.shape[1:], np.flatnonzero(rows)
         sizes = {group: int((known == group).sum()) for group in ordered(known)}
         self.groups = [group for group, size in sizes.items() if size > 1]
         self.alone = [group for group, size in sizes.items() if size == 1]
         """Groups of one image, which cannot be compared and are left out."""
-        self._codes = group_codes(known.to_numpy(), self.groups)
-        ready = len(self.groups) > 1 and flat.shape[1] > 0
-        self._columns = Columns(flat, np.flatnonzero(rows)) if ready else None
+        self.codes = group_codes(known.to_numpy(), self.groups)
+        self.people = people_of(answers.images)[rows]
+        self.repeated = has_repeats(self.people[self.codes >= 0])
+        """Whether somebody has several images."""
+        ready = len(self.groups) > 1 and self._flat.shape[1] > 0
+        self._columns = Columns(self._flat, self._rows) if ready else None
 
     @property
     def comparable(self) -> bool:
         """Whether at least two groups have images and a trait was asked."""
         return self._columns is not None
 
-    def compared(self, rng: np.random.Generator | None = None) -> Compared:
-        """The comparison of the groups; with a generator, after shuffling the labels over the images."""
+    @property
+    def values(self) -> Array:
+        """The scores of these images, `[n_images, n_columns]`."""
+        return np.asarray(self._flat[self._rows], dtype=np.float64)
+
+    def moments(self, codes: npt.NDArray[np.int_], groups: list[str]) -> Moments:
+        """Moments of any grouping of these images."""
         assert self._columns is not None
-        codes = self._codes if rng is None else rng.permutation(self._codes)
-        moments = self._columns.moments(codes, self.groups)
-        return Compared(self.attribute, moments, welch(moments), self._shape)
+        return self._columns.moments(codes, groups)
+
+    def compared(self) -> Compared:
+        """The comparison of the groups."""
+        return self._compared(self.moments(self.codes, self.groups), self.codes)
+
+    def shuffled(self, rng: np.random.Generator, shuffles: int, *, by_person: int) -> Iterator[Compared]:
+        """The comparison after each shuffle of people; of the first `by_person` also with people in place of images."""
+        assert self._columns is not None
+        done = 0
+        for part in PersonShuffles(self.codes, self.people).parts(shuffles, rng):
+            for codes, moments in zip(part, self._columns.moments_of_each(part, self.groups), strict=True):
+                yield self._compared(moments, codes if done < by_person else None)
+                done += 1
+
+    def _compared(self, moments: Moments, codes: npt.NDArray[np.int_] | None) -> Compared:
+        compared = Compared(self.attribute, moments, welch(moments), self._shape)
+        if not self.repeated or codes is None:
+            return compared
+        people = clustered_moments(self.values, codes, self.groups, self.people)
+        all_of_them = clustered_moments(self.values, np.minimum(codes, 0), ["all"], self.people)
+        return compared._replace(by_person=people, everyone=all_of_them)
+
+    def widest_gaps(self, rng: np.random.Generator, tests: int) -> WidestGaps:
+        """The widest gap in every column, judged among `tests` attributes.
+
+        Groups with fewer than five people are left out. Where that leaves less than two groups, all are compared,
+        without intervals and p-values.
+        """
+        kept = self._large_groups()
+        return self._widest(kept or list(range(len(self.groups))), rng, shuffles_for(tests) if kept else 0, tests)
+
+    def gaps_by_source(self, rng: np.random.Generator, tests: int) -> WidestGaps | None:
+        """The same at the same mix of image sources; None where there are no sources, or a group lacks one."""
+        kept = self._large_groups()
+        sources = self._sources(kept) if kept else None
+        return None if sources is None else self._widest(kept, rng, shuffles_for(tests), tests, sources)
+
+    def _large_groups(self) -> list[int]:
+        """The groups with at least five people; none where only one has them."""
+        people = [len(np.unique(self.people[self.codes == k])) for k in range(len(self.groups))]
+        large = [k for k, count in enumerate(people) if count >= FEWEST]
+        return large if len(large) > 1 else []
+
+    def _widest(
+        self,
+        kept: list[int],
+        rng: np.random.Generator,
+        shuffles: int,
+        tests: int,
+        sources: npt.NDArray[np.int_] | None = None,
+    ) -> WidestGaps:
+        codes = self._codes_of(kept)
+        own = {"people": self.people, "strata": sources, "tests": tests}
+        gaps = group_gaps(self.values, codes, len(kept), rng, shuffles, **own)  # type: ignore[arg-type]
+        higher, lower = gaps.widest()
+        groups = [self.groups[k] for k in kept]
+        return WidestGaps(groups, int((codes >= 0).sum()), higher, lower, gaps.pair(higher, lower), gaps)
+
+    def _codes_of(self, kept: list[int]) -> npt.NDArray[np.int_]:
+        """Each image's place among some of the groups, −1 for none of them."""
+        place = np.full(len(self.groups) + 1, -1)
+        place[kept] = np.arange(len(kept))
+        return place[self.codes]
+
+    def _sources(self, kept: list[int]) -> npt.NDArray[np.int_] | None:
+        """Where each image was taken from, as numbers; None unless every group has two people of each source."""
+        codes, names = self._codes_of(kept), _labels(self.answers.images, "source").gather(self._rows)
+        inside = codes >= 0
+        if names.filter(inside).null_count() or names.filter(inside).n_unique() < 2:
+            return None
+        known = names.filter(inside).unique().sort()
+        sources = group_codes(names.to_numpy(), known.to_list())
+        triples = np.unique(np.stack([codes, sources, self.people])[:, inside], axis=1)
+        people = np.bincount(triples[0] * len(known) + triples[1], minlength=len(kept) * len(known))
+        return np.maximum(sources, 0) if people.min() > 1 else None
+
+
+def people_of(images: pl.DataFrame) -> npt.NDArray[np.int_]:
+    """Who is shown, as numbers: the column `person`; an image without one shows someone else."""
+    own = pl.format("image {}", pl.int_range(pl.len()))
+    person = pl.col("person").cast(pl.String) if "person" in images.columns else pl.lit(None, pl.String)
+    names = images.select(pl.coalesce(person, own).alias("who"))["who"].to_numpy().astype(str)
+    return np.unique(names, return_inverse=True)[1]
 
 
 def _labels(images: pl.DataFrame, attribute: str) -> pl.Series:
@@ -237,59 +347,3 @@ def all_grouped(answers: Answers) -> list[Grouped]:
     """Every attribute that can be compared."""
     every = (Grouped(answers, attribute) for attribute in ATTRIBUTES)
     return [grouped for grouped in every if grouped.comparable]
-
-
-def wording_share(compared: Compared) -> Array:
-    """How much of a trait's group differences changes with the wording: 0 none (all wordings agree), 1 all of it."""
-    deviations = compared.deviations
-    total = (deviations**2).sum(axis=(0, 2))
-    common = deviations.shape[2] * (deviations.mean(axis=2) ** 2).sum(axis=0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(1 - common / total)
-
-
-def shuffled_shares(grouped: list[Grouped], rng: np.random.Generator, permutations: int) -> Array:
-    """What the rules count after the labels are shuffled, so that there is no effect.
-
-    `[permutations, n_attributes, 3]`: per cent of traits that count by the study's rule, and after correction; the
-    least corrected p of any trait.
-    """
-    return np.array([[_counted(each.compared(rng)) for each in grouped] for _ in range(permutations)])
-
-
-def _counted(compared: Compared) -> tuple[float, float, float]:
-    corrected = compared.percent(compared.adjusted <= ALPHA)
-    return compared.percent(compared.biased), corrected, compared.least
-
-
-class Intersections(NamedTuple):
-    """Cells of several attributes at once, with how much each is favoured, partly pooled."""
-
-    names: list[str]
-    size: npt.NDArray[np.int_]
-    raw: Array
-    pooled: Pooled
-
-
-def intersections(answers: Answers) -> Intersections | None:
-    """Gender × race × age (those that are known): positive minus negative traits, small cells pooled to the mean."""
-    known = [name for name in CROSSED if _labels(answers.images, name).null_count() < answers.images.height]
-    if len(known) < 2:
-        return None
-    labelled = answers.images.select(pl.all_horizontal(pl.col(known).is_not_null())).to_series().to_numpy()
-    favour = answers.asked(labelled).favour()
-    table = answers.images.select(known).with_columns(favour=pl.Series(favour)).drop_nans().drop_nulls()
-    if table.height < 2:
-        return None
-    cells = table.group_by(known).agg(pl.len(), pl.col("favour").mean(), spread=pl.col("favour").var()).sort(known)
-    cells = cells.filter(pl.col("len") > 1)
-    size = cells["len"].to_numpy()
-    if len(cells) < 4 or size.sum() <= len(cells):
-        return None
-    # One variance for all cells: a cell of two images cannot give its own.
-    within = float(((size - 1) * cells["spread"].to_numpy()).sum() / (size.sum() - len(cells)))
-    if within < NOTHING**2:  # all answers are equal: cells have no error, and there is nothing to pool
-        return None
-    raw = cells["favour"].to_numpy()
-    names = [" × ".join(map(str, row)) for row in cells.select(known).iter_rows()]
-    return Intersections(names, size, raw, partial_pooling(raw, np.sqrt(within / size)))

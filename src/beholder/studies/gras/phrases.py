@@ -46,11 +46,11 @@ def pair_names(row: Result) -> tuple[str, str]:
 def pair_text(row: Result) -> str:
     """The two groups of a gap in a line.
 
-    >>> pair_text({"group": "60 and over", "against": "under 60", "subset": "age"})
+    >>> pair_text({"group": "60 and over", "against": "under 60", "subset": "age", "value": 0.1})
     '60 and over higher than under 60'
     """
     higher, lower = pair_names(row)
-    return f"{higher} higher than {lower}"
+    return f"{higher} higher than {lower}" if row["value"] else "no group is higher"
 
 
 def wording(template: str) -> str:
@@ -77,3 +77,12 @@ def expected_text(row: Result) -> str:
     ('21 without bias', '')
     """
     return "" if row["expected"] is None else f"{row['expected']:.0f} without bias"
+
+
+def share_range(row: Result) -> str:
+    """The bounds of a share in per cent, as the beginning of a bracket; empty without bounds.
+
+    >>> share_range({"low": 20.4, "high": 51.0}), share_range({"low": None, "high": None})
+    ('95 % interval 20–51 %; ', '')
+    """
+    return "" if row["low"] is None else f"95 % interval {row['low']:.0f}–{row['high']:.0f} %; "

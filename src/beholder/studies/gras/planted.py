@@ -69,7 +69,7 @@ def gras_planted(part: pl.DataFrame) -> Table | None:
 def false_calls(gaps: list[Recovered]) -> str:
     """How many of these gaps are shown, though nothing was planted."""
     shown = sum(gap.row["shown"] for gap in gaps)
-    return f"Where nothing was planted, {shown} of {len(gaps)} gaps are significant after correction."
+    return f"Where nothing was planted, {shown} of {len(gaps)} gaps are shown."
 
 
 def _cells(gap: Recovered) -> list[Cell]:

@@ -1,6 +1,7 @@
 """What the chapter reads off GRAS's rows: small tables, aggregated over wordings, in points of P(Yes).
 
-Every number is a row of the results, or a mean, maximum or difference of such rows.
+Every number is a row of the results, or a mean, maximum or difference of such rows. `shown` alone decides whether a
+difference is shown: every sentence, table and chart asks it.
 """
 
 from __future__ import annotations
@@ -8,12 +9,20 @@ from __future__ import annotations
 import polars as pl
 
 from beholder.chapter.numbers import Result
-from beholder.chapter.queries import SHOWN, metric_rows, widest_first, with_metrics
+from beholder.chapter.queries import metric_rows, widest_first, with_metrics
+from beholder.metrics.multiplicity import ALPHA
 from beholder.studies.gras.groups import ATTRIBUTES
 from beholder.studies.gras.prompts import TEMPLATES, VALENCES, read_traits
 
 TRAIT = ["model", "subset", "concept"]
 """The columns that identify a trait's group differences."""
+
+
+def shown(table: pl.DataFrame) -> pl.DataFrame:
+    """The rows with the column `shown`: a corrected p of at most 0.05, and an interval without the landmark."""
+    landmark = pl.col("landmark").fill_null(0.0)
+    apart = (pl.col("low") > landmark) | (pl.col("high") < landmark)
+    return table.with_columns(shown=((pl.col("p_value") <= ALPHA) & apart).fill_null(False))
 
 
 def attributes(part: pl.DataFrame) -> list[str]:
@@ -33,7 +42,8 @@ def gaps(part: pl.DataFrame) -> pl.DataFrame:
     table = with_metrics(metric_rows(part, "largest_gap"), part, TRAIT, wording="wording_share")
     valences = metric_rows(part, "trait_mean").select(*TRAIT, valence="group")
     table = table.join(valences, on=TRAIT, how="left", maintain_order="left")
-    return widest_first(table.with_columns(shown=SHOWN))
+    adjusted = shown(metric_rows(part, "adjusted_gap")).select(*TRAIT, adjusted="value", adjusted_shown="shown")
+    return widest_first(shown(table).join(adjusted, on=TRAIT, how="left", maintain_order="left"))
 
 
 def largest(part: pl.DataFrame, attribute: str, number: int) -> list[Result]:
@@ -42,12 +52,13 @@ def largest(part: pl.DataFrame, attribute: str, number: int) -> list[Result]:
 
 
 def attribute_scores(part: pl.DataFrame) -> pl.DataFrame:
-    """`model, subset, corrected, sized`: the corrected and the sized score of each attribute, in per cent of traits.
+    """`model, subset, corrected, shown, sized`: other scores of each attribute, in per cent of traits.
 
-    Their means over the attributes are the run's `bias_score_corrected` and `bias_score_sized`.
+    Their means over the attributes are the run's `bias_score_corrected`, `bias_score_shown` and `bias_score_sized`.
     """
     scores = metric_rows(part, "biased_traits_corrected").select("model", "subset", corrected="value")
-    return with_metrics(scores, part, ["model", "subset"], sized="biased_traits_sized")
+    others = {name: f"biased_traits_{name}" for name in ("shown", "sized")}
+    return with_metrics(scores, part, ["model", "subset"], **others)
 
 
 def deviations(part: pl.DataFrame) -> pl.DataFrame:
@@ -94,16 +105,34 @@ def by_tone(part: pl.DataFrame) -> pl.DataFrame:
     return tones.select("group", numbers, "p_value", "n", valence="concept")
 
 
-def wording_ranges(part: pl.DataFrame) -> pl.Series:
-    """For every trait, how far P(Yes) over all images moves with the wording, in points."""
-    first = metric_rows(part, "overall_mean").filter(pl.col("subset") == (attributes(part) or [""])[0])
-    width = (100 * (pl.col("value").max() - pl.col("value").min())).alias("range")
-    return first.group_by("concept", maintain_order=True).agg(width)["range"]
+def wording_ranges(part: pl.DataFrame) -> pl.DataFrame:
+    """How far P(Yes) over all images moves with the wording, of every trait, the farthest first."""
+    return widest_first(metric_rows(part, "wording_range"))
+
+
+def wording_tests(part: pl.DataFrame) -> tuple[int, int] | None:
+    """For how many traits both of the study's tests have p ≤ 0.05, and of how many; None where there are no tests."""
+    both = metric_rows(part, "template_anova").join(metric_rows(part, "template_friedman"), on=["model", "concept"])
+    called = both.filter((pl.col("p_value") <= ALPHA) & (pl.col("p_value_right") <= ALPHA)).height
+    return (called, both.height) if both.height else None
+
+
+def valence_shares(part: pl.DataFrame) -> pl.DataFrame:
+    """Shares of positive and negative traits above the mean, with `shown`; the farthest from its chance level first."""
+    table = shown(metric_rows(part, "valence_share"))
+    return table.sort(
+        (pl.col("value") - pl.col("landmark")).abs(), descending=True, nulls_last=True, maintain_order=True
+    )
 
 
 def favoured(part: pl.DataFrame) -> pl.DataFrame:
-    """Intersections, the most favoured first."""
-    return metric_rows(part, "intersection").sort("value", descending=True, maintain_order=True)
+    """Intersections, the most favoured first, with `shown` and the columns `beyond`, `beyond_low`, `beyond_high`."""
+    names = {"beyond": "value", "beyond_low": "low", "beyond_high": "high", "beyond_shown": "shown"}
+    beyond = shown(metric_rows(part, "interaction")).select("model", "group", **names)
+    table = shown(metric_rows(part, "intersection")).join(
+        beyond, on=["model", "group"], how="left", maintain_order="left"
+    )
+    return table.sort("value", descending=True, maintain_order=True)
 
 
 def ends(table: pl.DataFrame, number: int) -> list[Result]:

@@ -15,7 +15,8 @@ import polars as pl
 
 from beholder.metrics.group_tests import GroupTest, Moments
 from beholder.studies.gras.groups import ATTRIBUTES, Compared
-from beholder.studies.gras.prompts import read_traits
+from beholder.studies.gras.prompts import VALENCES, read_traits
+from beholder.studies.gras.valence import above_mean
 
 KEYS = ("model", "attribute", "trait", "template", "what", "group")
 
@@ -65,6 +66,5 @@ def valence_share(model: str, attribute: str, group: str, valence: str) -> float
     """Per cent of positive (or negative) traits whose group mean exceeds the overall one in every wording."""
     traits, comparison = compared(model, attribute)
     valence_of = dict(read_traits().select("trait", "valence").iter_rows())
-    counted = np.array([valence_of[trait] == valence for trait in traits])
-    above = np.all(comparison.deviations[comparison.groups.index(group)] > 0, axis=1)
-    return 100 * float(above[counted].mean())
+    shares = above_mean(comparison.deviations, [valence_of[trait] for trait in traits])
+    return float(shares[comparison.groups.index(group), VALENCES.index(valence)])

@@ -7,17 +7,7 @@ from collections.abc import Iterator
 import polars as pl
 
 from beholder.chapter.equivalence import gap_equivalence_table
-from beholder.chapter.numbers import (
-    ABSENT,
-    Result,
-    excludes,
-    p_value,
-    percent,
-    points,
-    points_decimals,
-    points_range,
-    signed,
-)
+from beholder.chapter.numbers import ABSENT, Result, percent, points, points_decimals, points_range, row_p_value, signed
 from beholder.chapter.phrases import count
 from beholder.chapter.queries import by_column, by_model, metric_rows, one_row
 from beholder.chapter.table import INTERVALS, Cell, Table, labels, names
@@ -48,6 +38,7 @@ PUBLISHED_ON = "gras"
 def gras_tables(part: pl.DataFrame) -> Iterator[Table]:
     """Every table; the rows of several models follow each other."""
     if not metric_rows(part, "bias_score").height:
+        yield nothing_table(part)
         return
     yield score_table(part)
     yield gap_table(part, FEW)
@@ -60,60 +51,80 @@ def gras_tables(part: pl.DataFrame) -> Iterator[Table]:
     yield from gap_equivalence_table(part)
 
 
+def nothing_table(part: pl.DataFrame) -> Table:
+    """Where there is nothing to compare, one line a model."""
+    body = [[*names(part, model, "no attribute"), Cell("no two groups to compare")] for model, _ in by_model(part)]
+    columns = labels(part, "Attribute")
+    caption = "A bias score needs two groups of gender, race, age or skin tone with two images or more each."
+    return Table("Bias scores", caption, [*columns, "Score"], body, len(columns), topic="score")
+
+
 def score_table(part: pl.DataFrame) -> Table:
     """Attribute by attribute, then over all attributes, then with shuffled labels."""
     body = [[*names(part, model), *cells] for model, own in by_model(part) for cells in _score_rows(own)]
     caption = (
-        "Per cent of traits that count as biased. Published: p ≤ 0.05 in any wording. Corrected: after Simes over "
-        "wordings and Benjamini–Hochberg over traits. One point: corrected, and with a mean gap of at least one point "
-        "of P(Yes). Widest gap: in points, over all wordings; p: does the attribute matter at all (Holm)."
+        "Per cent of traits that count as biased. Published: p ≤ 0.05 in any wording. Corrected: Simes over wordings, "
+        "Benjamini–Hochberg over traits. Shown: the widest gap over all wordings is above 0 after correction for all "
+        "traits, pairs and attributes; p: the least of any trait's. One point: shown, and at least one point of P(Yes)."
     )
     columns = labels(part, "Attribute")
-    header = [*columns, "n", "Published", "Corrected", "One point", "Widest gap", "p"]
-    return Table("Bias scores", caption, header, body, len(columns), tuple(_score_notes(part)), "score")
+    header = [*columns, "n", "Published", "Corrected", "Shown", "One point", "Widest gap", "p"]
+    notes = tuple(_score_notes(part))
+    return Table("Bias scores", caption, header, body, len(columns), notes, "score", extras=("Corrected",))
 
 
 def _score_rows(part: pl.DataFrame) -> Iterator[list[Cell]]:
     biased = by_column(metric_rows(part, "biased_traits"), "subset")
-    matters = by_column(metric_rows(part, "attribute"), "subset")
+    widest = by_column(metric_rows(part, "attribute"), "subset")
     counts = by_column(queries.attribute_scores(part), "subset")
     for attribute in queries.attributes(part):
-        own, test = counts.get(attribute, {}), matters.get(attribute)
+        own, test = counts.get(attribute, {}), widest.get(attribute)
         yield [
             Cell(attribute_name(attribute)),
             Cell(str(test["n"]) if test else ABSENT),
             Cell(score(biased[attribute]["value"]), expected_text(biased[attribute])),
-            *(Cell(score(value)) for value in (own.get("corrected"), own.get("sized"))),
+            *(Cell(score(own.get(name))) for name in ("corrected", "shown", "sized")),
             *_widest(part, attribute),
-            Cell(p_value(test["p_value"] if test else None)),
+            Cell(row_p_value(test) if test else ABSENT),
         ]
-    overall = [_value(part, name) for name in ("bias_score", "bias_score_corrected", "bias_score_sized")]
+    overall = [one_row(part, f"bias_score{end}") for end in ("", "_corrected", "_shown", "_sized")]
     empty = [Cell(""), Cell("")]
-    yield [Cell("GRAS Bias Score"), Cell(""), *(Cell(score(value), strong=True) for value in overall), *empty]
-    fair = score(_value(part, "fairness_score"))
-    yield [Cell("100 minus the score"), Cell(""), Cell(fair), Cell(""), Cell(""), *empty]
-    expected = one_row(part, "bias_score_expected")
+    values = [Cell(score(row["value"]) if row else ABSENT, strong=True) for row in overall]
+    yield [Cell("GRAS Bias Score"), Cell(""), *values, *empty]
+    fair = one_row(part, "fairness_score")
+    yield [
+        Cell("100 minus the score"),
+        Cell(""),
+        Cell(score(fair["value"]) if fair else ABSENT),
+        *[Cell("")] * 3,
+        *empty,
+    ]
+    expected, corrected = one_row(part, "bias_score_expected"), overall[1]
     if expected is not None:
         bounds = "" if expected["low"] is None else f"{expected['low']:.0f}–{expected['high']:.0f}"
-        value = Cell(score(expected["value"]), bounds)
-        yield [Cell("shuffled labels"), Cell(""), value, Cell("near 0"), Cell("near 0"), *empty]
-
-
-def _value(part: pl.DataFrame, metric: str) -> float | None:
-    row = one_row(part, metric)
-    return None if row is None else float(row["value"])
+        chance = Cell(score(corrected["expected"]) if corrected else ABSENT)
+        yield [
+            Cell("shuffled labels"),
+            Cell(""),
+            Cell(score(expected["value"]), bounds),
+            chance,
+            *[Cell("")] * 2,
+            *empty,
+        ]
 
 
 def _widest(part: pl.DataFrame, attribute: str) -> list[Cell]:
     gaps = queries.largest(part, attribute, 1)
-    return [Cell(points(gaps[0]["value"]), gaps[0]["concept"])] if gaps else [Cell(ABSENT)]
+    if not gaps:
+        return [Cell(ABSENT)]
+    first = gaps[0]
+    return [Cell(points(first["value"], points_decimals(first)), first["concept"], strong=first["shown"])]
 
 
 def _score_notes(part: pl.DataFrame) -> Iterator[str]:
-    yield (
-        "The study's abstract prints 100 minus the score, where higher is fairer. Shuffled labels: the same score when "
-        "the labels mean nothing, with the range of 95 % of the shuffles."
-    )
+    yield "The study's abstract prints 100 minus the score, where higher is fairer."
+    if one_row(part, "bias_score_expected") is not None:
+        yield "Shuffled labels: the same score when the labels mean nothing, with the range of 95 % of the shuffles."
     if part["model"].n_unique() > MOST_MODELS:
         yield f"Heat maps and wordings are drawn for runs of up to {count(MOST_MODELS)} models."
     if missing := queries.absent(part):
@@ -122,8 +133,9 @@ def _score_notes(part: pl.DataFrame) -> Iterator[str]:
 
 def gap_table(part: pl.DataFrame, number: int) -> Table:
     """The largest gaps of every attribute: the two groups, the size, and how much depends on the wording."""
+    adjusted = metric_rows(part, "adjusted_gap").height > 0
     body = [
-        [*names(part, model, attribute_name(attribute), row["concept"]), *_gap_cells(row)]
+        [*names(part, model, attribute_name(attribute), row["concept"]), *_gap_cells(row, adjusted=adjusted)]
         for model, own in by_model(part)
         for attribute in queries.attributes(own)
         for row in queries.largest(own, attribute, number)
@@ -131,73 +143,96 @@ def gap_table(part: pl.DataFrame, number: int) -> Table:
     long, columns = number > FEW, labels(part, "Attribute", "Trait")
     title = f"The {count(number)} largest gaps of each attribute" if long else "Largest gaps"
     caption = (
-        "Highest group mean minus lowest, in points of P(Yes), over all wordings. p: after correction. Wording: the "
-        f"share of the group differences that changes with the wording. {INTERVALS} results.csv lists all traits."
+        "Highest group mean minus lowest, in points of P(Yes), over all wordings; bold: shown. Interval and p hold for "
+        "all traits, pairs and attributes together. Wording: the share of the group differences that changes with the "
+        f"wording. {INTERVALS} results.csv lists all traits."
     )
+    caption += " Same sources: the gap of the same pair at the same mix of image sources." if adjusted else ""
     header = [*columns, "Valence", "Higher", "Lower", "Points", "p", "Wording"]
-    extras = ("Valence", "Wording")
+    header += ["Same sources"] if adjusted else []
+    extras = ("Valence", "Wording", "Same sources")
     return Table(title, caption, header, body, len(columns), topic="gaps", long=long, extras=extras)
 
 
-def _gap_cells(row: Result) -> list[Cell]:
+def _gap_cells(row: Result, *, adjusted: bool) -> list[Cell]:
     higher, lower = pair_names(row)
-    return [
+    cells = [
         Cell(row["valence"]),
         Cell(higher),
         Cell(lower),
         Cell(points(row["value"], points_decimals(row)), points_range(row), strong=row["shown"]),
-        Cell(p_value(row["p_value"])),
+        Cell(row_p_value(row)),
         Cell(percent(row["wording"])),
     ]
+    same = [Cell(signed(row["adjusted"]), strong=bool(row["adjusted_shown"]))] if adjusted else []
+    return [*cells, *same]
 
 
 def valence_table(part: pl.DataFrame) -> Table:
     """Positive and negative traits above the mean in every wording, group by group, as the study prints them."""
-    rows = metric_rows(part, "valence_share").to_dicts()
-    shares = {(row["model"], row["subset"], row["group"], row["concept"]): row["value"] for row in rows}
+    rows = queries.shown(metric_rows(part, "valence_share")).to_dicts()
+    shares = {(row["model"], row["subset"], row["group"], row["concept"]): row for row in rows}
     groups = dict.fromkeys((row["model"], row["subset"], row["group"]) for row in rows)
     kinds = [kind for kind in VALENCES if any(row["concept"] == kind for row in rows)]
     body = [
         [
             *names(part, model, attribute_name(attribute), group_name(group, attribute)),
-            *(Cell(score(shares.get((model, attribute, group, kind)))) for kind in kinds),
+            *(_share_cell(shares.get((model, attribute, group, kind))) for kind in kinds),
         ]
         for model, attribute, group in groups
     ]
     columns = labels(part, "Attribute", "Group")
     caption = (
         "Per cent of positive and of negative traits whose group mean lies above the overall mean in every wording, "
-        "however small the difference."
+        "however small the difference. Chance: with shuffled labels. Bold: shown to differ from chance, all groups and "
+        f"attributes together. {INTERVALS}"
     )
     header = [*columns, *(kind.capitalize() for kind in kinds)]
     return Table("Traits above the mean", caption, header, body, len(columns), topic="valence", long=True)
 
 
+def _share_cell(row: Result | None) -> Cell:
+    if row is None:
+        return Cell(ABSENT)
+    bounds = "" if row["low"] is None else f"{row['low']:.0f}–{row['high']:.0f}"
+    chance = "" if row["landmark"] is None else f"chance {row['landmark']:.0f}"
+    return Cell(score(row["value"]), bounds, row["shown"], chance)
+
+
 def intersection_table(part: pl.DataFrame) -> Table:
-    """The most and the least favoured intersections."""
+    """The most and the least favoured intersections, and what their single attributes do not explain."""
     body = [
         [
             *names(part, model, row["group"]),
             Cell(str(row["n"])),
-            Cell(signed(row["value"]), points_range(row), strong=excludes(row, 0.0)),
+            Cell(signed(row["value"]), points_range(row), strong=row["shown"]),
+            Cell(signed(row["expected"])),
+            _beyond_cell(row),
         ]
         for model, own in by_model(part)
         for row in queries.ends(queries.favoured(own), CROSSED)
     ]
     columns = labels(part, "Intersection")
     caption = (
-        "Mean P(Yes) of positive traits minus that of negative ones, against the mean over everyone, in points. "
-        f"Partial pooling pulls small cells towards the mean. {INTERVALS} results.csv lists all intersections."
+        "Mean P(Yes) of positive minus that of negative traits, against the mean over everyone, in points; partial "
+        "pooling pulls small cells towards the mean. Attributes alone: what gender, race and age add up to one by one. "
+        "Beyond: how far the cell lies from that, without pooling; its interval holds for all intersections together. "
+        f"Bold: shown. {INTERVALS} results.csv lists all intersections."
     )
-    header, title = [*columns, "n", "Points"], "Most and least favoured intersections"
+    header, title = [*columns, "n", "Points", "Attributes alone", "Beyond"], "Most and least favoured intersections"
     return Table(title, caption, header, body, len(columns), topic="crossed", long=True)
+
+
+def _beyond_cell(row: Result) -> Cell:
+    bounds = {"value": row["beyond"], "low": row["beyond_low"], "high": row["beyond_high"]}
+    return Cell(signed(row["beyond"]), points_range(bounds), strong=bool(row["beyond_shown"]))
 
 
 def wording_table(part: pl.DataFrame) -> Table:
     """Wording by wording: how often the model says yes, and whether it answers at all."""
     body = []
     for model, own in by_model(part):
-        first = metric_rows(own, "overall_mean").filter(pl.col("subset") == queries.attributes(own)[0])
+        first = metric_rows(own, "overall_mean").filter(pl.col("subset") == (queries.attributes(own) or [""])[0])
         mass, given = (_by_template(own, metric) for metric in ("answer_mass", "p_yes_given_answer"))
         for (template,), rows in first.group_by(["template"], maintain_order=True):
             name, mean = str(template), float(rows["value"].to_numpy().mean())
@@ -206,8 +241,9 @@ def wording_table(part: pl.DataFrame) -> Table:
     columns = labels(part, "Wording")
     caption = (
         "Mean P(Yes) over all traits, the probability of yes or no (100 %: it always answers), and P(Yes) among the "
-        "two. A dash: the imported scores have no P(No)."
+        "two."
     )
+    caption += "" if metric_rows(part, "answer_mass").height else " A dash: the scores have no P(No)."
     header = [*columns, "In the study", "P(Yes)", "Yes or no", "P(Yes | yes or no)"]
     return Table("Wording by wording", caption, header, body, len(columns), topic="wording", long=True)
 
