@@ -200,5 +200,7 @@ def quantity(value: float, unit: str, landmark: float | None = None) -> str:
         return f"{value:.1f} %"
     if unit == "cosine":
         return f"{100 * value:.2f}".replace("-", MINUS)
+    if unit == "ratio":
+        return ratio(value)
     whole = value == int(value) and abs(value) >= 1
     return (f"{value:,.0f}" if whole else f"{value:.2g}").replace("-", MINUS)

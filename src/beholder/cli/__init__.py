@@ -6,7 +6,21 @@ import sys
 
 import typer
 
-from beholder.cli import audit, bench, calibrate, compare, data, export, gate, listing, measure, plan, replicate, report
+from beholder.cli import (
+    audit,
+    bench,
+    calibrate,
+    compare,
+    data,
+    export,
+    gate,
+    listing,
+    measure,
+    plan,
+    replicate,
+    report,
+    site,
+)
 from beholder.cli.console import err
 from beholder.cli.group import AllCommands
 from beholder.cli.help import Command
@@ -28,6 +42,7 @@ app.command("measure", cls=Command)(with_options(measure.measure_command, ()))
 app.command("compare", cls=Command)(compare.compare_command)
 app.command("gate", cls=Command)(gate.gate_command)
 app.command("report", cls=Command)(report.report_command)
+app.command("site", cls=Command)(site.site_command)
 app.command("export", cls=Command)(export.export_command)
 app.command("replicate", cls=Command)(replicate.replicate_command)
 app.command("calibrate", cls=Command)(calibrate.calibrate_command)

@@ -55,7 +55,7 @@ def _caveats(report: Report) -> Iterator[str]:
 
 def people_shown(report: Report) -> list[Shown]:
     """Who is in the data sets of the run; drawn people of the first drawn data set only."""
-    shown = []
+    shown: list[Shown] = []
     for entry in report.record.datasets:
         name = str(entry.get("name"))
         portraits = [] if any(each.portraits for each in shown) else _portraits(name)

@@ -156,10 +156,11 @@ def _scales(rows: list[Result]) -> dict[object, Scale]:
     for row in rows:
         if row.get("value") is not None and has_interval(row):
             ranges.setdefault(_key(row), []).append(row)
-    return {key: _scale(each) for key, each in ranges.items()}
+    return {key: scale_of(each) for key, each in ranges.items()}
 
 
-def _scale(rows: list[Result]) -> Scale:
+def scale_of(rows: list[Result]) -> Scale:
+    """The range that holds these rows, their intervals and their landmark."""
     unit, landmark = rows[0]["unit"], rows[0].get("landmark")
     ends = [row[key] for row in rows for key in ("low", "high", "value")] + ([] if landmark is None else [landmark])
     low, high = min(ends), max(ends)

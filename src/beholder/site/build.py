@@ -1,0 +1,256 @@
+"""Build the site: an index of models × questions, a page for each model and each question, and a scatter of any two.
+
+Every file is static and asks the network for nothing. Each run's own report is copied beside them, without its store:
+no photograph of anyone is in it.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from beholder.chapter.numbers import quantity
+from beholder.core.errors import UsageError
+from beholder.core.files import write_whole
+from beholder.gate import Rule, judged
+from beholder.models.catalog import lookup
+from beholder.report.drawing import chart_library, packed
+from beholder.report.page import TEMPLATES as PAGE_TEMPLATES
+from beholder.report.page import keep_together
+from beholder.report.report import slug
+from beholder.report.scorecard import Scale, scale_of
+from beholder.site.numbers import Question, SiteRun, open_runs, questions, site_numbers
+from beholder.studies import STUDIES
+
+if TYPE_CHECKING:
+    from beholder.chapter.numbers import Result
+
+TEMPLATES = Path(__file__).parent / "templates"
+FRONT = 8
+"""Columns of a table on the front page."""
+RUN_FILES = ("report.html", "results.csv", "results.parquet", "findings.json", "prompts.csv", "run.json")
+FACTS = ("parameters", "training_pairs", "released", "licence")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A number of a model at a place, as it is shown."""
+
+    text: str
+    interval: str
+    value: float
+    at: float | None
+    low: float | None
+    high: float | None
+    source: str
+    link: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Board:
+    """A study's table on the front page."""
+
+    study: str
+    title: str
+    asks: str
+    columns: list[Question]
+    rows: list[tuple[str, str, list[Cell | None]]]
+    """Model, its page, and its cells."""
+
+
+def build_site(
+    folders: Sequence[Path], out: Path, *, rules: Sequence[Rule] = (), published: bool = True, title: str = ""
+) -> Path:
+    """Write the site into `out` and return its index."""
+    runs = open_runs(folders)
+    numbers = site_numbers(runs, published=published)
+    if numbers.is_empty():
+        raise UsageError("There is nothing to show: name at least one run folder, or leave the published tables in.")
+    asked = questions(numbers)
+    models = sorted(numbers["model"].unique().to_list(), key=str.casefold)
+    pages = {model: f"models/{number}-{slug(model) or 'model'}.html" for number, model in enumerate(models, 1)}
+    common = {"title": title or "How models see people", "runs": [_run_line(each, rules) for each in runs]}
+    boards = [board for name in STUDIES if (board := _board(name, asked, pages))]
+    _write(out / "index.html", "index.html.j2", root="", boards=boards, **common)
+    for question in asked:
+        _write(
+            out / "questions" / f"{question.slug}.html",
+            "question.html.j2",
+            root="../",
+            question=question,
+            meaning=_meaning(question),
+            scale=_scale(question),
+            rows=_ranked(question, pages),
+            **common,
+        )
+    for model, page in pages.items():
+        _write(
+            out / page,
+            "model.html.j2",
+            root="../",
+            model=model,
+            facts=_facts(model),
+            parts=_parts(model, asked),
+            **common,
+        )
+    _write(out / "scatter.html", "scatter.html.j2", root="", data=packed(_axes(asked)), **common)
+    for name, text in (
+        (
+            "style.css",
+            "".join(_template(name, PAGE_TEMPLATES) for name in ("page.css", "ledger.css")) + _template("site.css"),
+        ),
+        ("site.js", _template("files.js", PAGE_TEMPLATES) + _template("site.js")),
+        ("scatter.js", _template("scatter.js")),
+        ("charts.js", chart_library()),
+    ):
+        write_whole(out / name, text.encode())
+    write_whole(out / "numbers.csv", numbers.write_csv().encode("utf-8", "replace"))
+    for each in runs:
+        _copy(each, out / "runs" / each.name)
+    return out / "index.html"
+
+
+def _run_line(each: SiteRun, rules: Sequence[Rule]) -> dict[str, Any]:
+    """A run with its date, its models and what the gate says of it."""
+    verdicts = judged(each.run.results, rules) if rules else []
+    stopped = sum(verdict.stops for verdict in verdicts)
+    gate = "" if not rules else f"stopped: {stopped} of {len(verdicts)} checks fail" if stopped else "passes"
+    record = each.run.record
+    return {
+        "name": each.name,
+        "date": record.created[:10],
+        "models": ", ".join(str(model.get("name")) for model in record.models),
+        "studies": ", ".join(record.benchmarks),
+        "gate": gate,
+        "findings": len([finding for finding in each.run.findings if finding.shown]),
+    }
+
+
+def _board(study: str, asked: list[Question], pages: dict[str, str]) -> Board | None:
+    mine = [question for question in asked if question.key["benchmark"] == study]
+    columns = sorted(
+        (question for question in mine if question.headline), key=lambda each: -each.numbers["model"].n_unique()
+    )[:FRONT]
+    if not columns:
+        return None
+    models = dict.fromkeys(model for question in columns for model in question.numbers["model"])
+    rows = [(model, pages[model], [best_cell(question, model) for question in columns]) for model in models]
+    return Board(study, STUDIES[study].title, STUDIES[study].question, columns, rows)
+
+
+def best_cell(question: Question, model: str) -> Cell | None:
+    """The number to show: the newest run that compares, else the published one, else one that does not compare."""
+    rows = question.numbers.filter(pl.col("model") == model)
+    if rows.is_empty():
+        return None
+    ordered = rows.with_columns(apart=pl.col("reason") != "", printed=pl.col("run") == "").sort(
+        ["apart", "printed", "date"], descending=[False, False, True], maintain_order=True
+    )
+    return _cell(question, ordered.row(0, named=True), _scale(question))
+
+
+def _cell(question: Question, row: Result, scale: Scale | None) -> Cell:
+    unit, landmark, low, high = row["unit"], row["landmark"], row["low"], row["high"]
+    bounded = low is not None and high is not None
+    return Cell(
+        text=quantity(row["value"], unit, landmark),
+        interval=f"{quantity(low, unit, landmark)} to {quantity(high, unit, landmark)}" if bounded else "",
+        value=row["value"],
+        at=scale.at(row["value"]) if scale else None,
+        low=scale.at(low) if scale and bounded else None,
+        high=scale.at(high) if scale and bounded else None,
+        source=row["source"],
+        link=f"runs/{row['run']}/report.html" if row["run"] else f"questions/{question.slug}.html",
+        reason=row["reason"],
+    )
+
+
+def _scale(question: Question) -> Scale | None:
+    rows = question.numbers.to_dicts()
+    full = [{**row, "low": row["value"] if row["low"] is None else row["low"]} for row in rows]
+    full = [{**row, "high": row["value"] if row["high"] is None else row["high"]} for row in full]
+    return scale_of(full)
+
+
+def _ranked(question: Question, pages: dict[str, str]) -> list[tuple[str, str, Cell]]:
+    """Every number at the place, those that compare first, the highest on top."""
+    rows = question.numbers.with_columns(apart=pl.col("reason") != "").sort(
+        ["apart", "value"], descending=[False, True], maintain_order=True
+    )
+    scale = _scale(question)
+    return [(row["model"], pages[row["model"]], _cell(question, row, scale)) for row in rows.to_dicts()]
+
+
+def _meaning(question: Question) -> str:
+    metrics = {metric.name: metric for metric in STUDIES[str(question.key["benchmark"])].metrics}
+    metric = metrics.get(str(question.key["metric"]))
+    return metric.meaning if metric else ""
+
+
+def _facts(model: str) -> list[tuple[str, str]]:
+    """What the catalogue knows of a model."""
+    entry = lookup(model)
+    known = [(name.replace("_", " "), getattr(entry, name)) for name in FACTS] if entry else []
+    return [(name, f"{value:,}" if isinstance(value, int) else str(value)) for name, value in known if value]
+
+
+def _parts(model: str, asked: list[Question]) -> list[tuple[str, list[tuple[Question, list[Cell]]]]]:
+    """Study by study, each place with all numbers that the model has there, the newest first."""
+    parts: dict[str, list[tuple[Question, list[Cell]]]] = {}
+    for question in asked:
+        rows = question.numbers.filter(pl.col("model") == model).sort("date", descending=True)
+        if rows.height:
+            cells = [_cell(question, row, None) for row in rows.to_dicts()]
+            parts.setdefault(STUDIES[str(question.key["benchmark"])].title, []).append((question, cells))
+    return list(parts.items())
+
+
+def _axes(asked: list[Question]) -> dict[str, Any]:
+    """What the scatter draws: numbers by place, and what the catalogue knows of each model."""
+    models = sorted({model for question in asked for model in question.numbers["model"]})
+    known = {model: entry for model in models if (entry := lookup(model))}
+    axes = [
+        {"name": question.slug, "title": f"{question.key['benchmark']}: {question.title}", "rows": _points(question)}
+        for question in sorted(asked, key=lambda each: not each.headline)
+    ]
+    facts = {
+        "parameters": {model: entry.parameters for model, entry in known.items() if entry.parameters},
+        "training_pairs": {model: entry.training_pairs for model, entry in known.items() if entry.training_pairs},
+        "released": {model: entry.released for model, entry in known.items() if entry.released},
+    }
+    return {"axes": axes, "facts": facts}
+
+
+def _points(question: Question) -> list[list[Any]]:
+    columns = ("model", "value", "low", "high", "date", "source", "reason")
+    return [list(row) for row in question.numbers.select(columns).rows()]
+
+
+def _copy(each: SiteRun, folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in RUN_FILES:
+        if (each.folder / name).is_file():
+            shutil.copyfile(each.folder / name, folder / name)
+
+
+def _write(path: Path, template: str, **values: Any) -> None:
+    write_whole(path, environment().get_template(template).render(**values).encode("utf-8", "replace"))
+
+
+@cache
+def environment() -> Environment:
+    """Templates that escape whatever comes from data."""
+    options: dict[str, Any] = {"trim_blocks": True, "lstrip_blocks": True, "undefined": StrictUndefined}
+    return Environment(loader=FileSystemLoader(TEMPLATES), autoescape=True, finalize=keep_together, **options)
+
+
+def _template(name: str, folder: Path = TEMPLATES) -> str:
+    return (folder / name).read_text(encoding="utf-8")
