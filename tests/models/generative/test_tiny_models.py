@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -21,9 +22,8 @@ from beholder.models.generative.reuse import Reuse  # noqa: E402
 pytestmark = pytest.mark.real
 QUESTIONS = ["Is the person in the image a woman?", "nurse", "a photo of a doctor, a nurse and the politician"]
 REFUSED = {
-    "blip_vqa": r"is a BLIP for question answering \(BlipForQuestionAnswering\)",
-    "florence2": "'florence2' without a chat template",
-    "llama4": "Missing optional dependencies: torchvision",
+    "florence2": r"told a task by one of its own tokens .* none of them is a question",
+    "llama4": r"read by torchvision only, needs .*\n.*pip install 'beholder\[vision\]'",
 }
 EXACT = {
     "chameleon": Reuse.TRUNK,
@@ -111,6 +111,34 @@ def test_instructblip_equals_its_own_forward_pass(shared: Path, noise: list[Imag
     np.testing.assert_allclose(logits(load_model(str(folder)), noise), expected, rtol=0, atol=1e-4)
 
 
+def test_blip_for_questions_equals_its_own_forward_pass(shared: Path, noise: list[Image.Image]) -> None:
+    """The plain logits of this folder are those of a BLIP for captions, made of a part of its weights."""
+    folder = shared / "tiny-models" / "blip_vqa"
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    pixels = transformers.AutoImageProcessor.from_pretrained(folder, backend="pil")
+    model = transformers.BlipForQuestionAnswering.from_pretrained(folder).eval()
+
+    def plain(picture: Image.Image, question: str) -> Any:
+        ids = tokenizer(question, return_tensors="pt")["input_ids"]
+        with torch.no_grad():
+            seen = model.vision_model(pixel_values=pixels(picture, return_tensors="pt")["pixel_values"])[0]
+            read = model.text_encoder(input_ids=ids, encoder_hidden_states=seen, return_dict=False)[0]
+            start = torch.tensor([[model.decoder_start_token_id]])
+            return model.text_decoder(input_ids=start, encoder_hidden_states=read).logits[0, -1].numpy()
+
+    expected = np.array([[plain(picture, question) for question in QUESTIONS] for picture in noise])
+    np.testing.assert_allclose(logits(load_model(str(folder)), noise), expected, rtol=0, atol=1e-4)
+    assert np.abs(expected - np.load(folder / "plain_logits.npy")).max() > 1
+
+
+def test_a_blip_for_captions_is_refused(shared: Path, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(shared / "tiny-models" / "blip_vqa", tmp_path / "blip"))
+    config = (folder / "config.json").read_text()
+    (folder / "config.json").write_text(config.replace("BlipForQuestionAnswering", "BlipForConditionalGeneration"))
+    with pytest.raises(ModelError, match=r"a BLIP for captions, which .* was never taught to answer"):
+        load_model(str(folder))
+
+
 def test_every_folder_is_either_exact_or_refused(shared: Path) -> None:
     folders = {path.parent.name for path in (shared / "tiny-models").glob("*/config.json")}
-    assert folders == {*EXACT, *REFUSED, "instructblip"}
+    assert folders == {*EXACT, *REFUSED, "instructblip", "blip_vqa"}

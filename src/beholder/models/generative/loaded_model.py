@@ -128,10 +128,8 @@ class LoadedModel:
     def _encode(self, image: Image.Image, text: str) -> tuple[Encoded, Encoded]:
         """What the processor makes of text and picture, and apart from it, what is made of the picture alone."""
         options = {"add_special_tokens": False} if self.form.opens_itself(text) else {}
-        inputs = self.processor(text=[text], images=[image], return_tensors="np", **options)
-        tensors = {
-            name: torch.from_numpy(np.asarray(values)) for name, values in inputs.items() if name in self._understood
-        }
+        inputs = self.processor(text=[text], images=[image], return_tensors=self.pictures.tensors, **options)
+        tensors = {name: _tensor(values) for name, values in inputs.items() if name in self._understood}
         made = self.pictures.made
         return (
             {name: values for name, values in tensors.items() if name not in made},
@@ -225,6 +223,10 @@ def _padded(row: Tensor, length: int, value: int) -> Tensor:
     """Longer along the text, which is the second of its axes; torch counts them from the last."""
     behind = (0, 0) * (row.ndim - 2)
     return torch.nn.functional.pad(row, (*behind, length - row.shape[1], 0), value=value)
+
+
+def _tensor(values: object) -> Tensor:
+    return values if torch.is_tensor(values) else torch.from_numpy(np.asarray(values))
 
 
 def _length(one: Encoded) -> int:

@@ -17,6 +17,11 @@ from beholder.models.checkpoint.folder import ConfigFile, read_config
 from beholder.models.options import QUANTISED, LoadOptions
 from beholder.models.torch_types import Config
 
+ANSWERING_BLIP = "BlipForQuestionAnswering"
+NOT_ASKED = {
+    "florence2": "it is told a task by one of its own tokens (<CAPTION>, <OD> …), and none of them is a question"
+}
+"""Model types that no question can be put to, and why."""
 SHARD = "shard"
 ROOM = 0.8
 """The share of a GPU's memory that weights may take; the rest is for the work."""
@@ -33,6 +38,7 @@ def precision_of(options: LoadOptions) -> str:
 
 def load_placed(files: CheckpointFiles, options: LoadOptions) -> Checkpoint:
     """The checkpoint, on the requested device or devices."""
+    require_vision(files.folder, options)
     precision = precision_of(options)
     quantised = precision in QUANTISED
     sharded = options.device == SHARD or (options.device == "auto" and _outgrows_one(files, precision))
@@ -55,9 +61,32 @@ def load_placed(files: CheckpointFiles, options: LoadOptions) -> Checkpoint:
     )
 
 
+def require_vision(folder: Path, options: LoadOptions) -> None:
+    """Raise, before any weights are read, if the pictures of this model can only be read by torchvision."""
+    if find_spec("torchvision"):
+        return
+    try:
+        transformers.AutoImageProcessor.from_pretrained(
+            folder, backend="pil", local_files_only=True, trust_remote_code=options.trust_remote_code
+        )
+    except (ImportError, ValueError) as error:
+        if "torchvision" in str(error):
+            model_type = read_config(folder).get("model_type")
+            what = f"A model of type '{model_type}', whose pictures are read by torchvision only,"
+            raise MissingExtra(what, "vision") from error
+    except Exception:  # whatever else is wrong is told when the model is loaded
+        return
+
+
 def _auto_class(files: CheckpointFiles) -> str:
-    """Some models that also listen (Phi-4-multimodal) are known to transformers by another name only."""
-    model_type = read_config(files.folder).get("model_type")
+    """The class that config.json names where there are several; else that of the model type.
+
+    Some models that also listen (Phi-4-multimodal) are known to transformers by another name only.
+    """
+    config = read_config(files.folder)
+    if ANSWERING_BLIP in (config.get("architectures") or ()):
+        return ANSWERING_BLIP
+    model_type = config.get("model_type")
     names = transformers.models.auto.modeling_auto
     if model_type in names.MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES:
         return "AutoModelForImageTextToText"
@@ -96,11 +125,14 @@ def _require(library: str, what: str) -> None:
 def refuse_unserved(config: ConfigFile, folder: Path) -> None:
     """Raise for a model that transformers does not have, or that cannot be asked."""
     model_type = config.get("model_type")
-    if "BlipForQuestionAnswering" in (config.get("architectures") or ()):
+    if model_type == "blip" and ANSWERING_BLIP not in (config.get("architectures") or ()):
         raise ModelError(
-            f"{folder} is a BLIP for question answering (BlipForQuestionAnswering), which Beholder cannot ask yet.\n"
-            "BLIP with a matching head (BlipForImageTextRetrieval) and BLIP-2 can be audited."
+            f"{folder} is a BLIP for captions, which goes on with a caption and was never taught to answer.\n"
+            f"BLIP for questions ({ANSWERING_BLIP}), BLIP with a matching head (BlipForImageTextRetrieval) and BLIP-2 "
+            "can be audited."
         )
+    if reason := NOT_ASKED.get(str(model_type)):
+        raise ModelError(f"{folder} (model type '{model_type}') cannot be audited: {reason}.")
     if model_type == "deepseek_vl_v2":
         raise ModelError(
             f"{folder} is a DeepSeek-VL2, which transformers {transformers.__version__} does not have.\n"

@@ -43,6 +43,8 @@ class PictureProcessor:
         self._options: dict[str, object] = {}
         self.made: frozenset[str] = frozenset()
         """The names of what it made of the last picture: inputs that depend on the picture alone."""
+        by_torch = getattr(image_processor, "backend", None) == "torchvision"
+        self.tensors = "pt" if by_torch else "np"  # Llama 4's pixels are bfloat16, which numpy does not have
 
     @property
     def asked_for(self) -> dict[str, object]:

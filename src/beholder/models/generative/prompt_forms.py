@@ -10,6 +10,8 @@ from beholder.core.errors import ModelError
 from beholder.models.torch_types import Processor
 
 FORMS = {
+    "blip": "{}",  # for questions; its text encoder looks at the picture
+    "git": "[CLS]{}",  # the answer goes on where the question ends, without a closing token
     "paligemma": "<image>{}",  # its processor adds <bos>, and the line break that closes the prefix
     "blip-2": "Question: {} Answer:",  # as its card asks; its processor puts the picture's tokens before
     "instructblip": "{}",
@@ -45,8 +47,8 @@ class PromptForm:
 
     def opens_itself(self, text: str) -> bool:
         """Whether the text begins with the token that the tokenizer would put before it."""
-        opening = self._tokenizer.bos_token
-        return bool(opening) and text.startswith(opening)
+        openings = (self._tokenizer.bos_token, self._tokenizer.cls_token)
+        return any(opening and text.startswith(opening) for opening in openings)
 
     def _write(self, question: str) -> str:
         if self._template is None:

@@ -28,7 +28,7 @@ class Reuse(Enum):
     NOTHING = "questions are asked one by one"
 
 
-LOOKS_BACK = {"paligemma": Reuse.FEATURES, "instructblip": Reuse.NOTHING}
+LOOKS_BACK = {"blip": Reuse.FEATURES, "paligemma": Reuse.FEATURES, "instructblip": Reuse.NOTHING}
 """Model types that are not causal from end to end."""
 PLAIN_LAYERS = {"full_attention", "sliding_attention"}
 """Kinds of layers over which a tree is known to be exact."""
