@@ -120,7 +120,7 @@ def test_agreement_is_counted(full: pl.DataFrame):
 def test_word_vectors_are_mentioned_from_ten_concepts_on(full: pl.DataFrame, share: float, headline: str):
     assert not [each for each in disparity_findings(full) if each.kind == "words"]
     words = pl.col("metric") == "disparity.word_agreement"
-    changed = {"n": 40, "value": share, "low": share - 0.04, "high": share + 0.04}
+    changed = {"n": 40, "value": share, "low": share - 0.04, "high": share + 0.04, "p_value": 0.01}
     many = full.with_columns(pl.when(words).then(value).otherwise(name).alias(name) for name, value in changed.items())
     finding = only(many, "words")
     assert finding.headline == f"{headline} word vectors"
@@ -129,6 +129,6 @@ def test_word_vectors_are_mentioned_from_ten_concepts_on(full: pl.DataFrame, sha
 
 def test_a_group_is_compared_with_the_other_images(three_groups: pl.DataFrame):
     headlines = [each.headline for each in disparity_findings(three_groups) if each.kind == "gaps"]
-    assert headlines[1] == "1 of 4 concepts are recognised unequally in images of “b” and the rest"
+    assert headlines[1] == "1 of 4 concepts is recognised unequally in images of “b” and the rest"
     sentences = [each.sentence for each in disparity_findings(three_groups) if each.kind == "gaps"]
     assert "Better in the other images: “tie”" in sentences[1]

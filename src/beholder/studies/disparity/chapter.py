@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+import polars as pl
+
 from beholder.chapter.chapter import Chapter, Question
+from beholder.chapter.phrases import drawn
+from beholder.chapter.queries import metric_rows
+from beholder.studies.disparity import queries
 from beholder.studies.disparity.charts import disparity_figures
 from beholder.studies.disparity.findings import disparity_findings
 from beholder.studies.disparity.planted import disparity_planted
@@ -26,6 +33,36 @@ QUESTIONS = {
     "agreement": Question("Do gaps agree between data sets and between models?", "agreement"),
 }
 
+SOURCES = {
+    "coco": "Groups come from the words of annotators' captions",
+    "visual-genome": "Groups come from the words that annotators gave to the people they saw",
+}
+
+
+def limitations(part: pl.DataFrame) -> Iterator[str]:
+    """What these rows cannot say; each sentence only where it applies."""
+    dataset, groups = str(part["dataset"][0]), queries.groups(part)
+    if dataset in SOURCES:
+        names = ", ".join(f"“{group}”" for group in groups)
+        yield (
+            f"{SOURCES[dataset]}. They are perceived; only images in which exactly one of {names} is named are used."
+        )
+    if not drawn(dataset):
+        yield "A concept that annotators did not mark counts as absent."
+    gap = "A gap is a property of a model on these images."
+    if metric_rows(part, "area_gap").height:
+        gap += (
+            " Objects may be smaller, rarer or of another kind in the images of one group; the table of causes shows "
+            "what can be measured of that."
+        )
+    yield gap
+    if metric_rows(part, "ece").height:
+        yield (
+            "Expected calibration error is above 0 by chance, and larger for the smaller group; it also depends on how "
+            "often a group shows the concept. Compare groups by miscalibration, which does not."
+        )
+
+
 CHAPTER = Chapter(
     topics=TOPICS,
     questions=QUESTIONS,
@@ -33,4 +70,5 @@ CHAPTER = Chapter(
     tables=disparity_tables,
     figures=disparity_figures,
     planted=disparity_planted,
+    limitations=limitations,
 )

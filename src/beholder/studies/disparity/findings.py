@@ -9,7 +9,6 @@ import polars as pl
 from beholder.chapter.finding import NOT_MEASURED, TOO_LITTLE, Finding, finding
 from beholder.chapter.numbers import (
     Result,
-    excludes,
     has_interval,
     percent,
     percent_range,
@@ -41,7 +40,7 @@ def _mean(part: pl.DataFrame) -> Iterator[Finding]:
     for pair in queries.pairs(part):
         compared = queries.of_pair(part, pair)
         row = one_row(compared, "mean_ap_gap_matched")
-        if row is None:
+        if row is None or row["n"] < 2:
             continue
         shown = queries.shown(row)
         result = f"recognition is better in {phrases.better(row, pair)}" if shown else "no difference is shown"
@@ -87,8 +86,8 @@ def _gaps(part: pl.DataFrame) -> Iterator[Finding]:
 def _gaps_headline(number: int, tested: int, spread: Result, pair: Pair) -> str:
     groups = " and ".join(phrases.quoted(pair))
     if number:
-        are = "concepts are" if tested > 1 else "concept is"
-        return f"{number} of {tested} {are} recognised unequally in images of {groups}"
+        are = "is" if number == 1 else "are"
+        return f"{number} of {phrases.concepts(tested)} {are} recognised unequally in images of {groups}"
     if queries.is_called(spread):
         return f"No single concept's gap between images of {groups} is shown"
     return f"No gap is shown between images of {groups}; this does not show that there is none"
@@ -99,7 +98,7 @@ def _together(part: pl.DataFrame) -> Iterator[Finding]:
     for pair in queries.pairs(part):
         compared = queries.of_pair(part, pair)
         row, chance = (one_row(compared, metric) for metric in ("gap_spread", "gap_spread_expected"))
-        if row is None or chance is None or row["p_value"] is None:
+        if row is None or chance is None or row["p_value"] is None or row["n"] < 2:
             continue
         shown, groups = queries.is_called(row), " and ".join(phrases.quoted(pair))
         headline = (
@@ -159,7 +158,7 @@ def _unbounded(table: pl.DataFrame) -> Iterator[str]:
     if rows.height:
         names = listed([f"“{concept}”" for concept in rows["concept"].head(NAMED)])
         most = f"{rows.height} concepts, among them {names}," if rows.height > NAMED else names
-        yield f"Not counted, because one group has no error and so no interval, although p ≤ {ALPHA:g}: {most}."
+        yield f"Not counted although p ≤ {ALPHA:g}, because without an error in one group there is no interval: {most}."
 
 
 def _detectable(table: pl.DataFrame) -> Iterator[str]:
@@ -178,11 +177,15 @@ def _prevalence(part: pl.DataFrame) -> Iterator[Finding]:
         if not far.height:
             continue
         row = far.row(0, named=True)
-        headline = f"{far.height} of {moved.height} published gaps move by five points or more at matched prevalence"
+        move = "gaps move" if moved.height > 1 else "gap moves"
+        headline = f"{far.height} of {moved.height} published {move} by five points or more at matched prevalence"
+        rows = [one_row(part, "prevalence", group=name, concept=row["concept"]) for name in pair.names]
+        shares = [percent(each["value"]) for each in rows if each]
+        often = f" ({shares[0]} and {shares[1]} of their images do)" if len(shares) == len(rows) else ""
         sentence = (
             f"The largest move is at “{row['concept']}”: {signed(row['raw'])} points as published, "
-            f"{signed(row['value'])} when both groups show it equally often. Average precision is higher where a "
-            "concept is frequent."
+            f"{signed(row['value'])} when both groups show it equally often{often} and what few "
+            "images alone produce is removed."
         )
         published = one_row(queries.of_pair(part, pair), "ap_gap", concept=row["concept"])
         more = [published] if published else []
@@ -194,31 +197,39 @@ def _words(part: pl.DataFrame) -> Iterator[Finding]:
         row = one_row(queries.of_pair(part, pair), "word_agreement", subset="ap_gap_matched")
         if row is None or row["n"] < FEWEST_CONCEPTS:
             continue
-        shown = excludes(row, 0.5)
+        shown = queries.shown(row, 0.5)
         way = "agree with" if row["value"] > 0.5 else "point against"
         headline = f"Gaps {way} word vectors" if shown else "No agreement of gaps with word vectors is shown"
+        tested = f"; shuffled labels give {percent(row['expected'])}, p {row_p_value(row)}" if row["p_value"] else ""
         sentence = (
-            f"{percent(row['value'])} of {row['n']} concepts have a gap and an alignment of the same sign (95 % "
-            f"interval {percent_range(row['low'], row['high'])}; 50 % by chance)."
+            f"{percent(row['value'])} of {row['n']} concepts are recognised better in images of the group whose words "
+            f"are nearer to theirs (95 % interval {percent_range(row['low'], row['high'])}{tested})."
         )
         yield finding(row, "words", headline, sentence, shown=shown, effect=abs(row["value"] - 0.5))
 
 
 def _agreement(part: pl.DataFrame) -> Iterator[Finding]:
-    """Agreement with other data sets, and with other models."""
+    """Agreement with other data sets, and with other models: told, not claimed, because neither has a test."""
     counts = metric_rows(part, "agreement_count")
     for (elsewhere,), table in counts.group_by(["subset"], maintain_order=True):
         first, *more = table.to_dicts()
         number = {row["group"]: int(row["value"]) for row in (first, *more)}
         green, red, yellow = (number.get(colour, 0) for colour in ("green", "red", "yellow"))
-        headline = f"{green} of {first['n']} concepts have a wide gap in the same direction here and on {elsewhere}"
-        sentence = f"{red} point in opposite directions; {yellow} have no wide gap on at least one of the data sets."
+        of = f"{green} of {phrases.concepts(first['n'])}"
+        have = "has" if green == 1 else "have"
+        headline = f"{of} {have} a wide gap in the same direction here and on {elsewhere}"
+        sentence = f"In opposite directions: {red}. No wide gap on at least one of the data sets: {yellow}."
+        if green + red:
+            sentence += " Of concepts with two wide gaps, half would agree in direction by chance."
         yield finding(first, "agreement", headline, sentence, more=more)
     for row in metric_rows(part, "model_agreement").filter(pl.col("n") >= FEWEST_CONCEPTS).to_dicts():
-        shown = excludes(row, 0.5)
         headline = f"{percent(row['value'])} of the gaps point in the same direction as those of {row['subset']}"
-        sentence = f"Over {row['n']} concepts, 95 % interval {percent_range(row['low'], row['high'])}; 50 % by chance."
-        yield finding(row, "agreement", headline, sentence, shown=shown)
+        sentence = (
+            f"Over {row['n']} concepts, 95 % interval {percent_range(row['low'], row['high'])}; 50 % if gaps were "
+            "unrelated. This is no test of a difference between groups: two models that find the same images hard "
+            "agree more often without one."
+        )
+        yield finding(row, "agreement", headline, sentence)
 
 
 def _calibration(part: pl.DataFrame) -> Iterator[Finding]:
@@ -241,8 +252,8 @@ def _calibration(part: pl.DataFrame) -> Iterator[Finding]:
             else f"No gap in calibration is shown between images of {groups}; this does not show that there is none"
         )
         counted = (
-            "Counted are concepts with p ≤ 0.05 after correction and an interval of the gap without 0. Both groups are "
-            "compared at the same prevalence."
+            f"{phrases.concepts(table.height).capitalize()} tested at the same prevalence for both groups; counted if "
+            "p ≤ 0.05 after correction and the interval of the gap excludes 0."
         )
         sentence = f"{_least_calibrated(part, row, pair) if off.height else ''}{counted}"
         yield finding(row, "calibration", headline, sentence, shown=off.height > 0, more=more)

@@ -75,12 +75,12 @@ def squared_gap(row: Result) -> str:
     """The width of a gap of squared errors, in squared points, with its bounds for all concepts at once.
 
     >>> squared_gap({"value": -0.02, "all_low": -0.035, "all_high": -0.001})
-    'gap of the squares 200 square points, 10–350 for all concepts at once'
+    'gap of the squares 200 square points, 10 to 350 for all concepts at once'
     """
     bounds = row["all_low"], row["all_high"]
     value, *ends = (SQUARE_POINTS * number for number in (row["value"], *bounds) if number is not None)
     ends = sorted(-end for end in ends) if value < 0 else ends
-    across = f", {ends[0]:.0f}–{ends[1]:.0f} for all concepts at once".replace("-", MINUS) if ends else ""
+    across = f", {ends[0]:.0f} to {ends[1]:.0f} for all concepts at once".replace("-", MINUS) if ends else ""
     return f"gap of the squares {abs(value):.0f} square points{across}"
 
 

@@ -31,10 +31,6 @@ METRICS = read_metrics(Path(__file__).with_name("metrics.csv"))
 LIMITATIONS = (
     "Average precision depends on how many images of a group show a concept: read the matched gap, not the published "
     "gap alone.",
-    "A gap is a property of a model on these images. Objects may be smaller, rarer or of another kind in the images of "
-    "one group; the table of causes shows what can be measured of that.",
-    "Expected calibration error is above 0 by chance, and larger for the smaller group. Compare groups by "
-    "miscalibration, which is not.",
 )
 
 
@@ -105,11 +101,6 @@ def disparity_study(choices: Choices | None = None) -> Study:
         weaknesses="beholder.studies.disparity.trials:weaknesses",
         subset_attribute=chosen.by or "gender",
         limitations=LIMITATIONS,
-        of_photographs=(
-            "Groups come from annotators' words about the people they saw. They are perceived, there are only two "
-            "genders, and only images in which exactly one of them is named are used.",
-            "A concept that annotators did not mark counts as absent.",
-        ),
     )
 
 

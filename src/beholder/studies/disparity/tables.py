@@ -25,6 +25,7 @@ from beholder.studies.disparity.queries import Pair
 
 FEW, TOP = 5, 20
 """How many gaps in either direction the short and the long table show."""
+WORDS = "Words: how much nearer the concept is to the first group's words, cosine. "
 
 
 def disparity_tables(part: pl.DataFrame) -> Iterator[Table]:
@@ -133,20 +134,21 @@ def _why_none(part: pl.DataFrame) -> str:
 
 def gap_table(part: pl.DataFrame, number: int) -> Table:
     """The widest gaps in either direction."""
-    body = []
+    body, words = [], metric_rows(part, "word_alignment").height > 0
     for model, pair, rows in _model_pairs(part):
         sides = queries.sides(rows, "average_precision", pair)
         for row in queries.ends(queries.tested(rows, pair), number):
             both = [percent_cell(side.get(row["concept"])) for side in sides]
-            body.append([*_concept_names(part, model, pair, row["concept"]), *both, *_gap_cells(row)])
+            cells = _gap_cells(row)[: None if words else -1]
+            body.append([*_concept_names(part, model, pair, row["concept"]), *both, *cells])
     long, columns = number > FEW, _concept_labels(part)
     caption = (
         "Average precision of each group, and the gap in points. Published: as in the study. Matched (read this one): "
         "at the same prevalence for both groups, less the gap that few images alone produce. p: from shuffled labels, "
-        "after correction. Found from: the smallest gap that these counts would show. Words: how much nearer the "
-        f"concept is to the first group's words, cosine. {INTERVALS}"
+        "after correction. Found from: the smallest gap that these counts would show. "
+        f"{WORDS if words else ''}{INTERVALS}"
     )
-    header = [*columns, *_side_labels(part), "Published", "Matched", "p", "Found from", "Words"]
+    header = [*columns, *_side_labels(part), "Published", "Matched", "p", "Found from", *(["Words"] if words else [])]
     title = "The widest gaps in either direction" if long else "Widest gaps"
     notes = () if body else (_why_none(part),)
     return Table(title, caption, header, body, len(columns), notes, "gaps", long=long)
