@@ -1,11 +1,13 @@
 """The processor of a generative checkpoint: pictures by PIL, each processed once, and no need of video libraries.
 
 transformers wants a video or sound reader for models that could also watch or listen. Beholder shows one still
-picture, so those parts are left out, and with them torchvision, whose pixels differ from PIL's.
+picture: where such a part cannot be loaded, something stands in for it that is never given anything to process.
+Pictures are read by PIL wherever the model can, since torchvision's pixels differ.
 """
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -15,11 +17,13 @@ from typing import Any, NamedTuple
 from PIL import Image
 
 from beholder.core.errors import ModelError
-from beholder.models.checkpoint.checkpoint import Checkpoint, as_model_error, transformers
+from beholder.models.checkpoint.checkpoint import Checkpoint, as_model_error, captured_warnings, transformers
 from beholder.models.checkpoint.folder import read_config, read_json
 from beholder.models.torch_types import Output, Processor, Tensor
 
 _PLAIN = (bool, int, float, str)
+OTHER_PARTS = {"video_processor": "AutoVideoProcessor", "feature_extractor": "AutoFeatureExtractor"}
+LIBRARY = re.compile(r"\b(torchvision|torchaudio|librosa|torchcodec|av|decord|scipy|soundfile)\b", re.IGNORECASE)
 CONFIGS = ("processor_config.json", "preprocessor_config.json", "tokenizer_config.json")
 
 
@@ -82,13 +86,22 @@ class PictureProcessor:
 
 
 class _Absent:
-    """Stands for a processor of video or sound, which gets nothing to process; its settings are the pictures'."""
+    """Stands for a processor of video or sound that cannot be loaded; it gets nothing to process.
 
-    def __init__(self, image_processor: Processor) -> None:
-        self._image_processor = image_processor
+    A processor may still ask it for settings, which are the pictures' where those have them.
+    """
+
+    def __init__(self, image_processor: Processor, part: str, reason: str) -> None:
+        self._image_processor, self._missing = image_processor, f"its {part} cannot be loaded: {reason}"
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._image_processor, name)
+        try:
+            return getattr(self._image_processor, name)
+        except AttributeError:
+            raise AttributeError(f"the processor asks for '{name}', but {self._missing}") from None
+
+    def __call__(self, *_: object, **__: object) -> Output:
+        raise ModelError(f"The model's processor cannot be used as it is: {self._missing}.")
 
 
 def build_processor(folder: Path, checkpoint: Checkpoint) -> Processor:
@@ -100,7 +113,7 @@ def build_processor(folder: Path, checkpoint: Checkpoint) -> Processor:
             given[name] = (
                 transformers.AutoTokenizer.from_pretrained(folder, subfolder=name, local_files_only=True)
                 if name.endswith("tokenizer")  # InstructBLIP has a second one
-                else _Absent(checkpoint.image_processor)
+                else _other_part(folder, name, checkpoint.image_processor)
             )
         parts = [given[name] for name in kind.get_attributes()]
         settings, _ = kind.get_processor_dict(folder, local_files_only=True)
@@ -112,6 +125,20 @@ def build_processor(folder: Path, checkpoint: Checkpoint) -> Processor:
     if hasattr(processor, "num_query_tokens") and isinstance(processor.image_token, str):
         processor.image_token = transformers.AddedToken(processor.image_token)  # as BLIP-2's and InstructBLIP's read it
     return processor
+
+
+def _other_part(folder: Path, name: str, image_processor: Processor) -> Processor:
+    """The checkpoint's own processor of video or sound; a stand-in where its library or its file is missing."""
+    auto = getattr(transformers, OTHER_PARTS.get(name, ""), None)
+    if auto is None:
+        return _Absent(image_processor, name, "transformers has no class for it")
+    try:
+        with captured_warnings():
+            return auto.from_pretrained(folder, local_files_only=True)
+    except Exception as error:  # a missing library, a missing file, a setting that it does not know
+        library = LIBRARY.search(str(error))
+        reason = f"it needs {library[0]}" if library else " ".join(str(error).split())[:200]
+        return _Absent(image_processor, name, reason)
 
 
 def _for_stills(kind: type[Processor]) -> type[Processor]:
