@@ -145,6 +145,26 @@ def test_concepts_are_kept_by_their_training_frequency(make: Make) -> None:
         load(folder, {"train": "train.json", "concept_images": "many"})
 
 
+def test_concepts_are_counted_in_training_images_that_name_one_group(make: Make) -> None:
+    """Images 1, 2, 6 and 7 name one group and not people: a person is in one of them, dogs and tables in two."""
+    folder = make()
+    place = folder / "annotations"
+    for kind in ("instances", "captions"):
+        (place / f"{kind}_train2017.json").write_bytes((place / f"{kind}_val2017.json").read_bytes())
+    dataset = load(folder, {"concept_images": "2"})
+    assert dataset.concepts == ["dining table", "dog"]
+    notes = "\n".join(dataset.notes)
+    assert "2 of 3 categories are in at least 2 of the 4 images of instances_train2017.json whose captions" in notes
+    assert "concepts left out: person (1)" in notes
+    assert load(folder, {"concept_images": "3", "concepts_in": "all"}).concepts == ["person"]
+    (place / "captions_train2017.json").unlink()
+    assert load(folder, {"concept_images": "3"}).concepts == ["person"]
+    with pytest.raises(MissingData, match=r"--set train_captions=FILE"):
+        load(folder, {"concepts_in": "one-group"})
+    with pytest.raises(UnknownName, match="'concepts_in' has no value 'some'"):
+        load(folder, {"concepts_in": "some"})
+
+
 def test_groups_may_be_any_number_and_come_from_a_file(make: Make, tmp_path: Path) -> None:
     path = tmp_path / "company.csv"
     path.write_text("group,word\nanimal,horse\nanimal,dog\nchild,girls\nchild,boys\nadult,he\n")

@@ -2,21 +2,23 @@
 
 Source: cocodataset.org. Licence: annotations CC BY 4.0, images by their Flickr licences. Layout: `annotations/
 instances_val2017.json`, `annotations/captions_val2017.json` (either may lie in the folder itself), `val2017/*.jpg`;
-with `annotations/instances_train2017.json` concepts are kept by their training frequency, as in the study.
+with `annotations/instances_train2017.json` concepts are kept by their training frequency, as in the study: among images
+whose captions name one group, if `annotations/captions_train2017.json` is there too.
 The notes of the data set list the count after every filter.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 
 from beholder.core.digests import digest, file_digest
-from beholder.core.errors import DataError
+from beholder.core.errors import DataError, MissingData
 from beholder.datasets.coco_files import Instances, find, read_captions, read_instances
 from beholder.datasets.dataset import Dataset, DatasetSource
 from beholder.datasets.group_words import CUTS, GENDER_WORDS, GroupWords, read_group_words, require_words
@@ -30,8 +32,13 @@ SETTINGS = {
     "instances": Setting("", "another file of boxes, in COCO's format"),
     "captions": Setting("", "another file of captions, in COCO's format"),
     "images": Setting("", "another folder of images"),
-    "train": Setting("", "file in which categories are counted; else annotations/instances_train2017.json"),
+    "train": Setting("", "boxes in which categories are counted; else annotations/instances_train2017.json"),
+    "train_captions": Setting("", "captions of the same images; else annotations/captions_train2017.json"),
     "concept_images": Setting("100", "fewest training images of a category that is kept"),
+    "concepts_in": Setting(
+        "auto",
+        "which training images count: one-group (captions name exactly one), all; auto: one-group if captions are here",
+    ),
     "groups": Setting("", "own groups: a table with the columns group and word, called as the attribute"),
     "without": Setting("people", "a caption with one of these words leaves its image out; empty: none"),
     "words": Setting("letters", f"where a word of a caption ends: {', '.join(CUTS)}"),
@@ -53,7 +60,7 @@ def load(folder: Path, settings: Mapping[str, str] | None = None) -> Dataset:
     words_by_image = read_captions(captions, cut)
     group_of = grouped(words_by_image, groups, chosen.words("without"), steps)
     instances = read_instances(boxes)
-    kept = frequent_categories(instances, chosen, folder, steps)
+    kept = frequent_categories(instances, chosen, folder, steps, groups=groups)
     table, objects = _tables(group_of, instances, kept, steps)
     pictures = chosen.path("images", folder) or image_folder(folder, split)
     names = [instances.images[int(image)][0] for image in table["image_id"]]
@@ -104,10 +111,15 @@ def grouped(
     return single
 
 
-def frequent_categories(instances: Instances, chosen: Settings, folder: Path, steps: Steps) -> frozenset[int]:
-    """The categories that occur in enough training images; all of them, with a note, where no training file is here."""
-    own = folder / "annotations" / "instances_train2017.json"
-    path = chosen.path("train", folder) or (own if own.is_file() else None)
+def frequent_categories(
+    instances: Instances, chosen: Settings, folder: Path, steps: Steps, *, groups: GroupWords = GENDER_WORDS
+) -> frozenset[int]:
+    """The categories in enough training images; all of them, with a note, where no training file is here.
+
+    The study says "at least 100 training images". Of all training images, every category has as many; of those whose
+    captions name one group, some have not.
+    """
+    path = _training_file(chosen, "train", folder, "instances_train2017.json")
     if path is None:
         steps.note(
             f"concepts: all {len(instances.categories)} categories, for no training annotations are here; the study "
@@ -115,15 +127,48 @@ def frequent_categories(instances: Instances, chosen: Settings, folder: Path, st
         )
         return frozenset(instances.categories)
     train = instances if path == instances.path else read_instances(path)
-    pairs = set(zip(train.image, train.category, strict=True))
+    counted = _counted_images(train, chosen, folder, groups)
+    pairs = {pair for pair in zip(train.image, train.category, strict=True) if pair[0] in counted.images}
     frequency = Counter(train.categories[category] for _, category in pairs)
     fewest = chosen.number("concept_images")
     kept = frozenset(n for n, name in instances.categories.items() if frequency[name] >= fewest)
     steps.note(
         f"concepts: {len(kept)} of {len(instances.categories)} categories are in at least {fewest} of the "
-        f"{len(train.images):,} images of {path.name}"
+        f"{len(counted.images):,} images of {path.name}{counted.which}"
     )
+    if fallen := sorted(name for n, name in instances.categories.items() if n not in kept):
+        steps.note(f"concepts left out: {', '.join(f'{name} ({frequency[name]})' for name in fallen)}")
     return kept
+
+
+class _Counted(NamedTuple):
+    """The training images in which categories are counted."""
+
+    images: Collection[int]
+    which: str
+
+
+def _counted_images(train: Instances, chosen: Settings, folder: Path, groups: GroupWords) -> _Counted:
+    """All training images, or those whose captions name one group and no word that excludes."""
+    rule = chosen.one_of("concepts_in", ("auto", "one-group", "all"))
+    captions = _training_file(chosen, "train_captions", folder, "captions_train2017.json")
+    if rule == "all" or (rule == "auto" and captions is None):
+        return _Counted(train.images, "")
+    if captions is None:
+        raise MissingData(
+            "--set concepts_in=one-group needs the captions of the training images, and they are not at "
+            f"{folder / 'annotations' / 'captions_train2017.json'}.\nName a file: --set train_captions=FILE"
+        )
+    words = read_captions(captions, chosen.one_of("words", CUTS))
+    single = grouped(words, groups, chosen.words("without"), Steps())
+    images = frozenset(single) & frozenset(train.images)
+    return _Counted(images, f" whose captions name exactly one group of {groups.attribute}")
+
+
+def _training_file(chosen: Settings, setting: str, folder: Path, name: str) -> Path | None:
+    """The named file, else COCO's own where it is there."""
+    own = folder / "annotations" / name
+    return chosen.path(setting, folder) or (own if own.is_file() else None)
 
 
 def _tables(

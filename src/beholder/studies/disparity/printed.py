@@ -38,12 +38,22 @@ def _captioned(data: Path) -> Size | None:
 
 
 def _frequent(data: Path) -> Size | None:
-    """COCO's categories in at least 100 training images; None without the training annotations."""
+    """COCO's categories in at least 100 training images that name one gender; None without the training files."""
     folder = DATASETS["coco"].folder(data)
-    if not (folder / "annotations" / "instances_train2017.json").is_file():
+    files = [folder / "annotations" / f"{kind}_train2017.json" for kind in ("instances", "captions")]
+    if not files[0].is_file():
         return None
     instances = read_instances(find(folder, "instances_val2017"))
-    return Size(len(frequent_categories(instances, Settings("coco", COCO_SETTINGS, None), folder, Steps())))
+    steps = {rule: Steps() for rule in ("one-group", "all") if rule == "all" or files[1].is_file()}
+    kept = {
+        rule: len(frequent_categories(instances, Settings("coco", COCO_SETTINGS, {"concepts_in": rule}), folder, own))
+        for rule, own in steps.items()
+    }
+    if "one-group" not in kept:
+        return Size(kept["all"], hint="counted in all training images, for their captions are not here")
+    left_out = "; ".join(note for note in steps["one-group"].notes if note.startswith("concepts left out"))
+    hint = "; ".join(part for part in (left_out, f"counted in all training images: {kept['all']}") if part)
+    return Size(kept["one-group"], hint=hint)
 
 
 CONTENTS = "sizes of two data sets, and concepts on which two of them agree, 2 models"
