@@ -38,7 +38,7 @@ def study_command_names() -> list[str]:
 
 def _function(command: "Command") -> Callable[..., None]:
     def run_command(
-        files: Annotated[list[Path], typer.Argument(help=command.files)],
+        files: Annotated[list[str], typer.Argument(help=command.files)],
         data: common.Data = None,
         output: common.RunOut = Path(f"beholder-{command.name}"),
         store: common.StoreFolder = None,

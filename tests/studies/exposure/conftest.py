@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -44,6 +45,12 @@ def made_run(*, often: tuple[float, float] = (0.5, 2.0), known: float = 0.05, ca
     run.record.benchmarks = ["exposure"]
     run.record.declared["exposure"] = EXPOSURE.declaration()
     return run
+
+
+@pytest.fixture(autouse=True)
+def store_of_its_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Counts are kept between runs, not between tests."""
+    monkeypatch.setenv("BEHOLDER_STORE", str(tmp_path / "store"))
 
 
 @pytest.fixture

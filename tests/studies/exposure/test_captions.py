@@ -8,11 +8,13 @@ import tracemalloc
 from pathlib import Path
 
 import polars as pl
+import pyarrow as pa
 import pytest
 
-from beholder.core.errors import DataError, MissingData
+from beholder.core.errors import DataError, MissingData, UsageError
 from beholder.studies.exposure import captions
 from beholder.studies.exposure.captions import CaptionFile
+from beholder.studies.exposure.mentions import words_of
 
 SAID = ["a dog", "Ana Díaz, “in red”", 'say "hi"', "x"]
 
@@ -20,7 +22,8 @@ SAID = ["a dog", "Ana Díaz, “in red”", 'say "hi"', "x"]
 def write(folder: Path, name: str, text: str | bytes) -> Path:
     data = text if isinstance(text, bytes) else text.encode()
     path = folder / name
-    path.write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+    packed = {".gz": gzip.compress, ".zst": lambda each: pa.compress(each, "zstd", asbytes=True)}
+    path.write_bytes(packed[path.suffix](data) if path.suffix in packed else data)
     return path
 
 
@@ -46,6 +49,8 @@ def jsonl() -> str:
         ("a.tsv", tsv()),
         ("a.TSV", tsv("TEXT")),
         ("a.tsv.gz", tsv("text")),
+        ("a.tsv.zst", tsv("text")),
+        ("a.csv.zst", csv_text()),
         ("a.csv", csv_text()),
         ("a.csv.gz", csv_text()),
         ("a.jsonl", jsonl()),
@@ -110,7 +115,7 @@ def test_a_line_without_end_is_never_held(tmp_path: Path, monkeypatch: pytest.Mo
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["a.txt", "a.tsv.gz", "a.parquet", "a.json"])
-def test_memory_does_not_grow_with_the_file(tmp_path: Path, name: str):
+def test_memory_does_not_grow_with_the_file(tmp_path: Path, name: str, small_parts: None):
     def peak(rows: int) -> int:
         said = [f"a caption of no great length, number {row}" for row in range(rows)]
         if name.endswith("parquet"):
@@ -144,9 +149,12 @@ def test_files_that_are_cut_off_are_told_by_name(tmp_path: Path):
     whole = gzip.compress(b"a caption\n" * 9999)
     (tmp_path / "a.txt.gz").write_bytes(whole[: len(whole) // 2])
     (tmp_path / "b.txt.gz").write_bytes(b"no gzip at all")
+    zst = pa.compress(b"".join(b"caption %d\n" % i for i in range(99_999)), "zstd", asbytes=True)
+    (tmp_path / "a.txt.zst").write_bytes(zst[: len(zst) // 2])
+    (tmp_path / "b.txt.zst").write_bytes(b"no zstandard at all")
     (tmp_path / "a.parquet").write_bytes(b"PAR1 and no more")
     (tmp_path / "a.json").write_text('{"annotations": [{"caption": "A"}')
-    for name in ("a.txt.gz", "b.txt.gz", "a.parquet", "a.json"):
+    for name in ("a.txt.gz", "b.txt.gz", "a.txt.zst", "b.txt.zst", "a.parquet", "a.json"):
         with pytest.raises(DataError, match=name):
             list(CaptionFile(tmp_path / name))
 
@@ -154,22 +162,88 @@ def test_files_that_are_cut_off_are_told_by_name(tmp_path: Path):
 def test_what_is_not_there_or_packed_is_told_at_once(tmp_path: Path):
     with pytest.raises(MissingData, match="no caption file"):
         CaptionFile(tmp_path / "a.txt")
-    with pytest.raises(DataError, match="gunzip"):
+    with pytest.raises(DataError, match="Unpack it first"):
         CaptionFile(write(tmp_path, "a.json.gz", "{}"))
 
 
-@pytest.mark.parametrize("name", ["a.txt", "a.txt.gz", "a.json", "a.parquet"])
-def test_the_bytes_read_grow_up_to_the_size(tmp_path: Path, name: str):
+@pytest.mark.parametrize("name", ["a.txt", "a.txt.gz", "a.txt.zst", "a.json", "a.parquet", "a.csv"])
+def test_the_bytes_read_grow_up_to_the_size(tmp_path: Path, name: str, small_parts: None):
     said = [f"caption {row}" for row in range(20_000)]
     if name.endswith("parquet"):
-        pl.DataFrame({"text": said}).write_parquet(tmp_path / name)
+        pl.DataFrame({"text": said}).write_parquet(tmp_path / name, row_group_size=3000)
     else:
-        text = "\n".join(said) if "txt" in name else json.dumps({"annotations": [{"caption": each} for each in said]})
-        write(tmp_path, name, text)
+        text = json.dumps({"annotations": [{"caption": each} for each in said]})
+        write(tmp_path, name, text if name.endswith("json") else "\n".join(["text", *said]))
     file = CaptionFile(tmp_path / name)
-    read = [file.bytes_read for _ in file]
+    parts = list(file.parts())
+    read = [part.read for part in parts]
+    assert len(parts) > 5
     assert read == sorted(read)
-    assert 0 < read[-1] <= file.size
+    assert 0 < read[0] <= read[-1] <= file.size
+
+
+@pytest.fixture
+def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files are read a few records at a time."""
+    for name, size in (("CHUNK", 4096), ("ROWS", 500), ("RECORDS", 500)):
+        monkeypatch.setattr(captions, name, size)
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.tsv", "a.jsonl", "a.parquet"])
+def test_reading_goes_on_where_it_stopped(tmp_path: Path, name: str, small_parts: None):
+    said = [f"caption {row} é" for row in range(3000)]
+    if name.endswith("parquet"):
+        pl.DataFrame({"text": said}).write_parquet(tmp_path / name, row_group_size=700)
+    else:
+        lines = [json.dumps({"text": each}) for each in said] if name == "a.jsonl" else said
+        write(tmp_path, name, "\n".join(["text", *lines] if name == "a.tsv" else lines))
+    file = CaptionFile(tmp_path / name)
+    parts = list(file.parts())
+    before: list[str] = []
+    resumed = 0
+    for part in parts:
+        before += part.captions.to_list()
+        if part.resume is not None:
+            after = [caption for later in file.parts(part.resume) for caption in later.captions]
+            assert before + after == said
+            resumed += 1
+    assert resumed > 3
+    assert before == said
+
+
+def test_packed_files_cannot_be_entered_in_the_middle(tmp_path: Path, small_parts: None):
+    path = write(tmp_path, "a.txt.gz", "a caption\n" * 3000)
+    assert {part.resume for part in CaptionFile(path).parts()} == {None}
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.tsv.gz", "a.jsonl.zst", "a.parquet"])
+def test_files_behind_a_uri_are_read_like_local_ones(tmp_path: Path, name: str):
+    fsspec = pytest.importorskip("fsspec")
+    if name.endswith("parquet"):
+        pl.DataFrame({"text": SAID}).write_parquet(tmp_path / name)
+    else:
+        text = {"a.txt": "\n".join(SAID), "a.tsv.gz": tsv(), "a.jsonl.zst": jsonl()}[name]
+        write(tmp_path, name, text)
+    uri = f"memory://captions/{name}"
+    with fsspec.open(uri, "wb") as file:
+        file.write((tmp_path / name).read_bytes())
+    assert list(CaptionFile(uri)) == SAID == list(CaptionFile(f"file://{tmp_path / name}"))
+    assert CaptionFile(uri).size == (tmp_path / name).stat().st_size
+
+
+def test_what_a_uri_cannot_give_is_told(tmp_path: Path):
+    pytest.importorskip("fsspec")
+    with pytest.raises(MissingData, match=r"no caption file at memory://nowhere/a\.txt"):
+        CaptionFile("memory://nowhere/a.txt")
+    with pytest.raises(UsageError, match=r"nosuch://a\.txt cannot be opened"):
+        CaptionFile("nosuch://a.txt")
+    with pytest.raises(DataError, match="Copy it here first"):
+        CaptionFile(f"file://{write(tmp_path, 'a.json', '{}')}")
+
+
+def test_half_a_character_is_no_letter_and_spoils_nothing(tmp_path: Path):
+    path = write(tmp_path, "a.jsonl", '{"text": "Ana\\ud800Bo"}\n{"text": "x"}')
+    assert [words_of(caption or "") for caption in CaptionFile(path)] == [["ana", "bo"], ["x"]]
 
 
 @pytest.mark.parametrize("number", ["0", "3"])

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import random
 import re
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
+import polars as pl
 import pytest
 
 from beholder.core.errors import DataError
-from beholder.studies.exposure import counting
+from beholder.studies.exposure import captions, counting
 from beholder.studies.exposure.captions import CaptionFile
 from beholder.studies.exposure.counting import count_captions
 from beholder.studies.exposure.mentions import Mentions, Term
@@ -60,7 +63,7 @@ def test_a_file_without_captions_is_refused_rather_than_counted_as_nobody(tmp_pa
 
 def test_the_bar_ends_where_the_files_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(counting, "MEGABYTE", 100)
-    monkeypatch.setattr(counting, "BETWEEN", 10)
+    monkeypatch.setattr(captions, "CHUNK", 1000)
     moved: list[int] = []
 
     @contextmanager
@@ -72,4 +75,64 @@ def test_the_bar_ends_where_the_files_end(tmp_path: Path, monkeypatch: pytest.Mo
     count_captions(files, Mentions([Term("name", "Ana")]), bar)
     assert moved[0] == -200
     assert all(step > 0 for step in moved[1:])
-    assert 190 <= sum(moved[1:]) <= 200
+    assert sum(moved[1:]) == 200
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.tsv", "a.parquet"])
+def test_a_stopped_count_goes_on_and_ends_with_the_same_numbers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+):
+    monkeypatch.setattr(captions, "CHUNK", 2000)
+    monkeypatch.setattr(counting, "SECONDS", -1.0)
+    rng = random.Random(5)
+    said = [rng.choice([*NAMES, "", "x"]) for _ in range(4000)]
+    if name == "a.parquet":
+        pl.DataFrame({"text": said}).write_parquet(tmp_path / name, row_group_size=300)
+    else:
+        (tmp_path / name).write_bytes(b"text\n" + "\n".join(said).encode() + b"\n\xff\n")
+    mentions, store = Mentions([Term("name", each) for each in NAMES]), tmp_path / "store"
+    whole = count_captions([CaptionFile(tmp_path / name)], mentions)
+    looks = []
+
+    def stopping(self: Mentions, captions: pl.Series) -> Any:
+        looks.append(len(captions))
+        if len(looks) == 6:
+            raise KeyboardInterrupt
+        return count(self, captions)
+
+    count = Mentions.count
+    with monkeypatch.context() as patched:
+        patched.setattr(Mentions, "count", stopping)
+        with pytest.raises(KeyboardInterrupt):
+            count_captions([CaptionFile(tmp_path / name)], mentions, store=store)
+        looks.clear()
+        looks.extend([0] * 6)
+        again = count_captions([CaptionFile(tmp_path / name)], mentions, store=store)
+    assert sum(looks) < len(said)
+    assert (again.apart.tolist(), again.inside.tolist(), again.files) == (
+        whole.apart.tolist(),
+        whole.inside.tolist(),
+        whole.files,
+    )
+
+
+def test_a_file_that_was_read_is_not_read_again_unless_it_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    file, mentions = write(tmp_path / "a.txt", "Ana\n"), Mentions([Term("name", "Ana")])
+    first = count_captions([file], mentions, store=tmp_path)
+    monkeypatch.setattr(CaptionFile, "parts", None)
+    assert count_captions([file], mentions, store=tmp_path).files == first.files
+    monkeypatch.undo()
+    changed = write(tmp_path / "a.txt", "Ana\nAna\n")
+    assert count_captions([changed], mentions, store=tmp_path).apart.tolist() == [2]
+    other = Mentions([Term("name", "Bo")])
+    assert count_captions([changed], other, store=tmp_path).apart.tolist() == [0]
+    next((tmp_path / "exposure").iterdir()).write_text("damaged")
+    assert count_captions([changed], mentions, store=tmp_path).apart.tolist() == [2]
+
+
+def test_every_blank_of_python_is_one_that_makes_a_caption_empty(tmp_path: Path):
+    assert set(counting.BLANKS) == {chr(code) for code in range(sys.maxunicode + 1) if chr(code).isspace()}
+    path = tmp_path / "a.parquet"
+    pl.DataFrame({"text": [*counting.BLANKS, counting.BLANKS, "\u200b", "x"]}).write_parquet(path)
+    (tally,) = count_captions([CaptionFile(path)], Mentions([Term("name", "x")])).files
+    assert (tally.captions, tally.empty) == (2, len(counting.BLANKS) + 1)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import polars as pl
 
-from beholder.core.digests import digest, file_digest
+from beholder.core.digests import digest
 from beholder.core.errors import UsageError
 from beholder.core.record import Record, read_record
 from beholder.core.results import results_table
@@ -22,7 +22,7 @@ from beholder.studies.exposure.study import EXPOSURE
 from beholder.studies.study import CommandOptions, Measured, MeasureOptions
 
 
-def expose(captions: Sequence[Path], options: CommandOptions) -> Measured:
+def expose(captions: Sequence[str], options: CommandOptions) -> Measured:
     """Count and measure; every input is checked before anything is counted."""
     audit = options.own.get("run")
     if audit and options.out.resolve() == audit.resolve():
@@ -32,7 +32,7 @@ def expose(captions: Sequence[Path], options: CommandOptions) -> Measured:
     people = people_of(dataset)
     scores = identity_scores(audit, dataset, options.store) if audit else {}
     mentions = Mentions([*(Term(NAME, name) for name in people[NAME]), *WORD_TERMS])
-    counts = count_captions(files, mentions, options.progress)
+    counts = count_captions(files, mentions, options.progress, store=options.store)
     people = people.with_columns(
         captions=pl.Series(counts.apart[: people.height]), inside=pl.Series(counts.inside[: people.height])
     )
@@ -76,14 +76,12 @@ def _record(results: pl.DataFrame, counts: Counts, options: CommandOptions) -> R
         "identity scores of": str(audit) if audit else None,
     }
     files = [tally.path for tally in counts.files]
-    with options.progress("digesting the captions", 0, 0):
-        digests = [file_digest(Path(path)) for path in files]
     record.models.append(
         {
             "name": results["model"][0],
             "adapter": "captions",
             "captions": counts.captions,
-            "digest": digest(digests),
+            "digest": digest([tally.digest for tally in counts.files]),
             "files": files,
         }
     )
@@ -93,5 +91,6 @@ def _record(results: pl.DataFrame, counts: Counts, options: CommandOptions) -> R
     return record
 
 
-def _default_name(captions: Sequence[Path]) -> str:
-    return captions[0].name if len(captions) == 1 else f"{captions[0].name} and {len(captions) - 1} more"
+def _default_name(captions: Sequence[str]) -> str:
+    name = Path(captions[0]).name
+    return name if len(captions) == 1 else f"{name} and {len(captions) - 1} more"

@@ -45,7 +45,8 @@ EXPOSURE = Study(
     command=Command(
         "exposure",
         "Count how often captions name people and occupations, by gender, and compare with what a model knows.",
-        "Caption files: text (one caption per line), TSV, CSV, JSONL, also as .gz; Parquet; COCO's captions (.json).",
+        "Caption files: text (one caption per line), TSV, CSV, JSONL, also as .gz or .zst; Parquet; COCO's captions "
+        "(.json). Paths, or URIs that fsspec opens (s3://…).",
         "beholder.studies.exposure.expose:expose",
         OPTIONS,
         unit="MB",
