@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 Item = TypeVar("Item")
 Hashing = Callable[[Sequence[Path]], Iterable[str | None] | None]
 
-CHUNK = 1 << 20
+CHUNK = 1 << 16
 NOT_HASHED = ""
 """Stands for the digest of a file that has not been read yet."""
 PART = 500
@@ -40,10 +40,10 @@ def digest(value: Any) -> str:
 
 def file_digest(path: Path) -> str:
     """Forty hex digits of a file's bytes; equal files have equal digests wherever they lie."""
-    hasher = hashlib.blake2b(digest_size=20)
-    with path.open("rb") as file:
-        while chunk := file.read(CHUNK):
-            hasher.update(chunk)
+    hasher, buffer = hashlib.blake2b(digest_size=20), memoryview(bytearray(CHUNK))
+    with path.open("rb", buffering=0) as file:
+        while size := file.readinto(buffer):
+            hasher.update(buffer[:size])
     return hasher.hexdigest()
 
 

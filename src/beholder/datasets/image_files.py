@@ -21,7 +21,9 @@ def open_file(name: str) -> Image.Image:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # odd metadata is harmless; a broken picture raises
             with Image.open(path) as image:
-                return _rgb(ImageOps.exif_transpose(image))
+                image.load()  # and nothing is copied that need not be: fresh memory costs more than decoding
+                ImageOps.exif_transpose(image, in_place=True)
+                return _rgb(image)
     except UnidentifiedImageError:
         raise BadImage(name, "not an image in any format that Pillow reads") from None
     except (OSError, SyntaxError, ValueError, EOFError, Image.DecompressionBombError) as error:
@@ -32,4 +34,4 @@ def _rgb(image: Image.Image) -> Image.Image:
     """RGB; 16-bit greys are scaled to 8 bits first, because Pillow's own conversion clips them."""
     if image.mode.startswith("I;16"):
         image = image.point(lambda value: value / 256).convert("L")
-    return image.convert("RGB")
+    return image if image.mode == "RGB" else image.convert("RGB")

@@ -37,7 +37,7 @@ class Decoder(Protocol):
         ...
 
     def decode(self, pictures: Sequence[Any]) -> Any:
-        """A batch of prepared pictures on the device; in one thread, beside the model."""
+        """A batch of prepared pictures on the device; in any thread, beside the model."""
         ...
 
 
@@ -55,7 +55,7 @@ class Cut:
 
     def __call__(self, image: Image.Image) -> Pixels:
         """Values from 0 to 255, `[height, width, channel]`."""
-        image = image.convert("RGB")
+        image = image if image.mode == "RGB" else image.convert("RGB")
         image = image.resize(self.resized(image.size), self.resample)
         if self.crop:
             left, top = self.offset(image.size)

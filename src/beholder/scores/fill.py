@@ -41,6 +41,8 @@ Pictures = Any  # a list of prepared pictures, or an array with a row for each
 Compute = Callable[[Pictures], dict[str, Floats]]
 BLOCK_ROWS = 256
 BLOCK_SECONDS = 10.0
+AHEAD_OF_DECODER = 4
+"""Batches of files that are read and decoded before the model needs them."""
 PROCESSES_FROM = 512
 """Fewer files than this are done in threads before processes would have started."""
 
@@ -168,10 +170,33 @@ class _File(NamedTuple):
     fault: BadImage | None = None
 
 
-def _read_file(uri: str, key: str, decoder: Decoder, shelf: Shelf) -> _File:
+class _ReadingMemory:
+    """Room for the files of a few batches, used in turn: fresh memory for every file would cost more than reading."""
+
+    def __init__(self, batches: int) -> None:
+        self._arenas = deque(np.empty(0, np.uint8) for _ in range(batches))
+
+    def rooms(self, uris: Sequence[str]) -> list[Bytes]:
+        """A place for each file, one byte longer than the file."""
+        sizes = [Path(uri).stat().st_size + 1 if is_plain_file(uri) and Path(uri).exists() else 1 for uri in uris]
+        if len(self._arenas[0]) < sum(sizes):
+            self._arenas[0] = np.empty(sum(sizes) * 5 // 4, np.uint8)
+        arena = self._arenas[0]
+        self._arenas.rotate(-1)
+        return np.split(arena[: sum(sizes)], np.cumsum(sizes)[:-1])
+
+
+def _read_into(room: Bytes, uri: str) -> Bytes:
+    """The file's bytes, in the room if it is as long as it was."""
+    with open(uri, "rb", buffering=0) as file:
+        size = file.readinto(room.data)
+    return room[:size] if size == len(room) - 1 else np.fromfile(uri, np.uint8)
+
+
+def _read_file(uri: str, key: str, room: Bytes, decoder: Decoder, shelf: Shelf) -> _File:
     """Read and hash a file; without a picture if the shelf already has its content."""
     try:
-        data = np.fromfile(uri, np.uint8) if is_plain_file(uri) else None
+        data = _read_into(room, uri) if is_plain_file(uri) else None
         key = key or content_digest(cast(Bytes, data).data)
         return _File(uri, key, None if shelf.has(key) else decoder.encoded(uri, data))
     except BadImage as error:
@@ -271,11 +296,12 @@ class _Filler:
         return PictureReader(self._workers.started, self._preparation, *kind)
 
     def _by_decoder(self, batches: list[list[str]], decoder: Decoder, shelf: Shelf) -> Iterator[_Opened]:
-        """Threads read and hash files, one more decodes batches on the device, while the model works."""
-        with ThreadPoolExecutor(max(2, usable_cores())) as readers, ThreadPoolExecutor(1) as decoding:
+        """Threads read and hash files, two more decode batches on the device, while the model works."""
+        memory = _ReadingMemory(AHEAD_OF_DECODER + 1)
+        with ThreadPoolExecutor(max(2, usable_cores())) as readers, ThreadPoolExecutor(2) as decoding:
 
-            def read(uris: list[str]) -> list[_File]:
-                return [_read_file(uri, self.key(uri), decoder, shelf) for uri in uris]
+            def read(part: list[tuple[str, Bytes]]) -> list[_File]:
+                return [_read_file(uri, self.key(uri), room, decoder, shelf) for uri, room in part]
 
             def decoded(parts: list[Future[list[_File]]]) -> tuple[list[_File], Pictures]:
                 files = [file for part in parts for file in part.result()]
@@ -283,10 +309,11 @@ class _Filler:
                 return files, decoder.decode(pictures) if pictures else []
 
             def ahead(batch: list[str]) -> Future[tuple[list[_File], Pictures]]:
-                parts = [batch[start : start + 16] for start in range(0, len(batch), 16)]
+                rooms = list(zip(batch, memory.rooms(batch), strict=True))
+                parts = [rooms[start : start + 16] for start in range(0, len(rooms), 16)]
                 return decoding.submit(decoded, [readers.submit(read, part) for part in parts])
 
-            for batch, future in _few_ahead(batches, ahead, 3):
+            for batch, future in _few_ahead(batches, ahead, AHEAD_OF_DECODER):
                 files, pictures = future.result()
                 self._learn_keys(files)
                 for fault in filter(None, (file.fault for file in files)):

@@ -99,7 +99,7 @@ class Workers:
     def submit(self, work: Callable[..., Result], *arguments: Any) -> Future[Result]:
         """Hand out one job."""
         try:
-            with _main_module_left_out():
+            with _plain_start():
                 return self._pool.submit(work, *arguments)
         except BrokenProcessPool as error:
             raise _died([]) from error
@@ -194,8 +194,12 @@ def _spans(batches: Sequence[list[str]], rows: int) -> Iterator[list[list[str]]]
 
 
 @contextmanager
-def _main_module_left_out() -> Iterator[None]:
-    """New processes do not run the user's script again, which may lack its `if __name__ == "__main__"`."""
+def _plain_start() -> Iterator[None]:
+    """New processes do not run the user's script again, which may lack its `if __name__ == "__main__"`.
+
+    And Pillow keeps memory for the next picture there: fresh memory for each can cost as much as decoding.
+    """
+    os.environ.setdefault("PILLOW_BLOCKS_MAX", "4")
     main = sys.modules["__main__"]
     kept: dict[str, Any] = {name: vars(main).pop(name) for name in ("__file__", "__spec__") if name in vars(main)}
     main.__spec__ = None

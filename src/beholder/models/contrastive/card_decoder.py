@@ -7,6 +7,7 @@ may not read as Pillow does (other formats, four colours, turned pictures) is le
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -54,7 +55,7 @@ class CardDecoder:
             raise MissingExtra("--decode gpu", "openclip") from error
         self._decode_jpeg, self._mode = decode_jpeg, ImageReadMode.RGB
         self._cut, self._device = cut, device
-        self._stream = torch.cuda.Stream(device)
+        self._own = threading.local()
 
     def encoded(self, uri: str, data: Bytes | None) -> Encoded:
         """What `decode` takes: the file as it is, or the picture cut by Pillow. Called from several threads."""
@@ -63,10 +64,12 @@ class CardDecoder:
 
     def decode(self, pictures: Sequence[Encoded]) -> Tensor:
         """One batch of pixels on the card; `[n, height, width, channel]`. The card's other work goes on meanwhile."""
-        with torch.inference_mode(), torch.cuda.stream(self._stream):
+        if not hasattr(self._own, "stream"):
+            self._own.stream = torch.cuda.Stream(self._device)
+        with torch.inference_mode(), torch.cuda.stream(self._own.stream):
             parts = [part for group in _groups(pictures) for part in self._decoded(group)]
             batch = torch.cat(parts) if len(parts) > 1 else parts[0]
-            self._stream.synchronize()
+            self._own.stream.synchronize()
         return batch
 
     def _decoded(self, pictures: Sequence[Encoded]) -> Iterator[Tensor]:
