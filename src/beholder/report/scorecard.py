@@ -13,7 +13,7 @@ from typing import NamedTuple
 from beholder.chapter.finding import NOT_MEASURED, NOT_SHOWN, SHOWN, TOO_LITTLE, Finding
 from beholder.chapter.numbers import ABSENT, Result, has_interval, quantity
 from beholder.report.report import Report, Section
-from beholder.studies.printed import printed_of
+from beholder.studies.printed import alike, printed_of
 
 ICONS = {SHOWN: "●", NOT_SHOWN: "○", TOO_LITTLE: "△", NOT_MEASURED: "–"}
 """A shape for every verdict, so that it is told apart without colour."""
@@ -180,6 +180,6 @@ def _published(section: Section, row: Result) -> list[float]:
     printed = printed_of(section.study.name)
     if printed is None or row.get("variant") or row.get("template") or row.get("against"):
         return []
-    cells = printed.neighbours(row["metric"], row["subset"], group=row["group"], concept=row["concept"])
+    cells, _ = alike(printed, row)
     same_data = section.dataset in set(printed.cells.filter(metric=row["metric"])["dataset"])
     return [float(value) for value in cells["value"]] if same_data else []

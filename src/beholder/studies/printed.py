@@ -161,7 +161,7 @@ class Printed:
 
 def alike(printed: Printed, row: Cell) -> tuple[pl.DataFrame, dict[str, int]]:
     """Published models whose number is the same quantity as a run's row, and how many are not, by the reason."""
-    others = printed.neighbours(row["metric"], row["subset"])
+    others = printed.neighbours(row["metric"], row["subset"], group=row["group"], concept=row["concept"])
     reasons = [printed.unlike(row, catalogued(model)) for model in others["model"]]
     left_out = {reason: reasons.count(reason) for reason in dict.fromkeys(reasons) if reason}
     return others.filter(pl.Series([reason is None for reason in reasons], dtype=pl.Boolean)), left_out

@@ -181,7 +181,7 @@ def test_every_row_belongs_to_a_metric_with_a_meaning():
     rows = {**measure("association", WORDS, CELLS), **measure("identity", NAMES, FACES)}
     assert {f"t.{name}" for name, *_ in rows} == {metric.name for metric in public_figure_metrics("t")} - {
         *("t.refusal_share", "t.equivalence", "t.ratio_without", "t.branch_ratio"),
-        *("t.either_word_ratio", "t.either_word_probability"),
+        *("t.either_word_ratio", "t.either_word_probability", "t.scale_parameters", "t.scale_pairs"),
     }
 
 

@@ -22,6 +22,7 @@ from beholder.studies.public_figures.measures import (
     public_figure_measures,
     public_figure_metrics,
 )
+from beholder.studies.public_figures.scale import scale_rows
 from beholder.studies.study import Matrices, Measure, MeasureOptions, Option, Study
 
 DRAWN_POOLS = {branch: (branch,) for branch in BRANCH_OCCUPATIONS}
@@ -119,6 +120,7 @@ def apa_study(options: int = len(OCCUPATIONS)) -> Study:
         tasks=partial(apa_tasks, options=options),
         measures=measures if options == len(OCCUPATIONS) else tuple(partial(_over_eight, each) for each in measures),
         metrics=public_figure_metrics("apa"),
+        across=scale_rows,
         subset_attribute="branch",
         default="always",
         demo=True,

@@ -8,6 +8,7 @@ from beholder.studies.apa.sizes import POOLS
 from beholder.studies.apa.study import APA, figure_tasks
 from beholder.studies.pfi.prompts import pfi_association_prompts, pfi_identity_prompts
 from beholder.studies.public_figures.measures import public_figure_measures, public_figure_metrics
+from beholder.studies.public_figures.scale import scale_rows
 from beholder.studies.study import Study
 
 
@@ -27,6 +28,7 @@ PFI = Study(
     tasks=pfi_tasks,
     measures=public_figure_measures("pfi", POOLS),
     metrics=public_figure_metrics("pfi"),
+    across=scale_rows,
     subset_attribute="branch",
     default="data",
     chapter="beholder.studies.public_figures.chapter:CHAPTER",

@@ -22,9 +22,9 @@ from beholder.chapter.chart_parts import (
     rule_at,
     tooltip,
 )
-from beholder.chapter.chart_style import QUIET
+from beholder.chapter.chart_style import QUIET, SERIES
 from beholder.chapter.figure import Figure, sentence, whose
-from beholder.chapter.numbers import percent, span
+from beholder.chapter.numbers import Result, percent, span
 from beholder.chapter.phrases import listed, plural
 from beholder.chapter.queries import metric_rows
 from beholder.chapter.table import rows_of
@@ -32,12 +32,14 @@ from beholder.studies.public_figures.levels import LEVELS
 from beholder.studies.public_figures.phrases import either_word
 from beholder.studies.public_figures.published_rank import comparable_results
 from beholder.studies.public_figures.queries import reference, shown, shown_ratios
+from beholder.studies.public_figures.scale import BY_PAIRS, BY_SIZE, Point, scale_points
+from beholder.studies.public_figures.scale_findings import slope
 from beholder.studies.public_figures.tables import IDENTITY
 
 
 def public_figure_charts(results: pl.DataFrame) -> Iterator[Figure]:
     """Every chart, in the order of the topics."""
-    for make in (association_figures, ratio_figures, occupation_figures, identity_figures):
+    for make in (association_figures, ratio_figures, occupation_figures, identity_figures, scale_figures):
         yield from make(results)
 
 
@@ -221,6 +223,72 @@ def occupation_title(rows: Rows, gaps: Rows) -> str:
     both = sorted(shares.values(), key=lambda row: -row["value"])
     named = " and ".join(f"{plural(row['group'])} {percent(row['value'])}" for row in both)
     return f"widest shown gap of a wrong one at “{widest['concept']}”, {named}"
+
+
+# Size and training data
+
+SCALES = {"parameters": BY_SIZE, "training_pairs": BY_PAIRS}
+DRAWN = ("bias_ratio", "association", "identity_given_image")
+"""What is drawn against size: b of the largest pool, the right occupation, and names."""
+
+
+def scale_figures(results: pl.DataFrame) -> Iterator[Figure]:
+    """The run's models of known size among the published ones, by parameters and by training pairs."""
+    points = list(scale_points(results)) if results.height else []
+    for measure in DRAWN:
+        subset = _drawn_subset(measure, points)
+        for size, metric in SCALES.items():
+            mine = [p for p in points if (p.measure, p.subset) == (measure, subset) and getattr(p.entry, size)]
+            if len(mine) > 1 and not all(point.published for point in mine):
+                line = (
+                    metric_rows(results, metric).filter(pl.col("subset").eq_missing(subset), concept=measure).to_dicts()
+                )
+                yield _scale_figure(mine, size, line[0] if line else None)
+
+
+def _drawn_subset(measure: str, points: list[Point]) -> str | None:
+    there = list(dict.fromkeys(point.subset for point in points if point.measure == measure))
+    wanted = {"bias_ratio": "politicians", "association": "occupation"}.get(measure)
+    return wanted if wanted in there else there[0] if there else None
+
+
+def _scale_figure(points: list[Point], size: str, line: Result | None) -> Figure:
+    ratio, axis_title = points[0].measure == "bias_ratio", size.replace("_", " ")
+    data = [{"model": p.model, "published": p.published, "x": getattr(p.entry, size), "y": p.value} for p in points]
+    y = alt.Y(
+        "y:Q",
+        title=f"b, {points[0].subset}" if ratio else SCALE_TITLES[points[0].measure],
+        scale=alt.Scale(type="log", nice=False, padding=10) if ratio else alt.Scale(domainMin=0),
+        axis=alt.Axis(values=RATIO_TICKS, format="~g") if ratio else percent_axis(),
+    )
+    x = alt.X(
+        "x:Q", title=f"{axis_title} (logarithmic)", scale=alt.Scale(type="log", padding=14), axis=alt.Axis(format="~s")
+    )
+    base = chart(data).encode(x=x, y=y, tooltip=["model:N", alt.Tooltip("x:Q", format="~s", title=axis_title), "y:Q"])
+    mine = base.transform_filter("!datum.published")
+    layers = [
+        base.transform_filter("datum.published").mark_point(size=26, color=QUIET, filled=True, opacity=0.8),
+        mine.mark_point(size=80, filled=True, opacity=1, color=SERIES[0]),
+        mine.mark_text(align="left", dx=8, color="currentColor").encode(text="model:N"),
+    ]
+    published = " Small marks: published models." if any(point.published for point in points) else ""
+    return Figure(
+        f"{points[0].measure}-by-{size}".replace("_", "-"),
+        _scale_title(line, axis_title, points[0].measure),
+        f"Models by {axis_title}.{published} Models of unknown size are not drawn.",
+        alt.layer(*layers).properties(height=240),
+        "scale",
+    )
+
+
+SCALE_TITLES = {"association": "belief on the right occupation", "identity_given_image": "belief on the right name"}
+
+
+def _scale_title(line: Result | None, axis_title: str, measure: str) -> str:
+    measured = "Women over men" if measure == "bias_ratio" else SCALE_TITLES[measure].capitalize()
+    if line is None:
+        return f"{measured} by {axis_title}"
+    return f"{measured} by {axis_title}: {'' if shown(line) else 'no slope is shown, '}{slope(line)} for ten times"
 
 
 def _others(results: pl.DataFrame, metric: str) -> Rows:

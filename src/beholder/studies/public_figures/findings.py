@@ -19,13 +19,14 @@ from beholder.studies.public_figures.identity_findings import identity_findings
 from beholder.studies.public_figures.levels import LEVELS
 from beholder.studies.public_figures.phrases import someone, specialties
 from beholder.studies.public_figures.queries import nothing_shown, reference, times_landmark
+from beholder.studies.public_figures.scale_findings import scale_findings
 
-KINDS = ("bias", "occupations", "association", "identity")
+KINDS = ("bias", "occupations", "association", "identity", "scale")
 
 
 def public_figure_findings(part: pl.DataFrame) -> list[Finding]:
     """What one model's rows show: what is shown first, then by kind and size."""
-    makers = (ratio_findings, wrong_occupation_findings, association_findings, identity_findings)
+    makers = (ratio_findings, wrong_occupation_findings, association_findings, identity_findings, scale_findings)
     findings = [finding for make in makers for finding in make(part)]
     return sorted(findings, key=lambda each: (not each.shown, KINDS.index(each.kind), -each.effect))
 

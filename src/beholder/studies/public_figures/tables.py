@@ -7,7 +7,17 @@ from collections.abc import Iterator
 import polars as pl
 
 from beholder.chapter.equivalence import ratio_equivalence_table
-from beholder.chapter.numbers import ABSENT, Result, percent, points_decimals, points_range, ratio, row_p_value, signed
+from beholder.chapter.numbers import (
+    ABSENT,
+    Result,
+    has_interval,
+    percent,
+    points_decimals,
+    points_range,
+    ratio,
+    row_p_value,
+    signed,
+)
 from beholder.chapter.phrases import listed, plural
 from beholder.chapter.queries import metric_rows
 from beholder.chapter.table import (
@@ -25,11 +35,13 @@ from beholder.chapter.table import (
 from beholder.studies.public_figures.levels import GROUPS, LEVELS
 from beholder.studies.public_figures.phrases import correct_occupation, either_word
 from beholder.studies.public_figures.queries import PUBLISHED_ON, known_by_name, shown
+from beholder.studies.public_figures.scale import BY_PAIRS, BY_SIZE
+from beholder.studies.public_figures.scale_findings import NO_SAMPLE, axis, size, what
 
 
 def public_figure_tables(part: pl.DataFrame) -> Iterator[Table]:
     """Every table; each has the rows of all models."""
-    for make in (association_tables, bias_tables, ratio_equivalence_table, identity_tables):
+    for make in (association_tables, bias_tables, ratio_equivalence_table, identity_tables, scale_tables):
         yield from make(part)
 
 
@@ -240,3 +252,35 @@ def _against(share: Result | None) -> Cell:
     if share is None or share["value"] is None or share["landmark"] is None:
         return cell
     return cell._replace(remark=f"shuffled {percent(share['landmark']).removesuffix(' %')}, {cell.remark}")
+
+
+# Size and training data
+
+
+def scale_tables(part: pl.DataFrame) -> Iterator[Table]:
+    """Slopes over models, on parameters and on training pairs."""
+    rows = [row for metric in (BY_SIZE, BY_PAIRS) for row in metric_rows(part, metric).to_dicts()]
+    if rows:
+        yield Table(
+            "Does scale help?",
+            "Over the models of this run and the published ones that measure the same: what ten times the parameters, "
+            "or ten times the training pairs at equal parameters, go with. Probabilities change by points; of b it is "
+            "the distance from 1 (|ln b|) that changes, so below 0 is nearer to alike. Kinds of models have a level "
+            f"each. p is corrected over all. {INTERVALS}",
+            ["Measured", "For ten times the", "Models", "Change", "p"],
+            [
+                [
+                    *(Cell(what(row)), Cell(axis(row)), Cell(str(row["n"]))),
+                    Cell(size(row, row["value"]), _slope_range(row), shown(row)),
+                    Cell(row_p_value(row)),
+                ]
+                for row in rows
+            ],
+            2,
+            (NO_SAMPLE,),
+            "scale",
+        )
+
+
+def _slope_range(row: Result) -> str:
+    return f"{size(row, row['low'])} to {size(row, row['high'])}" if has_interval(row) else ""

@@ -1,0 +1,129 @@
+"""Across models: slopes on parameters and training pairs, over the run's models and published ones."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import polars as pl
+import pytest
+
+from beholder.core.results import Row, results_table
+from beholder.studies.apa.printed import PRINTED
+from beholder.studies.apa.sizes import EIGHT
+from beholder.studies.public_figures.charts import scale_figures
+from beholder.studies.public_figures.findings import public_figure_findings
+from beholder.studies.public_figures.scale import fitted, scale_points, scale_rows
+from beholder.studies.public_figures.tables import scale_tables
+
+BRANCHES = {"actors": 100, "athletes": 109, "house": 436, "senate": 100, "mayors": 100}
+
+
+def results(model: str, dataset: str = "apa", variant: str | None = None, *, share: float = 0.5) -> pl.DataFrame:
+    rows = [Row("apa.bias_ratio", 0.8, 636, "ratio", subset="politicians", variant=variant)]
+    rows += [
+        Row(f"apa.identity_given_{given}", share, n, "probability", subset=branch, chance=1 / n)
+        for given in ("image", "name")
+        for branch, n in BRANCHES.items()
+    ]
+    rows += [Row("apa.association", share, 100, "probability", subset=b, concept="occupation") for b in BRANCHES]
+    return results_table(rows, benchmark="apa", model=model, dataset=dataset)
+
+
+CLIP = "openai/clip-vit-base-patch32"
+
+
+def test_a_slope_is_that_of_a_regression_with_hc3_errors_by_hand():
+    """Normal equations, and each residual over one minus its leverage, one model after the other."""
+    rng = np.random.default_rng(4)
+    sizes, others = rng.normal(size=14), rng.normal(size=14)
+    kinds = np.array(["a"] * 9 + ["b"] * 4 + ["alone"])
+    values = 0.5 * sizes + others + (kinds == "b") + 0.1 * rng.normal(size=14)
+    line = fitted(values, sizes, kinds, others)
+    x = np.array([[sizes[i], others[i], kinds[i] == "a", kinds[i] == "b"] for i in range(13)], dtype=float)
+    y = values[:13]
+    beta = np.linalg.solve(x.T @ x, x.T @ y)
+    meat = np.zeros((4, 4))
+    for i in range(13):
+        rest = np.arange(13) != i
+        without = np.linalg.lstsq(x[rest], y[rest], rcond=None)[0]
+        left_out = y[i] - x[i] @ without  # the residual over 1 − leverage is that of a fit without the model
+        meat += left_out**2 * np.outer(x[i], x[i])
+    bread = np.linalg.inv(x.T @ x)
+    error = np.sqrt((bread @ meat @ bread)[0, 0])
+    assert line is not None
+    assert (line.slope, line.n) == (pytest.approx(beta[0]), 13)
+    assert (line.high - line.low) / 2 == pytest.approx(2.262157 * error, rel=1e-5)  # t of 9 degrees of freedom
+
+
+def test_published_models_are_averaged_over_the_branches_of_the_run():
+    points = {(p.model, p.measure): p for p in scale_points(results(CLIP)) if p.measure != "bias_ratio"}
+    printed = PRINTED.cells.filter(metric="apa.identity_given_image", printed_as="RN50")["printed"]
+    assert points["RN50", "identity_given_image"].value == pytest.approx(printed.mean())
+    assert len([key for key in points if key[1] == "identity_given_image"]) == 39
+    assert ("ViT-B/32", "identity_given_image") not in points, "it is the run's own model"
+    assert not points[CLIP, "identity_given_image"].published
+
+
+def test_b_of_models_over_other_options_does_not_take_part():
+    nine, eight = (
+        {p.model for p in scale_points(results(CLIP, variant=variant)) if p.measure == "bias_ratio"}
+        for variant in (None, EIGHT)
+    )
+    assert nine & eight == {CLIP}
+    assert (len(nine), len(eight)) == (25, 15)  # of the eight's 15, the run's own model is one
+
+
+def test_slopes_stand_with_the_run_s_first_model_of_known_size():
+    both = pl.concat([results("my-own-model"), results(CLIP)])
+    rows = scale_rows(both)
+    assert set(rows["model"]) == {CLIP}
+    assert set(rows["concept"]) == {"bias_ratio", "identity_given_image", "identity_given_name"}
+    assert rows.filter(metric="apa.scale_parameters", concept="identity_given_image")["n"].to_list() == [39]
+    assert rows["low"].null_count() == 0
+
+
+@pytest.mark.parametrize("part", [results("my-own-model"), results(CLIP, "my_photographs")])
+def test_without_a_model_of_known_size_or_enough_of_them_there_is_no_slope(part: pl.DataFrame):
+    assert scale_rows(part).is_empty()
+    assert list(scale_tables(part)) == []
+
+
+def test_ten_models_on_other_photographs_are_enough_for_association():
+    names = ["RN50", "RN101", "RN50x4", "RN50x16", "RN50x64", "ViT-B/32", "ViT-B/16", "ViT-L/14", "ViT-L/14@336px"]
+    shares = np.linspace(0.2, 0.8, 10) + 0.01 * np.sin(np.arange(10))
+    parts = [results(model, "mine", share=share) for model, share in zip([*names, "EVA-CLIP-8B"], shares, strict=True)]
+    rows = scale_rows(pl.concat(parts))
+    assert ("association", "occupation") in set(rows.select("concept", "subset").iter_rows())
+    assert set(rows["n"]) == {10}
+
+
+def slope(concept: str, value: float, p_value: float, subset: str | None = None) -> Row:
+    row = Row("apa.scale_parameters", value, 39, "per tenfold", subset=subset, concept=concept, p_value=p_value)
+    return row._replace(low=value - 0.03, high=value + 0.03, landmark=0.0)
+
+
+def test_a_slope_that_is_shown_is_told_and_no_cause_is_claimed(make: SimpleNamespace):
+    rows = [slope("identity_given_image", 0.1, 0.01), slope("bias_ratio", -0.2, 0.3, "politicians")]
+    (finding,) = public_figure_findings(make.run(*rows).results)
+    assert finding.headline == (
+        "Over up to 39 models, more parameters go with more belief on the right name, given an image"
+    )
+    assert "+10.0 points (95 % interval +7.0 to +13.0; p = 0.010; 39 models)" in finding.sentence
+    assert finding.sentence.endswith("this is no effect of size alone.")
+    (nearer,) = public_figure_findings(make.run(slope("bias_ratio", -0.2, 0.01, "politicians")).results)
+    assert nearer.headline.endswith("go with a b that is nearer to 1 for politicians")
+    (none,) = public_figure_findings(make.run(slope("bias_ratio", -0.2, 0.3, "politicians")).results)
+    assert not none.shown
+
+
+def test_models_are_drawn_by_size_and_by_pairs_among_published_ones():
+    figures = {figure.name: figure for figure in scale_figures(pl.concat([results(CLIP), scale_rows(results(CLIP))]))}
+    assert set(figures) == {
+        "bias-ratio-by-parameters",
+        "bias-ratio-by-training-pairs",
+        "identity-given-image-by-parameters",
+        "identity-given-image-by-training-pairs",
+    }
+    assert "no slope is shown" in figures["bias-ratio-by-training-pairs"].title
+    assert list(scale_figures(results("my-own-model"))) == []
