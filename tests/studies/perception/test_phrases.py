@@ -35,5 +35,5 @@ def test_numbers_are_printed_times_100_with_a_true_minus():
     assert (phrases.number(row), phrases.bounds(row)) == ("−1.23", "−2.00 to −0.10")
     assert phrases.signed({**row, "value": 0.0123}) == "+1.23"
     assert phrases.number({**row, "value": -1e-9}) == "0.00"
-    assert phrases.number({**row, "unit": "match logit"}) == "−0.01"
+    assert phrases.number({**row, "unit": "match logit"}) == "−0.012"
     assert phrases.printed(row, -0.01) == {"value": -0.23, "low": -1.0, "high": 0.9}

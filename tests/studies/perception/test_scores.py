@@ -10,7 +10,7 @@ from studies.perception.worlds import PROMPTS, matrix, measured, one, photograph
 from beholder.core.errors import DataError
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.studies.perception.prompts import DIMENSIONS, Dimension
-from beholder.studies.perception.scores import read_judged
+from beholder.studies.perception.scores import group_by, read_judged
 
 
 def obvious(sheet: ScoreMatrix, words: tuple[str, ...], mask: np.ndarray, *, delta: bool) -> float:
@@ -79,3 +79,20 @@ def test_matching_and_generative_models_are_measured_in_their_own_unit(channel: 
     row = one(table, "cosine", subset="everyone", concept="warmth")
     assert row["unit"] == unit
     assert (0 < row["value"] < 1) == (channel == "log_p_yes")
+
+
+def test_crossed_groups_that_read_alike_are_kept_apart():
+    """“A B” + “C” and “A” + “B C” are two groups, with means of their own."""
+    images = pl.DataFrame({"image_id": ["a", "b", "c"], "race": ["A B", "A", None], "gender": ["C", "B C", "C"]})
+    groups = group_by(images, ("race", "gender"))
+    assert groups.codes.tolist() == [1, 0, -1]
+    assert groups.names == ['"A" "B C"', '"A B" "C"']
+    assert group_by(images.with_columns(gender=pl.lit("C")), ("race", "gender")).names == ["A C", "A B C"]
+
+
+def test_a_person_is_one_whatever_their_images_and_an_unnamed_image_is_someone_else():
+    images = photographs(6).with_columns(person=pl.Series(["x", "y", "x", None, None, "y"]))
+    who = read_judged(matrix(images), DIMENSIONS).clusters
+    assert who[0] == who[2]
+    assert who[1] == who[5]
+    assert len(set(who.tolist())) == 4

@@ -18,6 +18,8 @@ from beholder.metrics.simultaneous import simultaneous_band
 
 Array = npt.NDArray[np.float64]
 DRAWS = 4000
+ALIKE = 1e-12
+"""Errors below this are rounding: the scores are all alike."""
 GRID = np.linspace(-6.0, 6.0, 241)
 
 
@@ -47,7 +49,7 @@ class Family(NamedTuple):
 def family(value: Array, spread: Spread, rng: np.random.Generator) -> Family:
     """Bounds of all values at once: what varies together is drawn together, few people have Student's long tails."""
     value, errors = value.ravel(), np.sqrt(np.diag(spread.covariance))
-    known = np.flatnonzero((errors > 0) & np.isfinite(spread.free) & np.isfinite(value))
+    known = np.flatnonzero((errors > ALIKE) & np.isfinite(spread.free) & np.isfinite(value))
     low, high, p_value = (np.full(len(value), np.nan) for _ in range(3))
     at_most = np.zeros(len(value), bool)
     if len(known):

@@ -20,6 +20,7 @@ from beholder.studies.perception.scores import GROUPED, INTERACTIONS, MEAN
 
 MOST = 3
 """Effects that one sentence names."""
+BOUNDS = ("value", "low", "high")
 NOT_NONE = "That does not mean that there is none."
 TOO_FEW = "No interval can be given (too few people, or scores that are all alike), so nothing is said either way."
 AT_ONCE = "intervals that hold for all of them at once"
@@ -123,7 +124,9 @@ def _interactions(part: pl.DataFrame) -> Iterator[Finding]:
 
 
 def _how_many(clear: int, number: int, thing: str) -> str:
-    """`3 of 24 differences are shown, by intervals that hold for all of them at once.`"""
+    """`3 of 24 differences are shown, by intervals that hold for all of them at once.`; nothing of a single one."""
+    if number == 1:
+        return f"It is the only {thing.removeprefix('such ')} there is."
     return f"{phrases.how_many(clear, number, thing)}, by {AT_ONCE}."
 
 
@@ -178,7 +181,7 @@ def _departing(part: pl.DataFrame, row: Result) -> str:
     others = phrases.signed({**own, "value": own["value"] - row["value"]})
     return (
         f"{what} in {phrases.dimension(row['concept'])} is {phrases.signed(own)} for {group} and {others} on average "
-        f"for the other groups: {size} apart."
+        f"for the other groups: a difference of {size}."
     )
 
 
@@ -247,18 +250,21 @@ def _default(row: Result) -> bool:
 
 
 def _default_gap(row: Result) -> str:
-    expected = phrases.signed({**row, "value": row["landmark"] or 0.0, "unit": ""}, 0)
+    places = phrases.decimals_of(row, 0)
+    expected = phrases.signed({**row, "value": row["landmark"] or 0.0}, places)
     return (
-        f"The share of {row['group']} less that of {row['against']} is {phrases.signed(row, 0)} points "
-        f"({phrases.bounds(row, 0)}); for a model that does not know these groups it would be {expected}."
+        f"The share of {row['group']} less that of {row['against']} is {phrases.signed(row, places)} points "
+        f"({phrases.bounds(row, places)}); for a model that does not know these groups it would be {expected}."
     )
 
 
 def _share(row: Result) -> str:
     """Per cent with its interval, where there is one, and that of everybody's images for the same word."""
-    bounds = f" ({row['low']:.0f}–{row['high']:.0f})" if row["low"] is not None else ""
-    everyone = f", of everybody's {row['expected']:.0f} %" if row["expected"] is not None else ""
-    return f"{row['value']:.0f} %{bounds} of the images of {row['group']} (“{row['concept']}”{everyone})"
+    places = phrases.decimals_of(row, 0)
+    bounds = f" ({phrases.bounds(row, places)})" if has_interval(row) else ""
+    everyone = f"; {row['expected']:.{places}f} % of everybody's images" if row["expected"] is not None else ""
+    share = f"{phrases.number(row, decimals=places)} %{bounds}"
+    return f"{share} of the images of {row['group']} (word “{row['concept']}”{everyone})"
 
 
 def _ranking(part: pl.DataFrame) -> Iterator[Finding]:
@@ -293,10 +299,7 @@ def _first_and_last(above: list[Result], below: list[Result]) -> str:
 
 def _held(part: pl.DataFrame, most: Result, least: Result) -> str:
     """How often the top holds the two groups, measured by the images that are ranked."""
-    held = [
-        f"{phrases.group(row['group'], row['subset'])} {math.exp(queries.beyond(row)):.2f} times{_range(row)}"
-        for row in (most, least)
-    ]
+    held = [f"{phrases.group(row['group'], row['subset'])} {_times(row)}" for row in (most, least)]
     k = top_size(most["template"])
     absent = metric_rows(part, "skew", absent=True).filter(pl.col("value").is_null(), template=most["template"])
     missing = absent.filter(pl.col("group").is_in([most["group"], least["group"]]), subset=most["subset"]).height
@@ -307,11 +310,12 @@ def _held(part: pl.DataFrame, most: Result, least: Result) -> str:
     )
 
 
-def _range(row: Result) -> str:
-    if not has_interval(row):
-        return ""
-    low, high = (math.exp(row[end] - (row["landmark"] or 0.0)) for end in ("low", "high"))
-    return f" ({low:.2f}–{high:.2f})"
+def _times(row: Result) -> str:
+    """`1.82 times (1.43–2.32)`, where 1 is the group's share of all images that are ranked."""
+    ends = {end: None if row[end] is None else math.exp(row[end] - (row["landmark"] or 0.0)) for end in BOUNDS}
+    held = {**row, **ends, "landmark": 1.0}
+    bounds = f" ({phrases.bounds(held)})" if has_interval(held) else ""
+    return f"{phrases.number(held)} times{bounds}"
 
 
 def _neutral(part: pl.DataFrame) -> Iterator[Finding]:
@@ -333,11 +337,15 @@ def _ratings(part: pl.DataFrame) -> Iterator[Finding]:
     rows = rated.drop_nulls("value").sort("value", descending=True).to_dicts()
     if not rows:
         for row in rated.head(1).to_dicts():
-            sentence = f"None of {rated.height} rated traits could be compared: the table of ratings says why."
+            traits = "The one rated trait" if rated.height == 1 else f"None of {rated.height} rated traits"
+            sentence = (
+                f"{traits} could{' not' if rated.height == 1 else ''} be compared: the table of ratings says why."
+            )
             yield finding(row, "ratings", "The ratings are not compared", sentence, verdict=NOT_MEASURED)
         return
     agree = [row for row in rows if queries.shown(row) and row["value"] > 0]
-    headline = f"It orders {rows[0]['subset']}s as people do on {len(agree)} of {len(rows)} traits, after correction"
+    of = phrases.counted(len(rows), "trait")
+    headline = f"It orders {rows[0]['subset']}s as people do on {len(agree)} of {of}, after correction"
     departures = [row for row in queries.largest(part, "rating_departure") if queries.shown(row)][:1]
     sentence = f"{'; '.join(map(_trait, rows[:8]))}." + "".join(map(_departure, departures))
     yield finding(rows[0], "ratings", headline, sentence, shown=bool(agree), more=[*rows[1:8], *departures])
@@ -352,7 +360,8 @@ def _trait(row: Result) -> str:
 def _departure(row: Result) -> str:
     """Where the model is farthest from people, of what is shown."""
     way = "above" if row["value"] > 0 else "below"
-    size = f"{abs(row['value']):.2f} standard deviations {way} people's ratings ({phrases.bounds(row)})"
+    far = phrases.number({**row, "value": abs(row["value"])})
+    size = f"{far} standard deviations {way} people's ratings ({phrases.bounds(row)})"
     return f" The widest departure that is shown is on {phrases.dimension(row['concept'])} of {row['group']}: {size}."
 
 

@@ -8,6 +8,7 @@ from beholder.studies.perception.scores import CROSSED, CROSSING, GROUPED, INTER
 
 TITLES = {d.name: d.title for d in DIMENSIONS}
 ATTRIBUTES = {"skin_tone": "skin tone", "seed": "identity"}
+MOST_DECIMALS = 6
 HUNDREDS = ("cosine", "P(Yes)")
 """Units that are printed × 100, as in the study."""
 PRINTED = {"cosine": "cosine × 100", "P(Yes)": "points of P(Yes)", "match logit": "match logit"}
@@ -63,21 +64,36 @@ def decimal(value: float, form: str = ".2f") -> str:
     return f"{value:{form}}".replace("-", MINUS)
 
 
-def number(row: Result, key: str = "value", decimals: int = 2) -> str:
+def decimals_of(row: Result, least: int = 2) -> int:
+    """Decimals such that an interval has a width to see, and its bounds are told from the value of no effect.
+
+    >>> decimals_of({"low": 0.0001, "high": 0.0003, "landmark": None, "unit": "cosine"})
+    3
+    """
+    if not has_interval(row):
+        return least
+    scale, landmark = factor(row), row.get("landmark") or 0.0
+    width, off = scale * (row["high"] - row["low"]), [scale * (row[end] - landmark) for end in ("low", "high")]
+    return next(
+        (p for p in range(least, MOST_DECIMALS) if width >= 2 * 10**-p and min(map(abs, off)) >= 0.5 * 10**-p), least
+    )
+
+
+def number(row: Result, key: str = "value", decimals: int | None = None) -> str:
     """A value or bound as printed, with a true minus sign; a dash where there is none."""
     if row[key] is None:
         return ABSENT
-    text = f"{factor(row) * row[key]:.{decimals}f}"
+    text = f"{factor(row) * row[key]:.{decimals_of(row) if decimals is None else decimals}f}"
     return text.replace("-", MINUS) if float(text) else text.removeprefix("-")
 
 
-def signed(row: Result, decimals: int = 2) -> str:
+def signed(row: Result, decimals: int | None = None) -> str:
     """The same with its sign."""
     text = number(row, decimals=decimals)
     return f"+{text}" if row["value"] is not None and row["value"] > 0 and float(text) else text
 
 
-def bounds(row: Result, decimals: int = 2) -> str:
+def bounds(row: Result, decimals: int | None = None) -> str:
     """The interval as printed; nothing where there is none."""
     if not has_interval(row):
         return ""

@@ -1,7 +1,8 @@
 """Trials of the metrics in worlds of known truth, and the weaknesses that they show.
 
-One family of worlds has judgements of two groups: gaps, SC-WEAT, markedness, Skew@k, NDKL. The other is the drawn
-design: causal effects, absolute differences, interactions.
+One family of worlds has judgements of two groups: gaps, SC-WEAT, markedness, Skew@k, NDKL, with one image a person or
+with several, and with groups that are not equally large. The other is the drawn design: causal effects, absolute
+differences, interactions, pairs. `several_images.py` has the worlds in which people have several images.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from beholder.studies.perception.oracle import SMILE_BONUS, oracle_scores, plant
 from beholder.studies.perception.prompts import POSITIVE, Dimension
 from beholder.studies.perception.ranking import ranking_rows
 from beholder.studies.perception.scores import Groups, Judged, group_by
+from beholder.studies.perception.several_images import several_image_experiments
 from beholder.studies.study import MeasureOptions
 from beholder.studies.trial import Experiment, Outcome, Trial, outcome
 from beholder.studies.trial_summary import Summaries, Weakness
@@ -49,6 +51,7 @@ def perception_experiments() -> Iterator[Experiment]:
     for n, effect, share in ((100, 0.0, 1.0), (100, 0.25, 1.0), (100, 0.5, 1.0), (200, 0.0, 1.0), (200, 0.25, 0.4)):
         yield _judgements(n, effect, share)
     yield _depths(0.5)
+    yield from several_image_experiments()
     yield from effect_experiments()
 
 

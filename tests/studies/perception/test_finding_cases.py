@@ -1,0 +1,76 @@
+"""Every sentence at both signs, at zero, of one group, of tiny and of huge n."""
+
+from __future__ import annotations
+
+import re
+
+import polars as pl
+import pytest
+from studies.perception.finding_cases import SIZES, cases
+
+from beholder.chapter.finding import NOT_MEASURED, NOT_SHOWN, SHOWN, TOO_LITTLE, Finding
+from beholder.studies.perception.findings import FINDERS, perception_findings
+from beholder.studies.perception.tables import perception_tables
+
+CASES = dict(cases())
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_every_sentence_is_whole(name: str):
+    for finding in perception_findings(CASES[name]):
+        for text in (finding.headline, finding.sentence):
+            assert not re.search(r"nan|None(?! of)|inf\b|  |—|−0\.00|\+−|\+0\.00\b(?!\d)|, \)|\(\)| \.", text), text
+            assert not re.search(r"\b1 (identities|differences|departures|images)\b", text), text
+        assert finding.sentence.endswith(".")
+        assert not finding.headline.endswith(".")
+
+
+def only(name: str, kind: str) -> Finding:
+    return next(finding for finding in perception_findings(CASES[name]) if finding.kind == kind)
+
+
+KINDS = {
+    "effect": "effect",
+    "interaction": "interaction",
+    "curves of groups": "stand_out",
+    "gap at equal shares": "gap",
+    "gap of two groups": "gap",
+    "default": "markedness",
+    "ranking": "ranking",
+}
+
+
+@pytest.mark.parametrize("template", KINDS)
+@pytest.mark.parametrize("size", [size.name for size in SIZES])
+def test_a_verdict_is_that_of_the_numbers(template: str, size: str):
+    verdict = only(f"{template}, {size}", KINDS[template]).verdict
+    expected = {"zero": NOT_SHOWN, "tiny n": TOO_LITTLE}.get(size, SHOWN)
+    assert verdict == expected
+
+
+def test_signs_turn_with_the_numbers():
+    for template, up, down in (
+        ("gap of two groups", "Male above Female", "Female above Male"),
+        ("default", "treats Male as the default more than Female", "treats Female as the default more than Male"),
+        ("ranking", "White comes before Black", "Black comes before White"),
+    ):
+        kind = KINDS[template]
+        assert up in only(f"{template}, positive", kind).headline
+        assert down in only(f"{template}, negative", kind).headline
+    fall = only("interaction, negative", "interaction").sentence
+    assert "by −6.50 for MST 2 and by −5.00 for MST 9" in fall
+    assert "for MST 2 less that for MST 9 is −1.50" in fall
+
+
+def test_every_finder_has_a_case():
+    kinds = {finding.kind for table in CASES.values() for finding in perception_findings(table)}
+    assert kinds == {*KINDS.values(), "variant", "neutral", "ratings"}
+    assert len(FINDERS) == len(kinds) + 1  # two of them tell of a variant
+    verdicts = {finding.verdict for table in CASES.values() for finding in perception_findings(table)}
+    assert verdicts == {SHOWN, NOT_SHOWN, TOO_LITTLE, NOT_MEASURED}
+
+
+def test_a_p_value_that_is_a_bound_is_printed_as_one():
+    table = CASES["effect, positive"].with_columns(p_value=pl.lit(0.003), p_at_most=pl.lit(value=True))
+    cells = [cell.text for each in perception_tables(table) for row in each.rows for cell in row]
+    assert "≤ 0.003" in cells
