@@ -20,6 +20,7 @@ from beholder.cli import (
     replicate,
     report,
     site,
+    view,
 )
 from beholder.cli.console import err
 from beholder.cli.group import AllCommands
@@ -43,6 +44,7 @@ app.command("compare", cls=Command)(compare.compare_command)
 app.command("gate", cls=Command)(gate.gate_command)
 app.command("report", cls=Command)(report.report_command)
 app.command("site", cls=Command)(site.site_command)
+app.command("view", cls=Command)(view.view_command)
 app.command("export", cls=Command)(export.export_command)
 app.command("replicate", cls=Command)(replicate.replicate_command)
 app.command("calibrate", cls=Command)(calibrate.calibrate_command)

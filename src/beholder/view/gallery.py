@@ -1,0 +1,214 @@
+"""Gallery: what a run's models scored, read from the store without a model, and the pictures it was about.
+
+A picture is named by its place in a sheet, never by a path, and it is shown only if its file lies inside the data set's
+folder and is still the one that was scored.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+from PIL import Image
+
+from beholder.core.errors import BadImage, BeholderError, MissingData
+from beholder.datasets import DATASETS, open_dataset
+from beholder.datasets.crops import files_of
+from beholder.datasets.dataset import Dataset, ImageDigests
+from beholder.datasets.images import DRAWN, open_image
+from beholder.datasets.survey import IDENTIFIERS, MOST_GROUPS
+from beholder.models.spec import ModelSpec
+from beholder.prompts.prompt_set import SCHEMA as PROMPT
+from beholder.prompts.prompt_set import PromptSet
+from beholder.report.report import slug
+from beholder.run import Run, load_run
+from beholder.scores.score_matrix import ScoreMatrix
+from beholder.scores.store import Store
+from beholder.scores.stored import stored_scores
+from beholder.scores.task import Task
+
+Scores = npt.NDArray[np.float64]
+BINS = 30
+LARGEST = 1024
+"""Pixels of the longer side of a picture that is sent."""
+
+
+class PictureError(BeholderError):
+    """A picture that may not be shown, with the reason."""
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where pictures and scores lie."""
+
+    data: Path | None = None
+    store: Path = Path("beholder-store")
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass
+class Sheet:
+    """What one model scored of one prompt set on one data set."""
+
+    run: str
+    study: str
+    model: str
+    spec: ModelSpec
+    task: Task
+    store: Store
+    root: Path | None
+    """The folder that its pictures must lie in; None for drawn people."""
+
+    @cached_property
+    def matrix(self) -> ScoreMatrix | None:
+        """Its scores, or None where the store has none."""
+        found = stored_scores([self.task], self.spec, self.store)
+        return found[0] if found else None
+
+    @property
+    def images(self) -> pl.DataFrame:
+        """The pictures that have scores."""
+        assert self.matrix is not None
+        return self.matrix.images
+
+    @cached_property
+    def scores(self) -> Scores:
+        """A number for every picture and prompt, the higher the more."""
+        assert self.matrix is not None
+        return np.asarray(self.matrix.quantity("ranking").cells, dtype=np.float64)
+
+    @cached_property
+    def attributes(self) -> dict[str, list[str]]:
+        """The columns to filter by, with their groups."""
+        columns = {name: self.images[name].cast(pl.String) for name in self.task.dataset.attributes}
+        few = {name: values.drop_nulls().unique().sort().to_list() for name, values in columns.items()}
+        return {
+            name: groups
+            for name, groups in few.items()
+            if 1 < len(groups) <= MOST_GROUPS and name.lower() not in IDENTIFIERS
+        }
+
+    @cached_property
+    def digests(self) -> list[str | None]:
+        """What each picture's content was when the sheet was opened."""
+        return ImageDigests(self.store.digest_memory).of(self.images["uri"].to_list())
+
+    def selected(self, where: Mapping[str, str]) -> npt.NDArray[np.int_]:
+        """The places of pictures with these labels."""
+        keep = np.ones(self.images.height, dtype=bool)
+        for name, group in where.items():
+            if name not in self.attributes:
+                raise BeholderError(f"There is no attribute {name!r}. There are: {', '.join(self.attributes)}.")
+            keep &= (self.images[name].cast(pl.String) == group).fill_null(False).to_numpy()
+        return np.flatnonzero(keep)
+
+    def ranked(self, prompt: int, where: Mapping[str, str], *, lowest: bool = False) -> npt.NDArray[np.int_]:
+        """The places of those pictures, the highest score first; pictures without a score are left out."""
+        chosen = self.selected(where)
+        scores = self.scores[chosen, prompt]
+        chosen, scores = chosen[~np.isnan(scores)], scores[~np.isnan(scores)]
+        order = np.argsort(scores if lowest else -scores, kind="stable")
+        return np.asarray(chosen[order])
+
+    def surprising(self, prompt: int, by: str, group: str) -> npt.NDArray[np.int_]:
+        """Pictures of a group that score least like it: nearest to the side on which the other groups lie."""
+        labels = self.images[by].cast(pl.String).to_numpy()
+        scores, inside = self.scores[:, prompt], labels == group
+        higher = np.nanmean(scores[inside]) > np.nanmean(scores[~inside]) if inside.any() and (~inside).any() else True
+        return self.ranked(prompt, {by: group}, lowest=bool(higher))
+
+    def distributions(self, prompt: int, by: str) -> dict[str, Any]:
+        """The scores of each group in equal bins."""
+        if by not in self.attributes:
+            raise BeholderError(f"There is no attribute {by!r}. There are: {', '.join(self.attributes)}.")
+        scores = self.scores[:, prompt]
+        known = scores[~np.isnan(scores)]
+        low, high = (float(known.min()), float(known.max())) if len(known) else (0.0, 1.0)
+        edges = np.linspace(low, high if high > low else low + 1.0, BINS + 1)
+        labels = self.images[by].cast(pl.String).to_numpy()
+        groups = {
+            group: np.histogram(scores[(labels == group) & ~np.isnan(scores)], edges)[0].tolist()
+            for group in self.attributes[by]
+        }
+        return {"edges": edges.tolist(), "groups": groups}
+
+    def nearest(self, prompt: int, value: float, where: Mapping[str, str]) -> int | None:
+        """The picture whose score lies nearest to a value."""
+        chosen = self.selected(where)
+        distance = np.abs(self.scores[chosen, prompt] - value)
+        return int(chosen[np.nanargmin(distance)]) if len(chosen) and not np.isnan(distance).all() else None
+
+    def picture(self, place: int, side: int) -> bytes:
+        """A picture as JPEG, made small; refused if it lies outside the data set or is no longer what was scored."""
+        if not 0 <= place < self.images.height:
+            raise PictureError(f"This sheet has no picture {place}.")
+        uri = str(self.images["uri"][place])
+        self._check(uri, place)
+        try:
+            image = open_image(uri)
+        except (BadImage, OSError) as error:
+            raise PictureError(f"The picture cannot be read: {error}") from error
+        image.thumbnail((min(side, LARGEST), min(side, LARGEST)), Image.Resampling.LANCZOS)
+        buffer = io.BytesIO()
+        image.convert("RGB").save(buffer, "JPEG", quality=88)
+        return buffer.getvalue()
+
+    def _check(self, uri: str, place: int) -> None:
+        if uri.startswith(DRAWN):
+            return
+        for path in files_of(uri):
+            if self.root is None or not path.resolve().is_relative_to(self.root):
+                raise PictureError("The picture lies outside its data set's folder.")
+            if not path.is_file():
+                raise PictureError("The picture's file is no longer there.")
+        now = ImageDigests(self.store.digest_memory).of([uri])[0]
+        if now != self.digests[place]:
+            raise PictureError("The picture's file has changed since it was scored.")
+
+
+def open_gallery(folders: Sequence[Path], places: Places) -> list[Sheet]:
+    """Every sheet of the runs that the store has scores for."""
+    sheets = [sheet for folder in folders for sheet in _sheets(folder, load_run(folder), places)]
+    scored = [sheet for sheet in sheets if sheet.matrix is not None]
+    if not scored:
+        raise MissingData(
+            f"The store {places.store} has no scores of these runs. Name the store that the audit used: --store DIR.\n"
+            "Runs made from imported scores (beholder measure) cannot be viewed."
+        )
+    return scored
+
+
+def _sheets(folder: Path, run: Run, places: Places) -> Iterable[Sheet]:
+    store = Store(places.store)
+    for entry in run.record.datasets:
+        dataset, root = _opened(entry, run, places)
+        asked = run.prompts.filter(dataset=dataset.name)
+        for (study, name), table in asked.group_by(["benchmark", "set"], maintain_order=True):
+            prompts = PromptSet(str(name), table.select(list(PROMPT)))
+            for model in run.record.models:
+                spec = ModelSpec(**{key: model[key] for key in _SPEC})
+                task = Task(str(name), dataset, prompts)
+                yield Sheet(slug(folder.resolve().name), str(study), str(model["name"]), spec, task, store, root)
+
+
+_SPEC = ("name", "adapter", "weights", "revision", "precision", "settings")
+
+
+def _opened(entry: Mapping[str, Any], run: Run, places: Places) -> tuple[Dataset, Path | None]:
+    """A data set of the record, and the folder that its pictures must lie in."""
+    name, origin = str(entry.get("name")), str(entry.get("origin"))
+    source = name if name in DATASETS else origin
+    dataset = open_dataset(source, places.data, places.settings)
+    if source in DATASETS and DATASETS[source].embedded:
+        return dataset, None
+    root = places.data if source in DATASETS else Path(source.removeprefix("folder:"))
+    assert root is not None
+    folder = root if root.is_dir() else root.parent
+    return replace(dataset, partial=True).present(), folder.resolve()

@@ -1,0 +1,186 @@
+"""The viewer's server: read-only, on this machine, behind a token in the address.
+
+Every address begins with the token. Only GET is answered, only for the hosts named at the start, and never to a page
+of another origin.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.middleware import Middleware
+from starlette.middleware.base import BaseHTTPMiddleware
+from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.routing import Route
+
+from beholder.core.errors import BeholderError
+from beholder.view.gallery import PictureError, Sheet
+
+PAGE = Path(__file__).parent / "page"
+LONGEST_QUERY = 4096
+MOST_ROWS = 200
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "Cache-Control": "no-store",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+TYPES = {".html": "text/html", ".js": "text/javascript", ".css": "text/css"}
+
+
+class Guard(BaseHTTPMiddleware):
+    """Refuses what the viewer is not for, before anything is read."""
+
+    async def dispatch(self, request: Request, call_next: Callable[[Request], Awaitable[Response]]) -> Response:
+        """Own origin, short query, and the headers of every answer."""
+        origin = request.headers.get("origin")
+        if origin and origin != f"{request.url.scheme}://{request.headers.get('host')}":
+            response: Response = PlainTextResponse("Another page may not ask this viewer.", 403)
+        elif len(request.url.query) > LONGEST_QUERY:
+            response = PlainTextResponse("The question is too long.", 414)
+        else:
+            response = await call_next(request)
+        response.headers.update(HEADERS)
+        return response
+
+
+def viewer(sheets: list[Sheet], token: str, hosts: list[str] | None = None) -> Starlette:
+    """The application; every address begins with `/token/`."""
+
+    def answer(work: Callable[[Request], Response]) -> Callable[[Request], Awaitable[Response]]:
+        async def endpoint(request: Request) -> Response:
+            if not secrets.compare_digest(str(request.path_params["token"]), token):
+                return PlainTextResponse("Wrong token: use the address that `beholder view` printed.", 403)
+            try:
+                return await run_in_threadpool(work, request)
+            except PictureError as error:
+                return PlainTextResponse(str(error), 404)
+            except (BeholderError, ValueError, KeyError, IndexError) as error:
+                return PlainTextResponse(f"This cannot be answered: {error}", 400)
+
+        return endpoint
+
+    def sheet_of(request: Request, name: str = "sheet") -> Sheet:
+        place = int(request.query_params[name])
+        if not 0 <= place < len(sheets):
+            raise BeholderError(f"there is no sheet {place}")
+        return sheets[place]
+
+    def prompt_of(request: Request, sheet: Sheet) -> int:
+        place = int(request.query_params["prompt"])
+        if not 0 <= place < len(sheet.task.prompts):
+            raise BeholderError(f"there is no prompt {place}")
+        return place
+
+    def list_sheets(request: Request) -> Response:
+        return JSONResponse([described(sheet) for sheet in sheets])
+
+    def rank(request: Request) -> Response:
+        sheet, query = sheet_of(request), request.query_params
+        prompt, where = prompt_of(request, sheet), json.loads(query.get("where", "{}"))
+        surprise = query.get("surprising")
+        order = (
+            sheet.surprising(prompt, surprise, str(where[surprise]))
+            if surprise
+            else sheet.ranked(prompt, where, lowest=query.get("order") == "lowest")
+        )
+        start = max(int(query.get("offset", "0")), 0)
+        chosen = order[start : start + min(int(query.get("limit", "60")), MOST_ROWS)]
+        other = sheet_of(request, "with") if "with" in query else None
+        return JSONResponse({"total": len(order), "rows": rows(sheet, chosen, prompt, other)})
+
+    def spread(request: Request) -> Response:
+        sheet = sheet_of(request)
+        return JSONResponse(sheet.distributions(prompt_of(request, sheet), request.query_params["by"]))
+
+    def nearest(request: Request) -> Response:
+        sheet, query = sheet_of(request), request.query_params
+        prompt = prompt_of(request, sheet)
+        place = sheet.nearest(prompt, float(query["value"]), json.loads(query.get("where", "{}")))
+        return JSONResponse(rows(sheet, np.array([] if place is None else [place], dtype=int), prompt, None))
+
+    def picture(request: Request) -> Response:
+        sheet = sheets[int(request.path_params["sheet"])]
+        side = int(request.query_params.get("side", "160"))
+        return Response(sheet.picture(int(request.path_params["place"]), max(side, 16)), media_type="image/jpeg")
+
+    def file(request: Request) -> Response:
+        path = PAGE / (request.path_params.get("name") or "index.html")
+        if path.parent != PAGE or path.suffix not in TYPES or not path.is_file():
+            return PlainTextResponse("Not here.", 404)
+        return Response(path.read_bytes(), media_type=TYPES[path.suffix])
+
+    routes = [
+        Route("/{token}/", answer(file)),
+        Route("/{token}/api/sheets", answer(list_sheets)),
+        Route("/{token}/api/rank", answer(rank)),
+        Route("/{token}/api/distributions", answer(spread)),
+        Route("/{token}/api/nearest", answer(nearest)),
+        Route("/{token}/picture/{sheet:int}/{place:int}", answer(picture)),
+        Route("/{token}/{name:str}", answer(file)),
+    ]
+    allowed = hosts or ["127.0.0.1", "localhost", "[::1]"]
+    middleware = [Middleware(Guard), Middleware(TrustedHostMiddleware, allowed_hosts=allowed)]
+    return Starlette(routes=routes, middleware=middleware)
+
+
+def described(sheet: Sheet) -> dict[str, Any]:
+    """A sheet for the page: what was asked, and what people can be told apart by."""
+    prompts = sheet.task.prompts.table
+    return {
+        "run": sheet.run,
+        "study": sheet.study,
+        "model": sheet.model,
+        "dataset": sheet.task.dataset.name,
+        "set": sheet.task.name,
+        "images": sheet.images.height,
+        "prompts": prompts["text"].to_list(),
+        "attributes": sheet.attributes,
+    }
+
+
+def rows(sheet: Sheet, places: np.ndarray[Any, Any], prompt: int, other: Sheet | None) -> list[dict[str, Any]]:
+    """Pictures with score and labels; with another sheet, the same picture's score there."""
+    labels = sheet.images[places.tolist()].select(list(sheet.attributes)).cast(pl.String).to_dicts()
+    ids = sheet.images["image_id"].to_list()
+    elsewhere = _scores_by_id(sheet, other, prompt)
+    return [
+        {
+            "place": int(place),
+            "score": number(sheet.scores[place, prompt]),
+            "other": number(elsewhere.get(ids[place])) if other else None,
+            "labels": labels[at],
+        }
+        for at, place in enumerate(places.tolist())
+    ]
+
+
+def _scores_by_id(sheet: Sheet, other: Sheet | None, prompt: int) -> dict[str, float]:
+    """The other model's scores of the same prompt by image, where it was asked."""
+    if other is None:
+        return {}
+    text, texts = sheet.task.prompts.texts[prompt], other.task.prompts.texts
+    if text not in texts:
+        return {}
+    column = other.scores[:, texts.index(text)]
+    return dict(zip(other.images["image_id"].to_list(), column.tolist(), strict=True))
+
+
+def number(value: float | None) -> float | None:
+    """A score as JSON has it: absent is null."""
+    return None if value is None or np.isnan(value) else float(value)

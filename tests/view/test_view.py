@@ -1,0 +1,227 @@
+"""The viewer: the right pictures in the right order, and nothing to anyone it is not for."""
+
+from __future__ import annotations
+
+import io
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from PIL import Image
+from starlette.testclient import TestClient
+
+from beholder.audit import AuditOptions, audit_models
+from beholder.core.errors import MissingData
+from beholder.datasets import open_dataset
+from beholder.models.spec import ModelSpec
+from beholder.prompts.prompt_set import prompt_set
+from beholder.scores.score_matrix import ScoreMatrix
+from beholder.scores.store import Store
+from beholder.scores.task import Task
+from beholder.studies.custom.study import custom_study
+from beholder.studies.study import MeasureOptions
+from beholder.view.gallery import Places, Sheet, open_gallery
+from beholder.view.server import LONGEST_QUERY, viewer
+
+CHROMIUM = Path("/usr/bin/chromium")
+WORDS = prompt_set("words", [{"text": w, "level": "words", "concept": w} for w in ("kind", "cold")])
+TOKEN = "secret-token"
+
+
+@pytest.fixture
+def folder(people: Callable[..., Path], tmp_path: Path) -> Path:
+    folder = people(24)
+    options = AuditOptions(
+        dataset=f"folder:{folder}", out=tmp_path / "run", store=tmp_path / "store", measure=MeasureOptions(draws=100)
+    )
+    audit_models(["null", "null:2"], [custom_study(WORDS, by=("gender",))], options)
+    return folder
+
+
+@pytest.fixture
+def sheets(folder: Path, tmp_path: Path) -> list[Sheet]:
+    return open_gallery([tmp_path / "run"], Places(store=tmp_path / "store"))
+
+
+@pytest.fixture
+def client(sheets: list[Sheet]) -> TestClient:
+    return TestClient(viewer(sheets, TOKEN), base_url="http://127.0.0.1:8765")
+
+
+def get(client: TestClient, path: str, **query: object) -> Any:
+    return client.get(f"/{TOKEN}/{path}", params={key: str(value) for key, value in query.items()})
+
+
+def test_pictures_come_in_the_order_of_their_scores(client: TestClient, sheets: list[Sheet]) -> None:
+    answer = get(client, "api/rank", sheet=0, prompt=1, where=json.dumps({"gender": "woman"}), limit=50).json()
+    scores = [row["score"] for row in answer["rows"]]
+    women = sheets[0].images["gender"].to_numpy() == "woman"
+    assert scores == sorted(sheets[0].scores[women, 1].tolist(), reverse=True)
+    assert {row["labels"]["gender"] for row in answer["rows"]} == {"woman"}
+    lowest = get(client, "api/rank", sheet=0, prompt=1, order="lowest", limit=1).json()["rows"][0]["score"]
+    assert lowest == sheets[0].scores[:, 1].min()
+
+
+def test_two_models_score_the_same_picture(client: TestClient, sheets: list[Sheet]) -> None:
+    assert [sheet.model for sheet in sheets] == ["null", "null:2"]
+    for row in get(client, "api/rank", sheet=0, prompt=0, **{"with": 1}).json()["rows"]:
+        assert row["other"] == pytest.approx(sheets[1].scores[row["place"], 0])
+
+
+def test_the_most_unlike_their_group_come_first(client: TestClient, sheets: list[Sheet]) -> None:
+    where = json.dumps({"gender": "man"})
+    rows = get(client, "api/rank", sheet=0, prompt=0, where=where, surprising="gender").json()["rows"]
+    scores, labels = sheets[0].scores[:, 0], sheets[0].images["gender"].to_numpy()
+    higher = scores[labels == "man"].mean() > scores[labels != "man"].mean()
+    assert rows[0]["score"] == (scores[labels == "man"].min() if higher else scores[labels == "man"].max())
+
+
+def test_distributions_count_every_picture_once(client: TestClient, sheets: list[Sheet]) -> None:
+    spread = get(client, "api/distributions", sheet=0, prompt=0, by="gender").json()
+    assert {group: sum(counts) for group, counts in spread["groups"].items()} == {"man": 12, "woman": 12}
+    nearest = get(client, "api/nearest", sheet=0, prompt=0, value=float(sheets[0].scores[3, 0])).json()
+    assert nearest[0]["place"] == 3
+
+
+def test_a_picture_is_a_small_copy_of_the_file(client: TestClient) -> None:
+    answer = get(client, "picture/0/0", side=64)
+    assert answer.headers["content-type"] == "image/jpeg"
+    assert max(Image.open(io.BytesIO(answer.content)).size) <= 64
+
+
+@pytest.mark.parametrize("path", ["", "api/sheets", "picture/0/0", "view.js"])
+def test_a_wrong_token_gets_nothing(client: TestClient, path: str) -> None:
+    assert client.get(f"/wrong/{path}").status_code == 403
+
+
+def test_another_origin_and_another_host_are_refused(client: TestClient) -> None:
+    assert client.get(f"/{TOKEN}/api/sheets", headers={"origin": "http://evil.example"}).status_code == 403
+    assert client.get(f"/{TOKEN}/api/sheets", headers={"host": "evil.example"}).status_code == 400
+    assert client.post(f"/{TOKEN}/api/sheets").status_code == 405
+
+
+@pytest.mark.parametrize("name", ["../server.py", "..%2Fserver.py", "%2e%2e/server.py", "..%5cserver.py", "server.py"])
+def test_no_other_file_is_reachable(client: TestClient, name: str) -> None:
+    assert client.get(f"/{TOKEN}/{name}").status_code in (403, 404)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        {"sheet": 9, "prompt": 0},
+        {"sheet": -1, "prompt": 0},
+        {"sheet": 0, "prompt": 99},
+        {"sheet": "x", "prompt": 0},
+        {"prompt": 0},
+        {"sheet": 0, "prompt": 0, "where": "not json"},
+        {"sheet": 0, "prompt": 0, "where": '{"nothing": "x"}'},
+        {"sheet": 0, "prompt": 0, "surprising": "gender"},
+    ],
+)
+def test_a_bad_question_is_refused_in_words(client: TestClient, query: dict[str, object]) -> None:
+    answer = get(client, "api/rank", **query)
+    assert answer.status_code == 400
+    assert answer.text.startswith("This cannot be answered")
+
+
+def test_a_question_that_is_too_long_is_refused(client: TestClient) -> None:
+    assert get(client, "api/sheets", x="y" * LONGEST_QUERY).status_code == 414
+
+
+def test_a_changed_or_missing_or_linked_picture_is_refused(client: TestClient, folder: Path, tmp_path: Path) -> None:
+    secret = tmp_path / "secret.png"
+    Image.new("RGB", (16, 16), "red").save(secret)
+    first, second, third = (folder / f"0000{i}.png" for i in range(3))
+    assert get(client, "picture/0/0").status_code == 200
+    time.sleep(0.01)
+    Image.new("RGB", (40, 40), "blue").save(first)
+    second.unlink()
+    third.unlink()
+    third.symlink_to(secret)
+    refused = [get(client, f"picture/0/{place}") for place in range(3)]
+    assert [answer.status_code for answer in refused] == [404, 404, 404]
+    assert "has changed" in refused[0].text
+    assert "no longer there" in refused[1].text
+    assert "outside" in refused[2].text
+
+
+def test_a_store_without_scores_says_what_to_name(folder: Path, tmp_path: Path) -> None:
+    with pytest.raises(MissingData, match="--store DIR"):
+        open_gallery([tmp_path / "run"], Places(store=tmp_path / "elsewhere"))
+
+
+def test_answers_let_nothing_else_run(client: TestClient) -> None:
+    headers = get(client, "").headers
+    assert "default-src 'none'" in headers["content-security-policy"]
+    assert headers["cache-control"] == "no-store"
+
+
+# In a browser, with 100,000 pictures
+
+
+@pytest.fixture
+def many() -> Sheet:
+    drawn, count = open_dataset("glasshouse").limit(40), 100_000
+    base = drawn.table
+    table = base[[i % base.height for i in range(count)]].with_columns(
+        image_id=pl.Series([f"{i:06}" for i in range(count)])
+    )
+    dataset = type(drawn)("glasshouse", "1", "MIT", table)
+    values = np.random.default_rng(1).normal(size=(count, len(WORDS), 1)).astype(np.float32)
+    sheet = Sheet(
+        "run", "custom", "<b>model</b>", ModelSpec("m", "a", "w", "r"), Task("t", dataset, WORDS), Store(Path()), None
+    )
+    sheet.__dict__["matrix"] = ScoreMatrix("t", table, WORDS.table, ("cosine",), values)
+    return sheet
+
+
+@pytest.fixture
+def address(many: Sheet) -> Iterator[str]:
+    import uvicorn
+
+    server = uvicorn.Server(uvicorn.Config(viewer([many], TOKEN), host="127.0.0.1", port=0, log_level="error"))
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    for _ in range(200):
+        if server.started:
+            break
+        time.sleep(0.05)
+    yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}/{TOKEN}/"
+    server.should_exit = True
+    thread.join(10)
+
+
+@pytest.mark.slow
+def test_a_hundred_thousand_pictures_scroll(address: str, many: Sheet) -> None:
+    if not CHROMIUM.exists():
+        pytest.skip(f"{CHROMIUM} is missing")
+    from playwright.sync_api import sync_playwright
+
+    messages: list[str] = []
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=str(CHROMIUM), args=["--no-sandbox"])
+        page = browser.new_page(viewport={"width": 1200, "height": 900})
+        page.on("console", lambda message: messages.append(message.text))
+        page.on("pageerror", lambda error: messages.append(str(error)))
+        page.goto(address)
+        page.wait_for_selector("#list figure img")
+        assert "100,000 pictures" in page.inner_text("#count")
+        assert page.locator("#list figure").count() < 100
+        first = page.inner_text("#list figure >> nth=0")
+        assert float(first.split(" ")[1].replace("−", "-")) == pytest.approx(many.scores[:, 0].max(), rel=1e-3)
+        page.eval_on_selector("#list", "list => { list.scrollTop = list.scrollHeight; }")
+        page.wait_for_selector('figure[data-at="99999"]')
+        assert page.locator("#list figure").count() < 100
+        page.select_option("select[name=order]", "lowest")
+        page.wait_for_selector('figure[data-at="0"]')
+        page.hover("#spread svg")
+        page.wait_for_selector("#under img")
+        assert "<b>model</b>" in page.inner_text("select[name=sheet]")
+        browser.close()
+    assert messages == []
