@@ -30,6 +30,11 @@ def nothing(part: pl.DataFrame) -> tuple[()]:
     return ()
 
 
+def nothing_beside(part: pl.DataFrame, others: pl.DataFrame) -> tuple[()]:
+    """No findings about several studies."""
+    return ()
+
+
 def none(part: pl.DataFrame) -> None:
     """Nothing was published, or nothing was planted."""
     return
@@ -45,6 +50,8 @@ class Chapter:
     """The question behind each kind of finding."""
     findings: Callable[[pl.DataFrame], Iterable[Finding]] = nothing
     """Of one model's rows on one data set, in the order to read them."""
+    beside: Callable[[pl.DataFrame, pl.DataFrame], Iterable[Finding]] = nothing_beside
+    """Of one model's rows on one data set, and of its rows there in the run's other studies."""
     tables: Callable[[pl.DataFrame], Iterable[Table]] = nothing
     """Of all models' rows on one data set."""
     figures: Callable[[pl.DataFrame], Iterable[Figure]] = nothing

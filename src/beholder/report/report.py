@@ -102,13 +102,14 @@ def build_report(
     """The report of a run, from its results and their record."""
     results = shortened(results)
     parts = results.group_by(["benchmark", "dataset"], maintain_order=True)
-    sections = [_section(str(name), str(dataset), part, record) for (name, dataset), part in parts]
+    sections = [_section(str(name), str(dataset), part, results, record) for (name, dataset), part in parts]
     report = Report(results, record, prompts, sections)
     return report if perturbed is None else replace(report, perturbed=shortened(perturbed))
 
 
-def _section(name: str, dataset: str, whole: pl.DataFrame, record: Record) -> Section:
+def _section(name: str, dataset: str, whole: pl.DataFrame, results: pl.DataFrame, record: Record) -> Section:
     study = study_of(name, record)
+    others = results.filter(pl.col("benchmark") != name, pl.col("dataset") == dataset)
     chapter = study.part("chapter") or PLAIN
     random = pl.col("model").str.contains(NOISE)
     part = whole.filter(~random) if not whole.select(random.all()).item() else whole
@@ -120,12 +121,12 @@ def _section(name: str, dataset: str, whole: pl.DataFrame, record: Record) -> Se
         chapter,
         dataset,
         part,
-        list(_findings(chapter, part)),
+        list(_findings(chapter, part, others)),
         tables,
         chapter.published(part),
         chapter.planted(part),
         list(_limitations(study, chapter, part, record)),
-        list(_findings(chapter, whole.filter(random))) if part.height < whole.height else [],
+        list(_findings(chapter, whole.filter(random), others)) if part.height < whole.height else [],
     )
 
 
@@ -149,11 +150,12 @@ def _declared(entry: dict[str, Any]) -> dict[str, Any]:
     return {**fields, "metrics": tuple(Metric(**metric) for metric in metrics)}
 
 
-def _findings(chapter: Chapter, part: pl.DataFrame) -> Iterator[Finding]:
+def _findings(chapter: Chapter, part: pl.DataFrame, others: pl.DataFrame) -> Iterator[Finding]:
     """Model by model, each finding with its question and an id that stays the same from run to run."""
     counted: Counter[str] = Counter()
-    for _, mine in part.group_by("model", maintain_order=True):
-        for finding in chapter.findings(mine):
+    for (model,), mine in part.group_by("model", maintain_order=True):
+        beside = chapter.beside(mine, others.filter(pl.col("model") == model))
+        for finding in (*chapter.findings(mine), *beside):
             question = chapter.questions.get(finding.kind)
             base = slug(f"{finding.study} {finding.dataset} {finding.model} {finding.kind}")
             counted[base] += 1

@@ -1,0 +1,60 @@
+"""P-FI's chapter: that of public figures, and where it answers otherwise than APA about the same people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import polars as pl
+
+from beholder.chapter.finding import Finding, finding, valued
+from beholder.chapter.numbers import Result, percent, ratio, ratio_range
+from beholder.chapter.phrases import plural
+from beholder.studies.public_figures.chapter import CHAPTER as PUBLIC_FIGURES
+from beholder.studies.public_figures.levels import GROUPS
+from beholder.studies.public_figures.phrases import correct_occupation
+from beholder.studies.public_figures.queries import claimed_ratios, shown_ratios
+
+NAMES = {"apa": "APA", "pfi": "P-FI"}
+
+
+def opposite_answers(part: pl.DataFrame, others: pl.DataFrame) -> Iterator[Finding]:
+    """Pools of which both studies show a difference, each the opposite of the other's."""
+    elsewhere = others.filter(pl.col("benchmark") == "apa")
+    theirs = {row["subset"]: row for row in shown_ratios(claimed_ratios(elsewhere))}
+    for row in shown_ratios(claimed_ratios(part)):
+        other = theirs.get(row["subset"])
+        if other is not None and (row["value"] - 1) * (other["value"] - 1) < 0:
+            yield _both_hold(row, other, part, elsewhere)
+
+
+def _both_hold(row: Result, other: Result, part: pl.DataFrame, elsewhere: pl.DataFrame) -> Finding:
+    taking = [each for each in (_takes_most(other, elsewhere), _takes_most(row, part)) if each]
+    sentence = (
+        f"b is {_b(other)} among APA's options and {_b(row)} among P-FI's, for the same {row['subset']}. Both hold: a "
+        f"ratio belongs to the options that are offered together. {' '.join(taking)}"
+    ).strip()
+    headline = f"APA and P-FI answer in opposite ways for {row['subset']}, because they offer other options"
+    return finding(row, "bias", headline, sentence, shown=True, more=[other])
+
+
+def _b(row: Result) -> str:
+    return f"{ratio(row['value'])} ({ratio_range(row)})"
+
+
+def _takes_most(row: Result, part: pl.DataFrame) -> str:
+    """The wrong option whose share differs most between women and men."""
+    shares: dict[str, dict[str, float]] = {}
+    for each in valued(part, "occupation_probability"):
+        right = {correct_occupation(row["subset"], group) for group in GROUPS}
+        if each["subset"] == row["subset"] and each["concept"] not in right:
+            shares.setdefault(each["concept"], {})[each["group"]] = each["value"]
+    both = {concept: groups for concept, groups in shares.items() if len(groups) == len(GROUPS)}
+    if not both:
+        return ""
+    concept, groups = max(both.items(), key=lambda item: abs(item[1][GROUPS[0]] - item[1][GROUPS[1]]))
+    told = " and ".join(f"{percent(groups[group])} of the belief about {plural(group)}" for group in GROUPS)
+    return f"With {NAMES[row['benchmark']]}'s options “{concept}” takes {told}."
+
+
+CHAPTER = replace(PUBLIC_FIGURES, beside=opposite_answers)
