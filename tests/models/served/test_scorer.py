@@ -443,7 +443,7 @@ def test_requests_tokens_and_cost_are_counted_over_all_instructions(
     scorer = load()
     score(scorer.instructed(ASKED), 2)
     note = next(note for note in scorer.notes if "requests" in note)
-    assert note.startswith("6 requests, 0 of them repeated; 50 tokens in, 5 out; cost 0.0002 ")
+    assert note.startswith("7 requests, 0 of them repeated; 60 tokens in, 6 out; cost 0.0002 ")
 
 
 @pytest.mark.parametrize(("name", "value"), [("RPM", "fast"), ("CONCURRENCY", "0"), ("TIMEOUT", "nan")])
@@ -568,9 +568,9 @@ def audit(url: str, people: Callable[..., Path], tmp_path: Path) -> Callable[...
 
 @pytest.mark.slow
 def test_ctrl_c_stops_at_once_and_finished_images_stay(audit: Any, mood: Any, tmp_path: Path):
-    mood.hang, mood.hang_after = 60.0, 5
+    mood.hang, mood.hang_after = 60.0, 6
     process = audit()
-    while len(mood.bodies) < 6 and process.poll() is None:
+    while len(mood.bodies) < 7 and process.poll() is None:
         time.sleep(0.02)
     time.sleep(0.2)
     process.send_signal(signal.SIGINT)
@@ -582,7 +582,7 @@ def test_ctrl_c_stops_at_once_and_finished_images_stay(audit: Any, mood: Any, tm
     again = audit()
     said = "".join(again.communicate(timeout=60))
     assert again.returncode == 0, said
-    assert len(mood.bodies) - asked == 1 + 2 * 4  # one to see who is there; two images were finished before
+    assert len(mood.bodies) - asked == 2 + 2 * 4  # two to see who is there; two images were finished before
     written = [path for path in (*(tmp_path / "run").rglob("*"), *(tmp_path / "store").rglob("*")) if path.is_file()]
     assert len(written) > 4
     assert not [path for path in written if b"canary" in path.read_bytes()]

@@ -29,7 +29,8 @@ class Asking:
     side: int = 1024
     """Longest side in pixels; larger pictures are made smaller, smaller ones stay."""
     answers: str = "auto"
-    """`logprobs`, `sampled`, or whichever the server can give."""
+    """`logprobs`, `sampled`, whichever the server can give, or `guided`: sampled, and the server allows only the two
+    words."""
     draws: int = 20
 
     def encoding(self) -> dict[str, object]:
@@ -84,7 +85,7 @@ def _checked_url(text: str) -> SplitResult:
 
 
 def _asking(options: Mapping[str, str]) -> Asking:
-    for name, known in (("image", ("png", "jpeg")), ("answers", ("auto", "logprobs", "sampled"))):
+    for name, known in (("image", ("png", "jpeg")), ("answers", ("auto", "logprobs", "sampled", "guided"))):
         if name in options and options[name] not in known:
             raise UnknownName(f"way of '{name}'", options[name], known, where="A served model")
     chosen: dict[str, Any] = {name: options[name] for name in ("image", "answers") if name in options}

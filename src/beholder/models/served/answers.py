@@ -117,6 +117,23 @@ def first_tokens(choice: Mapping[str, object]) -> list[tuple[str, float]] | None
         raise Garbled("the reply's log-probabilities cannot be read") from error
 
 
+def prompt_word(body: Mapping[str, object], word: str) -> float | None:
+    """The log-probability of the word that ends the prompt, where the server tells it (vLLM's `prompt_logprobs`)."""
+    entries = body.get("prompt_logprobs")
+    text, total = "", 0.0
+    for entry in reversed(entries if isinstance(entries, list) else []):
+        tokens = list(entry.values()) if isinstance(entry, Mapping) else []
+        token = tokens[0] if tokens and isinstance(tokens[0], Mapping) else {}
+        if not isinstance(token.get("decoded_token"), str) or not isinstance(token.get("logprob"), int | float):
+            return None
+        text, total = token["decoded_token"] + text, total + float(token["logprob"])
+        if text.strip(BLANKS) == word:
+            return total
+        if not word.endswith(text.strip(BLANKS)):
+            return None
+    return None
+
+
 # From tokens to probabilities
 
 

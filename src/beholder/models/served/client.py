@@ -27,7 +27,11 @@ WORTH_ANOTHER_TRY = frozenset((408, 409, 425, 429))
 CONNECT_SECONDS = 10.0
 LOOK_SECONDS = 0.2
 LONGEST_REPLY = 1 << 23
+LONGEST_FILE = 1 << 31
+CONTENT = "/content"
+"""How the address of a file's contents ends."""
 CLIP = 300
+JSON = "application/json"
 ADVICE = {
     401: "\nPut the server's key into the environment variable BEHOLDER_API_KEY or OPENAI_API_KEY.",
     403: "\nThe key in BEHOLDER_API_KEY or OPENAI_API_KEY may not be allowed to use this model.",
@@ -56,6 +60,13 @@ class TemporaryFailure(Exception):  # noqa: N818
 
 class Stopped(Exception):  # noqa: N818
     """The run was stopped while this request was under way."""
+
+
+class Upload(NamedTuple):
+    """A body that is not JSON."""
+
+    data: bytes
+    content_type: str
 
 
 class Reply(NamedTuple):
@@ -103,27 +114,32 @@ class Client:
         made.sock.settimeout(self.limits.timeout)
         return made
 
-    def exchange(self, connection: http.client.HTTPConnection, method: str, path: str, body: bytes | None) -> Reply:
+    def exchange(self, connection: http.client.HTTPConnection, method: str, path: str, body: Upload | None) -> Reply:
         """One request and its reply; the only function that sees the key."""
-        headers = {"Content-Type": "application/json", "Accept": "application/json", **self._key.headers()}
-        connection.request(method, self._url.path + path, body, headers)
+        kind = {"Content-Type": body.content_type} if body else {}
+        headers = {**kind, "Accept": "application/json", **self._key.headers()}
+        connection.request(method, self._url.path + path, body.data if body else None, headers)
         answer = connection.getresponse()
-        data = answer.read(LONGEST_REPLY)
+        longest = LONGEST_FILE if path.endswith(CONTENT) else LONGEST_REPLY
+        data = answer.read(longest)
         if not answer.isclosed():
-            raise http.client.HTTPException(f"the reply is longer than {LONGEST_REPLY} bytes")
+            raise http.client.HTTPException(f"the reply is longer than {longest} bytes")
         return Reply(answer.status, {name.lower(): value for name, value in answer.getheaders()}, data)
 
-    def read(self, reply: Reply) -> object:
-        """The reply's JSON; an error where the server says so."""
+    def read(self, reply: Reply, *, lines: bool = False) -> object:
+        """The reply's JSON, or a list of one JSON value per line; an error where the server says so."""
         if 300 <= reply.status < 400:
             raise ModelError(self._redirected(reply))
         if reply.status != 200:
             raise Declined(reply.status, *self._error_text(reply.body), self.where)
         try:
+            if lines:
+                return [json.loads(line) for line in reply.body.splitlines() if line.strip()]
             body = json.loads(reply.body)
         except ValueError:
             raise Garbled(f"the reply is no JSON: {self.clipped(_text(reply.body))}") from None
-        self.tally.reply(body)
+        if isinstance(body, dict):
+            self.tally.reply(body)
         return body
 
     def clipped(self, text: str) -> str:
@@ -224,14 +240,16 @@ class Line:
         self._lines, self._client = lines, lines.client
         self._connection: http.client.HTTPConnection | None = None
 
-    def ask(self, method: str, path: str, body: object, read: Callable[[object], Result]) -> Result:
+    def ask(
+        self, method: str, path: str, body: object, read: Callable[[object], Result], *, attempts: int | None = None
+    ) -> Result:
         """The reply as `read` reads it; temporary failures are retried with growing pauses."""
-        data = None if body is None else json.dumps(body).encode()
+        data = body if isinstance(body, Upload | None) else Upload(json.dumps(body).encode(), JSON)
         for attempt in itertools.count(1):
             try:
                 return self._attempt(method, path, data, read)
             except TemporaryFailure as failure:
-                if attempt > self._patience():
+                if attempt > (self._patience() if attempts is None else attempts - 1):
                     raise ModelError(
                         f"{self._client.where} gave no usable answer in {attempt} attempt(s): {failure}\n"
                         "Finished scores are kept: run the same command again to continue."
@@ -254,7 +272,7 @@ class Line:
             self._connection.close()
         self._connection = None
 
-    def _attempt(self, method: str, path: str, data: bytes | None, read: Callable[[object], Result]) -> Result:
+    def _attempt(self, method: str, path: str, data: Upload | None, read: Callable[[object], Result]) -> Result:
         client = self._client
         self._pause(client.pace.seconds_until_turn())
         client.tally.add(requests=1)
@@ -264,7 +282,7 @@ class Line:
             self._broken(error)
         client.tally.add(replies=1)
         try:
-            return read(client.read(reply))
+            return read(client.read(reply, lines=path.endswith(CONTENT)))
         except Garbled as error:
             raise TemporaryFailure(str(error)) from None
         except Declined as error:

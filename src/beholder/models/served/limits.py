@@ -15,9 +15,10 @@ from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from typing import Any
 
-from beholder.core.errors import UsageError
+from beholder.core.errors import UnknownName, UsageError
 
 PREFIX = "BEHOLDER_SERVED_"
+BATCH_STEPS = ("estimate", "submit")
 LONGEST_WAIT = 600.0
 """Seconds; a server that asks for a longer pause ends the run; the next run continues."""
 
@@ -37,6 +38,9 @@ class Limits:
     longest_wait: float = 30.0
     price_in: float | None = None
     price_out: float | None = None
+    batch: str = ""
+    """`estimate` says what a batch would cost, `submit` submits it; empty asks question by question."""
+    batch_folder: str = "beholder-batches"
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> Limits:
@@ -46,6 +50,12 @@ class Limits:
         for name, least in smallest.items():
             if (number := _number(environment, name, least)) is not None:
                 chosen[name] = int(number) if name in ("concurrency", "retries") else number
+        if batch := environment.get(f"{PREFIX}BATCH", "").strip():
+            if batch not in BATCH_STEPS:
+                raise UnknownName(f"value of {PREFIX}BATCH", batch, BATCH_STEPS)
+            chosen["batch"] = batch
+        if folder := environment.get(f"{PREFIX}BATCH_FOLDER", "").strip():
+            chosen["batch_folder"] = folder
         return cls(**chosen)
 
     def wait_before(self, attempt: int) -> float:

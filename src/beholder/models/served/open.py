@@ -15,17 +15,31 @@ from PIL import Image
 from beholder.core.errors import ModelError
 from beholder.models.options import LoadOptions
 from beholder.models.served.address import Address, Asking, key_for, read_address
-from beholder.models.served.answers import SPELLINGS, choices, first_tokens
+from beholder.models.served.answers import SPELLINGS, choices, first_tokens, prompt_word, text_of
 from beholder.models.served.client import Client, Declined
 from beholder.models.served.limits import Limits, Tally
-from beholder.models.served.scorer import CHAT, TOP, WORDS, RequestForm, ServedScorer, data_url, messages_of, question
+from beholder.models.served.scorer import (
+    CHAT,
+    GUIDED,
+    TOP,
+    WORDS,
+    RequestForm,
+    ServedScorer,
+    data_url,
+    ending,
+    messages_of,
+    question,
+)
 from beholder.models.spec import ModelSpec
 
 MODELS = "/models"
+BATCHED = 256
+"""Pictures in one batch of a hosted API."""
 FEWER = 5
 """The most tokens that older servers return."""
 UNKNOWN = "unknown"
-NO_LIST = (404, 405, 501)
+STRANGE = ("zebra", "quartz")
+"""Answers that no one would give unless only they are allowed."""
 NOT_OF_THE_FORM = (401, 402, 403, 404, 413, 429)
 """Errors that another form of the request does not fix."""
 
@@ -47,19 +61,17 @@ def open_served(text: str, options: LoadOptions) -> ServedScorer:
     revision = address.revision or options.revision or _revision(probe.reply, listed, address.model)
     spec = ModelSpec(address.name, "openai", address.model, revision, "as served", _settings(address, probe.form))
     scorer = ServedScorer(spec, client, probe.form, address.asking)
-    scorer.batch_size = options.batch_size or scorer.batch_size
+    scorer.batch_size = options.batch_size or (BATCHED if limits.batch else scorer.batch_size)
     scorer.start_notes = list(_notes(address, probe.form, listed, revision, options))
     return scorer
 
 
 def _listed(client: Client) -> dict[str, Mapping[str, object]]:
-    """The models that the server lists, by name; empty if it has no list."""
+    """The models that the server lists, by name; empty if it has no list or fails to give it: nothing depends on it."""
     try:
-        body = client.each([MODELS], lambda line, path: line.ask("GET", path, None, lambda body: body))[0]
-    except Declined as error:
-        if error.status in NO_LIST:
-            return {}
-        raise
+        body = client.each([MODELS], lambda line, path: line.ask("GET", path, None, lambda body: body, attempts=1))[0]
+    except ModelError:
+        return {}
     entries = body.get("data") if isinstance(body, Mapping) else None
     models = [entry for entry in entries if isinstance(entry, Mapping)] if isinstance(entries, list) else []
     return {str(entry.get("id")): entry for entry in models}
@@ -74,7 +86,8 @@ def _probe(client: Client, address: Address, listed: Mapping[str, object]) -> Pr
     for form in _forms(address.asking):
         if understood and not (form.sampled and form.limit == understood):
             continue
-        body = {**question(address.model, messages, form), **({"n": 2} if form.sampled and form.many else {})}
+        more = {"n": 2} if form.sampled and form.many else {}
+        body = {**question(address.model, messages, form), **form.allowing(*STRANGE), **more}
         try:
             reply = client.each([body], lambda line, body: line.ask("POST", CHAT, body, _with_choices))[0]
         except Declined as error:
@@ -82,18 +95,39 @@ def _probe(client: Client, address: Address, listed: Mapping[str, object]) -> Pr
                 raise _explained(error, address, listed) from None
             refused = error
             continue
+        if form.guided and text_of(choices(reply)[0]).strip() not in STRANGE:
+            continue  # it took the list of answers and did not keep to it
         if form.sampled:
             return Probe(form._replace(many=len(choices(reply)) > 1), reply)
         if first_tokens(choices(reply)[0]):
-            return Probe(form, reply)
+            return Probe(form._replace(prompted=_prompted(client, address.model, messages)), reply)
         understood = form.limit  # it omits log-probabilities: no other form will return them
     if address.asking.answers == "logprobs":
         why = f": {refused.message}" if refused else "."
         raise ModelError(
             f"{client.where} gives no log-probabilities{why}\nRemove ?answers=logprobs to sample answers instead."
         )
+    if address.asking.answers == "guided":
+        raise ModelError(
+            f"{client.where} does not keep to a list of allowed answers.\nRemove ?answers=guided to ask it freely."
+        )
     assert refused
     raise _explained(refused, address, listed)
+
+
+def _prompted(client: Client, model: str, messages: list[dict[str, object]]) -> bool:
+    """Whether the server tells the probability of a word at the end of the prompt."""
+    try:
+        reply = client.each(
+            [ending(model, messages, "Yes")], lambda line, body: line.ask("POST", CHAT, body, _body, attempts=1)
+        )[0]
+    except ModelError:
+        return False
+    return prompt_word(reply, "Yes") is not None
+
+
+def _body(body: Any) -> Mapping[str, object]:
+    return body if isinstance(body, Mapping) else {}
 
 
 def _with_choices(body: Any) -> Mapping[str, object]:
@@ -104,6 +138,10 @@ def _with_choices(body: Any) -> Mapping[str, object]:
 def _forms(asking: Asking) -> Iterator[RequestForm]:
     """Forms of the request, the most informative first."""
     limits = ("max_tokens", "max_completion_tokens")
+    if asking.answers == "guided":
+        for guided, limit in product(GUIDED, limits):
+            yield RequestForm(sampled=True, limit=limit, guided=guided)
+        return
     if asking.answers != "sampled":
         yield from (RequestForm(sampled=False, limit=limit, top=top) for limit, top in product(limits, (TOP, FEWER)))
     if asking.answers != "logprobs":
@@ -128,8 +166,10 @@ def _settings(address: Address, form: RequestForm) -> dict[str, object]:
     """Everything that moves a score, but for the instruction."""
     decoding: dict[str, object] = (
         {"temperature": 1, "top_p": 1, "max_tokens": WORDS, "draws": address.asking.draws}
+        | ({"guided": form.guided} if form.guided else {})
         if form.sampled
         else {"temperature": 0, "max_tokens": 1, "top_logprobs": form.top, "spellings": SPELLINGS}
+        | ({"unseen": "prompt_logprobs"} if form.prompted else {})
     )
     return {
         "host": f"{address.url.scheme}://{address.url.netloc}{address.url.path}",
@@ -147,6 +187,8 @@ def _notes(
         yield "The server does not identify its weights: the revision is unknown, and scores are stored by name alone."
     if listed and address.model not in listed:
         yield f"The server answers to '{address.model}', but lists: {', '.join(sorted(listed)[:10])}."
+    if form.guided:
+        yield "The server allows only the two words as answers: refusals are not seen."
     if form.sampled:
         yield (
             f"Answers are sampled, {address.asking.draws} draws per cell, and differ from run to run: "

@@ -11,12 +11,13 @@ import base64
 import io
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 import numpy as np
 from PIL import Image
 
-from beholder.core.errors import UnusableScore
+from beholder.core.errors import ModelError, UnusableScore
 from beholder.models.scorer import Floats
 from beholder.models.served.address import Asking
 from beholder.models.served.answers import (
@@ -30,10 +31,12 @@ from beholder.models.served.answers import (
     choices,
     first_tokens,
     is_policy,
+    prompt_word,
     read_draws,
     read_tokens,
     text_of,
 )
+from beholder.models.served.batch import answered, refuse_unconfirmed
 from beholder.models.served.client import Client, Declined, Line
 from beholder.models.spec import ModelSpec
 from beholder.prompts.instruction import Instruction
@@ -45,9 +48,15 @@ WORDS = 8
 MANY = 32
 """The most answers per request; hosted APIs refuse more than about a hundred."""
 CHAT = "/chat/completions"
+GUIDED: dict[str, Callable[[list[str]], dict[str, object]]] = {
+    "structured_outputs": lambda words: {"structured_outputs": {"choice": words}},
+    "guided_choice": lambda words: {"guided_choice": words},
+}
+"""How vLLM is told the only answers allowed: since version 0.12, and before."""
 PLAIN = Instruction("{}", yes="Yes", no="No")
 """The wording used when no study gives one."""
 Answer = TypeVar("Answer")
+Job = tuple[int, str, str]  # the row of a picture, the picture, a prompt
 
 
 class RequestForm(NamedTuple):
@@ -59,6 +68,14 @@ class RequestForm(NamedTuple):
     top: int = TOP
     many: bool = True
     """Whether it gives several answers to one request."""
+    prompted: bool = False
+    """Whether it tells the probability of a word at the end of the prompt, so that no wanted word is unseen."""
+    guided: str = ""
+    """What it calls the list of allowed answers, if answers are to be only these."""
+
+    def allowing(self, *words: str) -> dict[str, object]:
+        """Only these answers, in the server's own words."""
+        return GUIDED[self.guided](list(words)) if self.guided else {}
 
     def decoding(self) -> dict[str, object]:
         """One greedy token with the likeliest others, or a few tokens drawn from the model's own distribution."""
@@ -96,15 +113,59 @@ class ServedScorer:
         return data_url(image, self._asking)
 
     def score_prepared(self, prepared: Sequence[str], prompts: Sequence[str]) -> Floats:
-        """One request per picture and prompt (or per draw), several under way at once."""
+        """One request per picture and prompt (or per draw), several under way at once; or all of them in a batch."""
         jobs = [(row, picture, prompt) for row, picture in enumerate(prepared) for prompt in prompts]
-        cells = self._client.each(jobs, self._cell)
+        batched = bool(self._client.limits.batch and jobs)
+        cells = self._batched(jobs) if batched else self._asked(jobs, len(prompts))
         for cell in cells:
             self._client.tally.cell(width=cell.width, refused=cell.refused > 0.5, unseen=not cell.seen)
         values = np.array([cell.channels() for cell in cells], dtype=np.float32)
         return values.reshape(len(prepared), len(prompts), len(self.channels))
 
-    def _cell(self, line: Line, job: tuple[int, str, str]) -> Cell:
+    def _asked(self, jobs: Sequence[Job], each: int) -> list[Cell]:
+        """The cells of the jobs, `each` of them about one picture.
+
+        The first question about every picture goes ahead, so that a server that remembers prompts has read the
+        picture when the others come; these come picture by picture.
+        """
+        first = self._client.each(jobs[::each], self._cell) if each else []
+        rest = self._client.each([job for number, job in enumerate(jobs) if number % each], self._cell) if each else []
+        others = iter(rest)
+        return [first[number // each] if number % each == 0 else next(others) for number in range(len(jobs))]
+
+    def _batched(self, jobs: Sequence[Job]) -> list[Cell]:
+        """The cells by way of the server's batches; one question is asked first, to estimate the cost of all."""
+        bodies = [self._body(job) for job in jobs]
+        before = dict(self._client.tally.counts)
+        if self._client.limits.batch == "estimate":
+            self._client.each(jobs[:1], self._cell)
+        counts = self._client.tally.counts
+        usage = {name: counts[name] - before.get(name, 0) for name in ("prompt_tokens", "completion_tokens")}
+        refuse_unconfirmed(self._client, len(bodies), usage)
+        replies = answered(self._client, CHAT, bodies, Path(self._client.limits.batch_folder))
+        return [self._read(job, reply) for job, reply in zip(jobs, replies, strict=True)]
+
+    def _body(self, job: Job) -> dict[str, object]:
+        """One request that asks for the whole cell."""
+        messages = messages_of(job[1], self._instruction.ask(job[2]))
+        draws = {"n": self._asking.draws} if self._form.sampled else {}
+        words = self._form.allowing(self._instruction.yes, self._instruction.no)
+        return {**question(self._bare.weights, messages, self._form), **words, **draws}
+
+    def _read(self, job: Job, reply: Mapping[str, object] | None) -> Cell:
+        """A cell of one reply; None is a refusal by policy."""
+        try:
+            if self._form.sampled:
+                texts = [""] * self._asking.draws if reply is None else _texts(reply)
+                self._client.tally.drawn(texts)
+                return read_draws(texts, self._instruction)
+            return self._cell_of(None if reply is None else _first_choice(reply))
+        except NotProbabilities:
+            raise UnusableScore("image", [job[0]]) from None
+        except Garbled as error:
+            raise ModelError(f"{self._client.where}: {error}.") from None
+
+    def _cell(self, line: Line, job: Job) -> Cell:
         row, picture, prompt = job
         messages = messages_of(picture, self._instruction.ask(prompt))
         try:
@@ -114,14 +175,30 @@ class ServedScorer:
 
     def _tokens(self, line: Line, messages: list[dict[str, object]]) -> Cell:
         answer = _ask(line, question(self._bare.weights, messages, self._form), _first_choice)
+        cell = self._cell_of(answer)
+        if cell.seen or not self._form.prompted or answer is None:
+            return cell
+        return self._cell_of(answer, self._prompted(line, messages))
+
+    def _cell_of(self, answer: Mapping[str, object] | None, more: Sequence[tuple[str, float]] = ()) -> Cell:
         tokens = first_tokens(answer) if answer else None
         if not answer or tokens is None:
             return REFUSED
+        known = {token for token, _ in tokens}
+        tokens = [*tokens, *(pair for pair in more if pair[0] not in known)]
         cell = read_tokens(tokens, self._instruction, text_of(answer), top=self._form.top)
         return cell._replace(refused=1.0) if is_policy(answer) else cell
 
+    def _prompted(self, line: Line, messages: list[dict[str, object]]) -> list[tuple[str, float]]:
+        """The probabilities of both words in three casings, each put at the end of the prompt."""
+        words = [cased for word in (self._instruction.yes, self._instruction.no) for cased in casings(word)]
+        asked = [(word, _ask(line, ending(self._bare.weights, messages, word), _mapping)) for word in words]
+        found = [(word, prompt_word(reply, word)) for word, reply in asked if reply is not None]
+        return [(word, value) for word, value in found if value is not None]
+
     def _draws(self, line: Line, messages: list[dict[str, object]]) -> Cell:
-        body = question(self._bare.weights, messages, self._form)
+        words = self._form.allowing(self._instruction.yes, self._instruction.no)
+        body = {**question(self._bare.weights, messages, self._form), **words}
         answers: list[str] = []
         while (lacking := self._asking.draws - len(answers)) > 0:
             more = {"n": min(lacking, MANY)} if self._form.many and lacking > 1 else {}
@@ -157,7 +234,29 @@ def question(model: str, messages: list[dict[str, object]], form: RequestForm) -
     return {"model": model, "messages": messages, "stream": False, **form.decoding()}
 
 
+def ending(model: str, messages: list[dict[str, object]], word: str) -> dict[str, object]:
+    """The body of a request for the probability of a word as the beginning of the answer."""
+    begun = [*messages, {"role": "assistant", "content": word}]
+    form = {"add_generation_prompt": False, "continue_final_message": True, "prompt_logprobs": 0}
+    return {"model": model, "messages": begun, "stream": False, "temperature": 0, "max_tokens": 1, **form}
+
+
+def casings(word: str) -> list[str]:
+    """A word as it may begin an answer.
+
+    >>> casings("Yes")
+    ['Yes', 'yes', 'YES']
+    """
+    return list(dict.fromkeys([word, word.lower(), word.upper()]))
+
+
 # What comes back
+
+
+def _mapping(reply: object) -> Mapping[str, object]:
+    if not isinstance(reply, Mapping):
+        raise Garbled("the reply is no object")
+    return reply
 
 
 def _first_choice(reply: object) -> Mapping[str, object]:

@@ -1,0 +1,260 @@
+"""What particular servers do beyond the common protocol: vLLM, `transformers serve`, the batches of hosted APIs.
+
+The answers are as their documentation and sources show them, and as `transformers serve` 5.22 gave them here.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import threading
+from collections.abc import Callable, Iterator
+from email import message_from_bytes
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from beholder.core.errors import ModelError, UnknownName, UsageError
+from beholder.models.load import load_model
+from beholder.models.served import batch
+from beholder.models.served.answers import prompt_word
+from beholder.models.served.limits import Limits
+
+Answer = Callable[[str, str, Any], tuple[int, Any]]
+
+
+@pytest.fixture
+def serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Answer], str]]:
+    """Starts a server whose answers a function gives."""
+    for name in [name for name in os.environ if name.startswith("BEHOLDER_SERVED_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setattr(Limits, "wait_before", lambda self, attempt: 0.01)
+    servers: list[ThreadingHTTPServer] = []
+
+    def start(answer: Answer) -> str:
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_GET(self) -> None:
+                self._send(*answer("GET", self.path, None))
+
+            def do_POST(self) -> None:
+                data = self.rfile.read(int(self.headers["Content-Length"]))
+                kind = self.headers["Content-Type"]
+                body = json.loads(data) if kind == "application/json" else (kind, data)
+                self._send(*answer("POST", self.path, body))
+
+            def _send(self, status: int, body: Any) -> None:
+                data = (body if isinstance(body, str) else json.dumps(body)).encode()
+                self.send_response(status)
+                self.send_header("Content-Length", str(len(data)))
+                self.end_headers()
+                self.wfile.write(data)
+
+            def log_message(self, *_: object) -> None: ...
+
+        server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+        servers.append(server)
+        return f"openai:m@http://127.0.0.1:{server.server_port}/v1"
+
+    yield start
+    for server in servers:
+        server.shutdown()
+        server.server_close()
+
+
+def reply(text: str, tokens: dict[str, float] | None = None, **more: Any) -> dict[str, Any]:
+    """A chat completion, with log-probabilities where tokens are given."""
+    top = [{"token": token, "logprob": math.log(p), "bytes": None} for token, p in (tokens or {}).items()]
+    content = [{"token": text, "logprob": top[0]["logprob"], "top_logprobs": top}] if top else None
+    choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "length"}
+    usage = {"prompt_tokens": 100, "completion_tokens": 1}
+    return {"choices": [choice | {"logprobs": {"content": content} if top else None}], "usage": usage, **more}
+
+
+def picture() -> Image.Image:
+    return Image.fromarray(np.zeros((8, 8, 3), np.uint8))
+
+
+def words_of(body: Any) -> str:
+    return str(body["messages"][0]["content"][1]["text"])
+
+
+@pytest.mark.parametrize("answer", [(500, "Internal Server Error"), (200, "<html>"), (403, {"error": "no"}), (200, [])])
+def test_a_list_of_models_that_fails_ends_nothing(serve: Any, answer: tuple[int, Any]) -> None:
+    """`transformers serve` without a hub cache answers 500 to GET /models, and questions as ever."""
+    asked: list[str] = []
+
+    def server(method: str, path: str, body: Any) -> tuple[int, Any]:
+        asked.append(path)
+        return answer if method == "GET" else (200, reply("Yes", {"Yes": 0.7, "No": 0.2}))
+
+    scorer = load_model(serve(server))
+    cells = scorer.score_prepared([scorer.prepare(picture())], ["a"])
+    assert cells[0, 0, 1] == pytest.approx(math.log(0.7))
+    assert asked.count("/v1/models") == 1, "an optional question is not repeated"
+
+
+def test_one_pictures_questions_follow_its_first(serve: Any) -> None:
+    """The first question of each picture warms the server's memory; the others come picture by picture."""
+    asked: list[tuple[str, str]] = []
+
+    def server(method: str, path: str, body: Any) -> tuple[int, Any]:
+        if method == "POST" and "prompt_logprobs" not in body:
+            asked.append((body["messages"][0]["content"][0]["image_url"]["url"][-20:], words_of(body)))
+        return 200, reply("Yes", {"Yes": 0.7, "No": 0.2})
+
+    os.environ["BEHOLDER_SERVED_CONCURRENCY"] = "1"
+    try:
+        scorer = load_model(serve(server))
+    finally:
+        del os.environ["BEHOLDER_SERVED_CONCURRENCY"]
+    del asked[:]
+    pictures = [Image.new("RGB", (8, 8), colour) for colour in ("red", "blue")]
+    scorer.score_prepared([scorer.prepare(each) for each in pictures], ["a", "b", "c"])
+    one, two = dict.fromkeys(place for place, _ in asked)
+    assert [place for place, _ in asked] == [one, two, one, one, two, two]
+    assert [words[-1] for _, words in asked] == ["a", "a", "b", "c", "b", "c"]
+
+
+def vllm(method: str, path: str, body: Any) -> tuple[int, Any]:
+    """A model that says Maybe: Yes has 0.001 and No 0.0005, neither among the tokens that are told."""
+    if method == "GET":
+        return 200, {"object": "list", "data": [{"id": "m", "root": "weights/m", "object": "model"}]}
+    if choice := (body.get("structured_outputs") or {}).get("choice"):
+        texts = [choice[0], choice[1]] * body.get("n", 1)
+        drawn = [reply(text)["choices"][0] for text in texts[: body.get("n", 1)]]
+        return 200, reply("") | {"choices": drawn}
+    if "prompt_logprobs" in body:
+        assert body["continue_final_message"] is True
+        assert body["add_generation_prompt"] is False
+        word = body["messages"][-1]["content"]
+        p = {"Yes": 0.001, "No": 0.0005}.get(word, 1e-9)
+        last = {"9642": {"logprob": math.log(p), "rank": 812, "decoded_token": word}}
+        first = {"1": {"logprob": -3.0, "rank": 2, "decoded_token": ":"}}
+        return 200, reply("x", prompt_logprobs=[None, first, last])
+    return 200, reply("Maybe", {"Maybe": 0.9, "Perhaps": 0.09})
+
+
+def test_vllm_is_asked_for_the_words_that_it_did_not_tell(serve: Any) -> None:
+    scorer = load_model(serve(vllm))
+    assert scorer.spec.settings["decoding"]["unseen"] == "prompt_logprobs"
+    cells = dict(zip(scorer.channels, scorer.score_prepared([scorer.prepare(picture())], ["a"])[0, 0], strict=True))
+    assert math.exp(cells["log_p_yes"]) == pytest.approx(0.001, rel=1e-4)
+    assert math.exp(cells["log_p_no"]) == pytest.approx(0.0005, rel=1e-4)
+    assert math.exp(cells["log_p_yes_low"]) == pytest.approx(0.001, rel=1e-4)
+
+
+def test_a_word_of_several_tokens_is_put_together() -> None:
+    def token(text: str, value: float) -> dict[str, Any]:
+        return {"5": {"logprob": value, "rank": 1, "decoded_token": text}}
+
+    body = {"prompt_logprobs": [None, token("model", -9), token(" Tr", -1.0), token("ue", -0.5)]}
+    assert prompt_word(body, "True") == -1.5
+    assert prompt_word(body, "False") is None
+    assert prompt_word({}, "True") is None
+
+
+def test_vllm_can_be_held_to_the_two_words(serve: Any) -> None:
+    scorer = load_model(serve(vllm) + "?answers=guided&draws=4")
+    assert scorer.spec.settings["decoding"]["guided"] == "structured_outputs"
+    cells = dict(zip(scorer.channels, scorer.score_prepared([scorer.prepare(picture())], ["a"])[0, 0], strict=True))
+    assert (cells["yes_draws"], cells["no_draws"], cells["refused"]) == (2, 2, 0)
+    assert any("refusals are not seen" in note for note in scorer.notes)
+
+
+def test_a_server_that_ignores_the_list_of_answers_is_not_trusted_with_it(serve: Any) -> None:
+    address = serve(lambda method, path, body: (200, reply("Maybe")))
+    with pytest.raises(ModelError, match="does not keep to a list of allowed answers"):
+        load_model(address + "?answers=guided")
+
+
+class Hosted:
+    """Files and batches as hosted APIs have them; a batch is ready at the second look."""
+
+    def __init__(self, end: str = "completed") -> None:
+        self.end, self.looks, self.uploads, self.orders = end, 0, [], []
+
+    def __call__(self, method: str, path: str, body: Any) -> tuple[int, Any]:
+        place = path.removeprefix("/v1")
+        if place == "/models":
+            return 404, {"error": {"message": "none"}}
+        if place == "/chat/completions":
+            return 200, reply("Yes", {"Yes": 0.7, "No": 0.2})
+        if place == "/files":
+            kind, data = body
+            form = message_from_bytes(f"Content-Type: {kind}\r\n\r\n".encode() + data)
+            parts = {part.get_param("name", header="content-disposition"): part for part in form.get_payload()}
+            assert parts["purpose"].get_payload().strip() == "batch"
+            self.uploads.append([json.loads(line) for line in parts["file"].get_payload().strip().splitlines()])
+            return 200, {"id": "file-1", "object": "file"}
+        if place == "/batches":
+            self.orders.append(body)
+            return 200, {"id": "batch-1", "status": "validating"}
+        if place == "/batches/batch-1":
+            self.looks += 1
+            status = self.end if self.looks > 1 else "in_progress"
+            errors = {"data": [{"message": "no money"}]} if status == "failed" else None
+            return 200, {"id": "batch-1", "status": status, "output_file_id": "out", "errors": errors}
+        assert place == "/files/out/content"
+        lines = [
+            {
+                "custom_id": line["custom_id"],
+                "response": {
+                    "status_code": 200,
+                    "body": reply("Yes", {"Yes": 0.7 if "good" in words_of(line["body"]) else 0.1, "No": 0.2}),
+                },
+            }
+            for line in reversed(self.uploads[-1])
+        ]
+        return 200, "\n".join(map(json.dumps, lines))
+
+
+@pytest.fixture
+def hosted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[str], None]:
+    monkeypatch.setattr(batch, "POLL_SECONDS", 0.01)
+    monkeypatch.setenv("BEHOLDER_SERVED_BATCH_FOLDER", str(tmp_path / "batches"))
+    return lambda step: monkeypatch.setenv("BEHOLDER_SERVED_BATCH", step)
+
+
+def test_a_batch_is_estimated_submitted_once_and_collected(
+    serve: Any, hosted: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = Hosted()
+    address = serve(server)
+    monkeypatch.setenv("BEHOLDER_SERVED_PRICE_IN", "2")
+    hosted("estimate")
+    scorer = load_model(address)
+    shown = [scorer.prepare(Image.new("RGB", (8, 8), colour)) for colour in ("red", "blue")]
+    with pytest.raises(UsageError, match=r"4 requests, about 400 tokens in and 4 out; about 0\.0008(?s:.)*=submit"):
+        scorer.score_prepared(shown, ["good", "bad"])
+    assert not server.uploads
+    hosted("submit")
+    for _ in range(2):  # the second time, as after Ctrl-C: nothing is submitted again
+        cells = load_model(address).score_prepared(shown, ["good", "bad"])
+        assert np.exp(cells[..., 1]) == pytest.approx(np.array([[0.7, 0.1], [0.7, 0.1]]), rel=1e-4)
+    assert len(server.uploads) == len(server.orders) == 1
+    assert server.orders[0]["endpoint"] == "/v1/chat/completions"
+    assert server.uploads[0][0]["url"] == "/v1/chat/completions"
+
+
+def test_a_batch_that_fails_says_why_and_can_be_submitted_anew(serve: Any, hosted: Any) -> None:
+    server = Hosted(end="failed")
+    hosted("submit")
+    scorer = load_model(serve(server))
+    for count in (1, 2):
+        with pytest.raises(ModelError, match="batch batch-1 ended as 'failed': no money"):
+            scorer.score_prepared([scorer.prepare(picture())], ["a"])
+        assert len(server.uploads) == count
+
+
+def test_an_unknown_step_is_refused(serve: Any, hosted: Any) -> None:
+    hosted("now")
+    with pytest.raises(UnknownName, match="estimate"):
+        load_model(serve(Hosted()))
