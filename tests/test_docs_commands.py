@@ -69,8 +69,10 @@ def write_scores(files: Sequence[str], name: str, dataset: str | None, data: Pat
     tasks = study.tasks(open_dataset(dataset or default_dataset(study, data), data))
     for number, file in enumerate(files):
         Path(file).parent.mkdir(parents=True, exist_ok=True)
-        if file.endswith(".json"):
-            write_detections(Path(file), tasks[0].dataset.table["image_id"].to_list()[:60], rng)
+        if not Path(file).suffix or file.endswith(".json"):
+            path = Path(file) if file.endswith(".json") else Path(file, "results.json")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_detections(path, tasks[0].dataset.table["image_id"].to_list()[:60], rng)
             continue
         parts = [task for task in tasks if len(files) == 1 or (task.kind == "identity") == bool(number)]
         sheets = [
@@ -120,7 +122,7 @@ def test_the_command_runs(
         run("audit", "null", "--benchmark", "apa", "--data", str(data), "--out", "null-run", *LITTLE["audit"])
     if words[0] == "measure":
         named = words[words.index("--dataset") + 1] if "--dataset" in words else None
-        files = [words[number + 1] for number, word in enumerate(words) if word == "--scores"]
+        files = [words[number + 1].rpartition("=")[2] for number, word in enumerate(words) if word == "--scores"]
         write_scores(files, words[1], named, data)
     run(*words, *LITTLE.get(words[0], ()))
 
