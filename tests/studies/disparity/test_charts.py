@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import polars as pl
 import pytest
 
 from beholder.chapter.figure import Figure
-from beholder.studies.disparity.charts import disparity_figures, stacked
+from beholder.studies.disparity import queries
+from beholder.studies.disparity.chart_parts import stacked
+from beholder.studies.disparity.charts import disparity_figures
+from beholder.studies.disparity.queries import Pair
 
 
 @pytest.fixture(scope="module")
@@ -41,6 +46,51 @@ def test_several_groups_and_models_have_figures_of_their_own(three_groups: pl.Da
     names = [figure.name for figure in disparity_figures(both)]
     assert {"gaps-1-1", "gaps-3-2", "spread-2-1"} <= set(names)
     assert len(set(names)) == len(names)
+
+
+@pytest.fixture(scope="module")
+def three_models(full: pl.DataFrame) -> dict[str, Figure]:
+    models = pl.concat([full.with_columns(model=pl.lit(name)) for name in ("CLIP", "Detic", "LSeg")])
+    return {figure.name: figure for figure in disparity_figures(models)}
+
+
+def values(figure: Figure, layer: int = 0) -> list[dict[str, Any]]:
+    spec = figure.spec(ink="black", width=600)
+    return (spec if "data" in spec else spec["layer"][layer])["data"]["values"]
+
+
+def test_three_models_are_in_one_chart(three_models: dict[str, Figure], full: pl.DataFrame):
+    """As in the study's figures 1, 2 and 4: gaps, means, calibration and agreement."""
+    names = {"models-means", "models-gaps", "models-calibration", "models-agreement-1"}
+    assert names <= set(three_models)
+    dots = values(three_models["models-gaps"])
+    assert {dot["model"] for dot in dots} == {"CLIP", "Detic", "LSeg"}
+    gaps = {row["concept"]: row for row in queries.gaps(full, Pair("man", "woman")).to_dicts()}
+    assert {(dot["concept"], dot["value"], bool(dot["shown"])) for dot in dots} == {
+        (concept, round(100 * row["value"], 2), row["shown"]) for concept, row in gaps.items()
+    }
+    assert {dot["concept"]: dot["words"] for dot in dots}["tie"] == "nearer to words for “man”"
+    assert {dot["concept"]: dot["words"] for dot in dots}["handbag"] == "nearer to words for “woman”"
+    means = {(row["model"], row["group"]) for row in values(three_models["models-means"], 1)}
+    assert len(means) == 6
+    bars = values(three_models["models-agreement-1"])
+    assert sum(bar["value"] for bar in bars if bar["model"] == "CLIP") == 4
+    assert max(bar["end"] for bar in bars) == 4
+
+
+def test_calibration_by_concept_is_coloured_by_the_words(figures: dict[str, Figure], full: pl.DataFrame):
+    bars = {bar["concept"]: bar for bar in values(figures["calibration-gaps"])}
+    roots = [
+        full.filter(pl.col("metric") == "disparity.miscalibration", group=group, concept="tie")["value"][0] ** 0.5
+        for group in ("man", "woman")
+    ]
+    assert bars["tie"]["value"] == pytest.approx(100 * (roots[0] - roots[1]), abs=0.01)
+    assert bars["tie"]["words"] == "nearer to words for “man”"
+    assert bars["handbag"]["words"] == "nearer to words for “woman”"
+
+
+def test_one_model_needs_no_chart_of_models(figures: dict[str, Figure]):
+    assert not [name for name in figures if name.startswith("models-")]
 
 
 def test_dots_that_would_overlap_are_stacked():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import altair as alt
@@ -15,13 +16,18 @@ AGREEMENT_COLOURS = {"green": "#2f9e44", "yellow": "#d9a514", "red": "#c92a2a"}
 AGREEMENT_SHAPES = {"green": "circle", "yellow": "diamond", "red": "cross"}
 BAR, STRIP = 20, 150
 """Pixels per bar, with the space to the next; height of the strip of all gaps."""
+STRIP_OF_MODEL, MEANS_OF_MODEL = 90, 44
+"""Height of a model's strip, and of its means."""
 
 
-def gap_bars(rows: Rows, title: str) -> Layers:
-    """One bar per concept for its matched gap, with whiskers; a tick for the published gap; pale if not shown."""
-    kinds = [kind for kind in WORD_COLOURS if kind in set(order(rows, "words"))]
+def gap_bars(rows: Rows, title: str, colours: Mapping[str, str] = WORD_COLOURS) -> Layers:
+    """One bar per concept for its matched gap, with whiskers; a tick for the published gap; pale if not shown.
+
+    `colours` are those of what `words` says, in the order of the legend.
+    """
+    kinds = [kind for kind in colours if kind in set(order(rows, "words"))]
     several = alt.Legend(columns=1 if len(kinds) > 2 else 2, symbolType="square") if len(kinds) > 1 else None
-    hues = [WORD_COLOURS[kind] for kind in kinds] if several else [SERIES[0]]
+    hues = [colours[kind] for kind in kinds] if several else [SERIES[0]]
     scale = named_scale(kinds, hues)
     y = alt.Y("concept:N", title=None, sort=order(rows, "concept"))
     x = alt.X("value:Q", title=title, axis=points_axis())
@@ -42,6 +48,20 @@ def gap_bars(rows: Rows, title: str) -> Layers:
         base.mark_tick(color="currentColor", thickness=2, height=11, opacity=0.6).encode(x="raw:Q"),
         rule_at(0.0),
     ).properties(height=BAR * max(2, len(rows)))
+
+
+def stacked(rows: list[dict[str, Any]], height: int) -> list[dict[str, Any]]:
+    """Dots that would overlap are stacked: `level` from 0 up to 1."""
+    values = [row["value"] for row in rows]
+    width = max((max(values) - min(values)) / 40, 1e-9)
+    counts: dict[int, int] = {}
+    levels = []
+    for value in values:
+        bin_ = int((value - min(values)) / width)
+        counts[bin_] = counts.get(bin_, -1) + 1
+        levels.append(counts[bin_])
+    top = max(height, max(levels) + 1)
+    return [{**row, "level": round(level / top, 3)} for row, level in zip(rows, levels, strict=True)]
 
 
 def gap_strip(rows: Rows, mean: dict[str, Any], title: str) -> Layers:
@@ -113,3 +133,68 @@ def agreement_scatter(rows: Rows, here: str, there: str) -> Layers:
             x=x, y=y, text="concept:N"
         ),
     ).properties(height=320)
+
+
+def model_strips(rows: Rows, title: str, colours: Mapping[str, str]) -> Layers:
+    """A strip of stacked dots for every model, one per concept; a diamond for the mean, if a row has no concept."""
+    kinds = [kind for kind in colours if kind in set(order(rows, "words"))]
+    models = order(rows, "model")
+    legend = alt.Legend(columns=1 if len(kinds) > 2 else 2) if len(kinds) > 1 else None
+    scale = named_scale(kinds, [colours[kind] for kind in kinds] if legend else [SERIES[0]])
+    x = alt.X("value:Q", title=title, axis=points_axis())
+    y = alt.Y("model:N", title=None, sort=models)
+    dots = (
+        chart([row for row in rows if row["concept"] is not None])
+        .mark_circle(size=34, aria=False)
+        .encode(
+            x=x,
+            y=y,
+            yOffset=alt.YOffset("level:Q", scale=alt.Scale(domain=[1.1, -0.1])),
+            color=alt.Color("words:N", scale=scale, legend=legend),
+            opacity=alt.condition("datum.shown", alt.value(0.95), alt.value(0.4)),
+            tooltip=["model:N", "concept:N", alt.Tooltip("value:Q", title="points"), "words:N"],
+        )
+    )
+    means = chart([row for row in rows if row["concept"] is None]).encode(y=y)
+    whisker = means.transform_filter("isValid(datum.low)").mark_rule(strokeWidth=2, color="currentColor")
+    return alt.layer(
+        dots,
+        whisker.encode(x=alt.X("low:Q"), x2="high:Q"),
+        means.mark_point(shape="diamond", filled=True, size=90, color="currentColor", opacity=1).encode(x=x),
+        rule_at(0.0),
+    ).properties(height=STRIP_OF_MODEL * len(models))
+
+
+def model_means(rows: Rows, groups: list[str]) -> Layers:
+    """The mean of every model and group, with its interval."""
+    y = alt.Y("model:N", title=None, sort=order(rows, "model"))
+    offset = alt.YOffset("group:N", scale=alt.Scale(domain=groups))
+    colour = alt.Color(
+        "group:N", scale=named_scale(groups, series_colours(groups)), legend=alt.Legend(columns=len(groups))
+    )
+    x = alt.X("value:Q", title="mean average precision", scale=alt.Scale(zero=True), axis=percent_axis())
+    base = chart(rows).encode(y=y, yOffset=offset, color=colour)
+    numbers = [alt.Tooltip(f"{field}:Q", format=".3f") for field in ("value", "low", "high")]
+    return alt.layer(
+        base.transform_filter("isValid(datum.low)").mark_rule(strokeWidth=2, aria=False).encode(x="low:Q", x2="high:Q"),
+        base.mark_point(filled=True, size=70, opacity=1, aria=False).encode(
+            x=x, tooltip=["model:N", "group:N", *numbers, alt.Tooltip("n:Q", title="concepts")]
+        ),
+    ).properties(height=MEANS_OF_MODEL * len(order(rows, "model")))
+
+
+def agreement_bars(rows: Rows) -> Layers:
+    """How many concepts are green, yellow and red for every model, side by side in one bar."""
+    kinds = [kind for kind in AGREEMENT_COLOURS if kind in set(order(rows, "colour"))]
+    colour = alt.Color(
+        "colour:N", scale=named_scale(kinds, [AGREEMENT_COLOURS[kind] for kind in kinds]), legend=alt.Legend(columns=3)
+    )
+    base = chart(rows).encode(y=alt.Y("model:N", title=None, sort=order(rows, "model")))
+    x = alt.X("start:Q", title="concepts", axis=points_axis())
+    bars = base.mark_bar(height=18, aria=False).encode(
+        x=x, x2="end:Q", color=colour, tooltip=["model:N", "colour:N", alt.Tooltip("value:Q", title="concepts")]
+    )
+    texts = base.transform_filter("datum.value > 0").transform_calculate(middle="(datum.start + datum.end) / 2")
+    return alt.layer(
+        bars, texts.mark_text(color="white", fontWeight="bold", aria=False).encode(x="middle:Q", text="value:Q")
+    ).properties(height=MEANS_OF_MODEL * len(order(rows, "model")))

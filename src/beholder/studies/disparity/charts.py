@@ -11,6 +11,7 @@ from beholder.chapter.numbers import Result, points_range, signed
 from beholder.chapter.queries import metric_rows, one_row
 from beholder.studies.disparity import chart_parts, phrases, queries
 from beholder.studies.disparity.agreement import COLOURS
+from beholder.studies.disparity.model_charts import COLOURED, association_colours, calibration_bars, model_figures
 from beholder.studies.disparity.queries import Pair
 
 BARS = 12
@@ -22,8 +23,9 @@ NUMBERS = ("value", "low", "high")
 
 
 def disparity_figures(part: pl.DataFrame) -> Iterator[Figure]:
-    """Every figure, for each model and pair."""
-    return each_model(part, _figures)
+    """Every figure: all models in one, if there are several, then each model's own."""
+    yield from model_figures(part)
+    yield from each_model(part, _figures)
 
 
 def _figures(part: pl.DataFrame) -> Iterator[Figure]:
@@ -32,6 +34,7 @@ def _figures(part: pl.DataFrame) -> Iterator[Figure]:
         suffix = "" if len(pairs) == 1 else f"-{number}"
         yield from _bar_figure(part, pair, suffix)
         yield from _strip_figure(part, pair, suffix)
+        yield from _calibration_figure(part, pair, suffix)
     yield from _reliability_figures(part)
     yield from _scatter_figures(part)
 
@@ -85,7 +88,7 @@ def _strip_figure(part: pl.DataFrame, pair: Pair, suffix: str) -> Iterator[Figur
     mean, table = one_row(queries.of_pair(part, pair), "mean_ap_gap_matched"), queries.tested(part, pair)
     if mean is None or table.height < 2:
         return
-    dots = stacked([_in_points(row) for row in table.sort("value").to_dicts()], STACK)
+    dots = chart_parts.stacked([_in_points(row) for row in table.sort("value").to_dicts()], STACK)
     reach = f"{signed(table['value'].min())} to {signed(table['value'].max())}"  # type: ignore[arg-type]
     result = "a difference" if queries.shown(mean) else "no difference"
     title = f"the mean gap ({signed(mean['value'])} points) shows {result}; single gaps range from {reach}"
@@ -97,18 +100,21 @@ def _strip_figure(part: pl.DataFrame, pair: Pair, suffix: str) -> Iterator[Figur
     yield Figure(f"spread{suffix}", title, caption, chart, "gaps")
 
 
-def stacked(rows: list[Result], height: int) -> list[Result]:
-    """Dots that would overlap are stacked: `level` from 0 up to 1."""
-    values = [row["value"] for row in rows]
-    width = max((max(values) - min(values)) / 40, 1e-9)
-    counts: dict[int, int] = {}
-    levels = []
-    for value in values:
-        bin_ = int((value - min(values)) / width)
-        counts[bin_] = counts.get(bin_, -1) + 1
-        levels.append(counts[bin_])
-    top = max(height, max(levels) + 1)
-    return [{**row, "level": round(level / top, 3)} for row, level in zip(rows, levels, strict=True)]
+def _calibration_figure(part: pl.DataFrame, pair: Pair, suffix: str) -> Iterator[Figure]:
+    """The gaps of calibration by concept, coloured by the words' association."""
+    bars = calibration_bars(part, pair)
+    if not bars:
+        return
+    ends = bars if len(bars) <= 2 * BARS else [*bars[:BARS], *bars[-BARS:]]
+    shown = sum(bar["shown"] for bar in bars)
+    coloured = COLOURED if any(bar["words"] != queries.UNKNOWN for bar in bars) else ""
+    caption = (
+        "Bars: how much farther confidence is off for the first group than for the second, in points, at the same "
+        f"prevalence and less what chance adds; pale: not shown. Ticks: the published gap of ECE.{coloured}"
+    )
+    title = f"calibration, {phrases.less(pair)}: {shown} of {len(bars)} gaps are shown"
+    chart = chart_parts.gap_bars(ends, _axis(pair), association_colours(pair))
+    yield Figure(f"calibration-gaps{suffix}", title, caption, chart, "calibration")
 
 
 def _reliability_figures(part: pl.DataFrame) -> Iterator[Figure]:

@@ -75,6 +75,17 @@ def gaps(part: pl.DataFrame, pair: Pair) -> pl.DataFrame:
     return widest_first(table.with_columns(shown=SHOWN, words=words))
 
 
+def association(part: pl.DataFrame, pair: Pair) -> dict[str, str]:
+    """Of every concept with a word vector, to which group's words it is nearer."""
+    rows = metric_rows(of_pair(part, pair), "word_alignment").filter(pl.col("value") != 0)
+    return {row["concept"]: nearer(pair.names[0 if row["value"] > 0 else 1]) for row in rows.to_dicts()}
+
+
+def nearer(group: str) -> str:
+    """A concept whose word is nearer to this group's words than to others'."""
+    return f"nearer to words for “{group}”"
+
+
 def tested(part: pl.DataFrame, pair: Pair) -> pl.DataFrame:
     """The gaps that have a p-value."""
     return gaps(part, pair).filter(pl.col("p_value").is_not_null())
