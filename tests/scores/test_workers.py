@@ -23,7 +23,7 @@ from beholder.models.scorer import ContrastiveScorer, unit_rows
 from beholder.models.spec import ModelSpec
 from beholder.prompts.prompt_set import prompt_set
 from beholder.scores import fill as filling
-from beholder.scores import workers
+from beholder.scores import reading, workers
 from beholder.scores.fill import FillOptions, fill
 from beholder.scores.store import Store
 from beholder.scores.task import Task
@@ -55,7 +55,7 @@ class Averages(ContrastiveScorer):
 
 @pytest.fixture
 def task(people: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> Task:
-    monkeypatch.setattr(filling, "PROCESSES_FROM", 1)
+    monkeypatch.setattr(reading, "PROCESSES_FROM", 1)
     monkeypatch.setattr(filling, "BLOCK_ROWS", 4)
     monkeypatch.setattr(workers, "SPAN", 8)
     return Task("toy", open_dataset(f"folder:{people(30)}"), PROMPTS)
@@ -91,8 +91,7 @@ def children() -> list[int]:
 
 
 @pytest.mark.parametrize(
-    ("blow", "message"),
-    [(signal.SIGKILL, "worker process that reads images died"), (signal.SIGSTOP, "has not answered")],
+    ("blow", "message"), [(signal.SIGKILL, "process that reads images died"), (signal.SIGSTOP, "has not answered")]
 )
 def test_a_worker_that_dies_or_hangs_ends_the_run_and_the_next_run_continues(
     blow: signal.Signals, message: str, task: Task, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -151,8 +150,8 @@ def test_small_batches_are_read_together():
 
 def test_too_little_shared_memory_means_threads(task: Task, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     assert workers.fits_in_shared_memory(4, (8, 8, 3), np.dtype(np.uint8))
-    monkeypatch.setattr(filling, "fits_in_shared_memory", lambda *_: False)
-    monkeypatch.setattr(filling, "PictureReader", None)
+    monkeypatch.setattr(reading, "fits_in_shared_memory", lambda *_: False)
+    monkeypatch.setattr(reading, "PictureReader", None)
     scorer = Averages()
     fill([task], scorer, Store(tmp_path), PROCESSES)
     assert sum(scorer.batches) == 30

@@ -75,7 +75,9 @@ StoreFolder = Annotated[
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the results as JSON.", rich_help_panel=WHERE)]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no summary.", rich_help_panel=WHERE)]
-Device = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps.", rich_help_panel=MODEL)]
+Device = Annotated[
+    str, typer.Option(help="auto, cpu, cuda, cuda:1, mps; several: cuda:0,cuda:1 or cuda:all.", rich_help_panel=MODEL)
+]
 Precision = Annotated[
     str, typer.Option(help="auto, float32, bfloat16, float16. Part of the model's spec.", rich_help_panel=MODEL)
 ]

@@ -14,22 +14,53 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 from beholder.core.errors import ModelError, UnknownName
 from beholder.models.catalog import ModelEntry, catalog, loadable, lookup, nearest
 from beholder.models.checkpoint.hub import fetch
 from beholder.models.families import FAMILIES, name_forms, open_folder
+from beholder.models.machine import device_names
 from beholder.models.options import LoadOptions as LoadOptions
-from beholder.models.scorer import Scorer, decoder_of
+from beholder.models.scorer import Answerer, Scorer, decoder_of
 
 REFERENCE_MODELS = Path(__file__).parents[1] / "glasshouse" / "models"
 
 
 def load_model(name: str, options: LoadOptions = LoadOptions()) -> Scorer:  # noqa: B008  (frozen)
     """The scorer that `name` stands for, ready to score."""
-    scorer = _opened(name, options)
+    devices = device_names(options.device)
+    if len(devices) > 1:
+        return _on_several(name, options, devices)
+    scorer = _opened(name, replace(options, device=devices[0]))
     if options.decode == "gpu" and decoder_of(scorer) is None:
         raise ModelError(f"--decode gpu is for two-tower models in torch; {name} is none of them. Leave it out.")
+    return scorer
+
+
+class Replica(NamedTuple):
+    """A copy of a model on one of several devices: how to load it."""
+
+    name: str
+    options: LoadOptions
+
+
+def replicas_of(scorer: Scorer) -> list[Replica]:
+    """The copies of a model that was loaded for several devices; none if there is one."""
+    replicas: list[Replica] = getattr(scorer, "replicas", [])
+    return replicas
+
+
+def _on_several(name: str, options: LoadOptions, devices: list[str]) -> Scorer:
+    """The model on the first device, which knows of the others; they are loaded when there is work for them."""
+    copies = [Replica(name, replace(options, device=device)) for device in devices]
+    scorer = load_model(*copies[0])
+    if isinstance(scorer, Answerer):
+        raise ModelError(
+            f"{name} is told how to answer, and several devices at once are not for such models.\n"
+            "Name one device, or spread one model over all of them: --device shard."
+        )
+    vars(scorer)["replicas"] = copies
     return scorer
 
 

@@ -19,7 +19,8 @@ class LoadOptions:
     """How to load a model."""
 
     device: str = "auto"
-    """`auto` (CUDA if available, else the CPU), `cpu`, `cuda`, `cuda:1`, `mps`; `shard` spreads a generative model
+    """`auto` (CUDA if available, else the CPU), `cpu`, `cuda`, `cuda:1`, `mps`; several with commas or
+    `cuda:all`, each with its own copy of the model; `shard` spreads a generative model
     over all devices. The device is not part of the spec: float32 scores agree to rounding on every device."""
     precision: str = "auto"
     decode: str = "exact"

@@ -47,6 +47,10 @@ def usable_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+def _nothing() -> None:
+    """All that a plain worker does when it starts."""
+
+
 class Slab(NamedTuple):
     """A piece of shared memory as an array, by name."""
 
@@ -61,9 +65,19 @@ class Slab(NamedTuple):
 class Workers:
     """A pool of processes, started with the first job; a context manager that ends them whatever happens."""
 
-    def __init__(self, count: int) -> None:
+    does = "reads images"
+    """For messages."""
+
+    def __init__(self, count: int, start: Callable[..., None] = _nothing, arguments: tuple[Any, ...] = ()) -> None:
         self.count = count
-        self._pool = ProcessPoolExecutor(count, mp_context=get_context("spawn"), initializer=_start_worker)
+        self._pool = ProcessPoolExecutor(
+            count, mp_context=get_context("spawn"), initializer=_start_worker, initargs=(start, arguments)
+        )
+
+    @property
+    def patience(self) -> float:
+        """Seconds without an answer after which a process is taken to hang."""
+        return STUCK_SECONDS
 
     def __enter__(self) -> Self:
         return self
@@ -102,20 +116,29 @@ class Workers:
             with _plain_start():
                 return self._pool.submit(work, *arguments)
         except BrokenProcessPool as error:
-            raise _died([]) from error
+            raise self._died([]) from error
 
     def result(self, future: Future[Result], job: Sequence[object]) -> Result:
         """What a worker answers; an error if it died or hangs."""
         try:
-            return future.result(STUCK_SECONDS)
+            return future.result(self.patience)
         except BrokenProcessPool as error:
-            raise _died(job) from error
+            raise self._died(job) from error
         except TimeoutError as error:
             raise DataError(
-                f"A worker process has not answered for {STUCK_SECONDS:,.0f} s. It was given:\n{_listed(job)}\n"
+                f"A process that {self.does} has not answered for {self.patience:,.0f} s. "
+                f"It was given:\n{_listed(job)}\n"
                 "Can these files be read, or does their drive not answer? What was scored so far is kept: "
                 "the same command continues there."
             ) from error
+
+    def _died(self, job: Sequence[object]) -> DataError:
+        return DataError(
+            f"A process that {self.does} died"
+            + (f" while it was given:\n{_listed(job)}\n" if job else ".\n")
+            + "Memory may have run out, or someone stopped it. What was scored so far is kept: "
+            "the same command continues there."
+        )
 
 
 class PictureReader:
@@ -212,10 +235,11 @@ def _plain_start() -> Iterator[None]:
 _attached: dict[str, SharedMemory] = {}
 
 
-def _start_worker() -> None:
+def _start_worker(start: Callable[..., None], arguments: tuple[Any, ...]) -> None:
     """In a worker: Ctrl-C is the main process's business, and a worker does not outlive it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
+    start(*arguments)
 
 
 def _end_with_parent() -> None:
@@ -245,15 +269,6 @@ def _cut_one(rows: Array, row: int, uri: str, preparation: Preparation) -> BadIm
     except BadImage as error:
         return error
     return None
-
-
-def _died(job: Sequence[object]) -> DataError:
-    return DataError(
-        "A worker process that reads images died"
-        + (f" while it was given:\n{_listed(job)}\n" if job else ".\n")
-        + "Memory may have run out, or someone stopped it. What was scored so far is kept: "
-        "the same command continues there."
-    )
 
 
 def _listed(job: Sequence[object]) -> str:
