@@ -62,11 +62,18 @@
     save(view.dataset.file + "." + kind, blob);
   }
 
+  // Every table of rows that stands in the chart, wherever it stands.
+  function tables(part) {
+    if (!part || typeof part !== "object") return [];
+    const own = Array.isArray(part.values) && typeof part.values[0] === "object" ? [part.values] : [];
+    const named = part.datasets ? Object.values(part.datasets) : [];
+    return [...own, ...named, ...Object.entries(part).filter(([key]) => key !== "values" && key !== "datasets").flatMap(([, each]) => tables(each))];
+  }
+
   function tools(view, spec) {
     const bar = document.createElement("p");
     bar.className = "tools";
-    const sets = Object.values(spec.datasets || {});
-    const rows = sets.sort((a, b) => b.length - a.length)[0] || [];
+    const rows = tables(spec).sort((a, b) => b.length - a.length)[0] || [];
     const names = [...new Set(rows.flatMap((row) => Object.keys(row)))];
     bar.append(
       button("Copy link", "Copy a link to this chart", () => copy(view.closest("figure").id)),
