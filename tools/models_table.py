@@ -6,9 +6,20 @@ from collections.abc import Iterable, Sequence
 
 from beholder.models.catalog import ModelEntry, catalog, short
 
+INTRODUCTION = (
+    "What people audit today beside the studies' models, as their documentation names them. Any other model of these "
+    "families works the same way, by its hub name."
+)
+
+
+def markdown_tables(entries: Sequence[ModelEntry]) -> str:
+    """The models of the studies, then those of today, each as a table for the docs."""
+    printed, newer = ([entry for entry in entries if bool(entry.studies) is wanted] for wanted in (True, False))
+    return f"{markdown_table(printed)}\n\n## Models of today\n\n{INTRODUCTION}\n\n{markdown_table(newer)}"
+
 
 def markdown_table(entries: Sequence[ModelEntry]) -> str:
-    """The entries as a table for the docs."""
+    """The entries as one table."""
     head = ["Printed as", "Also", "Tables", "Family", "Named to Beholder", "Parameters", "Pairs", "Released", "Licence"]
     head += ["Memory"]
     lines = [head, ["---"] * len(head), *(_cells(entry) for entry in entries)]
@@ -39,4 +50,4 @@ def _cells(entry: ModelEntry) -> list[str]:
 
 
 if __name__ == "__main__":
-    print(markdown_table(catalog()), markdown_notes(catalog()), sep="\n\n")
+    print(markdown_tables(catalog()), markdown_notes(catalog()), sep="\n\n")

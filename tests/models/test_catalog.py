@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from models_table import markdown_notes, markdown_table
+from models_table import markdown_notes, markdown_tables
 
 from beholder.cli.models import model_rows
 from beholder.core.errors import ModelError, UnknownName
@@ -87,7 +87,7 @@ def test_tables_of_the_catalogue_are_those_that_print_the_model() -> None:
 @entries
 def test_an_entry_hangs_together(entry: ModelEntry) -> None:
     assert entry.family in KINDS
-    assert entry.studies
+    assert entry.studies or entry.reference, "a model that no study prints says where it is documented"
     assert set(entry.studies) <= set(STUDIES)
     assert entry.adapter in FAMILIES
     assert FAMILIES[entry.adapter].kind == entry.family or entry.adapter == "predictions"
@@ -223,5 +223,16 @@ def test_sizes_are_written_as_people_write_them(count: float | None, text: str) 
 
 def test_the_docs_show_the_catalogue() -> None:
     page = (ROOT / "docs" / "models.md").read_text(encoding="utf-8")
-    assert markdown_table(catalog()) in page, "put what tools/models_table.py gives into the page"
+    assert markdown_tables(catalog()) in page, "put what tools/models_table.py gives into the page"
     assert markdown_notes(catalog()) in page
+
+
+def test_every_entry_is_pinned_or_says_why_not() -> None:
+    for entry in catalog():
+        assert bool(entry.unpinned) != bool(re.fullmatch(r"refs/pr/\d+|[0-9a-f]{40}", entry.revision)), entry.name
+
+
+def test_models_of_today_stand_beside_those_of_the_studies() -> None:
+    newer = {entry.name for entry in catalog() if not entry.studies}
+    assert {"SigLIP2-p16-224", "Qwen3-VL-8B-Instruct", "OWLv2"} <= newer
+    assert find_model("siglip2-base-patch16-naflex").load == "google/siglip2-base-patch16-naflex"

@@ -38,6 +38,7 @@ def _row(entry: ModelEntry, machine: Machine) -> dict[str, object]:
         "load": entry.load or None,
         "source": entry.source,
         "revision": entry.revision or None,
+        "unpinned": entry.unpinned,
         "parameters": entry.parameters,
         "training_pairs": entry.training_pairs,
         "released": entry.released,

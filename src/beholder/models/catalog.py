@@ -1,4 +1,4 @@
-"""The models of the studies' tables, by the names printed there: what each is, where it is, what it takes to run.
+"""The models of the studies' tables, by the names printed there, and others of today: what, where, how to run them.
 
 The facts are in `catalog.csv`, one row per model; what could not be verified is empty there and None here. Revision
 `main` means that no commit is known. Nothing here loads a model or imports torch.
@@ -52,6 +52,13 @@ class ModelEntry:
     def names(self) -> tuple[str, ...]:
         """The printed name and the others."""
         return (self.name, *self.aliases)
+
+    @property
+    def unpinned(self) -> str | None:
+        """Why no commit is pinned; None if one is."""
+        if self.revision == "main":
+            return "no commit of it could be verified; the run records the one that was fetched"
+        return None if self.revision else "it is not on the hub; the run records what its files contain"
 
     def memory(self, precision: str) -> int | None:
         """Bytes that it needs at a precision, about."""
