@@ -147,16 +147,32 @@ def top_sizes(ranked: int, asked: Sequence[int] = ()) -> list[int]:
 
 
 def balanced_subset(judged: Judged, options: MeasureOptions) -> tuple[Indices, str]:
-    """Equally many images of each of the finest groups, drawn at random; or the released script's draw."""
+    """Equally many images of each of the finest groups, drawn at random; or the released script's draw.
+
+    Where people of one group have several images, equally many people are drawn: fewer people with more images each
+    would vary more than others, and a test could not exchange them.
+    """
     groups = finest(judged.images)
     if options.compat and "released_balance" in judged.images.columns:
         chosen = np.flatnonzero(judged.images["released_balance"].to_numpy() & (groups.codes >= 0))
         if len(chosen):
             return chosen, f"{len(chosen)} images of the released draw, which is not balanced"
     members = [np.flatnonzero(groups.codes == code) for code in range(len(groups.names))]
-    fewest, rng = min(map(len, members)), options.rng()
+    rng, people = options.rng(), judged.clusters
+    if judged.repeated and nested(people, groups.codes):
+        who = [np.unique(people[group]) for group in members]
+        fewest = min(map(len, who))
+        drawn = np.concatenate([rng.choice(each, fewest, replace=False) for each in who])
+        chosen = np.flatnonzero(np.isin(people, drawn) & (groups.codes >= 0))
+        return chosen, f"{fewest} people of each {groups.attribute}, with all their images"
+    fewest = min(map(len, members))
     chosen = np.sort(np.concatenate([rng.choice(group, fewest, replace=False) for group in members]))
     return chosen, f"{fewest} images of each {groups.attribute}"
+
+
+def nested(people: Indices, groups: Indices) -> bool:
+    """Whether everyone belongs to one group only."""
+    return len(np.unique(np.stack([people, groups]), axis=1).T) == len(np.unique(people))
 
 
 # Skew
@@ -301,8 +317,7 @@ def _ndkl_of_halves(ranking: Ranking, options: MeasureOptions) -> Array:
     if len(np.unique(people)) < 2 * FEWEST:
         return divergences
     # People who are shown in several groups belong to none: they are halved all together.
-    nested = len(np.unique(np.stack([people, groups]), axis=1).T) == len(np.unique(people))
-    strata = groups if nested else None
+    strata = groups if nested(people, groups) else None
     for draw, half in enumerate(half_samples(people, strata, options.rng(), HALVES)):
         for column, order in enumerate(ranking.order):
             divergences[draw, column] = ndkl(ranking.codes[order[half[order]]], ranking.desired)
