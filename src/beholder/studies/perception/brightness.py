@@ -42,8 +42,8 @@ def brightness_rows(judged: Judged, rng: np.random.Generator) -> Iterator[Row]:
             inside = split.codes[paired["row"].to_numpy()]
             maps = {name: _signs(paired.filter(inside == code), rng) for code, name in enumerate(split.names)}
             whole = [sign for signs in maps.values() for sign in signs] if maps else _signs(paired, rng)
-            every: dict[str | None, list[Signs]] = {None: whole, **maps}
-            for name, signs in every.items():
+            every: list[tuple[str | None, list[Signs]]] = [(None, whole), *maps.items()]
+            for name, signs in every:
                 for row in _map_rows(signs) if signs else ():
                     yield row._replace(subset=attribute, group=first, against=second, concept=name)
 
