@@ -13,7 +13,7 @@ Names are loaded when first used, so that `import beholder` is instant and needs
 
 from __future__ import annotations
 
-from importlib import import_module
+from importlib import import_module, metadata
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -69,8 +69,14 @@ _HOME = {
 }
 
 
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]
+
+
 def __getattr__(name: str) -> Any:
     for module, names in _HOME.items():
         if name in names:
             return getattr(import_module(module), name)
+    if name == "__version__":
+        return metadata.version("beholder")
     raise AttributeError(f"module 'beholder' has no attribute {name!r}")

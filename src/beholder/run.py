@@ -20,11 +20,13 @@ from typing import Any
 import polars as pl
 
 from beholder.chapter.finding import Finding
+from beholder.core.errors import UnknownName
 from beholder.core.files import write_whole
 from beholder.core.record import SCHEMA as NEWEST
 from beholder.core.record import Record, read_record
-from beholder.core.results import SCHEMA, read_results, write_results
+from beholder.core.results import KEY, SCHEMA, read_results, write_results
 from beholder.prompts.prompt_set import SCHEMA as PROMPT
+from beholder.report.notebook import Charts, report_html
 from beholder.report.report import Report, build_report
 from beholder.report.sensitivity import PERTURBED
 from beholder.scores.task import Task
@@ -57,6 +59,29 @@ class Run:
     def findings(self) -> list[Finding]:
         """What the results show, with verdicts."""
         return self.report.findings
+
+    @property
+    def charts(self) -> Charts:
+        """The charts by name, as Altair charts."""
+        return Charts(self.report)
+
+    def by_group(self, metric: str, by: str | None = None) -> pl.DataFrame:
+        """The numbers of a metric, group by group, with interval and n; `by` keeps the groups of one attribute.
+
+        `run.by_group("apa.association", by="gender")`; `.to_pandas()` turns it into pandas' frame.
+        """
+        rows = self.results.filter(pl.col("metric") == metric, pl.col("group").is_not_null())
+        if rows.is_empty():
+            grouped = self.results.filter(pl.col("group").is_not_null())["metric"].unique(maintain_order=True)
+            raise UnknownName("metric with groups", metric, grouped.to_list())
+        if by is not None:
+            groups = {name for data in self.record.datasets for name in data.get("groups", {}).get(by, {})}
+            rows = rows.filter(pl.col("group").is_in(list(groups)) | (pl.col("subset") == by))
+        return rows.select("model", "dataset", *KEY[1:], "value", "low", "high", "p_value", "n", "unit")
+
+    def _repr_html_(self) -> str:
+        """In a notebook: the scorecard."""
+        return report_html(self.report)
 
     def add(self, results: pl.DataFrame) -> None:
         """More rows of the same table."""

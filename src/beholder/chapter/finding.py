@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -43,6 +44,11 @@ class Finding(NamedTuple):
     def metric(self) -> str:
         """The metric of the most telling row."""
         return str(self.rows[0].get("metric") or "") if self.rows else ""
+
+    def _repr_html_(self) -> str:
+        """In a notebook: verdict, headline and sentence."""
+        verdict, headline, sentence = (html.escape(text) for text in (self.verdict, self.headline, self.sentence))
+        return f"<p>({verdict}) <b>{headline}.</b> {sentence}</p>"
 
     def as_dict(self) -> dict[str, Any]:
         """The finding as `findings.json` has it; these names are our API."""

@@ -34,8 +34,9 @@ def view_command(
     from beholder.view.gallery import Places, open_gallery
 
     try:
-        import uvicorn  # an extra
+        import uvicorn
 
+        # An extra is needed, and other commands start without it.
         from beholder.view.server import viewer
     except ImportError as error:
         raise UsageError(f"The viewer needs {error.name}. Install it: pip install 'beholder[view]'") from error
