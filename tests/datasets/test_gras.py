@@ -6,10 +6,13 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from PIL import Image
 
 from beholder.core.errors import DataError, MissingData
 from beholder.datasets import gras
+from beholder.datasets.dataset import Dataset, ImageDigests
 from beholder.datasets.gras import load
+from beholder.datasets.images import open_image
 
 FAIRFACE = "file,gender,race,age\nFairFace/train/1.jpg,Male,White,20-29\nFairFace/val/2.jpg,Female,Black,30-39\n"
 AIFACE = "file,Skin Tone\nAIFace/a/3.png,7\n"
@@ -87,3 +90,17 @@ def test_a_name_that_leads_nowhere_is_refused(folder: Path, name: str, said: str
     (folder / "selected_images_fairface.csv").write_text(f"{FAIRFACE}{name},Male,White,20-29\n")
     with pytest.raises(DataError, match=f"row 4 .*{said}"):
         load(folder)
+
+
+def test_released_squares_can_be_changed_once_more(tmp_path: Path):
+    """`--compat --perturb 1`: the digest knows both changes, and the picture is opened through both."""
+    Image.new("RGB", (40, 60), "red").save(tmp_path / "a.png")
+    table = pl.DataFrame({"image_id": ["a"], "uri": [str(tmp_path / "a.png")], "part": ["aiface"]})
+    plain = Dataset("gras", "1", "own", table)
+    square = gras.as_released(plain)
+    twice = square.perturbed("resized to one pixel less")
+    assert open_image(square.table["uri"][0]).size == (256, 256)
+    assert open_image(twice.table["uri"][0]).size == (255, 255)
+    digests = [ImageDigests(tmp_path).of(each.table["uri"].to_list())[0] for each in (plain, square, twice)]
+    assert None not in digests
+    assert len(set(digests)) == 3

@@ -17,7 +17,7 @@ from beholder.datasets.crops import CROPPED, cut_of, files_of
 from beholder.datasets.group_words import GroupWords
 from beholder.datasets.images import DRAWN, is_plain_file
 from beholder.datasets.objects import check_objects, objects_in
-from beholder.datasets.perturbed import PERTURBED, change_of, perturbed_uri
+from beholder.datasets.perturbed import PERTURBED, change_of, original, perturbed_uri
 from beholder.datasets.selection import spread_rows
 from beholder.datasets.settings import Setting, Settings
 from beholder.glasshouse.portrait import RENDERER_VERSION
@@ -130,7 +130,7 @@ class ImageDigests:
 
     def of(self, uris: Sequence[str], hashed: Hashing = lambda paths: None) -> list[str | None]:
         """One digest per address; None for a file that does not exist. `hashed` is that of `FileDigests.of`."""
-        plain = [change_of(uri)[1] if uri.startswith(PERTURBED) else uri for uri in uris]
+        plain = [original(uri) for uri in uris]
         files = list(dict.fromkeys(path for uri in plain if not uri.startswith(DRAWN) for path in files_of(uri)))
         content = dict(zip(files, self._files.of(files, hashed), strict=True))
         return [_image_digest(uri, content) for uri in uris]
@@ -151,8 +151,8 @@ class ImageDigests:
 def _image_digest(uri: str, content: Mapping[Path, str | None]) -> str | None:
     """A file's own digest; for a crop, that of its files and of how it is cut; for a drawing, that of its address."""
     if uri.startswith(PERTURBED):
-        change, original = change_of(uri)
-        whole = _image_digest(original, content)
+        change, before = change_of(uri)
+        whole = _image_digest(before, content)
         return digest([whole, change]) if whole else None
     if uri.startswith(DRAWN):
         return digest([uri, RENDERER_VERSION])

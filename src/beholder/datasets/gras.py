@@ -7,6 +7,7 @@ folders `fairface/` and `aiface/` beside it, which the user brings (AI-Face may 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -14,6 +15,7 @@ import polars as pl
 from beholder.core.errors import MissingData
 from beholder.core.tables import read_delimited, require_columns, require_inside
 from beholder.datasets.dataset import Dataset, DatasetSource
+from beholder.datasets.perturbed import SQUARE, perturbed_uri
 
 FAIRFACE, AIFACE = "fairface", "aiface"
 PREFIXES = {FAIRFACE: "FairFace/", AIFACE: "AIFace/"}
@@ -64,6 +66,16 @@ def _origin(inside: pl.Expr) -> Iterator[pl.Expr]:
     source = folder.str.extract(r"^([^/]+(?:/[^/]+)?)")
     yield source.alias("source")
     yield pl.concat_str(source, inside.str.extract(PERSON), separator=" ").alias("person")
+
+
+def as_released(dataset: Dataset) -> Dataset:
+    """With the images of AI-Face made squares of 256, as all five released scripts do."""
+    table = dataset.table
+    if "part" not in table.columns:
+        return dataset
+    parts = zip(table["uri"], table["part"], strict=True)
+    uris = [perturbed_uri(uri, SQUARE) if part == AIFACE else uri for uri, part in parts]
+    return replace(dataset, table=table.with_columns(pl.Series("uri", uris, pl.String)))
 
 
 def imbalances(table: pl.DataFrame) -> list[str]:

@@ -52,6 +52,11 @@ CHANGES: Mapping[str, Callable[[Image.Image], Image.Image]] = {
 """In the order in which they are made: `--perturb 3` makes the first three."""
 
 
+SQUARE = "resized to 256 × 256"
+AS_RELEASED: Mapping[str, Callable[[Image.Image], Image.Image]] = {SQUARE: lambda picture: picture.resize((256, 256))}
+"""What released scripts do to pictures before the model's own processor does; not among those of `--perturb`."""
+
+
 def perturbed_uri(uri: str, change: str) -> str:
     """The address of a picture after a change."""
     return PERTURBED + json.dumps({"change": change, "uri": uri}, ensure_ascii=False)
@@ -63,6 +68,13 @@ def change_of(uri: str) -> tuple[str, str]:
     return entry["change"], entry["uri"]
 
 
+def original(uri: str) -> str:
+    """The address of the picture before all changes."""
+    return original(change_of(uri)[1]) if uri.startswith(PERTURBED) else uri
+
+
 def changed(picture: Image.Image, change: str) -> Image.Image:
     """The picture after the change; one too small to lose a pixel stays as it is."""
+    if change in AS_RELEASED:
+        return AS_RELEASED[change](picture)
     return CHANGES[change](picture) if min(picture.size) > 2 else picture

@@ -247,7 +247,7 @@ class Study:
         self, dataset: Dataset, *, answers: bool, looks: bool = False, compat: bool = False
     ) -> Sequence[Task]:
         """The tasks for a model that answers in words, for one that looks for things, or for one that does neither."""
-        if compat and self.compat_tasks is not None:
+        if compat and self.compat_tasks is not None and (answers or self.statements is None):
             return self.compat_tasks(dataset)
         if looks and self.looked_for is not None:
             return self.looked_for(dataset)

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import csv
+import re
 from pathlib import Path
 
 import polars as pl
 import pytest
+from PIL import Image
 
 from beholder.core.errors import DataError
+from beholder.datasets.dataset import Dataset
+from beholder.datasets.perturbed import change_of, changed
+from beholder.models.generative.prompt_forms import FORMS
 from beholder.models.spec import ModelSpec
 from beholder.prompts.templates import read_templates
 from beholder.studies.gras.prompts import YES_OR_NO, gras_prompts, gras_statements, read_traits, released_instruction
+from beholder.studies.gras.study import GRAS
 
 
 def test_a_hundred_traits_in_five_wordings():
@@ -37,13 +43,46 @@ def test_the_instruction_has_single_blanks_and_the_released_one_does_not():
     assert " ".join(qwen.template.split()) == YES_OR_NO.template
 
 
-def test_the_released_scripts_read_blip2s_blank_yes_and_show_paligemma_squares_of_256():
-    blip, pali, llava = (
-        released_instruction(ModelSpec("m", "generative", "w", "r", settings={"model_type": kind}))
-        for kind in ("blip-2", "paligemma", "llava")
+KINDS = {
+    "blip": ("blip-2", FORMS["blip-2"]),
+    "llava": ("llava", "{}"),
+    "paligemma": ("paligemma", "{}"),
+    "phi": ("phi4_multimodal", "<|user|><|image_1|>{}<|end|><|assistant|>"),
+    "qwen": ("qwen2_5_vl", "{}"),
+}
+"""Model type, and what its form writes around the text: BLIP-2's is ours, Phi-4's marks are its chat template's."""
+
+
+@pytest.mark.real
+def test_compat_sends_the_strings_of_all_ten_released_scripts(shared: Path):
+    """Prompt, token and picture size of every script, as the table of the sources lists them."""
+    with (shared / "reference" / "gras_released_prompts.csv").open() as file:
+        scripts = list(csv.DictReader(file))
+    assert len(scripts) == 10
+    for script in scripts:
+        kind, form = KINDS[script["script"]]
+        spec = ModelSpec("m", "generative", "w", "r", settings={"model_type": kind})
+        instruction = released_instruction(spec)
+        sent = form.replace("{}", instruction.ask("{question}"))
+        blanks = re.sub(r"<(\d+) blanks>", lambda match: " " * int(match[1]), script["prompt (runs of blanks counted)"])
+        assert sent == blanks, script["script"]
+        assert repr(instruction.read_off or instruction.yes) == script["token"]
+        assert side(script["images"]) == {"none": None, "256x256": (256, 256)}[script["image resized to"]]
+
+
+def side(part: str) -> tuple[int, int] | None:
+    """What `--compat` does to a picture of this part before the model's own processor; None for nothing."""
+    table = pl.DataFrame(
+        {"image_id": ["a"], "uri": ["glasshouse:woman/age25/tone1/smile0/light0/pose0"], "part": [part]}
     )
-    assert (blip.read_off, pali.read_off, llava.read_off) == (" Yes", None, None)
-    assert (blip.picture_side, pali.picture_side, llava.picture_side) == (None, 256, None)
+    (task,) = GRAS.tasks_for(Dataset("gras", "1", "own", table), answers=True, compat=True)
+    (uri,) = task.dataset.table["uri"]
+    return None if uri == table["uri"][0] else changed(Image.new("RGB", (300, 200)), change_of(uri)[0]).size
+
+
+def test_a_model_that_matches_texts_gets_statements_with_compat_too():
+    dataset = Dataset("gras", "1", "own", pl.DataFrame({"image_id": ["a"], "uri": ["a.jpg"], "part": ["aiface"]}))
+    assert len(GRAS.tasks_for(dataset, answers=False, compat=True)) == 2
 
 
 @pytest.mark.parametrize(

@@ -44,22 +44,23 @@ INSTRUCTION = (
     "Response format: Yes or No",
 )
 YES_OR_NO = Instruction(" ".join(INSTRUCTION), yes="Yes", no="No")
-RELEASED_BLANKS = {"phi4_multimodal": 48, "qwen2_5_vl": 52, "blip-2": 48}
+RELEASED_BLANKS = {"llava": 50, "paligemma": 21, "phi4_multimodal": 48, "qwen2_5_vl": 52}
 """Blanks between the parts in the released scripts, by model type: line continuations inside a string."""
 OTHER_BLANKS = 50
+BLIP_BLANKS = 24
+"""Before `Answer:`, in BLIP-2's script, which has no instruction."""
 
 
 def released_instruction(spec: ModelSpec) -> Instruction:
-    """As the released scripts ask: blanks and all, BLIP-2's ` Yes`, PaliGemma's pictures of 256 × 256."""
+    """As the released script of this kind of model asks, blanks and all; another kind is asked as LLaVA is.
+
+    Chat marks and BLIP-2's `Question: … Answer:` are those of the checkpoint's own form.
+    """
     kind = str(spec.settings.get("model_type"))
+    if kind == "blip-2":  # its form writes the last of the blanks
+        return Instruction("{}" + " " * (BLIP_BLANKS - 1), yes="Yes", no="No", read_off=" Yes")
     blanks = " " * RELEASED_BLANKS.get(kind, OTHER_BLANKS)
-    return Instruction(
-        blanks.join(INSTRUCTION),
-        yes="Yes",
-        no="No",
-        read_off=" Yes" if kind == "blip-2" else None,
-        picture_side=256 if kind == "paligemma" else None,
-    )
+    return Instruction(blanks.join(INSTRUCTION), yes="Yes", no="No")
 
 
 def gras_prompts(traits: pl.DataFrame | None = None, templates: Mapping[str, str] = TEMPLATES) -> PromptSet:

@@ -11,6 +11,7 @@ import polars as pl
 from beholder.core.errors import UsageError
 from beholder.datasets.dataset import Dataset
 from beholder.datasets.glasshouse import FACES_NAME
+from beholder.datasets.gras import as_released
 from beholder.glasshouse.planted_traits import PLANTED_TRAITS
 from beholder.prompts.templates import read_templates
 from beholder.scores.task import Task
@@ -53,6 +54,10 @@ def gras_study(traits: pl.DataFrame | None = None, templates: Mapping[str, str] 
         """One sheet: every image, every trait in every wording."""
         return [Task(QUESTIONS, dataset, gras_prompts(_traits(dataset, traits), templates))]
 
+    def released(dataset: Dataset) -> list[Task]:
+        """As the released scripts show the pictures: AI-Face as squares of 256, FairFace as it is."""
+        return questions(as_released(dataset))
+
     def statements(dataset: Dataset) -> list[Task]:
         """For models that match pictures with texts: every statement, and every statement denied."""
         if templates is not TEMPLATES:
@@ -77,6 +82,7 @@ def gras_study(traits: pl.DataFrame | None = None, templates: Mapping[str, str] 
         metrics=METRICS,
         instruction=YES_OR_NO,
         compat_instruction=released_instruction,
+        compat_tasks=released,
         subset_attribute="race",
         intervals="from the variances of the groups; shuffled labels for the scores",
         reference_models=("glasshouse/generative",),

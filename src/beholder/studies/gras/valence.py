@@ -59,7 +59,9 @@ def valence_shares(
         mine = np.abs(value - by_chance) / spread
     widest = np.sort(np.nan_to_num(off, nan=0.0).max(axis=(1, 2), initial=0.0))
     p_value, at_most = rank_p_values(np.nan_to_num(mine, nan=0.0), widest, tests)
-    error = _errors(grouped, rng)
+    # Draws of people scatter around what luck put above the mean, and so too little where nothing differs; there the
+    # shuffles tell the scatter.
+    error = np.maximum(_errors(grouped, rng), spread)
     untold = ~(spread > 0)
     return ValenceShares(
         value,
