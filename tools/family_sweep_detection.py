@@ -15,6 +15,8 @@ sys.path.append(str(Path(__file__).parents[1] / "tests" / "models"))
 DETECTION, SEGMENTATION = "zero-shot-object-detection", "segmentation by text"
 SEGMENTERS = {"clipseg": "CLIPSegForImageSegmentation", "sam3": "Sam3Model", "sam3_lite_text": "Sam3LiteTextModel"}
 CONCEPTS = ["dog", "a very small tree"]
+EXTRAS = {"omdet-turbo": "timm"}
+"""Its published checkpoints have a backbone of timm's."""
 ONE_PASS = {"owlvit", "owlv2"}
 
 
@@ -24,7 +26,7 @@ def cases() -> list[Case]:
 
     detectors = dict(modeling_auto.MODEL_FOR_ZERO_SHOT_OBJECT_DETECTION_MAPPING_NAMES)
     return [
-        Case(task, name, kind, partial(write, name), partial(compare, name))
+        Case(task, name, kind, partial(write, name), partial(compare, name), EXTRAS.get(name, ""))
         for task, kinds in ((DETECTION, detectors), (SEGMENTATION, SEGMENTERS))
         for name, kind in kinds.items()
     ]

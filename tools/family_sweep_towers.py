@@ -21,6 +21,7 @@ KIN = {
     "vision-text-dual-encoder": "VisionTextDualEncoderModel",
     "xclip": "XCLIPModel",
 }
+EXTRAS = {"tipsv2": "vision"}
 SIDE = 32
 WORDS = " ".join(PROMPTS).lower().replace(",", " ").replace("?", " ").split()
 SMALLER: Mapping[str, object] = {
@@ -70,7 +71,7 @@ def cases() -> list[Case]:
     named = dict(modeling_auto.MODEL_FOR_ZERO_SHOT_IMAGE_CLASSIFICATION_MAPPING_NAMES)
     listed = {PIPELINE: named, BESIDE: {name: kind for name, kind in KIN.items() if name not in named}}
     return [
-        Case(task, name, kind, partial(write, name, kind), partial(compare, name, kind))
+        Case(task, name, kind, partial(write, name, kind), partial(compare, name, kind), EXTRAS.get(name, ""))
         for task, kinds in listed.items()
         for name, kind in kinds.items()
     ]

@@ -36,18 +36,21 @@ def models(
     fits: bool = typer.Option(False, "--fits", help="Only those that fit into this machine's memory."),
     as_json: bool = AS_JSON,
 ) -> None:
-    """List the forms of a model name, and all models of the studies by their printed name."""
+    """List the forms of a model name, and all models of the catalogue; with --family, its architectures too."""
     # Imported here so that other commands start without it.
-    from beholder.cli.models import form_rows, model_rows, readable
+    from beholder.cli.models import architecture_rows, form_rows, model_rows, readable
 
     rows = model_rows(family=family, study=study, max_parameters=max_parameters, fits=fits)
     forms = [] if family or study or max_parameters or fits else form_rows()
+    known = architecture_rows(family) if family else []
     if as_json:
-        say_json([*forms, *rows])
+        say_json([*forms, *rows, *known])
         return
     if forms:
         show(forms, as_json)
     show([readable(row) for row in rows], as_json)
+    if known:
+        show([{key: value for key, value in row.items() if key != "why"} for row in known], as_json)
 
 
 @app.command("datasets", cls=Command)

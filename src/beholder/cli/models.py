@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from beholder.models.architectures import architectures
 from beholder.models.catalog import ModelEntry, count_of, selected, short
 from beholder.models.families import FAMILIES, FOLDER_FORMS
 from beholder.models.load import reference_models
@@ -26,6 +27,22 @@ def model_rows(
     machine = this_machine()
     chosen = selected(family=family, study=study, max_parameters=limit)
     return [_row(entry, machine) for entry in chosen if not fits or entry.fits(machine) in ("gpu", "cpu")]
+
+
+def architecture_rows(family: str) -> list[dict[str, object]]:
+    """The architectures of a kind of model: whether Beholder scores them exactly, and what they need."""
+    return [
+        {
+            "model_type": each.model_type,
+            "architecture": each.architecture,
+            "scores": each.state,
+            "computed once": each.shared or "nothing",
+            "needs": f"torch, {each.extra}" if each.extra else "torch",
+            "why": each.why or None,
+        }
+        for each in architectures()
+        if each.kind == family
+    ]
 
 
 def _row(entry: ModelEntry, machine: Machine) -> dict[str, object]:
