@@ -28,11 +28,14 @@ check: setup  ## ruff, strict mypy, and the direction of imports
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-docs: setup  ## check that every link, every command and every example in the docs works
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/test_docs.py tests/test_docs_examples.py
+docs: setup  ## check every link, command and example of the docs, and build the docs site into build/docs
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/test_docs.py tests/test_docs_examples.py tests/test_docs_site.py
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build -q --strict
+	$(BIN)/beholder site --out build/docs/published --title "What five studies published"
+	@echo "build/docs/index.html, and the published tables: build/docs/published/index.html"
 
 bench: setup  ## speed, as ratios in one run
 	$(BIN)/python speed/run.py
 
 clean:
-	rm -rf $(VENV) demo .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) demo build .pytest_cache .mypy_cache .ruff_cache

@@ -129,8 +129,9 @@ class Run:
         )
 
 
-def load_run(folder: Path) -> Run:
+def load_run(folder: Path | str) -> Run:
     """A run from its folder."""
+    folder = Path(folder)
     record, results, path = read_record(folder), read_results(folder), folder / "prompts.csv"
     prompts = pl.read_csv(path, schema_overrides=PROMPTS) if path.is_file() else pl.DataFrame(schema=PROMPTS)
     if record.schema < NEWEST:
