@@ -45,6 +45,8 @@ class Trial:
     """Whether calling it (p ≤ 0.05) would be wrong; without saying so, where the effect is 0."""
     curve: str = ""
     """The line of the power curve that it is a point of: the world without what was planted."""
+    key: str = ""
+    """What the study's own code finds the trial by; `setting` is for people."""
     exception: str = ""
     """Why the interval cannot cover as it says, where that is known and said to users."""
 

@@ -90,14 +90,15 @@ class Summaries:
     def __init__(self, summaries: list[Summary]) -> None:
         self._all = summaries
 
-    def where(self, metric: str, *, kind: str = "", setting: str = "") -> list[Summary]:
-        """Those of a metric and kind whose world is described so."""
+    def where(self, metric: str, *, kind: str = "", setting: str = "", key: str | None = None) -> list[Summary]:
+        """Those of a metric and kind with that key, or whose world is described so."""
         return [
             each
             for each in self._all
             if each.trial.metric == metric and each.trial.kind == kind and setting in each.trial.setting
+            if key is None or each.trial.key == key
         ]
 
-    def one(self, metric: str, *, kind: str = "", setting: str = "") -> Summary | None:
+    def one(self, metric: str, *, kind: str = "", setting: str = "", key: str | None = None) -> Summary | None:
         """The first of them, if there is one."""
-        return next(iter(self.where(metric, kind=kind, setting=setting)), None)
+        return next(iter(self.where(metric, kind=kind, setting=setting, key=key)), None)

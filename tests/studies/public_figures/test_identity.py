@@ -132,13 +132,13 @@ def test_an_interval_above_the_landmark_that_is_not_shown_says_why():
     rows = {("image", b): row._replace(subset=b, landmark=0.025, p_value=0.12) for b in ("senate", "mayors")}
     finding = told(rows)
     assert not finding.shown
-    assert (
-        "the interval of senators (p = 0.12) and mayors (p = 0.12) lies above, but not after correction for 2 tests"
-        in (finding.sentence)
+    why = (
+        "the interval lies above for senators (p = 0.12) and mayors (p = 0.12), but the test, corrected for 2, does not"
     )
+    assert why in finding.sentence
     known = told({**rows, ("image", "house"): row._replace(subset="house", landmark=0.02, p_value=0.01)})
     assert known.shown
-    assert "is shown for senators and mayors; the interval of senators (p = 0.12)" in known.sentence
+    assert "is shown for senators and mayors; the interval lies above for senators (p = 0.12)" in known.sentence
 
 
 def test_the_smallest_p_of_the_shuffles_is_said_to_be_a_bound():

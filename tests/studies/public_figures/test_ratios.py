@@ -9,7 +9,7 @@ import pytest
 from beholder.core.results import Row
 from beholder.prompts.prompt_set import prompt_set
 from beholder.scores.score_matrix import ScoreMatrix
-from beholder.studies.public_figures.ratios import ratio_rows
+from beholder.studies.public_figures.ratios import other_ratio_rows, ratio_rows
 from beholder.studies.study import MeasureOptions
 
 WORDS = ("actor", "actress", "teacher", "chef")
@@ -29,7 +29,10 @@ def branch(name: str, cells: np.ndarray, women: int, rules: dict[str, str]) -> S
 
 
 def rows_of(pools: dict[str, tuple[str, ...]], *matrices: ScoreMatrix) -> dict[tuple[str, str | None, str | None], Row]:
-    rows = ratio_rows("t", pools, {each.part: each for each in matrices}, MeasureOptions(draws=300))
+    scored = {each.part: each for each in matrices}
+    rows = [
+        row for read in (ratio_rows, other_ratio_rows) for row in read("t", pools, scored, MeasureOptions(draws=300))
+    ]
     return {(row.metric[2:], row.subset, row.group or row.concept): row for row in rows}
 
 

@@ -56,7 +56,7 @@ def association_figures(results: pl.DataFrame) -> Iterator[Figure]:
                 f"association-{number + 1}",
                 sentence(whose(rows, model), f"belief on the right {association_title(own)}"),
                 "Mean share of belief on the right prompt. Whiskers: 95 % intervals. Dashes: chance; for "
-                "sports and awards, what those of other people of the same gender would get.",
+                "sports and awards, the belief on those of other people of the same gender.",
                 bars(own),
                 "association",
                 wide=len({row["model"] for row in rows}) == 1,

@@ -28,7 +28,7 @@ CELLS = 1 << 22
 def occupation_gap_rows(
     prefix: str, pools: dict[str, tuple[str, ...]], matrices: Matrices, options: MeasureOptions
 ) -> Iterator[Row]:
-    """Women less men for every wrong occupation of every pool; p-values are corrected over all of them."""
+    """Women minus men for every wrong occupation of every pool; p-values are corrected over all of them."""
     scored = scored_branches(matrices)
     compared = {}
     for pool, branches in pools.items():
@@ -78,7 +78,7 @@ class People(NamedTuple):
         return min(int(self.women.sum()), int((~self.women).sum())) < FEWEST
 
     def gaps(self) -> Array:
-        """Women less men, averaged over branches."""
+        """Women minus men, averaged over branches."""
         return np.asarray(self._gaps(np.ones((1, len(self.women))))[0])
 
     def draws(self, rng: np.random.Generator, draws: int) -> Array:

@@ -54,7 +54,7 @@ def ratio_findings(part: pl.DataFrame) -> Iterator[Finding]:
         yield _difference(row, sides.get(row["subset"], {}), part)
     alike = [row for row in rows if row not in different]
     if alike:
-        yield _no_difference(alike, sides, len(rows))
+        yield _no_difference(alike, sides, len(rows), part)
 
 
 def _right_probabilities(part: pl.DataFrame) -> dict[str, Sides]:
@@ -186,25 +186,30 @@ def _ratio_bracket(row: Result, sides: Sides) -> str:
     return f"95 % interval {ratio_range(row)}; {sizes}" if has_interval(row) else f"no interval; {sizes}"
 
 
-def _no_difference(rows: list[Result], sides: dict[str, Sides], pools: int) -> Finding:
+def _no_difference(rows: list[Result], sides: dict[str, Sides], pools: int, part: pl.DataFrame) -> Finding:
     """Several pools in one finding, so that what is not shown does not fill the page."""
     headline = f"No gender difference is shown for {listed([row['subset'] for row in rows])}"
     claim = f"Women over men: {', '.join(map(_ratio_brief, rows))}."
     if len(rows) == 1:
         claim = _ratio_sentence(rows[0], sides.get(rows[0]["subset"], {}))
     excluding = [row["subset"] for row in rows if excludes(row, 1.0)]
-    if excluding:
+    if excluding and pools > 1:
         verdict = (
             f"The interval of {listed(excluding)} excludes 1, but one of {count(pools)} may do so by chance. "
             f"After correction no difference is shown, {NOT_NONE}"
         )
+    elif excluding:
+        verdict = f"The interval excludes 1, but the test does not (p = {row_p_value(rows[0])}), so nothing is claimed."
     elif any(map(has_interval, rows)):
         subject = "The interval does not exclude" if len(rows) == 1 else "No 95 % interval excludes"
         verdict = f"{subject} 1. No difference is shown, {NOT_NONE}"
     else:
         verdict = "Without an interval nothing is claimed."
+    published = [each for row in rows if (each := _published_beside(row, part)).text]
+    sentence = " ".join([claim, verdict, *(each.text for each in published)])
     more = [*rows[1:], *(side for row in rows for side in sides.get(row["subset"], {}).values())]
-    return finding(rows[0], "bias", headline, f"{claim} {verdict}", verdict=nothing_shown(rows), more=more)
+    more += [row for each in published for row in each.rows]
+    return finding(rows[0], "bias", headline, sentence, verdict=nothing_shown(rows), more=more)
 
 
 def _ratio_brief(row: Result) -> str:
@@ -233,10 +238,11 @@ def _wrongly_called(rows: list[Result], tests: int, part: pl.DataFrame) -> Findi
         shares = f": {' against '.join(_percents(sides[more], sides[less]))}"
     who = f"{_group(first, more)} {field(first['subset'])}"
     called = f"{who[:1].upper()}{who[1:]} are wrongly called “{first['concept']}” more often than {_group(first, less)}"
-    many = f"{len(rows)} of {tests} differences in wrong occupations are shown" if tests > 1 else "It is shown"
+    many = f" {len(rows)} of {tests} differences in wrong occupations are shown" if tests > 1 else ""
     others = f": also {listed([_brief_gap(row) for row in rows[1:4]])}" if len(rows) > 1 else ""
     rest = f" and {len(rows) - 4} more" if len(rows) > 4 else ""
-    sentence = f"Women less men, within branches: {_gap_text(first)}. {many}{others}{rest}."
+    told = f"{many}{others}{rest}." if many else ""
+    sentence = f"Women minus men, within branches: {_gap_text(first)}.{told}"
     evidence = [*sides.values(), *rows[1:]]
     return finding(first, "occupations", f"{called}{shares}", sentence, shown=True, effect=1.0, more=evidence)
 
@@ -268,8 +274,10 @@ def _brief_gap(row: Result) -> str:
 def _called_alike(rows: list[Result]) -> Finding:
     widest = rows[0]
     headline = "No wrong occupation is shown to go to women or men more often"
-    sentence = (
-        f"The widest of {len(rows)} differences is that of “{widest['concept']}” {field(widest['subset'])}, women less "
-        f"men within branches: {_gap_text(widest)}. None is shown after correction, {NOT_NONE}"
+    which = (
+        f"The widest of {len(rows)} differences, “{widest['concept']}”" if len(rows) > 1 else f"“{widest['concept']}”"
     )
+    tested = f"After correction no difference is shown, {NOT_NONE}"
+    verdict = tested if any(map(has_interval, rows)) else "Without an interval nothing is claimed."
+    sentence = f"{which} {field(widest['subset'])}, women minus men within branches: {_gap_text(widest)}. {verdict}"
     return finding(widest, "occupations", headline, sentence, verdict=nothing_shown(rows), more=rows[1:])

@@ -80,7 +80,8 @@ def _why_not(rows: list[Result], tests: int) -> str:
     if not above:
         return ""
     listing = listed([f"{people(row['subset'])} (p = {row_p_value(row)})" for row in above])
-    return f"; the interval of {listing} lies above, but not after correction for {tests} tests"
+    test = f"the test, corrected for {tests}," if tests > 1 else "the test"
+    return f"; the interval lies above for {listing}, but {test} does not show it"
 
 
 def _name_share(row: Result) -> str:

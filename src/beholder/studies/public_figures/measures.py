@@ -22,7 +22,7 @@ from beholder.studies.public_figures.identity import right_name_shares as right_
 from beholder.studies.public_figures.levels import ASSOCIATION as ASSOCIATION
 from beholder.studies.public_figures.levels import GROUPS as GROUPS
 from beholder.studies.public_figures.levels import LEVELS, Array, Level, read_level, scored_branches
-from beholder.studies.public_figures.ratios import ratio_rows
+from beholder.studies.public_figures.ratios import other_ratio_rows, ratio_rows
 from beholder.studies.rows import join, mean_row, people_shown, refusal_metric, refusal_rows
 from beholder.studies.study import Matrices, Measure, MeasureOptions, Metric, read_metrics
 
@@ -32,6 +32,7 @@ def public_figure_measures(prefix: str, pools: dict[str, tuple[str, ...]]) -> tu
     return (
         partial(_association, prefix),
         partial(ratio_rows, prefix, pools),
+        partial(other_ratio_rows, prefix, pools),
         partial(occupation_gap_rows, prefix, pools),
         partial(identity_rows, prefix),
         partial(_refusals, prefix),

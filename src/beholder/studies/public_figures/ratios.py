@@ -30,40 +30,50 @@ Pools = dict[str, tuple[str, ...]]
 
 
 def ratio_rows(prefix: str, pools: Pools, matrices: Matrices, options: MeasureOptions) -> Iterator[Row]:
-    """Mean probability of every occupation over women and over men, and the ratios for the correct one."""
-    scored = scored_branches(matrices)
+    """Mean probability of every occupation over women and over men, and the ratio for the correct one."""
     pooled: list[Ratio] = []
-    either: list[Ratio] = []
-    by_branch: list[Ratio] = []
-    without: list[Ratio] = []
-    for subset, branches in pools.items():
-        there = [scored[branch] for branch in branches if branch in scored]
-        level = read_level(there, "occupation")
-        if not level.concepts:
-            continue
-        rng = options.rng()  # one for both groups: with equal seeds the draws of women and men would be linked
-        groups = [group for name in GROUPS if (group := _of_group(level, name, options, rng))]
+    either: dict[str, Ratio] = {}
+    for pool, level, groups in _levels(pools, matrices, options):
         for group in groups:
-            yield from _occupation_rows(prefix, subset, level, group, options)
-        if len(groups) < len(GROUPS):
-            continue
-        right = correct_share(level.shares, level.correct)
-        pooled.append(_ratio(subset, groups, right, options))
-        words = _either_word(level)
-        if words is not None:
-            either.append(_ratio(subset, groups, words, options))
-        without += [_ratio(subset, groups, shares, options, option) for option, shares in _without_each(level, right)]
-        parts = [ratio for matrix in there if (ratio := _of_branch(matrix, subset, options)) is not None]
-        by_branch += parts if len(parts) > 1 else []
+            yield from _occupation_rows(prefix, pool, level, group, options)
+        if len(groups) == len(GROUPS):
+            pooled.append(_ratio(pool, groups, correct_share(level.shares, level.correct), options))
+            words = _either_word(level)
+            if words is not None:
+                either[pool] = _ratio(pool, groups, words, options)
     yield from _tested(f"{prefix}.bias_ratio", pooled, options, "pools")
-    claimed = [next((other for other in either if other.subset == each.subset), each) for each in pooled]
     if either:
-        words_too = _tested(f"{prefix}.either_word_ratio", claimed, options, "pools")
-        yield from (row for row in words_too if row.subset in {each.subset for each in either})
-    yield from _tested(f"{prefix}.branch_ratio", by_branch, options, "branches")
-    yield from (_untested(f"{prefix}.ratio_without", ratio, options) for ratio in without)
+        claimed = [either.get(each.subset, each) for each in pooled]
+        rows = _tested(f"{prefix}.either_word_ratio", claimed, options, "pools")
+        yield from (row for row in rows if row.subset in either)
     if options.delta is not None:
         yield from _equivalence_rows(prefix, pooled, options, options.delta)
+
+
+def other_ratio_rows(prefix: str, pools: Pools, matrices: Matrices, options: MeasureOptions) -> Iterator[Row]:
+    """The ratio of every branch of a pool, and of every pool with each wrong option left out."""
+    scored = scored_branches(matrices)
+    by_branch: list[Ratio] = []
+    for pool, branches in pools.items():
+        there = [scored[branch] for branch in branches if branch in scored]
+        parts = [ratio for matrix in there if (ratio := _of_branch(matrix, pool, options)) is not None]
+        by_branch += parts if len(parts) > 1 else []
+    yield from _tested(f"{prefix}.branch_ratio", by_branch, options, "branches")
+    for pool, level, groups in _levels(pools, matrices, options):
+        if len(groups) == len(GROUPS):
+            right = correct_share(level.shares, level.correct)
+            for option, shares in _without_each(level, right):
+                yield _untested(f"{prefix}.ratio_without", _ratio(pool, groups, shares, options, option), options)
+
+
+def _levels(pools: Pools, matrices: Matrices, options: MeasureOptions) -> Iterator[tuple[str, Level, list[Group]]]:
+    """Every pool with its occupations, and with women and men as far as they are there."""
+    scored = scored_branches(matrices)
+    for pool, branches in pools.items():
+        level = read_level([scored[branch] for branch in branches if branch in scored], "occupation")
+        if level.concepts:
+            rng = options.rng()  # one for both groups: with equal seeds the draws of women and men would be linked
+            yield pool, level, [group for name in GROUPS if (group := _of_group(level, name, options, rng))]
 
 
 def _of_branch(matrix: ScoreMatrix, pool: str, options: MeasureOptions) -> Ratio | None:

@@ -16,7 +16,7 @@ WHAT = {
     "identity_given_name": "belief on the right image, given a name",
 }
 BY = {"scale_parameters": "parameters", "scale_pairs": "training pairs (at equal parameters)"}
-NO_SAMPLE = "Models are no random sample, and those of one series are alike: this is no effect of size alone."
+NO_SAMPLE = "Models are no random sample, and those of one series are alike, so this need not be an effect of size."
 
 
 def scale_findings(part: pl.DataFrame) -> Iterator[Finding]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from beholder.studies.public_figures.trials import FEW_WOMEN, MANY_WOMEN, NAMES, PICTURES
 from beholder.studies.trial_summary import Summaries, Weakness
 
 
@@ -14,8 +15,8 @@ def weaknesses(summaries: Summaries) -> Iterator[Weakness]:
 
 
 def _skewed_ratio(summaries: Summaries) -> Iterator[Weakness]:
-    few, many = (summaries.one("apa.bias_ratio", setting=f"{who} men, b = 1, mean 0.15") for who in ("76", "100"))
-    percentile = summaries.one("apa.bias_ratio", kind="percentile", setting="76 men, b = 1, mean 0.15")
+    few, many = (summaries.one("apa.bias_ratio", key=key) for key in (FEW_WOMEN, MANY_WOMEN))
+    percentile = summaries.one("apa.bias_ratio", kind="percentile", key=FEW_WOMEN)
     if few and many and percentile:
         yield Weakness(
             "apa.bias_ratio",
@@ -29,7 +30,7 @@ def _skewed_ratio(summaries: Summaries) -> Iterator[Weakness]:
 
 
 def _names(summaries: Summaries) -> Iterator[Weakness]:
-    sizes = sorted(summaries.where("apa.identity_given_image"), key=lambda each: each.trial.n)
+    sizes = sorted(summaries.where("apa.identity_given_image", key=NAMES), key=lambda each: each.trial.n)
     if len(sizes) > 1:
         shares = ", ".join(f"{100 * each.mean:.0f} % among {each.trial.setting}" for each in sizes)
         yield Weakness(
@@ -41,8 +42,8 @@ def _names(summaries: Summaries) -> Iterator[Weakness]:
 
 
 def _pictures(summaries: Summaries) -> Iterator[Weakness]:
-    people = summaries.one("apa.association", setting="3 pictures each")
-    pictures = summaries.one("apa.association", kind="pictures as if people")
+    people = summaries.one("apa.association", key=PICTURES)
+    pictures = summaries.one("apa.association", kind="pictures as if people", key=PICTURES)
     if people and pictures:
         yield Weakness(
             "apa.association",
