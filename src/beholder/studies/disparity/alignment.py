@@ -128,9 +128,9 @@ def word_rows(
         for gap in GAPS:
             found = _gaps_of(rows, gap, pair, every=every)
             kept = [concept for concept in data.concepts if near[concept] and found.get(concept)]
-            shared = np.array([(near[concept], found[concept]) for concept in kept]).reshape(-1, 2).T
+            towards_first, values = (np.array([table[concept] for concept in kept]) for table in (near, found))
             shuffles = _shuffles_of(gaps, gap, pair, kept)
-            for row in _agreement_rows(*shared, shuffles, gap):
+            for row in agreement_rows(towards_first, values, shuffles, gap):
                 made.append(row._replace(group=pair.group, against=pair.against, note=join((row.note, source))))
     yield from corrected_over_pairs(made)
 
@@ -167,7 +167,7 @@ def _known(number: float | None) -> bool:
     return number is not None and bool(np.isfinite(number))
 
 
-def _agreement_rows(near: Cells, gaps: Cells, shuffles: Cells | None, gap: str) -> Iterator[Row]:
+def agreement_rows(near: Cells, gaps: Cells, shuffles: Cells | None, gap: str) -> Iterator[Row]:
     """The share of concepts whose gap has the sign of their alignment, and the rank correlation of both.
 
     Gaps of all concepts move together, because images show several. So neither is tested as if concepts were

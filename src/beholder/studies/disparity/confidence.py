@@ -56,7 +56,7 @@ def calibration_rows(data: ConceptScores, confidence: Confidence, options: Measu
     for pair in data.pairs:
         gaps, gap_draws = errors[pair.first] - errors[pair.second], draws[pair.first] - draws[pair.second]
         yield from _gap_rows(data, pair, (gaps, gap_draws), known)
-    matched = _Matched(data, values, options)
+    matched = MatchedCalibration(data, values, options)
     yield from _miscalibration_rows(matched, confidence.source)
     yield from _miscalibration_gap_rows(matched)
     yield from _reliability_rows(data, values, matched.gap(data.pairs[0]))
@@ -112,7 +112,7 @@ def _note(n: int, source: str | None) -> str | None:
     return join((source, f"fewer than {FEWEST} images: no interval" if n < FEWEST else None))
 
 
-class _Matched:
+class MatchedCalibration:
     """Miscalibration of every set and concept at the concept's common prevalence, with the test of every gap."""
 
     def __init__(self, data: ConceptScores, values: Cells, options: MeasureOptions) -> None:
@@ -164,7 +164,7 @@ class _Matched:
         rare = np.flatnonzero((p_values <= RARE / (1 + options.draws)).any(axis=0))
         if needed > options.draws and 0 < len(rare) < tested.sum() / (ALPHA * (1 + options.draws)):
             more = self._shuffles(rare, rng, needed - options.draws)
-            shuffles |= {column: np.concatenate([shuffles[column], more[column]], axis=-1) for column in more}
+            shuffles |= {column: np.concatenate([shuffles[column], more[column][:, 1:]], axis=-1) for column in more}
             p_values, at_most = self._compared(tested, shuffles)
         return p_values, at_most
 
@@ -178,7 +178,8 @@ class _Matched:
 
     def _shuffles(self, columns: npt.NDArray[np.intp], rng: np.random.Generator, draws: int) -> dict[int, Array]:
         """The gap of every pair as it is and in every shuffle of the labels: pairs × (1 + shuffles), by column."""
-        data, made = self.data, {int(column): [] for column in columns}
+        data = self.data
+        made: dict[int, list[Array]] = {int(column): [] for column in columns}
         bins = {column: self._bins(column) for column in made}
         for _, keys in shuffle_keys(len(data.codes), rng, draws, data.people):
 
@@ -202,7 +203,7 @@ class _Matched:
         return np.asarray(bins[0].miscalibrations(own) - bins[0].miscalibrations(1 - own))
 
 
-def _miscalibration_rows(matched: _Matched, source: str) -> Iterator[Row]:
+def _miscalibration_rows(matched: MatchedCalibration, source: str) -> Iterator[Row]:
     """Miscalibration of every concept and group; notes give its root, in points."""
     data = matched.data
     for index, group in enumerate(data.groups):
@@ -214,7 +215,7 @@ def _miscalibration_rows(matched: _Matched, source: str) -> Iterator[Row]:
             yield _within(row, reach) if n >= FEWEST else row
 
 
-def _miscalibration_gap_rows(matched: _Matched) -> Iterator[Row]:
+def _miscalibration_gap_rows(matched: MatchedCalibration) -> Iterator[Row]:
     """The gaps between groups, tested with shuffled labels, and with bounds that hold for all of them at once."""
     data = matched.data
     for index, pair in enumerate(data.pairs):
