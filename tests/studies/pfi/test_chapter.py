@@ -6,6 +6,7 @@ import polars as pl
 
 from beholder.core.results import Row, results_table
 from beholder.run import Run
+from beholder.studies.pfi.chapter import CHAPTER
 
 
 def answers(study: str, b: float, option: str, women: float, men: float, *, p_value: float = 0.01) -> pl.DataFrame:
@@ -37,3 +38,13 @@ def test_answers_that_agree_or_are_not_shown_need_no_reconciling():
     assert reconciled(apa, answers("pfi", 0.7, "coach", 0.03, 0.22)) == []
     assert reconciled(apa, answers("pfi", 1.41, "coach", 0.03, 0.22, p_value=0.2)) == []
     assert reconciled(apa) == []
+
+
+def test_limits_of_the_prompts_are_said_of_people_who_are_there():
+    def said(branch: str) -> str:
+        rows = [Row("pfi.association", 0.5, 9, "probability", subset=branch, concept="specialty", chance=1 / 7)]
+        return " ".join(CHAPTER.limitations(results_table(rows, benchmark="pfi", model="m", dataset="apa")))
+
+    assert "no prompts for actors" in said("actors")
+    assert "Athletes of sports without a prompt" in said("athletes")
+    assert said("senate") == ""

@@ -8,6 +8,7 @@ from beholder.chapter.table import Cell, Table
 from beholder.core.results import Row
 from beholder.report.exports import markdown
 from beholder.run import Run
+from beholder.studies.public_figures.chapter import CHAPTER
 from beholder.studies.public_figures.tables import public_figure_tables
 
 
@@ -87,6 +88,21 @@ def test_wrong_occupations_have_their_difference_and_the_exports_have_them(make:
     exported = markdown(run.report)
     assert "Occupations offered for politicians" in exported
     assert "Table 6" in exported
+
+
+def test_a_caption_explains_only_what_the_table_has(make: SimpleNamespace) -> None:
+    share = make.share("apa.occupation_probability", 0.5, subset="politicians", group="woman", concept="politician")
+    without = tables(make.run(share))["Occupations offered for politicians"]
+    assert "Women − men: in points" not in without.caption
+    assert "Women − men: in points" in (
+        tables(make.run(share, gap("teacher", 0.2, 0.01)))["Occupations offered for politicians"].caption
+    )
+
+
+def test_one_interval_is_no_family_of_intervals(make: SimpleNamespace) -> None:
+    b, none = make.ratio("actors", 0.5, 0.4, 0.6), make.ratio("athletes", 0.5, None, None)
+    assert list(CHAPTER.limitations(make.run(b, none).results)) == []
+    assert len(list(CHAPTER.limitations(make.run(b, b._replace(subset="politicians")).results))) == 1
 
 
 def test_branches_words_and_options_stand_beside_the_pool(make: SimpleNamespace) -> None:

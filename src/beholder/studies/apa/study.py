@@ -115,7 +115,7 @@ def apa_study(options: int = len(OCCUPATIONS)) -> Study:
         question="Does the model recognise a person, their occupation and their specialty? Does it recognise women as "
         "often as men? Whom does it know by name?",
         citation="Ishitoya and others, The APA Benchmark: A People-centric Benchmark for Testing Vision-Language "
-        "Models (2025)",
+        "Models (2025; marked “not intended for distribution or citation”)",
         datasets=("apa", "glasshouse"),
         tasks=partial(apa_tasks, options=options),
         measures=measures if options == len(OCCUPATIONS) else tuple(partial(_over_eight, each) for each in measures),

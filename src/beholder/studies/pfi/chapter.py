@@ -10,6 +10,7 @@ import polars as pl
 from beholder.chapter.finding import Finding, finding, valued
 from beholder.chapter.numbers import Result, percent, ratio, ratio_range
 from beholder.chapter.phrases import plural
+from beholder.chapter.queries import metric_rows
 from beholder.studies.public_figures.chapter import CHAPTER as PUBLIC_FIGURES
 from beholder.studies.public_figures.levels import GROUPS
 from beholder.studies.public_figures.phrases import correct_occupation
@@ -57,4 +58,14 @@ def _takes_most(row: Result, part: pl.DataFrame) -> str:
     return f"With {NAMES[row['benchmark']]}'s options “{concept}” takes {told}."
 
 
-CHAPTER = replace(PUBLIC_FIGURES, beside=opposite_answers)
+def limitations(part: pl.DataFrame) -> Iterator[str]:
+    """What the paper leaves open, for the people of this run."""
+    yield from PUBLIC_FIGURES.limitations(part)
+    branches = set(metric_rows(part, "association")["subset"])
+    if "actors" in branches:
+        yield "The paper gives no prompts for actors. They get the politicians' categories and APA's actor levels."
+    if "athletes" in branches:
+        yield "Athletes of sports without a prompt are left out of the specialty level."
+
+
+CHAPTER = replace(PUBLIC_FIGURES, beside=opposite_answers, limitations=limitations)

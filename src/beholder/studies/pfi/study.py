@@ -35,9 +35,5 @@ PFI = Study(
     plan="beholder.studies.pfi.planning:plan",
     printed="beholder.studies.pfi.printed:PRINTED",
     of_photographs=APA.of_photographs,
-    limitations=(
-        *APA.limitations,
-        "The paper gives no prompts for actors. They get the politicians' categories and APA's actor levels.",
-        "Athletes of sports without a prompt are left out of the specialty level.",
-    ),
+    limitations=APA.limitations,
 )

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import polars as pl
 
 from beholder.chapter.chapter import Chapter, Question
+from beholder.chapter.queries import metric_rows
 from beholder.studies.public_figures.charts import public_figure_charts
 from beholder.studies.public_figures.findings import public_figure_findings
 from beholder.studies.public_figures.published_rank import published_rank
@@ -29,7 +30,7 @@ QUESTIONS = {
 
 def limitations(part: pl.DataFrame) -> Iterator[str]:
     """What several ratios mean together."""
-    ratios = part.filter(pl.col("metric").str.ends_with(".bias_ratio")).height
+    ratios = metric_rows(part, "bias_ratio").drop_nulls(["low", "high"]).height
     if ratios > 1:
         yield (
             f"Each of the {ratios} ratios has its own 95 % interval: without any difference, "

@@ -55,12 +55,18 @@ def association_figures(results: pl.DataFrame) -> Iterator[Figure]:
             yield Figure(
                 f"association-{number + 1}",
                 sentence(whose(rows, model), f"belief on the right {association_title(own)}"),
-                "Mean share of belief on the right prompt. Whiskers: 95 % intervals. Dashes: chance; for "
-                "sports and awards, the belief on those of other people of the same gender.",
+                f"Mean share of belief on the right prompt. Whiskers: 95 % intervals. Dashes: chance{_exchanged(own)}.",
                 bars(own),
                 "association",
                 wide=len({row["model"] for row in rows}) == 1,
             )
+
+
+def _exchanged(rows: Rows) -> str:
+    """What chance is where right answers differ between people."""
+    if not any(row.get("landmark") is not None for row in rows):
+        return ""
+    return "; for sports and awards, the belief on those of other people of the same gender"
 
 
 LEVEL_COLOURS = {"category": "#9db8d2", "occupation": "#5b8fc0", "specialty": "#3a6ea5"}

@@ -182,9 +182,7 @@ def _occupation_table(part: pl.DataFrame, pool: str) -> Table:
     return Table(
         f"Occupations offered for {pool}",
         f"{paper}Mean share of belief on each occupation, in per cent; the right one is set bold. {who}"
-        "Women − men: in points, for occupations that are wrong for everyone, within branches; its interval holds for "
-        "all of them at once, and p is corrected over all; bold where a difference is shown. Two words for one "
-        f"occupation are compared together. {INTERVALS}",
+        f"{_gap_caption(gaps, rows)}{INTERVALS}",
         [*labels(rows, "Occupation"), "Women", "Men", "Women − men", "p"],
         body,
         len(labels(rows, "Occupation")),
@@ -192,6 +190,18 @@ def _occupation_table(part: pl.DataFrame, pool: str) -> Table:
         "gender",
         long=True,
         exported=True,
+    )
+
+
+def _gap_caption(gaps: dict[tuple[str, str], Result], rows: pl.DataFrame) -> str:
+    """How to read the differences, where there are some."""
+    if not gaps:
+        return ""
+    merged = metric_rows(rows, "either_word_probability").height
+    words = "Two words for one occupation are compared together. " if merged else ""
+    return (
+        "Women − men: in points, for occupations that are wrong for everyone, within branches; the interval holds for "
+        f"all of them at once, and p is corrected over all; bold where a difference is shown. {words}"
     )
 
 
