@@ -35,6 +35,7 @@ def row(metric: str, difference: float, p: float | None, **others: object) -> di
         "p_value": p,
         "p_adjusted": p,
         "n": 100,
+        "unit": "probability",
         "note": None,
         **others,
     }
@@ -57,15 +58,18 @@ def test_each_metric_is_told_by_its_surest_difference(comparison: Comparison):
     assert first.where == "senate · category"
     assert first.difference == "−0.20 (−0.22 to −0.18)"
     assert first.meaning
-    assert (second.differ, second.span) == (0, None)
+    assert (second.differ, second.mark) == (0, None)
 
 
-def test_the_span_has_no_difference_in_its_middle(comparison: Comparison):
-    span = lines(comparison)[0].span
-    assert span is not None
-    low, value, high = span
-    assert low == 5.0
-    assert low < value < high < 50
+def test_differences_of_one_unit_share_a_scale_with_no_difference_in_its_middle(comparison: Comparison):
+    more = pl.DataFrame([row("apa.identity_given_image", 0.02, 0.001, subset="senate")], infer_schema_length=None)
+    comparison.table = pl.concat([comparison.table, more], how="vertical_relaxed")
+    first, _, third = (line.mark for line in lines(comparison))
+    assert first is not None
+    assert third is not None
+    assert first.scale == third.scale
+    assert (first.low, first.landmark) == (0.0, 50.0)
+    assert first.low < first.at < first.high < 50 == third.low < third.at < third.high < 60
 
 
 @pytest.mark.parametrize(

@@ -14,11 +14,13 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table as RichTable
 
+from beholder.chapter.numbers import Result, has_interval
 from beholder.core.files import write_whole
 from beholder.core.record import Record
 from beholder.core.results import KEY, place
 from beholder.report.number_table import FILTERS, MOST, Column, Ledger, packed
 from beholder.report.page import TEMPLATES, environment, policy
+from beholder.report.scorecard import Mark, mark_of, scales_of, unit_of
 from beholder.report.short_names import short_names
 from beholder.studies import STUDIES
 
@@ -55,17 +57,28 @@ class Line(NamedTuple):
     first: str
     second: str
     difference: str
-    span: tuple[float, float, float] | None
-    """Where low, value and high stand between 0 and 100, with no difference at 50; None without an interval."""
+    mark: Mark | None
+    """The difference on the scale of its unit, which all metrics of the unit share; None without an interval."""
 
 
 def lines(comparison: Comparison) -> list[Line]:
     """Every metric in the order of its benchmark; within one, the number with the smallest p stands for it."""
-    return [_line(str(metric), rows) for (metric,), rows in comparison.table.group_by("metric", maintain_order=True)]
+    by_metric = [(str(metric), rows) for (metric,), rows in comparison.table.group_by("metric", maintain_order=True)]
+    surest = [rows.sort("p_value", nulls_last=True).row(0, named=True) for _, rows in by_metric]
+    differences = [{**row, "value": row["difference"], "landmark": 0.0} for row in surest]
+    scales = scales_of(differences)
+    return [
+        _line(
+            metric,
+            rows,
+            row,
+            mark_of(row, scales[unit_of(row)]) if unit_of(row) in scales and has_interval(row) else None,
+        )
+        for (metric, rows), row in zip(by_metric, differences, strict=True)
+    ]
 
 
-def _line(metric: str, rows: pl.DataFrame) -> Line:
-    surest = rows.sort("p_value", nulls_last=True).row(0, named=True)
+def _line(metric: str, rows: pl.DataFrame, surest: Result, mark: Mark | None) -> Line:
     return Line(
         metric,
         _meaning(rows["benchmark"][0], metric),
@@ -75,21 +88,13 @@ def _line(metric: str, rows: pl.DataFrame) -> Line:
         f"{surest['first']:.3g}",
         f"{surest['second']:.3g}",
         with_interval(surest),
-        _span(surest),
+        mark,
     )
 
 
 def _meaning(study: str, metric: str) -> str:
     known = STUDIES[study].metric(metric) if study in STUDIES else None
     return known.meaning if known else ""
-
-
-def _span(row: dict[str, Any]) -> tuple[float, float, float] | None:
-    if row["low"] is None:
-        return None
-    reach = max(abs(row["low"]), abs(row["high"]))
-    low, value, high = (round(50 + 45 * row[name] / reach, 1) for name in ("low", "difference", "high"))
-    return low, value, high
 
 
 def with_interval(row: dict[str, Any]) -> str:

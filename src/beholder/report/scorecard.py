@@ -7,7 +7,7 @@ of its unit share, and the published models that compare.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from beholder.chapter.finding import NOT_MEASURED, NOT_SHOWN, SHOWN, TOO_LITTLE, Finding
@@ -91,7 +91,7 @@ def scorecard(report: Report, anchors: Iterable[str]) -> list[Card]:
     """A card for every section and model; noise has none if other models were audited."""
     sections = list(zip(report.sections, anchors, strict=True))
     chosen = [(section, anchor, _leading(section)) for section, anchor in sections]
-    scales = _scales([finding.rows[0] for _, _, leading in chosen for finding, _ in leading if finding.rows])
+    scales = scales_of([finding.rows[0] for _, _, leading in chosen for finding, _ in leading if finding.rows])
     cards = []
     for section, anchor, leading in chosen:
         for model in dict.fromkeys(finding.model for finding, _ in leading):
@@ -113,7 +113,7 @@ def _leading(section: Section) -> list[tuple[Finding, int]]:
 def _line(section: Section, finding: Finding, more: int, scales: dict[object, Scale], anchor: str) -> Line:
     row = finding.rows[0] if finding.rows else {}
     value, measured = row.get("value"), bool(row) and finding.verdict != NOT_MEASURED
-    scale = scales.get(_key(row)) if measured and row.get("value") is not None and has_interval(row) else None
+    scale = scales.get(unit_of(row)) if measured and row.get("value") is not None and has_interval(row) else None
     neighbours = _published(section, row) if scale else []
     return Line(
         finding.question,
@@ -123,7 +123,7 @@ def _line(section: Section, finding: Finding, more: int, scales: dict[object, Sc
         quantity(value, row["unit"], row.get("landmark")) if measured and value is not None else ABSENT,
         _interval(row) if measured and value is not None and has_interval(row) else "",
         f"{row['n']:,}" if measured and row.get("n") else "",
-        _mark(row, scale, neighbours) if scale else None,
+        mark_of(row, scale, neighbours) if scale else None,
         f"{len(neighbours)} published models" if neighbours else "",
         finding.id or anchor,
     )
@@ -134,7 +134,8 @@ def _interval(row: Result) -> str:
     return f"{low} to {high}"
 
 
-def _mark(row: Result, scale: Scale, neighbours: list[float]) -> Mark:
+def mark_of(row: Result, scale: Scale, neighbours: Sequence[float] = ()) -> Mark:
+    """A row with an interval, on its scale."""
     landmark = row.get("landmark")
     return Mark(
         scale,
@@ -146,16 +147,17 @@ def _mark(row: Result, scale: Scale, neighbours: list[float]) -> Mark:
     )
 
 
-def _key(row: Result) -> object:
+def unit_of(row: Result) -> object:
+    """Rows with the same unit and landmark share a scale."""
     return row.get("unit"), row.get("landmark")
 
 
-def _scales(rows: list[Result]) -> dict[object, Scale]:
+def scales_of(rows: list[Result]) -> dict[object, Scale]:
     """One scale for all rows of a unit and a landmark."""
     ranges: dict[object, list[Result]] = {}
     for row in rows:
         if row.get("value") is not None and has_interval(row):
-            ranges.setdefault(_key(row), []).append(row)
+            ranges.setdefault(unit_of(row), []).append(row)
     return {key: scale_of(each) for key, each in ranges.items()}
 
 

@@ -49,7 +49,8 @@ def sensitivity_table(findings: list[Finding], perturbed: pl.DataFrame) -> Table
         return None
     changes = perturbed["change"].unique(maintain_order=True).to_list()
     caption = (
-        f"The same measures after each of {len(changes)} small changes of every picture or score: {'; '.join(changes)}. "
+        f"The same measures after each of {len(changes)} small changes of every picture or score: "
+        f"{'; '.join(changes)}. "
         "Above 100 %, the changes move the number by more than the width of its interval."
     )
     several = len({move.finding.model for move in moved}) > 1
