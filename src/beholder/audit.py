@@ -131,6 +131,7 @@ def begun(options: AuditOptions) -> Run:
         "seed": measure.seed,
         "delta": measure.delta,
         "limit": options.limit,
+        **({"bins": {name: list(edges) for name, edges in options.bins.items()}} if options.bins else {}),
         "device": options.load.device,
         "precision": options.load.precision,
         **({"perturb": options.perturb} if options.perturb else {}),

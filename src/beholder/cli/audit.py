@@ -28,6 +28,7 @@ def audit_command(
     data: common.Data = None,
     dataset: common.DatasetName = None,
     settings: common.DatasetSettings = None,
+    bins: common.Bins = None,
     limit: common.Limit = None,
     skip_bad_images: common.SkipBadImages = False,
     output: common.RunOut = Path("beholder-run"),
@@ -98,6 +99,7 @@ def audit_command(
     # Imported here so that other commands start without it.
     from beholder.audit import AuditOptions, audit_models
     from beholder.core.progress import silent
+    from beholder.datasets.bins import parse_bins
     from beholder.datasets.settings import parse_settings
     from beholder.models.load import LoadOptions
     from beholder.scores.fill import FillOptions
@@ -110,6 +112,7 @@ def audit_command(
         dataset,
         parse_settings(settings or ()),
         limit,
+        bins=parse_bins(bins or ()),
         out=common.writable(output, "--out"),
         store=common.writable(common.store_folder(store), "--store"),
         load=LoadOptions(

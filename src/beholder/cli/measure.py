@@ -30,6 +30,7 @@ def measure_command(
     data: common.Data = None,
     dataset: common.DatasetName = None,
     settings: common.DatasetSettings = None,
+    bins: common.Bins = None,
     output: common.RunOut = Path("beholder-run"),
     model: Annotated[str, typer.Option("--model", help="Name of the model that made the unnamed scores.")] = "imported",
     compat: common.Compat = False,
@@ -45,6 +46,7 @@ def measure_command(
     # Imported here so that other commands start without it.
     from beholder.audit import AuditOptions
     from beholder.core.progress import silent
+    from beholder.datasets.bins import parse_bins
     from beholder.datasets.settings import parse_settings
     from beholder.measure import measure_scores
     from beholder.scores.fill import FillOptions
@@ -56,6 +58,7 @@ def measure_command(
         data,
         dataset,
         parse_settings(settings or ()),
+        bins=parse_bins(bins or ()),
         out=common.writable(output, "--out"),
         fill=FillOptions(progress=silent if quiet else bar),
         measure=MeasureOptions(compat=compat, draws=draws, seed=seed, delta=delta),

@@ -48,6 +48,15 @@ DatasetSettings = Annotated[
         rich_help_panel=WHAT,
     ),
 ]
+Bins = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--bins",
+        help="Make groups of a column of numbers, NAME=EDGE,EDGE,… (repeatable): age=0,18,30,50,70. "
+        "Own prompts put other numbers of more than 12 values into five bins of equal counts.",
+        rich_help_panel=WHAT,
+    ),
+]
 Limit = Annotated[
     int | None,
     typer.Option(

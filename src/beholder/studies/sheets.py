@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from beholder.core.record import Record
 from beholder.datasets import DATASETS, open_dataset
+from beholder.datasets.bins import Edges, with_bins
 from beholder.datasets.dataset import Dataset
 from beholder.datasets.survey import group_counts
 from beholder.studies import STUDIES
@@ -26,6 +27,8 @@ class DataChoice:
     settings: Mapping[str, str] = field(default_factory=dict)
     """How the data set is read, where there is a choice."""
     limit: int | None = None
+    bins: Mapping[str, Edges] = field(default_factory=dict)
+    """Columns of numbers of which groups are made, with the edges of these groups."""
 
 
 class Sheet(NamedTuple):
@@ -49,7 +52,7 @@ def open_sheet(study: Study, choice: DataChoice, record: Record, *, scored: bool
     source = choice.dataset or default_dataset(study, choice.data)
     whole = open_dataset(source, choice.data, choice.settings)
     whole = whole.present() if scored else whole
-    dataset = whole.limit(choice.limit, by=study.subset_attribute)
+    dataset = with_bins(whole.limit(choice.limit, by=study.subset_attribute), choice.bins)
     if study.name not in record.benchmarks:
         record.benchmarks.append(study.name)
         if not _as_it_came(study):
