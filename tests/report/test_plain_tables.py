@@ -31,4 +31,5 @@ def test_a_users_own_metric_gets_a_table_after_the_studys_own(apa_run: Run, make
 def test_a_users_own_metric_stands_apart_from_prompts(custom_run: Run, make: SimpleNamespace) -> None:
     row = make.share("custom.indecision", 0.25, subset="gender", group="woman")
     custom_run.add(results_table([row], benchmark="custom", model="clip", dataset="photos"))
-    assert [table.title for table in tables(custom_run)] == ["Prompts of level mood by gender", "custom.indecision"]
+    titles = [table.title for table in tables(custom_run)]
+    assert titles == ["Gaps between groups", "Prompts of level mood by gender", "custom.indecision"]

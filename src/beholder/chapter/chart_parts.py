@@ -7,7 +7,7 @@ from typing import Any
 import altair as alt
 
 from beholder.chapter.chart_style import GROUP_SHAPES, QUIET, legend_columns, series_colours
-from beholder.chapter.numbers import Result, chance, percent
+from beholder.chapter.numbers import Result, chance
 from beholder.chapter.phrases import plural
 
 Rows = list[Result]
@@ -138,20 +138,3 @@ def order(rows: Rows, key: str) -> list[str]:
 
 def value_of(row: Result) -> float:
     return float(row["value"])
-
-
-def group_name(row: Result) -> str:
-    return EVERYONE if row["group"] is None else plural(row["group"])
-
-
-def gap_title(rows: Rows) -> str:
-    """Where two groups lie farthest apart, of the places where their intervals do not meet."""
-    ordered = sorted(rows, key=value_of)
-    by_concept = {row["concept"]: [r for r in ordered if r["concept"] == row["concept"]] for row in rows}
-    gaps = {concept: (mine[0], mine[-1]) for concept, mine in by_concept.items() if len(mine) > 1}
-    apart = {c: pair for c, pair in gaps.items() if (pair[0]["high"] or 1) < (pair[1]["low"] or 0)}
-    if not apart:
-        return "the intervals overlap everywhere" if gaps else "one group only"
-    concept, (least, most) = max(apart.items(), key=lambda item: item[1][1]["value"] - item[1][0]["value"])
-    said = " and ".join(f"{group_name(row)} {percent(row['value'])}" for row in (most, least))
-    return f"widest gap at “{concept}”, {said}"

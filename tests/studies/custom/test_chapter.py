@@ -15,5 +15,5 @@ def test_every_finding_answers_the_question_of_the_chapter(custom_run: Run) -> N
 
 def test_tables_and_charts_are_of_a_topic_of_the_chapter(custom_run: Run) -> None:
     parts = [*CHAPTER.tables(custom_run.results), *CHAPTER.figures(custom_run.results)]
-    assert len(parts) == 2
+    assert len(parts) == 3
     assert {part.topic for part in parts} == set(CHAPTER.topics)

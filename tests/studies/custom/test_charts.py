@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from beholder.chapter.chart_parts import gap_title
+import polars as pl
+
 from beholder.run import Run
 from beholder.studies.custom.charts import custom_figures
 
 
 def test_titles_say_what_is_seen(custom_run: Run) -> None:
-    groups = custom_run.results.filter(subset="gender").to_dicts()
-    assert gap_title(groups) == "widest gap at “calm”, women 60 % and men 45 %"
     (figure,) = custom_figures(custom_run.results)
     assert figure.title == "Prompts of level mood by gender: widest gap at “calm”, women 60 % and men 45 %"
+
+
+def test_a_gap_that_is_not_shown_is_in_no_title(custom_run: Run) -> None:
+    (figure,) = custom_figures(custom_run.results.with_columns(p_value=pl.lit(0.2)))
+    assert figure.title == "Prompts of level mood by gender: no gap is shown"

@@ -1,27 +1,27 @@
-"""Findings about own prompts: where intervals of two groups do not meet."""
+"""Findings about own prompts: only from gaps that are shown."""
 
 from __future__ import annotations
 
 import polars as pl
 
+from beholder.chapter.finding import NOT_SHOWN
 from beholder.run import Run
 from beholder.studies.custom.findings import custom_findings
 
 
-def test_own_prompts_differ_where_intervals_do_not_meet(custom_run: Run) -> None:
+def test_own_prompts_differ_where_a_gap_is_shown(custom_run: Run) -> None:
     findings = {finding.headline: finding for finding in custom_run.findings}
     assert set(findings) == {"“calm” differs by gender", "“angry” differs by gender"}
     finding = findings["“calm” differs by gender"]
-    assert finding.sentence == (
-        "Among the prompts of level “mood”, “calm” gets 60 % for woman (95 % interval 57–63 %, n = 40) and 45 % for "
-        "man (95 % interval 42–48 %, n = 40). The intervals do not meet."
+    assert finding.sentence.startswith(
+        "The share of belief on “calm” among the prompts of level “mood” is 60 % for woman and 45 % for man"
     )
-    assert [row["group"] for row in finding.rows] == ["woman", "man"]
+    assert [row["metric"] for row in finding.rows] == ["custom.gap"]
 
 
-def test_overlapping_intervals_and_rows_without_any_are_no_finding(custom_run: Run) -> None:
+def test_intervals_of_means_that_do_not_meet_are_no_finding(custom_run: Run) -> None:
+    """As in the audits of `null`, of which 27 in 40 said that something differs."""
     results = custom_run.results
-    wide = results.with_columns(low=pl.col("value") - 0.2, high=pl.col("value") + 0.2)
-    alone = results.with_columns(pl.lit(None, pl.Float64).alias(name) for name in ("low", "high"))
-    assert list(custom_findings(wide)) == []
-    assert list(custom_findings(alone)) == []
+    assert list(custom_findings(results.filter(metric="custom.probability"))) == []
+    (finding,) = custom_findings(results.with_columns(p_value=pl.lit(0.2)))
+    assert (finding.headline, finding.verdict) == ("No difference by gender is shown", NOT_SHOWN)

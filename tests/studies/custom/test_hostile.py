@@ -54,8 +54,11 @@ def test_a_name_comes_out_whole(name: str):
     assert len(findings) == 4
     assert {finding.headline for finding in findings} == {f"“{name}{n}” differs by {name}" for n in range(2)}
     assert sum(f"of level “{name}”" in finding.sentence for finding in findings) == 2
-    assert all(f"for {name} (" in finding.sentence and f"for {name}! (" in finding.sentence for finding in findings)
-    first, _ = custom_tables(results)
+    groups = {finding.rows[0]["group"] for finding in findings} | {finding.rows[0]["against"] for finding in findings}
+    assert groups == {name, f"{name}!"}
+    assert all(f"for {group}" in finding.sentence for finding in findings for group in groups)
+    gaps, first, _ = custom_tables(results)
+    assert {cell.text for row in gaps.rows for cell in row[2:4]} == groups
     assert first.title == f"Prompts of level {name} by {name}"
     assert first.header == ["Prompt", "everyone (n = 20)", f"{name} (n = 10)", f"{name}! (n = 10)"]
     assert [row[0].text for row in first.rows] == [f"{name}0", f"{name}1"]

@@ -6,10 +6,13 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from beholder.chapter.chart_parts import dots, gap_title, value_of
+from beholder.chapter.chart_parts import dots, value_of
 from beholder.chapter.figure import Figure, sentence, whose
+from beholder.chapter.numbers import percent
+from beholder.chapter.phrases import plural
 from beholder.chapter.table import rows_of
 from beholder.prompts.prompt_set import ONE_LEVEL
+from beholder.studies.custom.queries import BASES, BELIEF, differences, mean_of, shown
 
 
 def custom_figures(results: pl.DataFrame) -> Iterator[Figure]:
@@ -21,11 +24,25 @@ def custom_figures(results: pl.DataFrame) -> Iterator[Figure]:
         own = [row for row in rows if (row["model"], row["template"], row["subset"]) == (model, level, attribute)]
         what = "prompts" if level in (None, ONE_LEVEL) else f"prompts of level {level}"
         what += f" by {attribute}" if attribute else ""
-        result = gap_title(own) if attribute else f"most to “{max(own, key=value_of)['concept']}”"
+        result = f"most to “{max(own, key=value_of)['concept']}”"
+        if attribute:
+            result = _gap_title(results.filter(model=model), level, attribute)
         yield Figure(
             f"prompts-{number}",
             sentence(whose(rows, model), f"{what}: {result}"),
-            "Mean share of belief among the prompts of the level, with 95 % intervals.",
+            "Mean share of belief among the prompts of the level, with each group's own 95 % interval. A gap is shown "
+            "only where it is wider than the widest of all prompts and groups would be by chance.",
             dots(own),
             "prompts",
         )
+
+
+def _gap_title(results: pl.DataFrame, level: str | None, attribute: str) -> str:
+    """The widest gap that is shown."""
+    gaps = [row for row in differences(results, "gap") if BASES[row["metric"]] == BELIEF and shown(row)]
+    gaps = [row for row in gaps if (row["template"], row["subset"]) == (level, attribute)]
+    if not gaps:
+        return "no gap is shown"
+    widest = max(gaps, key=lambda row: abs(row["value"]))
+    ends = (f"{plural(end)} {percent(mean_of(results, widest, end))}" for end in (widest["group"], widest["against"]))
+    return f"widest gap at “{widest['concept']}”, {' and '.join(ends)}"

@@ -18,18 +18,24 @@ from beholder.metrics.bootstrap import Resampler
 from beholder.prompts.prompt_set import PromptSet, correct_cells, prompt_set, read_prompts
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.scores.task import Task
-from beholder.studies.rows import join, mean_row, people_shown
+from beholder.studies.custom.gaps import Column, family_of, gap_metrics, gap_rows
+from beholder.studies.custom.groups import Groups, groups_of, people_of
+from beholder.studies.rows import join, mean_row
 from beholder.studies.study import Matrices, MeasureOptions, Option, Study, read_metrics
 
-METRICS = read_metrics(Path(__file__).with_name("metrics.csv"))
+METRICS = (*read_metrics(Path(__file__).with_name("metrics.csv")), *gap_metrics())
 
 
 QUESTION = "How does the model divide its belief among these prompts, group by group?"
-LIMITATIONS = ("Probabilities are shares among the prompts offered together. Other prompts give other shares.",)
+LIMITATIONS = (
+    "Probabilities are shares among the prompts offered together. Other prompts give other shares.",
+    "The interval of a group's mean is its own. Differences are judged by gaps, whose intervals and p-values hold for "
+    "all prompts, groups and attributes together. Groups of fewer than five people are not compared.",
+)
 AMONG = ("custom.probability", "custom.association", "custom.association_top1")
 ALONE = {"presence": "custom.presence", "P(Yes)": "custom.p_yes"}
 """Metrics of a prompt by itself, by what the model gives."""
-Column = tuple[str, str, npt.NDArray[np.float64]]
+Measured = tuple[str, str, npt.NDArray[np.float64]]
 """Metric, concept, and one value for each image."""
 
 
@@ -56,6 +62,7 @@ def custom_study(prompts: PromptSet, *, by: Sequence[str] = ()) -> Study:
         options=OPTIONS,
         configure=configured,
         chapter="beholder.studies.custom.chapter:CHAPTER",
+        trials="beholder.studies.custom.trials:custom_experiments",
         upgrade="beholder.studies.custom.old_runs:upgraded",
     )
 
@@ -72,46 +79,63 @@ def configured(study: Study, options: Mapping[str, Any]) -> Study:
 
 
 def _measure(by: tuple[str, ...], matrices: Matrices, options: MeasureOptions) -> Iterator[Row]:
+    """Means for everyone and by group; then how far groups lie apart."""
     matrix = matrices["custom"]
+    groups, everything = groups_of(matrix.images, by), []
     for level in matrix.prompts["level"].unique(maintain_order=True).to_list():
-        part = matrix.level(level).complete_rows()
-        for attribute, group, mask in _groups(part.images, by):
-            yield from _rows(part.rows(mask), level, attribute, group, options)
+        columns = list(_columns(matrix.level(level), level))
+        everything += columns
+        scored = np.asarray(~np.isnan(np.stack([column.values for column in columns])).all(axis=0))
+        for attribute, group, mask in _parts(groups, scored):
+            yield from _mean_rows(matrix, columns, mask, attribute, group, options)
+    if family := family_of(everything, groups, people_of(matrix.images)):
+        yield from gap_rows(family, options)
 
 
-def _groups(
-    images: pl.DataFrame, by: tuple[str, ...]
+def _parts(
+    groups: Sequence[Groups], scored: npt.NDArray[np.bool_]
 ) -> Iterator[tuple[str | None, str | None, npt.NDArray[np.bool_]]]:
     """Everyone, then each group of each attribute."""
-    yield None, None, np.ones(images.height, dtype=bool)
-    for attribute in by:
-        values = images[attribute].cast(pl.String)
-        for group in sorted(values.drop_nulls().unique(), key=_by_size):
-            yield attribute, group, (values == group).fill_null(False).to_numpy()
+    yield None, None, scored
+    for each in groups:
+        for place, name in enumerate(each.names):
+            yield each.attribute, name, scored & each.mask(place)
 
 
-def _by_size(group: str) -> tuple[float, str]:
-    """Numbers by their size, then words: 2 before 10."""
-    try:
-        return float(group), group
-    except ValueError:
-        return float("inf"), group
-
-
-def _rows(
-    matrix: ScoreMatrix, level: str, attribute: str | None, group: str | None, options: MeasureOptions
+def _mean_rows(
+    matrix: ScoreMatrix,
+    columns: Sequence[Column],
+    mask: npt.NDArray[np.bool_],
+    attribute: str | None,
+    group: str | None,
+    options: MeasureOptions,
 ) -> Iterator[Row]:
-    if not matrix.images.height:
+    if not mask.any():
         return
-    resampler = Resampler(people_shown(matrix.images), options.rng(), options.draws)
-    note = f"among the {matrix.prompts.height} prompts of level '{level}'"
-    for metric, concept, values in [*_alone(matrix), *_among(matrix, level)]:
-        row = mean_row(metric, values, resampler)
-        notes = (row.note, note if metric in AMONG else None)
-        yield row._replace(subset=attribute, group=group, concept=concept, template=level, note=join(notes))
+    resampler = Resampler(people_of(matrix.images.filter(mask)), options.rng(), options.draws)
+    prompts = sum(column.metric == AMONG[0] for column in columns)
+    for column in columns:
+        values = column.values[mask]
+        if column.metric in AMONG[1:] and np.isnan(values).all():
+            continue
+        row = mean_row(column.metric, values, resampler)
+        among = f"among the {prompts} prompts of level '{column.level}'" if column.metric in AMONG else None
+        chance = 1 / prompts if column.metric == AMONG[0] else None
+        row = row._replace(subset=attribute, group=group, concept=column.concept, template=column.level)
+        yield row._replace(chance=chance, note=join((row.note, among)))
 
 
-def _alone(matrix: ScoreMatrix) -> Iterator[Column]:
+def _columns(matrix: ScoreMatrix, level: str) -> Iterator[Column]:
+    """What is measured of the prompts of a level: a value for each image, NaN for one without all scores."""
+    whole = matrix.complete_rows()
+    places = pl.Series(matrix.images["image_id"]).is_in(whole.images["image_id"].implode()).to_numpy()
+    for metric, concept, own in [*_alone(whole), *_among(whole, level)]:
+        values = np.full(matrix.images.height, np.nan)
+        values[places] = own
+        yield Column(metric, concept, level, values)
+
+
+def _alone(matrix: ScoreMatrix) -> Iterator[Measured]:
     """Each prompt by itself: a detector's presence, or P(yes) of a model that answers in words."""
     cells = matrix.quantity("ranking")
     if cells.unit in ALONE:
@@ -119,7 +143,7 @@ def _alone(matrix: ScoreMatrix) -> Iterator[Column]:
             yield ALONE[cells.unit], concept, cells.cells[:, column]
 
 
-def _among(matrix: ScoreMatrix, level: str) -> Iterator[Column]:
+def _among(matrix: ScoreMatrix, level: str) -> Iterator[Measured]:
     """How belief is divided among the prompts of a level; the concepts of a detector do not compete."""
     if not matrix.gives("logit"):
         return

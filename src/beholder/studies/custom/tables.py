@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import polars as pl
 
-from beholder.chapter.numbers import Result, remarks
-from beholder.chapter.table import INTERVALS, Table, labels, names, percent_cell
+from beholder.chapter.equivalence import CAPTION as EQUIVALENCE
+from beholder.chapter.numbers import ABSENT, Result, has_interval, points, points_decimals, remarks, row_p_value
+from beholder.chapter.table import INTERVALS, Cell, Table, labels, names, percent_cell
+from beholder.metrics.equivalence import VERDICTS
 from beholder.prompts.prompt_set import ONE_LEVEL
+from beholder.studies.custom.queries import BASES, differences, kind_of, shown
 
+MANY = 12
+"""Rows above which a table is better opened than shown."""
 NO_PROMPT = {"custom.association": "the right prompt", "custom.association_top1": "the right prompt comes first"}
 """Metrics about a whole level, and what their rows are called."""
 
 
 def custom_tables(part: pl.DataFrame) -> Iterator[Table]:
-    """For every level and attribute: prompts down, groups across. A row's `template` is its level."""
-    rows = part.to_dicts()
+    """What differs; then, for every level and attribute, prompts down and groups across. `template` is the level."""
+    yield from _gap_table(part)
+    yield from _slope_table(part)
+    yield from _interaction_table(part)
+    yield from _equivalence_table(part)
+    rows = [row for row in part.to_dicts() if not kind_of(row)]
     for level in dict.fromkeys(row["template"] for row in rows):
         of_level = [row for row in rows if row["template"] == level]
         for attribute in dict.fromkeys(row["subset"] for row in of_level if row["subset"]) or [None]:
@@ -44,6 +53,88 @@ def _custom_table(part: pl.DataFrame, level: str | None, attribute: str | None, 
         len(labels(part, "Prompt")),
         tuple(dict.fromkeys(f"{_group_name(row['group'])}: {remarks(row)}" for row in rows if row["value"] is None)),
         "prompts",
+    )
+
+
+JUDGED = (
+    "Bold: shown, with p ≤ 0.05 and an interval without 0. Both hold for all prompts, groups and attributes together. "
+    f"{INTERVALS}"
+)
+
+
+def _name_cells(part: pl.DataFrame, row: Result) -> list[Cell]:
+    """Model, attribute and prompt."""
+    base = BASES[row["metric"]]
+    level = "" if row["template"] in (None, ONE_LEVEL) else f"{row['template']}: "
+    name = NO_PROMPT.get(base, row["concept"] or "")
+    suffix = {"custom.p_yes": ", P(yes)", "custom.presence": ", presence"}.get(base, "")
+    return names(part, row["model"], row["subset"], f"{level}{name}{suffix}")
+
+
+def _points(row: Result, decimals: int | None = None) -> Cell:
+    places = points_decimals(row) if decimals is None else decimals
+    bounds = f"{points(row['low'], places)} to {points(row['high'], places)}" if has_interval(row) else ""
+    return Cell(points(row["value"], places), bounds, strong=shown(row))
+
+
+def _difference_table(
+    part: pl.DataFrame, kind: str, title: str, caption: str, header: list[str], cells: Callable[[Result], list[Cell]]
+) -> Iterator[Table]:
+    rows = differences(part, kind)
+    if not rows:
+        return
+    rows = sorted(rows, key=lambda row: (not shown(row), -abs(row["value"])))
+    left = labels(part, "Attribute", "Prompt")
+    body = [[*_name_cells(part, row), *cells(row)] for row in rows]
+    yield Table(title, f"{caption} {JUDGED}", [*left, *header], body, len(left), topic="prompts", long=len(body) > MANY)
+
+
+def _gap_table(part: pl.DataFrame) -> Iterator[Table]:
+    def cells(row: Result) -> list[Cell]:
+        chance = ABSENT if row["chance"] is None else points(row["chance"])
+        ends = (Cell(row["group"]), Cell(row["against"]))
+        return [*ends, _points(row), Cell(chance), Cell(row_p_value(row)), Cell(str(row["n"]))]
+
+    caption = "The highest group less the lowest, in points. By chance: the same after shuffling people, on average."
+    header = ["Highest", "Lowest", "Gap", "By chance", "p", "n"]
+    yield from _difference_table(part, "gap", "Gaps between groups", caption, header, cells)
+
+
+def _slope_table(part: pl.DataFrame) -> Iterator[Table]:
+    def cells(row: Result) -> list[Cell]:
+        return [_points(row, 2), Cell(row_p_value(row)), Cell(str(row["n"]))]
+
+    caption = "Change with one more of a number (such as a year of age), in points; a straight line by least squares."
+    yield from _difference_table(part, "slope", "Slopes", caption, ["Points", "p", "n"], cells)
+
+
+def _interaction_table(part: pl.DataFrame) -> Iterator[Table]:
+    def cells(row: Result) -> list[Cell]:
+        return [Cell(row["group"]), _points(row), Cell(row_p_value(row)), Cell(str(row["n"]))]
+
+    caption = "How far intersections depart from what their two attributes add up to, in points; partly pooled."
+    header = ["Intersection", "Points", "p", "n"]
+    yield from _difference_table(part, "interaction", "Intersections", caption, header, cells)
+
+
+def _equivalence_table(part: pl.DataFrame) -> Iterator[Table]:
+    rows = differences(part, "equivalence")
+    if not rows:
+        return
+    left = labels(part, "Attribute", "Prompt")
+    body = [
+        [*_name_cells(part, row), Cell(points(row["value"])), Cell(row_p_value(row)), Cell(row["verdict"], strong=True)]
+        for row in rows
+    ]
+    yield Table(
+        f"Are groups shown to be within {100 * rows[0]['delta']:g} points?",
+        f"{EQUIVALENCE} In points, corrected over all prompts and attributes.",
+        [*left, "Bound", "p", "Verdict"],
+        body,
+        len(left),
+        tuple(f"{name}: {meaning}." for name, meaning in VERDICTS.items()),
+        "prompts",
+        long=len(body) > MANY,
     )
 
 

@@ -1,0 +1,71 @@
+"""Every sentence about own prompts at both signs, at zero, with one group, with few people and with very many."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from beholder.chapter.finding import NOT_SHOWN, SHOWN, TOO_LITTLE
+from beholder.studies.custom.findings import custom_findings
+
+spec = importlib.util.spec_from_file_location("cases", Path(__file__).with_name("finding_cases.py"))
+assert spec is not None
+assert spec.loader is not None
+finding_cases = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(finding_cases)
+CASES: dict[str, pl.DataFrame] = dict(finding_cases.cases())
+
+
+def told(case: str) -> list[tuple[str, str, str]]:
+    return [(each.headline, each.sentence, each.verdict) for each in custom_findings(CASES[case])]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_every_case_is_said_in_whole_sentences(case: str):
+    findings = told(case)
+    assert bool(findings) == (case != "one group only")
+    for headline, sentence, verdict in findings:
+        assert sentence.endswith(".")
+        assert not re.search(r"\b(nan|inf|None)\b|—", headline + sentence)
+        assert verdict in (SHOWN, NOT_SHOWN, TOO_LITTLE)
+
+
+@pytest.mark.parametrize(
+    ("case", "headline", "verdict"),
+    [
+        ("a gap is shown", "“calm” differs by gender", SHOWN),
+        ("no gap is shown", "No difference by gender is shown", NOT_SHOWN),
+        ("the interval leaves out 0, and p does not", "No difference by gender is shown", NOT_SHOWN),
+        ("very few people", "No difference by gender is shown", TOO_LITTLE),
+        ("rises with a number", "“calm” rises with age", SHOWN),
+        ("falls with a number", "“calm” falls with age", SHOWN),
+        ("no slope is shown", "No difference by age is shown", NOT_SHOWN),
+        ("an intersection below", "“calm” differs for woman × 10 beyond its two attributes", SHOWN),
+        ("a gap in the correct prompt", "The share of belief on the correct prompt differs by gender", SHOWN),
+    ],
+)
+def test_headlines_follow_the_sign_and_the_rule(case: str, headline: str, verdict: str):
+    assert [(each[0], each[2]) for each in told(case)] == [(headline, verdict)]
+
+
+def test_sentences_say_both_groups_and_what_chance_gives():
+    ((_, sentence, _),) = told("a gap the other way round is shown")
+    assert sentence == (
+        "The share of belief on “calm” among the prompts of level “mood” is 55 % for man and 40 % for woman: 15.0 "
+        "points apart (95 % interval 10.0–20.0 points, p 0.002, n = 80). Shuffled labels give 2.1 points on average."
+    )
+    ((_, sentence, _),) = told("an intersection below")
+    assert "8.0 points below what its two attributes add up to (gender × tone;" in sentence
+    ((_, sentence, _),) = told("no gap is shown, and most are shown to be small")
+    assert sentence.endswith("Shown to lie within 2 points: 1 of 2 comparisons.")
+
+
+def test_only_the_widest_four_are_said():
+    assert [each[0] for each in told("nine gaps, of which four are said")] == [
+        f"“mood {k}” differs by gender" for k in (8, 7, 6, 5)
+    ]
+    assert told("one group only") == []
