@@ -81,7 +81,8 @@ def _compared(
     wholes = [measure(sheet, each, options.measure, model="") for each in pair]
     cheap = replace(options.measure, draws=2, permutations=2)  # only the values are read
     values = [_values(whole) for whole in wholes]
-    keys = [key for key in _estimated(wholes[0], study) if key in _estimated(wholes[1], study)]
+    estimated = [_estimated(whole, study) for whole in wholes]
+    keys = [key for key in estimated[0] if key in estimated[1]]
     turns: list[list[dict[Any, Any]]] = []
     with options.fill.progress(f"{study.name}: leaving people out", parts, 0) as advance:
         for number in range(parts):
