@@ -10,20 +10,22 @@ its own: a library that breaks, hangs or eats memory costs one row.
 
 from __future__ import annotations
 
-import json
-import subprocess
+import csv
+import multiprocessing
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 TABLE = Path(__file__).parents[1] / "docs" / "model-families.md"
+ROWS = Path(__file__).parents[1] / "src" / "beholder" / "models" / "architectures.csv"
 EXACT, REFUSED, NOT_BUILT = "exact", "refused", "not built"
 TOLERANCE = 1e-4
+FORK = multiprocessing.get_context("fork")
 SECONDS = 180
 """How long one case may take."""
 SMALL: Mapping[str, object] = {
@@ -101,45 +103,55 @@ def try_case(case: Case, folder: Path) -> Outcome:
     from beholder.core.errors import BeholderError
 
     row = {"task": case.task, "model_type": case.model_type, "architecture": case.architecture, "extra": case.extra}
+    built = False
     try:
         case.write(folder)
-    except Exception as error:
-        return Outcome(**row, state=NOT_BUILT, why=_reason(error))
-    try:
+        built = True
         result = case.compare(folder)
     except BeholderError as error:
         why = _reason(error).replace(f"{folder} ", "the folder ").replace(str(folder), "the folder")
         return Outcome(**row, state=REFUSED, why=why)
+    except Exception as error:
+        if built:
+            raise
+        return Outcome(**row, state=NOT_BUILT, why=_reason(error))
     state = EXACT if result.difference <= TOLERANCE else "differs"
     return Outcome(**row, state=state, difference=result.difference, way=result.way)
 
 
-def sweep(wanted: Sequence[str] = (), *, at_once: int = 1, seconds: float = SECONDS) -> list[Outcome]:
+def sweep(wanted: Sequence[str] = (), *, seconds: float = SECONDS) -> list[Outcome]:
     """Every case, or those of some model types, each in a process of its own."""
     cases = [case for some in tasks().values() for case in some if not wanted or case.model_type in wanted]
-    with ThreadPoolExecutor(at_once) as pool:
-        return list(pool.map(lambda case: _apart(case, seconds), cases))
+    return [_apart(case, seconds) for case in cases]
 
 
 def _apart(case: Case, seconds: float) -> Outcome:
-    command = [sys.executable, __file__, "--one", case.task, case.model_type]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=seconds, check=False)
-        outcome = Outcome(**json.loads(done.stdout.splitlines()[-1]))
-    except subprocess.TimeoutExpired:
+    """A case in a process of its own, which begins with all libraries loaded."""
+    own, theirs = FORK.Pipe(duplex=False)
+    process = FORK.Process(target=_tell, args=(theirs, case), daemon=True)
+    process.start()
+    theirs.close()
+    outcome = Outcome(case.task, case.model_type, case.architecture, "broke", "its process died", extra=case.extra)
+    if own.poll(seconds):
+        with suppress(EOFError):
+            outcome = own.recv()
+    else:
         why = f"it took more than {seconds:.0f} seconds"
-        outcome = Outcome(case.task, case.model_type, case.architecture, NOT_BUILT, why, extra=case.extra)
-    except (IndexError, ValueError, TypeError):
-        why = (done.stderr.strip().splitlines() or ["the process ended without a word"])[-1][:300]
-        outcome = Outcome(case.task, case.model_type, case.architecture, "broke", why, extra=case.extra)
-    print(f"{outcome.task:32} {outcome.model_type:24} {outcome.state:10} {outcome.why[:200]}", file=sys.stderr)
+        outcome = replace(outcome, state=NOT_BUILT, why=why)
+        process.kill()
+    process.join()
+    print(f"{outcome.task:32} {outcome.model_type:24} {outcome.state:10} {outcome.why[:300]}", file=sys.stderr)
     return outcome
 
 
-def _one(task: str, model_type: str) -> Outcome:
-    (case,) = [case for case in tasks()[task] if case.model_type == model_type]
+def _tell(pipe: Any, case: Case) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        return try_case(case, Path(folder) / "model")
+        try:
+            outcome = try_case(case, Path(folder) / "model")
+        except Exception as error:
+            row = (case.task, case.model_type, case.architecture)
+            outcome = Outcome(*row, "broke", _reason(error), extra=case.extra)
+    pipe.send(outcome)
 
 
 def _reason(error: BaseException) -> str:
@@ -249,14 +261,32 @@ PROMPTS = ["Is the person in the image a woman?", "nurse", "a photo of a doctor,
 
 def main(arguments: Sequence[str]) -> None:
     """The command line above."""
-    if arguments[:1] == ["--one"]:
-        print(json.dumps(asdict(_one(*arguments[1:3]))))
-        return
     outcomes = sweep(arguments)
     if arguments:
         print(markdown(outcomes))
     else:
         TABLE.write_text(markdown(outcomes))
+        write_rows(outcomes)
+
+
+def write_rows(outcomes: Sequence[Outcome]) -> None:
+    """The rows that `beholder list models --family` shows; rows of tasks that were not swept stay."""
+    from beholder.models.architectures import Architecture
+
+    def row(each: Outcome) -> Architecture:
+        return Architecture(
+            each.task, each.model_type, each.architecture, each.state, each.way, each.extra, each.why[:300]
+        )
+
+    swept = {each.task for each in outcomes}
+    kept = []
+    if ROWS.is_file():
+        with ROWS.open(encoding="utf-8", newline="") as file:
+            kept = [Architecture(**known) for known in csv.DictReader(file) if known["task"] not in swept]
+    with ROWS.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(Architecture._fields)
+        writer.writerows(sorted([*kept, *map(row, outcomes)]))
 
 
 if __name__ == "__main__":

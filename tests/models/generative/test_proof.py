@@ -90,3 +90,12 @@ def test_a_fault_in_the_kept_beginning_ends_sharing(
     scorer: Any = load_model(str(tiny_generative("qwen2_5_vl")))
     assert scorer._sharing._runner is None
     assert "one by one, which is slow" in scorer.notes[0]
+
+
+def test_words_behind_a_picture_go_on_after_its_largest_coordinate() -> None:
+    """The trunk may end with the picture: time 3, rows 3 to 5, columns 3 to 6."""
+    picture = torch.tensor([[[0, 1, 2, 3, 3]], [[0, 1, 2, 5, 5]], [[0, 1, 2, 5, 6]]])
+    assert trunk._after(picture, 2, 3).tolist() == [[[7, 8, 9]] * 2] * 3
+    counted = torch.cat([torch.arange(5)[None, None], picture])
+    assert trunk._after(counted, 1, 2).tolist() == [[[5, 6]], *[[[7, 8]]] * 3]
+    assert trunk._after(torch.tensor([[0, 1, 2]]), 2, 2).tolist() == [[3, 4]] * 2

@@ -47,7 +47,7 @@ PADDED = {
 }
 """Families of which it was shown that padding before a shorter question moves no score; of any other, only
 questions of one length go together."""
-PACKED = {"minicpmv4_6": "pixel_values"}
+PACKED = dict.fromkeys(["minicpmv4_6", "minicpmv4_7", "minicpm_ocr"], "pixel_values")
 """Families that write pictures behind one another, along the last axis, and the input that holds them."""
 NOT_ANSWERING = 0.5
 

@@ -112,8 +112,15 @@ class TrunkRunner:
 
 
 def _after(positions: Tensor, branches: int, length: int) -> Tensor:
-    """The positions that follow the trunk's last token, for every picture and branch."""
-    following = positions[..., -1:] + 1 + torch.arange(length, device=positions.device)
+    """The positions that follow the trunk, for every picture and branch.
+
+    A picture's tokens may have a time, a row and a column; words behind it go on after the largest of the three. A
+    fourth kind, before those three, counts tokens.
+    """
+    last = positions.amax(dim=-1, keepdim=True)
+    if last.ndim == 3:
+        last = torch.cat([last[:-3], last[-3:].amax(dim=0, keepdim=True).expand_as(last[-3:])])
+    following = last + 1 + torch.arange(length, device=positions.device)
     return following.repeat_interleave(branches, dim=-2)
 
 
