@@ -28,7 +28,7 @@ import numpy as np
 import polars as pl
 from PIL import Image
 
-from beholder.core.digests import file_digests
+from beholder.core.digests import file_digest
 from beholder.datasets.dataset import Dataset
 from beholder.datasets.images import open_image
 from beholder.models.load import LoadOptions, load_model
@@ -112,7 +112,7 @@ class Bench:
         """Hash, then prepare in eight threads by the library's own processor, then embed: no store."""
         uris, size, began = self.uris[:count], self.scorer.batch_size, time.perf_counter()
         with ThreadPoolExecutor(8) as pool:
-            list(pool.map(lambda uri: file_digests([Path(uri)]), uris))
+            list(pool.map(lambda uri: file_digest(Path(uri)), uris))
         threads = min(8, (os.cpu_count() or 2) + 1)
         with ThreadPoolExecutor(threads) as pool:
             rows, waiting = [], deque[Any]()
@@ -173,7 +173,7 @@ class Bench:
         taken = time.perf_counter() - began
         shelf = store.images(scorer.spec)
         shelf.missing([])
-        keys = [value for value in file_digests([Path(uri) for uri in self.uris[:512]]) if value]
+        keys = [file_digest(Path(uri)) for uri in self.uris[:512]]
         self.vectors[way] = shelf.read(keys)["vector"]
         return len(self.uris) / taken
 

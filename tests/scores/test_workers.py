@@ -15,7 +15,6 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from beholder.core.digests import file_digest, file_digests
 from beholder.core.errors import BadImage, DataError
 from beholder.datasets import open_dataset
 from beholder.models.preparation import Cut
@@ -113,24 +112,20 @@ def test_a_worker_that_dies_or_hangs_ends_the_run_and_the_next_run_continues(
     np.testing.assert_array_equal(values, undisturbed)
 
 
-def test_files_are_hashed_in_order_and_an_unreadable_one_is_none(tmp_path: Path):
-    paths = [tmp_path / str(number) for number in range(5)]
-    for path in paths[:4]:
-        path.write_text(path.name)
+def test_results_come_in_order():
     with workers.Workers(2) as pool:
-        assert list(pool.map(file_digests, paths, per_job=2)) == [*map(file_digest, paths[:4]), None]
+        assert list(pool.map(sorted, [3, 1, 2, 9, 7, 8, 5], per_job=2)) == [1, 3, 2, 9, 7, 8, 5]
 
 
 @pytest.mark.slow
 def test_a_script_without_a_guard_is_not_run_again_and_its_workers_do_not_outlive_it(tmp_path: Path):
     script = tmp_path / "script.py"
     script.write_text(
-        "import os, signal, multiprocessing, pathlib\n"
-        "from beholder.core.digests import file_digests\n"
+        "import os, signal, multiprocessing\n"
         "from beholder.scores.workers import Workers\n"
         "print('started', flush=True)\n"
         "pool = Workers(2)\n"
-        "list(pool.map(file_digests, [pathlib.Path(__file__)] * 8, per_job=1))\n"
+        "list(pool.map(sorted, range(8), per_job=1))\n"
         "print(*[child.pid for child in multiprocessing.active_children()], flush=True)\n"
         "os.kill(os.getpid(), signal.SIGKILL)\n"
     )
@@ -141,6 +136,20 @@ def test_a_script_without_a_guard_is_not_run_again_and_its_workers_do_not_outliv
     while time.monotonic() < deadline and any(Path(f"/proc/{pid}").exists() for pid in pids.split()):
         time.sleep(0.05)
     assert not [pid for pid in pids.split() if Path(f"/proc/{pid}").exists()]
+
+
+def test_files_are_hashed_on_the_way_and_found_again_by_content(task: Task, tmp_path: Path):
+    """By every way of reading: the first run hashes; without its memory, the second finds all contents stored."""
+    for options in (THREADS, PROCESSES):
+        store = Store(tmp_path / str(options.processes))
+        fill([task], Averages(), store, options)
+        store.digest_memory.unlink()
+        again = Averages()
+        fill([task], again, store, options)
+        assert again.batches == []
+        again.batches.clear()
+        fill([task], again, store, FillOptions(processes=0))
+        assert again.batches == []
 
 
 def test_small_batches_are_read_together():

@@ -10,7 +10,7 @@ import json
 import logging
 import os
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from itertools import islice
@@ -19,7 +19,6 @@ from typing import Any, TypeVar
 
 log = logging.getLogger(__name__)
 Item = TypeVar("Item")
-Hashing = Callable[[Sequence[Path]], Iterable[str | None] | None]
 
 CHUNK = 1 << 16
 NOT_HASHED = ""
@@ -68,15 +67,12 @@ class FileDigests:
         self._memory = memory
         self._stamps: dict[Path, str] = {}
 
-    def of(self, paths: Sequence[Path], hashed: Hashing = lambda paths: None) -> list[str | None]:
-        """One digest per path, in order; None for a file that is not there or not readable.
-
-        `hashed` computes the digests of many files, or gives None to leave them to threads of this process.
-        """
+    def of(self, paths: Sequence[Path]) -> list[str | None]:
+        """One digest per path, in order; None for a file that is not there or not readable."""
         stamps, known = self._known(paths)
         fresh = {stamp: path for path, stamp in zip(paths, stamps, strict=True) if stamp and stamp not in known}
         files = list(fresh.values())
-        digests = zip(fresh, hashed(files) or _hashed_by_threads(files), strict=True)
+        digests = zip(fresh, _hashed_by_threads(files), strict=True)
         while group := list(islice(digests, PART)):
             computed = {stamp: value for stamp, value in group if value}
             self._remember(computed)
@@ -138,11 +134,6 @@ def _stamp(path: Path) -> str | None:
     except (OSError, ValueError):
         return None
     return f"{os.path.abspath(path)}\0{status.st_size}\0{status.st_mtime_ns}"
-
-
-def file_digests(paths: Sequence[Path]) -> list[str | None]:
-    """The digest of every file; None for one that cannot be read."""
-    return [_digest_or_none(path) for path in paths]
 
 
 def _digest_or_none(path: Path) -> str | None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import polars as pl
 
-from beholder.core.digests import FileDigests, Hashing, digest
+from beholder.core.digests import FileDigests, digest
 from beholder.core.errors import DataError, MissingData, UnknownName
 from beholder.datasets.crops import CROPPED, cut_of, files_of
 from beholder.datasets.group_words import GroupWords
@@ -128,11 +128,11 @@ class ImageDigests:
     def __init__(self, memory: Path) -> None:
         self._files = FileDigests(memory)
 
-    def of(self, uris: Sequence[str], hashed: Hashing = lambda paths: None) -> list[str | None]:
-        """One digest per address; None for a file that does not exist. `hashed` is that of `FileDigests.of`."""
+    def of(self, uris: Sequence[str]) -> list[str | None]:
+        """One digest per address; None for a file that does not exist."""
         plain = [original(uri) for uri in uris]
         files = list(dict.fromkeys(path for uri in plain if not uri.startswith(DRAWN) for path in files_of(uri)))
-        content = dict(zip(files, self._files.of(files, hashed), strict=True))
+        content = dict(zip(files, self._files.of(files), strict=True))
         return [_image_digest(uri, content) for uri in uris]
 
     def remembered(self, uris: Sequence[str]) -> list[str | None]:

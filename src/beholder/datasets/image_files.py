@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import warnings
 from pathlib import Path
 
@@ -10,17 +11,17 @@ from PIL import Image, ImageOps, UnidentifiedImageError
 from beholder.core.errors import BadImage
 
 
-def open_file(name: str) -> Image.Image:
-    """The picture in a file, RGB and upright."""
+def open_file(name: str, data: bytes | None = None) -> Image.Image:
+    """The picture in a file, RGB and upright; `data` are its bytes, if they were read before."""
     path = Path(name)
-    if not path.is_file():
+    if data is None and not path.is_file():
         raise BadImage(name, "the file does not exist")
-    if path.stat().st_size == 0:
+    if not (path.stat().st_size if data is None else data):
         raise BadImage(name, "the file is empty (0 bytes)")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # odd metadata is harmless; a broken picture raises
-            with Image.open(path) as image:
+            with Image.open(path if data is None else io.BytesIO(data)) as image:
                 image.load()  # and nothing is copied that need not be: fresh memory costs more than decoding
                 ImageOps.exif_transpose(image, in_place=True)
                 return _rgb(image)

@@ -23,15 +23,15 @@ def is_plain_file(uri: str) -> bool:
     return not uri.startswith((PERTURBED, CROPPED, DRAWN))
 
 
-def open_image(uri: str) -> Image.Image:
-    """The picture at `uri`, RGB and upright."""
+def open_image(uri: str, data: bytes | None = None) -> Image.Image:
+    """The picture at `uri`, RGB and upright; `data` are the bytes of a plain file, if they were read before."""
     if uri.startswith(PERTURBED):
         change, original = change_of(uri)
         return changed(open_image(original), change)
     if uri.startswith(CROPPED):
         return open_crop(uri)
     if not uri.startswith(DRAWN):
-        return open_file(uri)
+        return open_file(uri, data)
     try:
         return open_uri(uri)
     except ValueError as error:

@@ -20,7 +20,7 @@ from beholder.core.errors import DataError
 from beholder.core.progress import Progress, silent
 from beholder.datasets.dataset import ImageDigests
 from beholder.models.load import replicas_of
-from beholder.models.scorer import Embedder, Scorer, cosines, decoder_of
+from beholder.models.scorer import Embedder, Scorer, cosines
 from beholder.scores.reading import ReadOptions, WorkersOnDemand
 from beholder.scores.replicas import Replicas
 from beholder.scores.score_matrix import ScoreMatrix
@@ -57,9 +57,8 @@ def fill(tasks: Sequence[Task], scorer: Scorer, store: Store, options: FillOptio
     uris = images["uri"].to_list()
     with WorkersOnDemand(options) as workers:
         digests = ImageDigests(store.digest_memory)
-        # A decoder is handed whole files, which are hashed on their way; several devices are handed addresses.
-        later = decoder_of(scorer) and not replicas_of(scorer)
-        known = digests.remembered(uris) if later else digests.of(uris, workers.hashed)
+        # Files are hashed when they are read for the model; processes of other devices do not tell digests.
+        known = digests.of(uris) if replicas_of(scorer) else digests.remembered(uris)
         keys = dict(zip(uris, known, strict=True))
         filler = _Filler(scorer, keys, options, workers, digests)
         if not options.skip_bad_images:

@@ -13,18 +13,18 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
+from PIL.Image import Image
 
-from beholder.core.digests import content_digest, file_digests
+from beholder.core.digests import content_digest
 from beholder.core.errors import BadImage
 from beholder.datasets.images import DRAWN, is_plain_file, open_image
 from beholder.models.preparation import Decoder, fixed_shape
 from beholder.models.scorer import Prepared, Scorer, decoder_of, preparation_of
-from beholder.scores.workers import PictureReader, Workers, fits_in_shared_memory, usable_cores
+from beholder.scores.workers import PictureReader, Workers, fits_in_shared_memory, read_file, usable_cores
 
 Bytes = npt.NDArray[np.uint8]
 Started = TypeVar("Started")
@@ -72,10 +72,6 @@ class WorkersOnDemand(ExitStack):
         """The processes, started now if they were not."""
         return self.enter_context(Workers(self._count))
 
-    def hashed(self, paths: Sequence[Path]) -> Iterable[str | None] | None:
-        """The files' digests, if processes are worth it."""
-        return self.started.map(file_digests, paths, per_job=32) if self.pay_for(len(paths)) else None
-
 
 class Reader:
     """Opens batches of images for one scorer."""
@@ -91,7 +87,9 @@ class Reader:
         if self._decoder:
             return self._by_decoder(batches, self._decoder, key, stored)
         reader = self._picture_reader(batches)
-        return self._by_processes(batches, reader) if reader else self._by_threads(batches)
+        if reader:
+            return self._by_processes(batches, reader, key, stored)
+        return self._by_threads(batches, key, stored)
 
     def _picture_reader(self, batches: list[list[str]]) -> PictureReader | None:
         """Worker processes for these batches, if they pay and the scorer's preparation can travel to them."""
@@ -105,28 +103,34 @@ class Reader:
             return None
         return PictureReader(self._workers.started, self._preparation, *kind)
 
-    def _by_processes(self, batches: list[list[str]], reader: PictureReader) -> Iterator[Opened]:
-        for batch, rows, faults in reader.read(batches):
-            good = [row for row, fault in enumerate(faults) if fault is None]
+    def _by_processes(
+        self, batches: list[list[str]], reader: PictureReader, key: Callable[[str], str], stored: Callable[[str], bool]
+    ) -> Iterator[Opened]:
+        for batch, rows, answers in reader.read(batches, hashed=lambda uri: bool(key(uri))):
+            good = [
+                row for row, (fault, fresh) in enumerate(answers) if fault is None and not (fresh and stored(fresh))
+            ]
             pictures = rows if len(good) == len(batch) else rows[good]
-            yield Opened(len(batch), [batch[row] for row in good], pictures, [*filter(None, faults)], {})
+            faults = [fault for fault, _ in answers if fault]
+            digests = {uri: fresh for uri, (_, fresh) in zip(batch, answers, strict=True) if fresh}
+            yield Opened(len(batch), [batch[row] for row in good], pictures, faults, digests)
 
-    def _by_threads(self, batches: list[list[str]]) -> Iterator[Opened]:
+    def _by_threads(
+        self, batches: list[list[str]], key: Callable[[str], str], stored: Callable[[str], bool]
+    ) -> Iterator[Opened]:
+        prepare = self._preparation or self._scorer.prepare
+
+        def read(uri: str) -> _File:
+            return _opened_file(uri, key(uri), prepare, stored)
+
         with ThreadPoolExecutor(self._options.workers) as pool:
             depth = max(2, -(-2 * self._options.workers // max(1, self._scorer.batch_size)))
             try:
-                for batch, futures in _few_ahead(
-                    batches, lambda batch: list(map(pool.submit, [self._open] * len(batch), batch)), depth
-                ):
-                    results = [_result_or_fault(future) for future in futures]
-                    good = [row for row, result in enumerate(results) if not isinstance(result, BadImage)]
-                    faults = [result for result in results if isinstance(result, BadImage)]
-                    yield Opened(len(batch), [batch[row] for row in good], [results[row] for row in good], faults, {})
+                for futures in _few_ahead(batches, lambda batch: [pool.submit(read, uri) for uri in batch], depth):
+                    files = [future.result() for future in futures]
+                    yield _opened_batch(files, [file.picture for file in files if file.picture is not None], key)
             finally:
                 pool.shutdown(wait=False, cancel_futures=True)
-
-    def _open(self, uri: str) -> Prepared:
-        return (self._preparation or self._scorer.prepare)(open_image(uri))
 
     def _by_decoder(
         self, batches: list[list[str]], decoder: Decoder, key: Callable[[str], str], stored: Callable[[str], bool]
@@ -148,27 +152,32 @@ class Reader:
                 parts = [rooms[start : start + 16] for start in range(0, len(rooms), 16)]
                 return decoding.submit(decoded, [readers.submit(read, part) for part in parts])
 
-            for batch, future in _few_ahead(batches, ahead, AHEAD_OF_DECODER):
+            for future in _few_ahead(batches, ahead, AHEAD_OF_DECODER):
                 files, pictures = future.result()
-                fresh = {file.uri: file.key for file in files if file.key and not key(file.uri)}
-                uris = [file.uri for file in files if file.picture is not None]
-                yield Opened(len(batch), uris, pictures, [file.fault for file in files if file.fault], fresh)
+                yield _opened_batch(files, pictures, key)
 
 
-def _result_or_fault(future: Future[Prepared]) -> Prepared | BadImage:
+def _opened_batch(files: Sequence[_File], pictures: Pictures, key: Callable[[str], str]) -> Opened:
+    fresh = {file.uri: file.key for file in files if file.key and not key(file.uri)}
+    uris = [file.uri for file in files if file.picture is not None]
+    return Opened(len(files), uris, pictures, [file.fault for file in files if file.fault], fresh)
+
+
+def _opened_file(uri: str, key: str, prepare: Callable[[Image], Prepared], stored: Callable[[str], bool]) -> _File:
+    """Open and prepare a picture; without one if its content is stored already."""
     try:
-        return future.result()
+        data = None if key else read_file(uri)
+        key = key or content_digest(cast(bytes, data))
+        return _File(uri, key, None if data is not None and stored(key) else prepare(open_image(uri, data)))
     except BadImage as error:
-        return error
+        return _File(uri, key, fault=error)
 
 
-def _few_ahead(
-    batches: Iterable[list[str]], start: Callable[[list[str]], Started], depth: int
-) -> Iterator[tuple[list[str], Started]]:
-    """Every batch with what `start` made of it, `depth` batches before it is needed."""
-    waiting: deque[tuple[list[str], Started]] = deque()
+def _few_ahead(batches: Iterable[list[str]], start: Callable[[list[str]], Started], depth: int) -> Iterator[Started]:
+    """What `start` makes of every batch, started `depth` batches before it is needed."""
+    waiting: deque[Started] = deque()
     for batch in batches:
-        waiting.append((batch, start(batch)))
+        waiting.append(start(batch))
         if len(waiting) >= depth:
             yield waiting.popleft()
     yield from waiting
@@ -191,12 +200,20 @@ class _ReadingMemory:
 
     def rooms(self, uris: Sequence[str]) -> list[Bytes]:
         """A place for each file, one byte longer than the file."""
-        sizes = [Path(uri).stat().st_size + 1 if is_plain_file(uri) and Path(uri).exists() else 1 for uri in uris]
+        sizes = [_size(uri) + 1 for uri in uris]
         if len(self._arenas[0]) < sum(sizes):
             self._arenas[0] = np.empty(sum(sizes) * 5 // 4, np.uint8)
         arena = self._arenas[0]
         self._arenas.rotate(-1)
         return np.split(arena[: sum(sizes)], np.cumsum(sizes)[:-1])
+
+
+def _size(uri: str) -> int:
+    """The file's length; 0 for one that is not there, or no plain file."""
+    try:
+        return os.stat(uri).st_size if is_plain_file(uri) else 0
+    except OSError:
+        return 0
 
 
 def _read_into(room: Bytes, uri: str) -> Bytes:

@@ -25,6 +25,7 @@ from typing import Any, NamedTuple, Self, TypeVar
 
 import numpy as np
 
+from beholder.core.digests import content_digest
 from beholder.core.errors import BadImage, DataError
 from beholder.datasets.images import open_image
 from beholder.models.preparation import Array, Preparation
@@ -60,6 +61,13 @@ class Slab(NamedTuple):
 
     def array(self, memory: SharedMemory) -> Array:
         return np.ndarray(self.shape, self.dtype, buffer=memory.buf)
+
+
+class Answer(NamedTuple):
+    """What became of a picture: what was wrong with it, and its file's digest if it was hashed."""
+
+    fault: BadImage | None
+    key: str
 
 
 class Workers:
@@ -150,15 +158,20 @@ class PictureReader:
         self._workers, self._preparation = workers, preparation
         self._shape, self._dtype = shape, dtype
 
-    def read(self, batches: Sequence[list[str]]) -> Iterator[tuple[list[str], Array, list[BadImage | None]]]:
-        """Each batch with its rows and what was wrong with each picture; the rows last until the next batch."""
+    def read(
+        self, batches: Sequence[list[str]], hashed: Callable[[str], bool] = lambda uri: True
+    ) -> Iterator[tuple[list[str], Array, list[Answer]]]:
+        """Each batch with its rows and what became of each picture; the rows last until the next batch.
+
+        Plain files that are not `hashed` are hashed on the way.
+        """
         rows = max(SPAN, max(map(len, batches)))
         spans = _spans(batches, rows)
         shape = (AHEAD + 1, rows, *self._shape)
         memory = SharedMemory(create=True, size=int(np.prod(shape)) * self._dtype.itemsize)
         try:
             slab = Slab(memory.name, shape, self._dtype.str)
-            yield from self._read(spans, slab, slab.array(memory))
+            yield from self._read(spans, slab, slab.array(memory), hashed)
         finally:
             memory.unlink()
             try:
@@ -167,34 +180,38 @@ class PictureReader:
                 memory.close = lambda: None  # type: ignore[method-assign]  # else it would complain when collected
 
     def _read(
-        self, spans: Iterator[list[list[str]]], slab: Slab, array: Array
-    ) -> Iterator[tuple[list[str], Array, list[BadImage | None]]]:
+        self, spans: Iterator[list[list[str]]], slab: Slab, array: Array, hashed: Callable[[str], bool]
+    ) -> Iterator[tuple[list[str], Array, list[Answer]]]:
         places = deque(range(AHEAD + 1))
-        waiting: deque[tuple[int, list[list[str]], list[Future[list[BadImage | None]]]]] = deque()
+        waiting: deque[tuple[int, list[list[str]], list[Future[list[Answer]]]]] = deque()
         while True:
             while places and (span := next(spans, None)):
                 place = places.popleft()
-                waiting.append((place, span, self._hand_out(span, slab, place)))
+                waiting.append((place, span, self._hand_out(span, slab, place, hashed)))
             if not waiting:
                 return
             place, span, futures = waiting.popleft()
             uris = [uri for batch in span for uri in batch]
             jobs = [uris[start : start + PER_JOB] for start in range(0, len(uris), PER_JOB)]
-            faults = [
-                fault for future, job in zip(futures, jobs, strict=True) for fault in self._workers.result(future, job)
+            answers = [
+                answer
+                for future, job in zip(futures, jobs, strict=True)
+                for answer in self._workers.result(future, job)
             ]
             start = 0
             for batch in span:
                 stop = start + len(batch)
-                yield batch, array[place, start:stop], faults[start:stop]
+                yield batch, array[place, start:stop], answers[start:stop]
                 start = stop
             places.append(place)
 
-    def _hand_out(self, span: list[list[str]], slab: Slab, place: int) -> list[Future[list[BadImage | None]]]:
-        uris = [uri for batch in span for uri in batch]
+    def _hand_out(
+        self, span: list[list[str]], slab: Slab, place: int, hashed: Callable[[str], bool]
+    ) -> list[Future[list[Answer]]]:
+        asked = [(uri, not hashed(uri)) for batch in span for uri in batch]
         return [
-            self._workers.submit(_cut_into, slab, (place, start), uris[start : start + PER_JOB], self._preparation)
-            for start in range(0, len(uris), PER_JOB)
+            self._workers.submit(_cut_into, slab, (place, start), asked[start : start + PER_JOB], self._preparation)
+            for start in range(0, len(asked), PER_JOB)
         ]
 
 
@@ -250,8 +267,8 @@ def _end_with_parent() -> None:
 
 
 def _cut_into(
-    slab: Slab, corner: tuple[int, int], uris: Sequence[str], preparation: Preparation
-) -> list[BadImage | None]:
+    slab: Slab, corner: tuple[int, int], asked: Sequence[tuple[str, bool]], preparation: Preparation
+) -> list[Answer]:
     """In a worker: open the pictures and write what the preparation makes of them into the slab's rows."""
     if slab.name not in _attached:
         for memory in _attached.values():
@@ -260,15 +277,26 @@ def _cut_into(
         _attached[slab.name] = SharedMemory(slab.name)
     place, start = corner
     rows = slab.array(_attached[slab.name])[place]
-    return [_cut_one(rows, start + row, uri, preparation) for row, uri in enumerate(uris)]
+    return [_cut_one(rows, start + row, uri, fresh, preparation) for row, (uri, fresh) in enumerate(asked)]
 
 
-def _cut_one(rows: Array, row: int, uri: str, preparation: Preparation) -> BadImage | None:
+def _cut_one(rows: Array, row: int, uri: str, fresh: bool, preparation: Preparation) -> Answer:
+    key = ""
     try:
-        rows[row] = preparation(open_image(uri))
+        data = read_file(uri) if fresh else None
+        key = content_digest(data) if data is not None else key
+        rows[row] = preparation(open_image(uri, data))
     except BadImage as error:
-        return error
-    return None
+        return Answer(error, key)
+    return Answer(None, key)
+
+
+def read_file(uri: str) -> bytes:
+    """A file's bytes."""
+    try:
+        return Path(uri).read_bytes()
+    except OSError as error:
+        raise BadImage(uri, f"cannot be read: {error.strerror}") from error
 
 
 def _listed(job: Sequence[object]) -> str:
