@@ -19,7 +19,16 @@ from beholder.models.torch_types import Config
 
 ANSWERING_BLIP = "BlipForQuestionAnswering"
 NOT_ASKED = {
-    "florence2": "it is told a task by one of its own tokens (<CAPTION>, <OD> …), and none of them is a question"
+    "diffusion_gemma": "it fills in whole blocks of words by diffusion, so an answer has no first token to read off",
+    "evolla": "it reads proteins, not pictures",
+    "florence2": "it is told a task by one of its own tokens (<CAPTION>, <OD> …), and none of them is a question",
+    "idefics": "its image processor works unlike all others; Idefics 2, Idefics 3 and SmolVLM can be audited",
+    "instructblipvideo": "it watches videos; InstructBLIP reads pictures",
+    "pi0": "it answers with the movements of a robot, not with words",
+    "pix2struct": "it reads its question as letters drawn above the picture, so every question is another picture",
+    "pp_formulanet": "it writes down formulas and is given no text",
+    "udop": "it reads documents and wants their words with the place of each",
+    "vision-encoder-decoder": "it writes captions and is given no text",
 }
 """Model types that no question can be put to, and why."""
 SHARD = "shard"
