@@ -206,7 +206,7 @@ def occupation_figures(results: pl.DataFrame) -> Iterator[Figure]:
             sentence(whose(rows, model), f"occupations of {pool}: {occupation_title(own, gaps)}"),
             "Mean share of belief on each occupation, with 95 % intervals.",
             dots(own),
-            "gender",
+            "occupations",
         )
 
 
