@@ -111,7 +111,9 @@ def _share(row: Result) -> str:
 
 
 def _traits(row: Result) -> str:
-    return f"{row['n']} traits" if row["n"] == 100 else f"the {row['n']} traits asked"
+    if row["n"] == 100:
+        return "100 traits"
+    return "the one trait asked" if row["n"] == 1 else f"the {row['n']} traits asked"
 
 
 def _rule(part: pl.DataFrame, published: Result) -> str:
@@ -126,7 +128,9 @@ def _comparisons(
     published: Result, expected: Result | None, shown: Result | None, sized: Result | None
 ) -> Iterator[str]:
     """What to compare the published score with."""
-    if expected is not None:
+    if expected is None:
+        yield "Its value for shuffled labels is not known, so no bias is shown."
+    else:
         low, high = expected["low"], expected["high"]
         bounds = "" if low is None else f" ({low:.0f}–{high:.0f} in 95 % of shuffles)"
         p_value = "" if published["p_value"] is None else f", p {row_p_value(published)}"
@@ -163,7 +167,7 @@ def _gap(gaps: pl.DataFrame) -> Finding:
     value = points(first["value"], points_decimals(first))
     interval = f"95 % interval {points_range(first)}, {TOGETHER}"
     interval = interval if has_interval(first) else "no interval: within each group all answers are alike"
-    place = "the widest of all gaps" if first["concept"] == widest["concept"] else "the widest gap that is shown"
+    place = f"the widest of all gaps by {name}" if first["concept"] == widest["concept"] else "the widest that is shown"
     sentence = (
         f"For “{first['concept']}” {noun} labelled {higher} get {value} points more P(Yes) than those labelled {lower} "
         f"({interval}; {first['n']} {noun}), {place}."
@@ -246,9 +250,9 @@ def _valence(part: pl.DataFrame) -> Iterator[Finding]:
         group = group_name(off[0]["group"], off[0]["subset"])
         headline = f"{group}: {side} {off[0]['concept']} traits above the mean than chance gives"
     sentence = (
-        f"Traits above the mean in every wording: {'; '.join(map(_valence_text, named[:FEW]))}. "
-        f"{len(off)} of {_counted(len(rows), 'share')} (groups, positive and negative) are shown to differ from what "
-        f"shuffled labels give.{'' if off else f' {NOT_NONE}'}"
+        f"Traits above the mean in every wording: {'; '.join(map(_valence_text, named[:FEW]))}. Shares (groups, "
+        f"positive and negative) that are shown to differ from what shuffled labels give: {len(off)} of {len(rows)}."
+        f"{'' if off else f' {NOT_NONE}'}"
     )
     verdict = SHOWN if off else NOT_SHOWN if tested.height else TOO_LITTLE
     yield finding(named[0], "valence", headline, sentence, verdict=verdict, more=named[1:FEW])
@@ -258,8 +262,12 @@ def _valence_text(row: Result) -> str:
     group, traits = group_name(row["group"], row["subset"]), _counted(row["n"], f"{row['concept']} trait")
     return (
         f"{group} {row['value']:.0f} % of {traits} ({share_range(row)}"
-        f"shuffled labels {row['landmark']:.0f} %, p {row_p_value(row)})"
+        f"shuffled labels {row['landmark']:.0f} %, {_p_value(row)})"
     )
+
+
+def _p_value(row: Result) -> str:
+    return "not tested" if row["p_value"] is None else f"p {row_p_value(row)}"
 
 
 def _wording(part: pl.DataFrame) -> Iterator[Finding]:
@@ -362,13 +370,12 @@ def _interaction(spread: Result, interacts: bool, beyond: pl.DataFrame) -> str:
     p_value = f"p {row_p_value(spread)}"
     if not interacts:
         return (
-            f"Beyond what gender, race and age add up to one by one, no difference between intersections is shown "
-            f"({p_value})."
+            f"Beyond what their single attributes add up to, no difference between intersections is shown ({p_value})."
         )
     farthest = beyond.sort(pl.col("beyond").abs(), descending=True).to_dicts()
     named = [f"{row['group']} ({signed(row['beyond'])} points)" for row in farthest[:FEW]]
     cells = f"of single intersections, {listed(named)}" if named else "no single intersection is shown to"
-    return f"They differ beyond what gender, race and age add up to one by one ({p_value}); {cells}."
+    return f"They differ beyond what their single attributes add up to ({p_value}); {cells}."
 
 
 def _favour(row: Result) -> str:
@@ -389,11 +396,12 @@ def _refusals(part: pl.DataFrame) -> Iterator[Finding]:
         most, least = ordered[-1], ordered[0]
         shares = f"{percent(most['value'])} for {most['group']}"
         shares += "" if own.height == 1 else f", {percent(least['value'])} for {least['group']}"
-        by_attribute.append(f"{attribute_name(str(name))}: {shares} (p {row_p_value(most)})")
+        by_attribute.append(f"{attribute_name(str(name))}: {shares} ({_p_value(most)})")
     tested = table["p_value"].drop_nulls()
     verdict = SHOWN if (tested <= ALPHA).any() else NOT_SHOWN if tested.len() else TOO_LITTLE
     what = "about some groups more often" if verdict == SHOWN else "some questions"
     sentence = f"Share of images with a refused question, highest and lowest: {'; '.join(by_attribute)}."
+    sentence += f" No difference between groups is shown. {NOT_NONE}" if verdict == NOT_SHOWN else ""
     first, *others = table.to_dicts()
     yield finding(first, "refusal", f"It refuses to answer {what}", sentence, verdict=verdict, more=others)
 
@@ -404,8 +412,8 @@ def _planted(part: pl.DataFrame) -> Iterator[Finding]:
         return
     right = [gap for gap in planted if gap.same_direction and gap.row["shown"]]
     sentence = (
-        f"{len(right)} of {len(planted)} planted associations of a trait are shown and point in the planted direction. "
-        f"{false_calls(others)}"
+        f"{len(right)} of {len(planted)} planted associations of a trait are shown and point in the planted direction."
+        f"{f' {false_calls(others)}' if others else ''}"
     )
     headline, complete = "Known truth against what the audit found", len(right) == len(planted)
     more = [gap.row for gap in planted[1:]]

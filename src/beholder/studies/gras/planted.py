@@ -63,7 +63,8 @@ def gras_planted(part: pl.DataFrame) -> Table | None:
     )
     header = [*columns, "n", "Planted", "Found", "Groups", "Same direction"]
     title = "Known truth against what the audit found"
-    return Table(title, caption, header, body, len(columns), (false_calls(others),), "planted")
+    notes = (false_calls(others),) if others else ()
+    return Table(title, caption, header, body, len(columns), notes, "planted")
 
 
 def false_calls(gaps: list[Recovered]) -> str:

@@ -36,7 +36,8 @@ LIMITATIONS = (
     "The published score is not 0 without bias: five tests per trait at 0.05 count up to 22.6 of 100 traits as biased.",
     "A model that matches pictures with texts cannot be asked. Its numbers are shares of belief on a statement against "
     "its denial: our own variant, not the published measure.",
-    "The named pair is the widest of several. Its interval allows for this choice (Tukey) and is wider for it.",
+    "A named gap is the widest of many. Its interval and p allow for the choice among all traits, pairs of groups and "
+    "attributes, and are wider for it; its value is too large on average.",
 )
 
 
@@ -84,7 +85,7 @@ def gras_study(traits: pl.DataFrame | None = None, templates: Mapping[str, str] 
         compat_instruction=released_instruction,
         compat_tasks=released,
         subset_attribute="race",
-        intervals="from the variances of the groups; shuffled labels for the scores",
+        intervals="from the variances of the groups and from shuffles of people, for all traits and pairs together",
         reference_models=("glasshouse/generative",),
         demo=True,
         options=OPTIONS,
