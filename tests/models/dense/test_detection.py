@@ -22,6 +22,8 @@ pytest.importorskip("transformers")
 
 from conformance import detection  # noqa: E402
 
+from beholder.models.dense.detection import DETECTORS  # noqa: E402
+
 FAMILIES = ["owlvit", "owlv2", "grounding-dino", "mm-grounding-dino", "omdet-turbo"]
 FUSED = ["grounding-dino", "mm-grounding-dino", "omdet-turbo"]
 CONCEPTS = ["nurse", "tall man", "Dog"]
@@ -191,4 +193,17 @@ def test_a_backbone_of_timm_without_timm_says_what_to_install(
     (folder / "config.json").write_text(json.dumps(config))
     monkeypatch.setattr("beholder.models.dense.detection.find_spec", lambda name: None)
     with pytest.raises(MissingExtra, match=r"timm.*\n.*pip install"):
+        load_model(str(folder))
+
+
+@pytest.mark.parametrize("family", ["owlv2", "omdet-turbo"])
+def test_a_planted_fault_is_caught_when_the_model_is_loaded(
+    family: str, tiny: Tiny, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The text of the first concept is used for every concept, as by a cache with a wrong key."""
+    folder, _ = tiny(family)
+    kind = DETECTORS[family]
+    encode, kept = kind._encode_text, {}
+    monkeypatch.setattr(kind, "_encode_text", lambda self, concept: kept.setdefault("first", encode(self, concept)))
+    with pytest.raises(ModelError, match="scored wrongly by Beholder"):
         load_model(str(folder))

@@ -85,6 +85,10 @@ class TorchScorer:
         """Leave the preparing of pictures to workers: the first part of a split, or the library's own way."""
         self.preparation, self._arithmetic = split or (otherwise, None)
 
+    def _forget_texts(self) -> None:
+        """After the proof at start: its texts are not the user's."""
+        self._cut = CutTexts(self._cut.limit)
+
     def _pixels(self, arrays: Sequence[Prepared]) -> Tensor:
         """The batch on the device; pictures that workers or the card have cut are finished there."""
         batch = arrays if isinstance(arrays, torch.Tensor) else self._copied(arrays)
@@ -145,6 +149,16 @@ def as_json(values: Mapping[str, object]) -> dict[str, object]:
     """The values as a JSON file would give them back; what JSON does not have becomes text."""
     plain: dict[str, object] = json.loads(json.dumps(values, default=str))
     return plain
+
+
+def sample_pictures() -> list[Image.Image]:
+    """A picture that is wider than high, and one that is higher than wide."""
+    picture = sample_picture()
+    return [picture, picture.transpose(Image.Transpose.ROTATE_90)]
+
+
+SAMPLE_TEXTS = ("a photo of a person who is smiling", "nurse")
+"""A long and a short one: what a model is proven on when it is loaded, together and each by itself."""
 
 
 def sample_picture() -> Image.Image:

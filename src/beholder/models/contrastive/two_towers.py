@@ -21,11 +21,12 @@ from beholder.models.checkpoint.checkpoint import Checkpoint, as_model_error, mo
 from beholder.models.checkpoint.files import Origin
 from beholder.models.checkpoint.folder import read_config
 from beholder.models.checkpoint.torch_scorer import (
+    SAMPLE_TEXTS,
     TorchScorer,
     image_settings,
     open_checkpoint,
     running,
-    sample_picture,
+    sample_pictures,
 )
 from beholder.models.contrastive.embedding import embed_in_batches
 from beholder.models.options import LoadOptions
@@ -35,8 +36,8 @@ from beholder.models.spec import ModelSpec
 from beholder.models.torch_types import Config, Inputs, Module, Output, Tensor
 
 # As they were trained and as their processors do by default; other families pad to the longest text.
-PADDED_TO_MAX = {"siglip", "siglip2", "align"}
-MAX_LENGTHS = {"align": 64}  # its processor's own; its text tower could read 512
+PADDED_TO_MAX = {"siglip", "siglip2", "align", "tipsv2"}
+MAX_LENGTHS = {"align": 64, "tipsv2": 64}  # their processors' own; ALIGN's text tower could read 512
 # Position numbers start after the padding token's (the RoBERTa family), so that many fewer tokens fit.
 OFFSET_POSITIONS = {"altclip", "roberta", "xlm-roberta", "camembert"}
 # With sdpa their text tower leaves its causal mask away where no text of a batch is padded (transformers 5.22), so that
@@ -85,10 +86,9 @@ class TorchContrastive(TorchScorer, ContrastiveScorer):
 
         Ours are made in one batch of pictures of two shapes and texts of two lengths, its own pair by pair.
         """
-        picture, texts = sample_picture(), ["a photo of a person who is smiling", "nurse"]
-        prepared = [self.prepare(each) for each in (picture, picture.transpose(Image.Transpose.ROTATE_90))]
-        scores = self.score_prepared(prepared, texts)
-        for number, (one, text) in enumerate(zip(prepared, texts, strict=True)):
+        prepared = [self.prepare(picture) for picture in sample_pictures()]
+        scores = self.score_prepared(prepared, SAMPLE_TEXTS)
+        for number, (one, text) in enumerate(zip(prepared, SAMPLE_TEXTS, strict=True)):
             ours = float(scores[number, number, 0])
             with running():
                 theirs = self._own_cosine([one], [text])
@@ -97,6 +97,7 @@ class TorchContrastive(TorchScorer, ContrastiveScorer):
                     f"{self.spec.name} ({type(self._model).__name__}) is scored wrongly by Beholder: its own "
                     f"forward pass gives a cosine of {theirs:.6f} where its two towers give {ours:.6f}."
                 )
+        self._forget_texts()
 
     def _embed_images(self, prepared: Sequence[Prepared]) -> Floats:
         raise NotImplementedError

@@ -17,15 +17,17 @@ import numpy as np
 from PIL import Image
 
 from beholder.core.errors import MissingExtra, ModelError
-from beholder.models.checkpoint.checkpoint import Checkpoint, torch
+from beholder.models.checkpoint.checkpoint import Checkpoint, as_model_error, torch
 from beholder.models.checkpoint.files import Origin
 from beholder.models.checkpoint.folder import ConfigFile, read_config
 from beholder.models.checkpoint.torch_scorer import (
+    SAMPLE_TEXTS,
     TorchScorer,
     image_settings,
     open_checkpoint,
     refuse_unusable,
     running,
+    sample_pictures,
 )
 from beholder.models.contrastive.embedding import batches
 from beholder.models.options import LoadOptions
@@ -34,6 +36,8 @@ from beholder.models.spec import ModelSpec
 from beholder.models.torch_types import Inputs, Module, Output, Tensor
 
 TEXTS_KEPT = 4096
+TOLERANCE = {"float32": 1e-4, "bfloat16": 0.2, "float16": 0.05}
+"""Of a presence, between our way and the model's own; in half precision other proposals may come to be the best."""
 
 
 class DenseScorer(TorchScorer):
@@ -64,7 +68,29 @@ class DenseScorer(TorchScorer):
         opened = open_checkpoint(folder, options, origin, auto=cls.auto)
         kind = cls._kind(opened.checkpoint.model.config.model_type)
         spec = opened.spec(name, "transformers", kind._settings(opened.checkpoint))
-        return kind(opened.checkpoint, spec, device=opened.device, batch_size=options.batch_size)
+        scorer = kind(opened.checkpoint, spec, device=opened.device, batch_size=options.batch_size)
+        with as_model_error(folder):
+            scorer.verify()
+        return scorer
+
+    def verify(self) -> None:
+        """Raise unless our scores of pictures of two shapes and two concepts are those of its own forward pass."""
+        prepared = [self.prepare(picture) for picture in sample_pictures()]
+        scores = self.score_prepared(prepared, SAMPLE_TEXTS)
+        for number, (one, concept) in enumerate(zip(prepared, SAMPLE_TEXTS, strict=True)):
+            ours = float(scores[number, number, 0])
+            with running():
+                theirs = float(self._own([one], concept)[0, 0])
+            if not abs(ours - theirs) <= TOLERANCE[self.spec.precision]:
+                raise ModelError(
+                    f"{self.spec.name} ({type(self._model).__name__}) is scored wrongly by Beholder: its own forward "
+                    f"pass gives {theirs:.6f} where its parts give {ours:.6f}."
+                )
+        self._forget_texts()
+
+    def _forget_texts(self) -> None:
+        super()._forget_texts()
+        self._text.cache_clear()
 
     def prepare(self, image: Image.Image) -> Prepared:
         """The checkpoint's own preprocessing; the mask of real pixels only where some are padding."""
@@ -120,6 +146,10 @@ class DenseScorer(TorchScorer):
         """Channels `[n_images, n_channels]` of one concept in the pictures."""
         raise NotImplementedError
 
+    def _own(self, part: Sequence[Prepared], concept: str) -> Tensor:
+        """The same of one picture by the model's own forward pass, nothing kept from before."""
+        raise NotImplementedError
+
 
 class Detector(DenseScorer):
     """Any detector; `from_folder` picks the class that knows the model type."""
@@ -147,6 +177,9 @@ class Owl(DenseScorer):
         logits, _ = self._model.class_predictor(images, text.expand(len(images), 1, -1))
         return _best(logits)
 
+    def _own(self, part: Sequence[Prepared], concept: str) -> Tensor:
+        return _best(self._model(pixel_values=self._pixels(part), **self._tokens(concept)).logits)
+
 
 class GroundingDino(DenseScorer):
     """Grounding DINO and MM-Grounding-DINO: the text is fused into the picture, so every concept has its own pass.
@@ -165,6 +198,11 @@ class GroundingDino(DenseScorer):
         core.backbone.conv_encoder = _Remembered(core.backbone.conv_encoder, 1)
         core.text_backbone = _Remembered(core.text_backbone, TEXTS_KEPT)
 
+    def _forget_texts(self) -> None:
+        super()._forget_texts()
+        for part in (self._model.model.backbone.conv_encoder, self._model.model.text_backbone):
+            part.forget()
+
     @staticmethod
     def _form(concept: str) -> str:
         return f"{concept.strip().lower().rstrip('.')}."
@@ -179,6 +217,15 @@ class GroundingDino(DenseScorer):
 
     def _meet(self, images: Output, text: Output) -> Tensor:
         return _best(self._model(**images, **text).logits)
+
+    def _own(self, part: Sequence[Prepared], concept: str) -> Tensor:
+        core = self._model.model
+        kept = core.backbone.conv_encoder, core.text_backbone
+        core.backbone.conv_encoder, core.text_backbone = (each.part for each in kept)
+        try:
+            return self._meet(self._encode_images(part), self._encode_text(concept))
+        finally:
+            core.backbone.conv_encoder, core.text_backbone = kept
 
 
 class OmDetTurbo(DenseScorer):
@@ -203,6 +250,18 @@ class OmDetTurbo(DenseScorer):
     def _meet(self, images: Output, text: Output) -> Tensor:
         return _best(self._model.decoder(images, *text).decoder_classes[-1])
 
+    def _own(self, part: Sequence[Prepared], concept: str) -> Tensor:
+        words, task = self._tokens(concept), self._tokens(self._form(concept))
+        output = self._model(
+            pixel_values=self._pixels(part),
+            classes_input_ids=words["input_ids"],
+            classes_attention_mask=words["attention_mask"],
+            tasks_input_ids=task["input_ids"],
+            tasks_attention_mask=task["attention_mask"],
+            classes_structure=torch.tensor([1], device=self._device),
+        )
+        return _best(output.decoder_class_logits)
+
 
 DETECTORS: dict[str, type[DenseScorer]] = {
     "owlvit": Owl,
@@ -220,6 +279,10 @@ class _Remembered(torch.nn.Module):  # type: ignore[misc]
         super().__init__()
         self.part, self._kept = part, kept
         self._answers: dict[object, tuple[Tensor, Output]] = {}
+
+    def forget(self) -> None:
+        """Nothing is remembered any more."""
+        self._answers.clear()
 
     def forward(self, inputs: Tensor, *others: object, **options: object) -> Output:
         """The answer to these inputs; the others follow from them."""

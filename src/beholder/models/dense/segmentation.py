@@ -33,6 +33,10 @@ class Segmenter(DenseScorer):
         logits = self._model.decoder(images, text.expand(len(images[0]), -1)).logits
         return read_pixels(probability(logits.float()).flatten(1))
 
+    def _own(self, part: Sequence[Prepared], concept: str) -> Tensor:
+        logits = self._model(pixel_values=self._pixels(part), **self._tokens(concept)).logits
+        return read_pixels(probability(logits.float()).flatten().unsqueeze(0))
+
 
 def read_pixels(probabilities: Tensor) -> Tensor:
     """The three channels `[n_images, 3]` of pixel probabilities `[n_images, n_pixels]`."""

@@ -21,7 +21,7 @@ from PIL import Image
 
 from beholder.core.errors import ModelError, OutOfMemory
 from beholder.models.checkpoint.checkpoint import torch
-from beholder.models.checkpoint.torch_scorer import TorchScorer, refuse_unusable, running, sample_picture
+from beholder.models.checkpoint.torch_scorer import SAMPLE_TEXTS, TorchScorer, refuse_unusable, running, sample_pictures
 from beholder.models.contrastive.embedding import batches
 from beholder.models.scorer import Floats, Prepared
 from beholder.models.spec import ModelSpec
@@ -138,18 +138,28 @@ class MatchingScorer(TorchScorer):
         )
 
     def verify(self) -> None:
-        """Raise unless our scores of one pair are those of the model's own forward pass."""
-        prepared, text = self.prepare(sample_picture()), "a photo of a person"
-        ours = self.score_prepared([prepared], [text])[0, 0]
-        with running():
-            logits, cosine = self._matcher.plain(self._pixels([prepared]), self._ids(self._tokens([text])))
-            theirs = torch.cat([logits.float().flatten().flip(0), cosine.float().flatten()]).cpu().numpy()
-        allowed = TOLERANCE[self.spec.precision] * np.maximum(1, np.abs(theirs))
-        if not (np.abs(ours - theirs) <= allowed).all():
-            raise ModelError(
-                f"{self.spec.name} is scored wrongly by Beholder: its own forward pass gives "
-                f"{theirs.tolist()} ({', '.join(self.channels)}) where its parts give {ours.tolist()}."
-            )
+        """Raise unless our scores are those of the model's own forward pass.
+
+        Ours are made in one block of pictures of two shapes and texts of two lengths, its own pair by pair.
+        """
+        prepared = [self.prepare(picture) for picture in sample_pictures()]
+        scores = self.score_prepared(prepared, SAMPLE_TEXTS)
+        for number, (one, text) in enumerate(zip(prepared, SAMPLE_TEXTS, strict=True)):
+            ours = scores[number, number]
+            with running():
+                logits, cosine = self._matcher.plain(self._pixels([one]), self._ids(self._tokens([text])))
+                theirs = torch.cat([logits.float().flatten().flip(0), cosine.float().flatten()]).cpu().numpy()
+            allowed = TOLERANCE[self.spec.precision] * np.maximum(1, np.abs(theirs))
+            if not (np.abs(ours - theirs) <= allowed).all():
+                raise ModelError(
+                    f"{self.spec.name} is scored wrongly by Beholder: its own forward pass gives "
+                    f"{theirs.tolist()} ({', '.join(self.channels)}) where its parts give {ours.tolist()}."
+                )
+        self._forget_texts()
+
+    def _forget_texts(self) -> None:
+        super()._forget_texts()
+        self._last_prompts = None
 
     def _score(self, prepared: Sequence[Prepared], prompts: Prompts) -> Floats:
         with running():
