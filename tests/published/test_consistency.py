@@ -8,7 +8,7 @@ from beholder.studies import STUDIES
 
 def test_all_checks_are_listed_and_nine_rules_hold():
     checks = consistency()
-    assert len(checks) == 30
+    assert len(checks) == 32
     assert {check.study for check in checks} == {"apa", "pfi", "gras", "perception"}
     assert {check.study for check in checks} <= set(STUDIES)
     assert sum(check.holds for check in checks) == 9
