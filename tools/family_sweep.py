@@ -1,7 +1,11 @@
 """Every architecture of transformers for pictures and text, built tiny with random weights and tried with Beholder.
 
-    python tools/family_sweep.py              # all of them; writes docs/model-families.md
-    python tools/family_sweep.py llava git    # only these model types, printed
+    python tools/family_sweep.py                            # all of them
+    python tools/family_sweep.py image-text-to-text         # those of one task
+    python tools/family_sweep.py llava git                  # these model types; writes nothing
+
+The first two write `src/beholder/models/architectures.csv`, and docs/model-families.md from it. Run them where
+torchvision and timm are installed (`pip install '.[vision]'`): without them some models cannot be built.
 
 A pipeline task is one module beside this file, `family_sweep_TASK.py`, that offers `cases() -> list[Case]`. A case
 says how a tiny checkpoint is written and what the model's own forward pass gives. Each case runs in a process of
@@ -14,7 +18,8 @@ import csv
 import multiprocessing
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from importlib import import_module
@@ -22,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 TABLE = Path(__file__).parents[1] / "docs" / "model-families.md"
-ROWS = Path(__file__).parents[1] / "src" / "beholder" / "models" / "architectures.csv"
+LIST = Path(__file__).parents[1] / "src" / "beholder" / "models" / "architectures.csv"
 EXACT, REFUSED, NOT_BUILT = "exact", "refused", "not built"
 TOLERANCE = 1e-4
 FORK = multiprocessing.get_context("fork")
@@ -119,12 +124,6 @@ def try_case(case: Case, folder: Path) -> Outcome:
     return Outcome(**row, state=state, difference=result.difference, way=result.way)
 
 
-def sweep(wanted: Sequence[str] = (), *, seconds: float = SECONDS) -> list[Outcome]:
-    """Every case, or those of some model types, each in a process of its own."""
-    cases = [case for some in tasks().values() for case in some if not wanted or case.model_type in wanted]
-    return [_apart(case, seconds) for case in cases]
-
-
 def _apart(case: Case, seconds: float) -> Outcome:
     """A case in a process of its own, which begins with all libraries loaded."""
     own, theirs = FORK.Pipe(duplex=False)
@@ -164,46 +163,66 @@ def _ours(error: BaseException) -> bool:
     return type(error).__module__.startswith("beholder.")
 
 
-def markdown(outcomes: Iterable[Outcome]) -> str:
+def as_row(outcome: Outcome) -> dict[str, str]:
+    """One line of the list of architectures."""
+    return {
+        "task": outcome.task,
+        "model_type": outcome.model_type,
+        "architecture": outcome.architecture,
+        "state": outcome.state,
+        "shared": outcome.way,
+        "extra": outcome.extra,
+        "why": outcome.why[:300],
+        "difference": "" if outcome.difference is None else f"{outcome.difference:.0e}",
+    }
+
+
+def write_list(outcomes: Sequence[Outcome]) -> None:
+    """The list of architectures, other tasks as they were, and the page made of it."""
+    tried = {outcome.task for outcome in outcomes}
+    with LIST.open(newline="", encoding="utf-8") as file:
+        kept = [{**row, "difference": row.get("difference", "")} for row in csv.DictReader(file)]
+    rows = [*(row for row in kept if row["task"] not in tried), *map(as_row, outcomes)]
+    ordered = sorted(rows, key=lambda row: (row["task"], row["model_type"]))
+    with LIST.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, ordered[0], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(ordered)
+    TABLE.write_text(markdown(ordered), encoding="utf-8")
+
+
+def markdown(rows: Sequence[Mapping[str, str]]) -> str:
     """The table of the docs."""
     import transformers
 
-    rows = sorted(outcomes, key=lambda row: (row.task, row.model_type))
     parts = [
         "# Model families",
         "",
-        f"Made by `python tools/family_sweep.py` with transformers {transformers.__version__}. Each architecture is "
+        f"Made by `python tools/family_sweep.py` with transformers {transformers.__version__}. Each architecture was "
         "built tiny, with random weights, and scored by Beholder and by its own forward pass.",
         "",
-        f"- **exact**: the largest difference is at most {TOLERANCE:g}.",
+        f"- **exact**: the two differ by at most {TOLERANCE:g}.",
         "- **refused**: Beholder does not score it, for the reason given.",
-        "- **not built**: the tiny model could not be made, so nothing is known.",
+        "- **not built**: no tiny model could be made, for the reason given. Nothing is known of it here; a model that "
+        "answers in words is proved when it is loaded.",
+        "",
+        "*Computed once*: what serves many questions about a picture, or many pictures. *Extra*: what it needs beside "
+        "`beholder[torch]`, as in `pip install 'beholder[vision]'`.",
     ]
-    for task in dict.fromkeys(row.task for row in rows):
-        own = [row for row in rows if row.task == task]
-        count = {state: sum(row.state == state for row in own) for state in dict.fromkeys(row.state for row in own)}
+    for task in dict.fromkeys(row["task"] for row in rows):
+        own = [row for row in rows if row["task"] == task]
+        count = Counter(row["state"] for row in own)
         parts += ["", f"## {task}", "", ", ".join(f"{number} {state}" for state, number in count.items()) + "."]
-        parts += ["", "| model type | architecture | | largest difference | shared | extra | why |", "|" + "---|" * 7]
+        parts += ["", "| model type | architecture | | difference | computed once | extra | why |", "|" + "---|" * 7]
         parts += [_line(row) for row in own]
     return "\n".join(parts) + "\n"
 
 
-def _line(row: Outcome) -> str:
-    difference = "" if row.difference is None else f"{row.difference:.0e}"
-    extra = f"`{row.extra}`" if row.extra else ""
-    cells = [f"`{row.model_type}`", f"`{row.architecture}`", row.state, difference, row.way, extra, row.why]
+def _line(row: Mapping[str, str]) -> str:
+    named = [f"`{row['model_type']}`", f"`{row['architecture']}`"]
+    extra = f"`{row['extra']}`" if row["extra"] else ""
+    cells = [*named, row["state"], row["difference"], row["shared"], extra, row["why"]]
     return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
-
-
-def listed(table: str) -> set[tuple[str, str]]:
-    """Task and model type of every row of a table."""
-    found, task = set(), ""
-    for line in table.splitlines():
-        if line.startswith("## "):
-            task = line.removeprefix("## ")
-        elif line.startswith("| `"):
-            found.add((task, line.split("`")[1]))
-    return found
 
 
 def tokenizer_with(special: Mapping[str, str]) -> Any:
@@ -261,32 +280,18 @@ PROMPTS = ["Is the person in the image a woman?", "nurse", "a photo of a doctor,
 
 def main(arguments: Sequence[str]) -> None:
     """The command line above."""
-    outcomes = sweep(arguments)
-    if arguments:
-        print(markdown(outcomes))
+    every = tasks()
+    whole = not arguments or set(arguments) <= set(every)
+    outcomes = [
+        _apart(case, SECONDS)
+        for task, cases in every.items()
+        for case in cases
+        if not arguments or task in arguments or case.model_type in arguments
+    ]
+    if whole:
+        write_list(outcomes)
     else:
-        TABLE.write_text(markdown(outcomes))
-        write_rows(outcomes)
-
-
-def write_rows(outcomes: Sequence[Outcome]) -> None:
-    """The rows that `beholder list models --family` shows; rows of tasks that were not swept stay."""
-    from beholder.models.architectures import Architecture
-
-    def row(each: Outcome) -> Architecture:
-        return Architecture(
-            each.task, each.model_type, each.architecture, each.state, each.way, each.extra, each.why[:300]
-        )
-
-    swept = {each.task for each in outcomes}
-    kept = []
-    if ROWS.is_file():
-        with ROWS.open(encoding="utf-8", newline="") as file:
-            kept = [Architecture(**known) for known in csv.DictReader(file) if known["task"] not in swept]
-    with ROWS.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(Architecture._fields)
-        writer.writerows(sorted([*kept, *map(row, outcomes)]))
+        print(markdown([as_row(outcome) for outcome in outcomes]))
 
 
 if __name__ == "__main__":

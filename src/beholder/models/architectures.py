@@ -35,6 +35,8 @@ class Architecture(NamedTuple):
     extra: str
     """What it needs beside `beholder[torch]`."""
     why: str
+    difference: str = ""
+    """The largest difference to its own forward pass, where the sweep kept it."""
 
     @property
     def kind(self) -> str:
