@@ -112,7 +112,9 @@ def shuffled(
 
 
 def shuffle_p_value(value: float, shuffles: Array) -> float:
-    """How often shuffled labels give a value as far from their mean as this one; never 0.
+    """How often shuffled labels give a value as far from the mean of all of them as this one; never 0.
+
+    The mean is over the shuffles and this value, so that all are treated alike: exact for any number of shuffles.
 
     >>> shuffle_p_value(3.0, np.array([-1.0, 0.0, 1.0]))
     0.25
@@ -120,7 +122,7 @@ def shuffle_p_value(value: float, shuffles: Array) -> float:
     defined = shuffles[np.isfinite(shuffles)]
     if not defined.size:
         return float("nan")
-    centre = float(defined.mean())
+    centre = float((defined.sum(dtype=np.float64) + value) / (defined.size + 1))
     farther = np.abs(defined - centre) >= abs(value - centre) * (1 - 1e-6)  # float32 draws: ties count
     return float((1 + farther.sum()) / (1 + defined.size))
 

@@ -275,12 +275,17 @@ def _together(values: Cells, null: Cells, *, two_sided: bool) -> _Together:
 
 
 def _mean_gap_row(gaps: Gaps, pair: Comparison, mean: _Together) -> Row:
-    """The mean of the matched gaps; its interval is that of draws of images."""
+    """The mean of the matched gaps; its interval is that of draws of images.
+
+    Draws of n images vary less than data sets, by the factor n / (n - 1) of the variance. Here n is how many images
+    show a concept, of the group with fewer.
+    """
     enough = gaps.enough(pair)
-    low, high = spread(_mean(gaps.drawn(pair, matched=True)[enough], axis=0), mean.value)
-    n = int(enough.sum())
-    note = f"mean over {n} concepts at matched prevalence; p: from shuffled labels"
-    return pair.row("mean_ap_gap_matched", mean.value, n, AP, low=low, high=high, note=note)
+    draws, n = gaps.drawn(pair, matched=True)[enough], gaps.data.showing[pair.both].min(axis=0)[enough]
+    moved = (draws - _mean(draws, axis=1)[:, None]) * np.sqrt(n / (n - 1))[:, None]
+    low, high = spread(_mean(moved, axis=0), mean.value)
+    note = f"mean over {len(n)} concepts at matched prevalence; p: from shuffled labels"
+    return pair.row("mean_ap_gap_matched", mean.value, len(n), AP, low=low, high=high, note=note)
 
 
 def _spread_rows(row: Row, width: _Together, p_value: float) -> Iterator[Row]:
