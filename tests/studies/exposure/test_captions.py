@@ -87,7 +87,7 @@ def test_another_column_goes_by_its_name_or_without_a_header_by_its_number(tmp_p
         ("a.tsv", b"caption\turl\nA\tu\nonly\nB\tu\tmore\nC\tu\n", ["A", None, None, "C"]),
         ("a.tsv", b'caption\turl\n"unclosed\tu\nB\tu\n', ['"unclosed', "B"]),
         ("a.csv", b"caption,url\nA,u\n\xff,u\nonly\nB,u\n", ["A", None, None, "B"]),
-        ("a.csv", b'caption\n"two\nlines"\n\nB\n', ["two\nlines", "B"]),
+        ("a.csv", b'caption\n"two\nlines"\n\nB\n', ["two lines", "B"]),
         (
             "a.jsonl",
             b'{"text": "A"}\n{"text": \n[1]\n{"other": 1}\n{"text": 5}\n\n{"text": "B"}',

@@ -94,11 +94,11 @@ def test_a_stopped_count_goes_on_and_ends_with_the_same_numbers(
     whole = count_captions([CaptionFile(tmp_path / name)], mentions)
     looks = []
 
-    def stopping(self: Mentions, captions: pl.Series) -> Any:
-        looks.append(len(captions))
+    def stopping(self: Mentions, text: bytes) -> Any:
+        looks.append(text.count(b"\n"))
         if len(looks) == 6:
             raise KeyboardInterrupt
-        return count(self, captions)
+        return count(self, text)
 
     count = Mentions.count
     with monkeypatch.context() as patched:
@@ -130,9 +130,9 @@ def test_a_file_that_was_read_is_not_read_again_unless_it_changed(tmp_path: Path
     assert count_captions([changed], mentions, store=tmp_path).apart.tolist() == [2]
 
 
-def test_every_blank_of_python_is_one_that_makes_a_caption_empty(tmp_path: Path):
-    assert set(counting.BLANKS) == {chr(code) for code in range(sys.maxunicode + 1) if chr(code).isspace()}
+def test_every_blank_of_python_makes_a_caption_empty(tmp_path: Path):
+    blanks = [chr(code) for code in range(sys.maxunicode + 1) if chr(code).isspace()]
     path = tmp_path / "a.parquet"
-    pl.DataFrame({"text": [*counting.BLANKS, counting.BLANKS, "\u200b", "x"]}).write_parquet(path)
+    pl.DataFrame({"text": [*blanks, "".join(blanks), "", "\ufeff", "\u200b", "é", "x", " x"]}).write_parquet(path)
     (tally,) = count_captions([CaptionFile(path)], Mentions([Term("name", "x")])).files
-    assert (tally.captions, tally.empty) == (2, len(counting.BLANKS) + 1)
+    assert (tally.captions, tally.empty) == (4, len(blanks) + 3)

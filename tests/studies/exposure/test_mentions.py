@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from beholder.core.errors import DataError
+from beholder.studies.exposure.captions import part_of
 from beholder.studies.exposure.mentions import Mentions, Term, words_of
 
 NAMES = ["Ana Díaz", "ana", "Ana Díaz-Cruz", "Cruz", "Bo O'Neil", "Élan Vital", "P.V. Sindhu", "Cruz Ana", "ANA DIAZ"]
@@ -77,13 +78,13 @@ def reference_counts(captions: Sequence[str | None], terms: Sequence[Term]) -> t
 
 
 def counted(captions: Sequence[str | None], terms: Sequence[Term]) -> tuple[list[int], list[int]]:
-    counts = Mentions(terms).count(pl.Series(captions, dtype=pl.String))
+    counts = Mentions(terms).count(part_of(pl.Series(captions, dtype=pl.String), 0).text)
     return counts.apart.tolist(), counts.inside.tolist()
 
 
 def find(mentions: Mentions, caption: str) -> tuple[set[int], set[int]]:
     """The terms of one caption."""
-    counts = mentions.count(pl.Series([caption]))
+    counts = mentions.count(part_of(pl.Series([caption]), 0).text)
     return set(np.flatnonzero(counts.apart).tolist()), set(np.flatnonzero(counts.inside).tolist())
 
 
@@ -150,7 +151,7 @@ def test_every_letter_and_the_order_do(caption: str):
 
 
 def test_a_caption_counts_once_however_often_it_says_a_name():
-    assert Mentions([Term("name", "Ana")]).count(pl.Series(["Ana, Ana and Ana"])).apart.tolist() == [1]
+    assert Mentions([Term("name", "Ana")]).count(b"Ana, Ana and Ana\n").apart.tolist() == [1]
 
 
 def test_a_name_inside_a_longer_one_is_told_apart_from_the_name_alone():

@@ -31,9 +31,9 @@ from beholder.datasets.json_stream import JsonTables
 COLUMNS = ("caption", "TEXT", "text")
 LONGEST_LINE = 1 << 20
 """Bytes; a longer line is not a caption and is never held in memory as a whole."""
-CHUNK = 4 << 20
+CHUNK = 8 << 20
 """Bytes of text that are read at a time."""
-ROWS, RECORDS = 1 << 16, 1 << 14
+ROWS, RECORDS = 1 << 17, 1 << 14
 """Rows of a Parquet file, and records of a CSV or JSON file, that are read at a time."""
 PACKED = (".gz", ".zst")
 
@@ -41,12 +41,47 @@ PACKED = (".gz", ".zst")
 class Part(NamedTuple):
     """Some captions of a file, one after the other."""
 
-    captions: pl.Series
-    """Null for a record that cannot be read."""
+    text: bytes
+    """The captions in UTF-8, each followed by a line end; a line end within a caption is a blank."""
+    malformed: list[int]
+    """The places, among all records of the part, of those that cannot be read; they are not in the text."""
     read: int
     """Bytes of the file that were read so far."""
     resume: int | None = None
     """Where reading can go on after this part: a byte, or a number of row groups; None where it cannot."""
+
+    @property
+    def captions(self) -> pl.Series:
+        """One by one, null for a record that cannot be read."""
+        if not self.text:
+            captions = pl.Series([], dtype=pl.String)
+        else:
+            captions = pl.Series(pl.from_arrow(_split(pa.array([self.text[:-1]], pa.large_binary()), "\n").flatten()))
+        if b"\r" in self.text:
+            captions = captions.str.strip_chars_end("\r\n")
+        if b"\xef\xbb\xbf" in self.text:
+            captions = captions.str.strip_prefix("\ufeff")
+        if not self.malformed:
+            return captions
+        whole = captions.to_list()
+        for place in self.malformed:
+            whole.insert(place, None)
+        return pl.Series(whole, dtype=pl.String)
+
+
+def part_of(captions: pl.Series, read: int, resume: int | None = None) -> Part:
+    """Captions as a part of a file; null for a record that cannot be read."""
+    known = captions.drop_nulls()
+    text = _joined(known)
+    if text.count(b"\n") > len(known):
+        text = _joined(known.str.replace_all("\n", " ", literal=True))
+    return Part(text, captions.is_null().arg_true().to_list(), read, resume)
+
+
+def _joined(captions: pl.Series) -> bytes:
+    if not len(captions):
+        return b""
+    return bytes(captions.str.join("\n").cast(pl.Binary).item()) + b"\n"
 
 
 class CaptionFile:
@@ -116,33 +151,32 @@ class CaptionFile:
                 place += len(chunk)
                 lines, newline, rest = (rest + chunk).rpartition(b"\n")
                 if newline:
-                    yield Part(_decoded(lines), raw.tell(), None if self._packed else place - len(rest))
+                    yield Part(*_readable(lines + newline), raw.tell(), None if self._packed else place - len(rest))
                 rest = rest[: LONGEST_LINE + 1]  # of a line that is too long the rest is not kept
             if rest:
-                yield Part(_decoded(rest), self.size, None)
+                yield Part(*_readable(rest + b"\n"), self.size)
 
     def _tsv(self, start: int = 0) -> Iterator[Part]:
         """One column. Quotation marks are text: an unclosed one must not swallow the rest of the file."""
         with self._open() as raw, self._unpacked(raw) as file:
-            first = _decoded(file.read(LONGEST_LINE).partition(b"\n")[0])[0]
+            line = file.read(LONGEST_LINE).partition(b"\n")[0]
+        first = Part(*_readable(line + b"\n"), 0).captions[0]
         header = (first or "").split("\t") if first else []
         index, skip = self._place_in(header), 0 if start or self._has_no_header(header) else 1
-        for lines, read, resume in self._lines(start):
-            rows = lines[skip:] if skip else lines
+        for part in self._lines(start):
+            rows = part.captions[skip:] if skip else part.captions
             skip = 0
             rows = rows.filter(rows.is_null() | (rows != ""))
             cells = pl.Series(pl.from_arrow(_split(rows.to_arrow(), "\t")))
             whole = cells.list.len() == len(header)
             captions = pl.select(pl.when(whole).then(cells.list.get(index, null_on_oob=True))).to_series()
-            yield Part(captions, read, resume)
+            yield part_of(captions, part.read, part.resume)
 
     def _jsonl(self, start: int = 0) -> Iterator[Part]:
-        for lines, read, resume in self._lines(start):
-            yield Part(
-                _strings(_json_caption(line, self.column) for line in lines if line is None or line.strip()),
-                read,
-                resume,
-            )
+        for part in self._lines(start):
+            lines = (line for line in part.captions if line is None or line.strip())
+            captions = _strings(_json_caption(line, self.column) for line in lines)
+            yield part_of(captions, part.read, part.resume)
 
     # Records
 
@@ -195,10 +229,10 @@ class CaptionFile:
                 read, last = self.size * (group + 1) // groups, None
                 for batch in file.iter_batches(ROWS, row_groups=[group], columns=[name]):
                     if last is not None:
-                        yield Part(last, read)
+                        yield part_of(last, read)
                     last = _column(batch.column(0))
                 if last is not None:
-                    yield Part(last, read, group + 1)
+                    yield part_of(last, read, group + 1)
 
     # Columns
 
@@ -239,17 +273,24 @@ def _remote(uri: str) -> Any:
         raise UsageError(f"{uri} cannot be opened: {error}") from None
 
 
-def _decoded(lines: bytes) -> pl.Series:
-    """The lines of a text; null for those that are too long or not UTF-8."""
+def _readable(lines: bytes) -> tuple[bytes, list[int]]:
+    """The lines of a text without those that are too long or not UTF-8, and the places of the latter."""
+    block = max(1, LONGEST_LINE // 2)  # a line that is too long has no line end in one of these blocks
+    short = all(b"\n" in lines[start : start + block] for start in range(0, len(lines) - block, block))
+    if short and _is_text(lines):
+        return lines, []
+    whole = lines[:-1].split(b"\n")
+    malformed = [place for place, line in enumerate(whole) if len(line) >= LONGEST_LINE or not _is_text(line)]
+    bad = set(malformed)
+    return b"".join(line + b"\n" for place, line in enumerate(whole) if place not in bad), malformed
+
+
+def _is_text(data: bytes) -> bool:
+    """Whether it is UTF-8."""
     try:
-        captions = pl.Series(pl.from_arrow(_split(pa.array([lines], pa.large_binary()), "\n").flatten()))
-    except pa.ArrowInvalid:
-        captions = _strings(map(_line, lines.split(b"\n")))
-    if b"\r" in lines:
-        captions = captions.str.strip_chars_end("\r\n")
-    if b"\xef\xbb\xbf" in lines:
-        captions = captions.str.strip_prefix("\ufeff")
-    return captions.set(captions.str.len_bytes() >= LONGEST_LINE, None) if len(lines) >= LONGEST_LINE else captions
+        return data.isascii() or bool(data.decode()) or True
+    except UnicodeDecodeError:
+        return False
 
 
 def _split(texts: Any, separator: str) -> Any:
@@ -257,18 +298,11 @@ def _split(texts: Any, separator: str) -> Any:
     return pc.split_pattern(texts.cast(pa.large_string()), separator)
 
 
-def _line(line: bytes) -> str | None:
-    try:
-        return line.decode()
-    except UnicodeDecodeError:
-        return None
-
-
 def _in_parts(first: list[str | None], captions: Iterator[str | None], read: list[int]) -> Iterator[Part]:
     """Captions that come one by one, as parts; `read` is kept up to date by whoever gives them."""
     while some := [*first, *islice(captions, RECORDS)]:
         first = []
-        yield Part(_strings(some), read[0])
+        yield part_of(_strings(some), read[0])
 
 
 def _strings(captions: Iterable[str | None]) -> pl.Series:

@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import polars as pl
 
 from beholder.core.digests import digest
 from beholder.core.errors import DataError
@@ -32,8 +31,6 @@ SECONDS = 5.0
 """Between two writes of what is counted so far."""
 VERSION = 1
 """Raised when captions are read or matched in another way."""
-BLANKS = "".join(filter(str.isspace, map(chr, range(0x3001))))
-"""Of which an empty caption consists."""
 MOST_THREADS = 8
 """Each holds some parts of a file in memory."""
 
@@ -126,7 +123,7 @@ class _Counted:
         """Count the rest of the file."""
         if self._complete:
             return
-        for part, seen in _in_order(self._file.parts(self._resume), lambda part: _seen(part.captions, mentions)):
+        for part, seen in _in_order(self._file.parts(self._resume), lambda part: _seen(part, mentions)):
             self._add(seen)
             show(part.read)
             if part.resume is not None:
@@ -176,19 +173,28 @@ class _Seen(NamedTuple):
     mentions: MentionCounts
 
 
-def _seen(captions: pl.Series, mentions: Mentions) -> _Seen:
-    malformed = captions.is_null()
-    empty = int((captions.str.strip_chars(BLANKS).str.len_bytes() == 0).sum())
-    first = malformed.arg_max() if malformed.any() else 0
-    text = captions.str.join("\n").cast(pl.Binary).item() or b""
+def _seen(part: Part, mentions: Mentions) -> _Seen:
+    text = part.text
+    empty = sum(not line.decode().removeprefix("\ufeff").strip() for line in _perhaps_empty(text))
     return _Seen(
-        len(captions) - empty - int(malformed.sum()),
+        text.count(b"\n") - empty,
         empty,
-        int(malformed.sum()),
-        first or 0,
+        len(part.malformed),
+        part.malformed[0] if part.malformed else 0,
         hashlib.sha256(text).hexdigest(),
-        mentions.count(captions),
+        mentions.count(text),
     )
+
+
+def _perhaps_empty(text: bytes) -> Iterator[bytes]:
+    """The lines that begin neither with a letter nor with another character of ASCII that can be seen."""
+    letters = np.frombuffer(text, np.uint8)
+    ends = np.flatnonzero(letters == ord("\n"))
+    starts = np.concatenate([[0], ends[:-1] + 1]) if len(ends) else ends
+    first = letters[starts]
+    chosen = (first <= ord(" ")) | (first > 127)
+    for start, stop in zip(starts[chosen].tolist(), ends[chosen].tolist(), strict=True):
+        yield text[start:stop]
 
 
 def _in_order(parts: Iterator[Part], work: Callable[[Part], _Seen]) -> Iterator[tuple[Part, _Seen]]:

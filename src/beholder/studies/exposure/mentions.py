@@ -38,29 +38,20 @@ def words_of(text: str) -> list[str]:
     >>> words_of("Lupita Nyong’o's ÉTÉ, 2nd_take")
     ['lupita', 'nyong', 'o', 's', 'ete', '2nd', 'take']
     """
-    return folded(pl.Series([text])).decode().split()
+    return folded(text.encode()).decode().split()
 
 
-def folded(captions: pl.Series) -> bytes:
-    """The captions, each on a line of its own, as words with one blank before and after each; nulls are left out.
+def folded(text: bytes) -> bytes:
+    """A text without capitals and accents: words, with one blank before and after each, and line ends.
 
-    >>> folded(pl.Series(["Élan,  vital", "O'Neil"]))
+    >>> folded("Élan,  vital\\nO'Neil\\n".encode())
     b'\\n elan vital \\n o neil \\n '
     """
-    captions = captions.drop_nulls()
-    data = _joined(captions)
-    if data.count(b"\n") > len(captions):  # a caption of several lines
-        data = _joined(captions.str.replace_all("\n", " ", literal=True))
-    letters = np.frombuffer((data if data.isascii() else _without_accents(data)).translate(_LETTERS), np.uint8)
+    text = b"\n%b " % (text if text.isascii() else _without_accents(b" %b " % text))
+    letters = np.frombuffer(text.translate(_LETTERS).replace(b"\n", b" \n "), np.uint8)
     keep = letters != _BLANK
     keep[1:] |= keep[:-1].copy()  # a blank that follows no other
-    return bytes(letters[keep])
-
-
-def _joined(captions: pl.Series) -> bytes:
-    """A line end before and after each caption."""
-    empty = pl.Series([""], dtype=pl.String)
-    return bytes(pl.concat([empty, captions, empty]).str.join(" \n ").cast(pl.Binary).item())
+    return letters[keep].tobytes()  # type: ignore[no-any-return]
 
 
 def _without_accents(data: bytes) -> bytes:
@@ -143,9 +134,9 @@ class Mentions:
             outer |= {number for number, many in zip(numbers, inside, strict=True) if many > 1}
         return outer
 
-    def count(self, captions: pl.Series) -> MentionCounts:
-        """Captions that contain each term; null is no caption."""
-        text = folded(captions)
+    def count(self, text: bytes) -> MentionCounts:
+        """Captions, one on each line of a text in UTF-8, that contain each term."""
+        text = folded(text)
         rows = pl.DataFrame({"row": pl.Series(_lines_with(text, self._patterns), dtype=pl.Binary).cast(pl.String)})
         rows = rows.with_columns(pattern=pl.col("row").str.extract_many(self._patterns, overlapping=True).list.unique())
         hard = pl.col("pattern").list.set_intersection(self._outer).list.len() > 0
