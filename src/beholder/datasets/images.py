@@ -12,7 +12,6 @@ from beholder.core.errors import BadImage
 from beholder.datasets.crops import CROPPED, open_crop
 from beholder.datasets.image_files import open_file
 from beholder.datasets.perturbed import PERTURBED, change_of, changed
-from beholder.glasshouse.picture import open_uri
 
 DRAWN = "glasshouse:"
 """How the addresses of Beholder's own drawings begin."""
@@ -32,6 +31,8 @@ def open_image(uri: str, data: bytes | None = None) -> Image.Image:
         return open_crop(uri)
     if not uri.startswith(DRAWN):
         return open_file(uri, data)
+    from beholder.glasshouse.picture import open_uri  # here, so that a worker process starts without it
+
     try:
         return open_uri(uri)
     except ValueError as error:

@@ -140,18 +140,25 @@ def cut_on_card(pictures: Sequence[Tensor], cut: Cut) -> Tensor:
     heights, widths = ([picture.shape[axis] for picture in pictures] for axis in (1, 2))
     high, wide = max(heights), -(-max(widths) // 8) * 8  # products of multiples of eight are fastest
     canvas = torch.zeros((len(pictures), 3, high, wide), dtype=number, device=device)
-    for row, picture in enumerate(pictures):
-        canvas[row, :, : picture.shape[1], : picture.shape[2]] = picture
+    for (height, width), rows in _by_shape(heights, widths).items():  # a copy per shape, not per picture
+        canvas[rows, :, :height, :width] = torch.stack([pictures[row] for row in rows]).to(number)
     sizes = [cut.resized((width, height)) for width, height in zip(widths, heights, strict=True)]
     offsets = [cut.offset(size) if cut.crop else (0, 0) for size in sizes]
     down, across = cut.crop or sizes[0][::-1]
     support = SUPPORT[cut.resample]
     columns = weights(widths, [size[0] for size in sizes], [left for left, _ in offsets], across, wide, support, device)
-    rows = weights(heights, [size[1] for size in sizes], [top for _, top in offsets], down, high, support, device)
+    lines = weights(heights, [size[1] for size in sizes], [top for _, top in offsets], down, high, support, device)
     narrow = torch.bmm(canvas.view(len(pictures), 3 * high, wide), columns.to(number).transpose(1, 2))
     narrow = _whole(narrow).view(len(pictures), 3, high, across)
-    small = torch.matmul(rows.to(number)[:, None], narrow)
+    small = torch.matmul(lines.to(number)[:, None], narrow)
     return _whole(small).to(torch.uint8).permute(0, 2, 3, 1).contiguous()
+
+
+def _by_shape(heights: Sequence[int], widths: Sequence[int]) -> dict[tuple[int, int], list[int]]:
+    shapes: dict[tuple[int, int], list[int]] = {}
+    for row, shape in enumerate(zip(heights, widths, strict=True)):
+        shapes.setdefault(shape, []).append(row)
+    return shapes
 
 
 def _whole(values: Tensor) -> Tensor:
