@@ -121,6 +121,9 @@ def test_branches_and_the_option_that_turns_b_around_are_said(make: SimpleNamesp
     assert "It depends on what else is offered: without “actress” the ratio is 1.06 (0.96–1.16)." in finding.sentence
     (alone,) = of_kind(make.run(b, without[0]), "bias")
     assert "depends" not in alone.sentence
+    near = b._replace(value=1.008, low=1.003, high=1.014)
+    (slight,) = of_kind(make.run(near, without[0]._replace(value=0.9999)), "bias")
+    assert "depends" not in slight.sentence, "where b is nearly 1, crossing it means nothing"
 
 
 def gap(pool: str, concept: str, value: float, p_value: float) -> Row:
@@ -164,7 +167,10 @@ def test_awards_that_gender_tells_are_compared_with_those_of_the_same_gender(mak
     assert not weakest.shown
     assert "chance is 31 %" in weakest.sentence
     levels = next(f for f in of_kind(make.run(row), "association") if "level by level" in f.headline)
-    assert "0 of 1 intervals lie above chance. For sports and awards, chance is the belief on those" in levels.sentence
+    assert (
+        "0 of 1 intervals lie above chance. Where right answers differ, chance is the belief on those"
+        in levels.sentence
+    )
 
 
 def test_the_largest_difference_comes_first(make: SimpleNamespace) -> None:

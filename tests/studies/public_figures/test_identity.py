@@ -107,6 +107,8 @@ def test_a_model_that_knows_names_is_told_so_in_both_directions():
     assert finding.headline == "The model tells people apart by name in every branch"
     assert "Given a photograph, the right name gets " in finding.sentence
     assert "Given a name, the right photograph gets " in finding.sentence
+    assert "among 60 names of senators" in finding.sentence
+    assert "among the photographs of senators" in finding.sentence, "a person may have several: 1/chance counts people"
     assert "; shuffled names " in finding.sentence
 
 

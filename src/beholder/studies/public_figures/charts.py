@@ -66,7 +66,7 @@ def _exchanged(rows: Rows) -> str:
     """What chance is where right answers differ between people."""
     if not any(row.get("landmark") is not None for row in rows):
         return ""
-    return "; for sports and awards, the belief on those of other people of the same gender"
+    return "; where right answers differ, the belief on those of other people of the same gender"
 
 
 LEVEL_COLOURS = {"category": "#9db8d2", "occupation": "#5b8fc0", "specialty": "#3a6ea5"}

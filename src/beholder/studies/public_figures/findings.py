@@ -58,7 +58,7 @@ def _levels(rows: list[Result]) -> Finding:
     return finding(rows[0], "association", headline, sentence, verdict=verdict, effect=9.0, more=rows[1:])
 
 
-EXCHANGED = "For sports and awards, chance is the belief on those of other people of the same gender."
+EXCHANGED = "Where right answers differ, chance is the belief on those of other people of the same gender."
 
 
 def _weakest(row: Result, rows: list[Result], top1: dict[tuple[str, str], Result]) -> Finding:

@@ -117,7 +117,7 @@ def _other_options(row: Result, part: pl.DataFrame) -> Beside:
     """The option without which b lies on the other side of 1, if there is one: the one that moves it farthest."""
     rows = [each for each in valued(part, "ratio_without") if each["subset"] == row["subset"] and each["value"] > 0]
     other_side = [each for each in rows if (each["value"] - 1) * (row["value"] - 1) < 0]
-    if not other_side or row["metric"].endswith("either_word_ratio"):
+    if not other_side or slight(row) or row["metric"].endswith("either_word_ratio"):
         return Beside()
     far = max(other_side, key=lambda each: log_distance(each["value"], 1.0))
     text = f"It depends on what else is offered: without “{far['concept']}” the ratio is {_ratio_and_range(far)}."

@@ -85,10 +85,11 @@ def _why_not(rows: list[Result], tests: int) -> str:
 
 
 def _name_share(row: Result) -> str:
-    places, number, who = decimals_for(row), options(row) or 1, people(row["subset"])
-    sought = "names" if row["metric"].endswith("given_image") else f"{picture(row)}s"
+    places, who = decimals_for(row), people(row["subset"])
+    # Given a name, 1/chance is not the number of pictures: a person may have several.
+    sought = f"{options(row) or 1} names" if row["metric"].endswith("given_image") else f"the {picture(row)}s"
     return (
-        f"{percent(row['value'], places)} among {number} {sought} of {who} "
+        f"{percent(row['value'], places)} among {sought} of {who} "
         f"({uncertainty(row, decimals=places)}; shuffled names {percent(row['landmark'])})"
     )
 
