@@ -10,12 +10,14 @@ from typing import Annotated
 import typer
 
 from beholder.cli import options as common
+from beholder.cli.config import Config, write_config
 from beholder.cli.console import bar, set_verbosity, show_run
 from beholder.cli.options import MODEL, WHERE
 from beholder.cli.study_options import chosen_studies
 
 
 def audit_command(
+    context: typer.Context,
     models: Annotated[
         list[str] | None,
         typer.Argument(
@@ -24,6 +26,7 @@ def audit_command(
             "reference models.",
         ),
     ] = None,
+    config: Config = None,
     benchmark: common.Benchmarks = None,
     data: common.Data = None,
     dataset: common.DatasetName = None,
@@ -130,4 +133,5 @@ def audit_command(
         command=sys.argv[1:],
     )
     run = audit_models(models or [], studies, options)
+    write_config(context, output)
     show_run(run, output, as_json=as_json, quiet=quiet, verbose=verbose)
