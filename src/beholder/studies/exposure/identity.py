@@ -18,7 +18,7 @@ from beholder.scores.store import Store
 from beholder.scores.stored import stored_scores
 from beholder.scores.task import Task
 from beholder.studies.apa.study import APA
-from beholder.studies.public_figures.measures import IDENTITY, right_name_shares
+from beholder.studies.public_figures.identity import IDENTITY, right_name_shares
 
 
 def identity_scores(folder: Path, dataset: Dataset, store: Path) -> dict[str, pl.DataFrame]:

@@ -21,7 +21,7 @@ from beholder.studies.apa.prompts import PLAYER
 from beholder.studies.exposure.counting import Counts
 from beholder.studies.exposure.people import WORD_TERMS
 from beholder.studies.exposure.ratios import CAPTIONS, EVERYONE, bounded, corrected, ratio_rows, too_few
-from beholder.studies.public_figures.measures import GROUPS
+from beholder.studies.public_figures.levels import GROUPS
 from beholder.studies.rows import join, mean_row
 from beholder.studies.study import MeasureOptions, read_metrics
 

@@ -25,7 +25,7 @@ from beholder.metrics.intervals import (
     studentised_tails,
 )
 from beholder.metrics.multiplicity import holm, shuffles_for
-from beholder.studies.public_figures.measures import GROUPS
+from beholder.studies.public_figures.levels import GROUPS
 from beholder.studies.rows import join
 from beholder.studies.study import MeasureOptions
 

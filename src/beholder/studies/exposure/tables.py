@@ -12,7 +12,7 @@ from beholder.chapter.table import INTERVALS, Cell, Table, labels, names, notes_
 from beholder.studies.exposure.measures import ADJUSTED, CHANGE, UNADJUSTED
 from beholder.studies.exposure.queries import shown
 from beholder.studies.exposure.ratios import CRUDE, EVERYONE, MEAN, TYPICAL
-from beholder.studies.public_figures.measures import GROUPS
+from beholder.studies.public_figures.levels import GROUPS
 
 
 def exposure_tables(part: pl.DataFrame) -> Iterator[Table]:

@@ -16,11 +16,7 @@ from beholder.core.results import Row
 from beholder.metrics.association import chance, correct_rank, correct_share, first
 from beholder.metrics.bootstrap import Resampler
 from beholder.studies.public_figures.gaps import occupation_gap_rows
-from beholder.studies.public_figures.identity import IDENTITY as IDENTITY
 from beholder.studies.public_figures.identity import identity_rows
-from beholder.studies.public_figures.identity import right_name_shares as right_name_shares
-from beholder.studies.public_figures.levels import ASSOCIATION as ASSOCIATION
-from beholder.studies.public_figures.levels import GROUPS as GROUPS
 from beholder.studies.public_figures.levels import LEVELS, Array, Level, read_level, scored_branches
 from beholder.studies.public_figures.ratios import other_ratio_rows, ratio_rows
 from beholder.studies.rows import join, mean_row, people_shown, refusal_metric, refusal_rows
