@@ -104,7 +104,7 @@ def test_a_model_of_one_tower_is_told(tmp_path: Path, tiny_model: Folders) -> No
     shutil.copytree(tiny_model("clip"), tmp_path / "vision")
     config = CLIPVisionConfig(hidden_size=32, intermediate_size=48, num_hidden_layers=1, num_attention_heads=4)
     CLIPVisionModel(config).save_pretrained(tmp_path / "vision")
-    with pytest.raises(ModelError, match=r"CLIPVisionModel.*not a two-tower model"):
+    with pytest.raises(ModelError, match=r"CLIPVisionModel.*no tower for single images beside one for texts"):
         load_model(str(tmp_path / "vision"))
 
 
