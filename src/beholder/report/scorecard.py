@@ -92,10 +92,14 @@ def scorecard(report: Report, anchors: Iterable[str]) -> list[Card]:
     sections = list(zip(report.sections, anchors, strict=True))
     chosen = [(section, anchor, _leading(section)) for section, anchor in sections]
     scales = scales_of([finding.rows[0] for _, _, leading in chosen for finding, _ in leading if finding.rows])
+    parts = {str(entry.get("name")) for entry in report.record.datasets if entry.get("images") != entry.get("of")}
     cards = []
     for section, anchor, leading in chosen:
         for model in dict.fromkeys(finding.model for finding, _ in leading):
-            lines = [_line(section, f, more, scales, anchor) for f, more in leading if f.model == model]
+            partial = section.dataset in parts
+            lines = [
+                _line(section, f, more, scales, anchor, partial=partial) for f, more in leading if f.model == model
+            ]
             cards.append(Card(section.title, model, section.dataset, anchor, lines))
     return cards
 
@@ -110,11 +114,13 @@ def _leading(section: Section) -> list[tuple[Finding, int]]:
     return sorted(leading, key=lambda each: each[0].kind == PLANTED)
 
 
-def _line(section: Section, finding: Finding, more: int, scales: dict[object, Scale], anchor: str) -> Line:
+def _line(
+    section: Section, finding: Finding, more: int, scales: dict[object, Scale], anchor: str, *, partial: bool
+) -> Line:
     row = finding.rows[0] if finding.rows else {}
     value, measured = row.get("value"), bool(row) and finding.verdict != NOT_MEASURED
     scale = scales.get(unit_of(row)) if measured and row.get("value") is not None and has_interval(row) else None
-    neighbours = _published(section, row) if scale else []
+    neighbours = _published(section, row) if scale and not partial else []
     return Line(
         finding.question,
         section.chapter.topics.get(finding.topic, section.title),
@@ -130,7 +136,9 @@ def _line(section: Section, finding: Finding, more: int, scales: dict[object, Sc
 
 
 def _interval(row: Result) -> str:
-    low, high = (quantity(row[key], row["unit"], row.get("landmark")) for key in ("low", "high"))
+    low, high = (
+        quantity(row[key], row["unit"], row.get("landmark")).removesuffix(" points") for key in ("low", "high")
+    )
     return f"{low} to {high}"
 
 

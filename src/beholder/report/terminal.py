@@ -61,7 +61,7 @@ def _print_scorecard(cards: list[Card], console: Console) -> None:
         mine = [line for line in card.lines if line in kept]
         if mine:
             console.print(
-                f"\n[bold]{escape(one_line(card.model))}[/bold], {escape(card.title)}",
+                f"\n[bold]{escape(one_line(card.model))}[/bold], {escape(card.title)}, on {escape(card.dataset)}",
                 no_wrap=True,
                 overflow="ellipsis",
             )
