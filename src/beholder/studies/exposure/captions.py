@@ -31,9 +31,9 @@ from beholder.datasets.json_stream import JsonTables
 COLUMNS = ("caption", "TEXT", "text")
 LONGEST_LINE = 1 << 20
 """Bytes; a longer line is not a caption and is never held in memory as a whole."""
-CHUNK = 8 << 20
+CHUNK = 4 << 20
 """Bytes of text that are read at a time."""
-ROWS, RECORDS = 1 << 17, 1 << 14
+ROWS, RECORDS = 1 << 16, 1 << 14
 """Rows of a Parquet file, and records of a CSV or JSON file, that are read at a time."""
 PACKED = (".gz", ".zst")
 
