@@ -1,7 +1,7 @@
 """Peak memory of filling against the number of images: `python speed/memory.py [1000 20000 …]`.
 
-Each count runs in a process of its own. The scorer prepares pictures at a true model's size (3 × 224 × 224 float32,
-600 kB each), so that anything that piles up would show at once.
+Each count runs in a process of its own, which starts worker processes as always; the peak is that of this process and
+of the largest worker together. Pictures have a true model's size (224 × 224 × 3), so that anything that piles up shows.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import polars as pl
 from PIL import Image
 
 from beholder.datasets.dataset import Dataset
+from beholder.models.preparation import Cut
 from beholder.models.scorer import ContrastiveScorer, unit_rows
 from beholder.models.spec import ModelSpec
 from beholder.prompts.prompt_set import prompt_set
@@ -31,16 +32,13 @@ class Averages(ContrastiveScorer):
     """A cheap embedder with a true model's input size."""
 
     batch_size = 32
+    preparation = Cut((224, 224), Image.Resampling.NEAREST)
 
     def __init__(self) -> None:
         self.spec = ModelSpec("averages", "benchmark", "none", "1", settings={"logit_scale": 1.0})
 
-    def prepare(self, image: Image.Image) -> npt.NDArray[np.float32]:
-        pixels = np.asarray(image.resize((224, 224), Image.Resampling.NEAREST), dtype=np.float32)
-        return np.ascontiguousarray(pixels.transpose(2, 0, 1))
-
-    def embed_prepared(self, prepared: Sequence[npt.NDArray[np.float32]]) -> npt.NDArray[np.float32]:
-        return unit_rows(np.stack(prepared)[:, :, ::56, ::56].reshape(len(prepared), -1) + 1)
+    def embed_prepared(self, prepared: Sequence[npt.NDArray[np.uint8]]) -> npt.NDArray[np.float32]:
+        return unit_rows(np.stack(prepared)[:, ::56, ::56].reshape(len(prepared), -1) + 1.0)
 
     def embed_texts(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
         return unit_rows(np.random.default_rng(0).standard_normal((len(texts), 48)))
@@ -57,12 +55,13 @@ def synthetic_images(count: int, folder: Path) -> Dataset:
 
 
 def fill_and_print_peak(count: int) -> None:
-    """Fill one sheet and print this process's peak memory in MB."""
+    """Fill one sheet and print the peak memory of this process and its largest worker in MB."""
     with tempfile.TemporaryDirectory() as scratch:
         dataset = synthetic_images(count, Path(scratch))
         prompts = prompt_set("words", [{"text": "kind"}, {"text": "cold"}])
         fill([Task("memory", dataset, prompts)], Averages(), Store(Path(scratch) / "store"))
-    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+    kinds = resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN
+    print(sum(resource.getrusage(kind).ru_maxrss for kind in kinds) / 1024)
 
 
 def peak_megabytes(count: int) -> float:

@@ -83,5 +83,13 @@ def memory() -> None:
 if __name__ == "__main__":
     for benchmark in (import_time, bootstrap_ratio, fill_ratio, memory):
         benchmark()
-    for script in ("gras.py", "matching.py", "disparity.py", "generative.py", "generative_face.py", "exposure.py"):
+    for script in (
+        "gras.py",
+        "matching.py",
+        "disparity.py",
+        "generative.py",
+        "generative_face.py",
+        "exposure.py",
+        "pipeline.py",
+    ):
         subprocess.run([sys.executable, Path(__file__).with_name(script)], check=True)

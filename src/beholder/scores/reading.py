@@ -29,6 +29,8 @@ from beholder.scores.workers import PictureReader, Workers, fits_in_shared_memor
 Bytes = npt.NDArray[np.uint8]
 Started = TypeVar("Started")
 Pictures = Any  # a list of prepared pictures, or an array with a row for each
+FILE_READERS = 6
+"""Threads that read and hash whole files: more of them only take Python's lock from the threads that drive the card."""
 AHEAD_OF_DECODER = 4
 """Batches of files that are read and decoded before the model needs them."""
 PROCESSES_FROM = 512
@@ -137,7 +139,7 @@ class Reader:
     ) -> Iterator[Opened]:
         """Threads read and hash files, two more decode batches on the device, while the model works."""
         memory = _ReadingMemory(AHEAD_OF_DECODER + 1)
-        with ThreadPoolExecutor(max(2, usable_cores())) as readers, ThreadPoolExecutor(2) as decoding:
+        with ThreadPoolExecutor(FILE_READERS) as readers, ThreadPoolExecutor(2) as decoding:
 
             def read(part: list[tuple[str, Bytes]]) -> list[_File]:
                 return [_read_file(uri, key(uri), room, decoder, stored) for uri, room in part]
