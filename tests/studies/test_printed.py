@@ -36,7 +36,9 @@ def gender_bias(study: str, rows: Wide) -> Iterator[tuple[Place, str]]:
 
 
 def identity(study: str, rows: Wide) -> Iterator[tuple[Place, str]]:
-    metric = {"image": f"{study}.identity_given_image", "text": f"{study}.identity_given_name"}
+    """APA's Text Score is given a name; P-FI's, as its caption defines it, is given an image."""
+    given = {"image": "image", "text": "name"} if study == "apa" else {"image": "name", "text": "image"}
+    metric = {side: f"{study}.identity_given_{what}" for side, what in given.items()}
     for row in rows:
         model = row.pop("model")
         for column, percent in row.items():
