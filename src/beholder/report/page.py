@@ -166,19 +166,21 @@ def citation(report: Report) -> str:
 def parts_of(section: Section, anchor: str) -> list[Part]:
     """What a section says, draws and tabulates, topic by topic; what has no topic of the chapter comes last.
 
-    The first chart of a topic is also a static picture.
+    The first chart of a topic with findings is also a static picture; a topic without findings is opened on request.
     """
     topics = {**section.chapter.topics, "results": section.chapter.topics.get("results", "Results")}
     parts = []
     for key, heading in topics.items():
         figures = [figure for figure in section.figures if figure.topic == key]
+        findings = [finding for finding in section.findings if finding.topic == key]
+        names = [(f"{anchor}-{key}-chart-{place}", _file(section, each.name)) for place, each in enumerate(figures, 1)]
         part = Part(
             f"{anchor}-{key}",
             heading,
-            [finding for finding in section.findings if finding.topic == key],
+            findings,
             [
-                drawing(figure, f"{anchor}-{key}-chart-{place + 1}", file=_file(section, figure.name), still=not place)
-                for place, figure in enumerate(figures)
+                drawing(figure, name, file=file, still=bool(findings) and figure is figures[0])
+                for figure, (name, file) in zip(figures, names, strict=True)
             ],
             [table for table in section.tables if table.topic == key],
             [metric for metric in section.metrics if key in metric.topic.split()],
