@@ -223,3 +223,12 @@ def test_the_widest_of_small_equal_groups_is_seldom_called_apart(groups: int, n:
     labels, names = np.repeat(np.arange(groups), n).astype(str), [str(i) for i in range(groups)]
     found = widest_pair(group_moments(rng.beta(3, 4, (groups * n, 4000)), labels, names))
     assert (found.gap > found.margin).mean() == pytest.approx(0.05, abs=0.012)
+
+
+def test_groups_that_each_answer_alike_have_a_share_of_1_and_no_interval() -> None:
+    """Without any spread within groups the noncentral F has no end: the search for bounds went on for ever."""
+    labels = np.repeat(["a", "b"], 30)
+    values = np.where(labels == "a", 0.2, 0.7)[:, None] + 1e-12 * np.arange(60)[:, None]
+    moments = group_moments(values, labels, ["a", "b"])
+    assert omega_squared(moments)[0] == pytest.approx(1)
+    assert np.isnan(omega_squared_interval(moments).low).all()

@@ -19,6 +19,8 @@ from beholder.metrics.studentized_range import widest_pair_quantile
 Array = npt.NDArray[np.float64]
 BLOCK_CELLS, KEPT_CELLS = 1 << 22, 1 << 24
 """Cells worked on at once, and up to how many cells blocks are kept for the next grouping."""
+MOST = 1e6
+"""Sum of squares between groups, over the variance within, up to which a share has an interval: beyond, it is 1."""
 GROUPED_CELLS = 1 << 18
 """Memberships of rows in groups held at once."""
 
@@ -262,8 +264,8 @@ class _Spread(NamedTuple):
         `scipy.special.ncfdtrinc` is off by up to half a per cent and ends at 10,000, so the root is found here.
         """
         alone = self.chance(np.zeros_like(self.between))
-        found = np.where(np.isfinite(alone), 0.0, np.nan)
-        there = np.flatnonzero(alone > probability)
+        found = np.where(np.isfinite(alone) & (self.between < MOST), 0.0, np.nan)
+        there = np.flatnonzero((alone > probability) & (self.between < MOST))
         mine = _Spread(*(part[there] for part in self))
         wide = 2 * mine.second + 4 * mine.shown * mine.between + 2 * mine.between**2 / mine.df_within
         far = mine.between + 20 * np.maximum(mine.shown, 1) + 6 * np.sqrt(wide)
