@@ -42,7 +42,7 @@ class Scored(NamedTuple):
 
 
 class BatchScorer:
-    """One model on one device, with whatever reads images for it; to be closed."""
+    """One model on one device, with whatever reads images for it."""
 
     def __init__(self, scorer: Scorer, options: ReadOptions, workers: WorkersOnDemand) -> None:
         self.scorer = scorer
