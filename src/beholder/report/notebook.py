@@ -75,4 +75,5 @@ def titled(figure: Figure) -> alt.Chart | alt.LayerChart:
     import altair  # large
 
     chart = figure.chart.properties(width=PAPER_WIDTH, title=altair.TitleParams(figure.title, subtitle=figure.caption))
-    return chart.configure(**{**config(PAPER_INK), "background": "white"})
+    configured: alt.Chart | alt.LayerChart = chart.configure(**{**config(PAPER_INK), "background": "white"})
+    return configured
