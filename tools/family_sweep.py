@@ -185,7 +185,7 @@ def write_list(outcomes: Sequence[Outcome]) -> None:
     rows = [*(row for row in kept if row["task"] not in tried), *map(as_row, outcomes)]
     ordered = sorted(rows, key=lambda row: (row["task"], row["model_type"]))
     with LIST.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, ordered[0], lineterminator="\n")
+        writer = csv.DictWriter(file, as_row(outcomes[0]), lineterminator="\n")
         writer.writeheader()
         writer.writerows(ordered)
     TABLE.write_text(markdown(ordered), encoding="utf-8")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import inspect
 import json
+import os
 import re
+import shutil
 import sys
 from collections.abc import Mapping
 from functools import partial
@@ -17,6 +19,7 @@ import transformers
 from family_sweep import PROMPTS, Case, Comparison, NotBuiltError, pictures, randomise, tokenizer_with
 from transformers.models.auto import image_processing_auto, modeling_auto, processing_auto
 
+from beholder.core.errors import ModelError
 from beholder.models.checkpoint.checkpoint import Checkpoint
 from beholder.models.generative.placement import refuse_unserved
 from beholder.models.generative.processor import build_processor
@@ -25,6 +28,8 @@ from beholder.models.generative.reuse import Reuse
 from beholder.models.load import load_model
 
 TASK = "image-text-to-text"
+READY = Path(os.environ.get("BEHOLDER_SHARED", Path(__file__).parents[2] / "shared")) / "tiny-models"
+"""Tiny checkpoints of families that are hard to build, with plain logits of the same questions and pictures."""
 WAYS = {
     Reuse.PREFIX: "tree of questions",
     Reuse.TRUNK: "kept beginning",
@@ -113,12 +118,35 @@ def cases() -> list[Case]:
 def extra_of(model_type: str) -> str:
     """`vision` where transformers reads the family's pictures with torchvision only."""
     backends = image_processing_auto.IMAGE_PROCESSOR_MAPPING_NAMES.get(model_type)
-    needed = backends is not None and "pil" not in backends
+    try:
+        asked = [
+            backend
+            for name, some in vars(_processor_class(model_type)).items()
+            if "backends" in name
+            for backend in some
+        ]
+    except NotBuiltError:
+        asked = []
+    needed = (backends is not None and "pil" not in backends) or "torchvision" in asked
     return "vision" if needed or model_type in ("gemma3n", "fast_vlm") else ""
 
 
 def write(model_type: str, architecture: str, folder: Path) -> None:
-    """A tiny checkpoint with tokenizer, image processor, chat template, and what its own forward pass says."""
+    """A tiny checkpoint and what its own forward pass says; a ready one where the defaults cannot be shrunk."""
+    ready = READY / model_type
+    try:
+        build(model_type, architecture, folder)
+    except ModelError:
+        raise
+    except Exception:
+        if not (ready / "plain_logits.npy").is_file():
+            raise
+        shutil.copytree(ready, folder, dirs_exist_ok=True)
+        (folder / "plain_logits.npy").rename(folder / "plain.npy")
+
+
+def build(model_type: str, architecture: str, folder: Path) -> None:
+    """From the defaults: tokenizer, image processor, chat template, random weights."""
     refuse_unserved({"model_type": model_type, "architectures": [architecture]}, folder)
     torch.manual_seed(0)
     settings = OVERRIDES.get(model_type, {})
@@ -193,7 +221,10 @@ def _own_processor(folder: Path, model: Any) -> Any:
     except Exception as error:
         print(f"{folder}: {error}", file=sys.stderr)
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
-    return build_processor(folder, Checkpoint(model, pixels, tokenizer, []))
+    try:
+        return build_processor(folder, Checkpoint(model, pixels, tokenizer, []))
+    except ModelError as error:
+        raise NotBuiltError(str(error).replace(str(folder), "the folder")) from error
 
 
 def _processor_class(model_type: str) -> Any:
@@ -349,7 +380,8 @@ OVERRIDES: dict[str, dict[str, Any]] = {
     "internvl": {"processor": {"image_seq_length": 4}},
     "janus": {"processor": {"num_image_tokens": 16}, "images": {"min_size": 8}},
     "lfm2_vl": {
-        "images": {"encoder_patch_size": PATCH, "tile_size": SIDE, "min_image_tokens": 4, "max_image_tokens": 16}
+        "images": {"encoder_patch_size": PATCH, "tile_size": SIDE, "min_image_tokens": 4, "max_image_tokens": 16},
+        "config": {"text_config": {"layer_types": ["conv", "full_attention"]}},
     },
     "lighton_ocr": {"processor": PIXTRAL},
     "llama4": {

@@ -14,6 +14,7 @@ from beholder.core.errors import MissingExtra, ModelError
 from beholder.models.checkpoint.checkpoint import Checkpoint, load_checkpoint, resolve_device, torch, transformers
 from beholder.models.checkpoint.files import CheckpointFiles
 from beholder.models.checkpoint.folder import ConfigFile, read_config
+from beholder.models.generative.processor import processor_class
 from beholder.models.options import QUANTISED, LoadOptions
 from beholder.models.torch_types import Config
 
@@ -78,13 +79,12 @@ def require_vision(folder: Path, options: LoadOptions) -> None:
         transformers.AutoImageProcessor.from_pretrained(
             folder, backend="pil", local_files_only=True, trust_remote_code=options.trust_remote_code
         )
-    except (ImportError, ValueError) as error:
-        if "torchvision" in str(error):
-            model_type = read_config(folder).get("model_type")
-            what = f"A model of type '{model_type}', whose pictures are read by torchvision only,"
-            raise MissingExtra(what, "vision") from error
-    except Exception:  # whatever else is wrong is told when the model is loaded
-        return
+        missing = "torchvision" in getattr(processor_class(folder), "_backends", ())  # a placeholder has this (Pixtral)
+    except Exception as error:  # whatever else is wrong is told when the model is loaded
+        missing = "torchvision" in str(error)
+    if missing:
+        model_type = read_config(folder).get("model_type")
+        raise MissingExtra(f"A model of type '{model_type}', whose pictures are read by torchvision only,", "vision")
 
 
 def _auto_class(files: CheckpointFiles) -> str:

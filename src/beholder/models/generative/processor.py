@@ -108,7 +108,7 @@ def build_processor(folder: Path, checkpoint: Checkpoint) -> Processor:
     """The checkpoint's own processor around its tokenizer and a `PictureProcessor`."""
     given = {"tokenizer": checkpoint.tokenizer, "image_processor": checkpoint.image_processor}
     with as_model_error(folder):
-        kind = _processor_class(folder)
+        kind = processor_class(folder)
         for name in set(kind.get_attributes()) - set(given):
             given[name] = (
                 transformers.AutoTokenizer.from_pretrained(folder, subfolder=name, local_files_only=True)
@@ -147,7 +147,7 @@ def _for_stills(kind: type[Processor]) -> type[Processor]:
     return type(kind.__name__, (kind,), lenient)
 
 
-def _processor_class(folder: Path) -> Any:
+def processor_class(folder: Path) -> Any:
     """The class that the folder names, or the one transformers has for its model type."""
     for name in CONFIGS:
         path = folder / name

@@ -1,0 +1,47 @@
+"""The list of architectures covers every model of transformers that answers in words, and says what is so."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("transformers")
+
+import family_sweep_generative as generative
+from family_sweep import try_case
+
+from beholder.core.errors import MissingExtra
+from beholder.models.architectures import architectures
+from beholder.models.generative.placement import require_vision
+from beholder.models.options import LoadOptions
+
+FEW = ("blip-2", "florence2", "git", "llava", "llava_onevision", "mllama", "qwen3_5")
+LISTED = {each.model_type: each for each in architectures() if each.task == generative.TASK}
+
+
+def test_every_architecture_of_the_installed_transformers_is_listed() -> None:
+    """Run `python tools/family_sweep.py image-text-to-text` after transformers has changed."""
+    assert {case.model_type for case in generative.cases()} == set(LISTED)
+    assert {each.state for each in LISTED.values()} <= {"exact", "refused", "not built"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("model_type", FEW)
+def test_the_sweep_finds_what_the_list_says(model_type: str, tmp_path: Path) -> None:
+    (case,) = (case for case in generative.cases() if case.model_type == model_type)
+    outcome = try_case(case, tmp_path / "model")
+    assert (outcome.state, outcome.way) == (LISTED[model_type].state, LISTED[model_type].shared), outcome.why
+
+
+@pytest.mark.skipif(find_spec("torchvision") is not None, reason="torchvision is here")
+def test_a_family_whose_processor_wants_torchvision_is_refused_with_the_extra(tmp_path: Path) -> None:
+    """Before anything else is read: the folder has no weights."""
+    (tmp_path / "config.json").write_text('{"model_type": "mistral3"}')
+    (tmp_path / "preprocessor_config.json").write_text('{"image_processor_type": "PixtralImageProcessor"}')
+    (tmp_path / "processor_config.json").write_text('{"processor_class": "PixtralProcessor"}')
+    with pytest.raises(MissingExtra, match=r"'mistral3', whose pictures .*\n.*beholder\[vision\]"):
+        require_vision(tmp_path, LoadOptions())
+    assert LISTED["mistral3"].extra == LISTED["llama4"].extra == "vision"
+    assert LISTED["llava"].extra == ""
