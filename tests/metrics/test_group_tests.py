@@ -16,7 +16,6 @@ from beholder.metrics.group_tests import (
     welch,
     welch_anova,
     welch_t,
-    widest_pair,
 )
 
 GROUPS = ["a", "b", "c"]
@@ -191,38 +190,12 @@ def test_a_group_of_one_gives_no_test_rather_than_a_wrong_one():
     assert np.isnan(welch(group_moments(values, np.array(["a", "a", "b"]), ["a", "b"])).p_value).all()
 
 
-def test_the_widest_pair_is_that_of_the_loop():
-    rng = np.random.default_rng(8)
-    labels = np.repeat(["a", "b", "c"], [4, 9, 30])
-    values = rng.normal(0, np.repeat([1.0, 2.0, 0.5], [4, 9, 30])[:, None], (43, 6))
-    found = widest_pair(group_moments(values, labels, ["a", "b", "c"]))
-    for column in range(6):
-        samples = {name: values[labels == name, column] for name in "abc"}
-        names = sorted(samples, key=lambda name: samples[name].mean())
-        low, high = samples[names[0]], samples[names[-1]]
-        test = stats.ttest_ind(high, low, equal_var=False)
-        reach = stats.studentized_range.ppf(0.95, 3, test.df) / np.sqrt(2)
-        error = np.sqrt(high.var(ddof=1) / len(high) + low.var(ddof=1) / len(low))
-        assert ("abc"[found.highest[column]], "abc"[found.lowest[column]]) == (names[-1], names[0])
-        assert found.gap[column] == pytest.approx(high.mean() - low.mean())
-        assert found.margin[column] == pytest.approx(reach * error, rel=2e-3)
-
-
 def test_a_mean_has_students_margin():
     values = np.random.default_rng(3).random(7)
     expected = stats.t.interval(0.95, 6, values.mean(), stats.sem(values))
     margin = mean_margins(np.array(7.0), np.array(values.var(ddof=1)))
     assert (values.mean() - margin, values.mean() + margin) == pytest.approx(expected)
     assert np.isnan(mean_margins(np.array(1.0), np.array(np.nan)))
-
-
-@pytest.mark.parametrize(("groups", "n"), [(2, 5), (10, 12)])
-def test_the_widest_of_small_equal_groups_is_seldom_called_apart(groups: int, n: int):
-    """With the quantile of large groups it was in 9 and in 10 of 100 worlds."""
-    rng = np.random.default_rng(5)
-    labels, names = np.repeat(np.arange(groups), n).astype(str), [str(i) for i in range(groups)]
-    found = widest_pair(group_moments(rng.beta(3, 4, (groups * n, 4000)), labels, names))
-    assert (found.gap > found.margin).mean() == pytest.approx(0.05, abs=0.012)
 
 
 def test_groups_that_each_answer_alike_have_a_share_of_1_and_no_interval() -> None:

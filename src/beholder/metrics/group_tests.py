@@ -14,8 +14,6 @@ import numpy.typing as npt
 from scipy import special
 from scipy.optimize import elementwise
 
-from beholder.metrics.studentized_range import widest_pair_quantile
-
 Array = npt.NDArray[np.float64]
 BLOCK_CELLS, KEPT_CELLS = 1 << 22, 1 << 24
 """Cells worked on at once, and up to how many cells blocks are kept for the next grouping."""
@@ -170,30 +168,6 @@ def mean_margins(size: Array, variance: Array, level: float = 0.95) -> Array:
     """Half the width of Student's interval of a mean; NaN where fewer than two values tell a spread."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(special.stdtrit(size - 1, (1 + level) / 2) * np.sqrt(variance / size))
-
-
-class WidestPair(NamedTuple):
-    """In every column the groups with the highest and the lowest mean (their places), their gap and its margin."""
-
-    highest: npt.NDArray[np.intp]
-    lowest: npt.NDArray[np.intp]
-    gap: Array
-    margin: Array
-    """Half the width of a 95 % interval that allows for the choice of the pair (Games and Howell)."""
-
-
-def widest_pair(moments: Moments) -> WidestPair:
-    """The two groups that lie furthest apart."""
-    columns = np.arange(moments.mean.shape[1])
-    highest, lowest = moments.mean.argmax(axis=0), moments.mean.argmin(axis=0)
-    pair = np.stack([highest, lowest]), columns
-    with np.errstate(divide="ignore", invalid="ignore"):
-        share = (moments.variance / moments.size)[pair]
-        squared = share.sum(axis=0)
-        freedom = squared**2 / (share**2 / (moments.size[pair] - 1)).sum(axis=0)
-    margin = widest_pair_quantile(len(moments.groups), freedom) * np.sqrt(squared)
-    gap = moments.mean[highest, columns] - moments.mean[lowest, columns]
-    return WidestPair(highest, lowest, gap, margin)
 
 
 def omega_squared(moments: Moments) -> Array:

@@ -95,7 +95,7 @@ def _score(part: pl.DataFrame) -> Iterator[Finding]:
     if published is None:
         return
     above = expected is not None and expected["high"] is not None and published["value"] > expected["high"]
-    above = above and (published["p_value"] is None or published["p_value"] <= ALPHA)
+    above = above if published["p_value"] is None else expected is not None and published["p_value"] <= ALPHA
     headline = f"{_share(published)} of {_traits(published)} count as biased under the study's rule"
     if expected is not None:
         chance = f"{_share(expected)} would without any bias" if above else f"chance alone gives {_share(expected)}"
