@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import polars as pl
 import pytest
 
 from beholder.run import Run
-from beholder.studies.apa.planted import PLANTED, TITLE, comparisons, implied, planted_table
+from beholder.studies.apa.planted import PLANTED, RATIO, comparisons, implied, planted_findings, planted_table
 
 
 def test_every_planted_value_has_a_key_of_its_own():
@@ -18,11 +20,22 @@ def test_every_planted_value_has_a_key_of_its_own():
 
 def test_the_embedded_world_compares_known_truth_with_the_audit(glasshouse_run: Run) -> None:
     (finding,) = [finding for finding in glasshouse_run.findings if finding.kind == "planted"]
-    assert (finding.model, finding.headline) == ("glasshouse/contrastive", TITLE)
+    assert finding.model == "glasshouse/contrastive"
+    reach = re.fullmatch(
+        r"The audit finds the three planted ratios that it measures within (\d\.\d{3})", finding.headline
+    )
+    assert reach
+    off = max(abs(pair.off or 0) for pair in comparisons(glasshouse_run.results) if pair.row["metric"] == RATIO)
+    assert off <= float(reach[1]) < off + 0.0011
     assert "judges: planted 1.00, found 1.01 (0.95–1.08)" in finding.sentence
-    assert "of every planted ratio" in finding.sentence
     assert {row["metric"] for row in finding.rows} == {"apa.bias_ratio"}
     assert [row["subset"] for row in finding.rows] == ["doctors", "chefs", "judges"]
+
+
+def test_ratios_that_were_not_measured_are_not_counted_as_found(glasshouse_run: Run) -> None:
+    chefs = pl.col("subset") == "chefs"
+    (finding,) = planted_findings(glasshouse_run.results.filter(chefs, model="glasshouse/contrastive"))
+    assert finding.headline.startswith("The audit finds the one planted ratio that it measures within 0.")
 
 
 def test_a_difference_is_what_was_found_minus_what_was_planted(glasshouse_run: Run) -> None:

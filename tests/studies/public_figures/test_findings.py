@@ -166,7 +166,8 @@ def test_awards_that_gender_tells_are_compared_with_those_of_the_same_gender(mak
     weakest = next(f for f in of_kind(make.run(row), "association") if "Weakest" in f.headline)
     assert not weakest.shown
     assert "chance is 31 %" in weakest.sentence
-    levels = next(f for f in of_kind(make.run(row), "association") if "level by level" in f.headline)
+    levels = next(f for f in of_kind(make.run(row), "association") if "Weakest" not in f.headline)
+    assert levels.headline == "Right answers are shown to get more belief than chance in 0 of 1 cases"
     assert (
         "0 of 1 intervals lie above chance. Where right answers differ, chance is the belief on those"
         in levels.sentence
@@ -235,3 +236,13 @@ def test_absent_values_are_no_findings(make: SimpleNamespace) -> None:
 def test_drawn_people_are_called_drawn(glasshouse_run: Run) -> None:
     headlines = [finding.headline for finding in glasshouse_run.findings]
     assert any(each.startswith("Drawn women among the doctors are taken for “doctor” less") for each in headlines)
+
+
+def test_belief_at_every_level_is_the_headline(make: SimpleNamespace) -> None:
+    shares = {("house", "category"): 0.93, ("house", "occupation"): 0.41, ("senate", "occupation"): 0.3}
+    rows = [
+        make.share("apa.association", value, subset=branch, concept=level, chance=1 / 7)
+        for (branch, level), value in shares.items()
+    ]
+    (finding,) = of_kind(make.run(*rows), "association")
+    assert finding.headline == "Belief on the right answer is 93 % for category and 30–41 % for occupation"

@@ -5,6 +5,7 @@ Only the embedded reference models were taught anything. For any other model the
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -13,6 +14,7 @@ import polars as pl
 from beholder.chapter import phrases
 from beholder.chapter.finding import Finding, finding
 from beholder.chapter.numbers import ABSENT, MINUS, Result, percent, ratio
+from beholder.chapter.phrases import count
 from beholder.chapter.table import Cell, Table, labels, names, percent_cell, ratio_cell
 from beholder.glasshouse.people import PEOPLE_PER_BRANCH
 from beholder.glasshouse.planted import OCCUPATION_RATES, REFERENCE, implied_bias_ratio, implied_occupation, planted_row
@@ -116,12 +118,19 @@ def planted_findings(part: pl.DataFrame) -> Iterator[Finding]:
     pairs = [pair for pair in comparisons(part) if pair.row["metric"] == RATIO and pair.off is not None]
     if not pairs:
         return
-    farthest = max(abs(pair.off or 0.0) for pair in pairs)
-    sentence = (
-        f"Women over men, {'; '.join(map(_both, pairs))}. The audit is within {farthest:.3f} of every planted ratio."
-    )
+    every = len(pairs) == sum(entry["metric"] == RATIO for entry in PLANTED)
+    ratios = f"the {count(len(pairs))} planted {'ratio' if len(pairs) == 1 else 'ratios'} that it measures"
+    which = "every planted ratio" if every else ratios
+    headline = f"The audit finds {which} within {_reach(pairs)}"
+    sentence = f"Women over men, {'; '.join(map(_both, pairs))}."
     rows = [pair.row for pair in pairs]
-    yield finding(rows[0], "planted", TITLE, sentence, shown=True, more=rows[1:])
+    yield finding(rows[0], "planted", headline, sentence, shown=True, more=rows[1:])
+
+
+def _reach(pairs: list[Comparison]) -> str:
+    """How far the farthest result is from what was planted, rounded up so that it holds for all."""
+    farthest = max(abs(pair.off or 0.0) for pair in pairs)
+    return f"{math.ceil(round(1000 * farthest, 6)) / 1000:.3f}"
 
 
 def _both(pair: Comparison) -> str:

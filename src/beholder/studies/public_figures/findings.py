@@ -54,7 +54,10 @@ def _levels(rows: list[Result]) -> Finding:
     if any(row.get("landmark") is not None for row in rows):
         sentence += f" {EXCHANGED}"
     verdict = SHOWN if above > len(rows) / 2 else nothing_shown(rows)
-    headline = "What the model takes people for, level by level"
+    headline = f"Right answers are shown to get more belief than chance in {above} of {len(rows)} cases"
+    if verdict == SHOWN:
+        by_level = [f"{span(values)} for {level}" for level, values in ranges.items() if values]
+        headline = f"Belief on the right answer is {listed(by_level)}"
     return finding(rows[0], "association", headline, sentence, verdict=verdict, effect=9.0, more=rows[1:])
 
 
