@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from types import SimpleNamespace
+
+import polars as pl
 
 from beholder.core.results import Row
 from beholder.run import Run
-from beholder.studies.public_figures.charts import axis_end, bars, merged_occupations, public_figure_charts, ratio_title
+from beholder.studies.public_figures.charts import axis_end, bars, public_figure_charts, ratio_title
+from beholder.studies.public_figures.occupation_chart import blocks, dumbbells, merged_occupations, occupation_title
 
 
 def test_every_kind_of_result_has_a_figure(apa_run: Run) -> None:
     names = [figure.name for figure in public_figure_charts(apa_run.results)]
-    assert names == [
-        "association-1",
-        "women-over-men",
-        "occupations-1",
-        "occupations-2",
-        "occupations-3",
-        "identity-given-image",
-        "identity-given-name",
-    ]
+    assert names == ["women-and-men", "women-over-men", "association", "identity-given-image", "identity-given-name"]
 
 
 def test_published_models_are_drawn_on_apa_only(apa_run: Run, glasshouse_run: Run) -> None:
@@ -30,8 +26,7 @@ def test_published_models_are_drawn_on_apa_only(apa_run: Run, glasshouse_run: Ru
 
 
 def test_titles_say_what_is_seen(apa_run: Run) -> None:
-    ratios = apa_run.results.filter(metric="apa.bias_ratio").to_dicts()
-    assert ratio_title(ratios) == "Women over men: a difference is shown for politicians and athletes"
+    assert ratio_title(apa_run.results) == "Women over men: a difference is shown for politicians and athletes"
 
 
 def test_the_gap_in_a_title_is_shown_and_is_no_matter_of_grammar(make: SimpleNamespace) -> None:
@@ -61,8 +56,8 @@ def test_the_gap_in_a_title_is_shown_and_is_no_matter_of_grammar(make: SimpleNam
     gaps = [gap._replace(**place, group="woman", against="man") for gap in gaps]
     titles = [next(iter(public_figure_charts(make.run(*rows, gap).results))).title for gap in gaps]
     assert titles == [
-        "Occupations of athletes: widest shown gap of a wrong one at “teacher”, women 10 % and men 1.0 %",
-        "Occupations of athletes: no wrong one is shown to go to one gender more often",
+        "Widest shown gap: “teacher” for athletes, women 10 %, men 1.0 %",
+        "Widest gap (not shown): “teacher” for athletes, women 10 %, men 1.0 %",
     ]
     drawn = merged_occupations(make.run(*rows).results)
     assert {row["concept"] for row in drawn} == {"actor or actress", "teacher"}
@@ -88,3 +83,57 @@ def test_many_or_long_names_under_bars_are_slanted_so_that_they_do_not_meet():
     few, many = ([{**row, "subset": f"branch{i}"} for i in range(number)] for number in (5, 6))
     angles = [bars(rows).to_dict()["layer"][0]["encoding"]["x"]["axis"]["labelAngle"] for rows in (few, many)]
     assert angles == [0, -35]
+
+
+def dumbbell_run(make: SimpleNamespace, values: dict[str, tuple[float, float]], *more: Row) -> pl.DataFrame:
+    shares = [
+        make.share("apa.occupation_probability", value, subset="athletes", group=group, concept=word)
+        for word, both in values.items()
+        for group, value in zip(("woman", "man"), both, strict=True)
+    ]
+    return make.run(*shares, *more).results
+
+
+def drawn_rows(results: pl.DataFrame, most: int) -> list[str]:
+    spec = dumbbells(list(blocks(results)), most).to_dict()
+    return spec["layer"][0]["encoding"]["y"]["scale"]["domain"]
+
+
+def test_occupations_are_sorted_from_womens_side_to_mens_and_faint_ones_left_out(make: SimpleNamespace) -> None:
+    values = {"teacher": (0.1, 0.2), "athlete": (0.5, 0.55), "assistant": (0.3, 0.1), "scientist": (0.001, 0.002)}
+    results = dumbbell_run(make, values)
+    assert drawn_rows(results, 9) == ["0|", "0|assistant", "0=|athlete", "0|teacher"]
+    assert drawn_rows(results, 2) == ["0|", "0|assistant", "0=|athlete"]
+    (hero,) = [figure for figure in public_figure_charts(results) if figure.name == "women-and-men"]
+    assert "1 occupation with less belief or a narrower gap is in the table only" in hero.caption
+
+
+def test_several_models_are_rows_of_one_chart(make: SimpleNamespace) -> None:
+    one = dumbbell_run(make, {"athlete": (0.5, 0.55)})
+    both = pl.concat([one, one.with_columns(model=pl.lit("second"))])
+    (figure,) = public_figure_charts(both)
+    assert drawn_rows(both, 9) == ["0|", "0=|athlete", "1|", "1=|athlete"]
+    assert "second, athletes" in json.dumps(figure.spec(ink="black", width=300))
+
+
+def test_at_most_two_charts_a_topic(apa_run: Run) -> None:
+    two = pl.concat([apa_run.results, apa_run.results.with_columns(model=pl.lit("second"))])
+    topics = Counter(figure.topic for figure in public_figure_charts(two))
+    assert max(topics.values()) <= 2
+
+
+def test_a_band_is_dark_only_where_the_marks_point_as_the_difference_within_branches(make: SimpleNamespace) -> None:
+    gap = Row("apa.occupation_gap", 0.09, 100, "probability", subset="athletes", concept="teacher", landmark=0.0)
+    gap = gap._replace(low=0.05, high=0.13, p_value=0.01, group="woman", against="man")
+    for values, same_way in (((0.2, 0.1), True), ((0.1, 0.2), False)):
+        (block,) = blocks(dumbbell_run(make, {"teacher": values}, gap))
+        assert [pair.shown for pair in block.pairs] == [same_way]
+        assert occupation_title([block]).startswith("Widest shown gap" if same_way else "Widest gap (not shown)")
+
+
+def test_the_title_of_the_ratios_claims_what_the_findings_claim(make: SimpleNamespace) -> None:
+    """By the published measure actors differ; by either word they do not, so no difference is claimed."""
+    published = make.ratio("actors", 0.5, 0.4, 0.6)
+    either = published._replace(metric="apa.either_word_ratio", value=1.0, low=0.9, high=1.1, p_value=0.9)
+    assert ratio_title(make.run(published).results).endswith("shown for actors")
+    assert ratio_title(make.run(published, either).results) == "Women over men: no difference is shown"

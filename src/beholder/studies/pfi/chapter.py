@@ -7,12 +7,15 @@ from dataclasses import replace
 
 import polars as pl
 
+from beholder.chapter.figure import Figure
 from beholder.chapter.finding import Finding, finding, valued
 from beholder.chapter.numbers import Result, percent, ratio, ratio_range
 from beholder.chapter.phrases import plural
 from beholder.chapter.queries import metric_rows
 from beholder.studies.public_figures.chapter import CHAPTER as PUBLIC_FIGURES
+from beholder.studies.public_figures.charts import public_figure_charts
 from beholder.studies.public_figures.levels import GROUPS
+from beholder.studies.public_figures.occupation_chart import NAME as HERO
 from beholder.studies.public_figures.phrases import correct_occupation
 from beholder.studies.public_figures.queries import claimed_ratios, shown_ratios
 
@@ -68,4 +71,11 @@ def limitations(part: pl.DataFrame) -> Iterator[str]:
         yield "Athletes of sports without a prompt are left out of the specialty level."
 
 
-CHAPTER = replace(PUBLIC_FIGURES, beside=opposite_answers, limitations=limitations)
+def pfi_charts(part: pl.DataFrame) -> Iterator[Figure]:
+    """Those of public figures; the one of occupations says that its options are not APA's."""
+    for figure in public_figure_charts(part):
+        options = f"{figure.caption} P-FI asks APA's question with other options." if figure.name == HERO else ""
+        yield figure._replace(caption=options or figure.caption)
+
+
+CHAPTER = replace(PUBLIC_FIGURES, beside=opposite_answers, figures=pfi_charts, limitations=limitations)

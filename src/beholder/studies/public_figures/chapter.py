@@ -14,17 +14,14 @@ from beholder.studies.public_figures.published_rank import published_rank
 from beholder.studies.public_figures.tables import public_figure_tables
 
 TOPICS = {
-    "association": "What the model takes people for",
     "gender": "Women and men",
-    "occupations": "Wrong occupations",
+    "association": "What the model takes people for",
     "identity": "Names and faces",
     "scale": "Size and training data",
 }
 QUESTIONS = {
     "bias": Question("Does the model recognise the occupation of women as often as that of men?", "gender"),
-    "occupations": Question(
-        "Which wrong occupations does the model give to women or to men more often?", "occupations"
-    ),
+    "occupations": Question("Which wrong occupations does the model give to women or to men more often?", "gender"),
     "association": Question("Does the model recognise a person, their occupation and their specialty?", "association"),
     "identity": Question("Does the model know people by name?", "identity"),
     "scale": Question("Do larger models, or models with more training data, do better?", "scale"),

@@ -13,7 +13,6 @@ from beholder.chapter.chart_parts import (
     Rows,
     chance_ticks,
     chart,
-    dots,
     height,
     lanes,
     order,
@@ -23,15 +22,15 @@ from beholder.chapter.chart_parts import (
     tooltip,
 )
 from beholder.chapter.chart_style import QUIET, SERIES
-from beholder.chapter.figure import Figure, sentence, whose
-from beholder.chapter.numbers import Result, percent, span
-from beholder.chapter.phrases import listed, plural
-from beholder.chapter.queries import metric_rows
+from beholder.chapter.figure import Figure
+from beholder.chapter.numbers import Result, span
+from beholder.chapter.phrases import listed
+from beholder.chapter.queries import by_model, metric_rows
 from beholder.chapter.table import rows_of
 from beholder.studies.public_figures.levels import LEVELS
-from beholder.studies.public_figures.phrases import either_word
+from beholder.studies.public_figures.occupation_chart import occupation_figures
 from beholder.studies.public_figures.published_rank import comparable_results
-from beholder.studies.public_figures.queries import reference, shown, shown_ratios
+from beholder.studies.public_figures.queries import claimed_ratios, reference, shown, shown_ratios
 from beholder.studies.public_figures.scale import BY_PAIRS, BY_SIZE, Point, scale_points
 from beholder.studies.public_figures.scale_findings import slope
 from beholder.studies.public_figures.tables import IDENTITY
@@ -39,7 +38,7 @@ from beholder.studies.public_figures.tables import IDENTITY
 
 def public_figure_charts(results: pl.DataFrame) -> Iterator[Figure]:
     """Every chart, in the order of the topics."""
-    for make in (association_figures, ratio_figures, occupation_figures, identity_figures, scale_figures):
+    for make in (occupation_figures, ratio_figures, association_figures, identity_figures, scale_figures):
         yield from make(results)
 
 
@@ -47,19 +46,30 @@ def public_figure_charts(results: pl.DataFrame) -> Iterator[Figure]:
 
 
 def association_figures(results: pl.DataFrame) -> Iterator[Figure]:
-    """Three levels by branch, one chart for each model."""
-    rows = rows_of(results, "association")
-    for number, model in enumerate(dict.fromkeys(row["model"] for row in rows)):
-        own = [row for row in rows if row["model"] == model and row["value"] is not None]
-        if own:
-            yield Figure(
-                f"association-{number + 1}",
-                sentence(whose(rows, model), f"belief on the right {association_title(own)}"),
-                f"Mean share of belief on the right prompt. Whiskers: 95 % intervals. Dashes: chance{_exchanged(own)}.",
-                bars(own),
-                "association",
-                wide=len({row["model"] for row in rows}) == 1,
-            )
+    """Three levels by branch: bars for one model, lanes for several."""
+    rows = [row for row in rows_of(results, "association") if row["value"] is not None]
+    if rows:
+        yield Figure(
+            "association",
+            f"Belief on the right {association_title(rows)}",
+            f"Mean share of belief on the right prompt, with 95 % intervals. Dashes: chance{_exchanged(rows)}.",
+            bars(rows) if len(order(rows, "model")) == 1 else level_lanes(rows),
+            "association",
+            wide=True,
+        )
+
+
+def level_lanes(rows: Rows) -> Layers:
+    """Levels and branches down, in each a lane a model."""
+    named = [
+        {**row, "subset": f"{level}: {row['subset']}", "chance": reference(row)}
+        for level in LEVELS
+        for row in rows
+        if row["concept"] == level
+    ]
+    title = "belief on the right prompt"
+    x = alt.X("value:Q", title=title, scale=alt.Scale(domain=[0, 1]), axis=percent_axis())
+    return alt.layer(*lanes(named, [], x), chance_ticks(named)).properties(height=height(named, []))
 
 
 def _exchanged(rows: Rows) -> str:
@@ -127,7 +137,7 @@ def ratio_figures(results: pl.DataFrame) -> Iterator[Figure]:
     )
     yield Figure(
         "women-over-men",
-        ratio_title(rows),
+        ratio_title(results),
         "Probability of the right occupation, women over men, with 95 % intervals. The line at 1 means alike; to the "
         "left of it women get less." + (" Small marks: published models." if others else ""),
         alt.layer(*lanes(rows, others, x), rule_at(1.0)).properties(height=height(rows, others)),
@@ -139,14 +149,14 @@ def ratio_figures(results: pl.DataFrame) -> Iterator[Figure]:
 RATIO_TICKS = [0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5, 10, 20, 50, 100]
 
 
-def ratio_title(rows: Rows) -> str:
-    """What the forest shows."""
-    models = dict.fromkeys(row["model"] for row in rows)
-    away = [row for model in models for row in shown_ratios([each for each in rows if each["model"] == model])]
+def ratio_title(results: pl.DataFrame) -> str:
+    """What is shown; of actors it is the ratio of either word of which something is claimed."""
+    claims = [claimed_ratios(part) for _, part in by_model(results)]
+    away = [row for rows in claims for row in shown_ratios(rows)]
     if not away:
         return "Women over men: no difference is shown"
-    if len(models) > 1:
-        return f"Women over men: {len(away)} of {len(rows)} differences are shown"
+    if len(claims) > 1:
+        return f"Women over men: {len(away)} of {sum(map(len, claims))} differences are shown"
     return f"Women over men: a difference is shown for {listed([row['subset'] for row in away])}"
 
 
@@ -192,45 +202,6 @@ FAR = 0.6
 """Up to here an axis that ends earlier shows more; beyond, the whole belief is the natural frame."""
 
 
-# Occupations
-
-
-def occupation_figures(results: pl.DataFrame) -> Iterator[Figure]:
-    """What women and men are called, one chart for each model and pool; two words for one occupation are one."""
-    rows = merged_occupations(results)
-    for number, (model, pool) in enumerate(dict.fromkeys((row["model"], row["subset"]) for row in rows)):
-        own = [row for row in rows if (row["model"], row["subset"]) == (model, pool)]
-        gaps = metric_rows(results, "occupation_gap").filter(model=model, subset=pool).to_dicts()
-        yield Figure(
-            f"occupations-{number + 1}",
-            sentence(whose(rows, model), f"occupations of {pool}: {occupation_title(own, gaps)}"),
-            "Mean share of belief on each occupation, with 95 % intervals.",
-            dots(own),
-            "occupations",
-        )
-
-
-def merged_occupations(results: pl.DataFrame) -> Rows:
-    """Every occupation by group, with one row for both words of a pair where the run has it."""
-    rows = [row for row in rows_of(results, "occupation_probability") if row["value"] is not None]
-    merged = [row for row in rows_of(results, "either_word_probability") if row["value"] is not None]
-    there = {(row["model"], row["subset"], row["concept"]) for row in merged}
-    kept = [row for row in rows if (row["model"], row["subset"], either_word(row["concept"])) not in there]
-    return [*kept, *merged]
-
-
-def occupation_title(rows: Rows, gaps: Rows) -> str:
-    """The widest difference in a wrong occupation that is shown."""
-    away = [gap for gap in gaps if shown(gap)]
-    if not away:
-        return "no wrong one is shown to go to one gender more often" if gaps else "women and men side by side"
-    widest = max(away, key=lambda gap: abs(gap["value"]))
-    shares = {row["group"]: row for row in rows if row["concept"] == widest["concept"]}
-    both = sorted(shares.values(), key=lambda row: -row["value"])
-    named = " and ".join(f"{plural(row['group'])} {percent(row['value'])}" for row in both)
-    return f"widest shown gap of a wrong one at “{widest['concept']}”, {named}"
-
-
 # Size and training data
 
 SCALES = {"parameters": BY_SIZE, "training_pairs": BY_PAIRS}
@@ -239,17 +210,23 @@ DRAWN = ("bias_ratio", "association", "identity_given_image")
 
 
 def scale_figures(results: pl.DataFrame) -> Iterator[Figure]:
-    """The run's models of known size among the published ones, by parameters and by training pairs."""
+    """The run's models of known size among the published ones: the clearest slope on parameters, and on pairs."""
     points = list(scale_points(results)) if results.height else []
-    for measure in DRAWN:
-        subset = _drawn_subset(measure, points)
-        for size, metric in SCALES.items():
+    for size, metric in SCALES.items():
+        drawn = []
+        for measure in DRAWN:
+            subset = _drawn_subset(measure, points)
             mine = [p for p in points if (p.measure, p.subset) == (measure, subset) and getattr(p.entry, size)]
             if len(mine) > 1 and not all(point.published for point in mine):
-                line = (
-                    metric_rows(results, metric).filter(pl.col("subset").eq_missing(subset), concept=measure).to_dicts()
-                )
-                yield _scale_figure(mine, size, line[0] if line else None)
+                lines = metric_rows(results, metric).filter(pl.col("subset").eq_missing(subset), concept=measure)
+                drawn.append((mine, next(iter(lines.to_dicts()), None)))
+        if drawn:
+            mine, line = min(drawn, key=lambda each: _p_value(each[1]))
+            yield _scale_figure(mine, size, line)
+
+
+def _p_value(line: Result | None) -> float:
+    return 1.0 if line is None or line["p_value"] is None else line["p_value"]
 
 
 def _drawn_subset(measure: str, points: list[Point]) -> str | None:
@@ -278,10 +255,11 @@ def _scale_figure(points: list[Point], size: str, line: Result | None) -> Figure
         mine.mark_text(align="left", dx=8, color="currentColor").encode(text="model:N"),
     ]
     published = " Small marks: published models." if any(point.published for point in points) else ""
+    table = " The table has every slope." if line else ""
     return Figure(
         f"{points[0].measure}-by-{size}".replace("_", "-"),
         _scale_title(line, axis_title, points[0].measure),
-        f"Models by {axis_title}.{published} Models of unknown size are not drawn.",
+        f"Models by {axis_title}.{published} Models of unknown size are not drawn.{table}",
         alt.layer(*layers).properties(height=240),
         "scale",
     )

@@ -133,7 +133,7 @@ def _less_headline(row: Result, sides: Sides) -> str:
     """Who is taken for what they are less often than whom, and how often."""
     pool = row["subset"]
     less, more = GROUPS if row["value"] < 1 else GROUPS[::-1]
-    texts = _percents(sides[less], sides[more]) if sides else []
+    texts = told_apart(sides[less], sides[more]) if sides else []
     shares = f": {' against '.join(texts)}" if len(set(texts)) > 1 else ""
     if _own_words(row):
         than = f"{PLAYERS_PLURAL[more]} for “{correct_occupation(pool, more)}”"
@@ -159,7 +159,7 @@ def _group(row: Result, group: str) -> str:
     return f"drawn {plural(group)}" if drawn(row["dataset"]) else plural(group)
 
 
-def _percents(*rows: Result) -> list[str]:
+def told_apart(*rows: Result) -> list[str]:
     """Probabilities with as many decimals as it takes to tell them apart."""
     values = [row["value"] for row in rows]
     texts = [[percent(value, places) for value in values] for places in (None, 1, 2)]
@@ -176,7 +176,7 @@ def _ratio_sentence(row: Result, sides: Sides) -> str:
     if not sides:
         compared = f"for {who[0]} is {value} times {that or 'that '}for {who[1]}"
     else:
-        first, second = _percents(*(sides[group] for group in GROUPS))
+        first, second = told_apart(*(sides[group] for group in GROUPS))
         compared = f"is {first} for {who[0]}, and {that}{second} for {who[1]}: a ratio of {value}"
     return f"The mean probability of {_right_words(row, 'woman')} {compared} ({_ratio_bracket(row, sides)})."
 
@@ -235,7 +235,7 @@ def _wrongly_called(rows: list[Result], tests: int, part: pl.DataFrame) -> Findi
     sides = _sides_of(first, part)
     shares = ""
     if sides and (sides[GROUPS[0]]["value"] - sides[GROUPS[1]]["value"]) * first["value"] > 0:
-        shares = f": {' against '.join(_percents(sides[more], sides[less]))}"
+        shares = f": {' against '.join(told_apart(sides[more], sides[less]))}"
     who = f"{_group(first, more)} {field(first['subset'])}"
     called = f"{who[:1].upper()}{who[1:]} are wrongly called “{first['concept']}” more often than {_group(first, less)}"
     many = f" {len(rows)} of {tests} differences in wrong occupations are shown" if tests > 1 else ""

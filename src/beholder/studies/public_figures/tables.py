@@ -187,7 +187,7 @@ def _occupation_table(part: pl.DataFrame, pool: str) -> Table:
         body,
         len(labels(rows, "Occupation")),
         notes_of(rows.to_dicts()),
-        "occupations",
+        "gender",
         long=True,
         exported=True,
     )
