@@ -40,7 +40,7 @@ def dots(rows: Rows, title: str = "share of belief") -> Layers:
     x = alt.X("value:Q", title=title, scale=alt.Scale(domainMin=0), axis=percent_axis())
     return alt.layer(
         base.transform_filter("isValid(datum.low)")
-        .mark_rule(strokeWidth=2, opacity=0.55)
+        .mark_rule(strokeWidth=2)
         .encode(x="low:Q", x2="high:Q", color=colour),
         base.mark_point(filled=True, size=55, opacity=1).encode(
             x=x, color=colour, shape=shape, tooltip=tooltip("concept", "group")
@@ -64,7 +64,7 @@ def lanes(rows: Rows, others: Rows, x: alt.X) -> list[alt.Chart]:
     base = chart([plain(row) for row in rows]).encode(y=y, yOffset=offset)
     whiskers = (
         base.transform_filter("isValid(datum.low)")
-        .mark_rule(strokeWidth=2, opacity=0.6)
+        .mark_rule(strokeWidth=2)
         .encode(x="low:Q", x2="high:Q", color=colour)
     )
     dots = base.mark_point(filled=True, size=70, opacity=1).encode(
@@ -73,7 +73,7 @@ def lanes(rows: Rows, others: Rows, x: alt.X) -> list[alt.Chart]:
     if not others:
         return [whiskers, dots]
     small = chart([{**other, "lane": PUBLISHED_LANE} for other in others]).mark_tick(
-        color=QUIET, thickness=1.5, height=9, opacity=0.8
+        color=QUIET, thickness=1.5, height=9
     )
     neighbours = small.encode(
         x="value:Q", y=y, yOffset=alt.YOffset("lane:N", scale=alt.Scale(domain=lanes)), tooltip=["model:N", "value:Q"]

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from typing import Any
 
-WOMEN, MEN = "#d9822b", "#2a9d8f"
+WOMEN, MEN = "#c9741f", "#2a9d8f"
 """One colour for women and one for men, everywhere; shapes tell them apart as well."""
 GROUP_COLOURS = {"woman": WOMEN, "man": MEN}
 GROUP_SHAPES = {"woman": "circle", "man": "square"}
-SERIES = ("#4c86c0", "#d9822b", "#2a9d8f", "#b45a9c", "#9a8b1f", "#c8553d", "#7a7fd1", "#6b8e4e")
+SERIES = ("#4c86c0", "#c9741f", "#2a9d8f", "#b45a9c", "#9a8b1f", "#c8553d", "#7a7fd1", "#6b8e4e")
 """Models, or groups other than women and men."""
-QUIET = "#9a9a9a"
+QUIET = "#858585"
 PAGE_INK, PAPER_INK = "currentColor", "#222222"
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 PAPER_WIDTH = 560

@@ -3,7 +3,7 @@
   const form = document.getElementById("choice");
   const list = document.getElementById("list");
   const space = document.getElementById("space");
-  const colours = ["#d9822b", "#2a9d8f", "#4c86c0", "#b45a9c", "#9a8b1f", "#c8553d", "#7a7fd1", "#6b8e4e"];
+  const colours = ["#c9741f", "#2a9d8f", "#4c86c0", "#b45a9c", "#9a8b1f", "#c8553d", "#7a7fd1", "#6b8e4e"];
   const cell = { width: 150, height: 230 };
   const page = 100;
   const sheets = await (await fetch("api/sheets")).json();
