@@ -180,16 +180,6 @@ def test_a_model_that_does_not_answer_is_told_once(
         assert len(notes) == 2
 
 
-def test_pictures_are_made_square_first_where_the_study_does_so(llava: Any, pictures: list[Image.Image]) -> None:
-    plain, square = (llava.instructed(Instruction("{}", yes="Yes", no="No", picture_side=side)) for side in (None, 48))
-    assert square.spec.settings["picture_side"] == 48
-    assert "picture_side" not in plain.spec.settings
-    expected = plain.prepare(pictures[0].resize((48, 48)))
-    np.testing.assert_array_equal(
-        square.prepare(pictures[0]).features["pixel_values"], expected.features["pixel_values"]
-    )
-
-
 def test_the_token_that_a_script_reads_may_be_another_than_the_answers(llava: Any, pictures: list[Image.Image]) -> None:
     yes, no = (llava.instructed(Instruction("{}", yes="Yes", no="No", read_off=word)) for word in (None, "No"))
     one, other = (score(scorer, pictures[:1], QUESTIONS) for scorer in (yes, no))

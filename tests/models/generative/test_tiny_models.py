@@ -20,6 +20,7 @@ transformers = pytest.importorskip("transformers")
 from beholder.models.generative.reuse import Reuse  # noqa: E402
 
 pytestmark = pytest.mark.real
+SLOW = pytest.mark.slow
 QUESTIONS = ["Is the person in the image a woman?", "nurse", "a photo of a doctor, a nurse and the politician"]
 REFUSED = {
     "florence2": r"told a task by one of its own tokens .* none of them is a question",
@@ -54,6 +55,7 @@ def logits(scorer: Any, pictures: list[Image.Image]) -> Any:
     return np.array([[cells[row, index] for index in range(len(QUESTIONS))] for row in range(len(pictures))])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shared_prefix", [True, False])
 def test_the_picture_shown_before_does_not_move_mllama(
     shared: Path, noise: list[Image.Image], shared_prefix: bool
@@ -69,7 +71,7 @@ def test_the_picture_shown_before_does_not_move_mllama(
 
 
 @pytest.mark.parametrize("shared_prefix", [True, False])
-@pytest.mark.parametrize("name", EXACT)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=SLOW if name == "gemma4" else ()) for name in EXACT])
 def test_scores_equal_the_plain_logits(name: str, shared: Path, noise: list[Image.Image], shared_prefix: bool) -> None:
     folder = shared / "tiny-models" / name
     scorer: Any = load_model(str(folder), LoadOptions(shared_prefix=shared_prefix))

@@ -59,8 +59,6 @@ class GenerativeScorer:
             "example": loaded.form.write(instruction.ask("…")),
             "channels": list(self.channels),
         }
-        if instruction.picture_side:
-            asked_with["picture_side"] = instruction.picture_side
         self.spec = replace(spec, settings={**spec.settings, **asked_with})
         self._others: dict[Instruction, GenerativeScorer] = {instruction: self}
         self._elsewhere = Elsewhere(spec.name)
@@ -99,9 +97,7 @@ class GenerativeScorer:
         return self._others[instruction]
 
     def prepare(self, image: Image.Image) -> Picture:
-        """The checkpoint's own preprocessing, after the study's where the instruction asks for it."""
-        if side := self._instruction.picture_side:
-            image = image.convert("RGB").resize((side, side))
+        """The checkpoint's own preprocessing."""
         return self._loaded.pictures.develop(image)
 
     def score_prepared(self, prepared: Sequence[Picture], prompts: Sequence[str]) -> Floats:
