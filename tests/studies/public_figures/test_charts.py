@@ -10,6 +10,7 @@ import polars as pl
 
 from beholder.core.results import Row
 from beholder.run import Run
+from beholder.studies.apa.sizes import EIGHT
 from beholder.studies.public_figures.charts import axis_end, bars, public_figure_charts, ratio_title
 from beholder.studies.public_figures.occupation_chart import blocks, dumbbells, merged_occupations, occupation_title
 
@@ -137,3 +138,14 @@ def test_the_title_of_the_ratios_claims_what_the_findings_claim(make: SimpleName
     either = published._replace(metric="apa.either_word_ratio", value=1.0, low=0.9, high=1.1, p_value=0.9)
     assert ratio_title(make.run(published).results).endswith("shown for actors")
     assert ratio_title(make.run(published, either).results) == "Women over men: no difference is shown"
+
+
+def test_published_models_are_drawn_only_if_they_compare_with_every_model_of_the_run(make: SimpleNamespace) -> None:
+    """CLIP's printed ratios look taken over eight occupations, SigLIP's over nine."""
+    nine = make.run(make.ratio("politicians", 0.5, 0.4, 0.6)).results
+    eight = nine.with_columns(variant=pl.lit(EIGHT), model=pl.lit("second"))
+    counts = []
+    for results in (nine, eight, pl.concat([nine, eight])):
+        (figure,) = [each for each in public_figure_charts(results) if each.name == "women-over-men"]
+        counts.append("Small marks: published models" in figure.caption)
+    assert counts == [True, True, False]

@@ -187,10 +187,11 @@ def test_a_shown_difference_of_no_weight_is_called_nearly_the_same(make: SimpleN
 
 def test_levels_are_told_in_one_sentence(make: SimpleNamespace) -> None:
     finding = of_kind(make.run(*make.association()), "association")[0]
-    assert finding.sentence == (
-        "Over five branches, the model's mean belief is 90 % on the right category, 50 % on the right occupation and "
-        "25 % on the right specialty. 15 of 15 intervals lie above chance."
+    assert (
+        finding.headline
+        == "Belief on the right answer is 90 % for category, 50 % for occupation and 25 % for specialty"
     )
+    assert finding.sentence == "All five branches lie within these values. 15 of 15 intervals lie above chance."
     assert len(finding.rows) == 15
 
 

@@ -276,8 +276,12 @@ def _scale_title(line: Result | None, axis_title: str, measure: str) -> str:
 
 
 def _others(results: pl.DataFrame, metric: str) -> Rows:
-    """The published models of every subset, each once."""
-    by_subset = {each.row["subset"]: each.others for each in comparable_results(results) if each.metric == metric}
+    """The published models of every subset that compare with all of the run's models there, each once."""
+    by_subset: dict[str, pl.DataFrame] = {}
+    for each in comparable_results(results):
+        if each.metric == metric:
+            before = by_subset.get(each.row["subset"], each.others)
+            by_subset[each.row["subset"]] = before.join(each.others, on="model", how="semi", maintain_order="left")
     return [
         {"subset": subset, "model": model, "value": value}
         for subset, others in by_subset.items()

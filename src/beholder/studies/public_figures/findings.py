@@ -46,18 +46,20 @@ def association_findings(part: pl.DataFrame) -> Iterator[Finding]:
 def _levels(rows: list[Result]) -> Finding:
     """How far belief falls from the easy level to the hard one."""
     ranges = {level: [row["value"] for row in rows if row["concept"] == level] for level in LEVELS}
-    shares = [f"{span(values)} on the right {level}" for level, values in ranges.items() if values]
-    branches = len({row["subset"] for row in rows})
-    model = f"Over {count(branches)} branches, the model" if branches > 1 else "The model"
+    shares = listed([f"{span(values)} for {level}" for level, values in ranges.items() if values])
     above = sum(excludes(row, level) and row["value"] > level for row in rows if (level := reference(row)))
-    sentence = f"{model}'s mean belief is {listed(shares)}. {above} of {len(rows)} intervals lie above chance."
-    if any(row.get("landmark") is not None for row in rows):
-        sentence += f" {EXCHANGED}"
     verdict = SHOWN if above > len(rows) / 2 else nothing_shown(rows)
-    headline = f"Right answers are shown to get more belief than chance in {above} of {len(rows)} cases"
-    if verdict == SHOWN:
-        by_level = [f"{span(values)} for {level}" for level, values in ranges.items() if values]
-        headline = f"Belief on the right answer is {listed(by_level)}"
+    headline, told = f"Belief on the right answer is {shares}", []
+    if verdict != SHOWN:
+        headline = f"Right answers are shown to get more belief than chance in {above} of {len(rows)} cases"
+        told.append(f"Mean belief on the right answer is {shares}.")
+    branches = len({row["subset"] for row in rows})
+    if branches > 1:
+        told.append(f"All {count(branches)} branches lie within these values.")
+    told.append(f"{above} of {len(rows)} intervals lie above chance.")
+    if any(row.get("landmark") is not None for row in rows):
+        told.append(EXCHANGED)
+    sentence = " ".join(told)
     return finding(rows[0], "association", headline, sentence, verdict=verdict, effect=9.0, more=rows[1:])
 
 

@@ -23,7 +23,7 @@ from beholder.studies.public_figures.queries import claimed_ratios, shown, shown
 NAME = "women-and-men"
 FAINT = 0.01
 """An occupation with less belief for women and for men is drawn only if it is right or a difference is shown."""
-MOST = 36
+MOST = 24
 """So many occupations are drawn at most; among several models and pools each has an equal part, but at least two."""
 ROW = 28
 """Height of one occupation in pixels: two lanes."""
