@@ -54,7 +54,7 @@ class Finding(NamedTuple):
         """The finding as `findings.json` has it; these names are our API."""
         first = self.rows[0] if self.rows else {}
         numbers = {name: first.get(name) for name in ("metric", "value", "low", "high", "p_value", "n")}
-        places = [{name: row.get(name) for name in KEY} for row in self.rows]
+        places = [{name: row.get(name) for name in KEY} for row in map(stored, self.rows)]
         return {
             "id": self.id,
             "study": self.study,
@@ -67,6 +67,23 @@ class Finding(NamedTuple):
             **numbers,
             "rows": places,
         }
+
+
+def turned(row: Result) -> Result:
+    """A difference seen from the other group: the second less the first; turned twice, the row itself.
+
+    >>> turned({"group": "a", "against": "b", "value": -2.0, "low": -3.0, "high": -1.0})["value"]
+    2.0
+    """
+    ends = {"value": row["value"], "low": row["high"], "high": row["low"], "landmark": row.get("landmark")}
+    signs = {name: None if number is None else 0.0 - number for name, number in ends.items()}
+    sides = {"group": row["against"], "against": row["group"], "turned": not row.get("turned")}
+    return {**row, **signs, **sides}
+
+
+def stored(row: Result) -> Result:
+    """The row as the results have it, whichever way a finding reads it."""
+    return turned(row) if row.get("turned") else row
 
 
 def valued(part: pl.DataFrame, metric: str) -> list[Result]:

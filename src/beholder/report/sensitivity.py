@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from beholder.chapter.finding import Finding
+from beholder.chapter.finding import Finding, stored
 from beholder.chapter.numbers import has_interval
 from beholder.chapter.table import Cell, Table
 from beholder.core.results import KEY, SCHEMA
@@ -33,9 +33,10 @@ def moves(findings: list[Finding], perturbed: pl.DataFrame) -> list[Move]:
     values = {place: group["value"] for place, group in perturbed.drop_nulls("value").group_by(PLACE)}
     for finding in findings:
         row = finding.rows[0] if finding.rows else {}
-        after = values.get(tuple(row.get(name) for name in PLACE))
+        after = values.get(tuple(stored(row).get(name) for name in PLACE))
         if after is None or row.get("value") is None:
             continue
+        after = -after if row.get("turned") else after
         low, high = min(row["value"], *after), max(row["value"], *after)
         share = (high - low) / (row["high"] - row["low"]) if has_interval(row) else None
         made.append(Move(finding, low, high, share))

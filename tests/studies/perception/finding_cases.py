@@ -144,6 +144,7 @@ def _narrowing(size: Size) -> list[Row]:
     gap = _sized("gap", SIZES[0], subset="gender", group="Male", against="Female", concept="agency_pos")
     value = 1 + size.value / 2
     row = Row("perception.narrowing", value, size.n, "ratio", "race × gender", concept="groups", landmark=1.0)
+    row = row._replace(p_value=size.p_value)
     half = None if size.half is None else size.half / 3
     return [gap, row if half is None else row._replace(low=value - half, high=value + half)]
 

@@ -9,6 +9,7 @@ import pytest
 from studies.perception.finding_cases import SIZES, cases
 
 from beholder.chapter.finding import NOT_MEASURED, NOT_SHOWN, SHOWN, TOO_LITTLE, Finding
+from beholder.report.sensitivity import moves
 from beholder.studies.perception.findings import FINDERS, perception_findings
 from beholder.studies.perception.tables import perception_tables
 
@@ -37,6 +38,7 @@ KINDS = {
     "gap of two groups": "gap",
     "default": "markedness",
     "ranking": "ranking",
+    "neutral prompt": "neutral",
 }
 
 
@@ -62,9 +64,33 @@ def test_signs_turn_with_the_numbers():
     assert "for MST 2 less that for MST 9 is −1.50" in fall
 
 
+@pytest.mark.parametrize("name", CASES)
+def test_the_first_row_says_what_the_headline_says(name: str):
+    """The scorecard prints that row's value beside the headline: the named higher group less the lower one."""
+    for finding in perception_findings(CASES[name]):
+        row, *_ = finding.rows
+        named = re.search(r"(?:: (.+) above (.+)|treats (.+) as the default more than (.+))$", finding.headline)
+        if named:
+            higher, lower = filter(None, named.groups())
+            assert (row["group"], row["against"]) == (higher, lower)
+            assert row["value"] > 0
+            assert row["low"] <= row["value"] <= row["high"]
+        if before := re.match(r"(.+) comes before ", finding.headline):
+            assert row["group"] == before[1]
+            assert row["value"] > row["landmark"]
+
+
+def test_findings_point_to_rows_as_they_are_stored():
+    table = CASES["gap of two groups, negative"]
+    entry = only("gap of two groups, negative", "gap").as_dict()
+    assert (entry["value"], entry["rows"][0]["group"], entry["rows"][0]["against"]) == (0.015, "Male", "Female")
+    for place in entry["rows"]:
+        assert table.filter(*(pl.col(key).eq_missing(value) for key, value in place.items())).height
+
+
 def test_every_finder_has_a_case():
     kinds = {finding.kind for table in CASES.values() for finding in perception_findings(table)}
-    assert kinds == {*KINDS.values(), "variant", "neutral", "ratings"}
+    assert kinds == {*KINDS.values(), "variant", "ratings"}
     assert len(FINDERS) == len(kinds) + 1  # two of them tell of a variant
     verdicts = {finding.verdict for table in CASES.values() for finding in perception_findings(table)}
     assert verdicts == {SHOWN, NOT_SHOWN, TOO_LITTLE, NOT_MEASURED}
@@ -74,3 +100,11 @@ def test_a_p_value_that_is_a_bound_is_printed_as_one():
     table = CASES["effect, positive"].with_columns(p_value=pl.lit(0.003), p_at_most=pl.lit(value=True))
     cells = [cell.text for each in perception_tables(table) for row in each.rows for cell in row]
     assert "≤ 0.003" in cells
+
+
+def test_small_changes_move_a_turned_number_the_same_way():
+    """The stored value goes from −0.015 to −0.012; read from the other group, from 0.015 to 0.012."""
+    table = CASES["gap of two groups, negative"]
+    changed = table.with_columns(value=pl.lit(-0.012), change=pl.lit("a pixel"))
+    (move,) = moves([only("gap of two groups, negative", "gap")], changed)
+    assert (move.low, move.high) == pytest.approx((0.012, 0.015))

@@ -6,11 +6,14 @@ import numpy as np
 import polars as pl
 import pytest
 from scipy import stats
-from studies.perception.worlds import designed, matrix, measured, one, photographs
+from studies.perception.worlds import designed, matrix, measured, one, photographs, rng
 
-from beholder.studies.perception.neutral import AT_REST
+from beholder.core.results import Row
+from beholder.studies.perception import queries
+from beholder.studies.perception.neutral import AT_REST, neutral_rows
 from beholder.studies.perception.prompts import DIMENSIONS
-from beholder.studies.perception.scores import read_judged
+from beholder.studies.perception.scores import Judged, read_judged
+from beholder.studies.study import MeasureOptions
 
 
 def test_the_neutral_prompt_is_compared_on_shared_seeds():
@@ -78,3 +81,54 @@ def test_narrowing_is_the_ratio_of_the_group_means_spreads(faces, results):
     row = one(results, "narrowing", concept="groups")
     assert row["value"] == pytest.approx(spread["after"] / spread["before"])
     assert row["low"] < row["high"]
+
+
+def world(seed: int, apart: float = 0.0) -> Judged:
+    """Two races of two genders, 200 people; one prompt's noise is subtracted from a mean over many words."""
+    draw, images = rng(seed), photographs(200, races=("White", "Black"))
+    white = (images["race"] == "White").to_numpy()
+    words = [word for dimension in DIMENSIONS for word in dimension.words]
+    cosine, neutral = draw.normal(size=(200, len(set(words)))), draw.normal(size=200) - apart * white
+    return Judged(images, sorted(set(words)), cosine, cosine - neutral[:, None], neutral, DIMENSIONS, "cosine", {})
+
+
+def narrowing(judged: Judged) -> Row:
+    options = MeasureOptions(draws=200, seed=7)
+    return next(row for row in neutral_rows(judged, options) if row.metric == "perception.narrowing")
+
+
+def shuffled_slowly(judged: Judged, times: int) -> list[float]:
+    """Narrowing of images whose crossed labels are permuted, one at a time; with one image a person."""
+    labels = (judged.images["race"] + judged.images["gender"]).to_numpy()
+    before, after = (judged.by_dimension(scores).mean(axis=1) for scores in (judged.cosine, judged.delta))
+    ratios = []
+    for seed in range(times):
+        mixed = rng(seed).permutation(labels)
+        spread = [np.std([each[mixed == label].mean() for label in set(labels)]) for each in (after, before)]
+        ratios.append(spread[0] / spread[1])
+    return ratios
+
+
+def test_noise_moves_groups_apart_no_more_than_shuffled_groups():
+    """The ratio of noise is far above 1, always: that is no news. 5 of 100 is chance."""
+    rows = [narrowing(world(seed)) for seed in range(60)]
+    assert np.median([row.value for row in rows]) > 3
+    shown = [queries.shown(row._asdict()) for row in rows]
+    assert sum(shown) <= 3, f"{sum(shown)} of {len(rows)}"
+    called = sum(row.p_value <= 0.05 for row in rows)
+    assert called <= 8, f"p alone calls {called} of {len(rows)}"  # more than 8 of 60 has a chance of 1 in 200
+
+
+def test_the_landmark_is_that_of_labels_shuffled_one_by_one():
+    judged = world(1)
+    slow = shuffled_slowly(judged, 400)
+    row = narrowing(judged)
+    assert np.log(row.landmark) == pytest.approx(np.log(np.median(slow)), abs=0.15)
+    tail = min(np.mean(np.array(slow) >= row.value), np.mean(np.array(slow) <= row.value))
+    assert row.p_value == pytest.approx(2 * tail, abs=0.12)
+
+
+def test_groups_that_the_neutral_prompt_sets_apart_are_shown():
+    row = narrowing(world(2, apart=3.0))
+    assert row.value > row.low > row.landmark > 3
+    assert queries.shown(row._asdict())

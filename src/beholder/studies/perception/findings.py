@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from beholder.chapter.finding import NOT_MEASURED, TOO_LITTLE, Finding, finding
-from beholder.chapter.numbers import Result, excludes, has_interval, percent
+from beholder.chapter.finding import NOT_MEASURED, TOO_LITTLE, Finding, finding, turned
+from beholder.chapter.numbers import Result, excludes, has_interval, percent, row_p_value
 from beholder.chapter.phrases import listed
 from beholder.chapter.queries import metric_rows
 from beholder.studies.perception import phrases, queries
@@ -204,10 +204,15 @@ def _gaps(part: pl.DataFrame) -> Iterator[Finding]:
             yield _gap(by, clear[0], clear, len(rows))
 
 
-def _gap(by: str, row: Result, clear: list[Result], number: int) -> Finding:
+def _upward(row: Result) -> Result:
+    """The difference as the higher group less the lower one: its value agrees with a headline that names the higher."""
+    return turned(row) if row["value"] < 0 else row
+
+
+def _gap(by: str, widest: Result, clear: list[Result], number: int) -> Finding:
+    row = _upward(widest)
     first, second = phrases.pair(row)
-    higher, lower = (first, second) if row["value"] > 0 else (second, first)
-    headline = f"{by}, the widest gap that is shown is in {phrases.dimension(row['concept'])}: {higher} above {lower}"
+    headline = f"{by}, the widest gap that is shown is in {phrases.dimension(row['concept'])}: {first} above {second}"
     equal = "at equal shares of the other labels, " if row["metric"] == "perception.adjusted_gap" else ""
     sentence = (
         f"Δ of {first} less Δ of {second} is {phrases.signed(row)} ({phrases.bounds(row)}; {equal}{phrases.unit(row)}, "
@@ -230,10 +235,10 @@ def _markedness(part: pl.DataFrame) -> Iterator[Finding]:
         )
         clear = [row for row in gaps if _default(row)]
         if clear:
-            more, less = (clear[0]["group"], clear[0]["against"])[:: 1 if clear[0]["value"] > 0 else -1]
-            headline = f"The model treats {more} as the default more than {less}"
-            sentence += f" {_default_gap(clear[0])}"
-            yield finding(clear[0], "markedness", headline, sentence, shown=True, more=rows)
+            row = _upward(clear[0])
+            headline = f"The model treats {row['group']} as the default more than {row['against']}"
+            sentence += f" {_default_gap(row)}"
+            yield finding(row, "markedness", headline, sentence, shown=True, more=rows)
         else:
             headline = f"By {attribute}, no group is shown to be the default more than another"
             verdict = "" if any(has_interval(row) for row in gaps) else TOO_LITTLE
@@ -319,17 +324,36 @@ def _times(row: Result) -> str:
 
 
 def _neutral(part: pl.DataFrame) -> Iterator[Finding]:
-    """Whether subtracting the neutral prompt brings groups closer together, where they differ at all."""
+    """Whether subtracting the neutral prompt moves the groups otherwise than shuffled groups, where groups differ."""
     if not any(map(queries.shown, queries.gaps(part))):
         return
     for row in metric_rows(part, "narrowing").filter(pl.col("concept") == "groups").to_dicts():
-        if excludes(row, 1.0):
-            moved = "moves the groups apart" if row["value"] > 1 else "brings the groups closer together"
-            sentence = (
-                f"The groups' mean scores are {phrases.number(row)} times as far apart ({phrases.bounds(row)}) once "
-                "each image's score of the neutral prompt is subtracted."
-            )
-            yield finding(row, "neutral", f"Subtracting the neutral prompt {moved}", sentence, shown=True)
+        if not queries.shown(row):
+            headline = "Subtracting the neutral prompt is not shown to move the groups otherwise than shuffled groups"
+            yield _not_shown([row], "neutral", headline, f"{_farther(row)} {NOT_NONE}")
+            continue
+        moved = "moves the groups apart" if queries.beyond(row) > 0 else "brings the groups closer together"
+        headline = f"Compared with shuffled groups, subtracting the neutral prompt {moved}"
+        yield finding(row, "neutral", headline, _farther(row), shown=True)
+
+
+def _farther(row: Result) -> str:
+    """How much farther apart the groups are after the neutral prompt is subtracted, and shuffled groups."""
+    bounds = f" ({phrases.bounds(row)})" if has_interval(row) else ""
+    sentence = (
+        f"The groups' mean scores are {phrases.number(row)} times as far apart{bounds} once each image's score of the "
+        "neutral prompt is subtracted"
+    )
+    if row["landmark"] is None:
+        return f"{sentence}."
+    places = phrases.decimals_of(row)
+    return f"{sentence}; those of shuffled groups are {row['landmark']:.{places}f} times (p {_p_value(row)})."
+
+
+def _p_value(row: Result) -> str:
+    """`= 0.031`, `≤ 0.002`."""
+    text = row_p_value(row)
+    return text if text[0] in "<≤" else f"= {text}"
 
 
 def _ratings(part: pl.DataFrame) -> Iterator[Finding]:

@@ -12,7 +12,8 @@ from scipy import stats
 from beholder.core.results import Row
 from beholder.metrics.bootstrap import Resampler, interval_over
 from beholder.metrics.clustered import CellMeans
-from beholder.metrics.multiplicity import holm
+from beholder.metrics.multiplicity import holm, shuffles_for
+from beholder.metrics.person_shuffles import PersonShuffles
 from beholder.studies.perception.prompts import CONTROLS
 from beholder.studies.perception.scores import (
     EVERYONE,
@@ -135,23 +136,57 @@ def _density_rows(groups: Groups, quantities: dict[str, Array]) -> Iterator[Row]
 def _narrowing_rows(
     judged: Judged, groups: Groups, quantities: dict[str, Array], options: MeasureOptions
 ) -> Iterator[Row]:
-    """Spread of the group means after Δ divided by the spread before; below 1, Δ brings the groups closer together."""
+    """Spread of the group means after Δ divided by the spread before.
+
+    Δ subtracts the noise of a single prompt from a mean over many words, so that any groups move apart, also groups
+    made by lot. The landmark is therefore the ratio of shuffled groups.
+    """
     inside = groups.codes >= 0
-    resampler = Resampler(judged.clusters[inside], options.rng(), min(options.draws, MOST_DRAWS))
-    once = np.ones((1, int(inside.sum())))
-    spreads = {}
-    for name in ("cosine", "delta_cosine"):
-        values, codes = quantities[name][inside], groups.codes[inside]
+    codes, people = groups.codes[inside], judged.clusters[inside]
+    resampler = Resampler(people, options.rng(), min(options.draws, MOST_DRAWS))
+    once = np.ones((1, len(codes)))
+    both = np.stack([quantities[name][inside] for name in ("cosine", "delta_cosine")], axis=1)
+    spreads = []
+    for values in both.T:
         drawn = [_spreads(weights, values, codes, len(groups.names)) for weights in (once, *resampler.weights())]
-        spreads[name] = np.concatenate(drawn)
+        spreads.append(np.concatenate(drawn))
     with np.errstate(divide="ignore", invalid="ignore"):
-        ratios = spreads["delta_cosine"] / spreads["cosine"]
+        ratios = spreads[1] / spreads[0]
     for k, (concept, values_of) in enumerate((("groups", "the group means"), ("images", "all images"))):
-        low, high = interval_over(ratios[1:, k], judged.clusters[inside], groups.codes[inside])
+        low, high = interval_over(ratios[1:, k], people, codes)
         value, note = float(ratios[0, k]), f"standard deviation of {values_of}, after Δ over before"
         note = note if np.isfinite(value) else f"{note}; before Δ all are alike"
-        row = Row("perception.narrowing", value, int(inside.sum()), RATIO, low=low, high=high, note=note)
-        yield row._replace(subset=groups.attribute, concept=concept)
+        row = Row("perception.narrowing", value, len(codes), RATIO, low=low, high=high, note=note)
+        row = row._replace(subset=groups.attribute, concept=concept)
+        tested = concept == "groups" and np.isfinite(value)
+        yield _against_shuffled(row, value, _shuffled_ratios(both, codes, people, options)) if tested else row
+
+
+def _against_shuffled(row: Row, value: float, shuffled: Array) -> Row:
+    """The row with the ratio of shuffled groups as its landmark, and its two-sided p."""
+    known = shuffled[np.isfinite(shuffled)]
+    if not len(known):
+        return row
+    hits = min(int((known >= value * (1 - ALIKE)).sum()), int((known <= value * (1 + ALIKE)).sum()))
+    p_value, note = min(1.0, 2 * (1 + hits) / (1 + len(known))), f"landmark: median of {len(known)} shuffles of people"
+    row = row._replace(landmark=float(np.median(known)), p_value=p_value, p_at_most=hits == 0 or None)
+    return row._replace(note=f"{row.note}; {note}, which also give p")
+
+
+def _shuffled_ratios(both: Array, codes: Indices, people: Indices, options: MeasureOptions) -> Array:
+    """The ratio of spreads where people change groups; the finest groups leave no other label to shuffle within."""
+    ratios = []
+    for part in PersonShuffles(codes, people).parts(max(options.permutations, shuffles_for(1)), options.rng()):
+        means = np.stack([_means_of((part == code).astype(np.float64), both) for code in range(int(codes.max()) + 1)])
+        before, after = means.std(axis=0).T
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratios.append(np.where(before > ALIKE, after / before, np.nan))
+    return np.concatenate(ratios)
+
+
+def _means_of(members: Array, values: Array) -> Array:
+    """Mean of each column of `values` over the members of every shuffle, `[shuffles, columns]`."""
+    return np.asarray((members @ values) / members.sum(axis=1, keepdims=True))
 
 
 def _spreads(weights: Array, values: Array, codes: Indices, count: int) -> Array:
