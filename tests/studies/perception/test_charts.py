@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import math
+import re
+from typing import Any
+
+import numpy as np
 import polars as pl
 import pytest
 import vl_convert
@@ -9,13 +14,14 @@ from studies.perception.worlds import OPTIONS, designed, matrix, measured, noise
 
 from beholder.chapter.figure import Figure
 from beholder.studies.perception.charts import perception_figures
+from beholder.studies.perception.small_multiples import Panels
 from beholder.studies.perception.study import perception_study
 
 
 def test_every_figure_of_the_study_is_drawn(drawn: dict[str, Figure], results: pl.DataFrame):
-    assert {"groups", "effects", "induced-variation", "variance", "separation", "confound-smiling"} <= set(drawn)
-    assert {"smiling-warmth", "age-communion_neg", "density-neutral", "density-delta-cosine"} <= set(drawn)
-    assert "neutral-r" in drawn
+    assert {"groups", "effects", "induced-variation", "variance", "separation", "confounds"} <= set(drawn)
+    assert {"curves-smiling", "curves-age", "densities", "neutral-r"} <= set(drawn)
+    assert len(drawn) <= 12
     assert not {figure.name for figure in perception_figures(results)} & {"effects", "induced-variation"}
 
 
@@ -30,6 +36,59 @@ def test_boxes_are_ordered_by_their_median_and_coloured_by_protection(drawn: dic
     rows = drawn["induced-variation"].chart.to_dict()["data"]["values"]
     assert [row["value"] for row in rows] == sorted((row["value"] for row in rows), reverse=True)
     assert {row["attribute"]: row["kind"] for row in rows}["age"] == "protected"
+
+
+def layer_of(figure: Figure, field: str) -> list[dict[str, Any]]:
+    """The rows of the last layer that has a field."""
+    layers = figure.spec(ink="#000", width=300)["layer"]
+    every = [list(layer["data"]["values"]) for layer in layers]
+    return next(rows for rows in reversed(every) if rows and field in rows[0])
+
+
+def test_all_curves_are_panels_of_one_view_on_one_scale(drawn: dict[str, Figure], matched: pl.DataFrame):
+    """A step of Δ is as high in every panel, and a step of the attribute as wide."""
+    rows = layer_of(drawn["curves-smiling"], "level")
+    measured_points = matched.filter(pl.col("group") != "everyone", metric="perception.trajectory", subset="smiling")
+    assert len(rows) == measured_points.height
+    assert len({row["panel"] for row in rows}) == 8
+    for panel in {row["panel"] for row in rows}:
+        inside = [row for row in rows if row["panel"] == panel]
+        x, y = (np.array([row[name] for row in inside]) for name in ("x", "y_value"))
+        level, value = (np.array([row[name] for row in inside]) for name in ("level", "value"))
+        low, high = min(row["value"] for row in rows), max(row["value"] for row in rows)
+        assert np.ptp(np.floor(x)) == np.ptp(np.floor(y)) == 0  # a cell of its own
+        assert np.allclose(x - x[0], (level - level[0]) * 0.88 / 4, atol=2e-4)
+        slope = np.ptp(y) / np.ptp(value)
+        assert 0.4 / (high - low) < slope <= 0.68 / (high - low) + 1e-3
+
+
+def test_ticks_of_panels_are_labelled_with_their_numbers():
+    panels = Panels(["a", "b", "c"], dict.fromkeys("abc", (0.0, 4.0)), (-1.2, 3.1), columns=2)
+    axis = panels.y_axis("y", "unit").to_dict()["axis"]
+    label = re.fullmatch(r"format\((round\(.+)/ 1000, '~g'\)", axis["labelExpr"])
+    assert label
+    for place, tick in zip(axis["values"], [-1, 0, 1, 2, 3] * 2, strict=True):
+        expression = label[1].replace("datum.value", str(place))
+        assert eval(expression, {"floor": math.floor, "round": round}) / 1000 == pytest.approx(tick, abs=0.002)
+
+
+def test_dimensions_with_the_widest_gap_come_first_and_are_labelled(drawn: dict[str, Figure]):
+    spec = drawn["groups"].spec(ink="#000", width=300)
+    rows = layer_of(drawn["groups"], "low")
+    dots = next(layer for layer in spec["layer"] if layer["mark"]["type"] == "point")["data"]["values"]
+    names = list(dict.fromkeys(row["dimension"] for row in dots))
+    widths = [np.ptp([row["value"] for row in dots if row["dimension"] == name]) for name in names]
+    assert widths == sorted(widths, reverse=True)
+    labels = [layer for layer in spec["layer"] if layer["mark"]["type"] == "text"]
+    labelled = [row["group"] for layer in labels for row in layer["data"]["values"]]
+    assert sorted(labelled) == sorted({row["group"] for row in dots})
+    assert {row["dimension"] for row in rows} == {names[0]}
+
+
+def test_the_longest_dimension_has_room_on_the_axis(drawn: dict[str, Figure]):
+    spec = drawn["groups"].spec(ink="#000", width=300)
+    axis = next(layer for layer in spec["layer"] if layer["mark"]["type"] == "point")["encoding"]["y"]["axis"]
+    assert axis["labelLimit"] >= axis["minExtent"] >= 6.5 * len("Belief, conservative")
 
 
 def test_titles_claim_nothing_of_noise(results: pl.DataFrame):

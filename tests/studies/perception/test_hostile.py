@@ -11,7 +11,6 @@ from studies.perception.worlds import OPTIONS, designed, matrix, measured, noise
 
 from beholder.report.page import render
 from beholder.run import Run
-from beholder.studies.perception.chart_parts import brightness_map
 from beholder.studies.perception.charts import perception_figures
 from beholder.studies.perception.findings import perception_findings
 from beholder.studies.perception.prompts import Dimension, perception_prompts
@@ -142,10 +141,3 @@ def test_markup_in_a_name_stays_text_on_the_page():
     page = render(run.report)
     assert odd not in page
     assert "&lt;script&gt;alert" in page
-
-
-def test_names_in_the_legend_of_a_map_are_strings_of_vegas_language():
-    square = {"down": 0, "across": 0, "value": 0.5}
-    spec = brightness_map([square], "a 'b'", 'c "d"').to_dict()
-    label = spec["layer"][0]["encoding"]["color"]["legend"]["labelExpr"]
-    assert label == r"""datum.value > 0 ? "a 'b'" : datum.value < 0 ? "c \"d\"" : 'even'"""

@@ -1,11 +1,10 @@
-"""Parts of Perception's charts: dots, boxes, curves with bands, ellipses, densities and maps; each fits any width.
+"""Parts of Perception's charts: dots, boxes, and panels of curves, ellipses, densities and maps; each fits any width.
 
 A click on the legend highlights one group and fades the others.
 """
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import altair as alt
@@ -13,27 +12,44 @@ import altair as alt
 from beholder.chapter.chart_parts import Layers, Rows, chart, named_scale, order, points_axis, rule_at
 from beholder.chapter.chart_style import ABOVE, BELOW, QUIET, SERIES, legend_columns
 from beholder.studies.perception.design import REST
+from beholder.studies.perception.small_multiples import PIXELS, Panels
 
-LANE, BOX, MAP = 13, 26, 270
-"""Pixels of a lane of dots, of a box, of a map."""
+LANE, BOX = 13, 26
+"""Pixels of a lane of dots, and of a box."""
+LABEL, LETTER = 180, 6.8
+"""The most pixels that a name may take on an axis, and about how many a letter takes."""
 PROTECTED, OTHER = "#d9822b", "#4c86c0"
 KINDS = {"protected": PROTECTED, "not protected": OTHER}
 FAINT = 0.12
+MANY, SHORT = 4, 20
+"""More names than these stand in two columns, if each has no more letters than these."""
 GRADIENT: dict[str, Any] = {"gradientLength": 160, "gradientThickness": 8}
 
 
 def group_dots(rows: Rows, title: str) -> Layers:
-    """Dimensions down, a lane for each group, with intervals; 0 is the mean of everyone."""
-    names = order(rows, "group")
+    """Dimensions down, a lane for each group, with intervals; 0 is the mean of everyone. The first are labelled."""
+    names, first = order(rows, "group"), rows[0]["dimension"]
     colour, shown, picked = _legend(names)
-    y = _down(rows, "dimension", labelLimit=140)
-    base = chart(rows).encode(y=y, yOffset=alt.YOffset("group:N", sort=names), opacity=shown)
+    place = {"y": _down(rows, "dimension"), "yOffset": alt.YOffset("group:N", sort=names), "opacity": shown}
+    base = chart(rows).encode(**place)
     x = alt.X("value:Q", title=title, axis=points_axis())
     tooltip = ["dimension:N", "group:N", *_numbers(), "n:Q"]
     whiskers = base.transform_filter("isValid(datum.low)").mark_rule(strokeWidth=2, aria=False)
     dots = base.mark_point(filled=True, size=42, aria=False).encode(x=x, color=colour, tooltip=tooltip)
+    labels = []
+    # A label stands on the side of the line on which there is room.
+    sides: tuple[tuple[bool, str, Any, int], ...] = ((True, "low", "right", -6), (False, "high", "left", 6))
+    for right, end, align, off in sides:
+        beside = [
+            {**row, "at": row["value"] if row[end] is None else row[end]}
+            for row in rows
+            if len(names) > 1 and row["dimension"] == first and (row["value"] > 0) == right
+        ]
+        if beside:
+            text = chart(beside).mark_text(align=align, dx=off, fontSize=10, aria=False)
+            labels.append(text.encode(**place, x="at:Q", text="group:N", color=colour))
     return alt.layer(
-        rule_at(0.0), whiskers.encode(x="low:Q", x2="high:Q", color=colour), dots.add_params(picked)
+        rule_at(0.0), whiskers.encode(x="low:Q", x2="high:Q", color=colour), dots.add_params(picked), *labels
     ).properties(height=LANE * len(order(rows, "dimension")) * (len(names) + 0.8))
 
 
@@ -52,52 +68,44 @@ def boxes(rows: Rows, title: str) -> Layers:
     ).properties(height=BOX * len(rows))
 
 
-def curves(points: Rows, fitted: Rows, x_title: str, y_title: str) -> Layers:
-    """Means at every level, and second-degree curves with their bands."""
+def curves(points: Rows, lines: Rows, panels: Panels, x_title: str, y_title: str) -> Layers:
+    """Means at every level, and lines with their bands where they have any; a panel for each dimension or attribute."""
     colour, shown, picked = _legend(order(points, "group"))
-    x, scale = _free(alt.X, "level:Q", x_title), alt.Scale(zero=False)
-    fade = alt.condition(picked, alt.value(0.16), alt.value(0.0))
-    line = chart(fitted).encode(x=x, color=colour)
+    x, fade = panels.x_axis(x_title), alt.condition(picked, alt.value(0.16), alt.value(0.0))
+    line = chart(panels.placed(lines, "level", "value", "low", "high")).encode(x=x, color=colour, detail="panel:N")
     band = line.transform_filter("isValid(datum.low)").mark_area(aria=False)
-    dots = chart(points).mark_point(filled=True, size=26, aria=False).encode(x=x, color=colour, opacity=shown)
-    y, tooltip = alt.Y("value:Q", title=y_title, scale=scale), ["group:N", "level:Q", *_numbers(), "n:Q"]
-    return alt.layer(
-        band.encode(y=alt.Y("low:Q", title=y_title, scale=scale), y2="high:Q", opacity=fade),
-        line.mark_line(strokeWidth=2, aria=False).encode(y=alt.Y("value:Q", scale=scale), opacity=shown),
-        dots.encode(y=y, tooltip=tooltip).add_params(picked),
-    ).properties(height=220)
+    dots = chart(panels.placed(points, "level", "value")).mark_point(filled=True, size=18, aria=False)
+    tooltip = ["panel:N", "group:N", "level:Q", *_numbers(), "n:Q"]
+    layers = (
+        band.encode(y=panels.y_axis("y_low", y_title), y2="y_high:Q", opacity=fade),
+        line.mark_line(strokeWidth=1.5, aria=False).encode(y=panels.y_axis("y_value", y_title), opacity=shown),
+        dots.encode(x=x, y=panels.y_axis("y_value", y_title), color=colour, opacity=shown, tooltip=tooltip),
+    )
+    frame = panels.frame(x_title, y_title)
+    return alt.layer(*frame, *layers[:2], layers[2].add_params(picked)).properties(height=PIXELS * panels.height)
 
 
-def plain_curves(rows: Rows, x_title: str, y_title: str) -> Layers:
-    """A line for each dimension over the levels of one attribute."""
-    colour, shown, picked = _legend(order(rows, "group"))
-    x, y = _free(alt.X, "level:Q", x_title), _free(alt.Y, "value:Q", y_title)
-    base = chart(rows).encode(x=x, y=y, color=colour, opacity=shown)
-    tooltip = [alt.Tooltip("group:N", title="dimension"), "level:Q", *_numbers(), "n:Q"]
-    dots = base.mark_point(filled=True, size=30, aria=False).encode(tooltip=tooltip)
-    return alt.layer(base.mark_line(strokeWidth=2, aria=False), dots.add_params(picked)).properties(height=240)
-
-
-def ellipses(points: Rows, rings: Rows, unit: str) -> Layers:
+def ellipses(points: Rows, rings: Rows, panels: Panels, unit: str) -> Layers:
     """Negative against positive ends of the scales: a point for each age, an ellipse of 2 σ for each group."""
     colour, shown, picked = _legend(order(points, "group"))
-    x = _free(alt.X, "positive:Q", f"positive ends, {unit}")
-    y = _free(alt.Y, "negative:Q", f"negative ends, {unit}")
-    lines = chart(rings).mark_line(strokeWidth=1.5, aria=False).encode(order="step:Q")
-    dots = chart(points).mark_point(filled=True, size=40, aria=False)
-    dots = dots.encode(tooltip=["group:N", "age:Q", "positive:Q", "negative:Q", "n:Q"]).add_params(picked)
+    titles = f"positive ends, {unit}", f"negative ends, {unit}"
+    x, y = panels.x_axis(titles[0]), panels.y_axis("y_negative", titles[1])
+    placed = [chart(panels.placed(rows, "positive", "negative")) for rows in (rings, points)]
+    lines = placed[0].mark_line(strokeWidth=1.5, aria=False).encode(order="step:Q", detail="panel:N")
+    dots = placed[1].mark_point(filled=True, size=22, aria=False)
+    dots = dots.encode(tooltip=["panel:N", "group:N", "age:Q", "positive:Q", "negative:Q", "n:Q"]).add_params(picked)
     layers = [part.encode(x=x, y=y, color=colour, opacity=shown) for part in (lines, dots)]
-    return alt.layer(*layers).properties(height=320)
+    return alt.layer(*panels.frame(*titles), *layers).properties(height=PIXELS * panels.height)
 
 
-def densities(rows: Rows, title: str) -> Layers:
-    """Smoothed densities, a line for each group."""
+def densities(rows: Rows, panels: Panels, title: str) -> Layers:
+    """Smoothed densities, a line for each group; each panel as high as its highest."""
     colour, shown, picked = _legend(order(rows, "group"), symbolType="stroke", symbolStrokeWidth=3)
-    x = alt.X("score:Q", title=title, scale=alt.Scale(zero=False, nice=False), axis=points_axis())
-    y = alt.Y("value:Q", title=None, axis=None)
-    lines = chart(rows).mark_line(strokeWidth=2, aria=False)
-    lines = lines.encode(x=x, y=y, color=colour, opacity=shown, tooltip=["group:N"])
-    return alt.layer(lines.add_params(picked)).properties(height=180)
+    lines = chart(panels.placed(rows, "score", "value")).mark_line(strokeWidth=1.5, aria=False)
+    place = {"x": panels.x_axis(title), "y": panels.y_axis("y_value", None), "detail": "panel:N"}
+    lines = lines.encode(**place, color=colour, opacity=shown, tooltip=["panel:N", "group:N", "score:Q"])
+    layers = [*panels.frame(title, None), lines.add_params(picked)]
+    return alt.layer(*layers).properties(height=PIXELS * panels.height)
 
 
 def stacked(rows: Rows) -> Layers:
@@ -108,7 +116,7 @@ def stacked(rows: Rows) -> Layers:
     legend = alt.Legend(columns=2)
     colour = alt.Color("attribute:N", sort=names, scale=named_scale(names, colours), legend=legend)
     tooltip = ["dimension:N", "attribute:N", alt.Tooltip("value:Q", format=".1f")]
-    y = _down(rows, "dimension", labelLimit=140)
+    y = _down(rows, "dimension")
     bars = chart(rows).mark_bar(aria=False).encode(y=y, x=x, color=colour, order="order:Q", tooltip=tooltip)
     return alt.layer(bars).properties(height=24 * len(order(rows, "dimension")))
 
@@ -117,9 +125,9 @@ def effect_map(rows: Rows, title: str) -> Layers:
     """Contrasts down, dimensions across; the colour is the effect, faint where it is not shown."""
     most = max((abs(row["value"]) for row in rows), default=1.0) or 1.0
     colour = alt.Color("value:Q", scale=_diverging(most), legend=alt.Legend(title=title, **GRADIENT))
-    across = alt.Axis(orient="top", labelAngle=-60, ticks=False, domain=False, labelLimit=140)
+    across = alt.Axis(orient="top", labelAngle=-90, ticks=False, domain=False, labelLimit=LABEL)
     x = alt.X("dimension:N", title=None, sort=order(rows, "dimension"), axis=across)
-    base = chart(rows).encode(x=x, y=_down(rows, "contrast", ticks=False, domain=False, labelLimit=170))
+    base = chart(rows).encode(x=x, y=_down(rows, "contrast", ticks=False, domain=False))
     tooltip = ["contrast:N", "dimension:N", *_numbers(), alt.Tooltip("p_value:Q", title="corrected p", format=".2g")]
     pale = alt.condition("datum.shown", alt.value(1), alt.value(0.3))
     text = base.transform_filter("datum.shown").mark_text(fontSize=10, color="currentColor", aria=False)
@@ -129,19 +137,29 @@ def effect_map(rows: Rows, title: str) -> Layers:
     ).properties(height=22 * len(order(rows, "contrast")))
 
 
-def brightness_map(rows: Rows, first: str, second: str) -> Layers:
-    """Squares of the picture; colour says who is brighter there."""
-    # A name is quoted for Vega's expression language, whatever it holds.
-    names = f"datum.value > 0 ? {json.dumps(first)} : datum.value < 0 ? {json.dumps(second)} : 'even'"
+def brightness_maps(rows: Rows, panels: Panels) -> Layers:
+    """Squares of the picture, a panel for every two groups; colour says who is brighter there."""
+    names = "datum.value > 0 ? 'first brighter' : datum.value < 0 ? 'second brighter' : 'even'"
     legend = alt.Legend(title=None, values=[-1, 0, 1], labelExpr=names, **GRADIENT)
-    squares = chart(rows).mark_rect(aria=False)
+    corners = [
+        {
+            "panel": row["panel"],
+            "value": row["value"],
+            **{f"x{end}": panels.x(row["panel"], row["across"] + (end == "2")) for end in ("", "2")},
+            **{f"y{end}": panels.y(row["panel"], -row["down"] - (end == "2")) for end in ("", "2")},
+        }
+        for row in rows
+    ]
+    squares = chart(corners).mark_rect(aria=False)
     squares = squares.encode(
-        x=alt.X("across:O", axis=None),
-        y=alt.Y("down:O", axis=None),
+        x=panels.x_axis(None),
+        x2="x2:Q",
+        y=panels.y_axis("y", None),
+        y2="y2:Q",
         color=alt.Color("value:Q", scale=_diverging(1), legend=legend),
-        tooltip=[alt.Tooltip("value:Q", format="+.2f")],
+        tooltip=["panel:N", alt.Tooltip("value:Q", format="+.2f")],
     )
-    return alt.layer(squares).properties(height=MAP)
+    return alt.layer(*panels.frame(None, None), squares).properties(height=PIXELS * panels.height)
 
 
 # Small things
@@ -151,19 +169,19 @@ def _legend(names: list[str], **symbol: Any) -> tuple[alt.Color, Any, Any]:
     """A colour for each group, and a legend whose click highlights one of them."""
     picked = alt.selection_point(fields=["group"], bind="legend")
     scale = named_scale(names, [SERIES[k % len(SERIES)] for k in range(len(names))])
-    legend = alt.Legend(columns=legend_columns(names), **symbol)
+    columns = max(legend_columns(names), 2 if len(names) > MANY and max(map(len, names)) <= SHORT else 1)
+    legend = alt.Legend(columns=columns, **symbol)
     colour = alt.Color("group:N", sort=names, scale=scale, legend=legend)
     return colour, alt.condition(picked, alt.value(0.95), alt.value(FAINT)), picked
 
 
-def _free(channel: Any, field: str, title: str) -> Any:
-    """An axis of numbers that need not begin at 0."""
-    return channel(field, title=title, scale=alt.Scale(zero=False), axis=points_axis())
-
-
 def _down(rows: Rows, name: str, **axis: Any) -> alt.Y:
     """Names from top to bottom, in the order of the rows."""
-    return alt.Y(f"{name}:N", title=None, sort=order(rows, name), axis=alt.Axis(**axis))
+    # A reader's font may be wider than the one with which a picture was laid out.
+    room = min(LABEL, LETTER * max(len(each) for each in order(rows, name))) + 8
+    return alt.Y(
+        f"{name}:N", title=None, sort=order(rows, name), axis=alt.Axis(labelLimit=LABEL, minExtent=room, **axis)
+    )
 
 
 def _numbers(*names: str) -> list[alt.Tooltip]:

@@ -19,18 +19,21 @@ from beholder.studies.perception.curves import CONFOUNDS, GROUP_LEVELS
 from beholder.studies.perception.design import REST
 from beholder.studies.perception.neutral import AT_REST
 from beholder.studies.perception.prompts import CONTROLS
-from beholder.studies.perception.scores import EVERYONE, INTERACTIONS, MEAN
+from beholder.studies.perception.scores import CROSSING, EVERYONE, MEAN
+from beholder.studies.perception.small_multiples import Panels, span
 
 MOST_MODELS = 2
 """Figures with a point for every group and level are drawn for at most so many models."""
+MAPS_ACROSS = 3
 RING = 48
 DENSITIES = {
-    "neutral": ("the neutral prompt by itself", "cosine of “a photo of a person”"),
-    AT_REST: ("the neutral prompt, pictures without a smile", "cosine of “a photo of a person”"),
-    "cosine": ("all dimensions before Δ", "mean of all dimensions"),
-    "delta_cosine": ("all dimensions after Δ", "mean of all dimensions less the neutral prompt"),
-    **{word: (f"the control word “{word}”", f"cosine of “a {word} person”") for word in CONTROLS},
+    "neutral": "neutral prompt",
+    AT_REST: "neutral prompt, no smile",
+    "cosine": "before Δ",
+    "delta_cosine": "after Δ",
+    **{word: f"“{word}”" for word in CONTROLS},
 }
+"""The panels of densities: control words are named in quotes."""
 
 
 def perception_figures(part: pl.DataFrame) -> Iterator[Figure]:
@@ -52,21 +55,25 @@ def _summary(results: pl.DataFrame) -> Iterator[Figure]:
     ]
     if subset == EVERYONE or not rows:
         return
+    values = {name: [row["value"] for row in rows if row["dimension"] == name] for name in order(rows, "dimension")}
+    rows.sort(key=lambda row: min(values[row["dimension"]]) - max(values[row["dimension"]]))
     caption = (
-        f"Δ of each group less Δ of everyone, {unit}, with 95 % intervals of the group. "
-        "Line: the same as everyone. Click a group in the legend to highlight it."
+        f"Δ of each group less Δ of everyone, {unit}, with 95 % intervals of the group; where groups are farthest "
+        "apart comes first. Line: the same as everyone. Click a group in the legend to highlight it."
     )
     chart = chart_parts.group_dots(rows, f"difference from everyone, {unit}")
     yield Figure("groups", _differences(results, subset), caption, chart, "judgements", wide=True)
 
 
 def _differences(results: pl.DataFrame, subset: str) -> str:
-    """How many differences between these groups are shown."""
-    gaps = metric_rows(results, "gap").filter(subset=subset).to_dicts()
-    clear = sum(map(queries.shown, gaps))
+    """How many differences between these groups are shown, and the widest of them."""
+    gaps = queries.largest(results, "gap", subset=subset)
+    clear = [row for row in gaps if queries.shown(row)]
     if not clear:
         return "no difference between the groups is shown"
-    return phrases.how_many(clear, len(gaps), "difference", "between two groups")
+    first, second = phrases.pair(clear[0])[:: 1 if clear[0]["value"] > 0 else -1]
+    widest = f"the widest in {phrases.dimension(clear[0]['concept'])}, {first} above {second}"
+    return f"{phrases.how_many(len(clear), len(gaps), 'difference', 'between two groups')}, {widest}"
 
 
 # Effects
@@ -183,94 +190,90 @@ def _departures(results: pl.DataFrame) -> Iterator[Figure]:
 
 
 def _trajectories(results: pl.DataFrame) -> Iterator[Figure]:
-    """Small multiples: each dimension over smiling and over age, a curve for each group."""
-    points, fitted = metric_rows(results, "trajectory"), metric_rows(results, "trajectory_fit")
+    """Every dimension over smiling and over age, a panel each on one scale, a curve for each group."""
     grouping, unit = queries.finest(results), queries.printed_unit(results)
-    caption = f"Mean Δ at each level, {unit}; second-degree curves with 95 % bands."
+    caption = f"Mean Δ at each level, {unit}, on one scale; second-degree curves with 95 % bands."
     for attribute in GROUP_LEVELS:
-        for number, name in enumerate(queries.dimensions(results), 1):
-            here = (pl.col("subset") == attribute) & (pl.col("concept") == name) & (pl.col("group") != EVERYONE)
-            rows, curve = _levels(points.filter(here), grouping), _levels(fitted.filter(here), grouping)
-            if len({row["level"] for row in rows}) > 2:
-                file_name = f"{attribute}-{name if name in phrases.TITLES else number}"
-                title = f"over {attribute}, {phrases.dimension(name)} {_span(curve)}"
-                yield Figure(file_name, title, caption, chart_parts.curves(rows, curve, attribute, unit), "curves")
+        points, fitted = (
+            _levels(metric_rows(results, name).filter(pl.col("group") != EVERYONE, subset=attribute), grouping)
+            for name in ("trajectory", "trajectory_fit")
+        )
+        if len({row["level"] for row in points}) > 2:
+            panels = _panels(points, "level", [*points, *fitted])
+            chart = chart_parts.curves(points, fitted, panels, attribute, unit)
+            title = f"over {attribute}, {_slopes(results, attribute)}"
+            yield Figure(f"curves-{attribute}", title, caption, chart, "curves", wide=True)
 
 
-def _span(curve: Rows) -> str:
-    """For how many groups the bands at the curve's two ends do not overlap."""
-    groups, ways = order(curve, "group"), {"rises": 0, "falls": 0}
-    for group in groups:
-        levels = sorted((row for row in curve if row["group"] == group), key=lambda row: row["level"])
-        first, last = levels[0], levels[-1]
-        if None not in (first["low"], first["high"], last["low"], last["high"]):
-            ways["rises"] += first["high"] < last["low"]
-            ways["falls"] += first["low"] > last["high"]
-    counts = [f"{way} for {count}" for way, count in ways.items() if count]
-    return f"{' and '.join(counts)} of {len(groups)} groups" if counts else "has overlapping bands at both ends"
+def _slopes(results: pl.DataFrame, attribute: str) -> str:
+    """How many curves are shown to rise and to fall, and how many to depart from those of the other groups."""
+    crossing = CROSSING.join((attribute, queries.finest(results)))
+    slopes, *departures = (
+        metric_rows(results, name).filter(subset=crossing).to_dicts()
+        for name in ("slope", "slope_departure", "curvature_departure")
+    )
+    clear = [row["value"] > 0 for row in slopes if queries.shown(row)]
+    title = "no curve is shown to rise or fall"
+    if clear:
+        title = f"{sum(clear)} of {len(slopes)} curves are shown to rise and {len(clear) - sum(clear)} to fall"
+    apart = [row for rows in departures for row in rows]
+    if apart:
+        shown = sum(map(queries.shown, apart))
+        title += f"; {phrases.how_many(shown, len(apart), 'departure', 'from the other groups')}"
+    return title
+
+
+def _panels(rows: Rows, x: str, bounded: Rows, *, y: tuple[str, ...] = ("value", "low", "high")) -> Panels:
+    """A panel for every dimension, all on the same scales, which hold the `bounded` rows too."""
+    names = order(rows, "panel")
+    across, down = span(row[x] for row in bounded), span(row.get(name) for row in bounded for name in y)
+    return Panels(names, dict.fromkeys(names, across), down)
 
 
 def _levels(table: pl.DataFrame, grouping: str) -> Rows:
-    return [{**_point(row), "group": phrases.group(row["group"], grouping)} for row in table.to_dicts()]
+    return [
+        {**_point(row), "group": phrases.group(row["group"], grouping), "panel": phrases.dimension(row["concept"])}
+        for row in table.to_dicts()
+    ]
 
 
 def _point(row: Result) -> Result:
     return {"level": float(row["template"]), "n": row["n"], **phrases.printed(row)}
 
 
-def _departures_of_curves(results: pl.DataFrame) -> Iterator[Figure]:
-    """How far each crossed group's slope and curvature depart from those of the others."""
-    unit = queries.printed_unit(results)
-    for kind in ("slope", "curvature"):
-        parts = metric_rows(results, f"{kind}_departure").group_by(["subset"], maintain_order=True)
-        for number, ((subset,), table) in enumerate(parts, 1):
-            varied, grouping = INTERACTIONS[str(subset)]
-            rows = table.to_dicts()
-            clear = sum(map(queries.shown, rows))
-            over = f"over {phrases.attribute(varied)}"
-            title = f"{over}, {phrases.how_many(clear, len(rows), 'departure', f'in {kind}')}"
-            caption = (
-                f"Each group's {kind} less the mean of the other groups, {unit}; bars: intervals that hold for all "
-                "of them at once. Line: the same as the others."
-            )
-            dots = [phrases.dot(row, phrases.group(row["group"], grouping)) for row in rows]
-            chart = chart_parts.group_dots(dots, f"{kind} less that of the others, {unit}")
-            yield Figure(f"{kind}-departure-{number}", title, caption, chart, "curves", wide=True)
-
-
 def _separation(results: pl.DataFrame) -> Iterator[Figure]:
     """Positive against negative valence, a cloud of ages for each group: all scales together, then each apart."""
-    together = metric_rows(results, "valence_point")
-    if together.height:
-        ends = "the positive ends of all scales (Agency +, progressive, Communion +)"
-        if set(queries.dimensions(results)) - set(phrases.TITLES):
-            ends = "the positive ends of all scales"
-        yield _clouds(results, together, "separation", "positive against negative ends", ends)
-    apart = metric_rows(results, "scale_point").group_by(["subset"], maintain_order=True)
-    for number, ((scale,), table) in enumerate(apart, 1):
-        name = phrases.dimension(str(scale))
-        yield _clouds(results, table, f"separation-{number}", f"{name} against its opposite", name)
+    clouds = {"all scales": metric_rows(results, "valence_point")}
+    for (scale,), table in metric_rows(results, "scale_point").group_by(["subset"], maintain_order=True):
+        clouds[f"{phrases.dimension(str(scale))} and its opposite"] = table
+    points = [point for name, table in clouds.items() if table.height for point in _cloud(results, table, name)]
+    if not points:
+        return
+    groups = order(points, "group")
+    rings = [ring for panel in order(points, "panel") for group in groups for ring in _ring(points, group, panel)]
+    caption = (
+        "A point for each age and group: mean Δ of the negative ends of the scales against that of the positive ends. "
+        "Ellipses: 2 standard deviations over the ages. No test: a few ages do not tell how far ages spread."
+    )
+    panels = _panels(points, "positive", [*points, *rings], y=("negative",))
+    chart = chart_parts.ellipses(points, rings, panels, queries.printed_unit(results))
+    title = "positive against negative ends of the scales, age by age"
+    yield Figure("separation", title, caption, chart, "curves", wide=True)
 
 
-def _clouds(results: pl.DataFrame, table: pl.DataFrame, name: str, title: str, ends: str) -> Figure:
-    scale, points, grouping = phrases.factor(table.row(0, named=True)), [], queries.finest(results)
+def _cloud(results: pl.DataFrame, table: pl.DataFrame, name: str) -> Iterator[Result]:
+    scale, grouping = phrases.factor(table.row(0, named=True)), queries.finest(results)
     wide = table.pivot("concept", index=["group", "template", "n"], values="value")
     for row in wide.drop_nulls().to_dicts():
         both = {end: round(scale * row[end], 4) for end in ("positive", "negative")}
         group = phrases.group(row["group"], grouping)
-        points.append({"group": group, "age": float(row["template"]), "n": row["n"], **both})
-    rings = [ring for group in order(points, "group") for ring in _ring(points, group)]
-    caption = (
-        f"A point for each age and group: mean Δ of {ends} against that of the opposite. Ellipses: 2 standard "
-        "deviations over the ages. No test: a few ages do not tell how far ages spread."
-    )
-    chart = chart_parts.ellipses(points, rings, queries.printed_unit(results))
-    return Figure(name, title, caption, chart, "curves", wide=name == "separation")
+        yield {"panel": name, "group": group, "age": float(row["template"]), "n": row["n"], **both}
 
 
-def _ring(points: Rows, group: str) -> Iterator[Result]:
+def _ring(points: Rows, group: str, panel: str) -> Iterator[Result]:
     """The 2 σ ellipse of a group's points."""
-    cloud = np.array([[row["positive"], row["negative"]] for row in points if row["group"] == group])
+    inside = [row for row in points if (row["group"], row["panel"]) == (group, panel)]
+    cloud = np.array([[row["positive"], row["negative"]] for row in inside])
     if len(cloud) < 3:
         return
     lengths, axes = np.linalg.eigh(np.cov(cloud.T))
@@ -278,47 +281,75 @@ def _ring(points: Rows, group: str) -> Iterator[Result]:
     circle = np.stack([np.cos(turn), np.sin(turn)])
     ring = cloud.mean(axis=0)[:, None] + axes @ (2 * np.sqrt(np.maximum(lengths, 0))[:, None] * circle)
     for step, (positive, negative) in enumerate(ring.T.tolist()):
-        yield {"group": group, "step": step, "positive": round(positive, 4), "negative": round(negative, 4)}
+        both = {"positive": round(positive, 4), "negative": round(negative, 4)}
+        yield {"panel": panel, "group": group, "step": step, **both}
 
 
 def _confounds(results: pl.DataFrame) -> Iterator[Figure]:
     """Every dimension over smiling, lighting and pose: do the ends of a scale oppose each other?"""
     points, unit = metric_rows(results, "trajectory").filter(group=EVERYONE), queries.printed_unit(results)
     correlations = metric_rows(results, "opposites_r").filter(pl.col("concept") != MEAN)
+    rows, counts, values = [], [], []
     for attribute in CONFOUNDS:
         table = points.filter(subset=attribute)
         if table["template"].n_unique() < 3:
             continue
-        rows = [{**_point(row), "group": phrases.dimension(row["concept"])} for row in table.to_dicts()]
-        scales = correlations.filter(subset=attribute).to_dicts()
-        title, caption = f"over {attribute}, no scale has two ends", f"Mean Δ of everyone, {unit}."
-        if scales:
+        rows += [
+            {**_point(row), "group": phrases.dimension(row["concept"]), "panel": f"over {attribute}"}
+            for row in table.to_dicts()
+        ]
+        if scales := correlations.filter(subset=attribute).to_dicts():
             together = sum(row["value"] > 0 for row in scales)
-            title = f"over {attribute}, the two ends move together in {together} of {len(scales)} scales"
-            values = listed([f"{phrases.dimension(row['concept'])} {phrases.number(row)}" for row in scales])
-            caption += f" r between the ends of each scale: {values}; −1: the ends oppose each other."
-        chart = chart_parts.plain_curves(rows, attribute, unit)
-        yield Figure(f"confound-{attribute}", title, caption, chart, "confounds")
+            counts.append(f"{together} of {phrases.counted(len(scales), 'scale')} over {attribute}")
+            each = listed([f"{phrases.dimension(row['concept'])} {phrases.number(row)}" for row in scales])
+            values.append(f"over {attribute} {each}")
+    if not rows:
+        return
+    title, caption = "no scale has two ends", f"Mean Δ of everyone, {unit}, on one scale."
+    if counts:
+        title = f"the two ends of a scale move together in {listed(counts)}"
+        caption += f" r between the ends: {'; '.join(values)}; −1: the ends oppose each other."
+    names = order(rows, "panel")
+    across = {name: span(row["level"] for row in rows if row["panel"] == name) for name in names}
+    panels = Panels(names, across, span(row["value"] for row in rows))
+    lines = [{**row, "low": None, "high": None} for row in rows]
+    yield Figure("confounds", title, caption, chart_parts.curves(rows, lines, panels, "", unit), "confounds", wide=True)
 
 
 # Neutral prompt, brightness
 
 
 def _neutral(results: pl.DataFrame) -> Iterator[Figure]:
-    """Densities of the neutral prompt's score, and of all dimensions before and after Δ."""
-    narrow = metric_rows(results, "narrowing").filter(concept="groups").to_dicts()
-    scale, grouping = phrases.factor({"unit": queries.unit(results)}), queries.finest(results)
-    caption = f"Smoothed density over the images of each group, {queries.printed_unit(results)}."
-    for name, (title, axis) in DENSITIES.items():
-        rows = []
-        for row in metric_rows(results, "density").filter(subset=name).to_dicts():
+    """Densities of the neutral prompt's score, of all dimensions before and after Δ, and of the control words."""
+    scale, grouping, rows = phrases.factor({"unit": queries.unit(results)}), queries.finest(results), []
+    for name, panel in DENSITIES.items():
+        table = metric_rows(results, "density").filter(subset=name).to_dicts()
+        highest = max((row["value"] for row in table), default=0.0)
+        for row in table:
             score, group = round(scale * float(row["template"]), 4), phrases.group(row["group"], grouping)
-            rows.append({"group": group, "score": score, "value": row["value"]})
-        if rows:
-            if name == "delta_cosine" and narrow and narrow[0]["value"]:
-                title += f"; group means {narrow[0]['value']:.2f} times as far apart"
-            chart = chart_parts.densities(rows, axis)
-            yield Figure(f"density-{name.replace('_', '-')}", title, caption, chart, "neutral")
+            rows.append({"panel": panel, "group": group, "score": score, "value": round(row["value"] / highest, 4)})
+    if not rows:
+        return
+    names = order(rows, "panel")
+    panels = Panels(names, {name: span(row["score"] for row in rows if row["panel"] == name) for name in names}, (0, 1))
+    unit = queries.printed_unit(results)
+    caption = (
+        f"Smoothed density over the images of each group, {unit}; each panel has scales of its own. Before Δ: mean of "
+        "all dimensions; after Δ: the same less the neutral prompt. In quotes: control words."
+    )
+    yield Figure("densities", _moved(results), caption, chart_parts.densities(rows, panels, unit), "neutral", wide=True)
+
+
+def _moved(results: pl.DataFrame) -> str:
+    """How much farther apart Δ sets the groups, with what it does to shuffled groups."""
+    title = "scores of each group with the neutral prompt, and before and after subtracting it"
+    for row in metric_rows(results, "narrowing").filter(pl.col("landmark").is_not_null(), concept="groups").to_dicts():
+        shown = "" if queries.shown(row) else "; no difference from them is shown"
+        title = (
+            f"after Δ the groups' means are {phrases.number(row)} times as far apart, those of shuffled groups "
+            f"{phrases.decimal(row['landmark'])} times{shown}"
+        )
+    return title
 
 
 def _group_r(results: pl.DataFrame) -> Iterator[Figure]:
@@ -326,7 +357,7 @@ def _group_r(results: pl.DataFrame) -> Iterator[Figure]:
     rows, grouping = metric_rows(results, "neutral_group_r").to_dicts(), queries.finest(results)
     if rows:
         spans = [phrases.decimal(each(row["value"] for row in rows)) for each in (min, max)]
-        title = f"r of two groups' neutral cosines over seeds: {spans[0]} to {spans[1]}"
+        title = f"correlation of two groups' neutral cosines over seeds: {spans[0]} to {spans[1]}"
         caption = (
             "Each group against the others: correlation of the neutral prompt's cosine over the seeds that both have, "
             "with 95 % intervals; 1: the same faces fit “person” in both groups."
@@ -350,7 +381,7 @@ def _neutral_r(results: pl.DataFrame) -> Iterator[Figure]:
     for name in when.values():
         values = [row["value"] for row in rows if row["group"] == name]
         spans.append(f"{phrases.decimal(min(values))} to {phrases.decimal(max(values))} {name}")
-    title = f"r with the neutral prompt: {', '.join(spans)}"
+    title = f"correlation with the neutral prompt: {', '.join(spans)}"
     caption = (
         "Correlation of each dimension's score with that of the neutral prompt over all images, with 95 % intervals: "
         "1: an image that fits “person” fits any adjective; 0: the dimension does not depend on that."
@@ -361,37 +392,37 @@ def _neutral_r(results: pl.DataFrame) -> Iterator[Figure]:
 
 def _brightness(results: pl.DataFrame) -> Iterator[Figure]:
     """Where the pictures of two groups differ in brightness: a map for each pair, and within each other group."""
-    keys = ["subset", "group", "against", "concept"]
-    maps = metric_rows(results, "brightness").group_by(keys, maintain_order=True)
-    for number, (_, part) in enumerate(maps, 1):
-        squares = []
-        for row in part.drop_nulls("template").to_dicts():
-            down, across = square_place(row["template"])
-            squares.append({"down": down, "across": across, "value": round(row["value"], 3)})
-        whole = part.filter(pl.col("template").is_null())["value"]
+    grouping = queries.grouping_of(results)
+    keys, squares, means = ["subset", "group", "against", "concept"], list[Result](), dict[str, float]()
+    for _, part in metric_rows(results, "brightness").group_by(keys, maintain_order=True):
         row = part.row(0, named=True)
-        first, second = phrases.pair(row)
-        overall = phrases.decimal(whole[0], "+.2f") if len(whole) else ""
-        among = f", among {row['concept']}" if row["concept"] else ""
-        title = f"brightness of {first} against {second}{among}: mean sign {overall}"
-        caption = (
-            f"Where the grey values of {phrases.counted(row['n'], 'pair')} differ that differ in this alone. Signs are "
-            "taken pixel by pixel; squares are their means. +1: the first is always brighter, −1: the second. About "
-            "the pictures, not about the model."
-        )
-        chart = chart_parts.brightness_map(squares, first, second)
-        yield Figure(f"brightness-{number}", title, caption, chart, "confounds")
+        within = row["concept"]
+        among = f"among {phrases.group(within, grouping.get(within))}" if within else "among all"
+        panel = f"{' against '.join(phrases.pair(row))}\n{among}"
+        for whole in part.filter(pl.col("template").is_null())["value"]:
+            means[panel] = whole
+        for square in part.drop_nulls("template").to_dicts():
+            down, across = square_place(square["template"])
+            place = {"down": down, "across": across, "value": round(square["value"], 3)}
+            squares.append({"panel": panel, **place})
+    if not squares:
+        return
+    caption = (
+        "Where the grey values of pairs differ that differ in this alone. Signs are taken pixel by pixel; squares are "
+        "their means. +1: the first is always brighter, −1: the second. About the pictures, not about the model."
+    )
+    side = 1 + max(row["across"] for row in squares)
+    depth = 1 + max(row["down"] for row in squares)
+    names = order(squares, "panel")
+    panels = Panels(names, dict.fromkeys(names, (0, side)), (-depth, 0), MAPS_ACROSS, ends=False)
+    widest = max(means, key=lambda name: abs(means[name]), default="")
+    title = "brightness of pictures that differ in one attribute"
+    if widest:
+        mean = phrases.decimal(means[widest], "+.2f")
+        title = f"brightness differs most for {widest.replace(chr(10), ', ')}: mean sign {mean}"
+    yield Figure("brightness", title, caption, chart_parts.brightness_maps(squares, panels), "confounds", wide=True)
 
 
 FIGURES = (_summary, _effects, _induced, _variance, _ratings, _departures)
-CURVE_FIGURES = (
-    _trajectories,
-    _departures_of_curves,
-    _separation,
-    _confounds,
-    _neutral,
-    _neutral_r,
-    _group_r,
-    _brightness,
-)
+CURVE_FIGURES = (_trajectories, _separation, _confounds, _neutral, _neutral_r, _group_r, _brightness)
 """Figures with a point for every group and level."""
