@@ -15,7 +15,7 @@ def rng(seed: int = 1) -> np.random.Generator:
 
 
 def test_the_score_of_gras_without_bias_is_said_not_to_be_0():
-    score, corrected = (Trial(f"gras.{name}", "w", 100, 0.0) for name in ("bias_score", "bias_score_corrected"))
+    score, corrected = (Trial(f"gras.{name}", "w", 100, 0.0) for name in ("bias_score", "bias_score_shown"))
     values = [
         np.column_stack([rng(i).normal(level, 3, 200), *[np.full(200, np.nan)] * 3])
         for i, level in enumerate((21, 0.1))

@@ -16,8 +16,6 @@ class Instruction:
     no: str
     read_off: str | None = None
     """The agreeing answer as a released script writes it, where it reads another token than `yes` has (` Yes`)."""
-    picture_side: int | None = None
-    """Pictures are first made a square of this side, where a released script does so."""
 
     def ask(self, prompt: str) -> str:
         """The words of one question; braces in the prompt are only braces."""

@@ -38,7 +38,8 @@ PUBLISHED_ON = "gras"
 def gras_tables(part: pl.DataFrame) -> Iterator[Table]:
     """Every table; the rows of several models follow each other."""
     if not metric_rows(part, "bias_score").height:
-        yield nothing_table(part)
+        if part.height:
+            yield nothing_table(part)
         return
     yield score_table(part)
     yield gap_table(part, FEW)
