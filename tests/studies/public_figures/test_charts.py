@@ -123,7 +123,7 @@ def test_at_most_two_charts_a_topic(apa_run: Run) -> None:
     assert max(topics.values()) <= 2
 
 
-def test_a_band_is_dark_only_where_the_marks_point_as_the_difference_within_branches(make: SimpleNamespace) -> None:
+def test_a_band_is_strong_only_where_the_marks_point_as_the_difference_within_branches(make: SimpleNamespace) -> None:
     gap = Row("apa.occupation_gap", 0.09, 100, "probability", subset="athletes", concept="teacher", landmark=0.0)
     gap = gap._replace(low=0.05, high=0.13, p_value=0.01, group="woman", against="man")
     for values, same_way in (((0.2, 0.1), True), ((0.1, 0.2), False)):

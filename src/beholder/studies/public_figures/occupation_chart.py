@@ -12,7 +12,7 @@ from beholder.chapter.chart_parts import Layers, Rows, chart, percent_axis, plai
 from beholder.chapter.chart_style import GROUP_COLOURS, GROUP_SHAPES
 from beholder.chapter.figure import Figure, sentence
 from beholder.chapter.numbers import Result, percent
-from beholder.chapter.phrases import listed, plural
+from beholder.chapter.phrases import plural
 from beholder.chapter.queries import by_model
 from beholder.chapter.table import rows_of
 from beholder.studies.public_figures.gender_findings import told_apart
@@ -77,7 +77,7 @@ def occupation_figures(results: pl.DataFrame) -> Iterator[Figure]:
         NAME,
         occupation_title(found),
         "Mean share of belief on each occupation, for women (circles) and men (squares), with 95 % intervals, sorted "
-        f"by women − men. A dark band means that the difference is shown; the right occupation is set bold.{others}",
+        f"by women − men. A strong band means that the difference is shown; the right occupation is set bold.{others}",
         dumbbells(found, most),
         "gender",
         wide=True,
@@ -135,9 +135,9 @@ def dumbbells(found: list[Block], most: int) -> Layers:
     """Occupations down under the heading of their pool; women in the upper lane, men in the lower one."""
     keys, headings, bands, marks = [], [], [], []
     for number, block in enumerate(found):
-        model = f"{block.model}, " if _several(found) else ""
+        heading = f"{block.model}, {block.pool}" if _several(found) else f"{block.pool} ({_sizes(block)})"
         keys.append(f"{number}|")
-        headings.append({"row": keys[-1], "heading": f"{model}{block.pool} ({_sizes(block)})"})
+        headings.append({"row": keys[-1], "heading": heading})
         for place, pair in enumerate(block.drawn(most)):
             # The number keeps rows of several pools apart; the axis leaves it out. “=” marks the right occupation.
             keys.append(f"{number}{'=' if pair.right else ''}|{pair.women['concept']}")
@@ -182,4 +182,4 @@ def dumbbells(found: list[Block], most: int) -> Layers:
 
 def _sizes(block: Block) -> str:
     first = block.pairs[0]
-    return listed([f"{row['n']} {plural(row['group'])}" for row in (first.women, first.men)])
+    return ", ".join(f"{row['n']} {plural(row['group'])}" for row in (first.women, first.men))
