@@ -104,9 +104,11 @@ def test_occupations_are_sorted_from_womens_side_to_mens_and_faint_ones_left_out
     values = {"teacher": (0.1, 0.2), "athlete": (0.5, 0.55), "assistant": (0.3, 0.1), "scientist": (0.001, 0.002)}
     results = dumbbell_run(make, values)
     assert drawn_rows(results, 9) == ["0|", "0|assistant", "0=|athlete", "0|teacher"]
+    faint = {"teacher": (0.001, 0.002)}
+    assert drawn_rows(dumbbell_run(make, faint), 9) == ["0|", "0|teacher"]
     assert drawn_rows(results, 2) == ["0|", "0|assistant", "0=|athlete"]
     (hero,) = [figure for figure in public_figure_charts(results) if figure.name == "women-and-men"]
-    assert "1 occupation with less belief or a narrower gap is in the table only" in hero.caption
+    assert "1 other occupation is in the table only" in hero.caption
 
 
 def test_several_models_are_rows_of_one_chart(make: SimpleNamespace) -> None:
@@ -138,6 +140,9 @@ def test_the_title_of_the_ratios_claims_what_the_findings_claim(make: SimpleName
     either = published._replace(metric="apa.either_word_ratio", value=1.0, low=0.9, high=1.1, p_value=0.9)
     assert ratio_title(make.run(published).results).endswith("shown for actors")
     assert ratio_title(make.run(published, either).results) == "Women over men: no difference is shown"
+    slight = make.ratio("athletes", 1.008, 1.004, 1.013)
+    assert ratio_title(make.run(published, slight).results).endswith("a difference is shown for actors")
+    assert ratio_title(make.run(slight).results) == "Women over men: nearly alike for athletes"
 
 
 def test_published_models_are_drawn_only_if_they_compare_with_every_model_of_the_run(make: SimpleNamespace) -> None:
@@ -149,3 +154,13 @@ def test_published_models_are_drawn_only_if_they_compare_with_every_model_of_the
         (figure,) = [each for each in public_figure_charts(results) if each.name == "women-over-men"]
         counts.append("Small marks: published models" in figure.caption)
     assert counts == [True, True, False]
+
+
+def test_one_word_of_a_pair_is_not_claimed_to_differ_by_the_published_ratio(make: SimpleNamespace) -> None:
+    """Runs without merged words: the ratio is of actress for women over actor for men, of no word alone."""
+    words = [
+        make.share("apa.occupation_probability", value, subset="actors", group=group, concept=word)
+        for word, group, value in (("actor", "woman", 0.05), ("actor", "man", 0.76))
+    ]
+    (block,) = blocks(make.run(*words, make.ratio("actors", 0.5, 0.4, 0.6)).results)
+    assert [(pair.right, pair.shown) for pair in block.pairs] == [(False, False)]

@@ -27,6 +27,7 @@ from beholder.chapter.numbers import Result, span
 from beholder.chapter.phrases import listed
 from beholder.chapter.queries import by_model, metric_rows
 from beholder.chapter.table import rows_of
+from beholder.studies.public_figures.gender_findings import slight
 from beholder.studies.public_figures.levels import LEVELS
 from beholder.studies.public_figures.occupation_chart import occupation_figures
 from beholder.studies.public_figures.published_rank import comparable_results
@@ -157,7 +158,10 @@ def ratio_title(results: pl.DataFrame) -> str:
         return "Women over men: no difference is shown"
     if len(claims) > 1:
         return f"Women over men: {len(away)} of {sum(map(len, claims))} differences are shown"
-    return f"Women over men: a difference is shown for {listed([row['subset'] for row in away])}"
+    weighty = [row["subset"] for row in away if not slight(row)]
+    if not weighty:
+        return f"Women over men: nearly alike for {listed([row['subset'] for row in away])}"
+    return f"Women over men: a difference is shown for {listed(weighty)}"
 
 
 # Identity

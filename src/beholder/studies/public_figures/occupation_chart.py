@@ -22,7 +22,7 @@ from beholder.studies.public_figures.queries import claimed_ratios, shown, shown
 
 NAME = "women-and-men"
 FAINT = 0.01
-"""An occupation with less belief for women and for men is drawn only if it is right or a difference is shown."""
+"""An occupation with less belief for women and for men is not drawn, unless it is right."""
 MOST = 24
 """So many occupations are drawn at most; among several models and pools each has an equal part, but at least two."""
 ROW = 28
@@ -45,7 +45,7 @@ class Pair(NamedTuple):
     @property
     def faint(self) -> bool:
         """Whether it may be left out."""
-        return max(self.women["value"], self.men["value"]) < FAINT and not self.right and not self.shown
+        return max(self.women["value"], self.men["value"]) < FAINT and not self.right
 
 
 class Block(NamedTuple):
@@ -55,12 +55,15 @@ class Block(NamedTuple):
     pool: str
     pairs: list[Pair]
 
+    @property
+    def visible(self) -> list[Pair]:
+        """The pairs with enough belief to be seen; all of them where none has."""
+        return [pair for pair in self.pairs if not pair.faint] or self.pairs
+
     def drawn(self, most: int) -> list[Pair]:
-        """The right occupation and the widest gaps, sorted from women's side to men's."""
-        kept = sorted(
-            (pair for pair in self.pairs if not pair.faint), key=lambda pair: (not pair.right, -abs(pair.gap))
-        )
-        return sorted(kept[:most], key=lambda pair: -pair.gap)
+        """The right occupation, then the widest gaps, those first that are shown; from women's side to men's."""
+        ranked = sorted(self.visible, key=lambda pair: (not pair.right, not pair.shown, -abs(pair.gap)))
+        return sorted(ranked[:most], key=lambda pair: -pair.gap)
 
 
 def occupation_figures(results: pl.DataFrame) -> Iterator[Figure]:
@@ -70,14 +73,13 @@ def occupation_figures(results: pl.DataFrame) -> Iterator[Figure]:
         return
     most = max(2, MOST // len(found))
     left_out = sum(len(block.pairs) - len(block.drawn(most)) for block in found)
-    others = "occupation with less belief or a narrower gap is"
-    others = others if left_out == 1 else "occupations with less belief or narrower gaps are"
-    others = f" {left_out} {others} in the table only." if left_out else ""
+    others = f" {left_out} other {'occupation is' if left_out == 1 else 'occupations are'} in the table only."
+    read = "A strong band means that the difference is shown; the right occupation is set bold."
     yield Figure(
         NAME,
         occupation_title(found),
         "Mean share of belief on each occupation, for women (circles) and men (squares), with 95 % intervals, sorted "
-        f"by women − men. A strong band means that the difference is shown; the right occupation is set bold.{others}",
+        f"by women − men. {read}{others if left_out else ''}",
         dumbbells(found, most),
         "gender",
         wide=True,
@@ -93,8 +95,9 @@ def blocks(results: pl.DataFrame) -> Iterator[Block]:
         for row in merged_occupations(part):
             sides.setdefault(row["subset"], {}).setdefault(row["concept"], {})[row["group"]] = row
         for pool, occupations in sides.items():
-            right = {correct_occupation(pool, group) for group in GROUPS}
-            right |= set(map(either_word, right))
+            answers = {correct_occupation(pool, group) for group in GROUPS}
+            # Where the right word depends on the gender, only both words together are right for women and men.
+            right = answers if len(answers) == 1 else set(map(either_word, answers))
             pairs = []
             for concept, both in occupations.items():
                 if set(both) >= set(GROUPS):
@@ -118,7 +121,7 @@ def merged_occupations(results: pl.DataFrame) -> Rows:
 
 def occupation_title(found: list[Block]) -> str:
     """The widest difference that is shown; where none is, the widest."""
-    pairs = [(block, pair) for block in found for pair in block.pairs]
+    pairs = [(block, pair) for block in found for pair in block.visible]
     away = [each for each in pairs if each[1].shown]
     block, widest = max(away or pairs, key=lambda each: abs(each[1].gap))
     first = "widest shown gap:" if away else "widest gap (not shown):"
