@@ -46,7 +46,9 @@ def test_as_names_one_of_the_studies_models(tmp_path: Path):
     row = Row("apa.bias_ratio", 1.0, 100, "ratio", subset="actors", low=0.9, high=1.1)
     Run(results_table([row], benchmark="apa", model="imported", dataset="apa")).save(tmp_path)
     CliRunner().invoke(app, ["replicate", str(tmp_path), "--as", "SigLIP-p16-224"], catch_exceptions=False)
-    cells = pl.read_parquet(tmp_path / "ledger.parquet").filter(model="SigLIP-p16-224", metric="apa.bias_ratio", subset="actors")
+    cells = pl.read_parquet(tmp_path / "ledger.parquet").filter(
+        model="SigLIP-p16-224", metric="apa.bias_ratio", subset="actors"
+    )
     assert cells["verdict"].to_list() == ["within interval"]
 
 
