@@ -199,7 +199,8 @@ def markdown(rows: Sequence[Mapping[str, str]]) -> str:
         "# Model families",
         "",
         f"Made by `python tools/family_sweep.py` with transformers {transformers.__version__}. Each architecture was "
-        "built tiny, with random weights, and scored by Beholder and by its own forward pass.",
+        "built tiny, with random weights, and scored by Beholder and by its own forward pass; Chameleon, Ernie 4.5 VL, "
+        "Gemma 4, Llama 4 and Qwen2.5-Omni, whose defaults do not shrink, as tiny models made by hand.",
         "",
         f"- **exact**: the two differ by at most {TOLERANCE:g}.",
         "- **refused**: Beholder does not score it, for the reason given.",
