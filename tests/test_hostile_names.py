@@ -158,7 +158,7 @@ def test_hostile_names_come_out_whole(name: str, drawn: list[str], tmp_path_fact
     assert all(isinstance(text, str) and text for text in exports.values())
 
 
-KNOWN = {"1", "2", "positive", "negative", "everyone", "green", "yellow", "red", "the rest", "all"}
+KNOWN = {"1", "2", "positive", "negative", "everyone", "green", "yellow", "red", "the rest", "everyone else", "all"}
 
 
 def _decoded(match: re.Match[str]) -> str:

@@ -24,7 +24,7 @@ def test_planted_traits_are_compared_with_what_was_found(make: SimpleNamespace) 
     cells = ["gender", "brave", "120", "20.0", "19.0", "woman higher than man", "yes"]
     assert [cell.text for cell in table.rows[0]] == cells
     assert table.notes == ("Where nothing was planted, 0 of 1 gaps are shown.",)
-    assert Run(results, make.record("x")).findings[0].sentence.startswith("1 of 1 planted associations")
+    assert Run(results, make.record("x")).findings[0].headline == "The audit finds 1 of 1 planted associations"
     assert gras_planted(results.with_columns(model=pl.lit("other"))) is None
 
 
@@ -32,5 +32,5 @@ def test_a_gap_in_the_other_direction_is_not_recovered(make: SimpleNamespace) ->
     rows = [gap_row("brave", "man", "woman", 0.19)]
     results = results_table(rows, benchmark="gras", model="glasshouse/generative", dataset="glasshouse")
     (finding, *_) = Run(results, make.record("x")).findings
-    assert finding.sentence.startswith("0 of 1 planted associations")
+    assert finding.headline == "The audit finds 0 of 1 planted associations"
     assert not finding.shown

@@ -411,11 +411,12 @@ def _planted(part: pl.DataFrame) -> Iterator[Finding]:
     if not planted:
         return
     right = [gap for gap in planted if gap.same_direction and gap.row["shown"]]
-    sentence = (
-        f"{len(right)} of {len(planted)} planted associations of a trait are shown and point in the planted direction."
-        f"{f' {false_calls(others)}' if others else ''}"
+    headline, complete = (
+        f"The audit finds {len(right)} of {len(planted)} planted associations",
+        len(right) == len(planted),
     )
-    headline, complete = "Known truth against what the audit found", len(right) == len(planted)
+    found = "An association is found if its gap is shown and points in the planted direction."
+    sentence = f"{found} {false_calls(others)}" if others else found
     more = [gap.row for gap in planted[1:]]
     yield finding(planted[0].row, "planted", headline, sentence, shown=complete, more=more)
 
