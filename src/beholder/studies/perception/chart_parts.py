@@ -12,7 +12,7 @@ import altair as alt
 from beholder.chapter.chart_parts import Layers, Rows, chart, named_scale, order, points_axis, rule_at
 from beholder.chapter.chart_style import ABOVE, BELOW, QUIET, SERIES, legend_columns
 from beholder.studies.perception.design import REST
-from beholder.studies.perception.small_multiples import PIXELS, Panels
+from beholder.studies.perception.small_multiples import PIXELS, Panels, by_width
 
 LANE, BOX = 13, 26
 """Pixels of a lane of dots, and of a box."""
@@ -37,7 +37,7 @@ def group_dots(rows: Rows, title: str) -> Layers:
     whiskers = base.transform_filter("isValid(datum.low)").mark_rule(strokeWidth=2, aria=False)
     dots = base.mark_point(filled=True, size=42, aria=False).encode(x=x, color=colour, tooltip=tooltip)
     labels = []
-    # A label stands on the side of the line on which there is room.
+    # A label stands on the side of the line on which there is room; a phone has none.
     sides: tuple[tuple[bool, str, Any, int], ...] = ((True, "low", "right", -6), (False, "high", "left", 6))
     for right, end, align, off in sides:
         beside = [
@@ -46,7 +46,7 @@ def group_dots(rows: Rows, title: str) -> Layers:
             if len(names) > 1 and row["dimension"] == first and (row["value"] > 0) == right
         ]
         if beside:
-            text = chart(beside).mark_text(align=align, dx=off, fontSize=10, aria=False)
+            text = chart(beside).mark_text(align=align, dx=off, fontSize=by_width(0, 10), aria=False)
             labels.append(text.encode(**place, x="at:Q", text="group:N", color=colour))
     return alt.layer(
         rule_at(0.0), whiskers.encode(x="low:Q", x2="high:Q", color=colour), dots.add_params(picked), *labels

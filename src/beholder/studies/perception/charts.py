@@ -24,7 +24,7 @@ from beholder.studies.perception.small_multiples import Panels, span
 
 MOST_MODELS = 2
 """Figures with a point for every group and level are drawn for at most so many models."""
-MAPS_ACROSS = 3
+MAPS_ACROSS, CLOUDS_ACROSS = 3, 2
 RING = 48
 DENSITIES = {
     "neutral": "neutral prompt",
@@ -61,7 +61,7 @@ def _summary(results: pl.DataFrame) -> Iterator[Figure]:
         f"Δ of each group less Δ of everyone, {unit}, with 95 % intervals of the group; where groups are farthest "
         "apart comes first. Line: the same as everyone. Click a group in the legend to highlight it."
     )
-    chart = chart_parts.group_dots(rows, f"difference from everyone, {unit}")
+    chart = chart_parts.group_dots(rows, f"less everyone, {unit}")
     yield Figure("groups", _differences(results, subset), caption, chart, "judgements", wide=True)
 
 
@@ -245,7 +245,7 @@ def _separation(results: pl.DataFrame) -> Iterator[Figure]:
     """Positive against negative valence, a cloud of ages for each group: all scales together, then each apart."""
     clouds = {"all scales": metric_rows(results, "valence_point")}
     for (scale,), table in metric_rows(results, "scale_point").group_by(["subset"], maintain_order=True):
-        clouds[f"{phrases.dimension(str(scale))} and its opposite"] = table
+        clouds[phrases.dimension(str(scale))] = table
     points = [point for name, table in clouds.items() if table.height for point in _cloud(results, table, name)]
     if not points:
         return
@@ -253,9 +253,10 @@ def _separation(results: pl.DataFrame) -> Iterator[Figure]:
     rings = [ring for panel in order(points, "panel") for group in groups for ring in _ring(points, group, panel)]
     caption = (
         "A point for each age and group: mean Δ of the negative ends of the scales against that of the positive ends. "
-        "Ellipses: 2 standard deviations over the ages. No test: a few ages do not tell how far ages spread."
+        "A scale has the name of its positive end. Ellipses: 2 standard deviations over the ages. No test: a few ages "
+        "do not tell how far ages spread."
     )
-    panels = _panels(points, "positive", [*points, *rings], y=("negative",))
+    panels = _panels(points, "positive", [*points, *rings], y=("negative",))._replace(columns=CLOUDS_ACROSS)
     chart = chart_parts.ellipses(points, rings, panels, queries.printed_unit(results))
     title = "positive against negative ends of the scales, age by age"
     yield Figure("separation", title, caption, chart, "curves", wide=True)

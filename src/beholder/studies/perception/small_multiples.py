@@ -25,6 +25,11 @@ PIXELS = 170
 INK = "currentColor"
 
 
+def by_width(narrow: float, wide: float) -> alt.ExprRef:
+    """A number for a phone, and one for wider pages."""
+    return alt.ExprRef(f"width < 400 ? {narrow} : {wide}")
+
+
 class Panels(NamedTuple):
     """Panels from left to right and from top to bottom."""
 
@@ -79,9 +84,9 @@ class Panels(NamedTuple):
         axis = None
         if title:
             inside = f"datum.value - floor(datum.value) - {BOTTOM}"
-            slope = (self.down[1] - self.down[0]) / HEIGHT
+            slope, step = (self.down[1] - self.down[0]) / HEIGHT, step_of(self.down)
             places = [self.y(name, tick) for name in self.names[:: self.columns] for tick in ticks(self.down)]
-            label = f"format(round(({self.down[0]} + ({inside}) * {slope}) * 1000) / 1000, '~g')"
+            label = f"format(round(({self.down[0]} + ({inside}) * {slope}) / {step}) * {step}, '~g')"
             axis = alt.Axis(values=places, labelExpr=label, title=title, domain=False, ticks=False)
         return alt.Y(f"{field}:Q", scale=alt.Scale(domain=[0, self.height], nice=False), axis=axis)
 
@@ -103,7 +108,13 @@ class Panels(NamedTuple):
             for place, align in enumerate(aligns)
         ]
         head = chart(heads).mark_text(
-            align="left", baseline="top", fontSize=10, fontWeight=600, color=INK, lineBreak="\n", aria=False
+            align="left",
+            baseline="top",
+            fontSize=by_width(8, 10),
+            fontWeight=600,
+            color=INK,
+            lineBreak="\n",
+            aria=False,
         )
         edge = chart(edges).mark_rule(color=QUIET, aria=False).encode(x=x, y=y, y2="y2:Q")
         return [edge, *(part.encode(x=x, y=y, text="text:N") for part in (head, *texts))]
@@ -116,15 +127,24 @@ def span(values: Iterable[float | None]) -> Span:
     return (low, high) if high > low else (low - 0.5, high + 0.5)
 
 
-def ticks(ends: Span, number: int = 3) -> list[float]:
-    """Round numbers between two ends, about `number` or a few more.
+def step_of(ends: Span) -> float:
+    """A round number that fits between two ends at least three times.
+
+    >>> step_of((-1.2, 3.1)), step_of((0.0, 0.1))
+    (1.0, 0.02)
+    """
+    rough = (ends[1] - ends[0]) / 3
+    power = 10.0 ** math.floor(math.log10(rough))
+    return max(size * power for size in (1, 2, 5) if size * power <= rough)
+
+
+def ticks(ends: Span) -> list[float]:
+    """The multiples of the step between two ends.
 
     >>> ticks((-1.2, 3.1)), ticks((0.0, 1.0))
     ([-1.0, 0.0, 1.0, 2.0, 3.0], [0.0, 0.2, 0.4, 0.6, 0.8, 1.0])
     """
-    rough = (ends[1] - ends[0]) / number
-    power = 10.0 ** math.floor(math.log10(rough))
-    step = max(size * power for size in (1, 2, 5) if size * power <= rough)
+    step = step_of(ends)
     return [round(k * step, 12) for k in range(math.ceil(ends[0] / step), math.floor(ends[1] / step) + 1)]
 
 
