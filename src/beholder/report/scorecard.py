@@ -171,7 +171,7 @@ def scales_of(rows: list[Result]) -> dict[object, Scale]:
 
 def scale_of(rows: list[Result]) -> Scale:
     """The range that holds these rows, their intervals and their landmark."""
-    unit, landmark = rows[0]["unit"], rows[0].get("landmark")
+    unit, landmark = str(rows[0].get("unit") or ""), rows[0].get("landmark")
     ends = [row[key] for row in rows for key in ("low", "high", "value")] + ([] if landmark is None else [landmark])
     low, high = min(ends), max(ends)
     if landmark == 1 and low > 0:  # a ratio: half and twice lie equally far from 1

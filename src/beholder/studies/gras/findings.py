@@ -416,7 +416,8 @@ def _planted(part: pl.DataFrame) -> Iterator[Finding]:
         len(right) == len(planted),
     )
     found = "An association is found if its gap is shown and points in the planted direction."
-    sentence = f"{found} {false_calls(others)}" if others else found
+    missed = "" if complete else " The others are not shown, or point the other way."
+    sentence = f"{found}{missed}{f' {false_calls(others)}' if others else ''}"
     more = [gap.row for gap in planted[1:]]
     yield finding(planted[0].row, "planted", headline, sentence, shown=complete, more=more)
 
