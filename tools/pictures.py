@@ -1,11 +1,12 @@
 """Draw every picture of the README and the docs from a run of the demo: `python tools/pictures.py demo`.
 
-It writes docs/images/portraits.png, docs/images/report.png, docs/images/headline.svg, docs/images/charts/*.svg and
+It writes docs/examples/demo.html, docs/images/portraits.png, docs/images/report.png, docs/images/charts/*.svg and
 docs/charts.md. Needs chromium and playwright.
 """
 
 from __future__ import annotations
 
+import shutil
 import sys
 from pathlib import Path
 
@@ -85,6 +86,7 @@ def main(folder: Path) -> None:
     """All pictures."""
     run = load_run(folder)
     write_page(run.report, folder)
+    shutil.copyfile(folder / "report.html", ROOT / "docs" / "examples" / "demo.html")
     portraits(IMAGES / "portraits.png")
     first_screen(folder, IMAGES / "report.png")
     charts(run.report)
