@@ -68,7 +68,7 @@ class Run:
     def by_group(self, metric: str, by: str | None = None) -> pl.DataFrame:
         """The numbers of a metric, group by group, with interval and n; `by` keeps the groups of one attribute.
 
-        `run.by_group("apa.association", by="gender")`; `.to_pandas()` turns it into pandas' frame.
+        `.to_pandas()` turns it into a frame of pandas.
         """
         rows = self.results.filter(pl.col("metric") == metric, pl.col("group").is_not_null())
         if rows.is_empty():
