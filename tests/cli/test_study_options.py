@@ -9,9 +9,10 @@ import pytest
 from typer.testing import CliRunner
 
 from beholder.cli import app
-from beholder.cli.study_options import chosen_studies, study_options, with_own_options
+from beholder.cli.study_options import study_options
 from beholder.core.errors import UnknownName, UsageError
 from beholder.studies import STUDIES
+from beholder.studies.choice import chosen_studies, with_own_options
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,9 @@ import typer
 
 from beholder.cli import options as common
 from beholder.cli.config import Config, write_config
-from beholder.cli.console import bar, set_verbosity, show_run
+from beholder.cli.console import bar, set_verbosity, show_run, upload_question
 from beholder.cli.options import MODEL, WHERE
-from beholder.cli.study_options import chosen_studies
+from beholder.studies.choice import chosen_studies
 
 
 def audit_command(
@@ -77,6 +77,7 @@ def audit_command(
             rich_help_panel=MODEL,
         ),
     ] = False,
+    yes: common.Yes = False,
     compat: common.Compat = False,
     draws: common.Draws = 2000,
     seed: common.Seed = 20260801,
@@ -130,6 +131,7 @@ def audit_command(
         fill=FillOptions(skip_bad_images=skip_bad_images, progress=silent if quiet else bar),
         measure=MeasureOptions(compat=compat, draws=draws, seed=seed, delta=delta),
         perturb=perturb,
+        allow_upload=upload_question(yes=yes),
         command=sys.argv[1:],
     )
     run = audit_models(models or [], studies, options)

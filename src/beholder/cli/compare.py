@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 
 from beholder.cli import options as common
-from beholder.cli.console import bar, err, out, say_json, set_verbosity
-from beholder.cli.study_options import chosen_studies
+from beholder.cli.console import bar, err, out, say_json, set_verbosity, upload_question
+from beholder.studies.choice import chosen_studies
 
 
 def compare_command(
@@ -30,6 +30,7 @@ def compare_command(
     store: common.StoreFolder = None,
     device: common.Device = "auto",
     precision: common.Precision = "auto",
+    yes: common.Yes = False,
     seed: Annotated[int, typer.Option(help="Seed that decides who is left out.")] = 20260801,
     as_json: common.AsJson = False,
     quiet: common.Quiet = False,
@@ -60,6 +61,7 @@ def compare_command(
         load=LoadOptions(device=device, precision=precision),
         fill=FillOptions(skip_bad_images=skip_bad_images, progress=silent if quiet else bar),
         measure=MeasureOptions(seed=seed),
+        allow_upload=upload_question(yes=yes),
         command=sys.argv[1:],
     )
     chosen = chosen_studies(benchmark or [], {}, data=data, dataset=dataset, models=(first, second))

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from beholder.core.errors import UsageError
+from beholder.core.files import store_folder as store_folder
 from beholder.studies import AUDITED
 
 WHAT, WHERE, MODEL, NUMBERS = "What to audit", "Output", "Model", "Statistics"
@@ -98,6 +99,14 @@ Decode = Annotated[
         rich_help_panel=MODEL,
     ),
 ]
+Yes = Annotated[
+    bool,
+    typer.Option(
+        "--yes",
+        help="Do not ask before pictures are sent to the server of a served model (openai:MODEL@URL).",
+        rich_help_panel=MODEL,
+    ),
+]
 Compat = Annotated[
     bool,
     typer.Option(
@@ -117,11 +126,6 @@ Delta = Annotated[
         rich_help_panel=NUMBERS,
     ),
 ]
-
-
-def store_folder(option: Path | None) -> Path:
-    """Where scores are kept: the option, else the user's cache."""
-    return option or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "beholder"
 
 
 def writable(folder: Path, option: str) -> Path:

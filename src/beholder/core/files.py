@@ -19,3 +19,8 @@ def write_whole(path: Path, data: bytes) -> None:
         part.replace(path)
     finally:
         part.unlink(missing_ok=True)
+
+
+def store_folder(option: Path | None = None) -> Path:
+    """Where scores are kept: the option, else the user's cache."""
+    return option or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "beholder"
