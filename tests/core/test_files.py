@@ -30,3 +30,20 @@ def test_a_full_disk_leaves_the_old_file_and_no_part(monkeypatch: pytest.MonkeyP
         write_whole(path, b"new")
     assert path.read_bytes() == b"old"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_private_file_and_its_new_folders_are_for_their_owner_alone(tmp_path: Path):
+    before = os.umask(0)
+    try:
+        write_whole(tmp_path / "a" / "b" / "file.bin", b"one", private=True)
+    finally:
+        os.umask(before)
+    modes = [path.stat().st_mode & 0o777 for path in (tmp_path / "a", tmp_path / "a" / "b", tmp_path / "a/b/file.bin")]
+    assert modes == [0o700, 0o700, 0o600]
+
+
+def test_an_error_names_the_file_that_was_to_be_written(tmp_path: Path):
+    (tmp_path / "file.bin").mkdir()
+    with pytest.raises(IsADirectoryError) as caught:
+        write_whole(tmp_path / "file.bin", b"one")
+    assert caught.value.filename == str(tmp_path / "file.bin")

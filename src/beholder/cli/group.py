@@ -18,7 +18,12 @@ from beholder.core.errors import UsageError
 
 RESUMES = ("audit", "compare", "calibrate")
 """Commands that keep what they did and go on from there."""
-REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.EEXIST, errno.ENOTDIR)
+REFUSED = {
+    getattr(errno, name)
+    for name in "EACCES EPERM EROFS ENOSPC EDQUOT EEXIST ENOTDIR EISDIR ENOTEMPTY ELOOP ENAMETOOLONG EFBIG "
+    "EMFILE ENFILE EIO ESTALE".split()
+    if hasattr(errno, name)
+}
 """What a disk answers when it is the user's to mend; any other trouble with a file is ours, and keeps its traceback."""
 
 
