@@ -18,6 +18,7 @@ from beholder.core.errors import ModelError, UnknownName
 from beholder.models.checkpoint.files import Origin
 from beholder.models.checkpoint.hub import Snapshot
 from beholder.models.contrastive import openclip
+from beholder.models.given import as_scorer
 from beholder.models.load import LoadOptions, load_model
 
 ARCHITECTURES = ["tiny-ViT", "tiny-ViT-quickgelu", "tiny-RN", "tiny-CoCa", "tiny-bias"]
@@ -233,3 +234,25 @@ def test_loading_leaves_the_log_as_it_was(weights: Weights) -> None:
     before = logging.root.level, list(logging.root.handlers)
     loaded("tiny-ViT", weights("tiny-ViT"))
     assert (logging.root.level, list(logging.root.handlers)) == before
+
+
+def test_a_loaded_triple_scores_as_its_file_does(weights: Weights, pictures: list[Image.Image], prompts: list[str]):
+    file = weights("tiny-ViT")
+    model, preprocess = open_clip.create_model_from_pretrained("tiny-ViT", pretrained=str(file))
+    triple = (model.train(), preprocess, open_clip.get_tokenizer("tiny-ViT"))
+    scorer, expected = as_scorer(triple, LoadOptions()), loaded("tiny-ViT", file)
+    assert model.training
+    ours, theirs = (
+        each.score_prepared([each.prepare(picture) for picture in pictures], prompts) for each in (scorer, expected)
+    )
+    np.testing.assert_array_equal(ours, theirs)
+    with torch.no_grad():
+        model.text_projection.add_(0.1)
+    assert as_scorer(triple, LoadOptions()).spec.digest != scorer.spec.digest
+
+
+def test_the_transform_for_training_is_refused(weights: Weights):
+    file = weights("tiny-ViT")
+    model, for_training, _ = open_clip.create_model_and_transforms("tiny-ViT", pretrained=str(file))
+    with pytest.raises(ModelError, match="the one for training"):
+        as_scorer((model, for_training, open_clip.get_tokenizer("tiny-ViT")), LoadOptions())

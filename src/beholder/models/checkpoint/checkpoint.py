@@ -156,7 +156,7 @@ def _listed(keys: list[str]) -> str:
 
 
 @contextmanager
-def as_model_error(folder: Path, library: str = f"transformers {transformers.__version__}") -> Iterator[None]:
+def as_model_error(folder: Path | str, library: str = f"transformers {transformers.__version__}") -> Iterator[None]:
     """The libraries' own errors while loading, told with the folder's name."""
     try:
         yield

@@ -7,6 +7,8 @@ another activation than the weights were trained with, position embeddings stret
 
 from __future__ import annotations
 
+import copy
+import hashlib
 import logging
 import math
 import re
@@ -28,14 +30,20 @@ except ImportError as error:
 except RuntimeError as error:  # torchvision says so when it was built for another torch
     raise ModelError(f"open_clip cannot be used here, torch and torchvision do not fit: {error}") from error
 
-from beholder.models.checkpoint.checkpoint import as_model_error, captured_warnings, memory_errors, resolve_device
+from beholder.models.checkpoint.checkpoint import (
+    as_model_error,
+    captured_warnings,
+    memory_errors,
+    resolve_device,
+    torch,
+)
 from beholder.models.checkpoint.files import Origin
 from beholder.models.checkpoint.folder import content_digest
 from beholder.models.checkpoint.hub import fetch_files
-from beholder.models.checkpoint.torch_scorer import as_json, running
+from beholder.models.checkpoint.torch_scorer import SAMPLE_TEXTS, as_json, running
 from beholder.models.contrastive.two_towers import TorchContrastive, rows_of
 from beholder.models.options import LoadOptions
-from beholder.models.preparation import Arithmetic, Array, Cut, Split, proven
+from beholder.models.preparation import Arithmetic, Array, Cut, Split, probes, proven
 from beholder.models.scorer import Prepared
 from beholder.models.spec import ModelSpec
 from beholder.models.torch_types import Module, Processor, Tensor
@@ -45,6 +53,7 @@ SCORE_MOVING = re.compile(r"Resizing .*position embedding|initialized (randomly|
 SAFE_FILE, PICKLED_FILE = "open_clip_model.safetensors", "open_clip_pytorch_model.bin"
 # Its plain bf16 and fp16 keep some layers in float32, and CoCa fails with them.
 PRECISIONS = {"float32": "fp32", "bfloat16": "pure_bf16", "float16": "pure_fp16"}
+Transform = Callable[[Image.Image], Tensor]
 UNKNOWN_ACTIVATION = (
     "A file of weights does not say whether they were trained with QuickGELU: "
     "name the architecture with or without -quickgelu as they were."
@@ -64,7 +73,7 @@ class Weights(NamedTuple):
 class ByTransform:
     """A transform of torchvision as it is, for those whose steps cannot be split."""
 
-    transform: Callable[[Image.Image], Tensor]
+    transform: Transform
 
     def __call__(self, image: Image.Image) -> Array:
         """Float32 `[channel, height, width]`."""
@@ -75,10 +84,13 @@ class ByTransform:
 class OpenClipContrastive(TorchContrastive):
     """Cosine similarity by `encode_image` and `encode_text`."""
 
-    def __init__(self, model: Module, tokenizer: Processor, spec: ModelSpec, **options: Any) -> None:
+    def __init__(
+        self, model: Module, tokenizer: Processor, spec: ModelSpec, transform: Transform | None = None, **options: Any
+    ) -> None:
         super().__init__(model, spec, max_length=tokenizer.context_length, **options)
         self._tokenizer = tokenizer
-        self._transform = image_transform_v2(PreprocessCfg(**model.visual.preprocess_cfg), is_train=False)
+        own = image_transform_v2(PreprocessCfg(**model.visual.preprocess_cfg), is_train=False)
+        self._transform = transform or own
         split = proven(transform_split(model.visual.preprocess_cfg), self.prepare)
         self._prepare_apart(split, ByTransform(self._transform))
 
@@ -101,6 +113,24 @@ class OpenClipContrastive(TorchContrastive):
             scorer.verify()
         if options.decode == "gpu":
             scorer.decode_on_card()
+        return scorer
+
+    @classmethod
+    def from_objects(
+        cls, model: Module, preprocess: Transform, tokenizer: Processor, options: LoadOptions, *, name: str | None
+    ) -> OpenClipContrastive:
+        """A copy of a loaded model with the preprocessing and the tokenizer that it is used with."""
+        _refuse_random(preprocess)
+        device, precision = resolve_device(options.device), options.resolved_precision
+        copied = copy.deepcopy(model).to(device, getattr(torch, precision)).eval().requires_grad_(False)
+        called = name or f"open_clip {type(model).__name__}"
+        tokens = tokenizer(list(SAMPLE_TEXTS)).tolist()  # two tokenizers of one class may have other words
+        settings = {**object_settings(copied, tokenizer), "modules": repr(copied), "tokens": tokens}
+        settings["image_processor"] = repr(preprocess)
+        spec = ModelSpec(called, "openclip", "object", _weights_digest(copied), precision, settings)
+        scorer = cls(copied, tokenizer, spec, preprocess, device=device, batch_size=options.batch_size, notes=())
+        with as_model_error(called, LIBRARY):
+            scorer.verify()
         return scorer
 
     def prepare(self, image: Image.Image) -> Prepared:
@@ -206,10 +236,17 @@ def _refuse_missing_bias(architecture: str, file: Path) -> None:
 
 def settings_of(architecture: str, model: Module, tokenizer: Processor) -> dict[str, object]:
     """Everything beside the weights that can move a score."""
-    bias = model.logit_bias
     return {
         "architecture": architecture,
         "config": as_json(open_clip.get_model_config(architecture)),
+        **object_settings(model, tokenizer),
+    }
+
+
+def object_settings(model: Module, tokenizer: Processor) -> dict[str, object]:
+    """What a loaded model and its tokenizer say of themselves."""
+    bias = model.logit_bias
+    return {
         "class": type(model).__name__,
         "image_processor": as_json(model.visual.preprocess_cfg),
         "text": {
@@ -220,6 +257,24 @@ def settings_of(architecture: str, model: Module, tokenizer: Processor) -> dict[
         "logit_scale": math.exp(float(model.logit_scale)),
         "logit_bias": 0.0 if bias is None else float(bias),
     }
+
+
+def _weights_digest(model: Module) -> str:
+    """Stands for the names and the bytes of all weights."""
+    hasher = hashlib.blake2b(digest_size=20)
+    for name, values in sorted(model.state_dict().items()):
+        hasher.update(f"{name} {values.dtype} {tuple(values.shape)} ".encode())
+        hasher.update(values.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy())
+    return hasher.hexdigest()
+
+
+def _refuse_random(preprocess: Transform) -> None:
+    """`create_model_and_transforms` gives two transforms; the one for training crops at random."""
+    if any(not torch.equal(preprocess(picture), preprocess(picture)) for picture in probes()):
+        raise ModelError(
+            "The preprocessing gives another result each time: it is the one for training.\n"
+            "open_clip.create_model_and_transforms returns (model, for training, for use): give the one for use."
+        )
 
 
 def transform_split(settings: Mapping[str, Any]) -> Split | None:

@@ -1,0 +1,109 @@
+"""A model at hand is scored as the same model from a folder; a function is checked and its scores are not mixed up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from beholder.core.errors import ModelError, UsageError
+from beholder.models.given import GivenAs, as_scorer
+from beholder.models.load import load_model
+from beholder.models.null import NullScorer
+from beholder.models.options import LoadOptions
+
+
+def cells_of(scorer: Any, pictures: list[Image.Image], prompts: list[str]) -> Any:
+    return scorer.score_prepared([scorer.prepare(picture) for picture in pictures], prompts)
+
+
+def brightness(images: list[Image.Image], prompts: list[str]) -> Any:
+    return [[np.asarray(image).mean() + len(prompt) for prompt in prompts] for image in images]
+
+
+def scorer_of(model: Any, **given: Any) -> Any:
+    return as_scorer(model, LoadOptions(), GivenAs(**given))
+
+
+def test_a_loaded_model_scores_as_its_folder_does(
+    tiny_model: Callable[[str], Path], pictures: list[Image.Image], prompts: list[str]
+):
+    transformers = pytest.importorskip("transformers")
+    folder = tiny_model("clip")
+    model = transformers.AutoModel.from_pretrained(folder)
+    parts = (
+        transformers.AutoImageProcessor.from_pretrained(folder, backend="pil"),
+        transformers.AutoTokenizer.from_pretrained(folder),
+    )
+    model.train()
+    scorer = scorer_of((model, *parts), name="mine")
+    assert model.training, "the caller's own model is left as it was"
+    assert scorer.spec.name == "mine"
+    expected = cells_of(load_model(str(folder)), pictures, prompts)
+    np.testing.assert_array_equal(cells_of(scorer, pictures, prompts), expected)
+    again = scorer_of((model, *parts))
+    assert again.spec.digest == scorer.spec.digest
+    with pytest.importorskip("torch").no_grad():
+        model.visual_projection.weight.add_(0.1)
+    trained = scorer_of((model, *parts))
+    assert trained.spec.digest != scorer.spec.digest, "a further state of the model is another model to the store"
+
+
+def test_a_scorer_is_taken_as_it_is():
+    scorer = NullScorer(3)
+    assert scorer_of(scorer) is scorer
+
+
+def test_a_function_gives_a_number_for_every_pair(pictures: list[Image.Image], prompts: list[str]):
+    scorer = scorer_of(brightness, name="bright", revision="1")
+    assert scorer.channels == ("match_logit",)
+    rgb = [picture.convert("RGB") for picture in pictures]
+    expected = np.array([[np.asarray(image).mean() + len(text) for text in prompts] for image in rgb], np.float32)
+    np.testing.assert_array_equal(cells_of(scorer, pictures, prompts)[:, :, 0], expected)
+    assert scorer.spec == scorer_of(brightness, name="bright", revision="1").spec
+    assert not scorer.temporary
+
+
+def test_the_scores_of_a_function_without_a_revision_belong_to_nothing_else():
+    one, other = scorer_of(brightness, name="bright"), scorer_of(brightness, name="bright")
+    assert one.spec.digest != other.spec.digest
+    assert one.temporary
+
+
+def test_a_contrastive_function_has_a_scale():
+    with pytest.raises(UsageError, match="logit_scale=100"):
+        scorer_of(brightness, kind="contrastive")
+    scorer = scorer_of(brightness, kind="contrastive", logit_scale=50)
+    assert scorer.channels == ("cosine",)
+    assert scorer.spec.settings["logit_scale"] == 50
+
+
+def test_tensors_are_taken_too(pictures: list[Image.Image]):
+    torch = pytest.importorskip("torch")
+    scorer = scorer_of(lambda images, prompts: torch.ones(len(images), len(prompts), requires_grad=True))
+    assert cells_of(scorer, pictures, ["a"]).shape == (len(pictures), 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("model", "given", "error", "said"),
+    [
+        (lambda images, prompts: [1.0], {}, ModelError, r"shape \(1,\) for 2 images and 1 prompts"),
+        (7, {}, UsageError, "A int is not a model"),
+        (("a", "b"), {}, UsageError, r"\(str, str\) is not a model.*\nSeveral models go in a list"),
+        (brightness, {"kind": "generative"}, UsageError, "one of 'matching', 'contrastive'"),
+        (brightness, {"revision": "1"}, UsageError, "Say name= too"),
+    ],
+)
+def test_what_is_wrong_is_said(model: Any, given: Any, error: type[Exception], said: str):
+    with pytest.raises(error, match=said):
+        cells_of(scorer_of(model, **given), [Image.new("RGB", (4, 4))] * 2, ["a"])
+
+
+def test_a_module_alone_is_not_taken_for_a_function():
+    torch = pytest.importorskip("torch")
+    with pytest.raises(UsageError, match=r"\(model, processor\)"):
+        scorer_of(torch.nn.Linear(2, 2))
