@@ -1,6 +1,6 @@
 """Digests: a short name for a content, so that equal contents are recognised and different ones never mixed up.
 
-Values are hashed through canonical JSON; files through their bytes, remembered by path, size and time of change.
+Values are hashed through canonical JSON; files through their bytes, remembered by path, size, time of change and inode.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import hashlib
 import json
 import logging
 import os
+import random
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -17,12 +18,18 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
+from beholder.core.files import private_folder
+from beholder.core.progress import Progress, silent
+from beholder.core.seal import seal, seal_key
+
 log = logging.getLogger(__name__)
 Item = TypeVar("Item")
 
 CHUNK = 1 << 16
 NOT_HASHED = ""
 """Stands for the digest of a file that has not been read yet."""
+RECHECKED = 16
+"""Remembered files that are read again each time: an old date can hide a new content."""
 PART = 500
 """Files looked at together: SQLite takes so many values in one question, and memory stays small."""
 
@@ -55,70 +62,160 @@ def content_digest(data: bytes | bytearray | memoryview) -> str:
     return hashlib.blake2b(data, digest_size=20).hexdigest()
 
 
+def file_stamp(path: str) -> str | None:
+    """Path, size, time of change and inode: if these are as they were, so are the bytes, as a rule.
+
+    None if there is no file.
+    """
+    try:
+        status = os.stat(path)
+    except (OSError, ValueError):
+        return None
+    return f"{os.path.abspath(path)}\0{status.st_size}\0{status.st_mtime_ns}\0{status.st_ino}"
+
+
+def _digest_or_none(path: str) -> str | None:
+    try:
+        return file_digest(Path(path))
+    except OSError:
+        return None
+
+
 class FileDigests:
     """File digests remembered between runs, so that a second run over 100,000 images only looks at their dates.
 
-    The memory is a SQLite file: safe under several processes and under a kill at any moment. Without it (a damaged
-    file, a full disk) everything is read again and nothing else changes.
+    The memory is a SQLite file: safe under several processes and under a kill at any moment. Every row is sealed with
+    its file's path, size, time of change and inode. Each time a few remembered files are read again (all if `verify`):
+    if one is not what was remembered, nothing else that is remembered is used. Without the memory (a damaged file, a
+    full disk) everything is read again and nothing else changes.
     """
 
-    def __init__(self, memory: Path) -> None:
-        memory.parent.mkdir(parents=True, exist_ok=True)
-        self._memory = memory
-        self._stamps: dict[Path, str] = {}
+    def __init__(
+        self,
+        memory: Path,
+        stamp: Callable[[str], str | None] = file_stamp,
+        digest_of: Callable[[str], str | None] = _digest_or_none,
+        *,
+        verify: bool = False,
+    ) -> None:
+        """`stamp` stands for the bytes at an address as they are now, `digest_of` reads them."""
+        private_folder(memory.parent)
+        self._memory, self._stamp, self._digest_of, self._verify = memory, stamp, digest_of, verify
+        self._key = seal_key(memory.parent)
+        self._stamps: dict[str, str] = {}
 
-    def of(self, paths: Sequence[Path]) -> list[str | None]:
+    def of(self, paths: Sequence[str]) -> list[str | None]:
         """One digest per path, in order; None for a file that is not there or not readable."""
         stamps, known = self._known(paths)
         fresh = {stamp: path for path, stamp in zip(paths, stamps, strict=True) if stamp and stamp not in known}
         files = list(fresh.values())
-        digests = zip(fresh, _hashed_by_threads(files), strict=True)
+        digests = zip(fresh, _by_threads(self._digest_of, files), strict=True)
         while group := list(islice(digests, PART)):
             computed = {stamp: value for stamp, value in group if value}
             self._remember(computed)
             known.update(computed)
         return [known.get(stamp) if stamp else None for stamp in stamps]
 
-    def remembered(self, paths: Sequence[Path]) -> list[str | None]:
+    def remembered(self, paths: Sequence[str]) -> list[str | None]:
         """The digests that are remembered; NOT_HASHED for another file that is there, None for one that is not."""
         stamps, known = self._known(paths)
-        self._stamps.update({path: stamp for path, stamp in zip(paths, stamps, strict=True) if stamp})
+        stamped = zip(paths, stamps, strict=True)
+        self._stamps.update({path: stamp for path, stamp in stamped if stamp and stamp not in known})
         return [known.get(stamp, NOT_HASHED) if stamp else None for stamp in stamps]
 
-    def remember(self, digests: Mapping[Path, str]) -> None:
+    def remember(self, digests: Mapping[str, str]) -> None:
         """Keep the digests of files that `remembered` did not know; a file changed since is hashed again."""
-        self._remember({self._stamps[path]: value for path, value in digests.items()})
+        self._remember({self._stamps.pop(path): value for path, value in digests.items() if path in self._stamps})
 
-    def _known(self, paths: Sequence[Path]) -> tuple[list[str | None], dict[str, str]]:
+    def problems(self, progress: Progress = silent) -> list[str]:
+        """What is wrong with the memory: rows with a wrong seal, and files that are not what is remembered of them."""
+        if not self._memory.exists():
+            return []
+        rows = self._asked(lambda connection: connection.execute("select stamp, digest, seal from files").fetchall())
+        if rows is None:
+            return [f"{self._memory}: cannot be read."]
+        good = {stamp: value for stamp, value, mark in rows if self._sealed(stamp, value, mark)}
+        wrong = [f"{self._memory}: {len(rows) - len(good)} rows have a wrong seal."] if len(good) < len(rows) else []
+        here = [(path, good[stamp]) for stamp in good if self._stamp(path := stamp.partition("\0")[0]) == stamp]
+        with progress("checking remembered files", len(here), 0) as advance:
+            for (path, value), now in zip(here, _by_threads(self._digest_of, [path for path, _ in here]), strict=True):
+                advance(1)
+                if now not in (value, None):
+                    wrong.append(f"{path}: its content is not what {self._memory.name} remembers.")
+        return wrong
+
+    def _known(self, paths: Sequence[str]) -> tuple[list[str | None], dict[str, str]]:
         """What stands for each file as it is now, and the digests that are remembered."""
-        stamps = [_stamp(path) for path in paths]
-        known: dict[str, str] = {}
-        for part in _parts([stamp for stamp in stamps if stamp]):
-            known.update(self._recall(part))
+        stamps = [self._stamp(path) for path in paths]
+        known = self._recall([stamp for stamp in stamps if stamp])
+        files = {stamp: path for path, stamp in zip(paths, stamps, strict=True) if stamp in known}
+        chosen = list(files) if self._verify else random.sample(list(files), min(RECHECKED, len(files)))
+        now = zip(chosen, _by_threads(self._digest_of, [files[stamp] for stamp in chosen]), strict=True)
+        wrong = [stamp for stamp, value in now if value not in (known[stamp], None)]
+        if wrong:
+            log.warning(
+                "%s remembers %d of %d files wrongly that were read again (the first: %s): %s",
+                *(self._memory, len(wrong), len(chosen), files[wrong[0]]),
+                "these are hashed anew" if self._verify else "all files are hashed anew",
+            )
+            for stamp in wrong if self._verify else list(known):
+                del known[stamp]
         return stamps, known
 
-    def _connect(self) -> sqlite3.Connection:
-        connection = sqlite3.connect(self._memory, timeout=60)
-        connection.execute("pragma synchronous = off")  # a memory lost with the machine's power is made again
-        connection.execute("create table if not exists digests (stamp text primary key, digest text)")
-        return connection
-
     def _recall(self, stamps: Sequence[str]) -> dict[str, str]:
-        marks = ",".join("?" * len(stamps))
-        question = f"select stamp, digest from digests where stamp in ({marks})"
-        return dict(self._asked(lambda connection: connection.execute(question, stamps).fetchall()) or [])
+        def ask(connection: sqlite3.Connection) -> list[tuple[str, str, str]]:
+            question = "select stamp, digest, seal from files where stamp in ({})"
+            rows: list[tuple[str, str, str]] = []
+            for part in _parts(stamps):
+                rows += connection.execute(question.format(",".join("?" * len(part))), part)
+            return rows
+
+        rows = (self._asked(ask) or []) if stamps and self._memory.exists() else []
+        known = {stamp: value for stamp, value, mark in rows if self._sealed(stamp, value, mark)}
+        if len(known) < len(rows):
+            log.warning(
+                "%s: %d of %d rows were not written there: these files are read again",
+                *(self._memory, len(rows) - len(known), len(rows)),
+            )
+        return known
+
+    def _sealed(self, stamp: str, value: str, mark: str) -> bool:
+        return bool(mark == self._seal(stamp, value))
+
+    def _seal(self, stamp: str, value: str) -> str:
+        return seal(self._key, f"{value}\0{stamp}".encode("utf-8", "surrogatepass"))
 
     def _remember(self, digests: dict[str, str]) -> None:
-        if digests:
-            rows = list(digests.items())
-            self._asked(lambda connection: connection.executemany("insert or replace into digests values (?, ?)", rows))
+        if digests and self._writable:
+            rows = [(stamp, value, self._seal(stamp, value)) for stamp, value in digests.items()]
+            self._asked(
+                lambda connection: connection.executemany("insert or replace into files values (?, ?, ?)", rows)
+            )
+
+    @property
+    def _writable(self) -> bool:
+        """Not so on a read-only mount, where the memory is read all the same."""
+        return os.access(self._memory.parent, os.W_OK)
+
+    def _connect(self) -> sqlite3.Connection:
+        if not self._writable:
+            return sqlite3.connect(f"{self._memory.absolute().as_uri()}?mode=ro&immutable=1", uri=True)
+        if not self._memory.exists():
+            os.close(os.open(self._memory, os.O_CREAT | os.O_WRONLY, 0o600))
+            self._memory.chmod(0o600)
+        connection = sqlite3.connect(self._memory, timeout=60)
+        connection.text_factory = lambda text: text.decode(errors="replace")  # damaged text: its seal will not fit
+        connection.execute("pragma synchronous = off")  # a memory lost with the machine's power is made again
+        connection.execute("create table if not exists files (stamp text primary key, digest text, seal text)")
+        connection.execute("drop table if exists digests")  # older versions kept it, without seals
+        return connection
 
     def _asked(self, work: Callable[[sqlite3.Connection], Any]) -> Any:
         """What the memory answers; None where it fails, which costs time and nothing else."""
         try:
             with closing(self._connect()) as connection, connection:
                 return work(connection)
-        except sqlite3.OperationalError as error:  # locked for long, read-only, no room left
+        except (sqlite3.OperationalError, OSError) as error:  # locked for long, read-only, no room left
             log.warning("%s cannot be used (%s): files are read again", self._memory, error)
         except sqlite3.DatabaseError as error:
             log.warning("%s is damaged (%s): it is set aside and files are read again", self._memory, error)
@@ -127,26 +224,10 @@ class FileDigests:
         return None
 
 
-def _stamp(path: Path) -> str | None:
-    """Path, size and time of change: if these are as they were, so are the bytes."""
-    try:
-        status = path.stat()
-    except (OSError, ValueError):
-        return None
-    return f"{os.path.abspath(path)}\0{status.st_size}\0{status.st_mtime_ns}"
-
-
-def _digest_or_none(path: Path) -> str | None:
-    try:
-        return file_digest(path)
-    except OSError:
-        return None
-
-
-def _hashed_by_threads(paths: Sequence[Path]) -> Iterator[str | None]:
+def _by_threads(digest_of: Callable[[str], str | None], paths: Sequence[str]) -> Iterator[str | None]:
     with ThreadPoolExecutor(8) as pool:
         for part in _parts(paths):
-            yield from pool.map(_digest_or_none, part)
+            yield from pool.map(digest_of, part)
 
 
 def _parts(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
