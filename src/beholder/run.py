@@ -22,9 +22,10 @@ import polars as pl
 from beholder.chapter.finding import Finding
 from beholder.core.errors import UnknownName
 from beholder.core.files import write_whole
+from beholder.core.read import read_own_csv
 from beholder.core.record import SCHEMA as NEWEST
 from beholder.core.record import Record, read_record
-from beholder.core.results import KEY, SCHEMA, read_results, write_results
+from beholder.core.results import KEY, SCHEMA, read_results, read_rows, write_results
 from beholder.prompts.prompt_set import SCHEMA as PROMPT
 from beholder.report.notebook import Charts, report_html
 from beholder.report.report import Report, build_report
@@ -46,6 +47,8 @@ class Run:
     """What was asked, with the results' `benchmark` and `dataset`, and the name of its set."""
     perturbed: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=PERTURBED))
     """The results after small changes of the pictures, with the name of the `change`."""
+    folder: Path | None = field(default=None, compare=False)
+    """Where it is kept."""
     _report: Report | None = field(default=None, repr=False, compare=False)
 
     @property
@@ -133,12 +136,11 @@ def load_run(folder: Path | str) -> Run:
     """A run from its folder."""
     folder = Path(folder)
     record, results, path = read_record(folder), read_results(folder), folder / "prompts.csv"
-    prompts = pl.read_csv(path, schema_overrides=PROMPTS) if path.is_file() else pl.DataFrame(schema=PROMPTS)
+    prompts = read_own_csv(path, PROMPTS) if path.is_file() else pl.DataFrame(schema=PROMPTS)
     if record.schema < NEWEST:
         results, record.schema = upgraded(results), NEWEST
         record.notes.append(OLD)
-    later = [pl.lit(None, kind).alias(name) for name, kind in PROMPTS.items() if name not in prompts.columns]
-    run = Run(results, record, prompts.with_columns(later).select(list(PROMPTS)))
+    run = Run(results, record, prompts, folder=folder)
     if (folder / "perturbed.parquet").is_file():
-        run.perturbed = pl.read_parquet(folder / "perturbed.parquet")
+        run.perturbed = read_rows(folder / "perturbed.parquet", PERTURBED)
     return run

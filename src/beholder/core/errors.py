@@ -10,6 +10,7 @@
     │   ├── MissingExtra     an optional dependency is not installed; says what to install
     │   ├── OutOfMemory      the batch did not fit; the caller halves it and continues
     │   └── UnusableScore    NaN, infinite or all-zero scores; the caller names the image
+    ├── BrokenPlugin         what an installed package adds cannot be loaded; names the package
     └── UsageError           options that contradict each other
 
 Every message says what was requested, what exists, and what to do.
@@ -93,10 +94,20 @@ class UnusableScore(ModelError):  # noqa: N818
         return UnusableScore, (self.kind, self.positions)
 
 
+class BrokenPlugin(BeholderError):  # noqa: N818
+    """What an installed package adds cannot be loaded."""
+
+    def __init__(self, kind: str, name: str, package: str, error: Exception) -> None:
+        super().__init__(
+            f"The {kind} '{name}' of the package {package} cannot be loaded: {type(error).__name__}: "
+            f"{first_line(error)}\nEverything else works. Update the package, or uninstall it: pip uninstall {package}"
+        )
+
+
 class UsageError(BeholderError):
     """Options that contradict each other."""
 
 
-def first_line(error: Exception) -> str:
+def first_line(error: BaseException) -> str:
     """The first line of a library's error, for our own message; its type if it has no text."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0][:300]

@@ -8,13 +8,53 @@ from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, Required, TypedDict, get_type_hints
 
-from beholder.core.errors import MissingData
+from beholder.core.errors import DataError, MissingData
+from beholder.core.read import read_json, require_form
 
 LIBRARIES = ("numpy", "scipy", "polars", "pillow", "torch", "transformers", "onnxruntime")
 SCHEMA = 2
 """The form of a run folder; those of Beholder 0.1 have none."""
+
+
+class ModelForm(TypedDict, total=False):
+    """A model in `run.json`; each adapter adds what it likes."""
+
+    name: Required[str]
+    adapter: str
+    weights: str
+    revision: str
+    precision: str
+    settings: dict[str, Any]
+    digest: str
+    notes: list[str] | None
+    files: list[str]
+    moved_by_rounding: float
+
+
+class DatasetForm(TypedDict, total=False):
+    """A data set in `run.json`."""
+
+    name: Required[str]
+    revision: str | None
+    licence: str | None
+    origin: str
+    images: int | None
+    of: int | None
+    groups: dict[str, dict[str, int]]
+    notes: list[str] | None
+
+
+class ImageForm(TypedDict):
+    """An image that could not be read, in `run.json`."""
+
+    image: str
+    reason: str
+
+
+FORMS: dict[str, Any] = {"models": list[ModelForm], "datasets": list[DatasetForm], "bad_images": list[ImageForm]}
+"""The fields of a record that are known more closely than their types say."""
 
 
 @dataclass
@@ -26,6 +66,11 @@ class Record:
     created: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
     command: list[str] = field(default_factory=list)
     seconds: float = 0.0
+    """How long it took, its continuations included."""
+    digest: str = ""
+    """Which run it is: the same models, data and settings give the same digest."""
+    finished: bool = True
+    """False until the page is written: the same command then continues it."""
     settings: dict[str, Any] = field(default_factory=dict)
     benchmarks: list[str] = field(default_factory=list)
     declared: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -75,8 +120,18 @@ def read_record(folder: Path) -> Record:
         raise MissingData(
             f"{folder} is not a run folder: it has no run.json. Make one with: beholder audit --out {folder}"
         )
-    entry = json.loads(path.read_text(encoding="utf-8"))
-    return Record(**{"schema": 1, **entry})
+    entry = read_json(path)
+    require_form(entry, dict[str, Any], path)
+    if entry.get("schema", 1) not in range(1, SCHEMA + 1):
+        raise DataError(
+            f"{path} has the schema {str(entry['schema'])[:20]}; this Beholder reads up to {SCHEMA}. Update Beholder, "
+            "or make the run again."
+        )
+    known = {**get_type_hints(Record), **FORMS}
+    for name, form in known.items():
+        if name in entry:
+            require_form(entry[name], form, path, name)
+    return Record(**{"schema": 1, **{name: value for name, value in entry.items() if name in known}})
 
 
 def machine() -> dict[str, str]:

@@ -12,6 +12,7 @@ import polars as pl
 
 from beholder.core.errors import DataError, MissingData
 from beholder.core.files import write_whole
+from beholder.core.read import read_parquet
 
 TEXTS = ("benchmark", "model", "dataset", "metric", "subset", "group", "against", "concept", "template")
 SCHEMA: dict[str, pl.DataType] = {
@@ -26,6 +27,7 @@ SCHEMA: dict[str, pl.DataType] = {
     "chance": pl.Float64(),
     "note": pl.String(),
 }
+NEVER_NULL = ("benchmark", "model", "dataset", "metric", "n", "unit")
 KEY = ("metric", "subset", "group", "against", "concept", "template")
 """What tells the numbers of one study, model and data set apart."""
 
@@ -100,9 +102,20 @@ def read_results(folder: Path) -> pl.DataFrame:
     path = folder / "results.parquet"
     if not path.is_file():
         raise MissingData(f"{folder} has no results: {path.name} is not there. Make the run again.")
+    return read_rows(path, SCHEMA)
+
+
+def read_rows(path: Path, schema: Mapping[str, pl.DataType]) -> pl.DataFrame:
+    """A table of results as a run keeps it: what a number is of is always said, and numbers are finite."""
     try:
-        table = pl.read_parquet(path)
-    except Exception as error:
-        raise DataError(f"{path} cannot be read ({error}).\nMake the run again: what was scored is kept.") from error
-    later = [pl.lit(None, kind).alias(name) for name, kind in SCHEMA.items() if name not in table.columns]
-    return table.with_columns(later).select(list(SCHEMA))
+        table = read_parquet(path, schema)
+    except DataError as error:
+        raise DataError(f"{error}\nMake the run again: what was scored is kept.") from error
+    for name in NEVER_NULL:
+        if table[name].null_count():
+            raise DataError(f"{path}: row {(table[name].is_null().arg_max() or 0) + 1} has no {name}.")
+    for name in (name for name, kind in schema.items() if kind == pl.Float64):
+        odd = ~table[name].is_finite().fill_null(True)
+        if odd.any():
+            raise DataError(f"{path}: row {(odd.arg_max() or 0) + 1} has a {name} that is not finite.")
+    return table

@@ -1,0 +1,245 @@
+"""The doors for files from outside: text, JSON, TOML, NumPy arrays and Parquet. `core/tables.py` has that for CSV.
+
+What comes through a door is of the promised form. Anything else raises an error of ours that names the file and the
+place; nothing behind the door has to check again. The caller says which error fits: `BadScores`, `ModelError` …
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import tomllib
+import types
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NotRequired, Required, Union, get_args, get_origin, get_type_hints, is_typeddict
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+from polars.exceptions import PanicException
+
+from beholder.core.errors import BeholderError, DataError, MissingData, UsageError, first_line
+
+LARGEST = 2 << 30
+"""Bytes of a file that is read whole, and of an array that comes out of one."""
+MOST_CELLS = 200_000_000
+"""Cells of a Parquet table: a small file may claim any number of them."""
+LONGEST_NUMBER = 300
+"""Digits of a whole number; a longer one is beyond every float."""
+HALF = re.compile(r"\\u[dD][89a-fA-F]")
+"""An escape that is one of two halves of a character."""
+Fault = type[BeholderError]
+
+
+def read_bytes(path: Path, error: Fault = DataError) -> bytes:
+    """A file's bytes; what cannot be opened, and what is too large to be read whole, is refused."""
+    try:
+        if not path.is_file():
+            raise (MissingData if error is DataError else error)(f"There is no file {path}.")
+        if path.stat().st_size > LARGEST:
+            raise error(f"{path} has more than {LARGEST >> 30} GB, which is too large for such a file.")
+        return path.read_bytes()
+    except OSError as fault:
+        raise error(f"{path} cannot be read: {fault.strerror or first_line(fault)}.") from fault
+
+
+def read_text(path: Path, error: Fault = DataError) -> str:
+    """A file's text in UTF-8, with or without a mark at its beginning."""
+    data = read_bytes(path, error)
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as fault:
+        line = data.count(b"\n", 0, fault.start) + 1
+        raise error(f"{path}: line {line} is not UTF-8 text (byte 0x{data[fault.start]:02x}).") from None
+
+
+def read_json(path: Path, error: Fault = DataError) -> Any:
+    """A file's JSON value. Numbers that no float can hold, and halves of characters, are refused."""
+    text = read_text(path, error)
+
+    def refused(number: str) -> Any:
+        raise error(f"{path} has a number without end ({number[:12]}…).")
+
+    try:
+        value = json.loads(
+            text,
+            parse_int=lambda digits: int(digits) if len(digits) <= LONGEST_NUMBER else refused(digits),
+            parse_float=lambda digits: number if abs(number := float(digits)) < np.inf else refused(digits),
+        )
+        if HALF.search(text):
+            json.dumps(value, ensure_ascii=False).encode()
+    except json.JSONDecodeError as fault:
+        raise error(f"{path} is not readable JSON: {fault}.") from fault
+    except UnicodeEncodeError as fault:
+        raise error(f"{path} has half a character (a lone surrogate) in a text.") from fault
+    except RecursionError as fault:
+        raise error(f"{path} is nested too deeply.") from fault
+    return value
+
+
+def read_toml(path: Path, error: Fault = UsageError) -> dict[str, Any]:
+    """A TOML file's entries; whole numbers have 64 bits, as TOML says."""
+    text = read_text(path, error)
+    try:
+        entries = tomllib.loads(text)
+        _refuse_large(entries)
+    except RecursionError as fault:
+        raise error(f"{path} is nested too deeply.") from fault
+    except (ValueError, OverflowError) as fault:  # broken TOML is a ValueError, and so is a number without end
+        raise error(f"{path} is not TOML: {first_line(fault)}") from fault
+    return entries
+
+
+def _refuse_large(value: Any) -> None:
+    if isinstance(value, int) and not -(2**63) <= value < 2**63:
+        raise ValueError(f"a number of {len(str(value))} digits")
+    if isinstance(value, dict | list):
+        for each in value.values() if isinstance(value, dict) else value:
+            _refuse_large(each)
+
+
+def read_array(path: Path, error: Fault = DataError) -> npt.NDArray[Any]:
+    """The numbers of a `.npy` file, or of the first array of a `.npz`; nothing else is ever unpacked."""
+    data = read_bytes(path, error)
+    try:
+        if zipfile.is_zipfile(io.BytesIO(data)):
+            with zipfile.ZipFile(io.BytesIO(data)) as archive:
+                first = next(each for each in archive.infolist() if each.filename.endswith(".npy"))
+                if first.file_size > LARGEST:
+                    raise ValueError(f"an array of {first.file_size} bytes")
+                data = archive.read(first)
+        shape, fortran, dtype = _header(file := io.BytesIO(data))
+        if dtype.kind not in "fiub":
+            raise ValueError(f"it holds {dtype}, not numbers")
+        count = int(np.prod(shape, dtype=object))
+        array = np.frombuffer(data, dtype, count, file.tell())  # never larger than the file
+    except Exception as fault:  # NumPy evaluates a header as Python, and fails in as many ways
+        raise error(f"{path} is not a NumPy array file: {first_line(fault)}.") from fault
+    return array.reshape(shape[::-1]).T if fortran else array.reshape(shape)
+
+
+def _header(file: io.BytesIO) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    version = np.lib.format.read_magic(file)
+    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    return read(file)
+
+
+def read_parquet(
+    path: Path, columns: Mapping[str, pl.DataType | type[pl.DataType]] | None = None, error: Fault = DataError
+) -> pl.DataFrame:
+    """A Parquet table of texts, numbers and truth values; with `columns` exactly these, in these types."""
+    table = parse_parquet(read_bytes(path, error), str(path), error)
+    return table if columns is None else typed(table, columns, path, error)
+
+
+def parse_parquet(data: bytes, name: str, error: Fault = DataError) -> pl.DataFrame:
+    """The bytes of such a table; dates and categories become text, decimals numbers; lists and bytes are refused."""
+    try:
+        rows = pl.scan_parquet(io.BytesIO(data)).select(pl.len()).collect().item()
+        schema = pl.read_parquet_schema(io.BytesIO(data))
+        if rows * max(1, len(schema)) > MOST_CELLS:
+            raise ValueError(f"{rows} rows of {len(schema)} columns are more than {MOST_CELLS} cells; split it")
+        table = pl.read_parquet(data).with_columns(
+            pl.col(column).cast(pl.Float64 if kind.is_decimal() else pl.String)
+            for column, kind in schema.items()
+            if _as_other(kind)
+        )
+    except (Exception, PanicException) as fault:  # polars panics on some damage, which is no Exception
+        raise error(f"{name} cannot be read as Parquet: {first_line(fault)}.") from fault
+    for column, kind in table.schema.items():
+        if kind.is_nested() or kind in (pl.Binary, pl.Object, pl.Duration):
+            raise error(f"{name}: the column {column!r} holds {kind}. Write one text or number into each cell.")
+    return table
+
+
+def read_own_csv(path: Path, columns: Mapping[str, type[pl.DataType]]) -> pl.DataFrame:
+    """A CSV that Beholder wrote, with these columns; one that is not there is null."""
+    data = read_text(path).encode()
+    try:
+        table = pl.read_csv(data, infer_schema=False)
+    except (Exception, PanicException) as fault:
+        raise DataError(f"{path} cannot be read as CSV: {first_line(fault)}.") from fault
+    return typed(table, columns, path)
+
+
+def _as_other(kind: pl.DataType) -> bool:
+    return kind.is_decimal() or kind in (pl.Null, pl.Categorical, pl.Enum, pl.Date, pl.Datetime, pl.Time)
+
+
+def typed(
+    table: pl.DataFrame, columns: Mapping[str, pl.DataType | type[pl.DataType]], path: Path, error: Fault = DataError
+) -> pl.DataFrame:
+    """The table with exactly these columns; one that is not there is null, one of another kind is refused.
+
+    Numbers become text where text is wanted, and whole numbers decimal ones; text never becomes a number.
+    """
+    made = []
+    for name, kind in columns.items():
+        values = table[name] if name in table.columns else pl.Series(name, [None] * table.height, pl.Null)
+        here = values.dtype
+        fits = here == kind or kind == pl.String or (here.is_integer() and kind in (pl.Float64, pl.Int64))
+        if not (fits or (here.is_float() and kind == pl.Float64) or values.null_count() == len(values)):
+            raise error(f"{path}: the column {name!r} holds {here}, where {kind} is expected.")
+        try:
+            made.append(values.cast(kind))
+        except pl.exceptions.PolarsError as fault:
+            raise error(f"{path}: the column {name!r} does not fit into {kind}: {first_line(fault)}.") from fault
+    return pl.DataFrame(made)
+
+
+def require_form(value: Any, form: Any, path: Path, place: str = "", error: Fault = DataError) -> None:
+    """Raise unless a JSON value has the form of a type: `list[str]`, `dict[str, int]`, a TypedDict, `float | None`."""
+    kind, parts = get_origin(form) or form, get_args(form)
+    if kind in (Required, NotRequired):
+        require_form(value, parts[0], path, place, error)
+    elif is_typeddict(form):
+        require_form(value, dict[str, Any], path, place, error)
+        for key, each in get_type_hints(form).items():
+            if key in value:
+                require_form(value[key], each, path, f"{place}.{key}", error)
+            elif key in form.__required_keys__:
+                raise error(f"{path}: {place or 'the file'} has no '{key}'.")
+    elif kind in (Union, types.UnionType):
+        if not any(_fits(value, each) for each in parts):
+            raise _wrong(value, form, path, place, error)
+    elif not _fits(value, form):
+        raise _wrong(value, form, path, place, error)
+    elif kind is list:
+        for number, each in enumerate(value, 1):
+            require_form(each, parts[0], path, f"{place}[{number}]", error)
+    elif kind is dict:
+        for key, each in value.items():
+            require_form(each, parts[1], path, f"{place}.{key}", error)
+
+
+def _fits(value: Any, form: Any) -> bool:
+    kind = get_origin(form) or form
+    if form is Any:
+        return True
+    if kind in (int, float) and (isinstance(value, bool) or not isinstance(value, int | float)):
+        return False
+    if kind is int:
+        return isinstance(value, int) and abs(value) < 2**63
+    if kind is float:
+        return abs(value) < 2**63
+    return value is None if kind in (None, type(None)) else isinstance(value, kind)
+
+
+WORDS = {
+    str: "a text",
+    int: "a whole number",
+    float: "a number",
+    bool: "true or false",
+    list: "a list",
+    dict: "an object",
+}
+
+
+def _wrong(value: Any, form: Any, path: Path, place: str, error: Fault) -> BeholderError:
+    kinds = get_args(form) if get_origin(form) in (Union, types.UnionType) else (form,)
+    wanted = " or ".join(WORDS.get(get_origin(kind) or kind, "nothing") for kind in kinds)
+    shown = json.dumps(value, default=str)
+    return error(f"{path}: {place.lstrip('.') or 'the file'} must be {wanted}; it is {shown[:60]}.")
