@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import importlib
 import os
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from beholder.core.errors import UsageError
+from beholder.core.catalog import Catalog, entry_points_here
+from beholder.core.errors import BrokenPlugin, UsageError
 from beholder.core.plugins import ENVIRONMENT, load_plugins
 
 
@@ -84,3 +86,65 @@ def test_a_broken_plug_in_can_be_mended_and_run_again(tmp_path: Path):
     path.write_text("right = True")
     load_plugins([str(path)])
     assert sys.modules["mended"].right
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """An installed package that brings things along; the first is whole, the second broken, the third known already."""
+    written(tmp_path, "made_elsewhere.py", "from beholder.core import catalog\nHARE = 'a hare'\nimported = True\n")
+    written(tmp_path, "made_badly.py", "1 / 0\n")
+    info = tmp_path / "zoo_things-1.0.dist-info"
+    info.mkdir()
+    written(info, "METADATA", "Metadata-Version: 2.1\nName: zoo-things\nVersion: 1.0\n")
+    points = "hare = made_elsewhere:HARE\nsnark = made_badly:SNARK\nhorse = made_badly:HORSE"
+    written(info, "entry_points.txt", f"[beholder.animals]\n{points}\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    entry_points_here.cache_clear()
+    yield tmp_path
+    entry_points_here.cache_clear()
+
+
+@pytest.mark.usefixtures("package")
+def test_an_installed_package_adds_names_that_are_imported_when_used(caplog: pytest.LogCaptureFixture):
+    animals: Catalog[object] = Catalog("animal", {"horse": "a horse"}, installed="beholder.animals")
+    assert list(animals) == ["horse", "hare", "snark"]
+    assert "made_elsewhere" not in sys.modules
+    assert animals["hare"] == "a hare"
+    assert animals["horse"] == "a horse"
+    assert not animals.came_with_beholder("hare")
+    assert "'horse' of the package zoo-things is left out" in caplog.text
+
+
+@pytest.mark.usefixtures("package")
+def test_a_broken_one_is_told_by_name_and_the_others_work(caplog: pytest.LogCaptureFixture):
+    animals: Catalog[object] = Catalog("animal", {"horse": "a horse"}, installed="beholder.animals")
+    with pytest.raises(BrokenPlugin, match="animal 'snark' of the package zoo-things cannot be loaded: ZeroDivision"):
+        animals["snark"]
+    assert animals.values() == ["a horse", "a hare"]
+    assert caplog.text.count("'snark'") == 1
+    assert animals.values() == ["a horse", "a hare"]
+    assert caplog.text.count("'snark'") == 1, "it is told once"
+
+
+def test_a_model_of_an_installed_package_goes_by_its_name(tmp_path: Path):
+    """A real little package beside Beholder, in a Python of its own."""
+    written(
+        tmp_path,
+        "noisy.py",
+        "from beholder.models.families import Family\nfrom beholder.models.null import NullScorer\n"
+        "FAMILY = Family('noisy', 'baseline', 'noise', lambda rest, options: NullScorer(5), form='noisy:ANY')\n",
+    )
+    info = tmp_path / "noisy-1.0.dist-info"
+    info.mkdir()
+    written(info, "METADATA", "Metadata-Version: 2.1\nName: noisy\nVersion: 1.0\n")
+    written(
+        info, "entry_points.txt", "[beholder.models]\nnoisy = noisy:FAMILY\n[beholder.studies]\nlost = nowhere:IT\n"
+    )
+    code = (
+        "from beholder import load_model, STUDIES; print(load_model('noisy:x').spec.name);"
+        "print(len(STUDIES.values())); from beholder.models.families import FAMILIES; print('noisy' in FAMILIES)"
+    )
+    environment = os.environ | {"PYTHONPATH": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["null:5", "7", "True"]
+    assert "The benchmark 'lost' of the package noisy cannot be loaded: ModuleNotFoundError" in done.stderr

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping
+from functools import cache, cached_property
 from importlib import import_module
+from importlib.metadata import EntryPoint, EntryPoints, entry_points
+from types import ModuleType
 from typing import Generic, TypeVar
 
-from beholder.core.errors import UnknownName, UsageError
+from beholder.core.errors import BrokenPlugin, UnknownName, UsageError
 
 Thing = TypeVar("Thing")
+log = logging.getLogger(__name__)
 
 
 class Catalog(Mapping[str, Thing], Generic[Thing]):
@@ -18,13 +23,20 @@ class Catalog(Mapping[str, Thing], Generic[Thing]):
     >>> animals["horse"]
     1
 
-    `lazy` names things as `module:attribute`; each is imported when it is first used.
+    `lazy` names things as `module:attribute`; each is imported when it is first used. So are the things that installed
+    packages bring along as entry points of the group `installed`; one that cannot be imported is left out of
+    `items()` and `values()`, with a warning.
     """
 
     def __init__(
-        self, kind: str, things: Mapping[str, Thing] | None = None, *, lazy: Mapping[str, str] | None = None
+        self,
+        kind: str,
+        things: Mapping[str, Thing] | None = None,
+        *,
+        lazy: Mapping[str, str] | None = None,
+        installed: str | None = None,
     ) -> None:
-        self.kind = kind
+        self.kind, self._group = kind, installed
         self._things = dict(things or {})
         self._lazy = dict(lazy or {})
         self._added: set[str] = set()
@@ -38,15 +50,42 @@ class Catalog(Mapping[str, Thing], Generic[Thing]):
 
     def came_with_beholder(self, name: str) -> bool:
         """Whether it comes with Beholder rather than from a user."""
-        return name in self and name not in self._added
+        return (name in self._things or name in self._lazy) and name not in self._added
+
+    @cached_property
+    def _installed(self) -> dict[str, EntryPoint]:
+        """What installed packages bring along, by name."""
+        points = {point.name: point for point in entry_points_here().select(group=self._group)} if self._group else {}
+        for name in [name for name in points if self.came_with_beholder(name)]:
+            log.warning(
+                "The %s '%s' of the package %s is left out: one of that name comes with Beholder.",
+                *(self.kind, name, _package(points.pop(name))),
+            )
+        return points
+
+    def _load_installed(self, name: str) -> Thing:
+        """What an entry point names: the thing itself, or a module that adds it."""
+        point = self._installed[name]
+        try:
+            thing = point.load()
+            self._added.add(name)
+            return self._things[name] if isinstance(thing, ModuleType) else thing  # type: ignore[no-any-return]
+        except Exception as error:
+            raise BrokenPlugin(self.kind, name, _package(point), error) from error
 
     def __getitem__(self, name: str) -> Thing:
         if name not in self:
             raise UnknownName(self.kind, name, self)
         if name not in self._things:
-            module, _, attribute = self._lazy[name].partition(":")
-            self._things[name] = getattr(import_module(module), attribute)
+            self._things[name] = self._load(name)
         return self._things[name]
+
+    def _load(self, name: str) -> Thing:
+        if name not in self._lazy:
+            return self._load_installed(name)
+        module, _, attribute = self._lazy[name].partition(":")
+        thing: Thing = getattr(import_module(module), attribute)
+        return thing
 
     def get(self, name: str, default: Thing | None = None) -> Thing | None:  # type: ignore[override]
         """The thing of that name, or the default: a wrong name is no error here."""
@@ -55,11 +94,36 @@ class Catalog(Mapping[str, Thing], Generic[Thing]):
         except UnknownName:
             return default
 
+    def items(self) -> list[tuple[str, Thing]]:  # type: ignore[override]
+        """Every thing that can be loaded; one of an installed package that cannot is told once, and then forgotten."""
+        found = []
+        for name in self:
+            try:
+                found.append((name, self[name]))
+            except BrokenPlugin as error:
+                log.warning("%s", error)
+                del self._installed[name]
+        return found
+
+    def values(self) -> list[Thing]:  # type: ignore[override]
+        """The things of `items`."""
+        return [thing for _, thing in self.items()]
+
     def __contains__(self, name: object) -> bool:
-        return name in self._things or name in self._lazy
+        return name in self._things or name in self._lazy or name in self._installed
 
     def __iter__(self) -> Iterator[str]:
-        return iter([*self._lazy, *(name for name in self._things if name not in self._lazy)])
+        return iter(dict.fromkeys([*self._lazy, *self._things, *self._installed]))
 
     def __len__(self) -> int:
-        return len(self._lazy.keys() | self._things.keys())
+        return len(list(iter(self)))
+
+
+@cache
+def entry_points_here() -> EntryPoints:
+    """Those of all installed packages: looking for them takes a while."""
+    return entry_points()
+
+
+def _package(point: EntryPoint) -> str:
+    return point.dist.name if point.dist else point.value

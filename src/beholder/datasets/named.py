@@ -36,7 +36,9 @@ SOURCES = (
     glasshouse.DESIGN,
     glasshouse.OBJECTS,
 )
-DATASETS: Catalog[DatasetSource] = Catalog("data set", {source.name: source for source in SOURCES})
+DATASETS: Catalog[DatasetSource] = Catalog(
+    "data set", {source.name: source for source in SOURCES}, installed="beholder.datasets"
+)
 FOLDER_SCHEME = "folder:"
 
 

@@ -161,7 +161,7 @@ _BUILT_IN = (
         form="predictions:PATH",
     ),
 )
-FAMILIES = Catalog("family of models", {family.name: family for family in _BUILT_IN})
+FAMILIES = Catalog("family of models", {family.name: family for family in _BUILT_IN}, installed="beholder.models")
 """A plug-in adds its own: `FAMILIES.add("colour", Family("colour", …))`."""
 KINDS = tuple(dict.fromkeys(family.kind for family in _BUILT_IN if not family.form))
 """The kinds of models that can be read from a transformers folder."""

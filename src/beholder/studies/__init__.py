@@ -22,4 +22,4 @@ AUDITED = {
 """What `--benchmark` takes."""
 OTHERS = {"exposure": "beholder.studies.exposure.study:EXPOSURE", "custom": "beholder.studies.custom.study:CUSTOM"}
 """Studies with a command of their own, or chosen by an option of their own."""
-STUDIES: Catalog[Study] = Catalog("benchmark", lazy={**AUDITED, **OTHERS})
+STUDIES: Catalog[Study] = Catalog("benchmark", lazy={**AUDITED, **OTHERS}, installed="beholder.studies")
