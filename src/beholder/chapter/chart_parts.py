@@ -136,5 +136,10 @@ def order(rows: Rows, key: str) -> list[str]:
     return list(dict.fromkeys(row[key] for row in rows if row[key] is not None))
 
 
+def by_width(narrow: float, wide: float) -> alt.ExprRef:
+    """A number for a phone, and one for wider pages."""
+    return alt.ExprRef(f"width < 400 ? {narrow} : {wide}")
+
+
 def value_of(row: Result) -> float:
     return float(row["value"])

@@ -36,7 +36,7 @@ def test_the_summary_is_compact(gras_full: Run, columns: int) -> None:
     text = console.file.getvalue()  # type: ignore[attr-defined]
     lines = text.splitlines()
     assert "Bias scores" in text
-    assert "Largest gaps" in text
+    assert "The five largest gaps" in text
     assert "gras.group_mean" not in text
     assert len(lines) < 130
     assert max(map(len, lines)) <= columns

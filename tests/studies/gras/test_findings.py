@@ -74,7 +74,7 @@ def test_a_gap_that_is_not_the_widest_is_not_called_so(gras_run: Run) -> None:
     assert "the widest of all gaps" not in finding.sentence
     assert "the widest that is shown" in finding.sentence
     title = gap_title(queries.largest(results, "gender", 10))
-    assert title == "the widest gap that is shown: 19.0 points, for “kind”"
+    assert title == "widest gap that is shown: “kind”, Female 19.0 points above Male"
 
 
 def test_groups_of_fewer_than_five_people_are_not_compared(make: SimpleNamespace) -> None:

@@ -81,7 +81,7 @@ def test_a_finding_names_the_pair_and_the_trait_as_the_data_does(run: Run) -> No
 
 def test_a_table_names_them_too(tables: list[Table]) -> None:
     texts = {table.title: [cell.text for row in table.rows for cell in row] for table in tables}
-    gaps = texts["The ten largest gaps of each attribute"]
+    gaps = texts["The five largest gaps of each attribute"]
     assert {*TRAITS, *AGES, RACES[0], RACES[-1]} <= set(gaps)
     assert {*AGES, *RACES} <= set(texts["Traits above the mean"])
     assert set(TEMPLATES) <= set(texts["Wording by wording"])
@@ -91,7 +91,7 @@ def test_a_table_names_them_too(tables: list[Table]) -> None:
 
 def test_a_chart_names_them_too(figures: list[Figure]) -> None:
     values = {figure.name: _texts(figure.spec(ink="black", width=300)) for figure in figures}
-    assert {*TRAITS, "60 and over higher than under 60"} <= values["gaps-age"]
+    assert {*TRAITS, "60 and over higher than under 60"} <= values["gaps"]
     assert {*TRAITS, *RACES} <= values["deviations-race"]
     assert {*AGES} <= values["valence-age"]
     assert {*TRAITS, *TEMPLATES} <= values["wordings-race"]

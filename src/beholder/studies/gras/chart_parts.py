@@ -5,18 +5,34 @@ The heat map's colours fade into the page at 0, so that one drawing serves light
 
 from __future__ import annotations
 
+import json
 import math
 
 import altair as alt
 
-from beholder.chapter.chart_parts import Layers, Rows, chart, named_scale, order, percent_axis, points_axis, rule_at
+from beholder.chapter.chart_parts import (
+    Layers,
+    Rows,
+    by_width,
+    chart,
+    named_scale,
+    order,
+    percent_axis,
+    points_axis,
+    rule_at,
+)
 from beholder.chapter.chart_style import ABOVE, BELOW, QUIET, SERIES
+from beholder.chapter.numbers import Result
 from beholder.studies.gras.prompts import VALENCES
 
 VALENCE_COLOURS = {"positive": "#4c86c0", "negative": "#b45a9c", "unrated": QUIET}
 VALENCE_SHAPES = {"positive": "circle", "negative": "diamond", "unrated": "square"}
-ROW, TWO_LINES, BAR = 12, 32, 13
-"""Pixels of a trait in the heat map, of a gap with its pair, of a bar."""
+ROW, TWO_LINES, BAR, GAP = 12, 32, 13, 24
+"""Pixels of a trait in the heat map, of an intersection with its name, of a bar, of a gap."""
+SIGNS = {"positive": "+", "negative": "−", "unrated": ""}
+LINE = "\n"
+SHORT_PAIR = 24
+"""Names of two groups with more letters than these stand on two lines."""
 WORDING_SHAPES = ("circle", "square", "triangle-up", "diamond", "cross")
 PALE = 0.35
 """Opacity of traits whose gap is not shown."""
@@ -25,32 +41,71 @@ HEADING = " traits:"
 """Ends the headings among the traits."""
 
 
-def forest(rows: Rows) -> Layers:
-    """Traits down, gaps in points with intervals, the pair below each; hollow where not shown."""
-    traits, legend = order(rows, "concept"), alt.Legend(columns=2)
-    colour, fill = (
-        channel("valence:N", scale=_scale(rows, VALENCE_COLOURS), legend=legend) for channel in (alt.Color, alt.Fill)
+def gap_bars(rows: Rows) -> Layers:
+    """Bars to the side on which the higher group stands, under a heading for each attribute; hollow where not shown.
+
+    The value stands at the end of the bar, who is higher on its other side.
+    """
+    names = [row.get("heading") or f"{row['concept']} {SIGNS[row['valence']]}" for row in rows]
+    headings = [{**row, "row": place} for place, row in enumerate(rows) if "heading" in row]
+    bars = [{**row, "row": place} for place, row in enumerate(rows) if "heading" not in row]
+    most = 1.35 * max(abs(bar[key]) for bar in bars for key in ("value", "low", "high") if bar[key] is not None) or 1.0
+    bold = {"condition": {"test": f"indexof({[row['row'] for row in headings]}, datum.value) >= 0", "value": 700}}
+    axis = alt.Axis(
+        labelExpr=f"{json.dumps(names)}[datum.value]",
+        labelFontWeight={**bold, "value": 400},
+        labelLimit=by_width(100, 180),
+        ticks=False,
+        domain=False,
     )
-    shape = alt.Shape("valence:N", scale=_scale(rows, VALENCE_SHAPES), legend=legend)
-    low = min(0.0, *(row["low"] or 0.0 for row in rows))
-    scale = alt.Scale(domainMin=low, nice=False)
-    x = alt.X("value:Q", title="gap in points of P(Yes)", scale=scale, axis=points_axis())
-    base = chart(rows).encode(y=alt.Y("concept:N", title=None, sort=traits, axis=alt.Axis(labelPadding=6)))
-    trait, gap = alt.Tooltip("concept:N", title="trait"), alt.Tooltip("value:Q", title="points")
-    corrected = alt.Tooltip("p_value:Q", title="corrected p", format=".2g")
-    tooltip = [trait, "pair:N", gap, "low:Q", "high:Q", corrected, "n:Q"]
+    y = alt.Y("row:O", title=None, scale=alt.Scale(domain=list(range(len(rows)))), axis=axis)
+    title = "points of P(Yes)"
+    x = alt.X("value:Q", title=title, scale=alt.Scale(domain=[-most, most], nice=False), axis=_unsigned_axis())
+    base, text = chart(bars).encode(y=y), {"color": "currentColor", "aria": False, "fontSize": 10}
+    colour, fill = (
+        channel("valence:N", scale=_scale(bars, VALENCE_COLOURS), legend=None) for channel in (alt.Stroke, alt.Fill)
+    )
+    tooltip = [alt.Tooltip("concept:N", title="trait"), "pair:N", alt.Tooltip("points:N"), "low:Q", "high:Q"]
+    tooltip += [alt.Tooltip("p_value:Q", title="corrected p", format=".2g"), "n:Q"]
     shown = alt.condition("datum.shown", alt.value(1), alt.value(0))
-    dots = base.mark_point(size=60, opacity=1, strokeWidth=2, aria=False)
-    return alt.layer(
-        base.transform_filter("isValid(datum.low)")
-        .mark_rule(strokeWidth=2, opacity=0.55, aria=False)
-        .encode(x="low:Q", x2="high:Q", color=colour),
-        dots.encode(x=x, color=colour, shape=shape, fill=fill, fillOpacity=shown, tooltip=tooltip),
-        base.mark_text(align="left", dx=4, dy=13, fontSize=10, opacity=0.75, color="currentColor", aria=False).encode(
-            text="pair:N", x=alt.datum(max(low, 0.0))
+    layers = [
+        base.mark_bar(height=11, strokeWidth=1.5, aria=False).encode(
+            x=x, stroke=colour, fill=fill, fillOpacity=shown, tooltip=tooltip
         ),
-        rule_at(0.0),
-    ).properties(height=TWO_LINES * len(traits))
+        base.transform_filter("isValid(datum.low)")
+        .mark_rule(strokeWidth=1.5, color="currentColor", opacity=0.7, aria=False)
+        .encode(x="low:Q", x2="high:Q"),
+    ]
+    for right in (True, False):
+        side = [bar for bar in bars if (bar["value"] >= 0) == right]
+        outer, inner = ("high", "low") if right else ("low", "high")
+        for key, end, rightwards in (("points", outer, right), ("who", inner, not right)):
+            beside = [
+                {"row": bar["row"], "text": bar[key], "at": _end(bar, end, rightwards=rightwards)} for bar in side
+            ]
+            mark = chart(beside).mark_text(
+                align="left" if rightwards else "right",
+                dx=4 if rightwards else -4,
+                lineBreak=LINE,
+                lineHeight=10,
+                **text,
+            )
+            layers.append(mark.encode(x="at:Q", y=y, text="text:N"))
+        arrows = chart([{"row": row["row"], "text": row.get("above" if right else "below", "")} for row in headings])
+        align, off = ("left", 6) if right else ("right", -6)
+        layers.append(arrows.mark_text(align=align, dx=off, **text).encode(x=alt.datum(0), y=y, text="text:N"))
+    return alt.layer(*layers, rule_at(0.0)).properties(height=GAP * len(rows))
+
+
+def _end(bar: Result, end: str, *, rightwards: bool) -> float:
+    """Where a label beside a bar begins: beyond the bar, its interval and 0."""
+    ends = [0.0, bar["value"], *([] if bar[end] is None else [bar[end]])]
+    return max(ends) if rightwards else min(ends)
+
+
+def _unsigned_axis() -> alt.Axis:
+    """Sizes to either side of 0."""
+    return alt.Axis(tickCount=5, labelExpr="format(abs(datum.value), '~r')")
 
 
 def favour_forest(rows: Rows) -> Layers:
@@ -137,7 +192,11 @@ def valence_bars(rows: Rows) -> Layers:
     ticks = base.transform_filter("isValid(datum.landmark)").mark_tick(
         thickness=2, color="currentColor", aria=False, opacity=0.8, size=0.8 * BAR
     )
-    return alt.layer(bars, ticks.encode(x="landmark:Q")).properties(height=BAR * len(groups) * (len(kinds) + 0.5))
+    whiskers = base.transform_filter("isValid(datum.low)").mark_rule(
+        strokeWidth=1.5, color="currentColor", opacity=0.7, aria=False
+    )
+    layers = [bars, whiskers.encode(x="low:Q", x2="high:Q"), ticks.encode(x="landmark:Q")]
+    return alt.layer(*layers).properties(height=BAR * len(groups) * (len(kinds) + 0.5))
 
 
 def range_strip(rows: Rows) -> Layers:

@@ -8,12 +8,17 @@ from functools import partial
 import polars as pl
 
 from beholder.chapter.figure import Figure, each_model
-from beholder.chapter.numbers import Result, points
+from beholder.chapter.numbers import Result, points, points_decimals
 from beholder.chapter.queries import metric_rows, one_row
 from beholder.metrics.multiplicity import ALPHA
 from beholder.studies.gras import chart_parts, queries
-from beholder.studies.gras.phrases import attribute_name, group_name, pair_text
+from beholder.studies.gras.phrases import attribute_name, group_name, pair_names, pair_text, sides
 from beholder.studies.gras.tables import CROSSED, MOST_MODELS, TOP
+
+MOST_BARS = 20
+"""How many gaps are drawn in all; of each attribute at least as many as are listed."""
+STRIP = 20
+"""Fewer traits than these are no strip."""
 
 
 def gras_figures(part: pl.DataFrame) -> Iterator[Figure]:
@@ -23,9 +28,9 @@ def gras_figures(part: pl.DataFrame) -> Iterator[Figure]:
 
 def _figures(part: pl.DataFrame, *, large: bool) -> Iterator[Figure]:
     """One model's figures, attribute by attribute; those that draw every trait only if `large`."""
+    yield from _gap_figure(part)
     for attribute in queries.attributes(part):
         own, slug = part.filter(pl.col("subset") == attribute), attribute.replace("_", "-")
-        yield from _gap_figure(own, attribute, slug)
         yield from _valence_figure(own, attribute, slug)
         if large:
             yield from _deviation_figure(own, attribute, slug)
@@ -36,15 +41,20 @@ def _figures(part: pl.DataFrame, *, large: bool) -> Iterator[Figure]:
         yield from _range_figure(part)
 
 
-def _gap_figure(part: pl.DataFrame, attribute: str, slug: str) -> Iterator[Figure]:
-    rows = queries.largest(part, attribute, TOP)
+def _gap_figure(part: pl.DataFrame) -> Iterator[Figure]:
+    """The widest gaps of every attribute, with the side on which the higher group stands."""
+    attributes = queries.attributes(part)
+    number = max(TOP, MOST_BARS // max(len(attributes), 1))
+    by_attribute = {each: queries.largest(part, each, number) for each in attributes}
+    bars = [bar for each, rows in by_attribute.items() for bar in _gap_bars(part, each, rows)]
     caption = (
-        "Highest group mean minus lowest over all wordings, with an interval that holds for all traits, pairs and "
-        "attributes together; below it, the two groups. Hollow: not shown."
+        "Mean P(Yes) of the highest group less that of the lowest, over all wordings, in points. The lines are "
+        "intervals that hold for all traits, pairs and attributes together. Hollow: not shown. + and −: positive and "
+        "negative traits."
     )
+    rows = sorted((row for rows in by_attribute.values() for row in rows), key=lambda row: -row["value"])
     if rows:
-        chart = chart_parts.forest([_gap_mark(row) for row in rows])
-        yield Figure(f"gaps-{slug}", f"{attribute_name(attribute)}: {gap_title(rows)}", caption, chart, "gaps")
+        yield Figure("gaps", gap_title(rows), caption, chart_parts.gap_bars(bars), "gaps", wide=True)
 
 
 def gap_title(rows: list[Result]) -> str:
@@ -52,15 +62,42 @@ def gap_title(rows: list[Result]) -> str:
     shown = [row for row in rows if row["shown"]]
     if not shown:
         return "no gap is shown"
-    size, trait = f"{points(shown[0]['value'])} points", f"“{shown[0]['concept']}”"
-    if shown[0] != rows[0]:
-        return f"the widest gap that is shown: {size}, for {trait}"
-    return f"one gap of {size}, for {trait}" if len(shown) == 1 else f"gaps of up to {size}, the largest for {trait}"
+    first = shown[0]
+    higher, lower = pair_names(first)
+    which = "widest gap" if first == rows[0] else "widest gap that is shown"
+    return f"{which}: “{first['concept']}”, {higher} {points(first['value'])} points above {lower}"
 
 
-def _gap_mark(row: Result) -> Result:
+def _gap_bars(part: pl.DataFrame, attribute: str, rows: list[Result]) -> Iterator[Result]:
+    """A heading that names the sides, then the gaps from the right end to the left."""
+    names = metric_rows(part, "group_mean").filter(subset=attribute)["group"].unique(maintain_order=True).to_list()
+    ranks, (below, above) = sides(names, attribute)
+    if rows:
+        arrows = {"below": f"← {below} higher", "above": f"{above} higher →"} if below else {}
+        yield {"heading": attribute_name(attribute), **arrows}
+    bars = [
+        _gap_bar(row, mirrored=bool(below) and ranks.get(row["group"], 0) < ranks.get(row["against"], 0))
+        for row in rows
+    ]
+    yield from sorted(bars, key=lambda bar: -bar["value"])
+
+
+def _gap_bar(row: Result, *, mirrored: bool) -> Result:
+    """A gap in points, to the left if `mirrored`; who is higher is written only where that is shown."""
+    ends = _in_points(row)
+    if mirrored:
+        ends = {
+            key: None if ends[of] is None else -ends[of]
+            for key, of in (("value", "value"), ("low", "high"), ("high", "low"))
+        }
+    higher, lower = pair_names(row)
+    who = (
+        f"{higher}{chart_parts.LINE if len(higher + lower) > chart_parts.SHORT_PAIR else ' '}above {lower}"
+        if row["shown"]
+        else "not shown"
+    )
     kept = {key: row[key] for key in ("concept", "valence", "shown", "p_value", "n")}
-    return {**kept, **_in_points(row), "pair": pair_text(row)}
+    return {**kept, **ends, "pair": pair_text(row), "who": who, "points": points(row["value"], points_decimals(row))}
 
 
 def _in_points(row: Result) -> Result:
@@ -69,9 +106,9 @@ def _in_points(row: Result) -> Result:
 
 def _deviation_figure(part: pl.DataFrame, attribute: str, slug: str) -> Iterator[Figure]:
     table = queries.deviations(part)
-    if not table.height:
-        return
     groups = list(dict.fromkeys(table["group"]))
+    if len(groups) < 3:  # one of two columns would mirror the other
+        return
     shown = pl.col("concept").is_in(queries.gaps(part).filter("shown")["concept"].to_list())
     cells = table.select("group", "points", trait="concept", shown=shown.cast(pl.Int64)).to_dicts()
     title = f"{attribute_name(attribute)}: {deviation_title(part, table, attribute)}"
@@ -105,8 +142,8 @@ def _valence_figure(part: pl.DataFrame, attribute: str, slug: str) -> Iterator[F
         title = f"{attribute_name(attribute)}: {valence_title(rows)}"
         caption = (
             "Per cent of positive and of negative traits whose group mean lies above the overall mean in every "
-            "wording, however small the difference. Tick: with shuffled labels. Pale: not shown to differ from that, "
-            "all groups and attributes together."
+            "wording, however small the difference, with 95 % intervals. Tick: with shuffled labels. Pale: not shown "
+            "to differ from that, all groups and attributes together."
         )
         yield Figure(f"valence-{slug}", title, caption, chart_parts.valence_bars(rows), "valence")
 
@@ -171,7 +208,7 @@ def _alone(row: Result) -> float | None:
 def _range_figure(part: pl.DataFrame) -> Iterator[Figure]:
     """Every trait's range over the wordings."""
     row, ranges = one_row(part, "wording_sensitive"), queries.wording_ranges(part)
-    if row is None or ranges.height < 2:
+    if row is None or ranges.height < STRIP:
         return
     rows = [{"trait": each["concept"], **_in_points(each)} for each in ranges.to_dicts()]
     moved = round((row["low"] or 0.0) * row["n"] / 100)

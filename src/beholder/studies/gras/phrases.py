@@ -5,6 +5,7 @@ Groups are labels that annotators or a classifier gave to pictures; they keep th
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from beholder.chapter.numbers import ABSENT, Result
@@ -33,6 +34,26 @@ def group_name(group: str, attribute: str) -> str:
     ('MST 6', '2 or more races')
     """
     return f"MST {group}" if attribute == "skin_tone" and group.isdecimal() else group
+
+
+ENDS = {"age": ("younger", "older"), "skin_tone": ("lighter", "darker")}
+"""The two ends of an attribute whose groups are numbers."""
+
+
+def sides(groups: list[str], attribute: str) -> tuple[dict[str, int], tuple[str, str]]:
+    """The order of an attribute's groups, and a word for either end of it; no words where they have no order.
+
+    >>> sides(["3-9", "10-19", "more than 70"], "age")
+    ({'3-9': 3, '10-19': 10, 'more than 70': 70}, ('younger', 'older'))
+    >>> sides(["man", "woman"], "gender")[1], sides(["Black", "Indian", "White"], "race")[1]
+    (('man', 'woman'), ('', ''))
+    """
+    numbers = {group: int(found[0]) for group in groups if (found := re.search(r"\d+", group))}
+    if len(groups) == 2:
+        first, second = groups
+        return {first: 0, second: 1}, (first, second)
+    ordered = attribute in ENDS and len(numbers) == len(set(numbers.values())) == len(groups)
+    return (numbers, ENDS[attribute]) if ordered else ({}, ("", ""))
 
 
 def pair_names(row: Result) -> tuple[str, str]:

@@ -24,8 +24,8 @@ from beholder.studies.gras.phrases import (
 from beholder.studies.gras.printed import PRINTED
 from beholder.studies.gras.prompts import VALENCES
 
-TOP, FEW = 10, 3
-"""How many gaps of an attribute the long table lists, and the short one."""
+TOP = 5
+"""How many gaps of an attribute are listed."""
 CROSSED = 6
 """How many of the most favoured and of the least favoured intersections are listed."""
 MOST_MODELS = 3
@@ -42,8 +42,7 @@ def gras_tables(part: pl.DataFrame) -> Iterator[Table]:
             yield nothing_table(part)
         return
     yield score_table(part)
-    yield gap_table(part, FEW)
-    yield gap_table(part, TOP)
+    yield gap_table(part)
     yield valence_table(part)
     if queries.favoured(part).height > 1:
         yield intersection_table(part)
@@ -132,17 +131,16 @@ def _score_notes(part: pl.DataFrame) -> Iterator[str]:
         yield f"No images to compare: {attribute_names(missing)}."
 
 
-def gap_table(part: pl.DataFrame, number: int) -> Table:
+def gap_table(part: pl.DataFrame) -> Table:
     """The largest gaps of every attribute: the two groups, the size, and how much depends on the wording."""
     adjusted = metric_rows(part, "adjusted_gap").height > 0
     body = [
         [*names(part, model, attribute_name(attribute), row["concept"]), *_gap_cells(row, adjusted=adjusted)]
         for model, own in by_model(part)
         for attribute in queries.attributes(own)
-        for row in queries.largest(own, attribute, number)
+        for row in queries.largest(own, attribute, TOP)
     ]
-    long, columns = number > FEW, labels(part, "Attribute", "Trait")
-    title = f"The {count(number)} largest gaps of each attribute" if long else "Largest gaps"
+    columns = labels(part, "Attribute", "Trait")
     caption = (
         "Highest group mean minus lowest, in points of P(Yes), over all wordings; bold: shown. Interval and p hold for "
         "all traits, pairs and attributes together. Wording: the share of the group differences that changes with the "
@@ -152,7 +150,8 @@ def gap_table(part: pl.DataFrame, number: int) -> Table:
     header = [*columns, "Valence", "Higher", "Lower", "Points", "p", "Wording"]
     header += ["Same sources"] if adjusted else []
     extras = ("Valence", "Wording", "Same sources")
-    return Table(title, caption, header, body, len(columns), topic="gaps", long=long, extras=extras)
+    title = f"The {count(TOP)} largest gaps of each attribute"
+    return Table(title, caption, header, body, len(columns), topic="gaps", extras=extras)
 
 
 def _gap_cells(row: Result, *, adjusted: bool) -> list[Cell]:

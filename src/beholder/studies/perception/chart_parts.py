@@ -9,10 +9,10 @@ from typing import Any
 
 import altair as alt
 
-from beholder.chapter.chart_parts import Layers, Rows, chart, named_scale, order, points_axis, rule_at
+from beholder.chapter.chart_parts import Layers, Rows, by_width, chart, named_scale, order, points_axis, rule_at
 from beholder.chapter.chart_style import ABOVE, BELOW, QUIET, SERIES, legend_columns
 from beholder.studies.perception.design import REST
-from beholder.studies.perception.small_multiples import PIXELS, Panels, by_width
+from beholder.studies.perception.small_multiples import PIXELS, Panels
 
 LANE, BOX = 13, 26
 """Pixels of a lane of dots, and of a box."""

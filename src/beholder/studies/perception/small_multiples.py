@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import altair as alt
 
-from beholder.chapter.chart_parts import Rows, chart
+from beholder.chapter.chart_parts import Rows, by_width, chart
 from beholder.chapter.chart_style import QUIET
 from beholder.studies.perception import phrases
 
@@ -23,11 +23,6 @@ BOTTOM, HEIGHT = 0.13, 0.68
 PIXELS = 170
 """Height of a row of panels."""
 INK = "currentColor"
-
-
-def by_width(narrow: float, wide: float) -> alt.ExprRef:
-    """A number for a phone, and one for wider pages."""
-    return alt.ExprRef(f"width < 400 ? {narrow} : {wide}")
 
 
 class Panels(NamedTuple):
