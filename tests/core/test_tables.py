@@ -47,11 +47,20 @@ def test_what_is_no_table_is_refused_with_its_place(path: Path, content: bytes, 
         read_delimited(path)
 
 
-@pytest.mark.parametrize(("ending", "delimiter"), [("csv", ","), ("tsv", "\t"), ("TXT", "\t")])
-def test_the_ending_says_what_stands_between_cells(tmp_path: Path, ending: str, delimiter: str):
-    path = tmp_path / f"table.{ending}"
-    path.write_text(f"a{delimiter}b\n1{delimiter}2\n")
-    assert read_table(path).rows() == [("1", "2")]
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+def test_the_first_line_says_what_stands_between_cells(path: Path, delimiter: str, encoding: str):
+    path.write_bytes(f'a{delimiter}"b,;\t,;\t"\r\n1{delimiter}"2,3; 4"\r\n{delimiter}\r\n'.encode(encoding))
+    assert read_table(path).to_dicts() == [{"a": "1", "b,;\t,;": "2,3; 4"}]
+
+
+def test_json_lines_are_a_table_and_a_bad_line_is_named(tmp_path: Path):
+    path = tmp_path / "metadata.jsonl"
+    path.write_text('{"file_name": "a.png", "age": 3}\n\n{"file_name": "b.png", "ok": true, "age": 4.5}\n')
+    assert read_table(path).rows() == [("a.png", 3.0, None), ("b.png", 4.5, "true")]
+    path.write_text('{"a": 1}\nnothing\n')
+    with pytest.raises(DataError, match="line 2 is not JSON"):
+        read_table(path)
 
 
 def test_parquet_keeps_its_types_and_damaged_parquet_is_told(tmp_path: Path):

@@ -2,62 +2,133 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
+import json
+import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 import polars as pl
 
-from beholder.core.errors import DataError, MissingData
+from beholder.core.errors import DataError, MissingData, first_line
+
+DELIMITERS = (",", ";", "\t")
+"""What separates the cells of a table; of equal counts the first is meant."""
 
 
 def read_text(path: Path) -> str:
-    """A UTF-8 file's text; anything else is an error that names the file and the position."""
+    """A text file's text, UTF-8 or marked UTF-16; anything else is an error that names the file and the position."""
     if not path.is_file():
         raise MissingData(f"The table {path} is not there.")
-    data = path.read_bytes()
+    return decoded(path.read_bytes(), str(path))
+
+
+def decoded(data: bytes, name: str) -> str:
+    """The bytes of a file as text."""
+    encoding = "utf-16" if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8-sig"
     try:
-        return data.decode("utf-8-sig")
+        return data.decode(encoding)
     except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
+        line, meant = data.count(b"\n", 0, error.start) + 1, encoding.upper().removesuffix("-SIG")
         raise DataError(
-            f"{path}: line {line} is not UTF-8 text (byte 0x{data[error.start]:02x}).\n"
+            f"{name}: line {line} is not {meant} text (byte 0x{data[error.start]:02x}).\n"
             "Save the table as UTF-8 and try again; nothing was guessed."
         ) from None
 
 
-def read_delimited(path: Path, delimiter: str = ",") -> pl.DataFrame:
+def read_delimited(path: Path, delimiter: str | None = None) -> pl.DataFrame:
     """A delimited text file as strings: blanks around cells stripped, empty cells null, unnamed columns dropped."""
-    lines = csv.reader(io.StringIO(read_text(path), newline=""), delimiter=delimiter)
+    return parse_delimited(read_text(path), str(path), delimiter)
+
+
+def parse_delimited(text: str, name: str, delimiter: str | None = None) -> pl.DataFrame:
+    """The text of such a file; without a delimiter, that of its first line is used: comma, semicolon or tab."""
+    lines = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter or _delimiter(text))
     try:
-        rows = [(lines.line_num, row) for row in lines if row]
+        rows = [(lines.line_num, row) for row in lines if any(row)]
     except csv.Error as error:
-        raise DataError(f"{path}: line {lines.line_num} cannot be read: {error}.") from error
+        raise DataError(f"{name}: line {lines.line_num} cannot be read: {error}.") from error
     if not rows:
-        raise DataError(f"{path}: the table is empty.")
+        raise DataError(f"{name}: the table is empty.")
     header = [cell.strip() for cell in rows[0][1]]
     for line, row in rows:
         if len(row) != len(header):
-            raise DataError(f"{path}: line {line} has {len(row)} cells, the header has {len(header)}.")
-    keep = [i for i, name in enumerate(header) if name and not name.startswith("Unnamed")]
+            raise DataError(f"{name}: line {line} has {len(row)} cells, the header has {len(header)}.")
+    keep = [i for i, column in enumerate(header) if column and not column.startswith("Unnamed")]
     names = [header[i] for i in keep]
-    repeated = sorted({name for name in names if names.count(name) > 1})
+    repeated = sorted({column for column in names if names.count(column) > 1})
     if repeated:
-        raise DataError(f"{path}: the column {repeated[0]!r} occurs more than once.")
-    columns = {name: [row[i].strip() or None for _, row in rows[1:]] for i, name in zip(keep, names, strict=True)}
+        raise DataError(f"{name}: the column {repeated[0]!r} occurs more than once.")
+    columns = {column: [row[i].strip() or None for _, row in rows[1:]] for i, column in zip(keep, names, strict=True)}
     return pl.DataFrame(columns, schema=dict.fromkeys(names, pl.String))
 
 
+def _delimiter(text: str) -> str:
+    """What separates the names in the first line; quoted ones do not count."""
+    first = re.sub(r'"[^"]*"', "", text.lstrip("\r\n").partition("\n")[0])
+    return max(DELIMITERS, key=first.count)
+
+
 def read_table(path: Path) -> pl.DataFrame:
-    """A CSV, TSV or Parquet table, by its ending."""
+    """A CSV, TSV, JSON-lines or Parquet table, by its ending."""
     if not path.is_file():
         raise MissingData(f"The table {path} is not there.")
-    if path.suffix.lower() in {".parquet", ".pq"}:
+    return parse_table(path.read_bytes(), str(path))
+
+
+def parse_table(data: bytes, name: str) -> pl.DataFrame:
+    """The bytes of such a table; `name` is its file's."""
+    ending = PurePosixPath(name).suffix.lower()
+    if ending in {".parquet", ".pq"}:
         try:
-            return pl.read_parquet(path)
+            return pl.read_parquet(data)
         except Exception as error:
-            raise DataError(f"{path} cannot be read as Parquet: {error}") from error
-    return read_delimited(path, "\t" if path.suffix.lower() in {".tsv", ".txt"} else ",")
+            raise DataError(f"{name} cannot be read as Parquet: {first_line(error)}") from error
+    text = decoded(data, name)
+    return _parse_json_lines(text, name) if ending == ".jsonl" else parse_delimited(text, name)
+
+
+def _parse_json_lines(text: str, name: str) -> pl.DataFrame:
+    rows: list[dict[str, Any]] = []
+    for number, line in enumerate(text.splitlines(), start=1):
+        try:
+            value = json.loads(line or "{}")
+        except (ValueError, RecursionError) as error:
+            raise DataError(f"{name}: line {number} is not JSON: {first_line(error)}.") from error
+        if not isinstance(value, dict):
+            raise DataError(f'{name}: line {number} is not a JSON object, such as {{"file_name": "a.jpg"}}.')
+        rows += [value] if value else []
+    if not rows:
+        raise DataError(f"{name}: the table is empty.")
+    return table_of(rows)
+
+
+def table_of(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
+    """Records as a table: numbers stay numbers where a column has nothing else, all else is text, nothing is null."""
+    columns = {}
+    for key in dict.fromkeys(key for row in rows for key in row):
+        values = [row.get(key) for row in rows]
+        plain = {type(value) for value in values if value is not None} <= {int, float}
+        columns[key] = values if plain else [_text(value) for value in values]
+    return pl.DataFrame(columns, strict=False)
+
+
+def _text(value: object) -> str | None:
+    if value is None or isinstance(value, str):
+        return (value or "").strip() or None
+    return json.dumps(value, ensure_ascii=False)
+
+
+def column_name(name: str) -> str:
+    """A column's name however it is written.
+
+    >>> column_name(" Skin Tone")
+    'skin_tone'
+    """
+    return "_".join(name.lower().split())
 
 
 def require_columns(table: pl.DataFrame, names: list[str], path: Path) -> None:
