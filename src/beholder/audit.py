@@ -6,24 +6,29 @@ run = audit_models(["openai/clip-vit-base-patch32"], [STUDY], AuditOptions(out=P
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 
+from beholder.core.digests import digest
+from beholder.core.errors import UsageError
 from beholder.core.results import results_table
+from beholder.datasets.dataset import ImageDigests
 from beholder.datasets.perturbed import CHANGES
 from beholder.models.load import LoadOptions, load_model
 from beholder.models.scorer import Answerer, Scorer
 from beholder.models.stability import LIMIT, NUDGE, movement, shaken
 from beholder.report.page import write_page
 from beholder.run import Run
+from beholder.run_folder import finish, folder_name, refuse_other_weights, run_folder
 from beholder.scores.fill import FillOptions, fill
 from beholder.scores.quantity import looks_for_things
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.scores.store import Store
+from beholder.scores.task import Task
 from beholder.studies import STUDIES
 from beholder.studies.sheets import DataChoice, Sheet, open_sheets
 from beholder.studies.study import MeasureOptions, Study
@@ -36,13 +41,19 @@ SHOWN = 8
 class AuditOptions(DataChoice):
     """Everything about a run but its models and studies."""
 
-    out: Path = Path("beholder-run")
+    out: Path | None = None
+    """Where the run is kept; without it, in a new folder of `runs`, or in that of the same run if it was stopped."""
     store: Path = Path("beholder-store")
     load: LoadOptions = field(default_factory=LoadOptions)
     fill: FillOptions = field(default_factory=FillOptions)
     measure: MeasureOptions = field(default_factory=MeasureOptions)
     perturb: int = 0
     """After how many small changes of the pictures everything is measured again."""
+    allow_upload: bool | Callable[[str], bool] = False
+    """Whether pictures may be sent to the server of a served model; a function is told what would be sent, and where.
+    A server on this machine needs no permission."""
+    own: Mapping[str, object] = field(default_factory=dict)
+    """The studies' own options, which tell this run from others."""
     command: Sequence[str] = ()
     """What the user typed, for the record."""
 
@@ -52,21 +63,44 @@ def audit_models(models: Sequence[str], studies: Sequence[str | Study], options:
 
     What is finished is written before the next begins.
     """
-    run, started = begun(options), time.monotonic()
+    run = begun(options)
     asked = [STUDIES[study] if isinstance(study, str) else study for study in studies]
     sheets = [sheet for study in asked for sheet in open_sheets(study, options, run.record)]
     embedded = dict.fromkeys(name for study in asked for name in study.reference_models)
-    for name in models or embedded:
-        scorer = load_model(name, options.load)
-        for sheet in sheets:
-            if models or name in sheet.study.reference_models:
-                run.add(_audited(scorer, sheet, options, run))
-                for change in list(CHANGES)[: options.perturb]:
-                    changed = sheet._replace(dataset=sheet.dataset.perturbed(change))
-                    run.add_perturbed(_audited(scorer, changed, options, run), change)
-                run.record.seconds = round(time.monotonic() - started, 1)
-                run.save(options.out)
-    return written(run, asked, options)
+    named = list(models or embedded)
+    run.record.digest = run_digest(run, named, sheets, options)
+    with run_folder(run.record, options.out, folder_name(named, run.record.benchmarks)) as (run.folder, earlier):
+        before, started = run.record.seconds, time.monotonic()
+        for name in named:
+            scorer = load_model(name, options.load)
+            confirm_upload(scorer, sheets, options)
+            for sheet in sheets:
+                if models or name in sheet.study.reference_models:
+                    run.add(_audited(scorer, sheet, options, run))
+                    for change in _changes(options):
+                        changed = sheet._replace(dataset=sheet.dataset.perturbed(change))
+                        run.add_perturbed(_audited(scorer, changed, options, run), change)
+                    refuse_other_weights(earlier, run.record, run.folder)
+                    run.record.seconds = round(before + time.monotonic() - started, 1)
+                    run.save(run.folder)
+        return written(run, asked, options)
+
+
+def run_digest(run: Run, models: Sequence[object], sheets: Sequence[Sheet], options: AuditOptions) -> str:
+    """Which run it is: what is asked of which models about which data, and how it is measured."""
+    asked = [
+        [sheet.study.name, sheet.dataset.name, sheet.dataset.revision, len(sheet.dataset), prompts]
+        for sheet in sheets
+        for prompts in [sorted({task.prompts.digest for task in sheet.study.tasks(sheet.dataset)})]
+    ]
+    settings = {name: value for name, value in run.record.settings.items() if name != "device"}
+    chosen = [{name: str(value) for name, value in each.items()} for each in (options.settings, options.own)]
+    return digest([list(map(str, models)), asked, settings, *chosen, options.load.decode])
+
+
+def _changes(options: AuditOptions) -> list[str]:
+    """The small changes of the pictures after which everything is measured again."""
+    return list(CHANGES)[: options.perturb]
 
 
 def _audited(scorer: Scorer, sheet: Sheet, options: AuditOptions, run: Run) -> pl.DataFrame:
@@ -94,17 +128,45 @@ def _report_rounding(
 
 def filled(scorer: Scorer, sheet: Sheet, options: AuditOptions, run: Run) -> list[ScoreMatrix]:
     """The model's scores of all that the study asks; the record says how it was asked."""
-    study, compat = sheet.study, options.measure.compat
-    answers, looks = isinstance(scorer, Answerer), looks_for_things(scorer.channels)
+    scorer, tasks = _asked(scorer, sheet, compat=options.measure.compat)
+    done = fill(tasks, scorer, Store(options.store), options.fill)
+    run.add_prompts(sheet.study.name, tasks)
+    run.record.add_model({**scorer.spec.as_dict(), "notes": list(getattr(scorer, "notes", []))})
+    run.record.add_bad_images(done.bad_images)
+    return done.matrices
+
+
+def _asked(scorer: Scorer, sheet: Sheet, *, compat: bool) -> tuple[Scorer, list[Task]]:
+    """The model, instructed as the study says, and all that it is asked."""
+    study, answers, looks = sheet.study, isinstance(scorer, Answerer), looks_for_things(scorer.channels)
     tasks = study.tasks_for(sheet.dataset, answers=answers, looks=looks, compat=compat)
     if isinstance(scorer, Answerer):
         released = study.compat_instruction if compat else None
         scorer = scorer.instructed(released(scorer.spec) if released else study.instruction)
-    done = fill(tasks, scorer, Store(options.store), options.fill)
-    run.add_prompts(study.name, tasks)
-    run.record.add_model({**scorer.spec.as_dict(), "notes": list(getattr(scorer, "notes", []))})
-    run.record.add_bad_images(done.bad_images)
-    return done.matrices
+    return scorer, list(tasks)
+
+
+def confirm_upload(scorer: Scorer, sheets: Iterable[Sheet], options: AuditOptions) -> None:
+    """Raise unless the pictures that the store lacks may be sent to the model's server; asked once for all studies."""
+    host = getattr(scorer, "uploads_to", "")
+    if not host or options.allow_upload is True:
+        return
+    store, lacking = Store(options.store), set[str]()
+    digests = ImageDigests(store.digest_memory)
+    for sheet in sheets:
+        changed = (sheet._replace(dataset=sheet.dataset.perturbed(change)) for change in _changes(options))
+        for told, tasks in (_asked(scorer, each, compat=options.measure.compat) for each in (sheet, *changed)):
+            for task in tasks:
+                keys = digests.of(task.dataset.table["uri"].to_list())
+                lacking.update(store.scores(told.spec, task.prompts.digest).missing([key for key in keys if key]))
+    if not lacking:
+        return
+    announced = f"{len(lacking):,} picture(s) will be sent to {host}, which may keep them."
+    if not (callable(options.allow_upload) and options.allow_upload(announced)):
+        raise UsageError(
+            f"{announced} Nothing was sent yet.\n"
+            "If the people shown and the owner of the pictures allow it, add --yes (in Python: allow_upload=True)."
+        )
 
 
 def measure(sheet: Sheet, matrices: Iterable[ScoreMatrix], options: MeasureOptions, *, model: str) -> pl.DataFrame:
@@ -145,8 +207,10 @@ def written(run: Run, studies: Sequence[Study], options: AuditOptions) -> Run:
         if study.across is not None:
             own = run.results.filter(pl.col("benchmark") == study.name)
             run.add(with_landmarks(study.across(own, options.measure.compat), study))
-    run.save(options.out)
+    assert run.folder is not None
+    run.save(run.folder)
     with options.fill.progress("drawing the page", 0, 0):
-        run.save_findings(options.out)
-        write_page(run.report, options.out)
+        run.save_findings(run.folder)
+        write_page(run.report, run.folder)
+    finish(run.record, run.folder)
     return run

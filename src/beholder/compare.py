@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from beholder.audit import AuditOptions, filled, measure
+from beholder.audit import AuditOptions, confirm_upload, filled, measure
 from beholder.core.errors import UsageError
 from beholder.core.results import KEY
 from beholder.datasets.dataset import Dataset
@@ -63,6 +63,7 @@ def compare_models(
 def _matrices(name: str, sheets: Sequence[Sheet], options: AuditOptions, run: Run) -> list[list[ScoreMatrix]]:
     """What a model says on every sheet; the model is let go before the next is loaded."""
     scorer = load_model(name, options.load)
+    confirm_upload(scorer, sheets, options)
     return [filled(scorer, sheet, options, run) for sheet in sheets]
 
 

@@ -7,13 +7,15 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from beholder.audit import AuditOptions, begun, measure, written
+from beholder.audit import AuditOptions, begun, measure, run_digest, written
+from beholder.core.digests import digest
 from beholder.core.errors import BadScores
 from beholder.datasets import open_dataset
 from beholder.run import Run
+from beholder.run_folder import file_stamps, folder_name, run_folder
 from beholder.scores.imported import Imported, import_scores
 from beholder.scores.task import Task
-from beholder.studies.sheets import datasets_here, open_sheet
+from beholder.studies.sheets import Sheet, datasets_here, open_sheet
 from beholder.studies.study import Study
 
 
@@ -33,6 +35,20 @@ def measure_scores(
     own = study.tasks_for(sheet.dataset, answers=True, compat=options.measure.compat)
     layouts = [own, *(layout(sheet.dataset) for layout in study.layouts)]
     run.add_prompts(study.name, own)
+    files = [path for paths in by_model.values() for path in paths]
+    run.record.digest = digest([run_digest(run, list(by_model), [sheet], options), file_stamps(files)])
+    with run_folder(run.record, options.out, folder_name(list(by_model), run.record.benchmarks)) as (run.folder, _):
+        return _measured(run, sheet, by_model, layouts, options)
+
+
+def _measured(
+    run: Run,
+    sheet: Sheet,
+    by_model: Mapping[str, Sequence[Path]],
+    layouts: Sequence[Sequence[Task]],
+    options: AuditOptions,
+) -> Run:
+    study = sheet.study
     for name, files in by_model.items():
         imported = _imported(files, layouts)
         told = [note if len(by_model) == 1 else f"{name}: {note}" for note in imported.left_out]

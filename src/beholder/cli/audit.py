@@ -34,7 +34,7 @@ def audit_command(
     bins: common.Bins = None,
     limit: common.Limit = None,
     skip_bad_images: common.SkipBadImages = False,
-    output: common.RunOut = Path("beholder-run"),
+    output: common.RunOut = None,
     store: common.StoreFolder = None,
     as_json: common.AsJson = False,
     quiet: common.Quiet = False,
@@ -131,9 +131,10 @@ def audit_command(
         fill=FillOptions(skip_bad_images=skip_bad_images, progress=silent if quiet else bar),
         measure=MeasureOptions(compat=compat, draws=draws, seed=seed, delta=delta),
         perturb=perturb,
+        own=own,
         allow_upload=upload_question(yes=yes),
         command=sys.argv[1:],
     )
     run = audit_models(models or [], studies, options)
-    write_config(context, output)
-    show_run(run, output, as_json=as_json, quiet=quiet, verbose=verbose)
+    write_config(context, run.folder or Path())
+    show_run(run, as_json=as_json, quiet=quiet, verbose=verbose)

@@ -6,11 +6,11 @@ import json
 import logging
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+import typer
 from rich.console import Console
 from rich.logging import RichHandler
 from rich.progress import (
@@ -122,6 +122,17 @@ def shortened(label: str, room: int) -> str:
     return label if len(label) <= room else "…" + label[1 - room :]
 
 
+def upload_question(*, yes: bool) -> Callable[[str], bool]:
+    """What is done before pictures leave this machine: it is announced, and a person is asked unless `yes`."""
+
+    def allowed(announced: str) -> bool:
+        if yes:
+            err.print(announced, markup=False, soft_wrap=True)
+        return yes or (sys.stdin.isatty() and typer.confirm(f"{announced} Send them?", err=True))
+
+    return allowed
+
+
 def say_json(value: object) -> None:
     """One JSON document on standard output."""
     sys.stdout.write(json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
@@ -135,7 +146,7 @@ def set_verbosity(*, quiet: bool, verbose: bool) -> None:
     )
 
 
-def show_run(run: Run, folder: Path, *, as_json: bool, quiet: bool, verbose: bool = False) -> None:
+def show_run(run: Run, *, as_json: bool, quiet: bool, verbose: bool = False) -> None:
     """Print what a run shows and where its report is."""
     # Imported here so that other commands start without it.
     from beholder.report.terminal import print_summary
@@ -144,5 +155,5 @@ def show_run(run: Run, folder: Path, *, as_json: bool, quiet: bool, verbose: boo
         say_json(run.as_json())
     elif not quiet:
         print_summary(run.report, out, verbose=verbose)
-    if not quiet:
-        err.print(f"Report: {(folder / 'report.html').resolve()}", markup=False, soft_wrap=True)
+    if run.folder and not quiet:
+        err.print(f"Report: {(run.folder / 'report.html').resolve()}", markup=False, soft_wrap=True)

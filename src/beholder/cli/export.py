@@ -8,6 +8,7 @@ from pathlib import Path
 
 import typer
 
+from beholder.cli import options as common
 from beholder.cli.console import err
 
 
@@ -20,7 +21,7 @@ class Format(StrEnum):
 
 
 def export_command(
-    folder: Path = typer.Argument(Path("beholder-run"), help="A run folder."),
+    folder: common.RunFolder = common.LATEST,
     to: Format = typer.Option(
         Format.markdown, help="markdown: findings and tables; latex: tables with booktabs; card: for a model's card."
     ),

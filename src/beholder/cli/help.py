@@ -25,8 +25,8 @@ EXAMPLES = {
         ("against noise, in the embedded world", "beholder compare null glasshouse/contrastive"),
     ),
     "report": (
-        ("the page of a run again", "beholder report beholder-run"),
-        ("charts for a paper", "beholder report beholder-run --figures figures"),
+        ("the page of a run again", "beholder report"),
+        ("charts for a paper", "beholder report runs/latest --figures figures"),
     ),
     "replicate": (
         ("do the printed tables agree with themselves", "beholder replicate"),

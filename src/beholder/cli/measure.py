@@ -31,7 +31,7 @@ def measure_command(
     dataset: common.DatasetName = None,
     settings: common.DatasetSettings = None,
     bins: common.Bins = None,
-    output: common.RunOut = Path("beholder-run"),
+    output: common.RunOut = None,
     model: Annotated[str, typer.Option("--model", help="Name of the model that made the unnamed scores.")] = "imported",
     compat: common.Compat = False,
     draws: common.Draws = 2000,
@@ -62,10 +62,11 @@ def measure_command(
         out=common.writable(output, "--out"),
         fill=FillOptions(progress=silent if quiet else bar),
         measure=MeasureOptions(compat=compat, draws=draws, seed=seed, delta=delta),
+        own=own,
         command=sys.argv[1:],
     )
     run = measure_scores(study, scores_by_model(scores, model), options)
-    show_run(run, output, as_json=as_json, quiet=quiet)
+    show_run(run, as_json=as_json, quiet=quiet)
 
 
 def scores_by_model(scores: Sequence[str], unnamed: str) -> dict[str, list[Path]]:

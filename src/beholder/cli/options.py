@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 import typer
 
@@ -12,8 +12,19 @@ from beholder.core.errors import UsageError
 from beholder.core.files import store_folder as store_folder
 from beholder.studies import AUDITED
 
+FolderOrNone = TypeVar("FolderOrNone", Path, Path | None)
 WHAT, WHERE, MODEL, NUMBERS = "What to audit", "Output", "Model", "Statistics"
 NAMES = ", ".join(AUDITED)
+
+LATEST = Path("runs/latest")
+
+
+def run_or_latest(folder: Path) -> Path:
+    """A run folder; where none was named, the run that ended last."""
+    if folder == LATEST and not folder.exists():
+        raise UsageError("There is no run in runs/latest. Make one with `beholder audit`, or name a run folder.")
+    return folder
+
 
 Benchmarks = Annotated[
     list[str] | None,
@@ -73,7 +84,19 @@ SkipBadImages = Annotated[
         "--skip-bad-images", help="Skip unreadable images; the report counts and lists them.", rich_help_panel=WHAT
     ),
 ]
-RunOut = Annotated[Path, typer.Option("--out", "-o", help="Run folder for results and report.", rich_help_panel=WHERE)]
+RunOut = Annotated[
+    Path | None,
+    typer.Option(
+        "--out",
+        "-o",
+        help="Run folder for results and report. Default: a new folder in runs/, or that of the same run if it was "
+        "stopped.",
+        rich_help_panel=WHERE,
+    ),
+]
+RunFolder = Annotated[
+    Path, typer.Argument(metavar="RUN", callback=run_or_latest, help="A run folder. Default: runs/latest.")
+]
 StoreFolder = Annotated[
     Path | None,
     typer.Option(
@@ -128,9 +151,15 @@ Delta = Annotated[
 ]
 
 
-def writable(folder: Path, option: str) -> Path:
+def writable(folder: FolderOrNone, option: str) -> FolderOrNone:
     """The folder, if something can be written there; checked before the work, and without making it."""
-    there = next(place for place in (folder, *folder.resolve().parents) if place.exists())
+    if folder is None:
+        return folder
+    try:
+        there = next(place for place in (folder, *folder.resolve().parents) if place.exists())
+    except (OSError, RuntimeError, ValueError) as error:  # a loop of links, a name that is too long
+        reason = getattr(error, "strerror", None) or "the name leads in a circle or cannot be used"
+        raise UsageError(f"{option} {folder}: {reason}. Name another folder.") from error
     if not there.is_dir():
         raise UsageError(f"{option} {folder}: {there} is a file, not a folder. Name another one.")
     if not os.access(there, os.W_OK | os.X_OK):

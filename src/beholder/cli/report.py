@@ -6,11 +6,12 @@ from pathlib import Path
 
 import typer
 
+from beholder.cli import options as common
 from beholder.cli.console import err, out, say_json
 
 
 def report_command(
-    folder: Path = typer.Argument(Path("beholder-run"), help="A run folder: results.parquet and run.json."),
+    folder: common.RunFolder = common.LATEST,
     figures: Path = typer.Option(None, help="Also write the charts as SVG and PNG into this folder."),
     as_json: bool = typer.Option(False, "--json", help="Print the run's results as JSON instead of writing the page."),
     quiet: bool = typer.Option(False, "--quiet", "-q", help="No summary."),

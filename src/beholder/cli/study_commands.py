@@ -40,7 +40,7 @@ def _function(command: "Command") -> Callable[..., None]:
     def run_command(
         files: Annotated[list[str], typer.Argument(help=command.files)],
         data: common.Data = None,
-        output: common.RunOut = Path(f"beholder-{command.name}"),
+        output: common.RunOut = None,
         store: common.StoreFolder = None,
         draws: common.Draws = 2000,
         seed: common.Seed = 20260801,
@@ -50,30 +50,38 @@ def _function(command: "Command") -> Callable[..., None]:
         own: Mapping[str, object],
     ) -> None:
         # Imported here so that other commands start without it.
+        from beholder.core.digests import digest
         from beholder.core.files import write_whole
         from beholder.core.progress import silent
+        from beholder.core.record import Record
         from beholder.report.page import write_page
         from beholder.run import Run
+        from beholder.run_folder import file_stamps, finish, run_folder
         from beholder.studies.study import CommandOptions, MeasureOptions, load
 
         started = time.monotonic()
         options = CommandOptions(
-            common.writable(output, "--out"),
             common.store_folder(store),
             data,
             MeasureOptions(draws=draws, seed=seed),
             silent if quiet else partial(bar, unit=command.unit),
             own,
         )
-        measured = load(command.run)(files, options)
-        run = Run(measured.results, measured.record)
-        run.record.command, run.record.seconds = sys.argv[1:], round(time.monotonic() - started, 1)
-        run.save(output)
-        for name, data_ in measured.files.items():
-            write_whole(output / name, data_)
-        run.save_findings(output)
-        write_page(run.report, output)
-        show_run(run, output, as_json=as_json, quiet=quiet)
+        chosen = {name: str(value) for name, value in own.items()}
+        stamps = file_stamps([Path(file) for file in files])
+        begun = Record(digest=digest([command.name, files, stamps, str(data), draws, seed, chosen]))
+        with run_folder(begun, common.writable(output, "--out"), command.name) as (folder, _):
+            measured = load(command.run)(files, options)
+            run = Run(measured.results, measured.record, folder=folder)
+            run.record.created, run.record.digest, run.record.command = begun.created, begun.digest, sys.argv[1:]
+            run.record.seconds = round(time.monotonic() - started, 1)
+            run.save(folder)
+            for name, data_ in measured.files.items():
+                write_whole(folder / name, data_)
+            run.save_findings(folder)
+            write_page(run.report, folder)
+            finish(run.record, folder)
+        show_run(run, as_json=as_json, quiet=quiet)
 
     run_command.__doc__ = command.help
     return run_command

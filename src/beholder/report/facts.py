@@ -55,7 +55,6 @@ def run_facts(record: Record) -> list[Fact]:
     as_released = "as the authors' released scripts do, faults included"
     facts = [
         Fact("Made", record.created.replace("T", " ")),
-        Fact("Took", f"{record.seconds:g} s" if record.seconds else ""),
         Fact("Computed", as_released if settings.get("compat") else "as the study describes it"),
         Fact("Intervals", _intervals(record)),
         *_facts(settings, skip=("compat", "draws", "seed")),

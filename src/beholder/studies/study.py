@@ -131,7 +131,6 @@ class Command:
 class CommandOptions:
     """What a command of a study is told."""
 
-    out: Path
     store: Path
     data: Path | None = None
     measure: MeasureOptions = MeasureOptions()

@@ -94,8 +94,10 @@ def test_json_is_one_document_with_the_results(tables: Path, captions: Path, tmp
 
 
 def test_an_audit_is_not_overwritten(tables: Path, captions: Path, tmp_path: Path):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "results.parquet").touch()
     done = beholder("exposure", captions, "--data", tables, "--run", tmp_path / "run", "--out", tmp_path / "run")
-    assert "would overwrite it" in str(done.exception)
+    assert "holds another run, which is not overwritten" in str(done.exception)
 
 
 def test_the_metrics_are_listed():

@@ -8,7 +8,6 @@ from pathlib import Path
 import polars as pl
 
 from beholder.core.digests import digest
-from beholder.core.errors import UsageError
 from beholder.core.record import Record, read_record
 from beholder.core.results import results_table
 from beholder.datasets import DATASETS, open_dataset
@@ -25,8 +24,6 @@ from beholder.studies.study import CommandOptions, Measured, MeasureOptions
 def expose(captions: Sequence[str], options: CommandOptions) -> Measured:
     """Count and measure; every input is checked before anything is counted."""
     audit = options.own.get("run")
-    if audit and options.out.resolve() == audit.resolve():
-        raise UsageError(f"--out {options.out} is the folder of the audit and would overwrite it. Name another folder.")
     dataset = open_dataset("apa", options.data)
     files = [CaptionFile(path, options.own.get("column")) for path in captions]
     people = people_of(dataset)
