@@ -25,8 +25,8 @@ EXAMPLES = {
         ("against noise, in the embedded world", "beholder compare null glasshouse/contrastive"),
     ),
     "report": (
-        ("the page of a run again", "beholder report"),
-        ("charts for a paper", "beholder report runs/latest --figures figures"),
+        ("the page of a run again", "beholder report RUN"),
+        ("charts for a paper", "beholder report RUN --figures figures"),
     ),
     "replicate": (
         ("do the printed tables agree with themselves", "beholder replicate"),
