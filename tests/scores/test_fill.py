@@ -19,7 +19,8 @@ from beholder.models.scorer import ContrastiveScorer, unit_rows
 from beholder.models.spec import ModelSpec
 from beholder.prompts.prompt_set import prompt_set
 from beholder.scores.fill import FillOptions, fill
-from beholder.scores.store import Shelf, Store
+from beholder.scores.shelf import Shelf
+from beholder.scores.store import Store
 from beholder.scores.task import Task
 
 
@@ -85,6 +86,25 @@ def test_a_second_run_scores_nothing(task: Task, tmp_path: Path):
     two = fill([task], again, Store(tmp_path)).matrices[0].values
     assert (fresh.images_seen, again.images_seen, again.texts_seen) == (11, 0, 0)
     assert (one == two).all()
+
+
+def test_one_image_of_each_block_is_scored_again_to_verify(task: Task, tmp_path: Path, monkeypatch, caplog):
+    monkeypatch.setattr("beholder.scores.fill.BLOCK_ROWS", 4)
+    store = Store(tmp_path / "s")
+    right = fill([task], Hashing(), store).matrices[0].values
+    again = Hashing()
+    fill([task], again, store, FillOptions(verify=True))
+    assert (again.images_seen, again.texts_seen) == (3, 1)
+    shelf = store.images(again.spec)
+    block = next(shelf.blocks())
+    keys = shelf._opened(block)["key"].to_pylist()
+    vectors = shelf.read(keys) if not shelf.missing(keys) else {}
+    block.unlink()
+    shelf.put([*keys[1:], keys[0]], vectors)  # as only the owner of the key can forge it
+    assert not (fill([task], Hashing(), store).matrices[0].values == right).all()
+    mended = fill([task], Hashing(), store, FillOptions(verify=True)).matrices[0].values
+    assert "the model now gives other numbers" in caplog.text
+    np.testing.assert_allclose(mended, right, atol=1e-6)
 
 
 def test_new_prompts_cost_no_image(task: Task, tmp_path: Path):

@@ -1,85 +1,206 @@
-"""The store: what was put is found, bit for bit, by anyone; what is damaged is set aside."""
+"""The store: what was put is found bit for bit; what is damaged or belongs elsewhere is told and set aside."""
 
 from __future__ import annotations
 
+import os
+import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
+from beholder.core.errors import DataError
 from beholder.core.files import write_whole
+from beholder.core.seal import KEY_FILE, seal
 from beholder.models.spec import ModelSpec
-from beholder.scores.store import Shelf, Store
+from beholder.scores import shelf as shelves
+from beholder.scores.shelf import Shelf
+from beholder.scores.store import Store
+
+SPEC, OTHER = ModelSpec("a", "x", "w", "1"), ModelSpec("a", "x", "w", "2")
 
 
 def vectors(count: int, seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).standard_normal((count, 5)).astype(np.float32)
 
 
+def shelf_in(root: Path) -> Shelf:
+    return Store(root).images(SPEC)
+
+
+def only_block(root: Path) -> Path:
+    (path,) = root.glob("*/*/*.parquet")
+    return path
+
+
 def test_rows_come_back_bit_for_bit_in_any_order(tmp_path: Path):
-    shelf, values = Shelf(tmp_path), vectors(4)
+    shelf, values = shelf_in(tmp_path), vectors(4)
     shelf.put(["a", "b"], {"vector": values[:2]})
     shelf.put(["c", "d"], {"vector": values[2:]})
     assert (shelf.read(["d", "a", "c"])["vector"] == values[[3, 0, 2]]).all()
+    assert shelf.read([]) == {}
+
+
+def test_rows_are_found_among_many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Also when the index is sorted several times on the way, and a key is put twice."""
+    monkeypatch.setattr(shelves, "RECENT", 7)
+    shelf, values = shelf_in(tmp_path), vectors(60)
+    for start in range(0, 60, 4):
+        shelf.put([str(i) for i in range(start, start + 4)], {"vector": values[start : start + 4]})
+    shelf.put(["5"], {"vector": vectors(1, 9)})
+    asked = np.random.default_rng(1).permutation(60)
+    assert (shelf.read([str(i) for i in asked])["vector"] == values[asked]).all()
+    assert shelf.missing([*map(str, range(58, 63)), "62"]) == ["60", "61", "62"]
 
 
 def test_missing_keys_are_told_once_and_in_order(tmp_path: Path):
-    shelf = Shelf(tmp_path)
+    shelf = shelf_in(tmp_path)
     shelf.put(["b"], {"vector": vectors(1)})
     assert shelf.missing(["c", "b", "a", "c"]) == ["c", "a"]
 
 
 def test_blocks_of_another_process_are_seen(tmp_path: Path):
-    mine, other = Shelf(tmp_path), Shelf(tmp_path)
+    mine, other = shelf_in(tmp_path), shelf_in(tmp_path)
     assert mine.missing(["a"]) == ["a"]
     other.put(["a"], {"vector": vectors(1)})
     assert mine.missing(["a"]) == []
 
 
 def test_several_channels_are_kept_apart(tmp_path: Path):
-    shelf = Shelf(tmp_path)
+    shelf = shelf_in(tmp_path)
     shelf.put(["a"], {"log_p_yes": vectors(1, 1), "log_p_no": vectors(1, 2)})
     assert (shelf.read(["a"])["log_p_no"] == vectors(1, 2)).all()
 
 
-@pytest.mark.parametrize("damage", [b"", b"PAR1 not really"])
-def test_a_damaged_block_is_set_aside_and_its_rows_are_missing(tmp_path: Path, damage: bytes, caplog):
-    Shelf(tmp_path).put(["a"], {"vector": vectors(1)})
-    (block,) = tmp_path.glob("*.parquet")
-    block.write_bytes(damage)
-    assert Shelf(tmp_path).missing(["a"]) == ["a"]
-    assert "set aside" in caplog.text
-    assert list(tmp_path.glob("*.damaged"))
+def edited(path: Path, change: Callable[[object], object], key: bytes | None = None) -> None:
+    """The block rewritten, with the digest that whoever does not hold the key can compute, or with the true seal."""
+    table = change(pq.read_table(path))
+    path.unlink()
+    pq.write_table(table, path)
+    path.rename(path.with_stem(f"{path.stem.partition('-')[0]}-{seal(key or b'guess', path.read_bytes())}"))
+
+
+def turned(table):
+    return table.set_column(0, "key", table["key"].take([*range(1, len(table)), 0]))
+
+
+def lists(values: object) -> Callable[[object], object]:
+    """The block with these numbers instead of its own."""
+
+    def change(table):
+        return table.set_column(1, "vector", values)
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("damage", "reason"),
+    [
+        (lambda path: path.write_bytes(b""), "not those that were written"),
+        (lambda path: path.write_bytes(b"PAR1 not really"), "not those that were written"),
+        (lambda path: path.write_bytes(path.read_bytes()[:-9]), "not those that were written"),
+        (lambda path: path.rename(path.with_stem(path.stem.partition("-")[0])), "not those that were written"),
+        (lambda path: edited(path, lambda table: table.replace_schema_metadata(None)), "older version"),
+        (lambda path: edited(path, turned), "not those that were written"),
+        (lambda path: (path.unlink(), path.mkdir()), "no file"),
+        (lambda path: (path.unlink(), path.symlink_to(path)), "no file"),
+        (lambda path: (path.unlink(), os.mkfifo(path)), "no file"),
+    ],
+)
+def test_an_unfit_block_is_told_set_aside_and_its_rows_are_missing(tmp_path: Path, damage, reason: str, caplog):
+    shelf_in(tmp_path).put(["a", "b"], {"vector": vectors(2)})
+    damage(only_block(tmp_path))
+    assert shelf_in(tmp_path).missing(["a", "b"]) == ["a", "b"]
+    (line,) = caplog.text.splitlines()
+    assert reason in line
+    assert "Set aside" in line
+    assert list(tmp_path.rglob("*.damaged"))
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda table: table.append_column("more", table["vector"]), "columns are not those"),
+        (lambda table: table.drop_columns(["vector"]), "columns are not those"),
+        (lambda table: table.replace_schema_metadata(None), "no block of a store"),
+        (lambda table: table.cast(table.schema.set(1, table.schema.field(1).with_type("double"))), "columns are not"),
+    ],
+)
+def test_even_a_sealed_block_must_have_its_columns(tmp_path: Path, change, reason: str, caplog):
+    store = Store(tmp_path)
+    store.images(SPEC).put(["a", "b"], {"vector": vectors(2)})
+    if reason == "columns are not":
+        table = pq.read_table(only_block(tmp_path))
+        numbers = table["vector"].combine_chunks().flatten().to_pylist()
+        import pyarrow as pa
+
+        doubles = pa.FixedSizeListArray.from_arrays(pa.array(numbers, pa.float64()), 5)
+        change = lists(doubles)
+    edited(only_block(tmp_path), change, store.key)
+    assert shelf_in(tmp_path).missing(["a"]) == ["a"]
+    assert reason in caplog.text
 
 
 def test_a_flipped_bit_is_never_read_as_a_score(tmp_path: Path):
-    Shelf(tmp_path).put(["a", "b"], {"vector": vectors(2)})
-    (path,) = tmp_path.glob("*.parquet")
+    shelf_in(tmp_path).put(["a", "b"], {"vector": vectors(2)})
+    path = only_block(tmp_path)
     whole = path.read_bytes()
     for place in range(0, len(whole), 7):
         path.write_bytes(whole[:place] + bytes([whole[place] ^ 0x10]) + whole[place + 1 :])
-        assert Shelf(tmp_path).missing(["a", "b"]) == ["a", "b"]
+        assert shelf_in(tmp_path).missing(["a", "b"]) == ["a", "b"]
 
 
-def test_a_block_of_an_older_version_is_read(tmp_path: Path):
-    Shelf(tmp_path).put(["a"], {"vector": vectors(1)})
-    (path,) = tmp_path.glob("*.parquet")
-    path.rename(path.with_stem(path.stem.partition("-")[0]))
-    shelf = Shelf(tmp_path)
-    assert shelf.missing(["a"]) == []
-    assert (shelf.read(["a"])["vector"] == vectors(1)).all()
+def test_a_block_that_changes_after_it_was_seen_is_not_read(tmp_path: Path):
+    shelf = shelf_in(tmp_path)
+    shelf.put(["a"], {"vector": vectors(1)})
+    only_block(tmp_path).write_bytes(b"PAR1")
+    with pytest.raises(DataError, match="changed during the run"):
+        shelf.read(["a"])
+
+
+@pytest.mark.parametrize("place", ["another revision", "other prompts", "texts", "another store", "other channels"])
+def test_a_block_of_another_place_is_told_and_not_used(tmp_path: Path, place: str, caplog):
+    """As a backup that was restored into the wrong folder."""
+    store, cells = Store(tmp_path / "here"), {"cosine": vectors(1)}
+    origin = {
+        "another revision": lambda: store.scores(OTHER, "p"),
+        "other prompts": lambda: store.scores(SPEC, "q"),
+        "texts": lambda: store.texts(SPEC),
+        "another store": lambda: Store(tmp_path / "there").scores(SPEC, "p"),
+        "other channels": lambda: store.scores(SPEC, "p"),
+    }[place]()
+    origin.put(["a"], cells)
+    target = store.scores(SPEC, "p", {"log_p_yes" if place == "other channels" else "cosine": 5})
+    target.folder.mkdir(parents=True, exist_ok=True)
+    block = next(origin.blocks())
+    if place != "other channels":
+        shutil.copy(block, target.folder)
+    assert target.missing(["a"]) == ["a"]
+    assert "taken as not scored" in caplog.text
+
+
+def test_a_store_without_its_key_trusts_nothing(tmp_path: Path, caplog):
+    shelf = shelf_in(tmp_path)
+    for name in "abc":
+        shelf.put([name], {"vector": vectors(1)})
+    (tmp_path / KEY_FILE).unlink()
+    assert shelf_in(tmp_path).missing(["a", "b"]) == ["a", "b"]
+    (line,) = caplog.text.splitlines()  # one sentence for all three
+    assert "and 2 more blocks there: it was written in another store" in line
 
 
 def test_a_block_that_another_process_set_aside_is_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    Shelf(tmp_path).put(["a"], {"vector": vectors(1)})
-    (path,) = tmp_path.glob("*.parquet")
+    shelf_in(tmp_path).put(["a"], {"vector": vectors(1)})
+    path = only_block(tmp_path)
 
     def gone(self: Path, target: Path) -> None:
         raise FileNotFoundError(self)
 
     path.write_bytes(b"")
     monkeypatch.setattr(Path, "rename", gone)
-    assert Shelf(tmp_path).missing(["a"]) == ["a"]
+    assert shelf_in(tmp_path).missing(["a"]) == ["a"]
 
 
 def test_a_failed_write_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -90,7 +211,19 @@ def test_a_failed_write_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytes
 
 
 def test_models_do_not_share_shelves_and_leave_their_spec(tmp_path: Path):
-    store, one, two = Store(tmp_path), ModelSpec("a", "x", "w", "1"), ModelSpec("a", "x", "w", "2")
-    store.images(one).put(["k"], {"vector": vectors(1)})
-    assert store.images(two).missing(["k"]) == ["k"]
-    assert (tmp_path / one.digest / "spec.json").is_file()
+    store = Store(tmp_path)
+    store.images(SPEC).put(["k"], {"vector": vectors(1)})
+    assert store.images(OTHER).missing(["k"]) == ["k"]
+    assert (tmp_path / SPEC.digest / "spec.json").is_file()
+
+
+def test_everything_in_a_store_is_for_its_owner_alone(tmp_path: Path):
+    before = os.umask(0)
+    try:
+        store = Store(tmp_path / "deep" / "store")
+        store.images(SPEC).put(["k"], {"vector": vectors(1)})
+        store.complete(SPEC, "sheet", {"images": 1})
+    finally:
+        os.umask(before)
+    modes = {path.is_dir(): path.stat().st_mode & 0o777 for path in (tmp_path / "deep").rglob("*")}
+    assert modes == {True: 0o700, False: 0o600}

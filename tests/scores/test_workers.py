@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -16,6 +17,7 @@ import pytest
 from PIL import Image
 
 from beholder.core.errors import BadImage, DataError
+from beholder.core.seal import KEY_FILE
 from beholder.datasets import open_dataset
 from beholder.models.preparation import Cut
 from beholder.models.scorer import ContrastiveScorer, unit_rows
@@ -67,6 +69,8 @@ def blocks(store: Path) -> dict[str, bytes]:
 def test_processes_store_the_bytes_that_threads_store(task: Task, tmp_path: Path):
     plain, apart = Averages(), Averages()
     expected = fill([task], plain, Store(tmp_path / "threads"), THREADS).matrices[0].values
+    (tmp_path / "processes").mkdir()
+    shutil.copy(tmp_path / "threads" / KEY_FILE, tmp_path / "processes")
     values = fill([task], apart, Store(tmp_path / "processes"), PROCESSES).matrices[0].values
     np.testing.assert_array_equal(values, expected)
     assert plain.batches == apart.batches == [4] * 7 + [2]

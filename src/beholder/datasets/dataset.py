@@ -125,8 +125,8 @@ class Dataset:
 class ImageDigests:
     """Digests of image contents, so that equal pictures are scored once wherever they are stored."""
 
-    def __init__(self, memory: Path) -> None:
-        self._files = FileDigests(memory)
+    def __init__(self, memory: Path, *, verify: bool = False) -> None:
+        self._files = FileDigests(memory, verify=verify)
 
     def of(self, uris: Sequence[str]) -> list[str | None]:
         """One digest per address; None for a file that does not exist."""

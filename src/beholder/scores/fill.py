@@ -8,7 +8,7 @@ the same batches as a fresh one. Blocks are written in a thread of their own.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Self
@@ -25,7 +25,8 @@ from beholder.scores.reading import ReadOptions, WorkersOnDemand
 from beholder.scores.replicas import Replicas
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.scores.scoring import Asked, BatchScorer, Floats, Scored, refuse_non_finite
-from beholder.scores.store import Shelf, Store
+from beholder.scores.shelf import Shelf
+from beholder.scores.store import Store
 from beholder.scores.task import Task
 
 BLOCK_ROWS = 256
@@ -38,6 +39,8 @@ class FillOptions(ReadOptions):
 
     skip_bad_images: bool = False
     progress: Progress = silent
+    verify: bool = False
+    """Read every image file again, and score one stored image of each block again: do they give what is stored?"""
 
 
 @dataclass
@@ -56,9 +59,9 @@ def fill(tasks: Sequence[Task], scorer: Scorer, store: Store, options: FillOptio
     )
     uris = images["uri"].to_list()
     with WorkersOnDemand(options) as workers:
-        digests = ImageDigests(store.digest_memory)
+        digests = ImageDigests(store.digest_memory, verify=options.verify)
         # Files are hashed when they are read for the model; processes of other devices do not tell digests.
-        known = digests.of(uris) if replicas_of(scorer) else digests.remembered(uris)
+        known = digests.of(uris) if replicas_of(scorer) or options.verify else digests.remembered(uris)
         keys = dict(zip(uris, known, strict=True))
         filler = _Filler(scorer, keys, options, workers, digests)
         if not options.skip_bad_images:
@@ -77,7 +80,8 @@ def _by_product(tasks: Sequence[Task], uris: list[str], store: Store, filler: _F
     assert isinstance(scorer, Embedder)
     shelf, texts = store.images(scorer.spec), store.texts(scorer.spec)
     filler.fill_images("images", uris, shelf, Asked())
-    fill_texts(scorer, list(dict.fromkeys(text for task in tasks for text in task.prompts.texts)), texts)
+    asked = list(dict.fromkeys(text for task in tasks for text in task.prompts.texts))
+    fill_texts(scorer, asked, texts, verify=filler.options.verify)
     matrices = []
     for task in tasks:
         good = filler.readable(task)
@@ -92,9 +96,14 @@ def _by_product(tasks: Sequence[Task], uris: list[str], store: Store, filler: _F
     return matrices
 
 
-def fill_texts(scorer: Embedder, texts: list[str], shelf: Shelf) -> None:
+def fill_texts(scorer: Embedder, texts: list[str], shelf: Shelf, *, verify: bool = False) -> None:
     """Vectors of the texts that the shelf lacks."""
     lacking = shelf.missing(texts)
+    if verify and (sample := shelf.one_of_each_block(texts)):
+        _compare(shelf, sample, {"vector": scorer.embed_texts(sample)}, scorer)
+        lacking = shelf.missing(texts)
+    if lacking:
+        shelf.check_writable(len(lacking), "texts")
     for start in range(0, len(lacking), BLOCK_ROWS):
         part = lacking[start : start + BLOCK_ROWS]
         vectors = scorer.embed_texts(part)
@@ -102,12 +111,26 @@ def fill_texts(scorer: Embedder, texts: list[str], shelf: Shelf) -> None:
         shelf.put(part, {"vector": vectors})
 
 
+def _compare(shelf: Shelf, keys: list[str], now: Mapping[str, Floats], scorer: Scorer) -> None:
+    """Distrust the blocks whose rows are not what the model gives now, rounding aside."""
+    stored, share = shelf.read(keys), 1e-3 if scorer.spec.precision == "float32" else 2e-2
+    far = np.zeros(len(keys), dtype=bool)
+    for channel, values in now.items():
+        if stored[channel].shape != values.shape:
+            far[:] = True
+        else:
+            room = share * (1e-3 + np.abs(values).max(axis=1))
+            far |= np.abs(stored[channel] - values).max(axis=1) > room
+    if far.any():
+        shelf.distrust([keys[i] for i in np.flatnonzero(far)], "the model now gives other numbers")
+
+
 def _by_pair(tasks: Sequence[Task], store: Store, filler: _Filler) -> list[ScoreMatrix]:
     """Every other model: all prompts of a task for each image."""
     scorer, matrices = filler.scorer, []
     for task in tasks:
-        shelf = store.scores(scorer.spec, task.prompts.digest)
         texts = task.prompts.texts
+        shelf = store.scores(scorer.spec, task.prompts.digest, dict.fromkeys(scorer.channels, len(texts)))
         filler.fill_images(task.name, task.dataset.table["uri"].to_list(), shelf, Asked(tuple(texts)))
         good = filler.readable(task)
         stored = shelf.read([filler.key(uri) for uri in good["uri"]])
@@ -146,27 +169,44 @@ class _Filler:
         """Batch after batch, block after block; what was computed is on the shelf before any error leaves here."""
         present = [uri for uri in dict.fromkeys(uris) if uri not in self.bad]
         missing = set(shelf.missing([self.key(uri) for uri in present]))
+        if self.options.verify and self._verified(present, shelf, asked):
+            missing = set(shelf.missing([self.key(uri) for uri in present]))
         size = self.scorer.batch_size
         batches = [present[start : start + size] for start in range(0, len(present), size)]
         todo = [[uri for uri in batch if self.key(uri) in missing] for batch in batches]  # NOT_HASHED always is
         count = sum(map(len, todo))
         if not count:
             return
+        shelf.check_writable(count, "images")
         named = f"{self.scorer.spec.name}: {label}"
         with self.options.progress(named, len(present), len(present) - count) as advance, _Block(shelf) as block:
-            for scored in self._scored([batch for batch in todo if batch], asked, shelf):
+            for scored in self._scored([batch for batch in todo if batch], asked, shelf.has):
                 self._learn(scored)
                 block.add([self.key(uri) for uri in scored.uris], scored.rows)
                 advance(scored.size)
 
-    def _scored(self, batches: list[list[str]], asked: Asked, shelf: Shelf) -> Iterator[Scored]:
+    def _verified(self, uris: list[str], shelf: Shelf, asked: Asked) -> bool:
+        """Whether there was something to compare: one stored image of each block, which is scored again."""
+        by_key = {self.key(uri): uri for uri in uris}
+        sample = [by_key[key] for key in shelf.one_of_each_block(list(by_key))]
+        size = self.scorer.batch_size
+        batches = [sample[start : start + size] for start in range(0, len(sample), size)]
+        named = f"{self.scorer.spec.name}: verifying"
+        with self.options.progress(named, len(sample), 0) as advance:
+            for scored in self._scored(batches, asked, lambda key: False) if batches else ():
+                if scored.uris:
+                    _compare(shelf, [self.key(uri) for uri in scored.uris], scored.rows, self.scorer)
+                advance(scored.size)
+        return bool(batches)
+
+    def _scored(self, batches: list[list[str]], asked: Asked, stored: Callable[[str], bool]) -> Iterator[Scored]:
         """By the model at hand, or by its copies on several devices."""
         if copies := replicas_of(self.scorer):
             with Replicas(copies, self.options) as replicas:
                 yield from replicas.scored(batches, asked)
         else:
             model = BatchScorer(self.scorer, self.options, self._workers)
-            yield from model.scored(batches, asked, self.key, shelf.has)
+            yield from model.scored(batches, asked, self.key, stored)
 
     def _learn(self, scored: Scored) -> None:
         """Keep digests that were found on the way, and images that cannot be read; or stop at the first of these."""
@@ -252,6 +292,7 @@ def _declare_complete(store: Store, scorer: Scorer, task: Task, matrix: ScoreMat
             "dataset": task.dataset.name,
             "revision": task.dataset.revision,
             "prompts": task.prompts.name,
+            "prompts_digest": task.prompts.digest,
             "images": matrix.images.height,
             "asked": len(task.dataset),
         },
