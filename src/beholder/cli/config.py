@@ -19,7 +19,9 @@ from beholder.core.errors import UsageError
 from beholder.core.files import write_whole
 
 FILE = "audit.toml"
-LEFT_OUT = ("config", "quiet", "verbose", "as_json", "help")
+EACH_TIME = ("yes", "trust_remote_code", "allow_pickle")
+"""What lets pictures out or code in is said on the command line each time: a file may come from somebody else."""
+LEFT_OUT = (*EACH_TIME, "config", "quiet", "verbose", "as_json", "help")
 
 
 def read_config(context: typer.Context, path: Path | None) -> Path | None:
@@ -55,6 +57,8 @@ def _entries(context: typer.Context, path: Path) -> dict[str, Any]:
     for key, value in entries.items():
         location = f"{path}, line {_line(text, key)}"
         parameter = known.get(key.replace("_", "-"))
+        if parameter is not None and parameter.name in EACH_TIME:
+            raise UsageError(f"{location}: {key!r} cannot come from a file. Say it each time: {parameter.opts[0]}.")
         if parameter is None or parameter.name in LEFT_OUT:
             near = get_close_matches(key.replace("_", "-"), known, 1)
             hint = f" Did you mean {near[0]!r}?" if near else f" It may say: {', '.join(sorted(known))}."

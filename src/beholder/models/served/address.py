@@ -6,16 +6,23 @@ the spec. The key comes from the environment and is never written.
 
 from __future__ import annotations
 
+import base64
+import html
 import ipaddress
+import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, NamedTuple
 from urllib.parse import SplitResult, parse_qsl, urlsplit
 
 from beholder.core.errors import ModelError, UnknownName, UsageError
 
 FORM = "openai:MODEL@URL, as in openai:deepseek-vl2@http://127.0.0.1:8000/v1"
+REMOVED = "[key removed]"
+SHORTEST_SECRET = 8
+"""A shorter key (`EMPTY`, `none`) is a word like any other and protects nothing: it is not searched for."""
 OPTIONS = ("image", "quality", "side", "answers", "draws", "revision")
 
 
@@ -112,11 +119,52 @@ class Key:
         """What goes with every request."""
         return {"Authorization": f"Bearer {self.value}"} if self.value else {}
 
+    def cut_from(self, said: Any) -> Any:
+        """What a server said (text, or JSON with texts anywhere in it), without the key.
+
+        >>> Key("s3cret-key").cut_from({"id": "model of s3cret-key", "also": ["c2VjcmV0OiBzM2NyZXQta2V5"]})
+        {'id': 'model of [key removed]', 'also': ['c2VjcmV0OiB[key removed]']}
+        """
+        if isinstance(said, str):
+            return self._form.sub(REMOVED, said) if self._form else said
+        if isinstance(said, list):
+            return [self.cut_from(each) for each in said]
+        if isinstance(said, dict):
+            return {self.cut_from(name): self.cut_from(each) for name, each in said.items()}
+        return said
+
     def hidden(self, text: str) -> str:
-        """The text without the key, and without what looks like one."""
-        if self.value:
-            text = text.replace(self.value, "***")
-        return re.sub(r"(?i)(bearer\s+|\bsk-)[^\s\"',}]+", r"\1***", text)
+        """A text for people, without the key and without what looks like one."""
+        return re.sub(r"(?i)(bearer\s+|\bsk-)(?!\[key)[^\s\"',}]+", r"\1***", str(self.cut_from(text)))
+
+    @cached_property
+    def _form(self) -> re.Pattern[str] | None:
+        """Every form in which the key may come back: plain, escaped, its first half, base64, hexadecimal."""
+        if len(self.value) < SHORTEST_SECRET:
+            return None
+        head = self.value[: max(SHORTEST_SECRET, len(self.value) // 2)]
+        escaped = f"{_escaped(self.value)}|{_escaped(head)}[\\w%.~+/=-]*"
+        plain = f"(?i:{re.escape(self.value)}|{escaped}|{self.value.encode().hex()})"
+        coded = (f"{re.escape(core)}[\\w+/-]*=*" for core in _in_base64(self.value.encode()))
+        return re.compile("|".join((plain, *coded)))
+
+
+def _escaped(text: str) -> str:
+    """A pattern of the text, each character as it is or as URLs, JSON and HTML escape it."""
+    return "".join(
+        # Atomic: what matches in two ways would take exponential time.
+        rf"(?>%(?:25)*{ord(one):02x}|\\u{ord(one):04x}|&#0*{ord(one)};|&#x0*{ord(one):x};"
+        rf"|{re.escape(html.escape(one))}|\\?{re.escape(one)})"
+        for one in text
+    )
+
+
+def _in_base64(secret: bytes) -> Iterator[str]:
+    """How base64 shows these bytes, whatever stands before and after them, in both alphabets."""
+    for before in range(3):
+        whole = base64.b64encode(bytes(before) + secret).decode()
+        core = whole[math.ceil(before * 8 / 6) : (before + len(secret)) * 8 // 6]
+        yield from dict.fromkeys((core, core.translate(str.maketrans("+/", "-_"))))
 
 
 def key_for(url: SplitResult, environment: Mapping[str, str]) -> Key:

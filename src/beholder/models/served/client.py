@@ -19,7 +19,7 @@ from typing import NamedTuple, TypeVar
 from urllib.parse import SplitResult, urlsplit
 
 from beholder.core.errors import ModelError
-from beholder.models.served.address import Key
+from beholder.models.served.address import Key, is_local
 from beholder.models.served.answers import Garbled
 from beholder.models.served.limits import LONGEST_WAIT, Limits, Pace, Tally, requested_wait
 
@@ -89,6 +89,11 @@ class Client:
         """The server, for messages."""
         return f"{self._url.scheme}://{self._url.netloc}{self._url.path}"
 
+    @property
+    def elsewhere(self) -> str:
+        """The server's name; empty if it is this machine."""
+        return "" if is_local(self._url.hostname or "") else self._url.netloc
+
     def each(self, jobs: Sequence[Job], work: Callable[[Line, Job], Result]) -> list[Result]:
         """`work` done for every job, several at once, in order; the first error, or Ctrl-C, ends them all."""
         lines = Lines(self)
@@ -124,19 +129,20 @@ class Client:
         data = answer.read(longest)
         if not answer.isclosed():
             raise http.client.HTTPException(f"the reply is longer than {longest} bytes")
-        return Reply(answer.status, {name.lower(): value for name, value in answer.getheaders()}, data)
+        headers = self._key.cut_from({name.lower(): value for name, value in answer.getheaders()})
+        return Reply(answer.status, headers, data)
 
     def read(self, reply: Reply, *, lines: bool = False) -> object:
-        """The reply's JSON, or a list of one JSON value per line; an error where the server says so."""
+        """The reply's JSON without the key, or a list of one JSON value per line; an error where the server says so."""
         if 300 <= reply.status < 400:
             raise ModelError(self._redirected(reply))
         if reply.status != 200:
             raise Declined(reply.status, *self._error_text(reply.body), self.where)
         try:
             if lines:
-                return [json.loads(line) for line in reply.body.splitlines() if line.strip()]
-            body = json.loads(reply.body)
-        except ValueError:
+                return [self._key.cut_from(json.loads(line)) for line in reply.body.splitlines() if line.strip()]
+            body = self._key.cut_from(json.loads(reply.body))
+        except (ValueError, RecursionError):
             raise Garbled(f"the reply is no JSON: {self.clipped(_text(reply.body))}") from None
         if isinstance(body, dict):
             self.tally.reply(body)
@@ -151,6 +157,11 @@ class Client:
         """An error that no retry fixes: no server from the start, or a certificate that cannot be trusted."""
         new = not self.tally.counts["replies"]
         if isinstance(error, ssl.SSLError) or (new and isinstance(error, ConnectionRefusedError | socket.gaierror)):
+            if isinstance(error, ssl.SSLCertVerificationError):
+                return ModelError(
+                    f"{self.where} cannot prove who it is ({error.verify_message}). Nothing was sent to it.\n"
+                    "If it is yours, name its certificate in the environment variable SSL_CERT_FILE."
+                )
             return ModelError(
                 f"No server can be reached at {self.where} ({self.clipped(str(error))}).\n"
                 "Start it or correct the address: see docs/served.md."
@@ -160,16 +171,19 @@ class Client:
     def _error_text(self, body: bytes) -> tuple[str, str]:
         """The code and the message of the server's error."""
         text = _text(body)
-        with contextlib.suppress(ValueError):
-            error = json.loads(text)
+        with contextlib.suppress(ValueError, RecursionError):
+            error = self._key.cut_from(json.loads(text))
             error = error.get("error", error) if isinstance(error, dict) else error
             if isinstance(error, dict):
                 return str(error.get("code") or ""), self.clipped(str(error.get("message") or text))
         return "", self.clipped(text) or "(nothing)"
 
     def _redirected(self, reply: Reply) -> str:
-        target = urlsplit(reply.headers.get("location", ""))
-        destination = f"{target.scheme}://{target.hostname}" if target.hostname else "another path of its own"
+        try:
+            target = urlsplit(reply.headers.get("location", ""))
+            destination = f"{target.scheme}://{target.hostname}" if target.hostname else "another path of its own"
+        except ValueError:
+            destination = "what is no address"
         return (
             f"{self.where} redirects to {self.clipped(destination)}. Pictures and keys are sent only to the given "
             "address: if you trust the new one, use it yourself."

@@ -96,6 +96,8 @@ class ServedScorer:
         self.channels: tuple[str, ...] = (*CHANNELS, *COUNTS) if form.sampled else CHANNELS
         self.batch_size = 4
         self.start_notes: list[str] = []
+        self.uploads_to = client.elsewhere
+        """The server that pictures are sent to; empty if it is on this machine."""
 
     @property
     def notes(self) -> list[str]:
