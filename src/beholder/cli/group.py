@@ -6,12 +6,14 @@ import errno
 import os
 import shlex
 import sys
+from contextlib import suppress
 from typing import Any  # typer keeps the types that a group's methods take private
 
 import typer
 from typer.core import TyperGroup
 
 from beholder.cli.console import err
+from beholder.cli.signals import Stops
 from beholder.cli.study_commands import study_command, study_command_names
 from beholder.cli.study_options import built, study_options
 from beholder.core.errors import UsageError
@@ -28,7 +30,7 @@ REFUSED = {
 
 
 class Commands(TyperGroup):
-    """The commands; Ctrl-C is answered with what was kept, a full or closed disk with its name."""
+    """The commands; Ctrl-C, SIGTERM or SIGHUP is answered with what was kept, a full or closed disk with its name."""
 
     listing = False
     """Whether only the names and first lines are wanted: the studies are not loaded for that."""
@@ -48,15 +50,17 @@ class Commands(TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command that was named."""
-        try:
-            return super().invoke(ctx)
-        except KeyboardInterrupt:
-            err.print(stopped(ctx.invoked_subcommand, sys.argv[1:]), markup=False, soft_wrap=True)
-            raise typer.Exit(130) from None
-        except OSError as error:
-            if error.errno not in REFUSED:
-                raise
-            raise UsageError(f"{error.filename or 'The disk'}: {os.strerror(error.errno)}.") from error
+        with Stops() as stops:
+            try:
+                return super().invoke(ctx)
+            except KeyboardInterrupt:
+                with suppress(OSError):  # the terminal may be gone
+                    err.print(stopped(ctx.invoked_subcommand, sys.argv[1:]), markup=False, soft_wrap=True)
+                raise typer.Exit(stops.status) from None
+            except OSError as error:
+                if error.errno is None or error.errno not in REFUSED:
+                    raise
+                raise UsageError(f"{error.filename or 'The disk'}: {os.strerror(error.errno)}.") from error
 
 
 class AllCommands(Commands):
