@@ -184,6 +184,18 @@ def test_a_batch_keeps_no_key(handler: type[Reflecting], name: str, tmp_path: Pa
     assert_clean(str(caught.value) + "".join(path.read_text() for path in (tmp_path / "batches").iterdir()))
 
 
+@pytest.mark.parametrize("reply", [[], {"id": []}, {"id": "b", "status": [], "errors": 3}, {"id": "b", "errors": [1]}])
+def test_a_batch_server_that_breaks_the_protocol_is_told(
+    handler: type[Reflecting], name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reply: object
+):
+    monkeypatch.setenv("BEHOLDER_SERVED_BATCH", "submit")
+    monkeypatch.setenv("BEHOLDER_SERVED_BATCH_FOLDER", str(tmp_path / "batches"))
+    scorer: Any = load_model(name)
+    handler.raw = json.dumps(reply)
+    with pytest.raises(ModelError, match=r"the reply (is no object|has no id)|ended as"):
+        scorer.score_prepared(["data:image/png;base64,"], ["a person"])
+
+
 @pytest.mark.parametrize("location", ["http://localhost:{port}/v1", "//{echo}/", "/elsewhere?key={echo}"])
 def test_a_redirect_is_not_followed(handler: type[Reflecting], server: ThreadingHTTPServer, name: str, location: str):
     scorer: Any = load_model(name)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from scipy import stats
 
@@ -75,6 +75,13 @@ REFUSED = Cell(Share(0.0, 0.0, 1.0), Share(0.0, 0.0, 1.0), refused=1.0)
 
 
 # Reading the protocol
+
+
+def mapping(body: object) -> Mapping[str, Any]:
+    """The reply, if it is an object."""
+    if not isinstance(body, Mapping):
+        raise Garbled("the reply is no object")
+    return body
 
 
 def choices(body: object) -> list[Mapping[str, object]]:

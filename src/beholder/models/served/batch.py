@@ -9,13 +9,14 @@ from __future__ import annotations
 import json
 import time
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from beholder.core.digests import digest
 from beholder.core.errors import ModelError, UsageError
 from beholder.core.files import write_whole
+from beholder.models.served.answers import Garbled, mapping
 from beholder.models.served.client import CONTENT, Client, Upload
 from beholder.models.served.limits import PREFIX
 
@@ -23,6 +24,7 @@ FILES, BATCHES = "/files", "/batches"
 WAITING = ("validating", "in_progress", "finalizing")
 POLL_SECONDS = 30.0
 Body = dict[str, object]
+Read = TypeVar("Read")
 Answered = Mapping[str, Any] | None  # the reply's body; None where the server's policy forbade an answer
 
 
@@ -60,39 +62,41 @@ def answered(client: Client, path: str, bodies: Sequence[Body], folder: Path) ->
     name = json.loads(state.read_text())["batch"]
     done = _finished(client, name, state)
     files = [done[key] for key in ("output_file_id", "error_file_id") if done.get(key)]
-    replies = {reply["custom_id"]: reply for file in files for reply in _ask(client, "GET", f"{FILES}/{file}{CONTENT}")}
+    lines_of = (_ask(client, "GET", f"{FILES}/{file}{CONTENT}", read=_lines) for file in files)
+    replies = {str(reply.get("custom_id")): reply for lines in lines_of for reply in lines}
     return [_body(replies.get(str(number)), name) for number in range(len(bodies))]
 
 
 def _submitted(client: Client, text: str, endpoint: str) -> str:
     """Upload the questions and start the batch; the server's name for it."""
-    file = _ask(client, "POST", FILES, _form(text))
-    order = {"input_file_id": file["id"], "endpoint": endpoint, "completion_window": "24h"}
-    return str(_ask(client, "POST", BATCHES, order)["id"])
+    file = _ask(client, "POST", FILES, _form(text), read=_named)
+    order = {"input_file_id": file, "endpoint": endpoint, "completion_window": "24h"}
+    return _ask(client, "POST", BATCHES, order, read=_named)
 
 
 def _finished(client: Client, name: str, state: Path) -> Mapping[str, Any]:
     """The batch when it is done; Ctrl-C ends the wait, not the batch."""
     while True:
-        batch: Mapping[str, Any] = _ask(client, "GET", f"{BATCHES}/{name}")
+        batch = _ask(client, "GET", f"{BATCHES}/{name}", read=mapping)
         status = batch.get("status")
         if status == "completed":
             return batch
         if status not in WAITING:
             state.unlink(missing_ok=True)  # the same command submits it anew
-            errors = (batch.get("errors") or {}).get("data") or []
-            why = "; ".join(client.clipped(str(error.get("message"))) for error in errors[:3])
+            errors = _part(batch, "errors").get("data")
+            told = [each for each in errors if isinstance(each, Mapping)] if isinstance(errors, list) else []
+            why = "; ".join(client.clipped(str(error.get("message"))) for error in told[:3])
             raise ModelError(f"{client.where}: batch {name} ended as '{status}'{f': {why}' if why else ''}.")
         time.sleep(POLL_SECONDS)
 
 
 def _body(reply: Mapping[str, Any] | None, name: str) -> Answered:
     """The body of one reply; None for a refusal by policy."""
-    response = (reply or {}).get("response") or {}
-    body = response.get("body") or {}
+    response = _part(reply or {}, "response")
+    body = _part(response, "body")
     if response.get("status_code") == 200:
         return body
-    error = (reply or {}).get("error") or body.get("error") or {}
+    error = _part(reply or {}, "error") or _part(body, "error")
     if error.get("code") in ("content_filter", "content_policy_violation"):
         return None
     told = error.get("message") or "no answer came back"
@@ -110,5 +114,24 @@ def _form(text: str) -> Upload:
     return Upload("".join(parts).encode(), f"multipart/form-data; boundary={edge}")
 
 
-def _ask(client: Client, method: str, path: str, body: object = None) -> Any:
-    return client.each([path], lambda line, path: line.ask(method, path, body, lambda reply: reply))[0]
+def _ask(client: Client, method: str, path: str, body: object = None, *, read: Callable[[object], Read]) -> Read:
+    return client.each([path], lambda line, path: line.ask(method, path, body, read))[0]
+
+
+def _named(reply: object) -> str:
+    """The server's name for what it was sent."""
+    name = mapping(reply).get("id")
+    if not isinstance(name, str) or not name:
+        raise Garbled("the reply has no id")
+    return name
+
+
+def _lines(reply: object) -> list[Mapping[str, Any]]:
+    """The lines of a file of replies."""
+    return [mapping(line) for line in reply] if isinstance(reply, list) else []
+
+
+def _part(of: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """A part that is an object; empty if the server left it out."""
+    part = of.get(name)
+    return part if isinstance(part, Mapping) else {}

@@ -15,7 +15,7 @@ from PIL import Image
 from beholder.core.errors import ModelError
 from beholder.models.options import LoadOptions
 from beholder.models.served.address import Address, Asking, key_for, read_address
-from beholder.models.served.answers import SPELLINGS, choices, first_tokens, prompt_word, text_of
+from beholder.models.served.answers import SPELLINGS, choices, first_tokens, mapping, prompt_word, text_of
 from beholder.models.served.client import Client, Declined
 from beholder.models.served.limits import Limits, Tally
 from beholder.models.served.scorer import (
@@ -119,15 +119,11 @@ def _prompted(client: Client, model: str, messages: list[dict[str, object]]) -> 
     """Whether the server tells the probability of a word at the end of the prompt."""
     try:
         reply = client.each(
-            [ending(model, messages, "Yes")], lambda line, body: line.ask("POST", CHAT, body, _body, attempts=1)
+            [ending(model, messages, "Yes")], lambda line, body: line.ask("POST", CHAT, body, mapping, attempts=1)
         )[0]
     except ModelError:
         return False
     return prompt_word(reply, "Yes") is not None
-
-
-def _body(body: Any) -> Mapping[str, object]:
-    return body if isinstance(body, Mapping) else {}
 
 
 def _with_choices(body: Any) -> Mapping[str, object]:

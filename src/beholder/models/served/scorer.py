@@ -31,6 +31,7 @@ from beholder.models.served.answers import (
     choices,
     first_tokens,
     is_policy,
+    mapping,
     prompt_word,
     read_draws,
     read_tokens,
@@ -194,7 +195,7 @@ class ServedScorer:
     def _prompted(self, line: Line, messages: list[dict[str, object]]) -> list[tuple[str, float]]:
         """The probabilities of both words in three casings, each put at the end of the prompt."""
         words = [cased for word in (self._instruction.yes, self._instruction.no) for cased in casings(word)]
-        asked = [(word, _ask(line, ending(self._bare.weights, messages, word), _mapping)) for word in words]
+        asked = [(word, _ask(line, ending(self._bare.weights, messages, word), mapping)) for word in words]
         found = [(word, prompt_word(reply, word)) for word, reply in asked if reply is not None]
         return [(word, value) for word, value in found if value is not None]
 
@@ -253,12 +254,6 @@ def casings(word: str) -> list[str]:
 
 
 # What comes back
-
-
-def _mapping(reply: object) -> Mapping[str, object]:
-    if not isinstance(reply, Mapping):
-        raise Garbled("the reply is no object")
-    return reply
 
 
 def _first_choice(reply: object) -> Mapping[str, object]:
