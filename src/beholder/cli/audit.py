@@ -36,6 +36,14 @@ def audit_command(
     skip_bad_images: common.SkipBadImages = False,
     output: common.RunOut = None,
     store: common.StoreFolder = None,
+    verify: Annotated[
+        bool,
+        typer.Option(
+            "--verify",
+            help="Check the store: read every image file again, and score one stored image of each block again.",
+            rich_help_panel=WHERE,
+        ),
+    ] = False,
     as_json: common.AsJson = False,
     quiet: common.Quiet = False,
     verbose: Annotated[
@@ -128,7 +136,7 @@ def audit_command(
             allow_pickle=allow_pickle,
             shared_prefix=not one_by_one,
         ),
-        fill=FillOptions(skip_bad_images=skip_bad_images, progress=silent if quiet else bar),
+        fill=FillOptions(skip_bad_images=skip_bad_images, verify=verify, progress=silent if quiet else bar),
         measure=MeasureOptions(compat=compat, draws=draws, seed=seed, delta=delta),
         perturb=perturb,
         own=own,

@@ -152,7 +152,10 @@ Delta = Annotated[
 
 
 def writable(folder: FolderOrNone, option: str) -> FolderOrNone:
-    """The folder, if something can be written there; checked before the work, and without making it."""
+    """The folder, if something can be written there; checked before the work, and without making it.
+
+    A store that can only be read passes: it may hold all that is needed.
+    """
     if folder is None:
         return folder
     try:
@@ -162,6 +165,6 @@ def writable(folder: FolderOrNone, option: str) -> FolderOrNone:
         raise UsageError(f"{option} {folder}: {reason}. Name another folder.") from error
     if not there.is_dir():
         raise UsageError(f"{option} {folder}: {there} is a file, not a folder. Name another one.")
-    if not os.access(there, os.W_OK | os.X_OK):
+    if not os.access(there, os.W_OK | os.X_OK) and not (option == "--store" and there == folder):
         raise UsageError(f"{option} {folder}: {there} is not writable. Name another folder.")
     return folder
