@@ -77,5 +77,5 @@ def test_a_crop_of_a_file_that_is_not_there_has_no_digest_and_says_so(tmp_path: 
 def test_names_with_quotes_and_braces_are_only_names(tmp_path: Path):
     odd = tmp_path / 'a "b" {c}.png'
     Image.new("RGB", (9, 9)).save(odd)
-    assert files_of(crop_uri(odd, (0, 0, 4, 4))) == [odd]
+    assert files_of(crop_uri(odd, (0, 0, 4, 4))) == [str(odd)]
     assert open_image(crop_uri(odd, (0, 0, 4, 4))).size == (4, 4)

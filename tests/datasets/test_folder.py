@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import unicodedata
 from pathlib import Path
 
 import polars as pl
 import pytest
+from PIL import Image
 
 from beholder.core.errors import DataError, MissingData
 from beholder.datasets import open_dataset
@@ -36,7 +38,7 @@ def test_its_revision_follows_the_table(people):
 def test_two_tables_ask_which(people):
     folder = people(2)
     (folder / "more.csv").write_text("image\n00000.png\n")
-    with pytest.raises(DataError, match=r"it has: more\.csv, people\.csv"):
+    with pytest.raises(DataError, match=r"has several tables: more\.csv, people\.csv"):
         open_dataset(f"folder:{folder}")
     assert len(open_dataset(f"folder:{folder}/more.csv")) == 1
 
@@ -49,7 +51,10 @@ def test_two_tables_ask_which(people):
         ("image\n../secret.png\n", "lies outside the folder"),
         ("image\n/etc/passwd\n", "lies outside the folder"),
         ("image,gender\n,woman\n", "row 2 of the table names no image"),
+        ("image\nhttp://x/a.png\n", "lies outside the folder"),
         ("", "is empty"),
+        ("image,gender\n", "has a header and no rows"),
+        ("image,Gender, gender\na,b,c\n", "the columns 'Gender', 'gender' have the same name"),
         ("image,image\na,b\n", "occurs more than once"),
     ],
 )
@@ -78,3 +83,62 @@ def test_a_damaged_parquet_is_refused(people):
 def test_no_folder_is_said(tmp_path: Path):
     with pytest.raises(MissingData, match="no folder and no table"):
         open_dataset(f"folder:{tmp_path}/nowhere")
+
+
+def picture(path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    Image.new("RGB", (8, 8)).save(path, "PNG")
+
+
+def test_columns_are_found_whatever_their_case_and_names_whatever_their_spelling(tmp_path: Path):
+    files = ["Ältere Frau.PNG", "sub/two words.png", "3.jpeg", "4.png"]
+    for file in files:
+        picture(tmp_path / unicodedata.normalize("NFD", file))
+    names = ["ältere frau.png", "sub\\two words.png", "3", "4.png", "gone.png"]
+    rows = "".join(f"{name};w;x\r\n" for name in names)
+    (tmp_path / "people.csv").write_bytes(f" File_Name ; Gender; Skin Tone \r\n{rows}".encode("utf-8-sig"))
+    dataset = open_dataset(f"folder:{tmp_path}")
+    assert dataset.attributes == ["gender", "skin_tone"]
+    assert dataset.attribute("Gender").to_list() == dataset.attribute("gender").to_list()
+    assert [Path(uri).is_file() for uri in dataset.table["uri"]] == [True] * 4 + [False]
+    assert dataset.notes[0].startswith("3 names are spelled otherwise than their files, such as 'ältere frau.png'")
+
+
+def test_a_spelling_that_two_files_have_means_neither(tmp_path: Path):
+    for file in ("a.png", "A.png"):
+        picture(tmp_path / file)
+    (tmp_path / "people.csv").write_text("image\na.PNG\n")
+    (uri,) = open_dataset(f"folder:{tmp_path}").table["uri"]
+    assert not Path(uri).exists()
+
+
+def test_the_column_whose_files_are_there_names_the_images(people):
+    folder = people(2)
+    (folder / "people.csv").write_text("image_id,image,path\n1,Ann,00000.png\n2,Bo,00001.png\n")
+    dataset = open_dataset(f"folder:{folder}")
+    assert dataset.table["image_id"].to_list() == ["00000.png", "00001.png"]
+    assert dataset.attributes == ["image"]
+
+
+def test_an_imagefolder_has_a_metadata_file_in_each_split(tmp_path: Path):
+    for split in ("train", "test"):
+        picture(tmp_path / split / "0.png")
+        (tmp_path / split / "metadata.jsonl").write_text(f'{{"file_name": "0.png", "Age": {len(split)}}}\n')
+    dataset = open_dataset(f"folder:{tmp_path}")
+    assert dataset.table.drop("uri").rows() == [("test/0.png", 4, "test"), ("train/0.png", 5, "train")]
+    assert all(Path(uri).is_file() for uri in dataset.table["uri"])
+
+
+def test_a_folder_for_each_class_is_an_attribute(tmp_path: Path):
+    for name in ("train/man/0.PNG", "train/woman/1.png", "test/man/0.png"):
+        picture(tmp_path / name)
+    dataset = open_dataset(f"folder:{tmp_path}", settings={"label": "Gender"})
+    assert sorted(dataset.table["gender"]) == ["man", "man", "woman"]
+    assert sorted(dataset.table["split"]) == ["test", "train", "train"]
+    assert open_dataset(f"folder:{tmp_path}").attributes[0] == "folder"
+
+
+def test_pictures_without_labels_ask_for_a_table(tmp_path: Path):
+    picture(tmp_path / "0.png")
+    with pytest.raises(DataError, match=r"has 1 images and no table of attributes(.|\n)*Write one, such as"):
+        open_dataset(f"folder:{tmp_path}")

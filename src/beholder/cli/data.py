@@ -49,7 +49,7 @@ def list_command(data: Path = DATA, as_json: bool = AS_JSON) -> None:
 def images_here(source: DatasetSource, root: Path | None) -> int:
     """How many of a data set's images lie in its folder."""
     # Imported here so that other commands start without it.
-    from beholder.datasets.crops import files_of
+    from beholder.datasets.dataset import is_present
 
     if source.embedded:
         return source.images
@@ -57,7 +57,7 @@ def images_here(source: DatasetSource, root: Path | None) -> int:
         return 0
     if source.count is not None:
         return source.count(source.folder(root))
-    return sum(files_of(uri)[0].is_file() for uri in source.open(root).table["uri"])
+    return sum(map(is_present, source.open(root).table["uri"]))
 
 
 @app.command("where", cls=Command)

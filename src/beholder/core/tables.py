@@ -7,6 +7,7 @@ import csv
 import io
 import json
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -129,6 +130,21 @@ def column_name(name: str) -> str:
     'skin_tone'
     """
     return "_".join(name.lower().split())
+
+
+def with_plain_names(table: pl.DataFrame, path: str) -> pl.DataFrame:
+    """Names of columns in lower case, blanks in them as `_`; two that become the same are refused."""
+    names = {name: column_name(name) for name in table.columns}
+    (twice, count), *_ = Counter(names.values()).most_common(1) or [("", 0)]
+    if count > 1:
+        same = ", ".join(repr(name) for name, plain in names.items() if plain == twice)
+        raise DataError(f"{path}: the columns {same} have the same name. Rename one of them.")
+    return table.rename(names)
+
+
+def column_in(table: pl.DataFrame, name: str) -> str:
+    """The name as the table has it: as it is written, or as `column_name` reads it."""
+    return name if name in table.columns else column_name(name)
 
 
 def require_columns(table: pl.DataFrame, names: list[str], path: Path) -> None:

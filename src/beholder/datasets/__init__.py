@@ -1,4 +1,4 @@
-"""The data sets Beholder knows by name, and the way to any other: `folder:PATH`.
+"""The data sets Beholder knows by name, and the way to any other: `folder:PATH`, `hf:NAME`, `wds:URI`.
 
 Names are loaded when first used (`named.py`), so that a worker process opens images without all data sets.
 """
@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from beholder.datasets.named import DATASETS, FOLDER_SCHEME, SOURCES, data_root, open_dataset
+    from beholder.datasets.named import DATASETS, OWN_DATA, SOURCES, data_root, open_dataset, own_data
 
-__all__ = ["DATASETS", "FOLDER_SCHEME", "SOURCES", "data_root", "open_dataset"]
+__all__ = ["DATASETS", "OWN_DATA", "SOURCES", "data_root", "open_dataset", "own_data"]
 
 
 def __getattr__(name: str) -> Any:

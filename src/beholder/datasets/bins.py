@@ -86,5 +86,6 @@ def with_bins(dataset: Dataset, bins: Mapping[str, Edges]) -> Dataset:
         numbers = numbers_of(dataset.attribute(name))
         if numbers is None:
             raise UsageError(f"--bins {name}: the values of {name!r} in {dataset.name} are not numbers.")
+        name = numbers.name
         columns += [binned(numbers, edges).alias(name), numbers.alias(name + NUMBERS)]
     return replace(dataset, table=dataset.table.with_columns(columns)) if columns else dataset

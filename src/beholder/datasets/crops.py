@@ -34,12 +34,12 @@ def crop_uri(path: Path, box: Box, match: Path | None = None) -> str:
     return CROPPED + json.dumps(parts, ensure_ascii=False)
 
 
-def files_of(uri: str) -> list[Path]:
-    """The files that a picture is made of; the first is the picture itself."""
+def files_of(uri: str) -> list[str]:
+    """The addresses of the files that a picture is made of; the first is the picture itself."""
     if not uri.startswith(CROPPED):
-        return [Path(uri)]
+        return [uri]
     parts = _parts(uri)
-    return [Path(parts[key]) for key in ("path", "match") if key in parts]
+    return [parts[key] for key in ("path", "match") if key in parts]
 
 
 def cut_of(uri: str) -> list[object]:

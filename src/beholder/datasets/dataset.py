@@ -13,6 +13,8 @@ import polars as pl
 
 from beholder.core.digests import FileDigests, digest
 from beholder.core.errors import DataError, MissingData, UnknownName
+from beholder.core.tables import column_in
+from beholder.datasets.content import digest_of, is_file, stamp
 from beholder.datasets.crops import CROPPED, cut_of, files_of
 from beholder.datasets.group_words import GroupWords
 from beholder.datasets.images import DRAWN, is_plain_file
@@ -72,10 +74,11 @@ class Dataset:
         return [column for column in self.table.columns if column not in KEYS]
 
     def attribute(self, name: str) -> pl.Series:
-        """One attribute's values, in row order."""
-        if name not in self.table.columns:
+        """One attribute's values, in row order; its name may be written otherwise, `Gender` for `gender`."""
+        column = column_in(self.table, name)
+        if column not in self.table.columns:
             raise UnknownName("attribute", name, self.attributes, where=self.name)
-        return self.table[name]
+        return self.table[column]
 
     @property
     def concepts(self) -> list[str]:
@@ -91,7 +94,7 @@ class Dataset:
         """The rows whose image file exists, with a note on how many are missing; unchanged unless `partial`."""
         if not self.partial:
             return self
-        there = [uri.startswith(DRAWN) or all(path.is_file() for path in files_of(uri)) for uri in self.table["uri"]]
+        there = [is_present(uri) for uri in self.table["uri"]]
         missing = there.count(False)
         if not missing:
             return self
@@ -122,11 +125,16 @@ class Dataset:
         return replace(self, table=table, objects=objects)
 
 
+def is_present(uri: str) -> bool:
+    """Whether everything that a picture is made of is there."""
+    return original(uri).startswith(DRAWN) or all(map(is_file, files_of(original(uri))))
+
+
 class ImageDigests:
     """Digests of image contents, so that equal pictures are scored once wherever they are stored."""
 
     def __init__(self, memory: Path, *, verify: bool = False) -> None:
-        self._files = FileDigests(memory, verify=verify)
+        self._files = FileDigests(memory, stamp, digest_of, verify=verify)
 
     def of(self, uris: Sequence[str]) -> list[str | None]:
         """One digest per address; None for a file that does not exist."""
@@ -138,17 +146,17 @@ class ImageDigests:
     def remembered(self, uris: Sequence[str]) -> list[str | None]:
         """As `of`, without reading plain files that are not known yet: those are NOT_HASHED."""
         plain = [uri for uri in uris if is_plain_file(uri)]
-        known = dict(zip(plain, self._files.remembered([Path(uri) for uri in plain]), strict=True))
+        known = dict(zip(plain, self._files.remembered(plain), strict=True))
         made = [uri for uri in uris if uri not in known]
         known.update(zip(made, self.of(made), strict=True))
         return [known[uri] for uri in uris]
 
     def remember(self, digests: Mapping[str, str]) -> None:
         """Keep the digests of plain files that were not hashed before."""
-        self._files.remember({Path(uri): value for uri, value in digests.items()})
+        self._files.remember(digests)
 
 
-def _image_digest(uri: str, content: Mapping[Path, str | None]) -> str | None:
+def _image_digest(uri: str, content: Mapping[str, str | None]) -> str | None:
     """A file's own digest; for a crop, that of its files and of how it is cut; for a drawing, that of its address."""
     if uri.startswith(PERTURBED):
         change, before = change_of(uri)

@@ -1,73 +1,199 @@
-"""`folder:PATH`: any folder of images with a CSV or Parquet of attributes, since users bring their own.
+"""`folder:PATH`: any folder of images, since users bring their own.
 
-PATH is the folder (with one table in it) or the table itself (images are looked up beside it).
-The table names each image in a column `image_id`, `image`, `file`, `filename` or `path`, relative to the table.
+PATH is a folder with one table in it, the table itself, or a folder with a folder for each class. It may be a URI. The
+table names each image in a column such as `image` or `file_name`, relative to the table; its other columns are
+attributes. Names of columns are read in lower case. `metadata.csv`, `.jsonl` or `.parquet`, one for each split, are
+read as Hugging Face's imagefolder has them.
 """
 
 from __future__ import annotations
 
-from pathlib import Path
+import unicodedata
+from collections.abc import Iterable, Mapping
+from pathlib import Path, PurePosixPath
+from typing import NamedTuple
 
 import polars as pl
+from PIL import Image
 
-from beholder.core.digests import digest, file_digest
+from beholder.core.digests import content_digest, digest
 from beholder.core.errors import DataError, MissingData
-from beholder.core.tables import read_table
+from beholder.core.tables import column_name, parse_table, with_plain_names
+from beholder.datasets.content import files_below, is_file, is_folder, is_remote, joined, open_binary, parent
 from beholder.datasets.dataset import Dataset
+from beholder.datasets.settings import Setting, Settings
 
-IMAGE_COLUMNS = ("image_id", "image", "file", "filename", "path")
-TABLE_ENDINGS = (".csv", ".tsv", ".parquet")
+IMAGE_COLUMNS = ("image", "file_name", "filename", "file", "path", "image_path", "file_path", "filepath", "image_id")
+"""Columns that may name the images; the first whose files are there is meant."""
+TABLE_ENDINGS = (".csv", ".tsv", ".jsonl", ".parquet")
+METADATA = "metadata"
+SPLITS = ("train", "val", "valid", "validation", "test")
+OWN = "the user's own"
+LOOKED_AT = 20
+SETTINGS = {"label": Setting("folder", "the name of the attribute that a folder for each class stands for")}
 
 
-def load(path: Path) -> Dataset:
-    """The images that the table names, with all its other columns as attributes."""
-    table_path = find_table(path)
-    raw = read_table(table_path)
-    column = _image_column(raw, table_path)
-    names = raw[column].cast(pl.String).to_list()
-    uris = [_inside(table_path.parent, name, row) for row, name in enumerate(names, start=2)]
+class Resolved(NamedTuple):
+    """The files that a table's names mean."""
+
+    uris: list[str]
+    respelled: dict[str, str]
+    """Names that are spelled otherwise than their files."""
+
+
+def load(place: str, chosen: Mapping[str, str] | None = None) -> Dataset:
+    """The images that the table names, with all its other columns as attributes; or those of the class folders."""
+    label = Settings(f"folder:{place}", SETTINGS, chosen).text("label")
+    tables = find_tables(place)
+    if not tables:
+        return _class_folders(place, label)
+    parts = [_read(path) for path in tables]
+    if len(parts) > 1:
+        parts = [
+            part._replace(table=_of_split(part.table, PurePosixPath(parent(path)).name))
+            for part, path in zip(parts, tables, strict=True)
+        ]
+    table = pl.concat([part.table for part in parts], how="diagonal_relaxed")
+    notes = tuple(note for part in parts for note in part.notes)
+    home = place if is_folder(place) else parent(place)
+    return Dataset(f"folder:{base_name(home)}", digest([part.digest for part in parts]), OWN, table, notes)
+
+
+class _Table(NamedTuple):
+    table: pl.DataFrame
+    notes: list[str]
+    digest: str
+
+
+def _read(path: str) -> _Table:
+    with open_binary(path) as file:
+        data = file.read()
+    raw = with_plain_names(parse_table(data, path), path)
+    home = parent(path)
+    column = _image_column(raw, path, home)
+    names = [_inside(name, row, path) for row, name in enumerate(raw[column].cast(pl.String), start=2)]
+    if not names:
+        raise DataError(f"{path}: the table has a header and no rows.")
+    files = resolve(names, home)
     attributes = raw.drop([c for c in {column, "image_id", "uri"} if c in raw.columns])
-    table = pl.DataFrame({"image_id": names, "uri": uris}).hstack(attributes)
-    revision = digest([file_digest(table_path)])
-    return Dataset(f"folder:{table_path.parent.resolve().name}", revision, "the user's own", table)
+    table = pl.DataFrame({"image_id": names, "uri": files.uris}).hstack(attributes)
+    return _Table(table, spelling_notes(files), content_digest(data))
 
 
-def find_table(path: Path) -> Path:
-    """The one table of a folder, or the table itself."""
-    if path.is_file():
-        return path
-    if not path.is_dir():
-        raise MissingData(f"There is no folder and no table at {path}.")
-    tables = sorted(file for file in path.iterdir() if file.suffix.lower() in TABLE_ENDINGS)
-    if len(tables) != 1:
-        present = ", ".join(file.name for file in tables) or "none"
-        to_do = (
-            f"Name the one you mean: folder:{path}/{tables[0].name}"
-            if tables
-            else f"Write one, such as {path}/people.csv: a column '{IMAGE_COLUMNS[0]}' with the names of the "
-            "image files, and a column for each attribute to tell people apart by (gender, age …)."
+def find_tables(place: str) -> list[str]:
+    """The table itself, the one table of a folder, or one `metadata` for each split; none for class folders."""
+    if is_file(place):
+        return [place]
+    if not is_folder(place):
+        raise MissingData(
+            f"There is no folder and no table at {place}.\nName the folder of your images: --dataset folder:PATH"
         )
+    tables = [name for name in files_below(place) if name.lower().endswith(TABLE_ENDINGS)]
+    own = [name for name in tables if "/" not in name]
+    if len(own) > 1:
+        own = [name for name in own if PurePosixPath(name).stem == METADATA] or own
+    if len(own) > 1:
         raise DataError(
-            f"{path} should hold one table of attributes ({', '.join(TABLE_ENDINGS)}); it has: {present}.\n{to_do}"
+            f"{place} has several tables: {', '.join(own)}.\nName the one you mean: folder:{joined(place, own[0])}"
         )
-    return tables[0]
+    splits = [name for name in tables if name.count("/") == 1 and PurePosixPath(name).stem == METADATA]
+    return [joined(place, name) for name in own or splits]
 
 
-def _image_column(table: pl.DataFrame, path: Path) -> str:
-    for column in IMAGE_COLUMNS:
-        if column in table.columns:
+def resolve(names: list[str], home: str) -> Resolved:
+    """The file of each name, also where case, Unicode form, slashes or a missing ending differ."""
+    uris = [joined(home, name) for name in names]
+    lost = [] if is_remote(home) else [row for row, uri in enumerate(uris) if not is_file(uri)]
+    if not lost and not is_remote(home):
+        return Resolved(uris, {})
+    there = files_below(home)
+    known, respelled = set(there), {}
+    by_spelling = _unique((_spelling(name), name) for name in there)
+    by_stem = _unique((_spelling(name.rpartition(".")[0]), name) for name in there if is_image(name))
+    for row in lost if not is_remote(home) else range(len(names)):
+        name = names[row]
+        file = by_spelling.get(_spelling(name)) or by_stem.get(_spelling(name))
+        if name not in known and file:
+            uris[row], respelled[name] = joined(home, file), file
+    return Resolved(uris, respelled)
+
+
+def spelling_notes(files: Resolved) -> list[str]:
+    """What to know of names that are not quite those of files."""
+    if not files.respelled:
+        return []
+    name, file = next(iter(files.respelled.items()))
+    return [f"{len(files.respelled)} names are spelled otherwise than their files, such as {name!r}: {file!r}"]
+
+
+def is_image(name: str) -> bool:
+    """Whether the name ends as a picture's does."""
+    ending = PurePosixPath(name).suffix.lower()
+    return ending in Image.registered_extensions() or ending in {".heic", ".heif", ".hif"}
+
+
+def base_name(place: str) -> str:
+    """The last part of a path or URI."""
+    return (PurePosixPath(place.rstrip("/")) if is_remote(place) else Path(place).resolve()).name
+
+
+def _spelling(name: str) -> str:
+    return unicodedata.normalize("NFC", name.replace("\\", "/")).casefold().removeprefix("./")
+
+
+def _unique(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Values by their keys; a key that several have means none of them."""
+    found: dict[str, str] = {}
+    twice = set()
+    for key, value in pairs:
+        if found.setdefault(key, value) != value:
+            twice.add(key)
+    return {key: value for key, value in found.items() if key not in twice}
+
+
+def _class_folders(place: str, label: str) -> Dataset:
+    """Pictures whose folder is their label; a folder of splits above that is kept as `split`."""
+    images = [name for name in files_below(place) if is_image(name)]
+    if not images or any("/" not in name for name in images):
+        raise DataError(
+            f"{place} has {len(images):,} images and no table of attributes ({', '.join(TABLE_ENDINGS)}).\n"
+            f"Write one, such as {joined(place, 'people.csv')}: a column 'image' with the names of the image files, "
+            "and a column for each attribute to tell people apart by (gender, age …). "
+            "Or put the images of each group into a folder of their own."
+        )
+    parts = [PurePosixPath(name).parts for name in images]
+    columns = {"image_id": images, "uri": [joined(place, name) for name in images]}
+    columns[column_name(label)] = [each[-2] for each in parts]
+    if all(len(each) > 2 and each[0].lower() in SPLITS for each in parts):
+        columns["split"] = [each[0] for each in parts]
+    note = f"no table: the attribute {column_name(label)!r} is the folder of each image"
+    return Dataset(f"folder:{base_name(place)}", digest(images), OWN, pl.DataFrame(columns), (note,))
+
+
+def _of_split(table: pl.DataFrame, split: str) -> pl.DataFrame:
+    """The part of one split; its name is part of the images' ids, which may be the same in every split."""
+    return table.with_columns(image_id=split + "/" + pl.col("image_id"), split=pl.lit(split))
+
+
+def _image_column(table: pl.DataFrame, path: str, home: str) -> str:
+    named = [column for column in IMAGE_COLUMNS if column in table.columns]
+    if not named:
+        raise DataError(
+            f"{path}: no column names the images. Expected one of: {', '.join(IMAGE_COLUMNS)}.\n"
+            f"The table has: {', '.join(table.columns)}."
+        )
+    for column in named if len(named) > 1 else []:
+        names = table[column].cast(pl.String).drop_nulls().head(LOOKED_AT).to_list()
+        if any(map(is_file, resolve(names, home).uris)):
             return column
-    raise DataError(
-        f"{path}: no column names the images; expected one of {', '.join(IMAGE_COLUMNS)}.\n"
-        f"The table has: {', '.join(table.columns)}."
-    )
+    return named[0]
 
 
-def _inside(folder: Path, name: str | None, row: int) -> str:
-    """The image's address; a name that leaves the folder is refused."""
+def _inside(name: str | None, row: int, path: str) -> str:
+    """The image's name; one that leaves the folder is refused."""
     if not name:
-        raise DataError(f"{folder}: row {row} of the table names no image.")
-    path = folder / name
-    if Path(name).is_absolute() or ".." in Path(name).parts:
-        raise DataError(f"{folder}: row {row} names {name!r}, which lies outside the folder. Use names relative to it.")
-    return str(path)
+        raise DataError(f"{path}: row {row} of the table names no image.")
+    plain = PurePosixPath(name.replace("\\", "/"))
+    if plain.is_absolute() or ".." in plain.parts or is_remote(name):
+        raise DataError(f"{path}: row {row} names {name!r}, which lies outside the folder. Use names relative to it.")
+    return name

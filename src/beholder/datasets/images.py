@@ -1,5 +1,5 @@
-"""Open one picture by its address: a file, a crop of a file (`crops.py`), a drawing of Glasshouse, or one
-of these after a small change (`perturbed.py`).
+"""Open one picture by its address: a file or a part of one (`content.py`), a crop of it (`crops.py`), a drawing of
+Glasshouse, or one of these after a small change (`perturbed.py`).
 
 The picture is always RGB and upright; an address that cannot be read raises `BadImage`.
 """
@@ -18,7 +18,7 @@ DRAWN = "glasshouse:"
 
 
 def is_plain_file(uri: str) -> bool:
-    """Whether the address is a file's own path, its picture that of the whole file."""
+    """Whether the picture is all that the bytes at the address hold (`content.read_content`)."""
     return not uri.startswith((PERTURBED, CROPPED, DRAWN))
 
 

@@ -1,9 +1,9 @@
-"""The data sets Beholder knows by name, and the way to any other: `folder:PATH`."""
+"""The data sets Beholder knows by name, and the ways to any other: `folder:PATH`, `hf:NAME` and `wds:URI`."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from beholder.core.catalog import Catalog
@@ -16,11 +16,12 @@ from beholder.datasets import (
     folder,
     glasshouse,
     gras,
+    hf,
     utkface,
     visual_genome,
+    wds,
 )
 from beholder.datasets.dataset import Dataset, DatasetSource
-from beholder.datasets.settings import Settings
 
 SOURCES = (
     apa.SOURCE,
@@ -39,7 +40,12 @@ SOURCES = (
 DATASETS: Catalog[DatasetSource] = Catalog(
     "data set", {source.name: source for source in SOURCES}, installed="beholder.datasets"
 )
-FOLDER_SCHEME = "folder:"
+OWN_DATA: Mapping[str, Callable[[str, Mapping[str, str] | None], Dataset]] = {
+    "folder:": folder.load,
+    "hf:": hf.load,
+    "wds:": wds.load,
+}
+"""How the names of users' own data sets begin, and what reads them."""
 
 
 def data_root(option: Path | None = None) -> Path | None:
@@ -49,8 +55,13 @@ def data_root(option: Path | None = None) -> Path | None:
 
 
 def open_dataset(name: str, root: Path | None = None, settings: Mapping[str, str] | None = None) -> Dataset:
-    """A data set by name, read as `settings` say, or any folder of images by `folder:PATH`."""
-    if name.startswith(FOLDER_SCHEME):
-        Settings(name, {}, settings)  # refuses whatever was chosen: there is nothing to choose
-        return folder.load(Path(name.removeprefix(FOLDER_SCHEME)))
-    return DATASETS[name].open(root, settings)
+    """A data set by name, read as `settings` say; or one's own by `folder:PATH`, `hf:NAME` or `wds:URI`."""
+    scheme, place = own_data(name)
+    return OWN_DATA[scheme](place, settings) if scheme else DATASETS[name].open(root, settings)
+
+
+def own_data(name: str) -> tuple[str, str]:
+    """How the name of a user's own data set begins, and where it lies; nothing of the first for a known name."""
+    scheme = next((each for each in OWN_DATA if name.startswith(each)), "")
+    place = name.removeprefix(scheme).removeprefix("file://")
+    return scheme, os.path.expanduser(place) if scheme else name

@@ -21,7 +21,7 @@ import polars as pl
 
 from beholder.core.digests import digest
 from beholder.core.errors import DataError, UnknownName
-from beholder.core.tables import read_table, require_columns
+from beholder.core.tables import column_in, read_table, require_columns, with_plain_names
 
 ALWAYS, NEVER = "*", ""
 NAMES_LEVEL = "identity"
@@ -95,15 +95,16 @@ def correct_cells(prompts: pl.DataFrame, images: pl.DataFrame) -> npt.NDArray[np
 def _matches(images: pl.DataFrame, equals: Mapping[str, str]) -> npt.NDArray[np.bool_]:
     matches = np.ones(images.height, dtype=bool)
     for name, value in equals.items():
-        if name not in images.columns:
+        column = column_in(images, name)
+        if column not in images.columns:
             raise UnknownName("attribute", name, images.columns, where="The data set")
-        matches &= (images[name].cast(pl.String) == value).fill_null(False).to_numpy()
+        matches &= (images[column].cast(pl.String) == value).fill_null(False).to_numpy()
     return matches
 
 
 def read_prompts(path: Path) -> PromptSet:
     """A user's own prompts: a CSV, TSV or Parquet with a column `text`; the other columns are optional."""
-    raw = read_table(path)
+    raw = with_plain_names(read_table(path), str(path))
     require_columns(raw, ["text"], path)
     if raw["text"].null_count() or not raw.height:
         raise DataError(f"{path}: {'a row has no text' if raw.height else 'there is no prompt'}.")

@@ -21,10 +21,11 @@ from PIL.Image import Image
 
 from beholder.core.digests import content_digest
 from beholder.core.errors import BadImage
+from beholder.datasets.content import is_remote, part_of, read_content
 from beholder.datasets.images import DRAWN, is_plain_file, open_image
 from beholder.models.preparation import Decoder, fixed_shape
 from beholder.models.scorer import Prepared, Scorer, decoder_of, preparation_of
-from beholder.scores.workers import PictureReader, Workers, fits_in_shared_memory, read_file, usable_cores
+from beholder.scores.workers import PictureReader, Workers, fits_in_shared_memory, usable_cores
 
 Bytes = npt.NDArray[np.uint8]
 Started = TypeVar("Started")
@@ -168,7 +169,7 @@ def _opened_batch(files: Sequence[_File], pictures: Pictures, key: Callable[[str
 def _opened_file(uri: str, key: str, prepare: Callable[[Image], Prepared], stored: Callable[[str], bool]) -> _File:
     """Open and prepare a picture; without one if its content is stored already."""
     try:
-        data = None if key else read_file(uri)
+        data = None if key else read_content(uri)
         key = key or content_digest(cast(bytes, data))
         return _File(uri, key, None if data is not None and stored(key) else prepare(open_image(uri, data)))
     except BadImage as error:
@@ -220,6 +221,8 @@ def _size(uri: str) -> int:
 
 def _read_into(room: Bytes, uri: str) -> Bytes:
     """The file's bytes, in the room if it is as long as it was."""
+    if is_remote(uri) or part_of(uri):
+        return np.frombuffer(read_content(uri), np.uint8)
     with open(uri, "rb", buffering=0) as file:
         size = file.readinto(room.data)
     return room[:size] if size == len(room) - 1 else np.fromfile(uri, np.uint8)

@@ -27,6 +27,7 @@ import numpy as np
 
 from beholder.core.digests import content_digest
 from beholder.core.errors import BadImage, DataError
+from beholder.datasets.content import read_content
 from beholder.datasets.images import open_image
 from beholder.models.preparation import Array, Preparation
 
@@ -283,20 +284,12 @@ def _cut_into(
 def _cut_one(rows: Array, row: int, uri: str, fresh: bool, preparation: Preparation) -> Answer:
     key = ""
     try:
-        data = read_file(uri) if fresh else None
+        data = read_content(uri) if fresh else None
         key = content_digest(data) if data is not None else key
         rows[row] = preparation(open_image(uri, data))
     except BadImage as error:
         return Answer(error, key)
     return Answer(None, key)
-
-
-def read_file(uri: str) -> bytes:
-    """A file's bytes."""
-    try:
-        return Path(uri).read_bytes()
-    except OSError as error:
-        raise BadImage(uri, f"cannot be read: {error.strerror}") from error
 
 
 def _listed(job: Sequence[object]) -> str:

@@ -20,6 +20,7 @@ from PIL import Image
 
 from beholder.core.errors import BadImage, BeholderError, MissingData
 from beholder.datasets import DATASETS, open_dataset
+from beholder.datasets.content import container
 from beholder.datasets.crops import files_of
 from beholder.datasets.dataset import Dataset, ImageDigests
 from beholder.datasets.images import DRAWN, open_image
@@ -163,7 +164,7 @@ class Sheet:
     def _check(self, uri: str, place: int) -> None:
         if uri.startswith(DRAWN):
             return
-        for path in files_of(uri):
+        for path in (Path(container(file)) for file in files_of(uri)):
             if self.root is None or not path.resolve().is_relative_to(self.root):
                 raise PictureError("The picture lies outside its data set's folder.")
             if not path.is_file():

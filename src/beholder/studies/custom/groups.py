@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from beholder.core.tables import column_in
 from beholder.datasets.bins import MOST_VALUES, NUMBERS, binned, numbers_of, quantile_edges
 from beholder.metrics.bootstrap import FEWEST
 from beholder.studies.rows import people_shown
@@ -43,7 +44,7 @@ class Groups(NamedTuple):
 
 def groups_of(images: pl.DataFrame, by: Sequence[str]) -> list[Groups]:
     """The groups of each attribute; numbers of more than twelve values are put into bins of about equal counts."""
-    return [_groups(images, attribute) for attribute in by]
+    return [_groups(images, column_in(images, attribute)) for attribute in by]
 
 
 def _groups(images: pl.DataFrame, attribute: str) -> Groups:

@@ -1,0 +1,211 @@
+"""The bytes behind an address: a file here or behind a URI, a member of a tar, a row of a Parquet or Arrow file.
+
+    /data/a.jpg, s3://bucket/a.jpg, memory://a.jpg
+    wds:/data/shard-000.tar#1536+40960#a.jpg       40,960 bytes from byte 1,536 on
+    hf:/data/train-000.parquet#3+17#image          row 17 of row group 3, in the column `image`
+
+Each can be opened by itself in any process. Tars and Parquet files may lie behind URIs as well; fsspec opens those.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+from functools import lru_cache
+from pathlib import Path, PurePosixPath
+from typing import Any, NamedTuple
+
+from beholder.core.digests import content_digest, file_digest, file_stamp
+from beholder.core.errors import BadImage, MissingData, MissingExtra, first_line
+
+TAR, ROW = "wds:", "hf:"
+"""How the addresses of a tar's members and of a table's rows begin."""
+_PART = re.compile(r"(wds|hf):(.*?)#(\d+)\+(\d+)#(.*)", re.DOTALL)
+_reading = threading.Lock()
+
+
+class Part(NamedTuple):
+    """A part of a file: bytes of a tar (start, size, member) or a row of a table (group, row, column)."""
+
+    kind: str
+    container: str
+    first: int
+    second: int
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.kind}:{self.container}#{self.first}+{self.second}#{self.name}"
+
+
+def part_of(address: str) -> Part | None:
+    """The part of a file that an address names; None if it names a whole file.
+
+    >>> part_of("wds:/x.tar#512+9#a.jpg").name, part_of("/x/a.jpg")
+    ('a.jpg', None)
+    """
+    match = _PART.fullmatch(address) if address.startswith((TAR, ROW)) else None
+    return Part(match[1], match[2], int(match[3]), int(match[4]), match[5]) if match else None
+
+
+def container(address: str) -> str:
+    """The file that the bytes lie in."""
+    part = part_of(address)
+    return part.container if part else address
+
+
+def is_remote(address: str) -> bool:
+    """Whether it is a URI rather than a path."""
+    return "://" in address
+
+
+def file_system(uri: str) -> tuple[Any, str]:
+    """The file system of a URI, and the path there."""
+    try:
+        from fsspec.core import url_to_fs  # an optional dependency
+    except ImportError:
+        raise MissingExtra(uri, "remote") from None
+    try:
+        system, path = url_to_fs(uri)
+        return system, path
+    except (ImportError, ValueError) as error:
+        raise MissingData(f"{uri} cannot be opened: {first_line(error)}.") from None
+
+
+def open_binary(address: str) -> Any:
+    """A whole file for reading, here or behind a URI; its place can be moved."""
+    if not is_remote(address):
+        return open(address, "rb")
+    system, path = file_system(address)
+    return system.open(path, "rb")
+
+
+def files_below(folder: str) -> list[str]:
+    """The names of all files in a folder and below, relative to it, sorted; hidden ones are left out."""
+    if is_remote(folder):
+        system, root = file_system(folder)
+        names = [str(PurePosixPath(path).relative_to(root)) for path in system.find(root)]
+    else:
+        names = [
+            os.path.relpath(os.path.join(home, name), folder) for home, _, files in os.walk(folder) for name in files
+        ]
+        names = [name.replace(os.sep, "/") for name in names]
+    return sorted(n for n in names if not any(part.startswith((".", "__MACOSX")) for part in n.split("/")))
+
+
+def joined(folder: str, name: str) -> str:
+    """The address of a file in a folder."""
+    return f"{folder.rstrip('/')}/{name}" if is_remote(folder) else str(Path(folder) / name)
+
+
+def parent(address: str) -> str:
+    """The folder of a file."""
+    return address.rpartition("/")[0] if is_remote(address) else str(Path(address).parent)
+
+
+def lies_in(address: str, folder: str) -> bool:
+    """Whether a file lies in a folder or below."""
+    if is_remote(address) or is_remote(folder):
+        return address.startswith(folder.rstrip("/") + "/") and ".." not in PurePosixPath(address).parts
+    return Path(address).resolve().is_relative_to(Path(folder).resolve())
+
+
+def is_file(address: str) -> bool:
+    """Whether there is a file."""
+    where = container(address)
+    return _remote_stamp(where) is not None if is_remote(where) else os.path.isfile(where)
+
+
+def is_folder(address: str) -> bool:
+    """Whether there is a folder."""
+    if not is_remote(address):
+        return os.path.isdir(address)
+    system, path = file_system(address)
+    return bool(system.isdir(path))
+
+
+def stamp(address: str) -> str | None:
+    """Stands for the bytes as they are now, without reading them; None if nothing is there."""
+    where = container(address)
+    whole = _remote_stamp(where) if is_remote(where) else file_stamp(where)
+    return f"{address}\0{whole}" if whole and where != address else whole
+
+
+@lru_cache(maxsize=1 << 16)
+def _remote_stamp(uri: str) -> str | None:
+    """Of a file behind a URI, asked for once."""
+    system, path = file_system(uri)
+    try:
+        return f"{uri}\0{system.ukey(path)}" if system.isfile(path) else None
+    except OSError:
+        return None
+
+
+def digest_of(address: str) -> str | None:
+    """The digest of the bytes; None if they cannot be read."""
+    try:
+        if part_of(address) is None and not is_remote(address):
+            return file_digest(Path(address))
+        return content_digest(read_content(address))
+    except (OSError, BadImage):
+        return None
+
+
+def read_content(address: str) -> bytes:
+    """The bytes themselves, or `BadImage`."""
+    part = part_of(address)
+    try:
+        if part is None:
+            with open_binary(address) as file:
+                return bytes(file.read())
+        return _tar_member(part) if part.kind == "wds" else _cell(part, address)
+    except FileNotFoundError:
+        raise BadImage(address, "the file does not exist") from None
+    except OSError as error:
+        raise BadImage(address, f"cannot be read: {error.strerror or first_line(error)}") from error
+
+
+def _tar_member(part: Part) -> bytes:
+    with open_binary(part.container) as file:
+        file.seek(part.first)
+        data = bytes(file.read(part.second))
+    if len(data) < part.second:
+        raise BadImage(str(part), "the tar is cut off before the end of this picture")
+    return data
+
+
+def _cell(part: Part, address: str) -> bytes:
+    with _reading:  # neighbours are asked for at the same time, and need the same group
+        cells = _group(part.container, part.first, part.name)
+    value = cells[part.second].as_py()
+    data, path = (value.get("bytes"), value.get("path")) if isinstance(value, dict) else (value, None)
+    if isinstance(data, bytes):
+        return data
+    if not path or PurePosixPath(path).is_absolute() or ".." in PurePosixPath(path).parts:
+        raise BadImage(address, "the row has no picture")
+    return read_content(joined(parent(part.container), path))
+
+
+@lru_cache(maxsize=2)
+def _group(path: str, group: int, column: str) -> Any:
+    """One column of a row group (Parquet) or record batch (Arrow): no more of the file is held in memory."""
+    import pyarrow.parquet as pq  # here, so that a worker process starts without it
+
+    if path.endswith(".arrow"):
+        return record_batches(path)[group].column(column)
+    with open_binary(path) as file:
+        return pq.ParquetFile(file).read_row_group(group, columns=[column]).column(column)
+
+
+@lru_cache(maxsize=64)
+def record_batches(path: str) -> list[Any]:
+    """The record batches of an Arrow file, mapped into memory and not read."""
+    import pyarrow as pa  # as above
+
+    source = pa.memory_map(path)
+    try:
+        reader = pa.ipc.open_stream(source)
+        return list(reader)
+    except pa.ArrowInvalid:
+        reader = pa.ipc.open_file(source)
+        return [reader.get_batch(index) for index in range(reader.num_recordrecord_batches)]

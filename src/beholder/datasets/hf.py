@@ -1,0 +1,216 @@
+"""`hf:NAME_OR_PATH`: a Hugging Face data set with an image column, as Parquet shards or as an Arrow folder.
+
+A path or URI is read where it lies; any other name is one of the hub's, read through `huggingface_hub`. Only the other
+columns are read here, which are the attributes; pictures are read row group by row group when they are needed.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import PurePosixPath
+from typing import Any, NamedTuple
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from beholder.core.digests import digest
+from beholder.core.errors import DataError, MissingData, first_line
+from beholder.core.tables import with_plain_names
+from beholder.datasets import folder
+from beholder.datasets.content import (
+    Part,
+    files_below,
+    is_file,
+    is_folder,
+    is_remote,
+    joined,
+    open_binary,
+    record_batches,
+)
+from beholder.datasets.dataset import Dataset
+from beholder.datasets.settings import Setting, Settings
+
+ENDINGS = (".parquet", ".arrow")
+SETTINGS = {
+    "split": Setting("", "one split, such as train or test; empty for all"),
+    "image": Setting("", "the column with the pictures; empty for the only one there is"),
+}
+SPLIT = re.compile(r"(.+?)-\d{5}-of-\d{5}")
+"""How the files of a split are named: train-00000-of-00002.parquet."""
+CONVERTED = "@refs%2Fconvert%2Fparquet"
+"""Where the hub keeps every data set as Parquet."""
+
+
+class _Shard(NamedTuple):
+    path: str
+    name: str
+    """Below the folder of the data set."""
+    table: pa.Table
+    """All columns but the pictures."""
+    cells: list[tuple[int, int]]
+    """Row group and row of every picture."""
+    column: str
+
+    def uris(self) -> list[str]:
+        return [str(Part("hf", self.path, group, row, self.column)) for group, row in self.cells]
+
+
+def load(place: str, chosen: Mapping[str, str] | None = None) -> Dataset:
+    """All rows with a picture, or those of one split; a folder of image files is read as `folder:PATH` is."""
+    settings = Settings(f"hf:{place}", SETTINGS, chosen)
+    home, names = _files(place)
+    names = [name for name in names if name.lower().endswith(ENDINGS)]
+    split = settings.text("split")
+    splits = {name: _split(name) for name in names}
+    if split and split not in splits.values():
+        raise DataError(f"hf:{place} has no split {split!r}. It has: {', '.join(sorted(set(splits.values())))}.")
+    shards = [
+        shard
+        for name in names
+        if split in ("", splits[name])
+        for shard in _shards(joined(home, name) if name else home, name or home, settings.text("image"))
+    ]
+    if not shards:
+        if is_folder(home) and not settings.chosen:
+            return folder.load(home)
+        raise DataError(
+            f"hf:{place}: no Parquet or Arrow file there has a column of pictures.\n"
+            f"Files: {', '.join(names[:10]) or 'none'}. Name the column with --set image=NAME."
+        )
+    tables = [_attributes(shard, splits[shard.name] if len(set(splits.values())) > 1 else None) for shard in shards]
+    table = pl.concat(tables, how="diagonal_relaxed")
+    if table["image_id"].is_duplicated().any():
+        ids = [f"{shard.name}#{row}" for shard in shards for row in range(len(shard.cells))]
+        table = table.with_columns(pl.Series("image_id", ids))
+    revision = digest([[shard.name, len(shard.cells)] for shard in shards] + [table.drop("uri").hash_rows().to_list()])
+    return Dataset(f"hf:{folder.base_name(place)}", revision, folder.OWN, table, _notes(shards))
+
+
+def _files(place: str) -> tuple[str, list[str]]:
+    """The folder of the data set and the names of its files; a single file has the name ``."""
+    if is_file(place):
+        return place, [""] if place.lower().endswith(ENDINGS) else []
+    if is_remote(place) or is_folder(place):
+        return place, files_below(place)
+    try:
+        for home in (f"hf://datasets/{place}", f"hf://datasets/{place}{CONVERTED}"):
+            names = files_below(home)
+            if any(name.endswith(".parquet") for name in names):
+                return home, names
+    except (OSError, ValueError) as error:
+        raise MissingData(
+            f"There is no folder {place} here, and the hub gives no data set of that name: {first_line(error)}."
+        ) from error
+    raise MissingData(f"The hub's data set {place} has no Parquet files.")
+
+
+def _split(name: str) -> str:
+    """The split of a shard by its name, else by its folder."""
+    path = PurePosixPath(name)
+    match = SPLIT.fullmatch(path.stem)
+    if match and match[1] != "data":
+        return match[1]
+    return path.parent.name or path.stem
+
+
+def _shards(path: str, name: str, wanted: str) -> Iterator[_Shard]:
+    """The shard, if it has pictures."""
+    try:
+        if path.endswith(".arrow"):
+            if is_remote(path):
+                raise DataError(f"{path}: Arrow files are read on this machine only. Copy it here, or save as Parquet.")
+            batches = record_batches(path)
+            sizes, schema = [batch.num_rows for batch in batches], batches[0].schema if batches else pa.schema([])
+            column = _image_column(schema, path, wanted)
+            if column:
+                whole = pa.Table.from_batches(batches).drop_columns([column])
+                yield _Shard(path, name, whole, _cells(sizes), column)
+            return
+        with open_binary(path) as raw:
+            file = pq.ParquetFile(raw)
+            column = _image_column(file.schema_arrow, path, wanted)
+            if column:
+                others = [each for each in file.schema_arrow.names if each != column]
+                groups = [file.metadata.row_group(index).num_rows for index in range(file.metadata.num_row_groups)]
+                path_too = [f"{column}.path"] if pa.types.is_struct(file.schema_arrow.field(column).type) else []
+                table = file.read(columns=[*others, *path_too])
+                yield _Shard(path, name, table, _cells(groups), column)
+    except (pa.ArrowException, OSError) as error:
+        raise DataError(f"{path} cannot be read: {first_line(error)}") from error
+
+
+def _cells(sizes: list[int]) -> list[tuple[int, int]]:
+    return [(group, row) for group, size in enumerate(sizes) for row in range(size)]
+
+
+def _image_column(schema: pa.Schema, path: str, wanted: str) -> str | None:
+    """The column that holds pictures: bytes, or bytes with a path; by name if there are several."""
+    if wanted and wanted not in schema.names:
+        raise DataError(f"{path} has no column {wanted!r}. It has: {', '.join(schema.names)}.")
+    declared = [name for name, feature in _features(schema).items() if feature.get("_type") == "Image"]
+    fitting = [wanted] if wanted else declared or [field.name for field in schema if _holds_bytes(field.type)]
+    if len(fitting) > 1:
+        raise DataError(
+            f"{path} has several columns of pictures: {', '.join(fitting)}.\nName one of them: --set image={fitting[0]}"
+        )
+    return fitting[0] if fitting else None
+
+
+def _holds_bytes(kind: pa.DataType) -> bool:
+    if pa.types.is_struct(kind):
+        return kind.get_field_index("bytes") >= 0 and kind.get_field_index("path") >= 0
+    return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind))
+
+
+def _features(schema: pa.Schema) -> dict[str, dict[str, Any]]:
+    """What `datasets` says of its columns."""
+    try:
+        features = json.loads((schema.metadata or {})[b"huggingface"])["info"]["features"]
+        return {name: feature for name, feature in features.items() if isinstance(feature, dict)}
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return {}
+
+
+def _attributes(shard: _Shard, split: str | None) -> pl.DataFrame:
+    """The columns that can be attributes; class numbers by their names, lists and records left out."""
+    features, plain = _features(shard.table.schema), _plain(shard.table.schema, shard.column)
+    table = pl.DataFrame(pl.from_arrow(shard.table.select(plain))) if plain else pl.DataFrame()
+    for name in plain:
+        names = features.get(name, {}).get("names")
+        if isinstance(names, list) and table[name].dtype.is_integer():
+            known = dict(enumerate(map(str, names)))
+            labels = [known.get(value) if value is not None else None for value in table[name]]
+            table = table.with_columns(pl.Series(name, labels, pl.String))
+    table = with_plain_names(table, shard.path)
+    ids = _paths(shard)
+    if "image_id" in table.columns:
+        ids = table["image_id"].cast(pl.String).to_list()
+    if None in ids or len(set(ids)) < len(ids):
+        ids = [f"{shard.name}#{row}" for row in range(len(shard.cells))]
+    keys = pl.DataFrame({"image_id": ids, "uri": shard.uris()}, schema={"image_id": pl.String, "uri": pl.String})
+    table = keys.hstack(table.drop("image_id", "uri", strict=False))
+    return table.with_columns(split=pl.lit(split)) if split and "split" not in table.columns else table
+
+
+def _paths(shard: _Shard) -> list[str | None]:
+    """The pictures' own names; in Arrow folders they are not read."""
+    if shard.column not in shard.table.column_names:
+        return [None] * len(shard.cells)
+    return [row.get("path") if row else None for row in shard.table.column(shard.column).to_pylist()]
+
+
+def _plain(schema: pa.Schema, column: str) -> list[str]:
+    return [field.name for field in schema if field.name != column and not pa.types.is_nested(field.type)]
+
+
+def _notes(shards: list[_Shard]) -> tuple[str, ...]:
+    nested = dict.fromkeys(
+        field.name
+        for shard in shards
+        for field in shard.table.schema
+        if field.name != shard.column and pa.types.is_nested(field.type)
+    )
+    return (f"columns of lists and records are left out: {', '.join(nested)}",) if nested else ()

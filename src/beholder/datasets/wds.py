@@ -1,0 +1,128 @@
+"""`wds:URI`: webdataset tars. Members with the same key are one row: `a.jpg` with `a.json`, `a.cls` or `a.txt`.
+
+URI is a tar, a folder of tars, or a pattern such as `s3://bucket/faces-{000..009}.tar`. Each tar is looked through
+once; then every picture is read by its place in the tar, so that a run can go on in the middle of one.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tarfile
+from collections.abc import Iterator, Mapping
+from pathlib import PurePosixPath
+from typing import Any
+
+import polars as pl
+
+from beholder.core.digests import digest
+from beholder.core.errors import DataError, MissingData, first_line
+from beholder.core.tables import table_of, with_plain_names
+from beholder.datasets.content import Part, files_below, is_file, is_folder, joined, open_binary, parent
+from beholder.datasets.dataset import Dataset
+from beholder.datasets.folder import OWN, base_name, is_image
+from beholder.datasets.settings import Settings
+
+RANGE = re.compile(r"\{(\d+)\.\.(\d+)\}")
+MEMBER = re.compile(r"((?:.*/)?[^./]+)\.([^/]+)", re.DOTALL)
+"""Key and ending: what comes before and after the first dot of a member's name."""
+TEXTS = ("txt", "text", "cls")
+LONGEST = 1 << 20
+"""Labels of more bytes than this are none."""
+Record = dict[str, Any]
+
+
+def load(place: str, chosen: Mapping[str, str] | None = None) -> Dataset:
+    """One row for every picture, with what its labels say."""
+    Settings(f"wds:{place}", {}, chosen)  # refuses whatever was chosen: there is nothing to choose
+    rows = [row for path in shards(place) for row in _rows(path)]
+    if not rows:
+        raise DataError(f"wds:{place}: no picture is in these tars.")
+    table = with_plain_names(table_of(rows), f"wds:{place}")
+    if table["image_id"].is_duplicated().any():
+        table = table.with_columns(image_id=pl.col("_shard") + "/" + pl.col("image_id"))
+    table = table.drop("_shard").select("image_id", "uri", pl.exclude("image_id", "uri"))
+    places = [[row["_shard"], row["uri"].rpartition("#")[0].rpartition("#")[2]] for row in rows]
+    revision = digest([places, table.drop("uri").hash_rows().to_list()])
+    return Dataset(f"wds:{base_name(folder_of(place))}", revision, OWN, table)
+
+
+def shards(place: str) -> list[str]:
+    """The tars that are meant, all of which are there."""
+    if is_folder(place):
+        found = [joined(place, name) for name in files_below(place) if name.lower().endswith(".tar")]
+        if not found:
+            raise MissingData(f"There is no .tar in {place}.")
+        return found
+    found = list(_expanded(place))
+    missing = [path for path in found if not is_file(path)]
+    if missing:
+        raise MissingData(f"{len(missing)} of {len(found)} tars are not there; the first is {missing[0]}.")
+    return found
+
+
+def folder_of(place: str) -> str:
+    """The folder that the tars lie in."""
+    return place if is_folder(place) else parent(place)
+
+
+def _expanded(place: str) -> Iterator[str]:
+    """Every name that `{000..009}` stands for.
+
+    >>> list(_expanded("a-{08..10}.tar"))
+    ['a-08.tar', 'a-09.tar', 'a-10.tar']
+    """
+    match = RANGE.search(place)
+    if not match:
+        yield place
+        return
+    for number in range(int(match[1]), int(match[2]) + 1):
+        yield from _expanded(f"{place[: match.start()]}{number:0{len(match[1])}}{place[match.end() :]}")
+
+
+def _rows(path: str) -> Iterator[Record]:
+    """The rows of one tar, in its order."""
+    rows: dict[str, Record] = {}
+    pictures: dict[str, str] = {}
+    last = 0
+    try:
+        with open_binary(path) as raw, tarfile.open(fileobj=raw, mode="r:") as tar:
+            for member in tar:
+                match = MEMBER.fullmatch(member.name)
+                if not member.isfile() or not match or PurePosixPath(member.name).name.startswith("."):
+                    continue
+                key, ending = match[1], match[2].lower()
+                last = member.offset_data + member.size
+                if is_image(member.name) and key not in pictures:
+                    pictures[key] = str(Part("wds", path, member.offset_data, member.size, member.name))
+                elif member.size <= LONGEST and (ending == "json" or ending in TEXTS):
+                    rows.setdefault(key, {}).update(_labels(tar, member, ending, path))
+            raw.seek(0, 2)
+            if raw.tell() < last:
+                raise tarfile.ReadError("unexpected end of data")
+    except tarfile.TarError as error:
+        raise DataError(
+            f"{path} cannot be read as a tar: {first_line(error)}.\n"
+            "It may be cut off, so get it again; or it may be packed (.tar.gz), so unpack it: "
+            "pictures are read from their places in the tar."
+        ) from error
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {first_line(error)}") from error
+    for key, uri in pictures.items():
+        yield {**rows.get(key, {}), "image_id": key, "uri": uri, "_shard": PurePosixPath(path).name}
+
+
+def _labels(tar: tarfile.TarFile, member: tarfile.TarInfo, ending: str, path: str) -> Record:
+    """What a label file says: the fields of a JSON object, or a text by its ending."""
+    file = tar.extractfile(member)
+    assert file is not None  # a plain member
+    data = file.read()
+    try:
+        if ending != "json":
+            return {ending: data.decode().strip()}
+        value = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{path}: {member.name} cannot be read: {first_line(error)}") from error
+    if not isinstance(value, dict):
+        return {"json": value}
+    return {key: each for key, each in value.items() if not isinstance(each, (dict, list))}

@@ -1,0 +1,176 @@
+"""The same people as files, Parquet, Arrow and tars, here and behind URIs: same pictures, digests and labels."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import pickle
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from beholder.core.digests import NOT_HASHED
+from beholder.core.errors import BadImage, DataError, MissingData, UnknownName
+from beholder.datasets import open_dataset
+from beholder.datasets.content import lies_in, part_of
+from beholder.datasets.dataset import Dataset, ImageDigests
+from beholder.datasets.images import open_image
+
+fsspec = pytest.importorskip("fsspec")
+FEATURES = {
+    "image": {"_type": "Image"},
+    "Gender": {"_type": "ClassLabel", "names": ["man", "woman"]},
+    "boxes": {"_type": "Sequence"},
+}
+
+
+def hf_table(folder: Path, rows: slice) -> pa.Table:
+    """The people of a folder as `datasets` lays them out."""
+    people = pl.read_csv(folder / "people.csv")[rows]
+    images = [{"bytes": (folder / name).read_bytes(), "path": name} for name in people["image"]]
+    columns = {
+        "image": pa.array(images, pa.struct([("bytes", pa.binary()), ("path", pa.string())])),
+        "name": people["name"].to_list(),
+        "Gender": [int(each == "woman") for each in people["gender"]],
+        "boxes": [[1, 2]] * people.height,
+    }
+    info = {"info": {"features": FEATURES}}
+    return pa.table(columns).replace_schema_metadata({"huggingface": json.dumps(info)})
+
+
+def tar_of(folder: Path, rows: slice) -> bytes:
+    """The people of a folder as a webdataset tar."""
+    people, buffer = pl.read_csv(folder / "people.csv")[rows], io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as tar:
+        for image, name, gender in people.rows():
+            labels = json.dumps({"name": name, "Gender": gender, "boxes": [1]}).encode()
+            for ending, data in {"json": labels, "png": (folder / image).read_bytes()}.items():
+                member = tarfile.TarInfo(f"faces/{Path(image).stem}.{ending}")
+                member.size = len(data)
+                tar.addfile(member, io.BytesIO(data))
+    return buffer.getvalue()
+
+
+@pytest.fixture
+def layouts(people: Callable[..., Path], tmp_path: Path) -> dict[str, str]:
+    """Eight people in every layout that is read."""
+    folder = people(8)
+    parquet, arrow, tars = (tmp_path / name for name in ("parquet", "arrow/train", "tars"))
+    for made in (parquet, arrow, tars):
+        made.mkdir(parents=True)
+    memory = fsspec.filesystem("memory")
+    for shard, rows in enumerate((slice(0, 5), slice(5, 8))):
+        name = f"train-{shard:05}-of-00002.parquet"
+        pq.write_table(hf_table(folder, rows), parquet / name, row_group_size=2)
+        with pa.OSFile(str(arrow / f"data-{shard:05}-of-00002.arrow"), "wb") as file:
+            table = hf_table(folder, rows)
+            with pa.ipc.new_stream(file, table.schema) as writer:
+                writer.write_table(table, max_chunksize=2)
+        (tars / f"s-{shard:02}.tar").write_bytes(tar_of(folder, rows))
+        memory.pipe(f"/{tmp_path.name}/parquet/{name}", (parquet / name).read_bytes())
+        memory.pipe(f"/{tmp_path.name}/s-{shard:02}.tar", tar_of(folder, rows))
+    for path in folder.iterdir():
+        memory.pipe(f"/{tmp_path.name}/people/{path.name}", path.read_bytes())
+    remote = f"memory://{tmp_path.name}"
+    return {
+        "folder": f"folder:{folder}",
+        "file": f"folder:file://{folder}",
+        "parquet": f"hf:{parquet}",
+        "arrow": f"hf:{arrow.parent}",
+        "wds": f"wds:{tars}",
+        "wds range": f"wds:{tars}/s-{{00..01}}.tar",
+        "folder behind a URI": f"folder:{remote}/people",
+        "parquet behind a URI": f"hf:{remote}/parquet",
+        "wds behind a URI": f"wds:{remote}/s-{{00..01}}.tar",
+    }
+
+
+def contents(dataset: Dataset, memory: Path) -> list[tuple[str, str, bytes, str]]:
+    uris = dataset.table["uri"].to_list()
+    digests = ImageDigests(memory).of(uris)
+    pixels = [open_image(pickle.loads(pickle.dumps(uri))).tobytes() for uri in uris]
+    return list(zip(dataset.attribute("name"), dataset.attribute("gender"), pixels, digests, strict=True))
+
+
+def test_every_layout_gives_the_same_pictures_digests_and_labels(layouts: dict[str, str], tmp_path: Path):
+    expected = contents(open_dataset(layouts["folder"]), tmp_path / "memory")
+    assert len({digest for *_, digest in expected}) == 8
+    for layout, name in layouts.items():
+        dataset = open_dataset(name)
+        assert contents(dataset, tmp_path / layout / "memory") == expected, layout
+        assert len(dataset.present()) == 8
+        assert dataset.revision == open_dataset(name).revision
+
+
+def test_pictures_are_not_read_before_they_are_needed_and_are_remembered(layouts: dict[str, str], tmp_path: Path):
+    for layout in ("parquet", "wds", "wds behind a URI"):
+        uris = open_dataset(layouts[layout]).table["uri"].to_list()
+        memory = tmp_path / layout / "memory"
+        assert ImageDigests(memory).remembered(uris) == [NOT_HASHED] * 8
+        known = ImageDigests(memory).of(uris)
+        assert ImageDigests(memory).remembered(uris) == known
+
+
+def test_a_changed_shard_is_hashed_again(layouts: dict[str, str], tmp_path: Path):
+    uris = open_dataset(layouts["wds"]).table["uri"].to_list()
+    before = ImageDigests(tmp_path / "memory").of(uris)
+    tar = Path(part_of(uris[0]).container)
+    os.utime(tar, ns=(1, 1))
+    assert ImageDigests(tmp_path / "memory").remembered(uris) == [NOT_HASHED] * 5 + before[5:]
+
+
+def test_one_split_and_one_column_can_be_chosen(layouts: dict[str, str], tmp_path: Path):
+    folder = Path(layouts["parquet"].removeprefix("hf:"))
+    table = pq.read_table(folder / "train-00001-of-00002.parquet")
+    two = pa.table({"left": table["image"], "right": table["image"], "age": [1, 2, 3]})
+    pq.write_table(two, tmp_path / "test-00000-of-00001.parquet")
+    os.rename(tmp_path / "test-00000-of-00001.parquet", folder / "test-00000-of-00001.parquet")
+    with pytest.raises(DataError, match="several columns of pictures: left, right"):
+        open_dataset(f"hf:{folder}")
+    dataset = open_dataset(f"hf:{folder}", settings={"split": "test", "image": "left"})
+    assert dataset.attribute("age").to_list() == [1, 2, 3]
+    assert len(open_dataset(f"hf:{folder}", settings={"split": "train"})) == 8
+    with pytest.raises(DataError, match=r"has no split 'val'\. It has: test, train"):
+        open_dataset(f"hf:{folder}", settings={"split": "val"})
+    with pytest.raises(UnknownName, match="has no setting 'splits'"):
+        open_dataset(f"hf:{folder}", settings={"splits": "val"})
+
+
+def test_a_shard_that_is_cut_off_is_named(layouts: dict[str, str]):
+    tar = Path(layouts["wds"].removeprefix("wds:")) / "s-01.tar"
+    uris = open_dataset(layouts["wds"]).table["uri"].to_list()
+    tar.write_bytes(tar.read_bytes()[: part_of(uris[-1]).first + 10])
+    with pytest.raises(BadImage, match="the tar is cut off before the end of this picture"):
+        open_image(uris[-1])
+    with pytest.raises(DataError, match=r"s-01\.tar cannot be read as a tar(.|\n)*cut off"):
+        open_dataset(layouts["wds"])
+    parquet = next(Path(layouts["parquet"].removeprefix("hf:")).iterdir())
+    parquet.write_bytes(parquet.read_bytes()[:-20])
+    with pytest.raises(DataError, match=parquet.name):
+        open_dataset(layouts["parquet"])
+
+
+def test_what_is_not_there_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    with pytest.raises(MissingData, match=r"There is no \.tar in"):
+        open_dataset(f"wds:{tmp_path}")
+    with pytest.raises(MissingData, match=r"2 of 2 tars are not there; the first is .*a-1\.tar"):
+        open_dataset(f"wds:{tmp_path}/a-{{1..2}}.tar")
+    with pytest.raises(MissingData, match="nowhere:// cannot be opened: Protocol not known"):
+        open_dataset("wds:nowhere://")
+    monkeypatch.setitem(__import__("sys").modules, "fsspec.core", None)
+    with pytest.raises(Exception, match=r"beholder\[remote\]"):
+        open_dataset("folder:s3://bucket/faces")
+
+
+def test_names_in_a_tar_cannot_lead_out_of_it():
+    part = part_of("wds:/data/x.tar#1+2#../../etc/passwd#3+4#x")
+    assert part.container == "/data/x.tar"
+    assert lies_in("/data/a/../x.tar", "/data")
+    assert not lies_in("/data/../x.tar", "/data")
+    assert not lies_in("s3://data/a/../../x.tar", "s3://data/a")
