@@ -62,6 +62,23 @@ def test_all_curves_are_panels_of_one_view_on_one_scale(drawn: dict[str, Figure]
         assert 0.4 / (high - low) < slope <= 0.68 / (high - low) + 1e-3
 
 
+def test_two_models_share_one_chart_of_curves_on_one_scale(matched: pl.DataFrame):
+    """Side by side, dimension by dimension; a model of another unit has a chart of its own."""
+    smiling = matched.filter(pl.col("metric").str.contains("trajectory|delta_cosine"))
+    twice = smiling.with_columns(model=pl.lit("other"), value=3 * pl.col("value"))
+    (figure,) = (f for f in perception_figures(pl.concat([smiling, twice])) if f.name == "curves-smiling")
+    rows = layer_of(figure, "level")
+    names = list(dict.fromkeys(row["panel"] for row in rows))
+    assert len(names) == 16
+    assert names[1] == names[0].replace(str(smiling["model"][0]), "other")
+    steps = [(row["y_value"] % 1, row["value"]) for row in rows]
+    (low, least), (high, most) = min(steps, key=lambda each: each[1]), max(steps, key=lambda each: each[1])
+    slope = (high - low) / (most - least)
+    assert all(place == pytest.approx(low + slope * (value - least), abs=1e-3) for place, value in steps)
+    apart = pl.concat([smiling, twice.with_columns(unit=pl.lit("P(Yes)"))])
+    assert {"curves-smiling-1", "curves-smiling-2"} <= {f.name for f in perception_figures(apart)}
+
+
 def test_ticks_of_panels_are_labelled_with_their_numbers():
     panels = Panels(["a", "b", "c"], dict.fromkeys("abc", (0.0, 4.0)), (-1.2, 3.1), columns=2)
     axis = panels.y_axis("y", "unit").to_dict()["axis"]

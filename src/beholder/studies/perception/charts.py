@@ -8,10 +8,10 @@ import numpy as np
 import polars as pl
 
 from beholder.chapter.chart_parts import Rows, order
-from beholder.chapter.figure import Figure, each_model
+from beholder.chapter.figure import Figure, each_model, sentence
 from beholder.chapter.numbers import Result
 from beholder.chapter.phrases import listed
-from beholder.chapter.queries import metric_rows
+from beholder.chapter.queries import by_model, metric_rows
 from beholder.metrics.multiplicity import ALPHA
 from beholder.studies.perception import chart_parts, phrases, queries
 from beholder.studies.perception.brightness import square_place
@@ -37,9 +37,12 @@ DENSITIES = {
 
 
 def perception_figures(part: pl.DataFrame) -> Iterator[Figure]:
-    """Every figure of every model."""
-    makers = (*FIGURES, *(CURVE_FIGURES if part["model"].n_unique() <= MOST_MODELS else ()))
-    return each_model(part, lambda results: (figure for draw in makers for figure in draw(results)))
+    """Every figure: the curves of all models in one, the others model by model."""
+    few = part["model"].n_unique() <= MOST_MODELS
+    if few:
+        yield from _trajectories(part)
+    makers = (*FIGURES, *(CURVE_FIGURES if few else ()))
+    yield from each_model(part, lambda results: (figure for draw in makers for figure in draw(results)))
 
 
 # Summary
@@ -189,20 +192,42 @@ def _departures(results: pl.DataFrame) -> Iterator[Figure]:
 # Curves
 
 
-def _trajectories(results: pl.DataFrame) -> Iterator[Figure]:
-    """Every dimension over smiling and over age, a panel each on one scale, a curve for each group."""
-    grouping, unit = queries.finest(results), queries.printed_unit(results)
-    caption = f"Mean Δ at each level, {unit}, on one scale; second-degree curves with 95 % bands."
-    for attribute in GROUP_LEVELS:
-        points, fitted = (
-            _levels(metric_rows(results, name).filter(pl.col("group") != EVERYONE, subset=attribute), grouping)
+def _trajectories(part: pl.DataFrame) -> Iterator[Figure]:
+    """Every dimension over smiling and over age: a panel each and for each model, on one scale; a curve a group."""
+    by_unit = dict[str, list[tuple[str, pl.DataFrame]]]()
+    for model, results in by_model(part):
+        by_unit.setdefault(queries.printed_unit(results), []).append((model, results))
+    several = sum(map(len, by_unit.values())) > 1
+    for number, (unit, models) in enumerate(by_unit.items(), 1):
+        for attribute in GROUP_LEVELS:
+            figure = _curves(models, attribute, unit, several=several)
+            if figure is not None:
+                yield figure._replace(name=figure.name if len(by_unit) == 1 else f"{figure.name}-{number}")
+
+
+def _curves(models: list[tuple[str, pl.DataFrame]], attribute: str, unit: str, *, several: bool) -> Figure | None:
+    """The curves of models whose scores have one unit."""
+    points, fitted, titles = list[Result](), list[Result](), list[str]()
+    for model, results in models:
+        own, fits = (
+            _levels(metric_rows(results, name).filter(pl.col("group") != EVERYONE, subset=attribute), results)
             for name in ("trajectory", "trajectory_fit")
         )
-        if len({row["level"] for row in points}) > 2:
-            panels = _panels(points, "level", [*points, *fitted])
-            chart = chart_parts.curves(points, fitted, panels, attribute, unit)
-            title = f"over {attribute}, {_slopes(results, attribute)}"
-            yield Figure(f"curves-{attribute}", title, caption, chart, "curves", wide=True)
+        if len({row["level"] for row in own}) > 2:
+            whose = f", {model}" if several else ""
+            points += [{**row, "panel": row["dimension"] + whose} for row in own]
+            fitted += [{**row, "panel": row["dimension"] + whose} for row in fits]
+            titles.append(f"{model}: {_slopes(results, attribute)}" if several else _slopes(results, attribute))
+    if not points:
+        return None
+    dimensions = order(points, "dimension")
+    points.sort(key=lambda row: dimensions.index(row["dimension"]))
+    # A fit of few pictures has bands so wide that every curve would look flat: they are cut at the edge of the panel.
+    panels = _panels(points, "level", [*points, *fitted], y=("value",))
+    caption = f"Mean Δ at each level, {unit}, on one scale; curves of second degree, 95 % bands, cut at the edges."
+    chart = chart_parts.curves(points, fitted, panels, attribute, unit)
+    title = sentence("", f"over {attribute}, {'; '.join(titles)}")
+    return Figure(f"curves-{attribute}", title, caption, chart, "curves", wide=True)
 
 
 def _slopes(results: pl.DataFrame, attribute: str) -> str:
@@ -230,9 +255,10 @@ def _panels(rows: Rows, x: str, bounded: Rows, *, y: tuple[str, ...] = ("value",
     return Panels(names, dict.fromkeys(names, across), down)
 
 
-def _levels(table: pl.DataFrame, grouping: str) -> Rows:
+def _levels(table: pl.DataFrame, results: pl.DataFrame) -> Rows:
+    grouping = queries.finest(results)
     return [
-        {**_point(row), "group": phrases.group(row["group"], grouping), "panel": phrases.dimension(row["concept"])}
+        {**_point(row), "group": phrases.group(row["group"], grouping), "dimension": phrases.dimension(row["concept"])}
         for row in table.to_dicts()
     ]
 
@@ -425,5 +451,5 @@ def _brightness(results: pl.DataFrame) -> Iterator[Figure]:
 
 
 FIGURES = (_summary, _effects, _induced, _variance, _ratings, _departures)
-CURVE_FIGURES = (_trajectories, _separation, _confounds, _neutral, _neutral_r, _group_r, _brightness)
+CURVE_FIGURES = (_separation, _confounds, _neutral, _neutral_r, _group_r, _brightness)
 """Figures with a point for every group and level."""

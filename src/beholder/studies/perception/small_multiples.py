@@ -57,8 +57,8 @@ class Panels(NamedTuple):
         return round(self.cell(panel)[0] + LEFT + WIDTH * _share(value, self.across[panel]), 4)
 
     def y(self, panel: str, value: float) -> float:
-        """The place of a number upwards."""
-        return round(self.cell(panel)[1] + BOTTOM + HEIGHT * _share(value, self.down), 4)
+        """The place of a number upwards; one that leaves the panel stands at its edge."""
+        return round(self.cell(panel)[1] + BOTTOM + HEIGHT * min(max(_share(value, self.down), 0.0), 1.0), 4)
 
     def placed(self, rows: Rows, x: str, *heights: str) -> Rows:
         """The rows with `x`, and `y_<name>` for each name of `heights`; what is absent stays so."""
