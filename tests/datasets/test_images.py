@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
-from PIL import Image
+from PIL import Image, features
 
-from beholder.core.errors import BadImage
+from beholder.core.errors import BadImage, UsageError
 from beholder.datasets.images import open_image
 
 
@@ -67,3 +68,39 @@ def test_what_is_no_picture_is_named_with_the_reason(tmp_path: Path, spoil, reas
 def test_a_bad_drawn_address_is_a_bad_image():
     with pytest.raises(BadImage, match="glasshouse:nonsense"):
         open_image("glasshouse:nonsense")
+
+
+def test_a_large_picture_is_not_called_damaged_and_the_limit_can_be_raised(tmp_path: Path, monkeypatch):
+    path = str(save(tmp_path / "x.png"))
+    monkeypatch.setenv("BEHOLDER_MAX_PIXELS", "30")
+    with pytest.raises(BadImage, match=r"larger than 30 pixels.*set BEHOLDER_MAX_PIXELS to a higher number"):
+        open_image(path)
+    monkeypatch.setenv("BEHOLDER_MAX_PIXELS", "32")
+    assert open_image(path).size == (8, 4)
+    monkeypatch.setenv("BEHOLDER_MAX_PIXELS", "many")
+    with pytest.raises(UsageError, match="BEHOLDER_MAX_PIXELS=many: write a whole number"):
+        open_image(path)
+    monkeypatch.delenv("BEHOLDER_MAX_PIXELS")
+    assert open_image(path).size == (8, 4)
+    assert 2 * Image.MAX_IMAGE_PIXELS == 178_956_970
+
+
+def test_avif_is_read_by_pillow_itself(tmp_path: Path):
+    if not features.check("avif"):
+        pytest.skip("this Pillow reads no AVIF")
+    assert open_image(str(save(tmp_path / "x.avif"))).size == (8, 4)
+
+
+def test_heic_names_the_extra_that_reads_it(tmp_path: Path, monkeypatch):
+    path = tmp_path / "IMG_0001.HEIC"
+    path.write_bytes(b"\0\0\0\x18ftypheic" + bytes(20))
+    monkeypatch.setitem(sys.modules, "pillow_heif", None)
+    with pytest.raises(BadImage, match=r"a HEIC picture.*pip install 'beholder\[heif\]'"):
+        open_image(str(path))
+
+
+def test_heic_is_read_with_the_extra(tmp_path: Path):
+    heif = pytest.importorskip("pillow_heif")
+    pixels = np.full((64, 96, 3), 200, np.uint8)
+    heif.from_pillow(Image.fromarray(pixels)).save(tmp_path / "x.heic")
+    assert open_image(str(tmp_path / "x.heic")).size == (96, 64)
