@@ -1,130 +1,351 @@
 """The gate: may this model ship? Rules about the numbers of a run, each decided with its uncertainty.
 
-A rule names a metric, optionally what it is of, and a bound. A number holds if its whole interval keeps the bound,
-fails if its whole interval breaks it, and is open in between. A rule that finds no number, or one that is absent,
-fails: what was not measured was not shown.
+A rule says which of three things it means:
+
+    at_least = 0.8, require = "shown"       the whole interval lies above 0.8
+    at_least = 0.8, require = "possible"    the interval does not lie below 0.8
+    require = "no worse"                    not shown to be worse than the baseline
+
+A rule with a bound and without `require` passes if the whole interval keeps the bound, fails if the whole interval
+breaks it, and is undecided in between. What was not measured fails: it was not shown.
 """
 
 from __future__ import annotations
 
-import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import polars as pl
+from scipy.stats import norm
+from scipy.stats import t as student
 
-from beholder.core.errors import UsageError
+from beholder.chapter.finding import VERDICTS, Finding
+from beholder.core.errors import UnknownName, UsageError
+from beholder.core.read import read_text, read_toml
 from beholder.core.results import KEY
+from beholder.studies import STUDIES
 
 WHERE = ("benchmark", "model", "dataset", *KEY[1:])
 BOUNDS = ("at_least", "at_most")
-HOLDS, FAILS, OPEN = "holds", "fails", "open"
+SHOWN, POSSIBLE, NO_WORSE = REQUIRED = ("shown", "possible", "no worse")
+BETTER = ("closer", "higher", "lower")
+PASS, FAIL, UNDECIDED = "pass", "fail", "undecided"
+LEVEL = 0.05
+"""How often an unchanged model may fail by chance, over all numbers that are compared with the baseline."""
+Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class Rule:
-    """A bound that numbers of one metric have to keep."""
+    """What numbers of one metric, or the findings of one question, have to be."""
 
     metric: str
-    where: Mapping[str, str]
+    where: Mapping[str, str] = field(default_factory=dict)
     at_least: float | None = None
     at_most: float | None = None
-    shown: bool = False
-    """Whether an open number stops the model: the bound must be shown to be kept, not only not shown to be broken."""
+    require: str | None = None
+    """`shown`, `possible` or `no worse`."""
+    better: str = "closer"
+    """With `no worse`: `higher`, `lower`, or `closer` to the value without any effect."""
+    by: float | None = None
+    """With `no worse`: how much worse is allowed, which then has to be shown."""
+    finding: str = ""
+    """In place of a metric: a question of a study, such as `apa.bias`."""
+    verdict_not: str = ""
+    undecided: str = PASS
+    """What becomes of the model where the rule is undecided."""
+    line: int = 1
+    """Where the rule begins in its file."""
 
     def __str__(self) -> str:
         location = ", ".join(f"{name} {value}" for name, value in self.where.items())
         bounds = [f"at {name[3:]} {bound:g}" for name in BOUNDS if (bound := getattr(self, name)) is not None]
-        name = f"{self.metric} ({location})" if location else self.metric
-        return f"{name} {' and '.join(bounds)}{', shown' if self.shown else ''}"
+        wanted = " and ".join(bounds) or f"not {self.verdict_not}" * bool(self.finding)
+        if self.require == NO_WORSE:
+            wanted = f"no worse than the baseline{f' by more than {self.by:g}' if self.by is not None else ''}"
+        elif self.require:
+            wanted += f", {self.require}"
+        name = self.metric or self.finding
+        return f"{name} ({location}) {wanted}" if location else f"{name} {wanted}"
 
 
 class Verdict(NamedTuple):
     """What became of a rule at one number; `row` is None where there was none."""
 
     rule: Rule
-    row: dict[str, Any] | None
+    row: Row | None
     verdict: str
     reason: str
 
     @property
     def stops(self) -> bool:
         """Whether the model may not pass."""
-        return self.verdict == FAILS or (self.verdict == OPEN and self.rule.shown)
+        return FAIL in (self.verdict, self.rule.undecided if self.verdict == UNDECIDED else "")
 
 
-def read_rules(path: Path) -> list[Rule]:
-    """The rules of a TOML file, `[[rule]]` after `[[rule]]`."""
+class Change(NamedTuple):
+    """How a number changed since the baseline, with the interval of the change; None where there is none."""
+
+    first: float
+    second: float
+    low: float | None
+    high: float | None
+    landmark: float | None
+    ratio: bool
+
+
+def read_rules(path: Path, *, undecided: str | None = None) -> list[Rule]:
+    """The rules of a TOML file, `[[rule]]` after `[[rule]]`; `undecided` goes before what the file says."""
     if not path.is_file():
         raise UsageError(f"There is no file of rules at {path}. It is TOML; docs/gate.md shows one.")
-    try:
-        read = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path} is not TOML: {error}") from error
-    entries = read.get("rule")
-    if not isinstance(entries, list) or not entries or set(read) != {"rule"}:
-        raise UsageError(f"{path} has no rules: it is a list of [[rule]] and nothing else. docs/gate.md shows one.")
-    return [_rule(entry, f"{path}, rule {number}") for number, entry in enumerate(entries, 1)]
+    read = read_toml(path)
+    entries, default = read.get("rule"), read.get("undecided", PASS)
+    rules = isinstance(entries, list) and entries and all(isinstance(entry, dict) for entry in entries)
+    if not rules or not set(read) <= {"rule", "undecided"}:
+        raise UsageError(
+            f"{path} has no rules: it is a list of [[rule]], with `undecided` before it at most. docs/gate.md shows one."
+        )
+    if default not in (PASS, FAIL):
+        raise UsageError(f"{path}: undecided is {PASS!r} or {FAIL!r}, not {default!r}.")
+    lines = [number for number, line in enumerate(read_text(path).splitlines(), 1) if line.strip().startswith("[[")]
+    lines += [1] * len(entries)  # rules may also be written in one line
+    return [
+        _rule(entry, f"{path}, rule {number}", undecided or default, line)
+        for number, (entry, line) in enumerate(zip(entries, lines, strict=False), 1)
+    ]
 
 
-def _rule(entry: Mapping[str, Any], location: str) -> Rule:
+def _rule(entry: Mapping[str, Any], location: str, undecided: str, line: int) -> Rule:
+    known = ("metric", "finding", *WHERE, *BOUNDS, "require", "better", "by", "verdict_not")
     for key in entry:
-        if key not in ("metric", "shown", *WHERE, *BOUNDS):
-            near = get_close_matches(key, ["metric", "shown", *WHERE, *BOUNDS], 1)
-            hint = (
-                f" Did you mean {near[0]!r}?"
-                if near
-                else f" It may say: metric, shown, {', '.join((*WHERE, *BOUNDS))}."
-            )
+        if key not in known:
+            near = get_close_matches(key, known, 1) or (["require"] if key == "shown" else [])
+            hint = f" Did you mean {near[0]!r}?" if near else f" It may say: {', '.join(known)}."
             raise UsageError(f"{location}: {key!r} is not known.{hint}")
-    bounds = {name: entry.get(name) for name in BOUNDS}
-    numbers = [bound for bound in bounds.values() if bound is not None]
-    if not isinstance(entry.get("metric"), str) or not numbers or not all(map(_is_number, numbers)):
-        raise UsageError(f"{location}: a rule needs a metric and a number as at_least or at_most.")
-    if not isinstance(entry.get("shown", False), bool):
-        raise UsageError(f"{location}: shown is true or false.")
-    where = {name: str(entry[name]) for name in WHERE if name in entry}
-    return Rule(entry["metric"], where, **bounds, shown=entry.get("shown", False))
+    for key, allowed in (("require", REQUIRED), ("better", BETTER), ("verdict_not", VERDICTS)):
+        if entry.get(key, allowed[0]) not in allowed:
+            raise UsageError(f"{location}: {key} is one of {', '.join(allowed)}, not {entry[key]!r}.")
+    if not all(_is_number(entry[key]) for key in (*BOUNDS, "by") if key in entry):
+        raise UsageError(f"{location}: at_least, at_most and by are numbers.")
+    if isinstance(entry.get("finding"), str) and "verdict_not" in entry and "metric" not in entry:
+        extra = sorted(set(entry) - {"finding", "verdict_not", "model", "dataset"})
+        if extra:
+            raise UsageError(f"{location}: a rule about a finding does not take {', '.join(extra)}.")
+        return Rule(
+            "",
+            _where(entry),
+            finding=entry["finding"],
+            verdict_not=entry["verdict_not"],
+            undecided=undecided,
+            line=line,
+        )
+    bounds = {name: entry[name] for name in BOUNDS if name in entry}
+    if not isinstance(entry.get("metric"), str) or bool(bounds) == (entry.get("require") == NO_WORSE):
+        raise UsageError(
+            f"{location}: a rule needs a metric with at_least or at_most, a metric with require = {NO_WORSE!r}, "
+            "or a finding with verdict_not."
+        )
+    if entry.get("require") != NO_WORSE and {"better", "by"} & set(entry):
+        raise UsageError(f"{location}: better and by go with require = {NO_WORSE!r}.")
+    undecided = {SHOWN: FAIL, POSSIBLE: PASS}.get(entry.get("require", ""), undecided)
+    named = {name: entry[name] for name in ("require", "better", "by") if name in entry}
+    return Rule(entry["metric"], _where(entry), **bounds, **named, undecided=undecided, line=line)
+
+
+def _where(entry: Mapping[str, Any]) -> dict[str, str]:
+    return {name: str(entry[name]) for name in WHERE if name in entry}
 
 
 def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and value == value
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
-def judged(results: pl.DataFrame, rules: Iterable[Rule]) -> list[Verdict]:
-    """Every rule at every number it is about."""
-    return [verdict for rule in rules for verdict in _judged(results, rule)]
+def refuse_unknown_names(rules: Iterable[Rule], results: pl.DataFrame, declared: Iterable[str] = ()) -> None:
+    """Raise for a metric, finding, subset, group … that does not exist: a misspelt rule must not decide anything."""
+    metrics = {*results["metric"], *declared, *(each.name for study in STUDIES.values() for each in study.metrics)}
+    for rule in rules:
+        if rule.finding and rule.finding not in (questions := _questions()):
+            raise UnknownName("finding", rule.finding, questions)
+        if rule.metric and rule.metric not in metrics:
+            raise UnknownName("metric", rule.metric, metrics)
+        if rule.metric in results["metric"]:
+            for name, value in rule.where.items():
+                if value not in (known := results[name].drop_nulls().unique()).to_list():
+                    raise UnknownName(name, value, known, where="This run")
 
 
-def _judged(results: pl.DataFrame, rule: Rule) -> Iterator[Verdict]:
-    measured = results.filter(pl.col("metric") == rule.metric)
-    rows = measured.filter(*(pl.col(name) == value for name, value in rule.where.items()))
-    if rows.is_empty():
-        yield Verdict(rule, None, FAILS, _why_none(results, measured, rule))
-    for row in rows.iter_rows(named=True):
-        yield Verdict(rule, row, *decided(rule, row))
+def _questions() -> list[str]:
+    chapters = [(study.name, study.part("chapter")) for study in STUDIES.values()]
+    return [f"{name}.{kind}" for name, chapter in chapters if chapter for kind in chapter.questions]
 
 
-def decided(rule: Rule, row: Mapping[str, Any]) -> tuple[str, str]:
+def judged(
+    results: pl.DataFrame,
+    rules: Iterable[Rule],
+    *,
+    changes: pl.DataFrame | None = None,
+    parts: int | None = None,
+    findings: Callable[[], Sequence[Finding]] = list,
+) -> list[Verdict]:
+    """Every rule at every number it is about.
+
+    `changes` are the numbers beside those of the baseline (`changed`, or the table of a comparison, whose intervals
+    come from `parts` parts). `findings` is called if a rule is about one.
+    """
+    rules = list(rules)
+    matched = {id(rule): _matching(changes, rule) for rule in rules if rule.require == NO_WORSE and changes is not None}
+    wider = _wider(sum(rows.height for rows in matched.values()), parts)
+    verdicts: list[Verdict] = []
+    for rule in rules:
+        if rule.finding:
+            verdicts += _findings_judged(rule, findings())
+        elif rule.require == NO_WORSE and changes is None:
+            verdicts.append(Verdict(rule, None, UNDECIDED, "there is no baseline to compare with"))
+        else:
+            rows = matched.get(id(rule), _matching(results, rule))
+            decide = decided if rule.require != NO_WORSE else lambda rule, row: decided_change(rule, row, wider)
+            verdicts += [Verdict(rule, row, *decide(rule, row)) for row in rows.iter_rows(named=True)]
+            if rows.is_empty():
+                verdicts.append(Verdict(rule, None, FAIL, _why_none(results, rule)))
+    return verdicts
+
+
+def _matching(table: pl.DataFrame, rule: Rule) -> pl.DataFrame:
+    return table.filter(pl.col("metric") == rule.metric, *(pl.col(name) == value for name, value in rule.where.items()))
+
+
+def _findings_judged(rule: Rule, findings: Sequence[Finding]) -> Iterator[Verdict]:
+    whose = {"model": rule.where.get("model"), "dataset": rule.where.get("dataset")}
+    mine = [
+        each
+        for each in findings
+        if f"{each.study}.{each.kind}" == rule.finding
+        and all(value in (None, getattr(each, name)) for name, value in whose.items())
+    ]
+    if not mine:
+        yield Verdict(rule, None, FAIL, "nothing was found out about this question")
+    for each in mine:
+        verdict = FAIL if each.verdict == rule.verdict_not else PASS
+        row = {"model": each.model, "dataset": each.dataset, "finding": each.id, **_numbers(each)}
+        yield Verdict(rule, row, verdict, f"{each.verdict}: {each.headline}")
+
+
+def _numbers(finding: Finding) -> dict[str, Any]:
+    first = finding.rows[0] if finding.rows else {}
+    return {name: first.get(name) for name in ("metric", *KEY[1:], "value", "low", "high")}
+
+
+def decided(rule: Rule, row: Row) -> tuple[str, str]:
     """The verdict on one number, and why."""
-    if row["value"] is None:
-        return FAILS, f"absent: {row['note'] or 'not measured'}"
-    least = -float("inf") if rule.at_least is None else rule.at_least
-    most = float("inf") if rule.at_most is None else rule.at_most
-    if row["low"] is None or row["high"] is None:
-        kept = least <= row["value"] <= most
-        return (OPEN, "kept, but without an interval") if kept else (FAILS, "broken; there is no interval")
-    if least <= row["low"] and row["high"] <= most:
-        return HOLDS, "the whole interval keeps the bound"
-    if row["high"] < least or row["low"] > most:
-        return FAILS, "the whole interval breaks the bound"
-    return OPEN, "the interval holds the bound: more images would decide"
+    value, low, high = row["value"], row["low"], row["high"]
+    if value is None:
+        return FAIL, f"absent: {row['note'] or 'not measured'}"
+    least = -math.inf if rule.at_least is None else rule.at_least
+    most = math.inf if rule.at_most is None else rule.at_most
+    kept = least <= value <= most
+    if low is None or high is None:
+        return (
+            (UNDECIDED, "the value keeps the bound, but has no interval")
+            if kept
+            else (FAIL, "the value breaks the bound")
+        )
+    if least <= low and high <= most:
+        return PASS, "the whole interval keeps the bound"
+    if high < least or low > most:
+        return FAIL, "the whole interval breaks the bound"
+    return UNDECIDED, f"the value {'keeps' if kept else 'breaks'} the bound, and the interval allows both"
 
 
-def _why_none(results: pl.DataFrame, measured: pl.DataFrame, rule: Rule) -> str:
+def decided_change(rule: Rule, row: Row, wider: float = 1.0) -> tuple[str, str]:
+    """The verdict on a change since the baseline, and why; its interval is made `wider`, as many are looked at."""
+    if row["second"] is None:
+        return FAIL, "measured in the baseline, but not in this run"
+    if row["first"] is None:
+        return UNDECIDED, "not measured in the baseline"
+    change = Change(
+        row["first"], row["second"], row["low"], row["high"], row.get("landmark"), row.get("unit") == "ratio"
+    )
+    if rule.better == "closer" and change.landmark is None:
+        raise UsageError(f"{rule.metric} has no value without effect. Say better = 'higher' or better = 'lower'.")
+    worse, low, high = worsening(rule.better, change, wider)
+    if low is None or high is None:
+        return (PASS, "not worse") if worse <= (rule.by or 0.0) else (UNDECIDED, "worse, but without an interval")
+    told = f"worse by {worse:.3g} ({low:.3g} to {high:.3g})"
+    if low > (rule.by or 0.0):
+        return FAIL, f"{told}: more than chance{' and more than is allowed' if rule.by else ''}"
+    if rule.by is None or high <= rule.by:
+        return PASS, f"{told}: {'not shown to be worse' if rule.by is None else 'no more than is allowed'}"
+    return UNDECIDED, f"{told}: it may be more than is allowed"
+
+
+def worsening(better: str, change: Change, wider: float = 1.0) -> tuple[float, float | None, float | None]:
+    """By how much a number became worse, with its interval: below 0 is better.
+
+    Distances of ratios from their landmark are counted on the scale of logarithms: half is as far as double.
+
+    >>> worsening("lower", Change(0.2, 0.3, 0.05, 0.15, None, False))[1:]
+    (0.05, 0.15)
+    """
+    landmark = change.landmark or 0.0
+
+    def cost(value: float) -> float:
+        if better != "closer":
+            return -value if better == "higher" else value
+        if change.ratio and landmark > 0:
+            return abs(math.log(max(value, 1e-9) / landmark))
+        return abs(value - landmark)
+
+    before = cost(change.first)
+    if change.low is None or change.high is None:
+        return cost(change.second) - before, None, None
+    difference = change.second - change.first
+    ends = [change.second + wider * (end - difference) for end in (change.low, change.high)]
+    inside = better == "closer" and ends[0] <= landmark <= ends[1]
+    costs = [cost(end) for end in ends] + [0.0] * inside
+    return cost(change.second) - before, _tidy(min(costs) - before), _tidy(max(costs) - before)
+
+
+def _tidy(value: float) -> float:
+    return round(value, 12)  # 0.3 - 0.2 is not 0.1 to a machine
+
+
+def _wider(compared: int, parts: int | None) -> float:
+    """How much wider intervals are if all of them together shall be wrong in one of twenty cases only."""
+    tail = 1 - LEVEL / 2 / max(1, compared)
+    if parts:
+        return float(student.ppf(tail, parts - 1) / student.ppf(1 - LEVEL / 2, parts - 1))
+    return float(norm.ppf(tail) / norm.ppf(1 - LEVEL / 2))
+
+
+def changed(results: pl.DataFrame, baseline: pl.DataFrame) -> pl.DataFrame:
+    """Every number beside that of the baseline: `first`, `second`, and the interval of their difference.
+
+    The interval counts the two runs as independent (Zou and Donner's MOVER). If both saw the same pictures, it is too
+    wide rather than too narrow; a comparison pairs the pictures. Models are matched by name, or alone whatever they
+    are called.
+    """
+    alone = results["model"].n_unique() == 1 == baseline["model"].n_unique()
+    keys = ["benchmark", *([] if alone else ["model"]), "dataset", *KEY]
+    first = baseline.select(*keys, first="value", first_low="low", first_high="high").unique(keys, maintain_order=True)
+    both = results.rename({"value": "second"}).join(first, on=keys, how="full", coalesce=True, nulls_equal=True)
+    difference = pl.col("second") - pl.col("first")
+    down = _square(pl.col("second") - pl.col("low")) + _square(pl.col("first_high") - pl.col("first"))
+    up = _square(pl.col("high") - pl.col("second")) + _square(pl.col("first") - pl.col("first_low"))
+    return both.with_columns(
+        difference=difference, low=difference - down.sqrt(), high=difference + up.sqrt(), value=pl.col("second")
+    )
+
+
+def _square(width: pl.Expr) -> pl.Expr:
+    return width.clip(lower_bound=0.0) ** 2
+
+
+def _why_none(results: pl.DataFrame, rule: Rule) -> str:
+    measured = results.filter(pl.col("metric") == rule.metric)
     if measured.is_empty():
         return f"nothing was measured by that name; this run has {_some(results['metric'])}"
     for name, value in rule.where.items():

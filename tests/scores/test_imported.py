@@ -186,7 +186,7 @@ def test_an_infinite_score_in_an_array_is_refused(tmp_path: Path):
 
 def test_a_pickled_array_is_not_executed(tmp_path: Path):
     np.save(tmp_path / "logits_x.npy", np.array([[object()]]), allow_pickle=True)
-    with pytest.raises(BadScores, match="cannot be read as a NumPy array"):
+    with pytest.raises(BadScores, match="is not a NumPy array file"):
         import_scores([tmp_path / "logits_x.npy"], [WORDS])
 
 

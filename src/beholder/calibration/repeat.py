@@ -24,7 +24,9 @@ import numpy as np
 import numpy.typing as npt
 
 from beholder.calibration.experiments import experiments
+from beholder.core.errors import DataError
 from beholder.core.files import write_whole
+from beholder.core.read import read_array
 from beholder.studies.trial import Experiment
 
 Array = npt.NDArray[np.float64]
@@ -79,8 +81,8 @@ def _work(block: Block, folder: Path) -> None:
 def _kept(block: Block, folder: Path) -> Array | None:
     """A block's outcomes; None where it was not drawn yet, or its file is damaged and it has to be drawn again."""
     try:
-        return np.asarray(np.load(block.path(folder), allow_pickle=False), dtype=np.float64)
-    except (OSError, ValueError, EOFError):
+        return read_array(block.path(folder)).astype(np.float64)
+    except DataError:
         return None
 
 
@@ -103,7 +105,7 @@ def repeat(
             advance(block.stop - block.start)
     else:
         _in_parallel(missing, folder, workers, advance)
-    found = {each.name: [np.load(b.path(folder)) for b in blocks_of(each, repetitions, seed)] for each in chosen}
+    found = {each.name: [read_array(b.path(folder)) for b in blocks_of(each, repetitions, seed)] for each in chosen}
     return {name: np.concatenate(parts) for name, parts in found.items()}
 
 

@@ -6,7 +6,6 @@ Every run writes its `audit.toml`, so that it can be repeated.
 from __future__ import annotations
 
 import json
-import tomllib
 from collections.abc import Mapping
 from difflib import get_close_matches
 from pathlib import Path
@@ -17,6 +16,7 @@ import typer
 from beholder.cli.options import WHAT
 from beholder.core.errors import UsageError
 from beholder.core.files import write_whole
+from beholder.core.read import read_text, read_toml
 
 FILE = "audit.toml"
 EACH_TIME = ("yes", "trust_remote_code", "allow_pickle")
@@ -45,13 +45,7 @@ Config = Annotated[
 
 
 def _entries(context: typer.Context, path: Path) -> dict[str, Any]:
-    try:
-        text = path.read_text(encoding="utf-8")
-        entries = tomllib.loads(text)
-    except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror}.") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise UsageError(f"{path} is not TOML: {error}") from error
+    entries, text = read_toml(path), read_text(path)
     known = {name: parameter for parameter in context.command.params for name in _names(parameter)}
     made = {}
     for key, value in entries.items():

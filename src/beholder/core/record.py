@@ -46,6 +46,13 @@ class DatasetForm(TypedDict, total=False):
     notes: list[str] | None
 
 
+class SettingsForm(TypedDict, total=False):
+    """The settings in `run.json` that are read again."""
+
+    limit: int | None
+    compat: bool | None
+
+
 class ImageForm(TypedDict):
     """An image that could not be read, in `run.json`."""
 
@@ -53,7 +60,12 @@ class ImageForm(TypedDict):
     reason: str
 
 
-FORMS: dict[str, Any] = {"models": list[ModelForm], "datasets": list[DatasetForm], "bad_images": list[ImageForm]}
+FORMS: dict[str, Any] = {
+    "settings": SettingsForm,
+    "models": list[ModelForm],
+    "datasets": list[DatasetForm],
+    "bad_images": list[ImageForm],
+}
 """The fields of a record that are known more closely than their types say."""
 
 

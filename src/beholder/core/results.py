@@ -14,19 +14,18 @@ from beholder.core.errors import DataError, MissingData
 from beholder.core.files import write_whole
 from beholder.core.read import read_parquet
 
-TEXTS = ("benchmark", "model", "dataset", "metric", "subset", "group", "against", "concept", "template")
 SCHEMA: dict[str, pl.DataType] = {
-    **dict.fromkeys(TEXTS, pl.String()),
-    **dict.fromkeys(("value", "low", "high", "p_value", "landmark", "expected"), pl.Float64()),
+    "metric": pl.String(),
+    **dict.fromkeys(("value", "low", "high", "p_value"), pl.Float64()),
     "p_at_most": pl.Boolean(),
-    "verdict": pl.String(),
-    "delta": pl.Float64(),
-    "variant": pl.String(),
     "n": pl.Int64(),
     "unit": pl.String(),
-    "chance": pl.Float64(),
-    "note": pl.String(),
+    **dict.fromkeys(("landmark", "expected", "chance", "delta"), pl.Float64()),
+    **dict.fromkeys(("verdict", "variant", "note"), pl.String()),
+    **dict.fromkeys(("benchmark", "dataset", "template", "against"), pl.String()),
+    **dict.fromkeys(("concept", "subset", "group", "model"), pl.String()),
 }
+"""The columns. A printed frame has room for the first four and the last four: what the number is, and of whom."""
 NEVER_NULL = ("benchmark", "model", "dataset", "metric", "n", "unit")
 KEY = ("metric", "subset", "group", "against", "concept", "template")
 """What tells the numbers of one study, model and data set apart."""
@@ -111,11 +110,19 @@ def read_rows(path: Path, schema: Mapping[str, pl.DataType]) -> pl.DataFrame:
         table = read_parquet(path, schema)
     except DataError as error:
         raise DataError(f"{error}\nMake the run again: what was scored is kept.") from error
-    for name in NEVER_NULL:
-        if table[name].null_count():
-            raise DataError(f"{path}: row {(table[name].is_null().arg_max() or 0) + 1} has no {name}.")
-    for name in (name for name, kind in schema.items() if kind == pl.Float64):
-        odd = ~table[name].is_finite().fill_null(True)
-        if odd.any():
-            raise DataError(f"{path}: row {(odd.arg_max() or 0) + 1} has a {name} that is not finite.")
+    always = [*NEVER_NULL, *(name for name in schema if name not in SCHEMA)]
+    numbers = [name for name, kind in schema.items() if kind == pl.Float64]
+    low, high = pl.col("low"), pl.col("high")
+    faults = {
+        **{f"has no {name}": pl.col(name).is_null() for name in always},
+        **{f"has a {name} that is not finite": ~pl.col(name).is_finite() for name in numbers},
+        "has one bound of an interval without the other": low.is_null() != high.is_null(),
+        "has an interval that ends before it begins": low > high,
+        "has an interval without a value": low.is_not_null() & pl.col("value").is_null(),
+        "has a p-value outside 0 to 1": (pl.col("p_value") < 0) | (pl.col("p_value") > 1),
+        "has a negative n": pl.col("n") < 0,
+    }
+    for what, rows in table.select(**faults).to_dict(as_series=True).items():
+        if rows.any():
+            raise DataError(f"{path}: row {(rows.fill_null(False).arg_max() or 0) + 1} {what}.")
     return table

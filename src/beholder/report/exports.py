@@ -1,59 +1,145 @@
-"""Exports: a run's findings and tables for a paper, a pull request or a model's card.
+"""Exports: a run's findings and tables for a paper, a pull request, a model's card or a leaderboard.
 
-The words are those of the page. Names come from strangers: what would be markup in the target is escaped.
+The words are those of the page. Names come from strangers: what would be markup in the target is escaped. No export
+says where something lies on the disk of whoever made the run.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
-import polars as pl
-
+from beholder.chapter.numbers import Result
+from beholder.chapter.phrases import listed
 from beholder.chapter.table import Cell, Table
+from beholder.core.errors import UnknownName, UsageError
 from beholder.core.results import place
+from beholder.models.families import family_of
+from beholder.report.facts import command
 from beholder.report.page import title
-from beholder.report.report import Report, Section
+from beholder.report.report import Report, Section, slug
+from beholder.report.scorecard import Card, Line, scorecard
+from beholder.report.short_names import short_names
 
 LATEX = {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
     "^": r"\textasciicircum{}",
     **{sign: f"\\{sign}" for sign in "&%$#_{}"},
+    **{sign: f"$\\{name}$" for sign, name in {"×": "times", "·": "cdot", "≥": "geq", "≤": "leq", "±": "pm"}.items()},
+    **{sign: f"$\\{name}$" for sign, name in {"Δ": "Delta", "δ": "delta", "ω": "omega", "η": "eta"}.items()},
+    **{sign: f"$\\{name}$" for sign, name in {"→": "rightarrow", "≈": "approx", "σ": "sigma", "ρ": "rho"}.items()},
     "−": "$-$",
-    "×": r"$\times$",
-    "·": r"$\cdot$",
-    "≥": r"$\geq$",
-    "≤": r"$\leq$",
     "²": "$^2$",
-    "Δ": r"$\Delta$",
-    "δ": r"$\delta$",
-    "ω": r"$\omega$",
+    "<": "$<$",
+    ">": "$>$",
+    "|": "$|$",
+    '"': "''",
 }
+LATIN = re.compile(r"[ -~À-ÖØ-öø-ſ–—‘’“”…]")
+"""What pdfLaTeX can set as it is."""
+COLUMN = 46
+"""Characters of a table that fit a column of a two-column paper, in small print."""
 MARKS = re.compile(r"([\\`*_{}\[\]<>#|~$])")
+LONGEST_CARD = 80
+"""Lines of a card, at most."""
+TASKS = {"generative": "image-text-to-text", "detection": "zero-shot-object-detection"}
+TASKS |= {"segmentation": "image-segmentation"}
+MATCHING = "zero-shot-image-classification"
+"""What the hub calls the task of models that match pictures with texts."""
 
 
-def markdown(report: Report) -> str:
+class Target(NamedTuple):
+    """What an export is made for, beside the run."""
+
+    model: str | None = None
+    """Of which model, where an export is about one."""
+    source: str = ""
+    """The address at which the run's page can be read."""
+
+
+def markdown(report: Report, target: Target = Target()) -> str:  # noqa: B008  (a tuple)
     """Findings, then every table that the page shows open."""
-    parts = [part for section in report.sections for part in _section(section, "##")]
-    return "\n\n".join([f"# {_md(title(report))}", *parts, _origin(report)]) + "\n"
+    parts = [part for section in report.sections for part in _section(section)]
+    return "\n\n".join([f"# {_md(title(report))}", *parts, _origin(report, target)]) + "\n"
 
 
-def card(report: Report) -> str:
-    """A section for a model's card, with the numbers that have an interval in the card's own index above it."""
-    parts = [part for section in report.sections for part in _findings(section, "###")]
-    index = json.dumps({"model-index": _index(report.results)}, indent=1, ensure_ascii=False)
-    return "\n\n".join([f"---\n{index}\n---", "## How it sees people", *parts, _origin(report)]) + "\n"
+def card(report: Report, target: Target = Target()) -> str:  # noqa: B008
+    """A section for a model's card: a line for every question, the same numbers in the card's index above it."""
+    model = _one_model(report, target)
+    cards = [each for each in scorecard(report, [""] * len(report.sections)) if each.model == model]
+    room = LONGEST_CARD - 4 * len(cards) - 20
+    asked = [(each, line) for each in cards for line in each.lines]
+    # What is shown comes first where there is no room for all.
+    kept = set(sorted(range(len(asked)), key=lambda number: not asked[number][1].finding.shown)[:room])
+    lines = [_card_line(*asked[number]) for number in sorted(kept)]
+    header = ["Study", "Question", "Verdict", "Answer", "Number", "95 % interval", "n"]
+    table = [f"| {' | '.join(header)} |", "|:--" * 4 + "|--:" * 3 + "|", *lines]
+    left_out = f"\n\n{len(asked) - len(kept)} further questions are in the report." if len(asked) > len(kept) else ""
+    text = ["## How it sees people", "\n".join(table) + left_out, _origin(report, target)]
+    return f"---\n{_index(report, cards, target)}\n---\n\n" + "\n\n".join(text) + "\n"
 
 
-def latex(report: Report) -> str:
+def eval_results(report: Report, target: Target = Target()) -> str:  # noqa: B008
+    """One entry for every number of the card, as the hub reads them from `.eval_results/*.yaml`."""
+    model = _one_model(report, target)
+    cards = [each for each in scorecard(report, [""] * len(report.sections)) if each.model == model]
+    made = {"date": report.record.created, **({"source": _source(report, target)} if target.source else {})}
+    entries = [
+        {
+            "dataset": {**_dataset(report, each.dataset, key="id"), "task_id": _row_name(row)},
+            "value": _number(row["value"]),
+            **made,
+            "notes": f"95 % interval {_number(row['low'])} to {_number(row['high'])}, n = {row['n']}, {row['unit']}; "
+            f"Beholder {report.record.beholder}",
+        }
+        for each in cards
+        for row in _rows(each)
+    ]
+    lines = [
+        f"{'  ' if number else '- '}{key}: {_yaml(value)}"
+        for entry in entries
+        for number, (key, value) in enumerate(entry.items())
+    ]
+    return "\n".join(lines or ["[]"]) + "\n"
+
+
+def latex(report: Report, target: Target = Target()) -> str:  # noqa: B008
     """Every table that the page shows open, as `table` environments with booktabs' rules."""
-    tables = [table for section in report.sections for table in _shown(section)]
-    return "\n\n".join(["% \\usepackage{booktabs}", *map(_latex_table, tables)]) + "\n"
+    tables = [_latex_table(section, table) for section in report.sections for table in _shown(section)]
+    return "\n\n".join(["% \\usepackage{booktabs,graphicx}", *tables]) + "\n"
 
 
-FORMATS: Mapping[str, Callable[[Report], str]] = {"markdown": markdown, "latex": latex, "card": card}
+FORMATS: Mapping[str, Callable[[Report, Target], str]] = {
+    "markdown": markdown,
+    "latex": latex,
+    "card": card,
+    "eval-results": eval_results,
+}
+PER_MODEL = {"card": "md", "eval-results": "yaml"}
+"""Exports that are about one model, with the ending of their files."""
+
+
+def audited_models(report: Report) -> list[str]:
+    """The models that findings are written about, by the names that the page uses."""
+    return list(dict.fromkeys(model for section in report.sections for model in section.results["model"]))
+
+
+def _one_model(report: Report, target: Target) -> str:
+    models = audited_models(report)
+    if target.model is not None:
+        short = short_names(models).get(target.model, target.model)
+        if short not in models:
+            raise UnknownName("model", target.model, models, where="This run")
+        return short
+    if len(models) > 1:
+        raise UsageError(
+            f"The run has several models: {', '.join(models)}.\nThis export is about one: choose it with --model, or "
+            "name a folder with --out to get a file for each."
+        )
+    return models[0] if models else ""
 
 
 def _shown(section: Section) -> list[Table]:
@@ -61,55 +147,99 @@ def _shown(section: Section) -> list[Table]:
     return [table for table in tables if table.exported or not table.long]
 
 
-def _section(section: Section, mark: str) -> Iterator[str]:
-    yield from _findings(section, mark)
-    for table in _shown(section):
-        yield f"{mark}# {_md(table.title)}\n\n{_md_table(table)}\n\n{_md(table.caption)}"
-
-
-def _findings(section: Section, mark: str) -> Iterator[str]:
-    yield f"{mark} {_md(section.title)} on {_md(section.dataset)}\n\n{_md(section.study.question)}"
-    mine = section.findings
-    several = len({one.model for one in mine}) > 1
-    for one in mine:
+def _section(section: Section) -> Iterator[str]:
+    yield f"## {_md(section.title)} on {_md(section.dataset)}\n\n{_md(section.study.question)}"
+    several = len({one.model for one in section.findings}) > 1
+    for one in section.findings:
         whose = f"{_md(one.model)}: " if several else ""
         yield f"- **{whose}{_md(one.headline)}.** {_md(one.sentence)}"
+    for table in _shown(section):
+        yield f"### {_md(table.title)}\n\n{_md_table(table)}\n\n{_md(table.caption)}"
 
 
-def _origin(report: Report) -> str:
-    record = report.record
-    command = " ".join(record.command).replace("`", "'")
-    told = f"By `beholder {command}`, " if command else "By "
-    return f"{told}Beholder {_md(record.beholder)}, {_md(record.created[:10])}. Labels are perceived or sourced."
+def _origin(report: Report, target: Target) -> str:
+    """Who made it and how, without anybody's folders."""
+    typed = _without_folders(command(report.record)).replace("`", "'")
+    told = f"By `{typed}`, " if typed else "By "
+    where = f" [The page]({target.source})." if target.source else ""
+    made = f"Beholder {_md(report.record.beholder)}, {_md(report.record.created[:10])}."
+    return f"{told}{made} Labels are perceived or sourced.{where}"
 
 
-def _index(results: pl.DataFrame) -> list[dict[str, object]]:
-    """The card's index: one entry a model, one result a data set, one metric a number."""
-    return [
-        {
-            "name": model,
-            "results": [
-                {
-                    "task": {"type": "image-text-to-text"},
-                    "dataset": {"type": dataset, "name": dataset},
-                    "metrics": [_metric(row) for row in rows.iter_rows(named=True)],
-                }
-                for (dataset,), rows in mine.group_by("dataset", maintain_order=True)
-            ],
-        }
-        for (model,), mine in _headline(results).group_by("model", maintain_order=True)
-    ]
+def _without_folders(text: str) -> str:
+    """A command without the folders above what it names.
+
+    >>> _without_folders("beholder audit /home/ann/clip --data ~/data --dataset folder:/srv/staff")
+    'beholder audit clip --data data --dataset folder:staff'
+    """
+    return re.sub(r"(?<![\w.])(?:~|[A-Za-z]:)?(?:[/\\][^/\\\s'\"]+)*[/\\]+(?=[^/\\\s'\"]+)", "", text)
 
 
-def _headline(results: pl.DataFrame) -> pl.DataFrame:
-    """Numbers with an interval that are not about single words or wordings: a card has no room for thousands."""
-    return results.filter(pl.col("low").is_not_null() & pl.col("template").is_null() & pl.col("group").is_null())
+def _card_line(card: Card, line: Line) -> str:
+    study = f"{card.title} on {card.dataset}"
+    cells = (study, line.question, line.finding.verdict, line.finding.headline, line.number, line.interval, line.n)
+    return f"| {' | '.join(map(_md, cells))} |"
 
 
-def _metric(row: Mapping[str, object]) -> dict[str, object]:
-    name = " · ".join(filter(None, (str(row["metric"]), place(row))))
-    interval = {"low": row["low"], "high": row["high"], "n": row["n"], "unit": row["unit"]}
-    return {"type": row["metric"], "name": name, "value": row["value"], "args": interval}
+def _index(report: Report, cards: Sequence[Card], target: Target) -> str:
+    """The card's `model-index`: one result a study and data set, one metric a question."""
+    lines = [f"model-index:\n- name: {_yaml(cards[0].model if cards else '')}\n  results:"]
+    for each in cards:
+        metrics = [_metric(row) for row in _rows(each)]
+        if metrics:
+            lines.append(f"  - task: {_yaml({'type': _task(report, each.model), 'name': each.title})}")
+            lines.append(f"    dataset: {_yaml(_dataset(report, each.dataset, key='type'))}")
+            lines.append(f"    metrics: {_yaml(metrics)}")
+            lines += [f"    source: {_yaml(_source(report, target))}"] if target.source else []
+    return "\n".join(lines) if len(lines) > 1 else f"{lines[0]} []"
+
+
+def _rows(card: Card) -> list[Result]:
+    """The most telling row of every answer that has a number with an interval, each once."""
+    leading = [line.finding.rows[0] for line in card.lines if line.finding.rows and line.mark]
+    return list({_row_name(row): row for row in leading}.values())
+
+
+def _row_name(row: Result) -> str:
+    return " · ".join(filter(None, (str(row["metric"]), place(row))))
+
+
+def _metric(row: Result) -> dict[str, object]:
+    interval = {"low": _number(row["low"]), "high": _number(row["high"]), "n": row["n"], "unit": row["unit"]}
+    return {"type": row["metric"], "name": _row_name(row), "value": _number(row["value"]), "args": interval}
+
+
+def _number(value: Any) -> float:
+    return float(f"{value:.6g}")
+
+
+def _dataset(report: Report, name: str, *, key: str) -> dict[str, object]:
+    """A data set with the revision that the run read."""
+    entry: Mapping[str, Any] = next((each for each in report.record.datasets if each.get("name") == name), {})
+    called = {key: name, **({"name": name} if key == "type" else {})}
+    return {**called, **({"revision": str(entry["revision"])} if entry.get("revision") else {})}
+
+
+def _source(report: Report, target: Target) -> dict[str, str]:
+    return {"url": target.source, "name": f"Beholder {report.record.beholder}"}
+
+
+def _task(report: Report, model: str) -> str:
+    """What the hub calls the task, by the kind of the model."""
+    names = short_names(str(entry.get("name")) for entry in report.record.models)
+    for entry in report.record.models:
+        if model in (entry.get("name"), names.get(str(entry.get("name")))):
+            settings, adapter = entry.get("settings") or {}, str(entry.get("adapter"))
+            if adapter in ("generative", "openai"):
+                return TASKS["generative"]
+            config = {"architectures": [str(settings.get("architecture"))], "model_type": settings.get("model_type")}
+            return TASKS.get(family_of(config).kind, MATCHING)
+    return MATCHING
+
+
+def _yaml(value: object) -> str:
+    """A value on one line: JSON is YAML, if every sign in it can be printed."""
+    return "".join(sign if sign.isprintable() else " " for sign in json.dumps(value, ensure_ascii=False))
 
 
 def _md(text: str) -> str:
@@ -127,33 +257,46 @@ def _md_table(table: Table) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in (lines[0], rule, *lines[1:]))
 
 
-def _latex_table(table: Table) -> str:
+def _latex_table(section: Section, table: Table) -> str:
+    """A table that fits a column: in small print, and shrunk if it is wider even so."""
     columns = "l" * table.labels + "r" * (len(table.header) - table.labels)
-    body = [" & ".join(_tex(_whole(cell)) for cell in row) + r" \\" for row in table.rows]
+    longest = zip(table.header, *([_whole(cell) for cell in row] for row in table.rows), strict=True)
+    wide = sum(max(map(len, column)) for column in longest) + len(columns) > COLUMN
+    of = listed(list(dict.fromkeys(section.results["model"])))
+    tabular = [
+        rf"\begin{{tabular}}{{@{{}}{columns}@{{}}}}",
+        r"\toprule",
+        " & ".join(map(_tex, table.header)) + r" \\",
+        r"\midrule",
+        *(" & ".join(map(_tex_cell, row)) + r" \\" for row in table.rows),
+        r"\bottomrule",
+        r"\end{tabular}",
+    ]
     return "\n".join(
         [
             r"\begin{table}",
-            r"\centering",
-            rf"\caption{{{_tex(table.title)}. {_tex(table.caption)}}}",
-            rf"\begin{{tabular}}{{{columns}}}",
-            r"\toprule",
-            " & ".join(map(_tex, table.header)) + r" \\",
-            r"\midrule",
-            *body,
-            r"\bottomrule",
-            r"\end{tabular}",
+            r"\centering\footnotesize",
+            rf"\caption{{{_tex(table.title)}: {_tex(of)} on {_tex(section.dataset)}. {_tex(table.caption)}}}",
+            rf"\label{{tab:{slug(f'{section.study.name} {section.dataset} {table.title}')}}}",
+            *([r"\resizebox{\columnwidth}{!}{%", *tabular, "}"] if wide else tabular),
             r"\end{table}",
         ]
     )
 
 
-def _tex(text: str) -> str:
-    r"""Words that LaTeX sets as they are.
+def _tex_cell(cell: Cell) -> str:
+    small = " · ".join(filter(None, (cell.detail, cell.remark)))
+    return rf"{_tex(cell.text)} {{\scriptsize ({_tex(small)})}}" if small else _tex(cell.text)
 
-    >>> _tex("50 % of a_b")
-    '50 \\% of a\\_b'
+
+def _tex(text: str) -> str:
+    r"""Words that LaTeX sets as they are; a sign that it cannot set is named by its number.
+
+    >>> _tex("50 % of a_b, 人")
+    '50 \\% of a\\_b, U+4EBA'
     """
-    return "".join(LATEX.get(sign, sign) for sign in " ".join(text.split()))
+    words = " ".join(text.split())
+    return "".join(LATEX.get(sign) or (sign if LATIN.match(sign) else f"U+{ord(sign):04X}") for sign in words)
 
 
 def _whole(cell: Cell) -> str:

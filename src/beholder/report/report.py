@@ -8,16 +8,20 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
+from polars.exceptions import PanicException
 
 from beholder.chapter.chapter import Chapter
 from beholder.chapter.finding import Finding
 from beholder.chapter.phrases import drawn
 from beholder.chapter.table import Table
+from beholder.core.errors import BeholderError, DataError, first_line
 from beholder.core.record import Record
 from beholder.report.facts import limited
 from beholder.report.plain_tables import plain_tables
@@ -53,6 +57,8 @@ class Section:
     limitations: list[str]
     noise: list[Finding] = field(default_factory=list)
     """What is found in random scores, audited beside other models to be compared with."""
+    folder: Path | None = None
+    """Where the results were read from; None if they were just computed."""
 
     @property
     def title(self) -> str:
@@ -70,7 +76,8 @@ class Section:
     @cached_property
     def figures(self) -> list[Figure]:
         """Every chart; made when they are first asked for."""
-        return list(self.chapter.figures(self.results))
+        with _read_from(self.folder, self.study.name):
+            return list(self.chapter.figures(self.results))
 
 
 @dataclass(frozen=True)
@@ -97,14 +104,37 @@ class Report:
 
 
 def build_report(
-    results: pl.DataFrame, record: Record, prompts: pl.DataFrame, perturbed: pl.DataFrame | None = None
+    results: pl.DataFrame,
+    record: Record,
+    prompts: pl.DataFrame,
+    perturbed: pl.DataFrame | None = None,
+    *,
+    folder: Path | None = None,
 ) -> Report:
-    """The report of a run, from its results and their record."""
-    results = shortened(results)
-    parts = results.group_by(["benchmark", "dataset"], maintain_order=True)
-    sections = [_section(str(name), str(dataset), part, results, record) for (name, dataset), part in parts]
+    """The report of a run, from its results and their record; `folder` is where they were read from."""
+    results, sections = shortened(results), []
+    for (name, dataset), part in results.group_by(["benchmark", "dataset"], maintain_order=True):
+        with _read_from(folder, str(name)):
+            sections.append(replace(_section(str(name), str(dataset), part, results, record), folder=folder))
     report = Report(results, record, prompts, sections)
     return report if perturbed is None else replace(report, perturbed=shortened(perturbed))
+
+
+@contextmanager
+def _read_from(folder: Path | None, study: str) -> Iterator[None]:
+    """Rows from a file may lack what a study always writes, which is told; after an audit it is a fault of ours."""
+    try:
+        yield
+    except BeholderError:
+        raise
+    except (Exception, PanicException) as error:
+        if folder is None:
+            raise
+        raise DataError(
+            f"{folder / 'results.parquet'}: the rows of {study!r} cannot be shown "
+            f"({type(error).__name__}: {first_line(error)}).\n"
+            "A row is missing or was changed, or another version of the study wrote them: make the run again."
+        ) from error
 
 
 def _section(name: str, dataset: str, whole: pl.DataFrame, results: pl.DataFrame, record: Record) -> Section:

@@ -21,6 +21,7 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
 from beholder.core.errors import BadScores
+from beholder.core.read import read_array
 from beholder.models.predictions.importing import import_predictions, is_predictions
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.scores.task import Task
@@ -154,10 +155,7 @@ def _read_array(path: Path, tasks: Sequence[Task]) -> Sheet:
     if task is None:
         expected = ", ".join(f"{name}.npy" for name in task_of)
         raise BadScores(f"{path}: the name does not say which scores these are. Expected one of: {expected}.")
-    try:
-        cells = np.load(path, allow_pickle=False).astype(np.float64)
-    except (ValueError, OSError, EOFError) as error:
-        raise BadScores(f"{path} cannot be read as a NumPy array: {error}") from error
+    cells = read_array(path, BadScores).astype(np.float64)
     _refuse_infinite(cells, "the array", path)
     by_image = _prompts_by_image(task) if task.kind == IDENTITY else []
     for prompts in (task.prompts.table["prompt_id"].to_list(), by_image):

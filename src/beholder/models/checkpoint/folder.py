@@ -5,7 +5,6 @@ A folder's digest is over the names and bytes of the files it is given, so a cop
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from fnmatch import fnmatch
@@ -14,6 +13,7 @@ from typing import Any
 
 from beholder.core.digests import digest, file_digest
 from beholder.core.errors import ModelError
+from beholder.core.read import read_json
 
 ConfigFile = dict[str, Any]  # the JSON object of a config.json; its keys differ by family
 
@@ -45,20 +45,12 @@ def require_file(folder: Path, name: str, *, why: str) -> Path:
     return path
 
 
-def read_json(path: Path) -> Any:
-    """The file's JSON value, or an error that names file and line."""
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise ModelError(f"{path} is not readable JSON: {error}.") from error
-
-
 def read_config(folder: Path) -> ConfigFile:
     """The `config.json` of a model folder, an object."""
     if not folder.is_dir():
         raise ModelError(f"There is no model folder {folder}.\nName a folder that holds a config.json and the weights.")
     path = require_file(folder, "config.json", why="which every model folder has")
-    value = read_json(path)
+    value = read_json(path, ModelError)
     if not isinstance(value, dict):
         raise ModelError(f"{path} must hold a JSON object, not {type(value).__name__}.")
     return value

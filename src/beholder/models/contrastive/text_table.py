@@ -13,7 +13,8 @@ from pathlib import Path
 import numpy as np
 
 from beholder.core.errors import ModelError, UnknownName
-from beholder.models.checkpoint.folder import read_json, require_file
+from beholder.core.read import read_array, read_json
+from beholder.models.checkpoint.folder import require_file
 from beholder.models.contrastive.embedding import checked_unit_rows
 from beholder.models.contrastive.onnx_config import TableConfig
 from beholder.models.scorer import Floats
@@ -51,7 +52,7 @@ class TextTable:
 def read_text_table(folder: Path, config: TableConfig) -> TextTable:
     """The table of a model folder."""
     names_path = require_file(folder, config.names, why=WHY)
-    texts = _texts(read_json(names_path), config.template, names_path)
+    texts = _texts(read_json(names_path, ModelError), config.template, names_path)
     vectors = _vectors(require_file(folder, config.file, why=WHY))
     if len(texts) != len(vectors):
         raise ModelError(f"{names_path} has {len(texts)} texts and {folder / config.file} {len(vectors)} rows.")
@@ -77,10 +78,7 @@ def _strings(value: object, path: Path) -> list[str]:
 
 
 def _vectors(path: Path) -> Floats:
-    try:
-        vectors = np.load(path, allow_pickle=False)
-    except (OSError, ValueError) as error:
-        raise ModelError(f"{path} is not a NumPy array file: {error}") from error
+    vectors = read_array(path, ModelError)
     if vectors.ndim != 2 or vectors.dtype.kind != "f":
         raise ModelError(f"{path} must hold one row of floats per text, not {vectors.dtype} {vectors.shape}.")
     return np.asarray(vectors, dtype=np.float32)

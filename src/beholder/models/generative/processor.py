@@ -17,8 +17,9 @@ from typing import Any, NamedTuple
 from PIL import Image
 
 from beholder.core.errors import ModelError
+from beholder.core.read import read_json
 from beholder.models.checkpoint.checkpoint import Checkpoint, as_model_error, captured_warnings, transformers
-from beholder.models.checkpoint.folder import read_config, read_json
+from beholder.models.checkpoint.folder import read_config
 from beholder.models.torch_types import Output, Processor, Tensor
 
 _PLAIN = (bool, int, float, str)
@@ -151,7 +152,7 @@ def processor_class(folder: Path) -> Any:
     """The class that the folder names, or the one transformers has for its model type."""
     for name in CONFIGS:
         path = folder / name
-        named = read_json(path).get("processor_class") if path.is_file() else None
+        named = read_json(path, ModelError).get("processor_class") if path.is_file() else None
         if named and hasattr(transformers, named):
             return getattr(transformers, named)
     model_type = str(read_config(folder).get("model_type"))

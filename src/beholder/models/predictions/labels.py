@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from beholder.core.errors import BadScores, ModelError
-from beholder.models.checkpoint.folder import read_json
+from beholder.core.errors import BadScores
+from beholder.core.read import read_json
 
 NAMES = ("labels.json", "categories.json")
 
@@ -50,10 +50,8 @@ def find_labels(predictions: Path) -> Labels:
             'It says what the category numbers mean: {"categories": [{"id": 1, "name": "person"}, …]}.'
         )
     try:
-        return _labels(path, read_json(path))
-    except ModelError as error:
-        raise BadScores(str(error)) from error
-    except (TypeError, ValueError, KeyError, AttributeError) as error:
+        return _labels(path, read_json(path, BadScores))
+    except (TypeError, ValueError, KeyError, AttributeError, OverflowError) as error:
         raise BadScores(f"{path} does not list categories with their 'id' and 'name'.") from error
 
 

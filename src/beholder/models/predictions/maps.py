@@ -7,7 +7,6 @@ in the order of the labels. The score is the probability of the likeliest pixel,
 
 from __future__ import annotations
 
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,6 +15,7 @@ import numpy.typing as npt
 from PIL import Image
 
 from beholder.core.errors import BadScores
+from beholder.core.read import read_array
 from beholder.models.predictions.labels import Grid, Labels, same_image
 
 NUMBERED = ("P", "L", "1", "I", "I;16", "I;16B")
@@ -87,9 +87,8 @@ def _read(path: Path, labels: Labels, grid: Grid, row: npt.NDArray[np.float64]) 
 def _read_likeliest(path: Path, labels: Labels, grid: Grid, row: Row) -> bool:
     """Fill one row with the largest probability of each category; False for a file that is no array."""
     try:
-        loaded = np.load(path)
-        planes = np.asarray(loaded if path.suffix == ".npy" else loaded[loaded.files[0]], dtype=np.float64)
-    except (OSError, ValueError, EOFError, IndexError, zipfile.BadZipFile):
+        planes = read_array(path, BadScores).astype(np.float64)
+    except BadScores:
         return False
     if planes.ndim != 3 or len(planes) != len(labels.names) or not planes.size:
         raise BadScores(

@@ -46,7 +46,7 @@ def gap_bars(rows: Rows) -> Layers:
 
     The value stands at the end of the bar, who is higher on its other side.
     """
-    names = [row.get("heading") or f"{row['concept']} {SIGNS[row['valence']]}" for row in rows]
+    names = [row.get("heading") or f"{row['concept']} {SIGNS.get(row['valence'], '')}".strip() for row in rows]
     headings = [{**row, "row": place} for place, row in enumerate(rows) if "heading" in row]
     bars = [{**row, "row": place} for place, row in enumerate(rows) if "heading" not in row]
     most = 1.35 * max(abs(bar[key]) for bar in bars for key in ("value", "low", "high") if bar[key] is not None) or 1.0
