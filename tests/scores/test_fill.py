@@ -155,6 +155,16 @@ def spoil(task: Task, row: int, content: bytes | None) -> str:
     return uri
 
 
+def test_all_bad_pictures_are_named_in_one_message(task: Task, tmp_path: Path):
+    bad = [spoil(task, row, content) for row, content in ((1, b"no picture"), (8, None), (9, b""))]
+    with pytest.raises(DataError) as caught:
+        fill([task], Hashing(), Store(tmp_path / "s"))
+    message = str(caught.value)
+    assert message.startswith(f"3 of {len(task.dataset)} images cannot be read:")
+    assert all(uri in message for uri in bad)
+    assert message.endswith("continue without them: --skip-bad-images.")
+
+
 @pytest.mark.parametrize("content", [None, b"", b"not a picture"])
 def test_a_bad_picture_stops_the_run_by_name_and_keeps_what_was_scored(task: Task, tmp_path: Path, content):
     uri = spoil(task, 9, content)

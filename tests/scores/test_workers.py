@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from beholder.core.errors import BadImage, DataError
+from beholder.core.errors import DataError
 from beholder.core.seal import KEY_FILE
 from beholder.datasets import open_dataset
 from beholder.models.preparation import Cut
@@ -85,7 +85,7 @@ def test_a_bad_picture_is_skipped_or_named(task: Task, tmp_path: Path):
     filled = fill([task], Averages(), Store(tmp_path / "skipped"), skipping)
     assert list(filled.bad_images) == [uri]
     np.testing.assert_allclose(filled.matrices[0].values, np.delete(whole, 13, axis=0), atol=1e-6)
-    with pytest.raises(BadImage, match=Path(uri).name):
+    with pytest.raises(DataError, match=Path(uri).name):
         fill([task], Averages(), Store(tmp_path / "named"), PROCESSES)
 
 

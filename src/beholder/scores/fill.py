@@ -16,9 +16,9 @@ from typing import Self
 import numpy as np
 import polars as pl
 
-from beholder.core.errors import DataError
 from beholder.core.progress import Progress, silent
 from beholder.datasets.dataset import ImageDigests
+from beholder.datasets.verify import unreadable, unreadable_error
 from beholder.models.load import replicas_of
 from beholder.models.scorer import Embedder, Scorer, cosines
 from beholder.scores.reading import ReadOptions, WorkersOnDemand
@@ -64,8 +64,8 @@ def fill(tasks: Sequence[Task], scorer: Scorer, store: Store, options: FillOptio
         known = digests.of(uris) if replicas_of(scorer) or options.verify else digests.remembered(uris)
         keys = dict(zip(uris, known, strict=True))
         filler = _Filler(scorer, keys, options, workers, digests)
-        if not options.skip_bad_images:
-            _refuse_missing(keys)
+        if not options.skip_bad_images and None in keys.values():
+            filler.refuse_unreadable()
         matrices = (
             _by_product(tasks, uris, store, filler) if isinstance(scorer, Embedder) else _by_pair(tasks, store, filler)
         )
@@ -209,13 +209,19 @@ class _Filler:
             yield from model.scored(batches, asked, self.key, stored)
 
     def _learn(self, scored: Scored) -> None:
-        """Keep digests that were found on the way, and images that cannot be read; or stop at the first of these."""
+        """Keep digests that were found on the way, and images that cannot be read; or stop, and name them all."""
         self._keys.update(scored.digests)
         self._digests.remember(scored.digests)
         for fault in scored.faults:
-            if not self.options.skip_bad_images:
-                raise fault
             self.bad[fault.uri] = fault.reason
+        if scored.faults and not self.options.skip_bad_images:
+            self.refuse_unreadable()
+
+    def refuse_unreadable(self) -> None:
+        """Open all images once without the model, so that the message names all that cannot be read."""
+        uris = list(self._keys)
+        with self.options.progress("looking for all unreadable images", len(uris), 0) as advance:
+            raise unreadable_error(self.bad | unreadable(uris, advance), len(uris))
 
 
 class _Block:
@@ -268,18 +274,6 @@ def _matrix(task: Task, images: pl.DataFrame, scorer: Scorer, cells: Floats) -> 
     return ScoreMatrix(
         task.name, images, task.prompts.table, scorer.channels, cells, settings, task.dataset, task.kind, task.part
     )
-
-
-def _refuse_missing(keys: dict[str, str | None]) -> None:
-    missing = [uri for uri, key in keys.items() if key is None]
-    if missing:
-        listed = "\n".join(f"  {uri}" for uri in missing[:10]) + (
-            f"\n  … and {len(missing) - 10} more" if len(missing) > 10 else ""
-        )
-        raise DataError(
-            f"{len(missing)} of {len(keys)} image files are not there:\n{listed}\n"
-            "Add them, or continue without them: --skip-bad-images."
-        )
 
 
 def _declare_complete(store: Store, scorer: Scorer, task: Task, matrix: ScoreMatrix, filler: _Filler) -> None:
