@@ -20,6 +20,7 @@ PUBLIC = {
     "ScoreMatrix",
     "Scorer",
     "Study",
+    "audit",
     "audit_models",
     "load_model",
     "load_run",

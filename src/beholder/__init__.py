@@ -1,12 +1,10 @@
 """Beholder audits how vision-language models see people.
 
-    from pathlib import Path
-    from beholder import STUDIES, AuditOptions, audit_models
+    import beholder
 
-    print(list(STUDIES))  # the studies, by name
-    options = AuditOptions(out=Path("run"), store=Path("store"), data=Path("data"))
-    run = audit_models(["openai/clip-vit-base-patch32"], list(STUDIES)[:1], options)
-    print(run.results, run.findings)
+    print(list(beholder.STUDIES))  # the studies, by name
+    run = beholder.audit("openai/clip-vit-base-patch32", "apa", data="data")
+    run.findings, run.results, run.charts, run.scores("apa")
 
 Names are loaded when first used, so that `import beholder` is instant and needs no extra.
 """
@@ -17,7 +15,7 @@ from importlib import import_module, metadata
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from beholder.audit import AuditOptions, audit_models
+    from beholder.audit import AuditOptions, audit, audit_models
     from beholder.core.errors import BeholderError
     from beholder.datasets import DATASETS, open_dataset
     from beholder.datasets.dataset import Dataset
@@ -44,6 +42,7 @@ __all__ = [
     "ScoreMatrix",
     "Scorer",
     "Study",
+    "audit",
     "audit_models",
     "load_model",
     "load_run",
@@ -53,7 +52,7 @@ __all__ = [
 ]
 
 _HOME = {
-    "beholder.audit": ("AuditOptions", "audit_models"),
+    "beholder.audit": ("AuditOptions", "audit", "audit_models"),
     "beholder.studies": ("STUDIES",),
     "beholder.studies.study": ("MeasureOptions", "Study"),
     "beholder.datasets": ("DATASETS", "open_dataset"),

@@ -1,23 +1,34 @@
 """The straight line: data set × prompts → scores → measures → results → page.
 
+run = beholder.audit("openai/clip-vit-base-patch32", STUDY, data="data")
 run = audit_models(["openai/clip-vit-base-patch32"], [STUDY], AuditOptions(out=Path("run"), store=Path("store")))
 """
 
 from __future__ import annotations
 
+import shutil
+import tempfile
 import time
+import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
 
+from beholder.core.callable_module import callable_module
 from beholder.core.digests import digest
-from beholder.core.errors import UsageError
+from beholder.core.errors import UnknownName, UsageError
+from beholder.core.files import store_folder
+from beholder.core.progress import Progress, silent
 from beholder.core.results import results_table
+from beholder.datasets import data_root
+from beholder.datasets.bins import Edges
 from beholder.datasets.dataset import ImageDigests
 from beholder.datasets.perturbed import CHANGES
+from beholder.models.given import GivenAs, Kind, Model, as_scorer
 from beholder.models.load import LoadOptions, load_model
 from beholder.models.scorer import Answerer, Scorer
 from beholder.models.stability import LIMIT, NUDGE, movement, shaken
@@ -26,10 +37,12 @@ from beholder.run import Run
 from beholder.run_folder import finish, folder_name, refuse_other_weights, run_folder
 from beholder.scores.fill import FillOptions, fill
 from beholder.scores.quantity import looks_for_things
+from beholder.scores.recorded import Places
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.scores.store import Store
 from beholder.scores.task import Task
 from beholder.studies import STUDIES
+from beholder.studies.choice import chosen_studies
 from beholder.studies.sheets import DataChoice, Sheet, open_sheets
 from beholder.studies.study import MeasureOptions, Study
 
@@ -58,7 +71,97 @@ class AuditOptions(DataChoice):
     """What the user typed, for the record."""
 
 
-def audit_models(models: Sequence[str], studies: Sequence[str | Study], options: AuditOptions) -> Run:
+def audit(
+    models: Model | list[Model] | None = None,
+    benchmarks: str | Study | Sequence[str | Study] | None = None,
+    *,
+    data: Path | str | None = None,
+    dataset: str | None = None,
+    out: Path | str | None = None,
+    store: Path | str | None = None,
+    limit: int | None = None,
+    settings: Mapping[str, str] | None = None,
+    bins: Mapping[str, Edges] | None = None,
+    device: str = "auto",
+    precision: str = "auto",
+    batch_size: int | None = None,
+    skip_bad_images: bool = False,
+    draws: int = MeasureOptions.draws,
+    seed: int = MeasureOptions.seed,
+    delta: float | None = None,
+    compat: bool = False,
+    perturb: int = 0,
+    allow_upload: bool = False,
+    progress: Progress = silent,
+    name: str | None = None,
+    revision: str | None = None,
+    kind: Kind = "matching",
+    logit_scale: float | None = None,
+    **own: Any,
+) -> Run:
+    """Audit models, as `beholder audit` does and with its defaults.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> def brightness(images, prompts):  # any function that scores every image with every prompt
+    ...     return [[sum(image.resize((1, 1)).getpixel((0, 0))) / 100 for _ in prompts] for image in images]
+    >>> with TemporaryDirectory() as folder:
+    ...     run = audit(brightness, "apa", limit=4, draws=100, out=f"{folder}/run")
+    >>> run.findings[0].model
+    'brightness'
+
+    A model is a name, a `Scorer`, `(model, processor)` of transformers, `(model, preprocess, tokenizer)` of open_clip,
+    or a function `(images, prompts) -> scores`. Several models, or several benchmarks, go in a list. Objects are
+    copied, and `name` says what to call them. Scores of a function are kept only if `name` and `revision` say what they
+    belong to; `kind` says whether they are logits ("matching") or cosines ("contrastive", with `logit_scale`).
+
+    Paths may be strings. `own` are the studies' own options: `prompts="mine.csv", by="gender"`.
+    """
+    given = GivenAs(name, revision, kind, logit_scale)
+    several = models if isinstance(models, list) else [] if models is None else [models]
+    if (name or revision) and len(several) != 1:
+        raise UsageError("name= and revision= are those of one model. Audit the models one by one.")
+    named = [benchmarks] if isinstance(benchmarks, str | Study) else list(benchmarks or ())
+    root, chosen = data_root(Path(data) if data else None), _own_options(own)
+    if any(isinstance(each, Study) for each in named):
+        studies = [STUDIES[each] if isinstance(each, str) else each for each in named]
+    else:
+        studies = chosen_studies([str(each) for each in named], chosen, data=root, dataset=dataset, models=several)
+    options = AuditOptions(
+        root,
+        dataset,
+        settings or {},
+        limit,
+        bins=bins or {},
+        out=Path(out) if out else None,
+        store=store_folder(Path(store) if store else None),
+        load=LoadOptions(device=device, precision=precision, batch_size=batch_size),
+        fill=FillOptions(skip_bad_images=skip_bad_images, progress=progress),
+        measure=MeasureOptions(compat=compat, draws=draws, seed=seed, delta=delta),
+        perturb=perturb,
+        allow_upload=allow_upload,
+        own=chosen,
+    )
+    ready = [str(each) if isinstance(each, str | Path) else as_scorer(each, options.load, given) for each in several]
+    return audit_models(ready, studies, options)
+
+
+def _own_options(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The studies' own options as the command line gives them: paths, and lists where there may be several."""
+    known = {option.name: option for study in STUDIES.values() for option in study.options}
+    for name in given:
+        if name not in known:
+            raise UnknownName("option", name, known, where="audit()")
+    own = {}
+    for name, value in given.items():
+        if value is None or value is False:
+            continue
+        values = [value] if isinstance(value, str | Path) or not isinstance(value, Iterable) else list(value)
+        values = [known[name].kind(each) for each in values]
+        own[name] = values if known[name].several else values[0]
+    return own
+
+
+def audit_models(models: Sequence[str | Scorer], studies: Sequence[str | Study], options: AuditOptions) -> Run:
     """Audit every model with every study; without models, the embedded ones with the studies made for them.
 
     What is finished is written before the next begins.
@@ -67,12 +170,16 @@ def audit_models(models: Sequence[str], studies: Sequence[str | Study], options:
     asked = [STUDIES[study] if isinstance(study, str) else study for study in studies]
     sheets = [sheet for study in asked for sheet in open_sheets(study, options, run.record)]
     embedded = dict.fromkeys(name for study in asked for name in study.reference_models)
-    named = list(models or embedded)
-    run.record.digest = run_digest(run, named, sheets, options)
-    with run_folder(run.record, options.out, folder_name(named, run.record.benchmarks)) as (run.folder, earlier):
+    asked_of: list[str | Scorer] = list(models or embedded)
+    names = [each if isinstance(each, str) else each.spec.name for each in asked_of]
+    digests = [each if isinstance(each, str) else each.spec.digest for each in asked_of]
+    run.record.digest = run_digest(run, digests, sheets, options)
+    run.places = Places(options.data, options.store, options.settings)
+    with run_folder(run.record, options.out, folder_name(names, run.record.benchmarks)) as (run.folder, earlier):
         before, started = run.record.seconds, time.monotonic()
-        for name in named:
-            scorer = load_model(name, options.load)
+        for model, name in zip(asked_of, names, strict=True):
+            scorer = load_model(model, options.load) if isinstance(model, str) else model
+            options = replace(options, store=_store_for(scorer, run))
             confirm_upload(scorer, sheets, options)
             for sheet in sheets:
                 if models or name in sheet.study.reference_models:
@@ -84,6 +191,16 @@ def audit_models(models: Sequence[str], studies: Sequence[str | Study], options:
                     run.record.seconds = round(before + time.monotonic() - started, 1)
                     run.save(run.folder)
         return written(run, asked, options)
+
+
+def _store_for(scorer: Scorer, run: Run) -> Path:
+    """The store; for scores that nothing says the origin of, one that goes with the run."""
+    assert run.places is not None
+    if not getattr(scorer, "temporary", False):
+        return run.places.store
+    run.own_stores.append(Path(tempfile.mkdtemp(prefix="beholder-store-")))
+    weakref.finalize(run, shutil.rmtree, run.own_stores[-1], ignore_errors=True)
+    return run.own_stores[-1]
 
 
 def run_digest(run: Run, models: Sequence[object], sheets: Sequence[Sheet], options: AuditOptions) -> str:
@@ -214,3 +331,6 @@ def written(run: Run, studies: Sequence[Study], options: AuditOptions) -> Run:
         write_page(run.report, run.folder)
     finish(run.record, run.folder)
     return run
+
+
+callable_module(__name__, audit)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,19 +21,23 @@ import polars as pl
 
 from beholder.chapter.finding import Finding
 from beholder.core.errors import UnknownName
-from beholder.core.files import write_whole
+from beholder.core.files import store_folder, write_whole
 from beholder.core.read import read_own_csv
 from beholder.core.record import SCHEMA as NEWEST
 from beholder.core.record import Record, read_record
-from beholder.core.results import KEY, SCHEMA, read_results, read_rows, write_results
+from beholder.core.results import SCHEMA, read_results, read_rows, write_results
+from beholder.datasets import data_root
 from beholder.prompts.prompt_set import SCHEMA as PROMPT
 from beholder.report.notebook import Charts, report_html
 from beholder.report.report import Report, build_report
 from beholder.report.sensitivity import PERTURBED
+from beholder.scores.recorded import Places, recorded, scores_of
 from beholder.scores.task import Task
 from beholder.studies.old_runs import upgraded
 
 PROMPTS = {"benchmark": pl.String, "dataset": pl.String, "set": pl.String, **PROMPT}
+OTHER_KEYS = ("template", "against", "concept", "subset")
+"""What tells the numbers of a group apart, what is seldom there first."""
 OLD = "This run was made by Beholder 0.1. Pairs of groups and some other data were read from its texts."
 
 
@@ -49,13 +53,17 @@ class Run:
     """The results after small changes of the pictures, with the name of the `change`."""
     folder: Path | None = field(default=None, compare=False)
     """Where it is kept."""
+    places: Places | None = field(default=None, repr=False, compare=False)
+    """Where its pictures and scores lie, while the program that made it runs."""
+    own_stores: list[Path] = field(default_factory=list, repr=False, compare=False)
+    """Scores that are kept as long as this object: those of a function that has no revision."""
     _report: Report | None = field(default=None, repr=False, compare=False)
 
     @property
     def report(self) -> Report:
         """What the results show; computed when it is first asked for, and again after more rows were added."""
         if self._report is None:
-            self._report = build_report(self.results, self.record, self.prompts, self.perturbed)
+            self._report = build_report(self.results, self.record, self.prompts, self.perturbed, folder=self.folder)
         return self._report
 
     @property
@@ -80,7 +88,30 @@ class Run:
         if by is not None:
             groups = {name for data in self.record.datasets for name in data.get("groups", {}).get(by, {})}
             rows = rows.filter(pl.col("group").is_in(list(groups)) | (pl.col("subset") == by))
-        return rows.select("model", "dataset", *KEY[1:], "value", "low", "high", "p_value", "n", "unit")
+        return rows.select("group", "value", "low", "high", "p_value", "unit", "dataset", *OTHER_KEYS, "model", "n")
+
+    def scores(
+        self,
+        benchmark: str | None = None,
+        *,
+        model: str | None = None,
+        dataset: str | None = None,
+        data: Path | str | None = None,
+        store: Path | str | None = None,
+    ) -> pl.DataFrame:
+        """The raw scores with their labels: one row for every image, prompt and channel.
+
+        They are read from the store. `data` and `store` say where the data sets and the store lie, if not where the
+        run was made or where the command line looks for them.
+        """
+        here = self.places or Places(data_root(), store_folder())
+        here = replace(here, data=Path(data) if data else here.data, store=Path(store) if store else here.store)
+        wanted = {"benchmark": benchmark, "model": model, "dataset": dataset}
+        for name, value in wanted.items():
+            if value is not None and value not in (known := self.results[name].unique(maintain_order=True)):
+                raise UnknownName(name, value, known.to_list(), where="This run")
+        stores = [here.store, *self.own_stores]
+        return scores_of(recorded(self.record, self.prompts, here), stores, wanted)
 
     def _repr_html_(self) -> str:
         """In a notebook: the scorecard."""

@@ -31,7 +31,8 @@ def view_command(
     from beholder.core.errors import UsageError
     from beholder.datasets import data_root
     from beholder.datasets.settings import parse_settings
-    from beholder.view.gallery import Places, open_gallery
+    from beholder.scores.recorded import Places
+    from beholder.view.gallery import open_gallery
 
     try:
         import uvicorn

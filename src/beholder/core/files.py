@@ -43,5 +43,7 @@ def private_folder(folder: Path) -> Path:
 
 
 def store_folder(option: Path | None = None) -> Path:
-    """Where scores are kept: the option, else the user's cache."""
-    return option or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "beholder"
+    """Where scores are kept: the option, else BEHOLDER_STORE, else the user's cache."""
+    if option or os.environ.get("BEHOLDER_STORE"):
+        return Path(option or os.environ["BEHOLDER_STORE"])
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "beholder"

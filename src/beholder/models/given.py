@@ -104,7 +104,7 @@ class FunctionScorer:
             raise UsageError(f"revision={given.revision!r} is the revision of what? Say name= too.")
         self.temporary = given.revision is None
         """Whether its scores must not be kept: nothing says which state of the function they belong to."""
-        name = given.name or getattr(function, "__name__", type(function).__name__)
+        name = str(given.name or getattr(function, "__name__", type(function).__name__))
         settings = {"kind": given.kind, "logit_scale": given.logit_scale or 1.0, "logit_bias": 0.0}
         revision = uuid.uuid4().hex if given.revision is None else given.revision
         self.spec = ModelSpec(name, "function", name, revision, settings=settings)

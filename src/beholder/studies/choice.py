@@ -16,7 +16,7 @@ Own = Mapping[str, object]  # the given options of the studies, by name
 
 
 def chosen_studies(
-    names: Sequence[str], own: Own, *, data: Path | None, dataset: str | None, models: Sequence[str] = ()
+    names: Sequence[str], own: Own, *, data: Path | None, dataset: str | None, models: Sequence[object] = ()
 ) -> list[Study]:
     """The named studies, the one that an option chooses, or what fits the data at hand; with their own options."""
     for study in STUDIES.values():

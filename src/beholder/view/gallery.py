@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -19,17 +19,15 @@ import polars as pl
 from PIL import Image
 
 from beholder.core.errors import BadImage, BeholderError, MissingData
-from beholder.datasets import DATASETS, open_dataset
 from beholder.datasets.content import container
 from beholder.datasets.crops import files_of
-from beholder.datasets.dataset import Dataset, ImageDigests
+from beholder.datasets.dataset import ImageDigests
 from beholder.datasets.images import DRAWN, open_image
 from beholder.datasets.survey import IDENTIFIERS, MOST_GROUPS
 from beholder.models.spec import ModelSpec
-from beholder.prompts.prompt_set import SCHEMA as PROMPT
-from beholder.prompts.prompt_set import PromptSet
 from beholder.report.report import slug
 from beholder.run import Run, load_run
+from beholder.scores.recorded import Places, recorded
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.scores.store import Store
 from beholder.scores.stored import stored_scores
@@ -43,15 +41,6 @@ LARGEST = 1024
 
 class PictureError(BeholderError):
     """A picture that may not be shown, with the reason."""
-
-
-@dataclass(frozen=True)
-class Places:
-    """Where pictures and scores lie."""
-
-    data: Path | None = None
-    store: Path = Path("beholder-store")
-    settings: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass
@@ -187,29 +176,6 @@ def open_gallery(folders: Sequence[Path], places: Places) -> list[Sheet]:
 
 
 def _sheets(folder: Path, run: Run, places: Places) -> Iterable[Sheet]:
-    store = Store(places.store)
-    for entry in run.record.datasets:
-        dataset, root = _opened(entry, run, places)
-        asked = run.prompts.filter(dataset=dataset.name)
-        for (study, name), table in asked.group_by(["benchmark", "set"], maintain_order=True):
-            prompts = PromptSet(str(name), table.select(list(PROMPT)))
-            for model in run.record.models:
-                spec = ModelSpec(**{key: model[key] for key in _SPEC})
-                task = Task(str(name), dataset, prompts)
-                yield Sheet(slug(folder.resolve().name), str(study), str(model["name"]), spec, task, store, root)
-
-
-_SPEC = ("name", "adapter", "weights", "revision", "precision", "settings")
-
-
-def _opened(entry: Mapping[str, Any], run: Run, places: Places) -> tuple[Dataset, Path | None]:
-    """A data set of the record, and the folder that its pictures must lie in."""
-    name, origin = str(entry.get("name")), str(entry.get("origin"))
-    source = name if name in DATASETS else origin
-    dataset = open_dataset(source, places.data, places.settings)
-    if source in DATASETS and DATASETS[source].embedded:
-        return dataset, None
-    root = places.data if source in DATASETS else Path(source.removeprefix("folder:"))
-    assert root is not None
-    folder = root if root.is_dir() else root.parent
-    return replace(dataset, partial=True).present(), folder.resolve()
+    store, name = Store(places.store), slug(folder.resolve().name)
+    for study, spec, task, root in recorded(run.record, run.prompts, places):
+        yield Sheet(name, study, spec.name, spec, task, store, root)

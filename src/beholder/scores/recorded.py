@@ -1,0 +1,106 @@
+"""The scores behind a run, found by its record: which data, prompts and models they are of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from beholder.core.errors import MissingData
+from beholder.core.record import Record
+from beholder.datasets import DATASETS, open_dataset
+from beholder.datasets.dataset import Dataset
+from beholder.models.spec import ModelSpec
+from beholder.prompts.prompt_set import SCHEMA as PROMPT
+from beholder.prompts.prompt_set import PromptSet
+from beholder.scores.score_matrix import ScoreMatrix
+from beholder.scores.store import Store
+from beholder.scores.stored import stored_scores
+from beholder.scores.task import Task
+
+_SPEC = ("name", "adapter", "weights", "revision", "precision", "settings")
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where pictures and scores lie."""
+
+    data: Path | None = None
+    store: Path = Path("beholder-store")
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+
+class Scored(NamedTuple):
+    """A prompt set that was asked of one model on one data set."""
+
+    study: str
+    spec: ModelSpec
+    task: Task
+    root: Path | None
+    """The folder that its pictures lie in; None for drawn people."""
+
+
+def recorded(record: Record, prompts: pl.DataFrame, places: Places) -> Iterator[Scored]:
+    """Everything that a run asked of models; scores made elsewhere are not in a store."""
+    for entry in record.datasets:
+        dataset, root = _opened(entry, places)
+        asked = prompts.filter(dataset=dataset.name)
+        for (study, name), table in asked.group_by(["benchmark", "set"], maintain_order=True):
+            task = Task(str(name), dataset, PromptSet(str(name), table.select(list(PROMPT))))
+            for model in record.models:
+                if set(_SPEC) <= set(model):
+                    yield Scored(str(study), ModelSpec(**{key: model[key] for key in _SPEC}), task, root)
+
+
+def _opened(entry: Mapping[str, Any], places: Places) -> tuple[Dataset, Path | None]:
+    """A data set of the record, and the folder that its pictures must lie in."""
+    name, origin = str(entry.get("name")), str(entry.get("origin"))
+    source = name if name in DATASETS else origin
+    dataset = open_dataset(source, places.data, places.settings)
+    if source in DATASETS and DATASETS[source].embedded:
+        return dataset, None
+    root = places.data if source in DATASETS else Path(source.removeprefix("folder:"))
+    assert root is not None
+    folder = root if root.is_dir() else root.parent
+    return replace(dataset, partial=True).present(), folder.resolve()
+
+
+def scores_of(asked: Iterable[Scored], stores: Sequence[Path], wanted: Mapping[str, str | None]) -> pl.DataFrame:
+    """The raw scores with their labels, from whichever store has them; `wanted` names benchmark, model, data set."""
+    frames = [
+        _tidy(matrix).select(*(pl.lit(value).alias(name) for name, value in whose.items()), pl.all())
+        for study, spec, task, _ in asked
+        for whose in [{"benchmark": study, "model": spec.name, "dataset": task.dataset.name}]
+        if all(value in (None, whose[name]) for name, value in wanted.items())
+        for store in stores
+        for matrix in stored_scores([task], spec, Store(store))
+    ]
+    if not frames:
+        raise MissingData(
+            f"{' and '.join(map(str, stores))} has no scores of this run.\nName the store that the audit used, "
+            "store=DIR, or audit again. Scores that were read from files (beholder measure) are in those files."
+        )
+    return pl.concat(frames, how="diagonal")
+
+
+def _tidy(matrix: ScoreMatrix) -> pl.DataFrame:
+    """One row for every image, prompt and channel, with the image's attributes and what the prompt stands for.
+
+    An attribute that has the name of a prompt's column keeps it; the prompt's is called `NAME_of_prompt`.
+    """
+    images = matrix.images.drop("uri")
+    prompts = matrix.prompts.select(name for name in matrix.prompts.columns if matrix.prompts[name].count())
+    clashing = {name: f"{name}_of_prompt" for name in prompts.columns if name in images.columns}
+    cells = images.join(prompts.rename(clashing), how="cross")
+    channels = [
+        cells.with_columns(
+            pl.lit(channel).alias("channel"),
+            pl.Series("score", np.asarray(matrix.channel(channel), np.float64).ravel(), nan_to_null=True),
+        )
+        for channel in matrix.channels
+    ]
+    return pl.concat(channels)

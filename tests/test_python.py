@@ -1,0 +1,128 @@
+"""Beholder from Python: one call audits a name, an object or a function, and gives a run to look into."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from PIL import Image
+
+import beholder
+from beholder.audit import audit, audit_models
+from beholder.core.errors import MissingData, UnknownName, UsageError
+from beholder.models.null import NullScorer
+from beholder.run import Run, load_run
+
+pytestmark = pytest.mark.usefixtures("undrawn")
+
+
+@pytest.fixture
+def ask(tmp_path: Path, people: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Run]:
+    """An audit with two prompts of our own on ten pictures, in a folder of its own."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "moods.csv").write_text("text\na warm person\na cold person\n")
+    folder = people(10)
+
+    def asked(model: Any, **options: Any) -> Run:
+        given = {"dataset": f"folder:{folder}", "prompts": "moods.csv", "by": "gender", "draws": 100, "store": "store"}
+        return audit(model, **{**given, **options})
+
+    return asked
+
+
+def redness(images: list[Image.Image], prompts: list[str]) -> Any:
+    return np.array([[np.asarray(image)[:, :, 0].mean() + len(prompt) for prompt in prompts] for image in images])
+
+
+def test_the_module_can_be_called_and_imported_from():
+    assert beholder.audit is not None
+    assert callable(beholder.audit)
+    assert inspect.signature(beholder.audit) == inspect.signature(audit)
+    assert beholder.audit_models is audit_models
+
+
+def test_a_bare_string_is_one_thing(ask: Callable[..., Run]):
+    run = ask("null")
+    assert set(run.results["model"]) == {"null"}
+    assert set(run.by_group("custom.probability", by="gender")["group"]) == {"woman", "man"}
+    assert run.folder is not None
+    assert load_run(run.folder).results.equals(run.results)
+    assert run.folder.parent == Path("runs"), "a new folder for each run, as on the command line"
+
+
+def test_several_models_go_in_a_list(ask: Callable[..., Run]):
+    run = ask(["null", NullScorer(3)])
+    assert run.results["model"].unique(maintain_order=True).to_list() == ["null", "null:3"]
+
+
+def test_a_function_is_audited_and_asked_again_each_time(ask: Callable[..., Run]):
+    calls = []
+
+    def counted(images: list[Image.Image], prompts: list[str]) -> Any:
+        calls.append(len(images))
+        return redness(images, prompts)
+
+    run = ask(counted)
+    first = sum(calls)
+    ask(counted)
+    assert sum(calls) == 2 * first, "nothing says that it is still the same function"
+    assert not list(Path("store").glob("*/scores")), "and nothing of it is kept"
+    assert run.scores().height == 20, "but the run that was made of it can be looked into"
+
+
+def test_scores_of_a_function_with_a_revision_are_kept(ask: Callable[..., Run]):
+    calls = []
+
+    def counted(images: list[Image.Image], prompts: list[str]) -> Any:
+        calls.append(len(images))
+        return redness(images, prompts)
+
+    ask(counted, name="red", revision="1")
+    first = sum(calls)
+    ask(counted, name="red", revision="1", seed=2)
+    assert sum(calls) < 2 * first
+    ask(counted, name="red", revision="2")
+    assert sum(calls) >= 2 * first
+
+
+def test_raw_scores_come_with_their_labels(ask: Callable[..., Run], tmp_path: Path):
+    run = ask(redness, name="red", revision="1")
+    scores = run.scores("custom", model="red")
+    assert {"image_id", "gender", "prompt_id", "text", "channel", "score"} <= set(scores.columns)
+    folder = Path(str(run.record.datasets[0]["origin"]).removeprefix("folder:"))
+    for row in scores.iter_rows(named=True):
+        picture = np.asarray(Image.open(folder / row["image_id"]).convert("RGB"))
+        assert row["score"] == pytest.approx(picture[:, :, 0].mean() + len(row["text"]), rel=1e-6)
+    again = load_run(str(run.folder)).scores(store="store")
+    assert again.equals(scores)
+    with pytest.raises(MissingData, match=r"elsewhere has no scores of this run\.\nName the store"):
+        load_run(str(run.folder)).scores(store=tmp_path / "elsewhere")
+    with pytest.raises(UnknownName, match="This run has no model 'blue'"):
+        run.scores(model="blue")
+
+
+def test_printed_frames_show_value_low_and_high(ask: Callable[..., Run]):
+    run = ask("null")
+    with pl.Config(tbl_cols=8):
+        for frame in (run.results, run.by_group("custom.probability")):
+            head = str(frame).splitlines()[2]
+            assert [word for word in ("value", "low", "high") if word in head] == ["value", "low", "high"]
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "said"),
+    [
+        ({"promts": "x.csv"}, UnknownName, r"audit\(\) has no option 'promts'.*Did you mean 'prompts'"),
+        ({"benchmarks": "grass", "prompts": None, "by": None}, UnknownName, "gras"),
+        ({"name": "a", "model": ["null", "null:2"]}, UsageError, "those of one model"),
+    ],
+)
+def test_what_is_wrong_is_said(ask: Callable[..., Run], options: dict[str, Any], error: type[Exception], said: str):
+    model = options.pop("model", "null")
+    with pytest.raises(error, match=f"(?s){said}"):
+        ask(model, **options)
