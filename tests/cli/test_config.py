@@ -68,5 +68,5 @@ def test_a_mistake_is_named_with_its_line(config: Path, line: str, message: str)
 
 
 def test_a_missing_file_says_so(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="There is no file"):
+    with pytest.raises(UsageError, match="is not there"):
         run("--config", tmp_path / "nothing.toml")

@@ -6,6 +6,7 @@ place; nothing behind the door has to check again. The caller says which error f
 
 from __future__ import annotations
 
+import codecs
 import io
 import json
 import re
@@ -38,7 +39,7 @@ def read_bytes(path: Path, error: Fault = DataError) -> bytes:
     """A file's bytes; what cannot be opened, and what is too large to be read whole, is refused."""
     try:
         if not path.is_file():
-            raise (MissingData if error is DataError else error)(f"There is no file {path}.")
+            raise (MissingData if error is DataError else error)(f"The file {path} is not there.")
         if path.stat().st_size > LARGEST:
             raise error(f"{path} has more than {LARGEST >> 30} GB, which is too large for such a file.")
         return path.read_bytes()
@@ -47,13 +48,21 @@ def read_bytes(path: Path, error: Fault = DataError) -> bytes:
 
 
 def read_text(path: Path, error: Fault = DataError) -> str:
-    """A file's text in UTF-8, with or without a mark at its beginning."""
-    data = read_bytes(path, error)
+    """A file's text, UTF-8 or marked UTF-16."""
+    return decoded(read_bytes(path, error), str(path), error)
+
+
+def decoded(data: bytes, name: str, error: Fault = DataError) -> str:
+    """The bytes of a file as text; anything but UTF-8 and marked UTF-16 is an error that names the position."""
+    encoding = "utf-16" if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8-sig"
     try:
-        return data.decode("utf-8-sig")
+        return data.decode(encoding)
     except UnicodeDecodeError as fault:
-        line = data.count(b"\n", 0, fault.start) + 1
-        raise error(f"{path}: line {line} is not UTF-8 text (byte 0x{data[fault.start]:02x}).") from None
+        line, meant = data.count(b"\n", 0, fault.start) + 1, encoding.upper().removesuffix("-SIG")
+        raise error(
+            f"{name}: line {line} is not {meant} text (byte 0x{data[fault.start]:02x}).\n"
+            "Save the file as UTF-8 and try again; nothing was guessed."
+        ) from None
 
 
 def read_json(path: Path, error: Fault = DataError) -> Any:

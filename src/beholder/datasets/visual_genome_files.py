@@ -11,7 +11,7 @@ from typing import Any
 
 import polars as pl
 
-from beholder.core.tables import read_text
+from beholder.core.read import read_text
 from beholder.datasets.group_words import GroupWords
 from beholder.datasets.json_stream import JsonRecords, Record
 
