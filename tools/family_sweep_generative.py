@@ -175,7 +175,7 @@ def compare(folder: Path) -> Comparison:
     """All logits of some questions about two pictures, by Beholder and by the model's own forward pass."""
     scorer: Any = load_model(str(folder))
     shown = [scorer.prepare(picture) for picture in pictures()]
-    far, plain = 0.0, np.load(folder / "plain.npy")
+    far, plain = 0.0, np.load(folder / "plain.npy", allow_pickle=False)
     for part in scorer._sharing.first_tokens(shown, PROMPTS):
         theirs = plain[np.ix_(part.rows, part.indices)]
         far = max(far, float(np.abs(part.logits.float().numpy() - theirs).max()))

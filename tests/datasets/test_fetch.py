@@ -54,3 +54,22 @@ def test_without_a_network_the_error_says_what_to_download_and_where_to_put_it(t
         fetch(tmp_path / "apa")
     assert "apa-bench/archive" in str(caught.value)
     assert str(tmp_path / "apa" / "benchmark-data-v1") in str(caught.value)
+
+
+def test_an_archive_that_would_fill_the_disk_is_refused(tmp_path: Path):
+    path = tmp_path / "bomb.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as bundle:
+        bundle.writestr("repo/data/zeros.bin", bytes(1 << 22))
+    with pytest.raises(DataError, match=r"would unpack to 4,194,304; .*Nothing was unpacked"):
+        unpack_folder(path, "data", tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_link_in_an_archive_becomes_a_plain_file(tmp_path: Path):
+    link = zipfile.ZipInfo("repo/data/link")
+    link.external_attr = 0o120777 << 16
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as bundle:
+        bundle.writestr(link, "/etc/passwd")
+    unpack_folder(tmp_path / "a.zip", "data", tmp_path / "out")
+    assert not (tmp_path / "out" / "link").is_symlink()
+    assert (tmp_path / "out" / "link").read_text() == "/etc/passwd"

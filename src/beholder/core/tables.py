@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 import csv
 import io
 import json
@@ -14,30 +13,12 @@ from typing import Any
 
 import polars as pl
 
-from beholder.core.errors import DataError, MissingData, first_line
+from beholder.core.errors import DataError, first_line
+from beholder.core.paths import leads_out
+from beholder.core.read import decoded, parse_parquet, read_bytes, read_text
 
 DELIMITERS = (",", ";", "\t")
 """What separates the cells of a table; of equal counts the first is meant."""
-
-
-def read_text(path: Path) -> str:
-    """A text file's text, UTF-8 or marked UTF-16; anything else is an error that names the file and the position."""
-    if not path.is_file():
-        raise MissingData(f"The table {path} is not there.")
-    return decoded(path.read_bytes(), str(path))
-
-
-def decoded(data: bytes, name: str) -> str:
-    """The bytes of a file as text."""
-    encoding = "utf-16" if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8-sig"
-    try:
-        return data.decode(encoding)
-    except UnicodeDecodeError as error:
-        line, meant = data.count(b"\n", 0, error.start) + 1, encoding.upper().removesuffix("-SIG")
-        raise DataError(
-            f"{name}: line {line} is not {meant} text (byte 0x{data[error.start]:02x}).\n"
-            "Save the table as UTF-8 and try again; nothing was guessed."
-        ) from None
 
 
 def read_delimited(path: Path, delimiter: str | None = None) -> pl.DataFrame:
@@ -75,19 +56,14 @@ def _delimiter(text: str) -> str:
 
 def read_table(path: Path) -> pl.DataFrame:
     """A CSV, TSV, JSON-lines or Parquet table, by its ending."""
-    if not path.is_file():
-        raise MissingData(f"The table {path} is not there.")
-    return parse_table(path.read_bytes(), str(path))
+    return parse_table(read_bytes(path), str(path))
 
 
 def parse_table(data: bytes, name: str) -> pl.DataFrame:
     """The bytes of such a table; `name` is its file's."""
     ending = PurePosixPath(name).suffix.lower()
     if ending in {".parquet", ".pq"}:
-        try:
-            return pl.read_parquet(data)
-        except Exception as error:
-            raise DataError(f"{name} cannot be read as Parquet: {first_line(error)}") from error
+        return parse_parquet(data, name)
     text = decoded(data, name)
     return _parse_json_lines(text, name) if ending == ".jsonl" else parse_delimited(text, name)
 
@@ -161,5 +137,5 @@ def require_inside(names: pl.Series, path: Path) -> None:
     for row, name in enumerate(names.to_list(), start=2):
         if not name:
             raise DataError(f"{path}: row {row} names no image.")
-        if PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts:
+        if leads_out(name):
             raise DataError(f"{path}: row {row} names {name!r}, which lies outside the folder of images.")

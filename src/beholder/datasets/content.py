@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 from beholder.core.digests import content_digest, file_digest, file_stamp
 from beholder.core.errors import BadImage, MissingData, MissingExtra, first_line
+from beholder.core.paths import leads_out
 
 TAR, ROW = "wds:", "hf:"
 """How the addresses of a tar's members and of a table's rows begin."""
@@ -181,7 +182,7 @@ def _cell(part: Part, address: str) -> bytes:
     data, path = (value.get("bytes"), value.get("path")) if isinstance(value, dict) else (value, None)
     if isinstance(data, bytes):
         return data
-    if not path or PurePosixPath(path).is_absolute() or ".." in PurePosixPath(path).parts:
+    if not path or leads_out(path):
         raise BadImage(address, "the row has no picture")
     return read_content(joined(parent(part.container), path))
 

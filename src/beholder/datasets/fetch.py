@@ -7,9 +7,14 @@ import tempfile
 import urllib.error
 import urllib.request
 import zipfile
+import zlib
 from pathlib import Path, PurePosixPath
 
 from beholder.core.errors import DataError, MissingData
+from beholder.core.paths import leads_out
+
+SWOLLEN = 100
+"""An archive of pictures that grows by more than this factor is none."""
 
 
 def fetch_archive(url: str, folder: Path, *, keep: str) -> None:
@@ -39,6 +44,7 @@ def unpack_folder(archive: Path, keep: str, target: Path) -> None:
     """The files below the folder `keep`, wherever it stands in the archive; members that climb out are refused."""
     try:
         with zipfile.ZipFile(archive) as bundle:
+            _refuse_bomb(bundle, archive, target.parent)
             for member in bundle.infolist():
                 inside = _below(PurePosixPath(member.filename), keep)
                 if inside is None or member.is_dir():
@@ -47,14 +53,25 @@ def unpack_folder(archive: Path, keep: str, target: Path) -> None:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 with bundle.open(member) as source, path.open("wb") as file:
                     shutil.copyfileobj(source, file)
-    except zipfile.BadZipFile as error:
-        raise DataError(f"{archive} is not a zip archive: {error}") from error
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError) as error:
+        raise DataError(f"{archive} is not a zip archive that can be unpacked: {error}") from error
     if not target.is_dir():
         raise DataError(f"The archive holds no folder named '{keep}'.")
 
 
+def _refuse_bomb(bundle: zipfile.ZipFile, archive: Path, scratch: Path) -> None:
+    """Raise if the files would fill the disk, or grow as no pictures do; a member never gives more than it says."""
+    size = sum(member.file_size for member in bundle.infolist())
+    free = shutil.disk_usage(scratch).free
+    if size > free or size > SWOLLEN * archive.stat().st_size:
+        raise DataError(
+            f"{archive.name} has {archive.stat().st_size:,} bytes and would unpack to {size:,}; {free:,} are free. "
+            "Nothing was unpacked."
+        )
+
+
 def _below(member: PurePosixPath, keep: str) -> Path | None:
-    if ".." in member.parts or member.is_absolute():
+    if leads_out(str(member)):
         raise DataError(f"The archive names a file outside its folder: {member}. Nothing was unpacked.")
     if keep not in member.parts[:-1]:
         return None

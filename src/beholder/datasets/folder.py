@@ -18,6 +18,7 @@ from PIL import Image
 
 from beholder.core.digests import content_digest, digest
 from beholder.core.errors import DataError, MissingData
+from beholder.core.paths import leads_out, links_out
 from beholder.core.tables import column_name, parse_table, with_plain_names
 from beholder.datasets.content import files_below, is_file, is_folder, is_remote, joined, open_binary, parent
 from beholder.datasets.dataset import Dataset
@@ -28,9 +29,13 @@ IMAGE_COLUMNS = ("image", "file_name", "filename", "file", "path", "image_path",
 TABLE_ENDINGS = (".csv", ".tsv", ".jsonl", ".parquet")
 METADATA = "metadata"
 SPLITS = ("train", "val", "valid", "validation", "test")
+ALLOW = "--set outside=allow"
 OWN = "the user's own"
 LOOKED_AT = 20
-SETTINGS = {"label": Setting("folder", "the name of the attribute that a folder for each class stands for")}
+SETTINGS = {
+    "label": Setting("folder", "the name of the attribute that a folder for each class stands for"),
+    "outside": Setting("refuse", "allow: images may lie outside the folder, by their names or by links"),
+}
 
 
 class Resolved(NamedTuple):
@@ -43,11 +48,12 @@ class Resolved(NamedTuple):
 
 def load(place: str, chosen: Mapping[str, str] | None = None) -> Dataset:
     """The images that the table names, with all its other columns as attributes; or those of the class folders."""
-    label = Settings(f"folder:{place}", SETTINGS, chosen).text("label")
+    settings = Settings(f"folder:{place}", SETTINGS, chosen)
+    outside = settings.one_of("outside", ("refuse", "allow")) == "allow"
     tables = find_tables(place)
     if not tables:
-        return _class_folders(place, label)
-    parts = [_read(path) for path in tables]
+        return _class_folders(place, settings.text("label"), outside=outside)
+    parts = [_read(path, outside=outside) for path in tables]
     if len(parts) > 1:
         parts = [
             part._replace(table=_of_split(part.table, PurePosixPath(parent(path)).name))
@@ -65,16 +71,18 @@ class _Table(NamedTuple):
     digest: str
 
 
-def _read(path: str) -> _Table:
+def _read(path: str, *, outside: bool) -> _Table:
     with open_binary(path) as file:
         data = file.read()
     raw = with_plain_names(parse_table(data, path), path)
     home = parent(path)
     column = _image_column(raw, path, home)
-    names = [_inside(name, row, path) for row, name in enumerate(raw[column].cast(pl.String), start=2)]
+    names = [_inside(name, row, path, outside=outside) for row, name in enumerate(raw[column].cast(pl.String), start=2)]
     if not names:
         raise DataError(f"{path}: the table has a header and no rows.")
     files = resolve(names, home)
+    if not outside:
+        _refuse_links(files.uris, home)
     attributes = raw.drop([c for c in {column, "image_id", "uri"} if c in raw.columns])
     table = pl.DataFrame({"image_id": names, "uri": files.uris}).hstack(attributes)
     return _Table(table, spelling_notes(files), content_digest(data))
@@ -151,7 +159,7 @@ def _unique(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
     return {key: value for key, value in found.items() if key not in twice}
 
 
-def _class_folders(place: str, label: str) -> Dataset:
+def _class_folders(place: str, label: str, *, outside: bool) -> Dataset:
     """Pictures whose folder is their label; a folder of splits above that is kept as `split`."""
     images = [name for name in files_below(place) if is_image(name)]
     if not images or any("/" not in name for name in images):
@@ -163,6 +171,8 @@ def _class_folders(place: str, label: str) -> Dataset:
         )
     parts = [PurePosixPath(name).parts for name in images]
     columns = {"image_id": images, "uri": [joined(place, name) for name in images]}
+    if not outside:
+        _refuse_links(columns["uri"], place)
     columns[column_name(label)] = [each[-2] for each in parts]
     if all(len(each) > 2 and each[0].lower() in SPLITS for each in parts):
         columns["split"] = [each[0] for each in parts]
@@ -189,11 +199,20 @@ def _image_column(table: pl.DataFrame, path: str, home: str) -> str:
     return named[0]
 
 
-def _inside(name: str | None, row: int, path: str) -> str:
-    """The image's name; one that leaves the folder is refused."""
+def _inside(name: str | None, row: int, path: str, *, outside: bool) -> str:
+    """The image's name; one that leaves the folder is refused unless the user allows it."""
     if not name:
         raise DataError(f"{path}: row {row} of the table names no image.")
-    plain = PurePosixPath(name.replace("\\", "/"))
-    if plain.is_absolute() or ".." in plain.parts or is_remote(name):
-        raise DataError(f"{path}: row {row} names {name!r}, which lies outside the folder. Use names relative to it.")
+    if leads_out(name) and not outside:
+        raise DataError(
+            f"{path}: row {row} names {name!r}, which lies outside the folder.\n"
+            f"Use names relative to it, or allow such names: {ALLOW}."
+        )
     return name
+
+
+def _refuse_links(uris: Iterable[str], home: str) -> None:
+    """Raise if an image is really elsewhere, by way of a link."""
+    led = next((uri for uri in uris if not is_remote(uri) and links_out(uri, home)), None)
+    if led:
+        raise DataError(f"{led} is a link to {Path(led).resolve()}, outside of {home}. If that is meant: {ALLOW}.")

@@ -17,6 +17,7 @@ from beholder.models import load
 from beholder.models.contrastive.onnx_config import ImageConfig, read_onnx_config
 from beholder.models.load import LoadOptions, load_model
 
+onnx = pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
 
 CONFIG: dict[str, Any] = {
@@ -74,6 +75,32 @@ def test_a_missing_file_is_named(tmp_path: Path, name: str) -> None:
     (onnx_folder(tmp_path) / name).unlink()
     with pytest.raises(ModelError, match=rf"has no {name}, which config.json names(.|\n)*It holds: config.json"):
         load_model(f"onnx:{tmp_path}")
+
+
+@pytest.mark.parametrize("name", ["../image.onnx", "/image.onnx"])
+def test_a_file_outside_the_folder_is_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(ModelError, match="lies outside the model's folder"):
+        load_model(f"onnx:{onnx_folder(tmp_path, 'image', file=name)}")
+
+
+@pytest.mark.parametrize("place", ["../secret.bin", "{folder}/../secret.bin", "link.bin"])
+def test_a_graph_reads_no_weights_outside_its_folder(tmp_path: Path, place: str) -> None:
+    (tmp_path / "secret.bin").write_bytes(bytes(16))
+    folder = tmp_path / "model"
+    folder.mkdir()
+    (folder / "link.bin").symlink_to(tmp_path / "secret.bin")
+    weights = onnx.TensorProto(name="w", data_type=1, dims=[4], data_location=onnx.TensorProto.EXTERNAL)
+    for key, value in (("location", place.format(folder=folder)), ("length", "16")):
+        weights.external_data.add(key=key, value=value)
+    ends = [onnx.helper.make_tensor_value_info(name, 1, [4]) for name in "xy"]
+    graph = onnx.helper.make_graph(
+        [onnx.helper.make_node("Add", ["x", "w"], ["y"])], "g", ends[:1], ends[1:], [weights]
+    )
+    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 13)], ir_version=8)
+    onnx_folder(folder)
+    (folder / "image.onnx").write_bytes(model.SerializeToString())
+    with pytest.raises(ModelError, match=r"image\.onnx is not a graph that onnxruntime can run.*External data path"):
+        load_model(f"onnx:{folder}")
 
 
 def test_a_file_that_is_no_graph_is_named(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 
 from beholder.core.digests import digest, file_digest
 from beholder.core.errors import ModelError
+from beholder.core.paths import leads_out
 from beholder.core.read import read_json
 
 ConfigFile = dict[str, Any]  # the JSON object of a config.json; its keys differ by family
@@ -39,6 +40,8 @@ def held(folder: Path) -> str:
 
 def require_file(folder: Path, name: str, *, why: str) -> Path:
     """The file, or an error that lists what the folder holds."""
+    if leads_out(name):
+        raise ModelError(f"{folder}: {name!r}, {why}, lies outside the model's folder.")
     path = folder / name
     if not path.is_file():
         raise ModelError(f"{folder} has no {name}, {why}.\nIt holds: {held(folder)}.")

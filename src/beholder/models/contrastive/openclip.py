@@ -218,7 +218,7 @@ def _strict_model(architecture: str, weights: Weights, *, device: str, precision
             device=device,
             force_preprocess_cfg=dict(weights.preprocessing),
             require_pretrained=True,
-            weights_only=weights.file.suffix == ".safetensors",
+            weights_only=True,
         )
     return model.eval().requires_grad_(False)
 
