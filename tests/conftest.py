@@ -61,7 +61,7 @@ def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
 def undrawn(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """Pages without pictures, whose drawing takes most of their time, and the list of what would have been drawn."""
     drawn: list[Any] = []
-    monkeypatch.setattr("vl_convert.vegalite_to_svg", lambda spec, **_: drawn.append(spec) or "<svg></svg>")
+    monkeypatch.setattr("beholder.report.drawing.svg", lambda spec: drawn.append(spec) or "<svg></svg>")
     return drawn
 
 

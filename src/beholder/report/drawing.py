@@ -1,18 +1,37 @@
-"""Charts in a page: compressed, drawn when they come into view, the most telling also as a static picture."""
+"""Charts in a page: compressed, drawn when they come into view, the most telling also as a static picture.
+
+A process of its own draws them (`draw_child.py`), one for all charts. It is started anew when it ends or takes too
+long; a chart that cannot be drawn becomes a sentence in its place.
+"""
 
 from __future__ import annotations
 
+import atexit
 import base64
 import gzip
 import html
 import json
-from functools import cache
+import subprocess
+import sys
+import threading
+from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from beholder.chapter.chart_style import PAGE_INK, PAPER_WIDTH
+from beholder.core.errors import BeholderError
 
 if TYPE_CHECKING:
     from beholder.chapter.figure import Figure
+
+SECONDS = 60.0
+"""The longest that one chart may take."""
+TRIES = 2
+"""Processes that end one after the other before drawing is given up: what ends them is the machine, not a chart."""
+
+
+class Undrawn(BeholderError):  # noqa: N818
+    """A chart that could not be drawn."""
 
 
 class Drawing(NamedTuple):
@@ -29,19 +48,114 @@ class Drawing(NamedTuple):
     """The name of the file that it is saved as."""
 
 
+class Painter:
+    """The process that draws; it is started with the first request, and ends with this one."""
+
+    def __init__(self) -> None:
+        self._child: subprocess.Popen[bytes] | None = None
+        self._lock = threading.RLock()
+        self._ended = 0
+        self._library = ""
+        atexit.register(self.close)
+
+    def library(self) -> str:
+        """Vega, Vega-Lite and Vega-Embed as one script; made once."""
+        with self._lock:
+            self._library = self._library or self.ask("library").replace("</script", "<\\/script")
+            return self._library
+
+    def ask(self, kind: str, spec: dict[str, Any] | None = None) -> str:
+        """What was drawn; raises `Undrawn`."""
+        with self._lock:
+            if self._ended >= TRIES:
+                raise Undrawn("The library that draws charts cannot run here; memory may be short.")
+            self._child = self._child or _started()
+            line = _asked(self._child, json.dumps({"kind": kind, "spec": spec}).encode() + b"\n")
+            if not line:
+                self.close()
+                self._ended += 1
+                raise Undrawn("The library that draws charts ended, or took too long; memory may be short.")
+            self._ended = 0
+        reply = json.loads(line)
+        if "error" in reply:
+            raise Undrawn(f"The library that draws charts refuses it: {reply['error']}.")
+        return str(reply["drawn"])
+
+    def close(self) -> None:
+        """End the process."""
+        child, self._child = self._child, None
+        if child is not None:
+            child.kill()
+            child.communicate()
+
+
+def _started() -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [sys.executable, "-P", str(Path(__file__).with_name("draw_child.py"))],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,  # Ctrl-C is for the program, which then ends this one
+    )
+
+
+def _asked(child: subprocess.Popen[bytes], request: bytes) -> bytes:
+    """The answer's line; empty if the process ended, or was ended because it took too long."""
+    assert child.stdin is not None
+    assert child.stdout is not None
+    watchdog = threading.Timer(SECONDS, child.kill)
+    watchdog.daemon = True
+    watchdog.start()
+    try:
+        child.stdin.write(request)
+        child.stdin.flush()
+        return child.stdout.readline()
+    except OSError:
+        return b""
+    finally:
+        watchdog.cancel()
+
+
+_PAINTER = Painter()
+
+
+def prepare() -> None:
+    """Begin to make what every page needs, while the page is put together."""
+    threading.Thread(target=chart_library, daemon=True).start()
+
+
+def chart_library() -> str:
+    """Vega, Vega-Lite and Vega-Embed as one script; empty where they cannot be had."""
+    with suppress(Undrawn):
+        return _PAINTER.library()
+    return ""
+
+
+def svg(spec: dict[str, Any]) -> str:
+    """A chart as SVG; raises `Undrawn`."""
+    return _PAINTER.ask("svg", spec)
+
+
+def png(spec: dict[str, Any]) -> bytes:
+    """A chart as PNG; raises `Undrawn`."""
+    return base64.b64decode(_PAINTER.ask("png", spec))
+
+
 def drawing(figure: Figure, name: str, *, file: str, still: bool = True) -> Drawing:
     """A figure, drawn."""
     spec = packed(figure.spec(ink=PAGE_INK, width="container"))
-    return Drawing(name, figure.title, figure.caption, picture(figure) if still else "", spec, file)
+    shown = picture(figure) if still or not chart_library() else ""
+    return Drawing(name, figure.title, figure.caption, shown, spec, file)
 
 
 def picture(figure: Figure) -> str:
-    """The figure as a picture that says what it shows to who hears the page."""
-    import vl_convert  # loads a JavaScript engine
-
-    svg: str = vl_convert.vegalite_to_svg(figure.spec(ink=PAGE_INK, width=PAPER_WIDTH), allowed_base_urls=[])
+    """The figure as a picture that says what it shows to who hears the page; a sentence if it cannot be drawn."""
+    try:
+        drawn = svg(figure.spec(ink=PAGE_INK, width=PAPER_WIDTH))
+    except Undrawn as error:
+        return f'<p class="undrawn">This chart is not shown. {html.escape(str(error))}</p>'
     said = html.escape(f"{figure.title}. {figure.caption}", quote=True)
-    return svg.replace("<svg ", f'<svg role="img" aria-label="{said}" ', 1)
+    return drawn.replace("<svg ", f'<svg role="img" aria-label="{said}" ', 1)
 
 
 def packed(value: Any) -> str:
@@ -52,12 +166,3 @@ def packed(value: Any) -> str:
 def unpacked(text: str) -> Any:
     """What was packed."""
     return json.loads(gzip.decompress(base64.b64decode(text)))
-
-
-@cache
-def chart_library() -> str:
-    """Vega, Vega-Lite and Vega-Embed as one script."""
-    import vl_convert
-
-    expose = "window.vegaEmbed = vegaEmbed;"
-    return str(vl_convert.javascript_bundle(expose)).replace("</script", "<\\/script")

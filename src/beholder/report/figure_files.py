@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import vl_convert
-
 from beholder.core.files import write_whole
+from beholder.report.drawing import png, svg
 from beholder.report.report import Report
 
 LONGEST = 120
@@ -21,10 +20,7 @@ def save_charts(report: Report, folder: Path) -> list[Path]:
         for figure in section.figures:
             name, spec = f"{section.study.name}-{section.dataset}-{figure.name}", figure.paper()
             stem = re.sub(r"[^\w.-]+", "-", name)[-LONGEST:]
-            for ending, data in (
-                ("svg", vl_convert.vegalite_to_svg(spec, allowed_base_urls=[]).encode()),
-                ("png", vl_convert.vegalite_to_png(spec, scale=3, allowed_base_urls=[])),
-            ):
+            for ending, data in (("svg", svg(spec).encode()), ("png", png(spec))):
                 paths.append(folder / f"{stem}.{ending}")
                 write_whole(paths[-1], data)
     return paths
