@@ -21,7 +21,7 @@ PROMPTS = prompt_set("words", [{"text": word} for word in ("warm", "cold", "wet"
 
 @pytest.mark.parametrize("model", ["null", pytest.param("glasshouse/contrastive", marks=pytest.mark.slow)])
 def test_what_was_filled_is_read_again(model: str, people: Callable[..., Path], tmp_path: Path):
-    tasks, store = [Task("words", load(people(6)), PROMPTS)], Store(tmp_path / "store")
+    tasks, store = [Task("words", load(str(people(6))), PROMPTS)], Store(tmp_path / "store")
     scorer = load_model(model)
     (filled,) = fill(tasks, scorer, store).matrices
     (read,) = stored_scores(tasks, scorer.spec, Store(store.root))
@@ -31,7 +31,7 @@ def test_what_was_filled_is_read_again(model: str, people: Callable[..., Path], 
 
 
 def test_images_and_prompts_that_were_never_scored_are_left_out(people: Callable[..., Path], tmp_path: Path):
-    whole, store = load(people(6)), Store(tmp_path / "store")
+    whole, store = load(str(people(6))), Store(tmp_path / "store")
     scorer = load_model("null")
     fill([Task("words", whole.limit(4), PROMPTS)], scorer, store)
     (read,) = stored_scores([Task("words", whole, PROMPTS)], scorer.spec, store)
@@ -43,6 +43,6 @@ def test_images_and_prompts_that_were_never_scored_are_left_out(people: Callable
 def test_a_model_that_is_not_in_the_store_has_no_scores_and_leaves_no_folder(
     people: Callable[..., Path], tmp_path: Path
 ):
-    tasks = [Task("words", load(people(2)), PROMPTS)]
+    tasks = [Task("words", load(str(people(2))), PROMPTS)]
     assert stored_scores(tasks, load_model("null").spec, Store(tmp_path / "store")) == []
     assert not (tmp_path / "store").exists()

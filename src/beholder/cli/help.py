@@ -22,7 +22,12 @@ EXAMPLES = {
     ),
     "compare": (
         ("a model before and after a change", "beholder compare ./before ./after -b apa --data DIR"),
+        ("two runs, from their stored scores", "beholder compare RUN-1 RUN-2"),
         ("against noise, in the embedded world", "beholder compare null glasshouse/contrastive"),
+    ),
+    "gate": (
+        ("a run against rules", "beholder gate RUN --rules gate.toml"),
+        ("no worse than the last release", "beholder gate RUN --rules gate.toml --baseline LAST-RUN --junit gate.xml"),
     ),
     "report": (
         ("the page of a run again", "beholder report RUN"),
@@ -46,6 +51,7 @@ EXAMPLES = {
         ("check a file of your own", "beholder list prompts --file words.csv"),
     ),
     "verify": (("open every image and name those that are damaged", "beholder data verify apa --data DIR"),),
+    "clean": (("models that nobody used for a month", "beholder store clean --older-than 30d"),),
     "fetch": (("into DIR/apa", "beholder data fetch apa --data DIR"),),
     "generative": (
         ("on this machine, small", "beholder bench generative llava-1.5-7b"),

@@ -288,6 +288,7 @@ def _declare_complete(store: Store, scorer: Scorer, task: Task, matrix: ScoreMat
             "prompts": task.prompts.name,
             "prompts_digest": task.prompts.digest,
             "images": matrix.images.height,
+            "contents": len(set(keys)),
             "asked": len(task.dataset),
         },
     )

@@ -116,10 +116,10 @@ class Shelf:
                 "Make it writable, or name another store: --store DIR."
             )
 
-    def check(self, path: Path) -> int:
-        """How many rows a block has, if every number in it can be used."""
-        keys = self._opened(path, whole=True)["key"]
-        return len(keys)
+    def keys(self, path: Path) -> list[str]:
+        """The keys of a block, if it belongs here and every number in it can be used."""
+        keys: list[str] = self._opened(path, whole=True)["key"].to_pylist()
+        return keys
 
     def blocks(self) -> Iterator[Path]:
         """The blocks in the folder, by name."""

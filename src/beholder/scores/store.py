@@ -46,15 +46,15 @@ class Store:
 
     def images(self, spec: ModelSpec) -> Shelf:
         """The image vectors of a contrastive model."""
-        return self._shelf(spec, "images")
+        return self.shelf(self._describe(spec), "images")
 
     def texts(self, spec: ModelSpec) -> Shelf:
         """The text vectors of a contrastive model."""
-        return self._shelf(spec, "texts")
+        return self.shelf(self._describe(spec), "texts")
 
     def scores(self, spec: ModelSpec, prompts_digest: str, widths: Mapping[str, int] | None = None) -> Shelf:
         """The cells of a model that scores pairs; `widths` are the prompts of each channel, if they are known."""
-        return self._shelf(spec, "scores", prompts_digest, widths)
+        return self.shelf(self._describe(spec), "scores", prompts_digest, widths)
 
     def complete(self, spec: ModelSpec, sheet: str, manifest: Mapping[str, object]) -> None:
         """Say that a sheet is complete; the date of the file says when it was last used."""
@@ -66,12 +66,15 @@ class Store:
                 return
         write_whole(path, data, private=True)
 
-    def _shelf(
-        self, spec: ModelSpec, shelf: str, prompts_digest: str = "", widths: Mapping[str, int] | None = None
-    ) -> Shelf:
-        described = self.root / spec.digest / "spec.json"
-        if not described.exists():
+    def shelf(self, model: str, name: str, prompts: str = "", widths: Mapping[str, int] | None = None) -> Shelf:
+        """A shelf of the model with this digest."""
+        label = {"model": model, "shelf": name, "prompts": prompts}
+        return Shelf(self.root / model / name / prompts, label, self.key, widths)
+
+    def _describe(self, spec: ModelSpec) -> str:
+        """Leave the spec in its folder; its digest."""
+        path = self.root / spec.digest / "spec.json"
+        if not path.exists():
             with suppress(OSError):  # a store that cannot be written says so when it must be
-                write_whole(described, json.dumps(spec.as_dict(), indent=1).encode(), private=True)
-        label = {"model": spec.digest, "shelf": shelf, "prompts": prompts_digest}
-        return Shelf(self.root / spec.digest / shelf / prompts_digest, label, self.key, widths)
+                write_whole(path, json.dumps(spec.as_dict(), indent=1).encode(), private=True)
+        return spec.digest

@@ -158,7 +158,7 @@ class _Counted:
         numbers = {name: getattr(self, name).tolist() for name in ("apart", "inside")}
         tally = {name: value for name, value in asdict(self.tally).items() if name != "path"}
         state = {"resume": self._resume, "complete": self._complete, "tally": tally, **numbers}
-        write_whole(self._path, json.dumps(state).encode())
+        write_whole(self._path, json.dumps(state).encode(), private=True)
 
 
 class _Seen(NamedTuple):

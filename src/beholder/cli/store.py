@@ -1,0 +1,175 @@
+"""`beholder store`: what is stored, whether it is sound, and how to clean it."""
+
+from __future__ import annotations
+
+import re
+import sys
+import time
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from beholder.cli import options as common
+from beholder.cli.console import bar, err, out, say_json
+from beholder.cli.group import Commands
+from beholder.cli.help import Command
+from beholder.cli.listing import show
+from beholder.core.errors import UnknownName, UsageError
+
+if TYPE_CHECKING:
+    from beholder.scores.inventory import StoredModel
+
+app = typer.Typer(help="Show, check and clean the store of scores.", invoke_without_command=True, cls=Commands)
+AS_JSON = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+AGES = {"h": 3600.0, "d": 86400.0, "w": 7 * 86400.0}
+SIZES = {"B": 1.0, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12}
+
+
+class Verify(Command):
+    """Has other examples than `beholder data verify`."""
+
+    def __init__(self, name: str | None, **options: Any) -> None:
+        super().__init__(name, **options)
+        self.show_examples((("check everything", "beholder store verify --store DIR"),))
+
+
+@app.callback()
+def show_command(context: typer.Context, store: common.StoreFolder = None, as_json: AS_JSON = False) -> None:
+    """Show what is stored of each model; with a command, check or clean it."""
+    # Imported here so that other commands start without it.
+    from beholder.scores.inventory import stored_models
+    from beholder.scores.store import Store
+
+    if context.invoked_subcommand:
+        given = {"store": str(store)} if store else {}
+        context.default_map = {name: given for name in ("verify", "clean")}
+        return
+    models = stored_models(Store(common.store_folder(store)))
+    if as_json:
+        say_json([_record(model) for model in models])
+    elif not models:
+        err.print(f"{common.store_folder(store)} holds no scores.", markup=False, soft_wrap=True)
+    else:
+        _show(models)
+
+
+@app.command("verify", cls=Verify)
+def verify_command(store: common.StoreFolder = None, as_json: AS_JSON = False) -> None:
+    """Check every block, remembered digest and manifest; exit with 1 if something is wrong. Nothing is changed.
+
+    What it finds wrong is scored again by the next audit that needs it.
+    """
+    # Imported here so that other commands start without it.
+    from beholder.scores.inventory import verify_store
+    from beholder.scores.store import Store
+
+    found = verify_store(Store(common.store_folder(store)), bar)
+    if as_json:
+        say_json(asdict(found))
+    else:
+        for line in (*found.problems, *(f"Note: {note}" for note in found.notes)):
+            out.print(line, markup=False, soft_wrap=True)
+        err.print(f"{found.blocks:,} blocks with {found.rows:,} rows are sound. Problems: {len(found.problems):,}.")
+    if found.problems:
+        raise typer.Exit(1)
+
+
+@app.command("clean", cls=Command)
+def clean_command(
+    model: Annotated[
+        list[str] | None, typer.Option(help="Only this model: its name or the name of its folder (repeatable).")
+    ] = None,
+    older_than: Annotated[
+        str | None, typer.Option(help="Only models not used for so long: 12h, 30d, 8w.", metavar="AGE")
+    ] = None,
+    larger_than: Annotated[
+        str | None, typer.Option(help="Only models larger than: 500MB, 10GB.", metavar="SIZE")
+    ] = None,
+    leftovers: Annotated[
+        bool, typer.Option("--leftovers", help="Remove blocks that were set aside and files of stopped runs.")
+    ] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Remove all models.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    store: common.StoreFolder = None,
+) -> None:
+    """Remove models that match every condition. Shows them and asks first."""
+    # Imported here so that other commands start without it.
+    from beholder.scores import inventory
+    from beholder.scores.store import Store
+
+    place = Store(common.store_folder(store))
+    wanted = model or older_than or larger_than or everything
+    if not wanted and not leftovers:
+        raise UsageError("Say what to remove: --model, --older-than, --larger-than, --leftovers or --all.")
+    models = _chosen(inventory.stored_models(place), model or [], older_than, larger_than) if wanted else []
+    files = inventory.leftovers(place) if leftovers else []
+    if not models and not files:
+        err.print("Nothing to remove.")
+        return
+    if models:
+        _show(models)
+    if files:
+        out.print(f"{len(files):,} leftover files, {_bytes(sum(map(inventory.size_of, files)))}")
+    if not yes and not (sys.stdin.isatty() and typer.confirm("Remove this? It cannot be undone.", err=True)):
+        err.print("Nothing was removed." + ("" if sys.stdin.isatty() else " To remove this, add --yes."))
+        return
+    inventory.remove_leftovers(files)
+    inventory.remove_models(models)
+    err.print(f"Removed {len(models):,} models and {len(files):,} leftover files.")
+
+
+def _chosen(
+    models: list[StoredModel], names: list[str], older_than: str | None, larger_than: str | None
+) -> list[StoredModel]:
+    """The models that match every condition."""
+    known = {model.name for model in models} | {model.folder.name for model in models}
+    for name in names:
+        if name not in known:
+            raise UnknownName("model", name, known, where="The store")
+    age = _parsed(older_than, AGES, "--older-than", "30d") if older_than else None
+    size = _parsed(larger_than, SIZES, "--larger-than", "10GB") if larger_than else None
+    return [
+        model
+        for model in models
+        if (not names or {model.name, model.folder.name} & set(names))
+        and (age is None or time.time() - model.last_used > age)
+        and (size is None or model.bytes > size)
+    ]
+
+
+def _parsed(text: str, units: dict[str, float], option: str, example: str) -> float:
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([A-Za-z]+)", text.strip())
+    unit = next((unit for unit in units if match and unit.lower() == match[2].lower()), None)
+    if match is None or unit is None:
+        raise UsageError(f"{option} {text}: write a number with one of {', '.join(units)}, such as {example}.")
+    return float(match[1]) * units[unit]
+
+
+def _show(models: list[StoredModel]) -> None:
+    rows = [{**_record(model), "bytes": _bytes(model.bytes)} for model in models]
+    show([{"size" if key == "bytes" else key: value for key, value in row.items()} for row in rows], as_json=False)
+
+
+def _record(model: StoredModel) -> dict[str, object]:
+    used = datetime.fromtimestamp(model.last_used, UTC).isoformat(timespec="minutes")
+    return {
+        "name": model.name,
+        "folder": model.folder.name,
+        "revision": model.revision,
+        "images": model.images,
+        "prompts": model.prompts,
+        "blocks": model.blocks,
+        "bytes": model.bytes,
+        "last_used": used,
+    }
+
+
+def _bytes(count: float) -> str:
+    """
+    >>> _bytes(999), _bytes(1_234_567)
+    ('999 B', '1.2 MB')
+    """
+    unit = max((unit for unit in SIZES if count >= SIZES[unit]), key=SIZES.__getitem__, default="B")
+    return f"{count:.0f} B" if unit == "B" else f"{count / SIZES[unit]:.1f} {unit}"

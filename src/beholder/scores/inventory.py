@@ -1,0 +1,214 @@
+"""What lies in a store: its models with size and last use, what is wrong with it, and what can go."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from beholder.core.digests import FileDigests, digest
+from beholder.core.errors import DataError, MissingData
+from beholder.core.progress import Progress, silent
+from beholder.core.seal import KEY_FILE
+from beholder.datasets.content import digest_of, stamp
+from beholder.models.spec import ModelSpec
+from beholder.scores.shelf import BadBlock, Shelf
+from beholder.scores.store import Store
+
+LEFT = (".part", ".damaged", ".removed")
+"""How the names of files end that nobody needs any more."""
+DAY = 86400.0
+"""Seconds: a younger temporary file may still be in use."""
+MODEL = re.compile(r"[0-9a-f]{20}")
+
+
+@dataclass(frozen=True)
+class StoredModel:
+    """What a store holds of one model."""
+
+    name: str
+    """What people call it; `unknown` if its spec cannot be read."""
+    folder: Path
+    revision: str | None
+    images: int
+    prompts: int
+    blocks: int
+    bytes: int
+    last_used: float
+    """Seconds since 1970: when the last block or manifest was written, or a complete sheet was read."""
+
+
+@dataclass
+class Findings:
+    """What a check of a store found."""
+
+    blocks: int = 0
+    rows: int = 0
+    problems: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    """What makes no score wrong: files that nobody needs, folders that others can open."""
+
+
+def stored_models(store: Store) -> list[StoredModel]:
+    """The models of a store, the last used first; block contents are counted, not checked."""
+    models = [_stored_model(folder) for folder in _model_folders(store)]
+    return sorted(models, key=lambda model: -model.last_used)
+
+
+def remove_models(models: Sequence[StoredModel]) -> None:
+    """Delete all that a store holds of some models; a kill in the middle leaves leftovers, never half a model."""
+    for model in models:
+        away = model.folder.with_suffix(".removed")
+        shutil.rmtree(away, ignore_errors=True)
+        model.folder.rename(away)
+        shutil.rmtree(away)
+
+
+def leftovers(store: Store) -> list[Path]:
+    """Blocks that were set aside, temporary files of stopped runs (a day old), and what is left of removed models."""
+    found = [path for path in store.root.rglob("*") if path.suffix in LEFT]
+    young = time.time() - DAY
+    return sorted(path for path in found if path.suffix != ".part" or path.lstat().st_mtime < young)
+
+
+def remove_leftovers(paths: Sequence[Path]) -> None:
+    """Delete them."""
+    for path in paths:
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
+
+
+def size_of(path: Path) -> int:
+    """Bytes of a file, or of all files in a folder."""
+    return sum(file.lstat().st_size for file in [path, *path.rglob("*")] if file.is_file() or file.is_symlink())
+
+
+def verify_store(store: Store, progress: Progress = silent) -> Findings:
+    """Check every block, manifest, spec and remembered digest; nothing is changed."""
+    folders, found = _model_folders(store), Findings()
+    try:
+        found.problems += FileDigests(store.digest_memory, stamp, digest_of).problems(progress)
+        for folder in folders:
+            _verify_model(store, folder, found, progress)
+    except DataError as error:  # the key is damaged
+        found.problems.append(str(error))
+        return found
+    known = {KEY_FILE, store.digest_memory.name, f"{store.digest_memory.name}-journal", "exposure"}
+    strange = [path for path in store.root.iterdir() if path.name not in known and not MODEL.fullmatch(path.name)]
+    found.problems += [f"{path}: no part of a store." for path in strange if path.suffix not in LEFT]
+    found.notes += [
+        f"{path}: nobody needs it. `beholder store clean --leftovers` removes it." for path in leftovers(store)
+    ]
+    if store.root.stat().st_mode & 0o077:
+        found.notes.append(f"{store.root}: others than its owner can open it. Close it with: chmod -R go= {store.root}")
+    return found
+
+
+def _model_folders(store: Store) -> list[Path]:
+    if not store.root.is_dir():
+        raise MissingData(f"There is no store at {store.root}. Name it with --store DIR.")
+    return sorted(path for path in store.root.iterdir() if MODEL.fullmatch(path.name) and path.is_dir())
+
+
+def _spec(folder: Path) -> Mapping[str, Any]:
+    with suppress(OSError, ValueError):
+        spec = json.loads((folder / "spec.json").read_text())
+        return spec if isinstance(spec, dict) else {}
+    return {}
+
+
+def _stored_model(folder: Path) -> StoredModel:
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    blocks = [path for path in files if path.suffix == ".parquet"]
+    images: dict[Path, int] = {}
+    prompts: dict[Path, int] = {}
+    for path in blocks:
+        with suppress(OSError, pa.ArrowException):
+            about = pq.ParquetFile(path)
+            shelf, rows = path.parent, about.metadata.num_rows
+            if shelf.name == "texts":
+                prompts[shelf] = prompts.get(shelf, 0) + rows
+            else:
+                images[shelf] = images.get(shelf, 0) + rows
+                prompts[shelf] = about.schema_arrow.field(1).type.list_size if shelf.name != "images" else 0
+    spec = _spec(folder)
+    return StoredModel(
+        str(spec.get("name", "unknown")),
+        folder,
+        str(spec["revision"]) if "revision" in spec else None,
+        max(images.values(), default=0),
+        sum(prompts.values()),
+        len(blocks),
+        sum(path.stat().st_size for path in files),
+        max((path.stat().st_mtime for path in files), default=folder.stat().st_mtime),
+    )
+
+
+def _verify_model(store: Store, folder: Path, found: Findings, progress: Progress) -> None:
+    spec = _spec(folder)
+    try:
+        model = ModelSpec(**{name: value for name, value in spec.items() if name != "digest"})
+        if model.digest != folder.name:
+            found.problems.append(f"{folder / 'spec.json'}: describes another model ({model.name}).")
+    except TypeError:
+        found.problems.append(f"{folder / 'spec.json'}: is missing or damaged.")
+    contents = {}
+    for shelf in _shelves(store, folder):
+        contents[shelf.folder] = _verify_shelf(shelf, found, progress, str(spec.get("name", folder.name)))
+    for path in sorted((folder / "complete").iterdir()) if (folder / "complete").is_dir() else []:
+        found.problems += [f"{path}: {reason}" for reason in _wrong_manifest(path, folder, contents)]
+    expected = {"spec.json", "complete", "images", "texts", "scores"}
+    strange = [path for path in folder.iterdir() if path.name not in expected and path.suffix not in LEFT]
+    found.problems += [f"{path}: no part of a store." for path in strange]
+
+
+def _shelves(store: Store, folder: Path) -> Iterator[Shelf]:
+    for name in ("images", "texts"):
+        if (folder / name).is_dir():
+            yield store.shelf(folder.name, name)
+    if (folder / "scores").is_dir():
+        yield from (store.shelf(folder.name, "scores", path.name) for path in sorted((folder / "scores").iterdir()))
+
+
+def _verify_shelf(shelf: Shelf, found: Findings, progress: Progress, model: str) -> int:
+    """Check all blocks of a shelf; the number of different keys on it."""
+    blocks, keys = list(shelf.blocks()), set()
+    with progress(f"{model}: checking {shelf.folder.name}", len(blocks), 0) as advance:
+        for path in blocks:
+            try:
+                own = shelf.keys(path)
+                keys.update(map(digest, own))
+                found.blocks, found.rows = found.blocks + 1, found.rows + len(own)
+            except (BadBlock, OSError) as error:
+                found.problems.append(f"{path}: {error}.")
+            advance(1)
+    here = shelf.folder.iterdir() if shelf.folder.is_dir() else []
+    strange = [path for path in here if path.suffix not in (".parquet", *LEFT)]
+    found.problems += [f"{path}: no part of a store." for path in strange]
+    return len(keys)
+
+
+def _wrong_manifest(path: Path, folder: Path, contents: Mapping[Path, int]) -> Iterator[str]:
+    """Why a manifest cannot be believed."""
+    if path.suffix in LEFT:
+        return
+    try:
+        manifest = json.loads(path.read_text())
+        needed, prompts = int(manifest["contents"]), str(manifest["prompts_digest"])
+    except (OSError, ValueError, LookupError, TypeError):
+        yield "is damaged, or was written by an older version."
+        return
+    held = contents.get(folder / "images", contents.get(folder / "scores" / prompts, 0))
+    if held < needed:
+        yield f"says that {needed:,} contents were scored; {held:,} are here."
