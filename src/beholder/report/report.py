@@ -21,6 +21,7 @@ from beholder.chapter.chapter import Chapter
 from beholder.chapter.finding import Finding
 from beholder.chapter.phrases import drawn
 from beholder.chapter.table import Table
+from beholder.core.digests import digest
 from beholder.core.errors import BeholderError, DataError, first_line
 from beholder.core.record import Record
 from beholder.report.facts import limited
@@ -39,6 +40,7 @@ DRAWN_LIMITATIONS = (
 )
 NOISE = r"^null(:\d+)?$"
 """The names of models whose scores are random."""
+LONGEST_SLUG = 200
 PLAIN = Chapter(topics={"results": "Results"})
 
 
@@ -197,12 +199,13 @@ def _findings(chapter: Chapter, part: pl.DataFrame, others: pl.DataFrame) -> Ite
 
 
 def slug(text: str) -> str:
-    """A text as part of an address.
+    """A text as part of an address; one too long for a file's name ends in a digest.
 
-    >>> slug("apa glasshouse/contrastive: bias")
-    'apa-glasshouse-contrastive-bias'
+    >>> slug("apa glasshouse/contrastive: bias"), len(slug("long " * 99))
+    ('apa-glasshouse-contrastive-bias', 181)
     """
-    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
+    short = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
+    return short if len(short) <= LONGEST_SLUG else f"{short[: LONGEST_SLUG - 40]}-{digest(text)}"
 
 
 def _limitations(study: Study, chapter: Chapter, part: pl.DataFrame, record: Record) -> Iterator[str]:
