@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from beholder.core.catalog import Catalog, entry_points_here
+from beholder.core.catalog import Catalog, entry_points_of
 from beholder.core.errors import BrokenPlugin, UsageError
 from beholder.core.plugins import ENVIRONMENT, load_plugins
 
@@ -99,9 +99,9 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     points = "hare = made_elsewhere:HARE\nsnark = made_badly:SNARK\nhorse = made_badly:HORSE"
     written(info, "entry_points.txt", f"[beholder.animals]\n{points}\n")
     monkeypatch.syspath_prepend(str(tmp_path))
-    entry_points_here.cache_clear()
+    entry_points_of.cache_clear()
     yield tmp_path
-    entry_points_here.cache_clear()
+    entry_points_of.cache_clear()
 
 
 @pytest.mark.usefixtures("package")

@@ -55,7 +55,7 @@ class Catalog(Mapping[str, Thing], Generic[Thing]):
     @cached_property
     def _installed(self) -> dict[str, EntryPoint]:
         """What installed packages bring along, by name."""
-        points = {point.name: point for point in entry_points_here().select(group=self._group)} if self._group else {}
+        points = {point.name: point for point in entry_points_of(self._group)} if self._group else {}
         for name in [name for name in points if self.came_with_beholder(name)]:
             log.warning(
                 "The %s '%s' of the package %s is left out: one of that name comes with Beholder.",
@@ -69,7 +69,7 @@ class Catalog(Mapping[str, Thing], Generic[Thing]):
         try:
             thing = point.load()
             self._added.add(name)
-            return self._things[name] if isinstance(thing, ModuleType) else thing  # type: ignore[no-any-return]
+            return self._things[name] if isinstance(thing, ModuleType) else thing
         except Exception as error:
             raise BrokenPlugin(self.kind, name, _package(point), error) from error
 
@@ -120,9 +120,9 @@ class Catalog(Mapping[str, Thing], Generic[Thing]):
 
 
 @cache
-def entry_points_here() -> EntryPoints:
+def entry_points_of(group: str) -> EntryPoints:
     """Those of all installed packages: looking for them takes a while."""
-    return entry_points()
+    return entry_points(group=group)
 
 
 def _package(point: EntryPoint) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from beholder.chapter.numbers import Result
@@ -159,20 +160,21 @@ def _section(section: Section) -> Iterator[str]:
 
 def _origin(report: Report, target: Target) -> str:
     """Who made it and how, without anybody's folders."""
-    typed = _without_folders(command(report.record)).replace("`", "'")
+    words = [_without_folders(word) for word in report.record.command]
+    typed = command(replace(report.record, command=words)).replace("`", "'")
     told = f"By `{typed}`, " if typed else "By "
     where = f" [The page]({target.source})." if target.source else ""
     made = f"Beholder {_md(report.record.beholder)}, {_md(report.record.created[:10])}."
     return f"{told}{made} Labels are perceived or sourced.{where}"
 
 
-def _without_folders(text: str) -> str:
-    """A command without the folders above what it names.
+def _without_folders(word: str) -> str:
+    """A word of a command without the folders above what it names.
 
-    >>> _without_folders("beholder audit /home/ann/clip --data ~/data --dataset folder:/srv/staff")
-    'beholder audit clip --data data --dataset folder:staff'
+    >>> [_without_folders(word) for word in ("/home/ann/clip/", "folder:~/my staff", "a/b", "--data=C:\\\\a\\\\b")]
+    ['clip', 'folder:my staff', 'a/b', '--data=b']
     """
-    return re.sub(r"(?<![\w.])(?:~|[A-Za-z]:)?(?:[/\\][^/\\\s'\"]+)*[/\\]+(?=[^/\\\s'\"]+)", "", text)
+    return re.sub(r"(?:(?<=[:=])|^)(?!//)(?:~|[A-Za-z]:)?[/\\](?:.*[/\\])?(?=[^/\\])", "", word.rstrip("/\\"))
 
 
 def _card_line(card: Card, line: Line) -> str:

@@ -187,6 +187,8 @@ class Study:
     """More rows, read off the results of all models and data sets together; the flag is `compat`."""
     short: str = ""
     """The title in a word or two."""
+    compares: tuple[str, ...] = ()
+    """The attributes whose groups it compares; the data needs at least one of them."""
     subset_attribute: str | None = None
     """The attribute that `--limit` takes its share of."""
     limitations: tuple[str, ...] = ()

@@ -58,10 +58,12 @@ def custom_study(prompts: PromptSet, *, by: Sequence[str] = ()) -> Study:
         tasks=tasks,
         measures=(partial(_measure, tuple(by)),),
         metrics=METRICS,
+        compares=tuple(by),
         limitations=LIMITATIONS,
         options=OPTIONS,
         configure=configured,
         chapter="beholder.studies.custom.chapter:CHAPTER",
+        plan="beholder.studies.custom.planning:plan",
         trials="beholder.studies.custom.trials:custom_experiments",
         upgrade="beholder.studies.custom.old_runs:upgraded",
     )

@@ -15,7 +15,7 @@ from beholder.datasets.gras import as_released
 from beholder.glasshouse.planted_traits import PLANTED_TRAITS
 from beholder.prompts.templates import read_templates
 from beholder.scores.task import Task
-from beholder.studies.gras.groups import DENIALS, QUESTIONS, STATEMENTS
+from beholder.studies.gras.groups import ATTRIBUTES, DENIALS, QUESTIONS, STATEMENTS
 from beholder.studies.gras.measures import gras_rows
 from beholder.studies.gras.prompts import (
     TEMPLATES,
@@ -84,6 +84,7 @@ def gras_study(traits: pl.DataFrame | None = None, templates: Mapping[str, str] 
         instruction=YES_OR_NO,
         compat_instruction=released_instruction,
         compat_tasks=released,
+        compares=ATTRIBUTES,
         subset_attribute="race",
         intervals="from the variances of the groups and from shuffles of people, for all traits and pairs together",
         reference_models=("glasshouse/generative",),

@@ -118,6 +118,7 @@ def perception_study(
         measures=(partial(_measure, dimensions, ratings, tops),),
         metrics=METRICS,
         instruction=prompts.FITS,
+        compares=GROUPED,
         subset_attribute="race",
         reference_models=("glasshouse/contrastive",),
         options=OPTIONS,
