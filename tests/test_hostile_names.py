@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from beholder.audit import measure
+from beholder.core.read import read_own_csv
 from beholder.datasets.dataset import Dataset
 from beholder.datasets.objects import SCHEMA as OBJECTS
 from beholder.prompts.prompt_set import prompt_set
@@ -141,7 +142,7 @@ def test_hostile_names_come_out_whole(name: str, drawn: list[str], tmp_path_fact
     run, folder = Run(table), tmp_path_factory.mktemp("run")
     run.save(folder)
     run.save_findings(folder)
-    assert pl.read_csv(folder / "results.csv", infer_schema=False)["model"][0] == drawn[8]
+    assert read_own_csv(folder / "results.csv", {"model": pl.String})["model"][0] == drawn[8]
     said = words(html.unescape(re.sub(r"\\u003[cCeE]|\\u0026", _decoded, render(run.report))))
     entries = json.loads((folder / "findings.json").read_text())["findings"]
     out = io.StringIO()

@@ -26,6 +26,7 @@ from beholder.core.read import read_own_csv
 from beholder.core.record import SCHEMA as NEWEST
 from beholder.core.record import Record, read_record
 from beholder.core.results import SCHEMA, read_results, read_rows, write_results
+from beholder.core.written_tables import as_csv
 from beholder.datasets import data_root
 from beholder.prompts.prompt_set import SCHEMA as PROMPT
 from beholder.report.notebook import Charts, report_html
@@ -147,7 +148,7 @@ class Run:
         """Write the results and their record, while the run goes on."""
         write_results(self.results, folder)
         if self.prompts.height:
-            write_whole(folder / "prompts.csv", self.prompts.write_csv().encode("utf-8", "replace"))
+            write_whole(folder / "prompts.csv", as_csv(self.prompts))
         if self.perturbed.height:
             buffer = io.BytesIO()
             self.perturbed.write_parquet(buffer)

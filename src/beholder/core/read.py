@@ -23,6 +23,7 @@ import polars as pl
 from polars.exceptions import PanicException
 
 from beholder.core.errors import BeholderError, DataError, MissingData, UsageError, first_line
+from beholder.core.written_tables import restored
 
 LARGEST = 2 << 30
 """Bytes of a file that is read whole, and of an array that comes out of one."""
@@ -171,7 +172,7 @@ def read_own_csv(path: Path, columns: Mapping[str, type[pl.DataType]]) -> pl.Dat
         table = pl.read_csv(data, infer_schema=False)
     except (Exception, PanicException) as fault:
         raise DataError(f"{path} cannot be read as CSV: {first_line(fault)}.") from fault
-    return typed(table, columns, path)
+    return typed(restored(table), columns, path)
 
 
 def _as_other(kind: pl.DataType) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import math
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -11,8 +10,8 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from beholder.core.errors import DataError, MissingData
-from beholder.core.files import write_whole
 from beholder.core.read import read_parquet
+from beholder.core.written_tables import write_table
 
 SCHEMA: dict[str, pl.DataType] = {
     "metric": pl.String(),
@@ -90,10 +89,7 @@ def place(row: Mapping[str, Any]) -> str:
 
 def write_results(results: pl.DataFrame, folder: Path) -> None:
     """`results.parquet` and `results.csv` in the run folder."""
-    for name, write in (("results.parquet", results.write_parquet), ("results.csv", results.write_csv)):
-        buffer = io.BytesIO()  # no file of a fixed name: several processes may end in one folder at once
-        write(buffer)
-        write_whole(folder / name, buffer.getvalue())
+    write_table(results, folder, "results")
 
 
 def read_results(folder: Path) -> pl.DataFrame:

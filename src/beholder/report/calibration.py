@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections import Counter
 from collections.abc import Iterator
 from importlib import metadata
@@ -20,6 +19,7 @@ from beholder.chapter.figure import Figure
 from beholder.chapter.numbers import ABSENT
 from beholder.chapter.table import Cell, Table
 from beholder.core.files import write_whole
+from beholder.core.written_tables import write_table
 from beholder.report.drawing import Drawing, chart_library, drawing
 from beholder.report.page import TEMPLATES, environment, policy
 from beholder.studies import STUDIES
@@ -49,10 +49,7 @@ class Promise(NamedTuple):
 def write_calibration(summaries: list[Summary], folder: Path, *, settings: str) -> Path:
     """Write `calibration.html`, `calibration.parquet` and `calibration.csv`; return the page's path."""
     table = calibration_table(summaries)
-    for name, write in (("calibration.parquet", table.write_parquet), ("calibration.csv", table.write_csv)):
-        buffer = io.BytesIO()
-        write(buffer)
-        write_whole(folder / name, buffer.getvalue())
+    write_table(table, folder, "calibration")
     path = folder / "calibration.html"
     write_whole(path, render_calibration(summaries, settings=settings).encode("utf-8", "replace"))
     return path

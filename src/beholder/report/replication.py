@@ -5,7 +5,6 @@ Like the report it is one HTML file that opens from disk without a network.
 
 from __future__ import annotations
 
-import io
 import json
 from importlib import metadata
 from pathlib import Path
@@ -15,6 +14,7 @@ import polars as pl
 
 from beholder.core.files import write_whole
 from beholder.core.results import place
+from beholder.core.written_tables import write_table
 from beholder.published.consistency import as_records
 from beholder.published.ledger import DATA, NOWHERE, ORIGINS, RUN, TABLES, VERDICTS, counts, printed_studies
 from beholder.report.number_table import Column, Ledger, packed
@@ -53,10 +53,7 @@ ORIGIN_NAMES = {RUN: "From this run", TABLES: "From printed tables", DATA: "Coun
 
 def write_replication(cells: pl.DataFrame, checks: list[Check], folder: Path, *, models: list[str]) -> Path:
     """Write `replication.html`, `ledger.parquet`, `ledger.csv` and `consistency.json`; return the page's path."""
-    for name, write in (("ledger.parquet", cells.write_parquet), ("ledger.csv", cells.write_csv)):
-        buffer = io.BytesIO()
-        write(buffer)
-        write_whole(folder / name, buffer.getvalue())
+    write_table(cells, folder, "ledger")
     records = json.dumps(as_records(checks), indent=1, ensure_ascii=False)
     write_whole(folder / "consistency.json", records.encode())
     path = folder / "replication.html"

@@ -19,6 +19,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from beholder.chapter.numbers import quantity
 from beholder.core.errors import UsageError
 from beholder.core.files import write_whole
+from beholder.core.written_tables import as_csv
 from beholder.gate import Rule, judged
 from beholder.models.catalog import lookup
 from beholder.report.drawing import chart_library, packed
@@ -112,7 +113,7 @@ def build_site(
         ("charts.js", chart_library()),
     ):
         write_whole(out / name, text.encode())
-    write_whole(out / "numbers.csv", numbers.write_csv().encode("utf-8", "replace"))
+    write_whole(out / "numbers.csv", as_csv(numbers))
     for each in runs:
         _copy(each, out / "runs" / each.name)
     return out / "index.html"

@@ -10,6 +10,7 @@ import polars as pl
 from beholder.core.digests import digest
 from beholder.core.record import Record, read_record
 from beholder.core.results import results_table
+from beholder.core.written_tables import as_csv
 from beholder.datasets import DATASETS, open_dataset
 from beholder.studies.exposure.captions import CaptionFile
 from beholder.studies.exposure.counting import Counts, count_captions
@@ -46,7 +47,7 @@ def expose(captions: Sequence[str], options: CommandOptions) -> Measured:
             "notes": list(dataset.notes),
         }
     )
-    more_files = {"people.csv": people.write_csv().encode()} if options.own.get("people") else {}
+    more_files = {"people.csv": as_csv(people)} if options.own.get("people") else {}
     return Measured(results, record, more_files)
 
 
