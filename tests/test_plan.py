@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -12,9 +13,11 @@ from scipy import stats
 from typer.testing import CliRunner
 
 from beholder.cli import app
-from beholder.core.errors import UnknownName
+from beholder.core.errors import UnknownName, UsageError
 from beholder.core.results import Row, results_table
-from beholder.plan import PlanOptions, plan
+from beholder.datasets import open_dataset
+from beholder.metrics.power import detectable_gap
+from beholder.plan import PlanOptions, fitting_studies, plan
 
 
 def test_the_embedded_world_is_planned_for_gras():
@@ -73,6 +76,39 @@ def test_a_pool_too_small_for_any_ratio_says_so_and_how_many_it_takes(tmp_path: 
     assert needed["value"] > 100
 
 
+def test_a_plan_counts_the_images_that_are_there(people: Callable[..., Path]):
+    folder = people(24)
+    options = PlanOptions(dataset=f"folder:{folder}")
+    assert plan("custom", options)["n"].to_list() == [24]
+    for name in ("00000", "00001"):
+        (folder / f"{name}.png").unlink()
+    (row,) = plan("custom", options).to_dicts()
+    assert (row["n"], row["concept"], row["note"].partition(":")[0]) == (22, "gender", "2 groups of 11")
+    assert row["value"] == pytest.approx(detectable_gap([11, 11], 0.25, alpha=0.005))
+    for path in folder.glob("*.png"):
+        path.unlink()
+    (row,) = plan("custom", options).to_dicts()
+    assert row["n"] == 24
+    assert row["note"].endswith("none of these images is there: counted in the table")
+
+
+def test_own_prompts_are_planned_on_named_data():
+    with pytest.raises(UsageError, match="custom has no data of its own: add --dataset"):
+        plan("custom", PlanOptions())
+
+
+def test_each_study_says_why_it_does_not_fit(people: Callable[..., Path]):
+    folder = people(24)
+    fits = {each.study: each for each in fitting_studies(open_dataset(f"folder:{folder}"))}
+    assert {name for name, each in fits.items() if each.fits} == {"gras", "perception", "custom"}
+    assert fits["apa"].why == "folder:people has no attribute 'branch'."
+    assert fits["disparity"].why.startswith("folder:people does not say what its images show")
+    (folder / "people.csv").write_text("image,city\n" + "".join(f"{i:05}.png,{i % 2}\n" for i in range(24)))
+    fits = {each.study: each for each in fitting_studies(open_dataset(f"folder:{folder}"))}
+    assert fits["gras"].why == "it compares people by gender or race or age or skin_tone, and the columns are: city"
+    assert fits["custom"].why == "compares by city"
+
+
 @pytest.mark.real
 def test_a_plan_names_the_benchmarks_own_metric(data: Path):
     for name in ("apa", "pfi"):
@@ -85,5 +121,6 @@ def test_the_studies_own_data_are_planned(data: Path):
     sizes = [note.partition(":")[0] for note in apa["note"]]
     assert sizes == ["40 women, 60 men", "183 women, 453 men", "30 women, 79 men"]
     gras = plan("gras", PlanOptions(data=data, effect=0.05))
-    assert gras.filter(metric="plan.detectable", concept="skin_tone")["note"].item().startswith("10 groups of 144: ")
-    assert gras.filter(pl.col("metric") == "plan.prompts_needed").height == 4
+    ages = gras.filter(metric="plan.detectable", concept="age")["note"].item()
+    assert ages.startswith("5 groups of 319 to 356: ")  # of AI-Face, which has the skin tones, no image is there
+    assert gras.filter(pl.col("metric") == "plan.prompts_needed").height == 3

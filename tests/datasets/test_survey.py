@@ -10,21 +10,33 @@ import polars as pl
 from PIL import Image
 
 from beholder.datasets.dataset import Dataset
-from beholder.datasets.survey import ALIKE_BITS, look_alikes, survey
+from beholder.datasets.images import open_image
+from beholder.datasets.survey import ALIKE, ALIKE_BITS, Look, look_alikes, look_of, survey
+from beholder.glasshouse.world import residents
 
 
 def test_look_alikes_are_those_of_the_slow_way() -> None:
     rng = np.random.default_rng(5)
-    hashes = [int(x) for x in rng.integers(0, 2**63, 40)]
-    for _ in range(80):  # neighbours at 0 to 5 bits
-        bits = rng.choice(64, rng.integers(0, 6), replace=False)
-        hashes.append(hashes[rng.integers(0, len(hashes))] ^ sum(1 << int(bit) for bit in bits))
-    looks = {f"image {i}": look for i, look in enumerate(hashes)}
+    looks = {f"image {i}": look_of(Image.fromarray(rng.integers(0, 255, (24, 24), dtype=np.uint8))) for i in range(40)}
+    for i in range(80):  # neighbours at 0 to 9 bits, and small copies more or less alike
+        hash_, small = looks[f"image {rng.integers(0, 40 + i)}"]
+        flipped = sum(1 << int(bit) for bit in rng.choice(64, rng.integers(0, 10), replace=False))
+        noisy = small + rng.normal(0, rng.choice([0.0, 0.01, 0.02]), small.size).astype(np.float32)
+        looks[f"image {40 + i}"] = Look(hash_ ^ flipped, noisy / np.linalg.norm(noisy))
     expected: dict[str, str] = {}
     for a, b in combinations(looks, 2):
-        if (looks[a] ^ looks[b]).bit_count() <= ALIKE_BITS:
+        bits = bin(looks[a].hash ^ looks[b].hash).count("1")
+        if bits <= ALIKE_BITS and sum(x * y for x, y in zip(looks[a].small, looks[b].small, strict=True)) >= ALIKE:
             expected.setdefault(b, a)
+    assert len(expected) > 20
     assert look_alikes(looks) == expected
+
+
+def test_a_smaller_copy_looks_like_its_original() -> None:
+    people = [open_image(row["uri"]) for row in residents()[:30]]
+    small = people[3].resize((150, 150))
+    looks = {str(place): look_of(picture) for place, picture in enumerate([*people, small])}
+    assert look_alikes(looks).get("30") == "3"
 
 
 def test_a_survey_counts_labels_crossings_and_damage(tmp_path: Path) -> None:
@@ -49,6 +61,6 @@ def test_a_survey_counts_labels_crossings_and_damage(tmp_path: Path) -> None:
     assert seen.alike == {"3.jpg": "0.png"}
     assert seen.groups["gender"].rows() == [("man", 2), ("woman", 2), (None, 1)]
     assert seen.numbers["age"] == (20.0, 27.5, 40.0)
-    assert seen.missing == {"gender": 1, "city": 0, "age": 1}
+    assert {column.name: column.missing for column in seen.columns} == {"gender": 1, "city": 0, "age": 1}
     crossing = {row[:2]: row[2] for row in seen.crossings["gender", "city"].rows()}
     assert crossing == {("man", "x"): 2, ("man", "y"): 0, ("woman", "x"): 1, ("woman", "y"): 1}

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from beholder.cli import data_check
 from beholder.cli.console import bar, err, out, say_json
 from beholder.cli.help import Command
 from beholder.cli.listing import show
@@ -20,6 +21,9 @@ app = typer.Typer(help="Show, fetch and verify data sets.", no_args_is_help=True
 DATA = typer.Option(None, "--data", envvar="BEHOLDER_DATA", help="Folder that holds the data sets.")
 AS_JSON = typer.Option(False, "--json", help="Print JSON.")
 NAME = typer.Argument(..., help="A data set's name; `beholder data list` has them all.")
+
+
+app.command("check", cls=Command)(data_check.check)
 
 
 @app.command("list", cls=Command)
@@ -62,7 +66,7 @@ def images_here(source: DatasetSource, root: Path | None) -> int:
 
 @app.command("where", cls=Command)
 def where(name: str = NAME, data: Path = DATA) -> None:
-    """Show the folder of a data set and how to get it."""
+    """Show the folder of a data set, how many of its images are there, and how to get it."""
     # Imported here so that other commands start without it.
     from beholder.datasets import DATASETS, data_root
 
@@ -71,7 +75,9 @@ def where(name: str = NAME, data: Path = DATA) -> None:
         out.print(f"{name} is drawn by Beholder itself: it needs no folder.")
         return
     folder = source.folder(root or Path("DIR"))
-    out.print(f"{folder} ({'is there' if folder.is_dir() else 'is not there'})", markup=False, soft_wrap=True)
+    here = images_here(source, root)
+    state = f"{here:,} of {source.images:,} images are there" if folder.is_dir() else "is not there"
+    out.print(f"{folder} ({state})", markup=False, soft_wrap=True)
     if not folder.is_dir():
         out.print(source.how_to_get(root or Path("DIR")), markup=False, soft_wrap=True)
 
@@ -94,7 +100,7 @@ def settings_command(name: str = typer.Argument(..., help="A data set's name."),
 
 @app.command("verify", cls=Command)
 def verify(
-    name: str = typer.Argument(..., help="A data set's name, or folder:PATH."),
+    name: str = typer.Argument(..., help="A data set's name, folder:PATH, hf:NAME or wds:URI."),
     data: Path = DATA,
     settings: DatasetSettings = None,
     as_json: bool = AS_JSON,
@@ -126,7 +132,7 @@ def verify(
 
 @app.command("card", cls=Command)
 def card(
-    name: str = typer.Argument(..., help="A data set's name, or folder:PATH."),
+    name: str = typer.Argument(..., help="A data set's name, folder:PATH, hf:NAME or wds:URI."),
     data: Path = DATA,
     settings: DatasetSettings = None,
     write_to: Path = typer.Option(None, "--out", help="Write the card to this file instead of printing it."),

@@ -45,6 +45,7 @@ def _head(dataset: Dataset, source: DatasetSource | None) -> Iterator[str]:
 
 
 def _people(survey: Survey) -> Iterator[str]:
+    missing = {column.name: column.missing for column in survey.columns}
     yield from ("", "## Who is in it", "")
     yield "Labels are perceived or sourced. Groups have the names that the data gives them."
     for name, groups in survey.groups.items():
@@ -52,11 +53,11 @@ def _people(survey: Survey) -> Iterator[str]:
         yield from ("", f"### {escape(name)}", "", *_table(["group", "images", "share"], rows))
     others = [
         *(
-            [name, f"{low:g} to {high:g}, median {middle:g}; {survey.missing[name]} missing"]
+            [name, f"{low:g} to {high:g}, median {middle:g}; {missing[name]} missing"]
             for name, (low, middle, high) in survey.numbers.items()
         ),
         *(
-            [name, f"{count} different values, not listed; {survey.missing[name]} missing"]
+            [name, f"{count} different values, not listed; {missing[name]} missing"]
             for name, count in survey.identifiers.items()
         ),
     ]
