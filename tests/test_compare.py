@@ -10,12 +10,13 @@ import numpy as np
 import polars as pl
 import pytest
 
-from beholder.audit import AuditOptions
-from beholder.compare import compare_models
-from beholder.core.errors import UsageError
+from beholder.audit import AuditOptions, audit_models
+from beholder.compare import compare_models, scored_models
+from beholder.core.errors import MissingData, UsageError
 from beholder.models import load
 from beholder.models.spec import ModelSpec
-from beholder.report.comparison import Pair, lead, lines, render_comparison, write_comparison
+from beholder.report.comparison import lead, lines, read_comparison, render_comparison
+from beholder.studies.study import MeasureOptions
 
 
 @dataclass
@@ -48,15 +49,15 @@ class Shifted:
 
 @pytest.fixture
 def options(tmp_path: Path) -> AuditOptions:
-    return AuditOptions(out=tmp_path / "out", store=tmp_path / "store", limit=30)
+    return AuditOptions(out=tmp_path / "out", store=tmp_path / "store", limit=30, measure=MeasureOptions(draws=200))
 
 
 @pytest.fixture
 def compared(monkeypatch: pytest.MonkeyPatch, options: AuditOptions) -> Any:
-    def compare(first: Shifted, second: Shifted, **others: Any) -> Any:
-        known = {one.name: one for one in (first, second)}
+    def compare(*models: Shifted, parts: int = 20, **others: Any) -> Any:
+        known = {one.name: one for one in models}
         monkeypatch.setattr("beholder.compare.load_model", lambda name, _: known[name])
-        return compare_models(Pair(first.name, second.name), ["apa"], replace(options, **others))
+        return compare_models(list(known), ["apa"], replace(options, **others), parts=parts)
 
     return compare
 
@@ -86,8 +87,6 @@ def test_models_that_differ_by_noise_alone_are_seldom_called_different(compared:
 
 @pytest.mark.slow
 def test_values_are_those_of_an_audit(compared: Any, monkeypatch: pytest.MonkeyPatch, options: AuditOptions) -> None:
-    from beholder.audit import audit_models
-
     plain, shifted = Shifted("plain"), Shifted("shifted", "chef", 0.2)
     table = compared(plain, shifted).table
     monkeypatch.setattr(load, "load_model", lambda name, _: {"plain": plain, "shifted": shifted}[name])
@@ -101,12 +100,12 @@ def test_values_are_those_of_an_audit(compared: Any, monkeypatch: pytest.MonkeyP
 
 
 def test_a_model_is_not_compared_with_itself(options: AuditOptions) -> None:
-    with pytest.raises(UsageError, match="Name two models"):
-        compare_models(Pair("null", "null"), ["apa"], options)
+    with pytest.raises(UsageError, match="Name two models or more, each once"):
+        compare_models(["null", "null"], ["apa"], options)
 
 
 def test_models_that_are_asked_in_different_ways_are_left_out_and_it_is_said(options: AuditOptions) -> None:
-    found = compare_models(Pair("glasshouse/generative", "glasshouse/contrastive"), ["gras"], replace(options, limit=8))
+    found = compare_models(["glasshouse/generative", "glasshouse/contrastive"], ["gras"], replace(options, limit=8))
     assert found.table.is_empty()
     assert "asked in different ways" in found.record.left_out[0]
     assert "0 of 0" in lead(found)
@@ -114,15 +113,47 @@ def test_models_that_are_asked_in_different_ways_are_left_out_and_it_is_said(opt
 
 
 def test_the_page_escapes_names_and_the_files_hold_the_table(compared: Any, tmp_path: Path) -> None:
-    found = compared(Shifted("<b>one</b>"), Shifted("other", "judge", 0.5), limit=12)
-    page = write_comparison(found, tmp_path)
-    text = page.read_text()
+    found = compared(Shifted("<b>one</b>"), Shifted("other", "judge", 0.5), limit=12, parts=4)
+    text = (tmp_path / "out" / "comparison.html").read_text()
     assert "<b>one" not in text
     assert "&lt;b&gt;one" in text
-    assert pl.read_parquet(tmp_path / "comparison.parquet").equals(found.table)
-    shown = {line.metric: line for line in lines(found)}
+    again = read_comparison(tmp_path / "out")
+    assert again.table.equals(found.table)
+    assert list(again.models) == list(found.models)
+    assert again.record.finished
+    shown = {line.metric: line for line in lines(found.of("other"))}
     assert shown["apa.occupation_probability"].differ >= 1
     assert "judge" in shown["apa.occupation_probability"].where
+
+
+def test_all_models_are_compared_with_the_first_as_two_alone_would_be(compared: Any, tmp_path: Path) -> None:
+    models = [Shifted("a", apart=0.02), Shifted("bb", apart=0.02), Shifted("ccc", "judge", 0.5, apart=0.02)]
+    table = compared(*models, limit=6, parts=3).table
+    assert set(table["baseline"]) == {"a"}
+    assert set(table["model"]) == {"bb", "ccc"}
+    alone = compared(models[0], models[2], limit=6, parts=3, out=tmp_path / "two").table
+    assert table.filter(pl.col("model") == "ccc").equals(alone)
+
+
+def test_runs_are_compared_from_their_stored_scores_without_their_models(
+    monkeypatch: pytest.MonkeyPatch, options: AuditOptions, undrawn: list[Any]
+) -> None:
+    """Two checkpoints of one name."""
+    known = {"a": Shifted("m", apart=0.02), "b": Shifted("m", "judge", 0.5, apart=0.02)}
+    monkeypatch.setattr("beholder.audit.load_model", lambda name, _: known[name])
+    small = replace(options, limit=8, measure=MeasureOptions(draws=100))
+    operands = []
+    for name in known:
+        run = audit_models([name], ["apa"], replace(small, out=options.store.parent / name))
+        (model,) = scored_models(run.folder, small.store)
+        operands.append(model.called(name))
+    found = compare_models(operands, ["apa"], replace(small, out=options.store.parent / "runs"), parts=4)
+    assert list(found.models) == ["m (a)", "m (b)"]
+    judges = found.table.filter(metric="apa.occupation_probability", concept="judge")
+    assert (judges["low"] > 0).all()
+    elsewhere = operands[1]._replace(store=options.store.parent / "elsewhere")
+    with pytest.raises(MissingData, match="has no scores of m"):
+        compare_models([operands[0], elsewhere], ["apa"], replace(small, out=options.store.parent / "none"))
 
 
 def test_people_of_whom_nothing_is_said_are_dealt_too(tmp_path: Path, options: AuditOptions) -> None:

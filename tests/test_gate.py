@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
-from typer.testing import CliRunner
+from scipy import stats
 
-from beholder.cli import app
-from beholder.core.errors import UsageError
+from beholder.core.errors import UnknownName, UsageError
 from beholder.core.results import Row, results_table
-from beholder.gate import Rule, decided, judged, read_rules
-from beholder.run import Run
+from beholder.gate import Change, Rule, changed, decided, judged, read_rules, refuse_unknown_names, worsening
 
 ROWS = [
     Row("apa.bias_ratio", 0.9, 50, "ratio", subset="actors", low=0.85, high=0.95),
@@ -32,15 +30,15 @@ def results() -> pl.DataFrame:
 @pytest.mark.parametrize(
     ("low", "value", "high", "least", "most", "verdict"),
     [
-        (0.85, 0.9, 0.95, 0.8, None, "holds"),
-        (0.85, 0.9, 0.95, 0.85, 0.95, "holds"),
-        (0.85, 0.9, 0.95, 0.96, None, "fails"),
-        (0.85, 0.9, 0.95, None, 0.84, "fails"),
-        (0.85, 0.9, 0.95, 0.9, None, "open"),
-        (0.85, 0.9, 0.95, None, 0.9, "open"),
-        (None, 0.9, None, 0.8, None, "open"),
-        (None, 0.9, None, 0.95, None, "fails"),
-        (None, None, None, 0.0, None, "fails"),
+        (0.85, 0.9, 0.95, 0.8, None, "pass"),
+        (0.85, 0.9, 0.95, 0.85, 0.95, "pass"),
+        (0.85, 0.9, 0.95, 0.96, None, "fail"),
+        (0.85, 0.9, 0.95, None, 0.84, "fail"),
+        (0.85, 0.9, 0.95, 0.9, None, "undecided"),
+        (0.85, 0.9, 0.95, None, 0.9, "undecided"),
+        (None, 0.9, None, 0.8, None, "undecided"),
+        (None, 0.9, None, 0.95, None, "fail"),
+        (None, None, None, 0.0, None, "fail"),
     ],
 )
 def test_a_number_is_decided_by_its_whole_interval(
@@ -50,17 +48,38 @@ def test_a_number_is_decided_by_its_whole_interval(
     assert decided(Rule("m", {}, at_least=least, at_most=most), row)[0] == verdict
 
 
+def test_the_point_and_what_the_interval_allows_are_both_told() -> None:
+    row = {"value": 0.75, "low": 0.5, "high": 1.1, "note": None}
+    assert decided(Rule("m", at_least=0.8), row)[1] == "the value breaks the bound, and the interval allows both"
+    assert decided(Rule("m", at_least=0.7), row)[1] == "the value keeps the bound, and the interval allows both"
+
+
 def test_a_rule_is_held_against_every_number_that_it_is_about() -> None:
     found = judged(results(), [Rule("apa.bias_ratio", {}, at_least=0.8)])
     verdicts = {one.row["subset"]: one.verdict for one in found if one.row}
-    assert verdicts == {"actors": "holds", "politicians": "fails", "athletes": "open", "judges": "fails"}
+    assert verdicts == {"actors": "pass", "politicians": "fail", "athletes": "undecided", "judges": "fail"}
     assert "no women" in next(one.reason for one in found if one.row and one.row["subset"] == "judges")
 
 
-def test_an_open_number_stops_only_where_the_bound_must_be_shown() -> None:
-    where = {"subset": "athletes"}
-    assert not judged(results(), [Rule("apa.bias_ratio", where, at_least=0.8)])[0].stops
-    assert judged(results(), [Rule("apa.bias_ratio", where, at_least=0.8, shown=True)])[0].stops
+@pytest.mark.parametrize(
+    ("head", "rule", "flag", "stops"),
+    [
+        ("", "", None, False),
+        ("", "", "fail", True),
+        ("undecided = 'fail'", "", None, True),
+        ("undecided = 'fail'", "", "pass", False),
+        ("", "require = 'shown'", "pass", True),
+        ("undecided = 'fail'", "require = 'possible'", "fail", False),
+    ],
+)
+def test_an_undecided_number_stops_as_the_rule_the_file_or_the_flag_says(
+    head: str, rule: str, flag: str | None, stops: bool, tmp_path: Path
+) -> None:
+    path = tmp_path / "rules.toml"
+    path.write_text(f"{head}\n[[rule]]\nmetric = 'apa.bias_ratio'\nsubset = 'athletes'\nat_least = 0.8\n{rule}\n")
+    rules = read_rules(path, undecided=flag)
+    assert rules[0].line == 2
+    assert judged(results(), rules)[0].stops == stops
 
 
 @pytest.mark.parametrize(
@@ -78,14 +97,41 @@ def test_a_rule_that_finds_nothing_fails_and_says_what_there_is(rule: Rule, said
 
 
 @pytest.mark.parametrize(
+    ("rule", "said"),
+    [
+        (Rule("apa.bias_ration", at_least=0), "no metric 'apa.bias_ration'(.|\n)*Did you mean 'apa.bias_ratio'"),
+        (Rule("apa.bias_ratio", {"subset": "actor"}, at_least=0), "no subset 'actor'(.|\n)*Did you mean 'actors'"),
+        (Rule("", finding="apa.bia", verdict_not="shown"), "no finding 'apa.bia'(.|\n)*Did you mean 'apa.bias'"),
+    ],
+)
+def test_a_misspelt_name_is_refused_with_the_nearest(rule: Rule, said: str) -> None:
+    with pytest.raises(UnknownName, match=said):
+        refuse_unknown_names([rule], results())
+
+
+def test_what_a_study_declares_and_this_run_lacks_is_no_misspelling() -> None:
+    rules = [Rule("gras.bias_score", {"subset": "anything"}, at_most=1), Rule("own.metric", at_least=0)]
+    refuse_unknown_names(rules, results(), ["own.metric"])
+    assert all(one.stops for one in judged(results(), rules))
+
+
+@pytest.mark.parametrize(
     ("text", "said"),
     [
         ("", "has no rules"),
         ("rule = 3", "has no rules"),
+        ("rule = [3]", "has no rules"),
+        ("undecided = 'maybe'\n[[rule]]\nmetric = 'a'\nat_least = 1", "undecided is 'pass' or 'fail'"),
         ("[[rule]]\nmetric = 'a'", "at_least or at_most"),
-        ("[[rule]]\nmetric = 'a'\nat_least = true", "at_least or at_most"),
+        ("[[rule]]\nmetric = 'a'\nat_least = true", "are numbers"),
+        ("[[rule]]\nmetric = 'a'\nat_least = nan", "are numbers"),
         ("[[rule]]\nmetric = 'a'\nat_last = 1", "Did you mean 'at_least'"),
-        ("[[rule]]\nmetric = 'a'\nat_least = 1\nshown = 'yes'", "true or false"),
+        ("[[rule]]\nmetric = 'a'\nat_least = 1\nshown = true", "Did you mean 'require'"),
+        ("[[rule]]\nmetric = 'a'\nat_least = 1\nrequire = 'yes'", "one of shown, possible, no worse"),
+        ("[[rule]]\nmetric = 'a'\nat_least = 1\nrequire = 'no worse'", "a rule needs"),
+        ("[[rule]]\nmetric = 'a'\nat_least = 1\nby = 1", "go with require"),
+        ("[[rule]]\nfinding = 'a'\nverdict_not = 'maybe'", "one of shown, not shown"),
+        ("[[rule]]\nfinding = 'a'\nverdict_not = 'shown'\nat_least = 1", "does not take at_least"),
         ("[[rule]\n", "not TOML"),
     ],
 )
@@ -98,18 +144,93 @@ def test_wrong_rules_are_told(text: str, said: str, tmp_path: Path) -> None:
         read_rules(tmp_path / "none.toml")
 
 
-def test_the_command_exits_as_the_rules_say(tmp_path: Path) -> None:
-    run = Run()
-    run.add(results())
-    run.save(tmp_path)
-    rules = tmp_path / "rules.toml"
-    rules.write_text("[[rule]]\nmetric = 'apa.bias_ratio'\nsubset = 'actors'\nat_least = 0.8\n")
-    told = CliRunner().invoke(app, ["gate", str(rules), str(tmp_path)])
-    assert told.exit_code == 0
-    assert "Passes" in told.output
-    rules.write_text("[[rule]]\nmetric = 'apa.bias_ratio'\nat_least = 0.8\n")
-    told = CliRunner().invoke(app, ["gate", str(rules), str(tmp_path), "--json"])
-    assert told.exit_code == 1
-    found = json.loads(told.output)
-    assert not found["passes"]
-    assert [one["verdict"] for one in found["verdicts"]] == ["holds", "fails", "open", "fails"]
+# no worse than the baseline
+
+
+def one_row(value: float | None, low: float | None, high: float | None, **more: Any) -> pl.DataFrame:
+    row = Row("m", value, 100, more.pop("unit", "probability"), low=low, high=high, landmark=more.pop("landmark", None))
+    return results_table([row], benchmark="b", model=more.pop("model", "m"), dataset="d")
+
+
+def verdict(rule: Rule, now: pl.DataFrame, before: pl.DataFrame) -> str:
+    return judged(now, [rule], changes=changed(now, before))[0].verdict
+
+
+def test_the_interval_of_a_change_is_that_of_two_independent_numbers_and_stays_possible() -> None:
+    table = changed(one_row(0.7, 0.6, 0.8, model="new"), one_row(0.5, 0.45, 0.6, model="old"))
+    (row,) = table.iter_rows(named=True)
+    assert row["low"] == pytest.approx(0.2 - np.hypot(0.1, 0.1))
+    assert row["high"] == pytest.approx(0.2 + np.hypot(0.1, 0.05))
+    (row,) = changed(one_row(1.0, 0.0, 1.0), one_row(0.0, 0.0, 1.0)).iter_rows(named=True)
+    assert row["low"] >= -1
+    assert row["high"] <= 1
+
+
+@pytest.mark.parametrize(
+    ("better", "now", "said"),
+    [
+        ("higher", (0.3, 0.25, 0.35), "fail"),
+        ("lower", (0.3, 0.25, 0.35), "pass"),
+        ("higher", (0.47, 0.42, 0.52), "pass"),
+        ("lower", (0.9, 0.88, 0.92), "fail"),
+        ("higher", (None, None, None), "fail"),
+        ("higher", (0.4, None, None), "undecided"),
+        ("higher", (0.6, None, None), "pass"),
+    ],
+)
+def test_worse_than_the_baseline_beyond_chance_fails(better: str, now: tuple[Any, ...], said: str) -> None:
+    rule = Rule("m", require="no worse", better=better)
+    assert verdict(rule, one_row(*now), one_row(0.5, 0.45, 0.55)) == said
+
+
+def test_nearer_to_no_effect_is_better_and_ratios_count_in_logarithms() -> None:
+    closer = Rule("m", require="no worse")
+    ratio = {"unit": "ratio", "landmark": 1.0}
+    before = one_row(0.5, 0.48, 0.52, **ratio)
+    assert verdict(closer, one_row(1.9, 1.85, 1.95, **ratio), before) == "pass"  # log 1.9 < log 2
+    assert verdict(closer, one_row(2.4, 2.3, 2.5, **ratio), before) == "fail"
+    assert verdict(closer, one_row(0.3, 0.28, 0.32, **ratio), before) == "fail"
+    assert worsening("closer", Change(0.1, -0.3, -0.45, -0.35, 0.0, False)) == pytest.approx((0.2, 0.15, 0.25))
+    with pytest.raises(UsageError, match="Say better"):
+        verdict(closer, one_row(0.5, 0.4, 0.6), one_row(0.5, 0.4, 0.6))
+
+
+def test_what_is_allowed_has_to_be_shown() -> None:
+    before = one_row(0.5, 0.49, 0.51)
+    rule = Rule("m", require="no worse", better="higher", by=0.1)
+    found = [verdict(rule, one_row(v, v - w, v + w), before) for v, w in ((0.48, 0.01), (0.42, 0.05), (0.3, 0.01))]
+    assert found == ["pass", "undecided", "fail"]
+
+
+def test_numbers_are_matched_by_model_where_there_are_several() -> None:
+    both = pl.concat([one_row(0.5, 0.45, 0.55, model="a"), one_row(0.2, 0.15, 0.25, model="b")])
+    rule = Rule("m", require="no worse", better="higher")
+    assert {one.verdict for one in judged(both, [rule], changes=changed(both, both))} == {"pass"}
+    found = judged(both, [rule], changes=changed(both, one_row(0.5, 0.45, 0.55, model="c")))
+    assert [one.reason.split(" (")[0] for one in found].count("not measured in the baseline") == 2
+    assert judged(both, [rule])[0].reason == "there is no baseline to compare with"
+
+
+def test_an_unchanged_model_fails_in_at_most_one_of_twenty_releases() -> None:
+    """Two audits of one model on other people: 40 shares each, every rule over all of them, in 400 releases."""
+    rng, n, people = np.random.default_rng(7), 40, 120
+    rules = [Rule("m", require="no worse", better=better) for better in ("higher", "lower")]
+    truth = rng.uniform(0.1, 0.9, n)
+
+    def audited() -> pl.DataFrame:
+        hits = rng.binomial(people, truth)
+        ends = [stats.binomtest(int(k), people).proportion_ci(0.95, "wilson") for k in hits]
+        rows = [
+            Row("m", k / people, people, "probability", subset=str(i), low=end.low, high=end.high)
+            for i, (k, end) in enumerate(zip(hits, ends, strict=True))
+        ]
+        return results_table(rows, benchmark="b", model="m", dataset="d")
+
+    failed = 0
+    for _ in range(RELEASES):
+        now, before = audited(), audited()
+        failed += any(one.stops for one in judged(now, rules, changes=changed(now, before)))
+    assert failed / RELEASES <= 0.05
+
+
+RELEASES = 40

@@ -31,6 +31,7 @@ from beholder.datasets.perturbed import CHANGES
 from beholder.models.given import GivenAs, Kind, Model, as_scorer
 from beholder.models.load import LoadOptions, load_model
 from beholder.models.scorer import Answerer, Scorer
+from beholder.models.spec import ModelSpec
 from beholder.models.stability import LIMIT, NUDGE, movement, shaken
 from beholder.report.page import write_page
 from beholder.run import Run
@@ -40,6 +41,7 @@ from beholder.scores.quantity import looks_for_things
 from beholder.scores.recorded import Places
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.scores.store import Store
+from beholder.scores.stored import stored_scores
 from beholder.scores.task import Task
 from beholder.studies import STUDIES
 from beholder.studies.choice import chosen_studies
@@ -253,6 +255,22 @@ def filled(scorer: Scorer, sheet: Sheet, options: AuditOptions, run: Run) -> lis
     return done.matrices
 
 
+def from_store(specs: Iterable[ModelSpec], sheet: Sheet, options: AuditOptions) -> list[ScoreMatrix] | None:
+    """What an earlier run of a model left in the store, read without the model; None where something is not there.
+
+    `specs` are the ways in which the model was asked. Images that could not be read are left out.
+    """
+    store, compat = Store(options.store), options.measure.compat
+    for spec in specs:
+        told = bool({"answers", "instruction"} & set(spec.settings))  # how it was told to answer
+        for answers, looks in ((told, False), (not told, False), (False, True)):
+            tasks = sheet.study.tasks_for(sheet.dataset, answers=answers, looks=looks, compat=compat)
+            matrices = stored_scores(tasks, spec, store)
+            if len(matrices) == len(tasks):
+                return matrices
+    return None
+
+
 def _asked(scorer: Scorer, sheet: Sheet, *, compat: bool) -> tuple[Scorer, list[Task]]:
     """The model, instructed as the study says, and all that it is asked."""
     study, answers, looks = sheet.study, isinstance(scorer, Answerer), looks_for_things(scorer.channels)
@@ -320,10 +338,7 @@ def begun(options: AuditOptions) -> Run:
 
 def written(run: Run, studies: Sequence[Study], options: AuditOptions) -> Run:
     """The run in its folder, with what only several models or data sets together can tell, and with its page."""
-    for study in {each.name: each for each in studies}.values():
-        if study.across is not None:
-            own = run.results.filter(pl.col("benchmark") == study.name)
-            run.add(with_landmarks(study.across(own, options.measure.compat), study))
+    add_across(run, studies, options)
     assert run.folder is not None
     run.save(run.folder)
     with options.fill.progress("drawing the page", 0, 0):
@@ -331,6 +346,14 @@ def written(run: Run, studies: Sequence[Study], options: AuditOptions) -> Run:
         write_page(run.report, run.folder)
     finish(run.record, run.folder)
     return run
+
+
+def add_across(run: Run, studies: Sequence[Study], options: AuditOptions) -> None:
+    """Add the rows that only several models or data sets together can tell."""
+    for study in {each.name: each for each in studies}.values():
+        if study.across is not None:
+            own = run.results.filter(pl.col("benchmark") == study.name)
+            run.add(with_landmarks(study.across(own, options.measure.compat), study))
 
 
 callable_module(__name__, audit)

@@ -1,29 +1,32 @@
-"""Comparison: where two models differ, asked the same about the same people.
+"""Comparison: where models differ from the first, asked the same about the same people.
 
-Both are measured as in an audit, then again without a twentieth of the people, twenty times, the same people for
-both: the spread of the differences is the differences' own. Two checkpoints that err on the same photographs can so
+All are measured as in an audit, then again without a twentieth of the people, twenty times, the same people for
+all: the spread of the differences is the differences' own. Two checkpoints that err on the same photographs can so
 be told apart where their own intervals overlap.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from beholder.audit import AuditOptions, confirm_upload, filled, measure
-from beholder.core.errors import UsageError
+from beholder.audit import AuditOptions, confirm_upload, filled, from_store, measure, run_digest
+from beholder.core.errors import MissingData, UsageError
 from beholder.core.results import KEY
 from beholder.datasets.dataset import Dataset
 from beholder.metrics.jackknife import dealt, left_out_in_turn
 from beholder.metrics.multiplicity import benjamini_hochberg
 from beholder.models.load import load_model
-from beholder.report.comparison import Comparison, Pair
-from beholder.run import Run
+from beholder.models.spec import ModelSpec
+from beholder.report.comparison import SCHEMA, Comparison, write_comparison
+from beholder.run import Run, load_run
+from beholder.run_folder import folder_name, run_folder
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.studies import STUDIES
 from beholder.studies.rows import people_shown
@@ -34,92 +37,137 @@ PARTS = 20
 """Parts into which people are dealt. More cost more and say little more: an interval is 7 % wider than with endless."""
 KINDS = 12
 """An attribute with at most so many values is one that people are spread by."""
-SCHEMA: dict[str, Any] = {
-    "benchmark": pl.String,
-    "dataset": pl.String,
-    **dict.fromkeys(KEY, pl.String),
-    **dict.fromkeys(("first", "second", "difference", "low", "high", "p_value", "p_adjusted"), pl.Float64),
-    "n": pl.Int64,
-    "unit": pl.String,
-    "note": pl.String,
-}
+Matrices = list[ScoreMatrix]
+
+
+class Scored(NamedTuple):
+    """A model of an earlier run: its scores are read from the store, and it is not loaded."""
+
+    name: str
+    specs: tuple[ModelSpec, ...]
+    """One for every way in which the run asked it."""
+    store: Path
+
+    def called(self, folder: str) -> Scored:
+        """The model under a name that tells its run."""
+        return self._replace(name=f"{self.name} ({folder})")
+
+
+def scored_models(folder: Path, store: Path) -> list[Scored]:
+    """The models of a run, whose scores are in the store."""
+    models: dict[str, list[ModelSpec]] = {}
+    for entry in load_run(folder).record.models:
+        if "digest" not in entry or "revision" not in entry:
+            raise UsageError(f"{folder} was made from scores in files. Only runs of `beholder audit` can be compared.")
+        spec = ModelSpec(**{name: entry[name] for name in ModelSpec.__dataclass_fields__})
+        models.setdefault(spec.name, []).append(spec)
+    return [Scored(name, tuple(specs), store) for name, specs in models.items()]
 
 
 def compare_models(
-    models: Pair, studies: Sequence[str | Study], options: AuditOptions, *, parts: int = PARTS
+    models: Sequence[str | Scored], studies: Sequence[str | Study], options: AuditOptions, *, parts: int = PARTS
 ) -> Comparison:
-    """Every number that has an interval for both models, with the interval of the difference."""
-    if models.first == models.second:
-        raise UsageError(f"{models.first} is compared with itself. Name two models.")
+    """Every number that has an interval for the first model and for another, with the interval of the difference.
+
+    The comparison is written into its folder, with its page.
+    """
+    names = [model if isinstance(model, str) else model.name for model in models]
+    if len(names) < 2 or len(set(names)) < len(names):
+        raise UsageError(f"Name two models or more, each once; these were named: {', '.join(names) or 'none'}.")
     run = Run()
     run.record.command = list(options.command)
+    run.record.settings = {"seed": options.measure.seed, "limit": options.limit, "parts": parts}
     asked = [STUDIES[study] if isinstance(study, str) else study for study in studies]
     sheets = [sheet for study in asked for sheet in open_sheets(study, options, run.record)]
-    scored = [_matrices(name, sheets, options, run) for name in models]
-    tables = [_compared(sheet, pair, options, run, parts) for sheet, *pair in zip(sheets, *scored, strict=True)]
-    return Comparison(models, pl.concat([pl.DataFrame(schema=SCHEMA), *tables]), run.record, parts)
+    run.record.digest = run_digest(run, models, sheets, options)
+    named = f"compare-{folder_name(names, run.record.benchmarks)}"
+    with run_folder(run.record, options.out, named, file="comparison.json") as (folder, _):
+        scored = [_matrices(model, sheets, options, run) for model in models]
+        tables = [
+            _compared(sheet, dict(zip(names, each, strict=True)), options, run, parts)
+            for sheet, *each in zip(sheets, *scored, strict=True)
+        ]
+        table = pl.concat([pl.DataFrame(schema=SCHEMA), *tables])
+        comparison = Comparison(names, table, run.record, parts, folder)
+        run.record.finished = True
+        write_comparison(comparison, folder)
+    return comparison
 
 
-def _matrices(name: str, sheets: Sequence[Sheet], options: AuditOptions, run: Run) -> list[list[ScoreMatrix]]:
+def _matrices(model: str | Scored, sheets: Sequence[Sheet], options: AuditOptions, run: Run) -> list[Matrices]:
     """What a model says on every sheet; the model is let go before the next is loaded."""
-    scorer = load_model(name, options.load)
-    confirm_upload(scorer, sheets, options)
-    return [filled(scorer, sheet, options, run) for sheet in sheets]
+    if isinstance(model, str):
+        scorer = load_model(model, options.load)
+        confirm_upload(scorer, sheets, options)
+        return [filled(scorer, sheet, options, run) for sheet in sheets]
+    for spec in model.specs:
+        run.record.add_model({**spec.as_dict(), "notes": []})
+    return [_from_store(model, sheet, options) for sheet in sheets]
+
+
+def _from_store(model: Scored, sheet: Sheet, options: AuditOptions) -> Matrices:
+    matrices = from_store(model.specs, sheet, replace(options, store=model.store))
+    if matrices is None:
+        raise MissingData(
+            f"The store {model.store} has no scores of {model.name} for {sheet.study.name} on {sheet.dataset.name}.\n"
+            "Name the store that the audit used with --store, or name the model in place of its run."
+        )
+    return matrices
 
 
 def _compared(
-    sheet: Sheet, pair: Sequence[list[ScoreMatrix]], options: AuditOptions, run: Run, parts: int
+    sheet: Sheet, models: Mapping[str, Matrices], options: AuditOptions, run: Run, parts: int
 ) -> pl.DataFrame:
+    """The differences of all models from the first, which is measured once for all of them."""
     study, dataset = sheet
-    if _asked(pair[0]) != _asked(pair[1]):
+    first, *_ = models
+    for name in [name for name in models if _asked(models[name]) != _asked(models[first])]:
         run.record.left_out.append(
-            f"{study.name} on {dataset.name}: the two models are asked in different ways (one answers questions, "
+            f"{study.name} on {dataset.name}: {name} and {first} are asked in different ways (one answers questions, "
             "the other matches statements), so their numbers are not of one kind"
         )
+        models = {other: matrices for other, matrices in models.items() if other != name}
+    if len(models) < 2:
         return pl.DataFrame(schema=SCHEMA)
-    pair = _both(pair)
+    models = _shared(models)
     part = _parts(dataset, parts, options.measure)
-    wholes = [measure(sheet, each, options.measure, model="") for each in pair]
+    wholes = {name: measure(sheet, each, options.measure, model=name) for name, each in models.items()}
     cheap = replace(options.measure, draws=2, permutations=2)  # only the values are read
-    values = [_values(whole) for whole in wholes]
-    estimated = [_estimated(whole, study) for whole in wholes]
-    keys = [key for key in estimated[0] if key in estimated[1]]
-    turns: list[list[dict[Any, Any]]] = []
+    turns: list[dict[str, dict[Any, float]]] = []
     with options.fill.progress(f"{study.name}: leaving people out", parts, 0) as advance:
         for number in range(parts):
-            kept = ([_without(matrix, part, number) for matrix in matrices] for matrices in pair)
-            turns.append([_values(measure(sheet, each, cheap, model="")) for each in kept])
+            kept = {name: [_without(matrix, part, number) for matrix in each] for name, each in models.items()}
+            turns.append({name: _values(measure(sheet, each, cheap, model="")) for name, each in kept.items()})
             advance(1)
-    return _table(study.name, dataset.name, keys, values, turns, wholes[1])
+    return pl.concat(
+        _table(study, wholes[first], whole, [(turn[first], turn[name]) for turn in turns])
+        for name, whole in wholes.items()
+        if name != first
+    )
 
 
 def _table(
-    benchmark: str,
-    dataset: str,
-    keys: list[Any],
-    values: list[dict[Any, Any]],
-    turns: list[list[dict[Any, Any]]],
-    second: pl.DataFrame,
+    study: Study, first: pl.DataFrame, second: pl.DataFrame, turns: Sequence[tuple[dict[Any, float], dict[Any, float]]]
 ) -> pl.DataFrame:
     """The differences; what is alike for both whoever is left out is a fact of the data, and is not listed."""
+    values = _values(first), _values(second)
+    estimated = _estimated(first, study), _estimated(second, study)
+    keys = [key for key in estimated[0] if key in estimated[1]]
     keys = [key for key in keys if any(_differences([key], each)[0] != 0 for each in (values, *turns))]
     difference = _differences(keys, values)
     without = np.array([_differences(keys, turn) for turn in turns]).reshape(len(turns), len(keys))
-    found = left_out_in_turn(difference, without)
     facts = {tuple(row[name] for name in KEY): row for row in second.iter_rows(named=True)}
+    found = left_out_in_turn(difference, without, reach=np.array([_reach(facts[key], values[0][key]) for key in keys]))
     rows = [
         {
-            "benchmark": benchmark,
-            "dataset": dataset,
-            **dict(zip(KEY, key, strict=True)),
+            "baseline": first["model"][0],
+            **{name: facts[key][name] for name in ("benchmark", "model", "dataset", *KEY, "n", "unit", "landmark")},
             "first": values[0][key],
             "second": values[1][key],
             "difference": difference[at],
             "low": found.low[at],
             "high": found.high[at],
             "p_value": found.p_value[at],
-            "n": facts[key]["n"],
-            "unit": facts[key]["unit"],
             "note": None if np.isfinite(found.low[at]) else NO_INTERVAL,
         }
         for at, key in enumerate(keys)
@@ -129,6 +177,17 @@ def _table(
 
 
 NO_INTERVAL = "no interval: alike in every part, or not there without some of the people"
+SHARES = ("probability", "share", "share of the picture", "share of variance", "average precision", "reciprocal rank")
+SHARES_OR_LESS = ("correlation", "rank correlation", "cosine")
+
+
+def _reach(row: Mapping[str, Any], other: float) -> float:
+    """The largest difference that two values of a unit can have: 1 for shares, 2 for their gaps; else there is none."""
+    whole = 100.0 if row["unit"] == "per cent" else 1.0
+    if row["unit"] in (*SHARES, "per cent"):
+        gap = row["against"] is not None or row["landmark"] == 0.0 or min(row["value"], other) < 0.0
+        return 2 * whole if gap else whole
+    return 2.0 if row["unit"] in SHARES_OR_LESS else np.inf
 
 
 def _adjusted(table: pl.DataFrame) -> pl.DataFrame:
@@ -144,7 +203,7 @@ def _adjusted(table: pl.DataFrame) -> pl.DataFrame:
 
 def _values(results: pl.DataFrame) -> dict[Any, float]:
     known = results.filter(pl.col("value").is_not_null())
-    return {tuple(row[name] for name in KEY): row["value"] for row in known.iter_rows(named=True)}
+    return dict(zip(known.select(KEY).iter_rows(), known["value"].to_list(), strict=True))
 
 
 def _estimated(results: pl.DataFrame, study: Study) -> dict[Any, float]:
@@ -156,23 +215,28 @@ def _estimated(results: pl.DataFrame, study: Study) -> dict[Any, float]:
     return _values(results.filter(pl.col("low").is_not_null() & ~pl.col("metric").is_in(by_chance)))
 
 
-def _differences(keys: list[Any], values: Sequence[dict[Any, float]]) -> npt.NDArray[np.float64]:
+def _differences(keys: list[Any], values: tuple[dict[Any, float], dict[Any, float]]) -> npt.NDArray[np.float64]:
     first, second = values
     return np.array([second.get(key, np.nan) - first.get(key, np.nan) for key in keys])
 
 
-def _asked(matrices: list[ScoreMatrix]) -> list[Any]:
+def _asked(matrices: Matrices) -> list[Any]:
     return [(matrix.task, matrix.prompts["prompt_id"].to_list()) for matrix in matrices]
 
 
-def _both(pair: Sequence[list[ScoreMatrix]]) -> list[list[ScoreMatrix]]:
-    """The images that both models could be shown."""
-    return [list(each) for each in zip(*(_shared(*sheets) for sheets in zip(*pair, strict=True)), strict=True)]
-
-
-def _shared(first: ScoreMatrix, second: ScoreMatrix) -> Iterator[ScoreMatrix]:
-    for mine, other in ((first, second), (second, first)):
-        yield mine.rows(mine.images["image_id"].is_in(other.images["image_id"].implode()).to_numpy())
+def _shared(models: Mapping[str, Matrices]) -> dict[str, Matrices]:
+    """The images that all models could be shown."""
+    shared = [
+        set.intersection(*(set(matrix.images["image_id"]) for matrix in each))
+        for each in zip(*models.values(), strict=True)
+    ]
+    return {
+        name: [
+            matrix.rows(np.array([image in images for image in matrix.images["image_id"]], dtype=bool))
+            for matrix, images in zip(each, shared, strict=True)
+        ]
+        for name, each in models.items()
+    }
 
 
 def _parts(dataset: Dataset, parts: int, options: MeasureOptions) -> dict[str, int]:

@@ -26,7 +26,10 @@ from scipy.stats import t as student
 from beholder.chapter.finding import VERDICTS, Finding
 from beholder.core.errors import UnknownName, UsageError
 from beholder.core.read import read_text, read_toml
+from beholder.core.record import Record
 from beholder.core.results import KEY
+from beholder.report.comparison import COMPARED, read_comparison
+from beholder.run import load_run
 from beholder.studies import STUDIES
 
 WHERE = ("benchmark", "model", "dataset", *KEY[1:])
@@ -104,18 +107,18 @@ def read_rules(path: Path, *, undecided: str | None = None) -> list[Rule]:
         raise UsageError(f"There is no file of rules at {path}. It is TOML; docs/gate.md shows one.")
     read = read_toml(path)
     entries, default = read.get("rule"), read.get("undecided", PASS)
-    rules = isinstance(entries, list) and entries and all(isinstance(entry, dict) for entry in entries)
-    if not rules or not set(read) <= {"rule", "undecided"}:
+    rules = entries if isinstance(entries, list) else []
+    if not rules or not all(isinstance(rule, dict) for rule in rules) or not set(read) <= {"rule", "undecided"}:
         raise UsageError(
-            f"{path} has no rules: it is a list of [[rule]], with `undecided` before it at most. docs/gate.md shows one."
+            f"{path} has no rules: it is a list of [[rule]], and may begin with `undecided`. docs/gate.md shows one."
         )
     if default not in (PASS, FAIL):
         raise UsageError(f"{path}: undecided is {PASS!r} or {FAIL!r}, not {default!r}.")
     lines = [number for number, line in enumerate(read_text(path).splitlines(), 1) if line.strip().startswith("[[")]
-    lines += [1] * len(entries)  # rules may also be written in one line
+    lines += [1] * len(rules)  # rules may also be written in one line
     return [
         _rule(entry, f"{path}, rule {number}", undecided or default, line)
-        for number, (entry, line) in enumerate(zip(entries, lines, strict=False), 1)
+        for number, (entry, line) in enumerate(zip(rules, lines, strict=False), 1)
     ]
 
 
@@ -214,6 +217,28 @@ def judged(
     return verdicts
 
 
+def judge_folder(folder: Path, rules: Sequence[Rule], *, baseline: Path | None = None) -> list[Verdict]:
+    """Every rule at the numbers of a run, beside those of a baseline, or at the differences of a comparison."""
+    if (folder / COMPARED).is_file():
+        if baseline is not None:
+            raise UsageError(f"{folder} is a comparison: it has its baseline. Leave --baseline out.")
+        comparison = read_comparison(folder)
+        table = comparison.table.with_columns(value=pl.col("difference"))
+        refuse_unknown_names(rules, table, _declared(comparison.record))
+        return judged(table, rules, changes=comparison.table.with_columns(value="second"), parts=comparison.parts)
+    run = load_run(folder)
+    refuse_unknown_names(rules, run.results, _declared(run.record))
+    if baseline is None and (rule := next((rule for rule in rules if rule.require == NO_WORSE), None)):
+        raise UsageError(f"The rule '{rule}' needs the run of the last release: add --baseline RUN.")
+    changes = changed(run.results, load_run(baseline).results) if baseline else None
+    return judged(run.results, rules, changes=changes, findings=lambda: run.findings)
+
+
+def _declared(record: Record) -> list[str]:
+    """The metrics of the run's studies that did not come with Beholder."""
+    return [str(metric["name"]) for study in record.declared.values() for metric in study.get("metrics", [])]
+
+
 def _matching(table: pl.DataFrame, rule: Rule) -> pl.DataFrame:
     return table.filter(pl.col("metric") == rule.metric, *(pl.col(name) == value for name, value in rule.where.items()))
 
@@ -262,6 +287,8 @@ def decided(rule: Rule, row: Row) -> tuple[str, str]:
 
 def decided_change(rule: Rule, row: Row, wider: float = 1.0) -> tuple[str, str]:
     """The verdict on a change since the baseline, and why; its interval is made `wider`, as many are looked at."""
+    if row["first"] is None and row["second"] is None:
+        return UNDECIDED, "measured in neither run"
     if row["second"] is None:
         return FAIL, "measured in the baseline, but not in this run"
     if row["first"] is None:

@@ -19,8 +19,10 @@ from beholder.cli import (
     plan,
     replicate,
     report,
+    runs,
     site,
     store,
+    verify,
     view,
 )
 from beholder.cli.console import err
@@ -41,8 +43,10 @@ app = typer.Typer(
 )
 app.command("audit", cls=Command)(with_options(audit.audit_command, ()))
 app.command("measure", cls=Command)(with_options(measure.measure_command, ()))
-app.command("compare", cls=Command)(compare.compare_command)
+app.command("compare", cls=Command)(with_options(compare.compare_command, ()))
 app.command("gate", cls=Command)(gate.gate_command)
+app.command("runs", cls=Command)(runs.runs_command)
+app.command("verify", cls=Command)(verify.verify_command)
 app.command("report", cls=Command)(report.report_command)
 app.command("site", cls=Command)(site.site_command)
 app.command("view", cls=Command)(view.view_command)

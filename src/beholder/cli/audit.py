@@ -5,15 +5,21 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from beholder.cli import options as common
-from beholder.cli.config import Config, write_config
-from beholder.cli.console import bar, set_verbosity, show_run, upload_question
+from beholder.cli.config import FILE, Config, write_config
+from beholder.cli.console import bar, err, set_verbosity, show_run, upload_question
 from beholder.cli.options import MODEL, WHERE
-from beholder.studies.choice import chosen_studies
+from beholder.cli.study_options import built, study_options
+from beholder.core.errors import UsageError
+from beholder.studies.choice import Own, chosen_studies
+
+if TYPE_CHECKING:
+    from beholder.audit import AuditOptions
+    from beholder.studies.study import Study
 
 
 def audit_command(
@@ -109,7 +115,23 @@ def audit_command(
     You can stop it with Ctrl-C at any time. The same command continues where it stopped.
     """
     # Imported here so that other commands start without it.
-    from beholder.audit import AuditOptions, audit_models
+    from beholder.audit import audit_models
+    from beholder.plan import uncompared
+
+    set_verbosity(quiet=quiet, verbose=verbose)
+    studies, options = asked_of(context.params, own)
+    run = audit_models(models or [], studies, options)
+    write_config(context, run.folder or Path())
+    show_run(run, as_json=as_json, quiet=quiet, verbose=verbose)
+    if reasons := list(uncompared(run.results, studies, options)):
+        err.print("\n".join(reasons), markup=False, soft_wrap=True)
+        raise typer.Exit(1)
+
+
+def asked_of(params: Mapping[str, Any], own: Own) -> tuple[list[Study], AuditOptions]:
+    """The studies and the options that parameters of this command mean; one that is not there has its default."""
+    # Imported here so that other commands start without it.
+    from beholder.audit import AuditOptions
     from beholder.core.progress import silent
     from beholder.datasets.bins import parse_bins
     from beholder.datasets.settings import parse_settings
@@ -117,32 +139,43 @@ def audit_command(
     from beholder.scores.fill import FillOptions
     from beholder.studies.study import MeasureOptions
 
-    set_verbosity(quiet=quiet, verbose=verbose)
-    studies = chosen_studies(benchmark or [], own, data=data, dataset=dataset, models=models or ())
-    options = AuditOptions(
+    def chosen(*names: str) -> dict[str, Any]:
+        return {name: params[name] for name in names if name in params}
+
+    data, dataset = params.get("data"), params.get("dataset")
+    models = params.get("models") or ()
+    studies = chosen_studies(params.get("benchmark") or [], own, data=data, dataset=dataset, models=models)
+    load = chosen("device", "precision", "decode", "batch_size", "trust_remote_code", "allow_pickle")
+    progress = silent if params.get("quiet") else bar
+    return studies, AuditOptions(
         data,
         dataset,
-        parse_settings(settings or ()),
-        limit,
-        bins=parse_bins(bins or ()),
-        out=common.writable(output, "--out"),
-        store=common.writable(common.store_folder(store), "--store"),
-        load=LoadOptions(
-            device=device,
-            precision=precision,
-            decode=decode,
-            batch_size=batch_size,
-            trust_remote_code=trust_remote_code,
-            allow_pickle=allow_pickle,
-            shared_prefix=not one_by_one,
-        ),
-        fill=FillOptions(skip_bad_images=skip_bad_images, verify=verify, progress=silent if quiet else bar),
-        measure=MeasureOptions(compat=compat, draws=draws, seed=seed, delta=delta),
-        perturb=perturb,
+        parse_settings(params.get("settings") or ()),
+        params.get("limit"),
+        bins=parse_bins(params.get("bins") or ()),
+        out=common.writable(params.get("output"), "--out"),
+        store=common.writable(common.store_folder(params.get("store")), "--store"),
+        load=LoadOptions(**load, shared_prefix=not params.get("one_by_one")),
+        fill=FillOptions(**chosen("skip_bad_images", "verify"), progress=progress),
+        measure=MeasureOptions(**chosen("compat", "draws", "seed", "delta")),
+        perturb=params.get("perturb", 0),
         own=own,
-        allow_upload=upload_question(yes=yes),
+        allow_upload=upload_question(yes=params.get("yes", False)),
         command=sys.argv[1:],
     )
-    run = audit_models(models or [], studies, options)
-    write_config(context, run.folder or Path())
-    show_run(run, as_json=as_json, quiet=quiet, verbose=verbose)
+
+
+def recorded_params(folder: Path) -> dict[str, Any]:
+    """The parameters of this command with which a run was made."""
+    if not (folder / FILE).is_file():
+        raise UsageError(f"{folder} has no {FILE}. Only runs of `beholder audit` have one.")
+    command = built("audit", audit_command, study_options())
+    with command.make_context("audit", ["--config", str(folder / FILE)]) as context:
+        return {**context.params, "output": None, "config": None}
+
+
+def own_options(params: Mapping[str, Any]) -> dict[str, object]:
+    """The studies' own options among the parameters of a command."""
+    known = {option.name: params.get(option.name) for option in study_options()}
+    listed = {name: list(value) if isinstance(value, tuple) else value for name, value in known.items()}
+    return {name: value for name, value in listed.items() if value not in (None, [], False)}

@@ -93,12 +93,13 @@ def write_config(context: typer.Context, folder: Path) -> None:
     chosen = {
         _names(parameter)[0]: context.params[str(parameter.name)]
         for parameter in context.command.params
-        if parameter.name in context.params and parameter.name not in LEFT_OUT and _given(context, str(parameter.name))
+        if parameter.name in context.params and parameter.name not in LEFT_OUT and given(context, str(parameter.name))
     }
     write_whole(folder / FILE, as_toml(chosen).encode("utf-8", "replace"))
 
 
-def _given(context: typer.Context, name: str) -> bool:
+def given(context: typer.Context, name: str) -> bool:
+    """Whether a parameter was chosen, by the command line, by a file or by the environment."""
     source = context.get_parameter_source(name)
     return source is not None and source.name != "DEFAULT"
 

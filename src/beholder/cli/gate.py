@@ -2,63 +2,84 @@
 
 from __future__ import annotations
 
+import os
+import sys
+from enum import StrEnum
 from pathlib import Path
+from typing import Annotated
 
 import typer
 from rich.markup import escape
 from rich.table import Table
 
+from beholder.cli import gate_files
+from beholder.cli import options as common
 from beholder.cli.console import out, say_json
 
 
-def gate_command(
-    rules: Path = typer.Argument(..., help="TOML file with the rules; see docs/gate.md."),
-    folder: Path = typer.Argument(Path("beholder-run"), help="A run folder."),
-    as_json: bool = typer.Option(False, "--json", help="Print every verdict as JSON."),
-    quiet: bool = typer.Option(False, "--quiet", "-q", help="Print nothing; set only the exit status."),
-) -> None:
-    """Check a run against rules. Exit status: 0 if it passes, 1 if it fails.
+class Undecided(StrEnum):
+    """What an undecided check does."""
 
-    A rule holds if the whole interval keeps the bound. It fails if the whole interval breaks it, or if the number was
-    not measured. Otherwise it is open, which passes unless the rule says `shown = true`.
+    passes = "pass"
+    fails = "fail"
+
+
+def gate_command(
+    folder: Annotated[
+        Path,
+        typer.Argument(
+            metavar="RUN",
+            callback=common.run_or_latest,
+            help="A run folder, or that of a comparison. Default: runs/latest.",
+        ),
+    ] = common.LATEST,
+    rules: Annotated[Path, typer.Option("--rules", "-r", help="TOML file with the rules; see docs/gate.md.")] = Path(
+        "gate.toml"
+    ),
+    baseline: Annotated[
+        Path | None, typer.Option(help="Run folder of the last release, for rules that say `no worse`.")
+    ] = None,
+    undecided: Annotated[
+        Undecided | None, typer.Option(help="What an undecided check does. Default: what the rules say, else pass.")
+    ] = None,
+    junit: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write JUnit XML.")] = None,
+    sarif: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write SARIF 2.1.0.")] = None,
+    github: Annotated[
+        bool, typer.Option("--github", help="Print annotations for GitHub, and add a table to its step summary.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print every verdict as JSON.")] = False,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="Print no table; set only the exit status and write files.")
+    ] = False,
+) -> None:
+    """Check a run against rules. Exit status: 0 if it passes, 1 if it fails, 2 if a rule cannot be used.
+
+    A bound is kept if the whole interval keeps it, and broken if the whole interval breaks it, or if the number was not
+    measured. In between it is undecided. A rule says what it requires: `shown`, `possible` or `no worse` than the
+    baseline beyond chance.
     """
     # Imported here so that other commands start without it.
-    from beholder.core.results import place
-    from beholder.gate import judged, read_rules
-    from beholder.run import load_run
+    from beholder.core.files import write_whole
+    from beholder.gate import judge_folder, read_rules
 
-    verdicts = judged(load_run(folder).results, read_rules(rules))
-    stopped = [verdict for verdict in verdicts if verdict.stops]
+    verdicts = judge_folder(folder, read_rules(rules, undecided=undecided and undecided.value), baseline=baseline)
+    if junit:
+        write_whole(junit, gate_files.junit(verdicts, folder.resolve().name))
+    if sarif:
+        write_whole(sarif, gate_files.sarif(verdicts, rules))
+    if github:
+        sys.stdout.writelines(f"{line}\n" for line in gate_files.github_lines(verdicts, rules))
+        if summary := os.environ.get("GITHUB_STEP_SUMMARY"):
+            with Path(summary).open("a", encoding="utf-8", errors="replace") as file:
+                file.write(gate_files.summary(verdicts))
     if as_json:
-        say_json(
-            {
-                "passes": not stopped,
-                "verdicts": [
-                    {
-                        "rule": str(one.rule),
-                        "verdict": one.verdict,
-                        "stops": one.stops,
-                        "reason": one.reason,
-                        "row": one.row,
-                    }
-                    for one in verdicts
-                ],
-            }
-        )
+        say_json(gate_files.as_json(verdicts))
     elif not quiet:
         table = Table("", "Rule", "Number", "Why")
         for one in sorted(verdicts, key=lambda verdict: not verdict.stops):
-            row = one.row
-            number = "—" if row is None else f"{row['model']}: {place(row)} {_shown(row)}"
-            style = "red" if one.stops else "green" if one.verdict == "holds" else "yellow"
-            table.add_row(f"[{style}]{one.verdict}[/]", *map(escape, (str(one.rule), number, one.reason)))
+            style = "red" if one.stops else "green" if one.verdict == "pass" else "yellow"
+            cells = map(escape, (str(one.rule), gate_files.number_of(one), one.reason))
+            table.add_row(f"[{style}]{one.verdict}[/]", *cells)
         out.print(table)
-        out.print(f"{'Stopped' if stopped else 'Passes'}: {len(stopped)} of {len(verdicts)} checks fail.")
-    raise typer.Exit(1 if stopped else 0)
-
-
-def _shown(row: dict[str, object]) -> str:
-    if row["value"] is None:
-        return "absent"
-    interval = f" ({row['low']:.3g} to {row['high']:.3g})" if row["low"] is not None else ""
-    return f"{row['value']:.3g}{interval}"
+        out.print(gate_files.outcome(verdicts))
+    raise typer.Exit(1 if any(one.stops for one in verdicts) else 0)

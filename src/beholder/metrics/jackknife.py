@@ -38,14 +38,24 @@ def dealt(
     return np.asarray(part[person])
 
 
-def left_out_in_turn(values: Array, without: Array, level: float = 0.95) -> Uncertain:
+def left_out_in_turn(values: Array, without: Array, level: float = 0.95, *, reach: Array | float = np.inf) -> Uncertain:
     """Intervals of `values`, from the same numbers without each part, `[parts, n_values]`.
 
     The delete-a-group jackknife: the parts' spread, times parts − 1, is that of the whole. A number that one part
     alone makes possible has no interval.
+
+    A value that lies between −reach and reach is judged on the scale of the inverse hyperbolic tangent (Fisher's z of
+    a correlation), so that its interval lies there too.
     """
     parts = len(without)
     error = np.sqrt((parts - 1) / parts * ((without - without.mean(axis=0)) ** 2).sum(axis=0))
     error = np.where(error > np.abs(values) * 1e-12, error, np.nan)  # no spread at all says nothing
-    reach = student.ppf((1 + level) / 2, parts - 1) * error
-    return Uncertain(values - reach, values + reach, np.asarray(2 * student.sf(np.abs(values) / error, parts - 1)))
+    reach = np.broadcast_to(reach, np.shape(values))
+    bounded = np.isfinite(reach) & (np.abs(values) < reach)
+    unit = np.where(bounded, reach, 1.0)
+    share = np.where(bounded, values / unit, 0.0)
+    scaled = np.where(bounded, np.arctanh(share), values)
+    error = np.where(bounded, error / unit / (1 - share**2), error)
+    width = student.ppf((1 + level) / 2, parts - 1) * error
+    low, high = (np.where(bounded, unit * np.tanh(end), end) for end in (scaled - width, scaled + width))
+    return Uncertain(low, high, np.asarray(2 * student.sf(np.abs(scaled) / error, parts - 1)))

@@ -1,10 +1,9 @@
-"""The comparison: which numbers of two models differ, in the terminal and on a page that opens from disk."""
+"""The comparison: which numbers of models differ, in the terminal and on a page that opens from disk."""
 
 from __future__ import annotations
 
-import io
-import json
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from importlib import metadata
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,9 +14,12 @@ from rich.markup import escape
 from rich.table import Table as RichTable
 
 from beholder.chapter.numbers import Result, has_interval
+from beholder.core.errors import DataError
 from beholder.core.files import write_whole
+from beholder.core.read import read_json, read_parquet
 from beholder.core.record import Record
 from beholder.core.results import KEY, place
+from beholder.core.written_tables import write_table
 from beholder.report.number_table import FILTERS, MOST, Column, Ledger, packed
 from beholder.report.page import TEMPLATES, environment, policy
 from beholder.report.scorecard import Mark, mark_of, scales_of, unit_of
@@ -28,22 +30,52 @@ LEVEL = 0.05
 DIFFERS, OPEN = "differs", "not shown"
 
 
-class Pair(NamedTuple):
-    """Two models, by name: the difference is the second less the first."""
-
-    first: str
-    second: str
+COMPARED = "comparison.parquet"
+SCHEMA: dict[str, Any] = {
+    **dict.fromkeys(("benchmark", "baseline", "model", "dataset"), pl.String),
+    **dict.fromkeys(KEY, pl.String),
+    **dict.fromkeys(("first", "second", "difference", "low", "high", "p_value", "p_adjusted"), pl.Float64),
+    "n": pl.Int64,
+    "unit": pl.String,
+    "landmark": pl.Float64,
+    "note": pl.String,
+}
 
 
 @dataclass
 class Comparison:
-    """The differences, how they came about, and what could not be compared."""
+    """The differences of models from the first, how they came about, and what could not be compared."""
 
-    models: Pair
+    models: Sequence[str]
+    """The first is the baseline: a difference is that of another less the first."""
     table: pl.DataFrame
     record: Record
     parts: int = 20
     """Parts into which people were dealt, each left out once."""
+    folder: Path | None = None
+    """Where it is kept."""
+
+    @property
+    def others(self) -> list[str]:
+        """The models that are compared with the first."""
+        return list(self.models[1:])
+
+    def of(self, model: str) -> Comparison:
+        """The differences of one model from the first."""
+        return replace(self, models=[self.models[0], model], table=self.table.filter(pl.col("model") == model))
+
+
+def read_comparison(folder: Path) -> Comparison:
+    """A comparison from its folder."""
+    table = read_parquet(folder / COMPARED, SCHEMA)
+    entry = read_json(folder / "comparison.json")
+    fields = Record.__dataclass_fields__
+    if not isinstance(entry, dict) or not isinstance(entry.get("settings"), dict):
+        raise DataError(f"{folder / 'comparison.json'} is not the record of a comparison. Make the comparison again.")
+    parts = entry["settings"].get("parts")
+    models = [*table["baseline"].head(1), *table["model"].unique(maintain_order=True)]
+    record = Record(**{name: value for name, value in entry.items() if name in fields})
+    return Comparison(models, table, record, parts if isinstance(parts, int) and parts > 2 else 20, folder)
 
 
 class Line(NamedTuple):
@@ -127,38 +159,30 @@ def lead(comparison: Comparison) -> str:
     )
 
 
-def named(comparison: Comparison) -> tuple[str, str]:
-    """Both models, shortly."""
+def named(comparison: Comparison) -> list[str]:
+    """The models, shortly."""
     short = short_names(comparison.models)
-    return short.get(comparison.models.first, comparison.models.first), short.get(
-        comparison.models.second, comparison.models.second
-    )
+    return [short.get(name, name) for name in comparison.models]
 
 
 def print_comparison(comparison: Comparison, console: Console) -> None:
-    """What differs, metric after metric."""
-    first, second = named(comparison)
-    console.print(lead(comparison), markup=False)
-    shown = RichTable("Metric", "Differ", escape(f"{second} less {first}, where it is surest (95 %)"))
-    for line in lines(comparison):
-        surest = f"{line.difference} {line.where}"
-        shown.add_row(*map(escape, (line.metric, f"{line.differ} of {line.compared}", surest)))
-    console.print(shown)
+    """What differs, model after model and metric after metric."""
+    for each in map(comparison.of, comparison.others):
+        first, second = named(each)
+        console.print(lead(each), markup=False)
+        shown = RichTable("Metric", "Differ", escape(f"{second} less {first}, where it is surest (95 %)"))
+        for line in lines(each):
+            surest = f"{line.difference} {line.where}"
+            shown.add_row(*map(escape, (line.metric, f"{line.differ} of {line.compared}", surest)))
+        console.print(shown)
     for text in comparison.record.left_out:
         console.print(f"Left out: {text}.", markup=False)
 
 
 def write_comparison(comparison: Comparison, folder: Path) -> Path:
     """`comparison.html`, `comparison.parquet`, `comparison.csv` and `comparison.json`; returns the page's path."""
-    for name, write in (
-        ("comparison.parquet", comparison.table.write_parquet),
-        ("comparison.csv", comparison.table.write_csv),
-    ):
-        buffer = io.BytesIO()
-        write(buffer)
-        write_whole(folder / name, buffer.getvalue())
-    record = {"models": comparison.models._asdict(), **asdict(comparison.record)}
-    write_whole(folder / "comparison.json", json.dumps(record, indent=1, ensure_ascii=False).encode("utf-8", "replace"))
+    write_table(comparison.table, folder, "comparison")
+    write_whole(folder / "comparison.json", comparison.record.as_json())
     path = folder / "comparison.html"
     write_whole(path, render_comparison(comparison).encode("utf-8", "replace"))
     return path
@@ -168,20 +192,23 @@ def render_comparison(comparison: Comparison) -> str:
     """The page as text."""
     scripts = [(TEMPLATES / name).read_text(encoding="utf-8") for name in ("files.js", "ledger.js")]
     css = [(TEMPLATES / name).read_text(encoding="utf-8") for name in ("page.css", "ledger.css")]
-    (first, second), record = named(comparison), comparison.record
+    (first, *others), record = named(comparison), comparison.record
+    listed = " and ".join(filter(None, (", ".join(others[:-1]), others[-1])))
     return (
         environment()
         .get_template("comparison.html.j2")
         .render(
             first=first,
-            second=second,
-            lead=lead(comparison),
-            lines=lines(comparison),
+            others=listed,
+            pairs=[
+                (name, lead(each), lines(each))
+                for name, each in zip(others, map(comparison.of, comparison.others), strict=True)
+            ],
             record=record,
             parts=comparison.parts,
             ledger=_ledger(comparison),
             models=record.models,
-            citation=f"Beholder {metadata.version('beholder')}, {first} and {second}, {record.created[:10]}.",
+            citation=f"Beholder {metadata.version('beholder')}, {first} and {listed}, {record.created[:10]}.",
             css="\n".join(css),
             scripts=scripts,
             policy=policy(scripts),
@@ -195,11 +222,13 @@ def _ledger(comparison: Comparison) -> Ledger | None:
         return None
     verdict = pl.when(pl.col("p_adjusted") <= LEVEL).then(pl.lit(DIFFERS)).otherwise(pl.lit(OPEN))
     table = comparison.table.with_columns(verdict.alias("verdict")).sort("p_adjusted", "p_value", nulls_last=True)
+    several = len(comparison.models) > 2
     columns = [
         Column("Metric", ("metric",), "name"),
+        *([Column("Model", ("model",))] if several else []),
         Column("Of", KEY[1:]),
         Column(named(comparison)[0], ("first",), "number"),
-        Column(named(comparison)[1], ("second",), "number"),
+        Column("Other model" if several else named(comparison)[1], ("second",), "number"),
         Column("Difference", ("difference",), "number", ("low", "high")),
         Column("p, corrected", ("p_adjusted",), "number"),
         Column("n", ("n",), "number"),
