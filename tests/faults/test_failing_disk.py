@@ -1,0 +1,142 @@
+"""A disk that fails at any operation: what was finished is kept, the error names the file, the next run is whole."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import pytest
+from faults.toy import Disk, Pairs, Towers, lacking, scores, toy_task
+
+from beholder.cli.group import REFUSED
+from beholder.core.errors import BeholderError
+from beholder.scores import fill as filling
+from beholder.scores.inventory import verify_store
+from beholder.scores.store import Store
+from beholder.scores.task import Task
+
+ERRORS = ("EIO", "ENOSPC", "EACCES", "EMFILE", "ESTALE")
+OPERATIONS = ("open to read", "read", "open to write", "write", "fsync", "rename", "unlink", "mkdir", "chmod", "link")
+IMAGES, BEFORE = 11, 4
+
+
+@pytest.fixture(autouse=True)
+def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(filling, "BLOCK_ROWS", 4)
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Iterator[Path]:
+    """A folder in memory if there is one: what is tested here is not how long a disk takes."""
+    with TemporaryDirectory(dir="/dev/shm" if os.path.isdir("/dev/shm") else tmp_path) as folder:
+        yield Path(folder)
+
+
+@pytest.fixture(params=[Towers, Pairs], ids=["contrastive", "pairs"])
+def scorer(request: pytest.FixtureRequest) -> type:
+    return request.param
+
+
+@pytest.fixture
+def begun(scorer: type, place: Path) -> Path:
+    """A store with the first images of a contrastive model; for the other model there is none yet."""
+    if scorer is Towers:
+        scores(toy_task(place / "images", BEFORE), scorer(), place / "begun")
+    return place / "begun"
+
+
+def copied(begun: Path, root: Path) -> Path:
+    shutil.rmtree(root, ignore_errors=True)
+    if begun.exists():
+        shutil.copytree(begun, root)
+    return root
+
+
+def failing(code: int):
+    def fail(path: str) -> None:
+        raise OSError(code, os.strerror(code), path)
+
+    return fail
+
+
+def disturbed(root: Path, task: Task, scorer: Any, disk: Disk) -> np.ndarray | Exception:
+    """The scores, or the error that a person is told."""
+    try:
+        with disk:
+            return scores(task, scorer, root)
+    except (OSError, BeholderError) as error:
+        return error
+
+
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_any_operation_may_fail(operation: str, scorer: type, begun: Path, place: Path):
+    """Every occurrence of the operation, with every error: one cell each."""
+    task, root = toy_task(place / "images", IMAGES), place / "store"
+    right = scores(task, scorer(), place / "right")
+    with Disk(copied(begun, root), only=operation) as disk:
+        scores(task, scorer(), root)
+    for at in range(len(disk.done)):
+        for name in ERRORS:
+            cell, code = (operation, at, name), getattr(errno, name)
+            outcome = disturbed(copied(begun, root), task, scorer(), Disk(root, failing(code), at, operation))
+            if isinstance(outcome, OSError):
+                assert outcome.errno == code, cell
+                assert code in REFUSED, cell
+                assert str(outcome.filename).startswith(str(root)), cell
+            elif isinstance(outcome, BeholderError):
+                assert str(root) in str(outcome), cell
+            else:
+                assert np.array_equal(outcome, right), cell
+            still, again = lacking(task, scorer(), root), scorer()
+            assert np.array_equal(scores(task, again, root), right), cell
+            assert again.asked == still, cell
+            assert verify_store(Store(root)).problems == [], cell
+
+
+def test_a_memory_of_digests_that_fails_costs_only_time(begun: Path, scorer: type, place: Path):
+    task, root = toy_task(place / "images", IMAGES), place / "store"
+    right = scores(task, scorer(), place / "right")
+
+    def fail(path: str) -> None:
+        raise sqlite3.OperationalError("disk I/O error")
+
+    with Disk(copied(begun, root), only="sqlite") as disk:
+        scores(task, scorer(), root)
+    for at in range(len(disk.done)):
+        with Disk(copied(begun, root), fail, at, "sqlite"):
+            assert np.array_equal(scores(task, scorer(), root), right)
+
+
+@pytest.mark.parametrize("jump", [-86400.0, 86400.0])
+def test_a_clock_that_jumps_neither_hangs_nor_changes_anything(
+    jump: float, scorer: type, place: Path, monkeypatch: pytest.MonkeyPatch
+):
+    task = toy_task(place / "images", IMAGES)
+    right, now = scores(task, scorer(), place / "right"), [0.0]
+
+    def monotonic() -> float:
+        now[0] += jump
+        return now[0]
+
+    monkeypatch.setattr("time.monotonic", monotonic)
+    assert np.array_equal(scores(task, scorer(), place / "store"), right)
+
+
+def test_a_score_that_is_no_number_is_never_stored(place: Path):
+    class Broken(Pairs):
+        def score_prepared(self, prepared, prompts):
+            cells = super().score_prepared(prepared, prompts)
+            cells[-1, -1, -1] = np.inf if self.asked > 4 else 0
+            return cells
+
+    task = toy_task(place / "images", IMAGES)
+    with pytest.raises(BeholderError, match=r"NaN or infinite scores for '.*7\.ppm'"):
+        scores(task, Broken(), place / "store")
+    assert lacking(task, Broken(), place / "store") == IMAGES - 4
