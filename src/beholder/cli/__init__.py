@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 
 import typer
+from polars.exceptions import PanicException
+from rich.markup import escape
 
 from beholder.cli import (
     audit,
@@ -29,7 +31,8 @@ from beholder.cli.console import err
 from beholder.cli.group import AllCommands
 from beholder.cli.help import Command
 from beholder.cli.study_options import with_options
-from beholder.core.errors import BeholderError
+from beholder.core.errors import BeholderError, first_line
+from beholder.core.memory import ADVICE, ran_out
 from beholder.core.plugins import load_plugins
 
 app = typer.Typer(
@@ -85,4 +88,10 @@ def main() -> None:
     except BeholderError as error:
         err.print(f"[bold red]{type(error).__name__}:[/]", end=" ")
         err.print(str(error), markup=False, highlight=False, soft_wrap=True)  # commands in it can be copied
+        sys.exit(2)
+    except (Exception, PanicException) as error:
+        if not ran_out(error):
+            raise
+        err.print(f"[bold red]OutOfMemory:[/] {escape(first_line(error))}.", highlight=False, soft_wrap=True)
+        err.print(ADVICE, soft_wrap=True)
         sys.exit(2)

@@ -17,6 +17,7 @@ from beholder.cli.signals import Stops
 from beholder.cli.study_commands import study_command, study_command_names
 from beholder.cli.study_options import built, study_options
 from beholder.core.errors import UsageError
+from beholder.core.memory import require_memory
 
 RESUMES = ("audit", "compare", "calibrate")
 """Commands that keep what they did and go on from there."""
@@ -52,6 +53,7 @@ class Commands(TyperGroup):
         """Run the command that was named."""
         with Stops() as stops:
             try:
+                require_memory()
                 return super().invoke(ctx)
             except KeyboardInterrupt:
                 with suppress(OSError):  # the terminal may be gone

@@ -15,14 +15,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
-from polars.exceptions import PanicException
+from polars.exceptions import PanicException, PolarsError
 
 from beholder.chapter.chapter import Chapter
 from beholder.chapter.finding import Finding
 from beholder.chapter.phrases import drawn
 from beholder.chapter.table import Table
 from beholder.core.digests import digest
-from beholder.core.errors import BeholderError, DataError, first_line
+from beholder.core.errors import DataError, first_line
 from beholder.core.record import Record
 from beholder.report.facts import limited
 from beholder.report.plain_tables import plain_tables
@@ -127,9 +127,7 @@ def _read_from(folder: Path | None, study: str) -> Iterator[None]:
     """Rows from a file may lack what a study always writes, which is told; after an audit it is a fault of ours."""
     try:
         yield
-    except BeholderError:
-        raise
-    except (Exception, PanicException) as error:
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, PolarsError, PanicException) as error:
         if folder is None:
             raise
         raise DataError(
