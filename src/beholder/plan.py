@@ -89,7 +89,7 @@ def _nothing_to_compare(study: Study, dataset: Dataset) -> str:
 
 
 def uncompared(results: pl.DataFrame, studies: Iterable[Study], choice: DataChoice) -> Iterator[str]:
-    """For each study that compared no two groups: why."""
+    """For each study that compared no two groups: why. A first look at a few images (`limit`) may be like that."""
     for study in studies:
         paired = [metric.name for metric in study.metrics if metric.paired]
         rows = results.filter(pl.col("benchmark") == study.name)
@@ -97,6 +97,6 @@ def uncompared(results: pl.DataFrame, studies: Iterable[Study], choice: DataChoi
             continue
         dataset = open_dataset(choice.dataset or default_dataset(study, choice.data), choice.data, choice.settings)
         own = fit(study, dataset)
-        if study.compares or not own.fits:
+        if (study.compares and choice.limit is None) or not own.fits:
             why = "too few of its images have a score" if own.fits else own.why
             yield f"{study.name}: no two groups of {dataset.name} were compared: {why}."

@@ -33,7 +33,7 @@ def prompts(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def audit(people: Callable[..., Path], prompts: Path, tmp_path: Path) -> list[object]:
-    folder = people(6)
+    folder = people(10)
     folders = ["--out", tmp_path / "run", "--store", tmp_path / "store", "--draws", 100]
     return ["audit", "null", "--prompts", prompts, "--dataset", f"folder:{folder}", "--by", "gender", *folders]
 

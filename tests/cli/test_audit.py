@@ -18,13 +18,13 @@ def test_an_audit_names_its_report_and_prints_a_summary(audit: list[object], tmp
     result = CliRunner().invoke(app, [str(a) for a in audit], catch_exceptions=False)
     assert result.exit_code == 0
     assert "report.html" in result.stderr
-    assert "kind" in result.stdout
+    assert "Own prompts: prompts, on folder:people" in result.stdout
     assert (tmp_path / "run" / "report.html").is_file()
 
 
 def test_json_is_one_document_on_standard_output(invoke: Callable[..., str], audit: list[object]):
     answer = json.loads(invoke(*audit, "--json"))
-    assert {row["metric"] for row in answer["results"]} == {"custom.probability"}
+    assert {row["metric"] for row in answer["results"]} == {"custom.probability", "custom.gap"}
     assert answer["bad_images"] == []
 
 
@@ -33,8 +33,28 @@ def test_quiet_says_nothing(audit: list[object]):
     assert (result.stdout, result.stderr) == ("", "")
 
 
+@pytest.mark.parametrize(
+    ("header", "why"),
+    [
+        ("city", "too few people in two groups (city: every image has the same value)"),
+        ("person", "too few people in two groups (person: 10 people: intervals resample people rather than images)"),
+    ],
+)
+def test_an_audit_without_two_groups_says_why_and_fails(
+    audit: list[object], people: Callable[..., Path], undrawn: list[object], header: str, why: str
+):
+    folder = people(10, name="alike")
+    rows = [f"{i:05}.png,{i if header == 'person' else 'Rome'}\n" for i in range(10)]
+    (folder / "people.csv").write_text(f"image,{header}\n" + "".join(rows))
+    asked = [*audit, "--dataset", f"folder:{folder}", "-q"]
+    asked[asked.index("gender")] = header
+    result = CliRunner().invoke(app, [str(a) for a in asked], catch_exceptions=False)
+    assert result.exit_code == 1
+    assert result.stderr.strip() == f"custom: no two groups of folder:alike were compared: {why}."
+
+
 def test_a_folder_without_a_table_says_what_to_write(invoke: Callable[..., str], tmp_path: Path, prompts: Path):
-    with pytest.raises(DataError, match="a column 'image_id' with the names of the image files"):
+    with pytest.raises(DataError, match="a column 'image' with the names of the image files"):
         invoke("audit", "null", "--prompts", prompts, "--dataset", f"folder:{_empty(tmp_path)}")
 
 
