@@ -108,6 +108,11 @@ class UsageError(BeholderError):
     """Options that contradict each other."""
 
 
+def is_panic(error: BaseException) -> bool:
+    """Whether a library written in Rust panicked: no `Exception`, and a class of its own in every library."""
+    return type(error).__name__ == "PanicException"
+
+
 def first_line(error: BaseException) -> str:
     """The first line of a library's error, for our own message; its type if it has no text."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0][:300]

@@ -68,10 +68,14 @@ def decoded(data: bytes, name: str, error: Fault = DataError) -> str:
 
 def read_json(path: Path, error: Fault = DataError) -> Any:
     """A file's JSON value. Numbers that no float can hold, and halves of characters, are refused."""
-    text = read_text(path, error)
+    return parse_json(read_text(path, error), str(path), error)
+
+
+def parse_json(text: str, name: str, error: Fault = DataError) -> Any:
+    """The same for a text that is a part of a file; `name` says which."""
 
     def refused(number: str) -> Any:
-        raise error(f"{path} has a number without end ({number[:12]}…).")
+        raise error(f"{name} has a number without end ({number[:12]}…).")
 
     try:
         value = json.loads(
@@ -82,11 +86,11 @@ def read_json(path: Path, error: Fault = DataError) -> Any:
         if HALF.search(text):
             json.dumps(value, ensure_ascii=False).encode()
     except json.JSONDecodeError as fault:
-        raise error(f"{path} is not readable JSON: {fault}.") from fault
+        raise error(f"{name} is not readable JSON: {fault}.") from fault
     except UnicodeEncodeError as fault:
-        raise error(f"{path} has half a character (a lone surrogate) in a text.") from fault
+        raise error(f"{name} has half a character (a lone surrogate) in a text.") from fault
     except RecursionError as fault:
-        raise error(f"{path} is nested too deeply.") from fault
+        raise error(f"{name} is nested too deeply.") from fault
     return value
 
 

@@ -177,7 +177,8 @@ def _tables(
     """Images with their group, and what is in them."""
     annotated = {str(image): group for image, group in sorted(group_of.items()) if image in instances.images}
     steps.add(f"boxes in {instances.path.name}", len(annotated))
-    table = pl.DataFrame({"image_id": list(annotated), "group": list(annotated.values())})
+    columns = {"image_id": list(annotated), "group": list(annotated.values())}
+    table = pl.DataFrame(columns, schema=dict.fromkeys(columns, pl.String))  # there may be no row to tell the types
     objects = objects_in(_objects(instances, kept), table["image_id"])
     table = table.join(objects.select("image_id"), on="image_id", how="semi", maintain_order="left")
     steps.add("at least one of the concepts is in the image", table.height)

@@ -25,7 +25,7 @@ def check_objects(objects: pl.DataFrame, image_ids: pl.Series, where: str) -> No
     """Raise for a table of another form, for pictures that are not in the data set, for rows that stand twice."""
     if dict(objects.schema) != SCHEMA:
         raise DataError(f"{where}: the table of objects has {dict(objects.schema)}.\nIt must have exactly {SCHEMA}.")
-    strangers = objects.join(image_ids.to_frame(), on="image_id", how="anti")
+    strangers = objects.join(image_ids.cast(pl.String).to_frame(), on="image_id", how="anti")
     if strangers.height:
         raise DataError(
             f"{where}: {strangers.height} objects are in pictures that the data set does not have, "

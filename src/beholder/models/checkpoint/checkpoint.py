@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from beholder.core.errors import MissingExtra, ModelError, OutOfMemory, first_line
+from beholder.core.errors import BeholderError, MissingExtra, ModelError, OutOfMemory, is_panic
 from beholder.models.checkpoint.files import CheckpointFiles
 from beholder.models.checkpoint.folder import read_config
 from beholder.models.torch_types import Module, Processor
@@ -160,18 +160,13 @@ def as_model_error(folder: Path | str, library: str = f"transformers {transforme
     """The libraries' own errors while loading, told with the folder's name."""
     try:
         yield
-    except (OSError, ValueError, KeyError, ImportError, RuntimeError, AttributeError, TypeError, EOFError) as error:
+    except (BeholderError, MemoryError):
+        raise
+    except BaseException as error:
+        if not (isinstance(error, Exception) or is_panic(error)):
+            raise
         reason = " ".join(str(error).split())[:600] or type(error).__name__
         raise ModelError(f"{folder} cannot be loaded by {library}: {reason}") from error
-    except Exception as error:
-        if type(error).__module__.split(".")[0] not in (
-            "safetensors",
-            "safetensors_rust",
-            "huggingface_hub",
-            "_pickle",
-        ):
-            raise
-        raise ModelError(f"{folder} cannot be read: {first_line(error)}") from error
 
 
 class _Listener(logging.Handler):

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
-from beholder.core.errors import MissingExtra, ModelError, OutOfMemory, first_line
+from beholder.core.errors import MissingExtra, ModelError, OutOfMemory, first_line, is_panic
 from beholder.models.checkpoint.folder import content_digest, matching, require_file
 from beholder.models.contrastive.embedding import CutTexts, embed_in_batches
 from beholder.models.contrastive.onnx_config import ImageConfig, OnnxConfig, TextConfig, read_onnx_config
@@ -218,7 +218,9 @@ def _run(session: onnxruntime.InferenceSession, output: str, inputs: Arrays) -> 
 def _tokenizer(path: Path, max_length: int) -> Tokenizer:
     try:
         tokenizer = Tokenizer.from_file(str(path))
-    except Exception as error:  # the library raises plain Exception
+    except BaseException as error:  # the library raises plain Exception, or panics
+        if not (isinstance(error, Exception) or is_panic(error)):
+            raise
         raise ModelError(f"{path} is not a tokenizer file: {first_line(error)}") from error
     padding = tokenizer.padding or {}
     names = ("direction", "pad_id", "pad_type_id", "pad_token")
