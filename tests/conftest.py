@@ -27,6 +27,7 @@ from beholder.studies.disparity.prompts import disparity_prompts
 
 pytest_plugins = ["made_runs", "model_fixtures"]
 ROOT = Path(__file__).parents[1]
+CHROMIUM = Path("/usr/bin/chromium")
 # Models this small lose time to threads that wait for each other, beside other workers most of all.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
@@ -63,6 +64,21 @@ def undrawn(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     drawn: list[Any] = []
     monkeypatch.setattr("beholder.report.drawing.svg", lambda spec: drawn.append(spec) or "<svg></svg>")
     return drawn
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """A real Chromium; CI fails without it. Not for the whole session: its event loop would stop other tests' loops."""
+    if not CHROMIUM.exists():
+        if os.environ.get("CI"):
+            pytest.fail(f"{CHROMIUM} is missing, and CI must see the pages in a browser")
+        pytest.skip(f"{CHROMIUM} is missing")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=str(CHROMIUM), args=["--no-sandbox"])
+        yield chromium
+        chromium.close()
 
 
 @pytest.fixture(scope="session")

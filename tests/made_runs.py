@@ -155,7 +155,7 @@ def apa_run() -> Run:
     return Run(apa_results(), record("clip"))
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def two_models() -> Run:
     """Two models on APA."""
     return Run(pl.concat([apa_results("clip"), apa_results("siglip", strength=0.8)]), record("clip", "siglip"))

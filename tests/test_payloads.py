@@ -5,7 +5,6 @@ The content policy is switched off for it: escaping alone must hold. The policy 
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections.abc import Iterator
@@ -33,7 +32,6 @@ from beholder.studies.study import MeasureOptions
 from beholder.view.gallery import open_gallery
 from beholder.view.server import viewer
 
-CHROMIUM = Path("/usr/bin/chromium")
 RUNS = "window.ran=1"
 PAYLOADS = tuple(
     line.replace("RUN", RUNS).replace("AWAY", "http://payload.invalid")
@@ -146,17 +144,10 @@ def address(pages: list[Path], tmp_path: Path) -> Iterator[str]:
 
 
 @pytest.fixture
-def page() -> Iterator[Any]:
-    if not CHROMIUM.exists():
-        if os.environ.get("CI"):
-            pytest.fail(f"{CHROMIUM} is missing, and CI must see the pages in a browser")
-        pytest.skip(f"{CHROMIUM} is missing")
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=str(CHROMIUM), args=["--no-sandbox"])
-        yield chromium.new_context(bypass_csp=True).new_page()
-        chromium.close()
+def page(browser: Any) -> Iterator[Any]:
+    context = browser.new_context(bypass_csp=True)
+    yield context.new_page()
+    context.close()
 
 
 @pytest.mark.slow

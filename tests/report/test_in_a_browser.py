@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,25 +11,12 @@ import pytest
 from beholder.report.page import write_page
 from beholder.run import Run
 
-CHROMIUM = Path("/usr/bin/chromium")
 pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    if not CHROMIUM.exists():
-        pytest.skip(f"{CHROMIUM} is missing")
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=str(CHROMIUM), args=["--no-sandbox"])
-        yield chromium
-        chromium.close()
-
-
-@pytest.fixture
-def path(two_models: Run, tmp_path: Path) -> Path:
-    return write_page(two_models.report, tmp_path)
+def path(two_models: Run, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_page(two_models.report, tmp_path_factory.mktemp("page"))
 
 
 def drawn(page: Any) -> int:

@@ -16,8 +16,6 @@ from beholder.report.number_table import packed, results_ledger
 from beholder.report.page import render, write_page
 from beholder.run import Run
 
-CHROMIUM = Path("/usr/bin/chromium")
-
 
 def unpacked(data: dict[str, Any]) -> pl.DataFrame:
     """The slow obvious way back."""
@@ -60,17 +58,11 @@ def test_an_empty_run_has_no_ledger():
 
 
 @pytest.fixture
-def page(two_models: Run, tmp_path: Path) -> Iterator[Any]:
-    if not CHROMIUM.exists():
-        pytest.skip(f"{CHROMIUM} is missing")
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=str(CHROMIUM), args=["--no-sandbox"])
-        opened = browser.new_page(viewport={"width": 1280, "height": 800})
-        opened.goto(write_page(two_models.report, tmp_path).as_uri())
-        yield opened
-        browser.close()
+def page(two_models: Run, browser: Any, tmp_path: Path) -> Iterator[Any]:
+    opened = browser.new_page(viewport={"width": 1280, "height": 800})
+    opened.goto(write_page(two_models.report, tmp_path).as_uri())
+    yield opened
+    opened.close()
 
 
 def column(page: Any, number: int) -> list[str]:

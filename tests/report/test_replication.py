@@ -6,6 +6,7 @@ import json
 import re
 from html import unescape
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -42,26 +43,19 @@ def test_the_page_asks_the_network_for_nothing(folder: Path):
 
 
 @pytest.mark.slow
-def test_the_filters_leave_what_was_asked_for(folder: Path):
-    from playwright.sync_api import sync_playwright
-
-    chromium = Path("/usr/bin/chromium")
-    if not chromium.exists():
-        pytest.skip(f"{chromium} is missing")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=str(chromium), args=["--no-sandbox"])
-        page = browser.new_page(viewport={"width": 390, "height": 800})
-        said: list[str] = []
-        page.on("console", lambda message: said.append(message.text))
-        page.on("pageerror", lambda error: said.append(str(error)))
-        page.goto((folder / "replication.html").as_uri())
-        page.select_option("select[name=metric]", "apa.bias_ratio")
-        page.select_option("select[name=table]", "Table 6")
-        assert page.inner_text("#shown").startswith("39 of ")
-        page.fill("input[name=text]", "siglip large")
-        assert page.locator("#ledger tbody tr").count() == 2
-        assert page.evaluate("document.documentElement.scrollWidth") <= 390
-        browser.close()
+def test_the_filters_leave_what_was_asked_for(folder: Path, browser: Any):
+    page = browser.new_page(viewport={"width": 390, "height": 800})
+    said: list[str] = []
+    page.on("console", lambda message: said.append(message.text))
+    page.on("pageerror", lambda error: said.append(str(error)))
+    page.goto((folder / "replication.html").as_uri())
+    page.select_option("select[name=metric]", "apa.bias_ratio")
+    page.select_option("select[name=table]", "Table 6")
+    assert page.inner_text("#shown").startswith("39 of ")
+    page.fill("input[name=text]", "siglip large")
+    assert page.locator("#ledger tbody tr").count() == 2
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    page.close()
     assert said == []
 
 

@@ -58,7 +58,7 @@ def test_every_question_has_one_line(two_models: Run, columns: int) -> None:
     asked = {(finding.model, finding.question) for finding in two_models.findings if finding.question}
     answers = [line for line in lines if line.startswith(("● shown", "○ not shown", "△ too little", "– not measured"))]
     assert len(answers) == len(asked)
-    assert any("0.62 (" in line and "n=" in line for line in answers)
+    assert any("0.62 times (" in line and "n=" in line for line in answers)
 
 
 def test_a_run_of_many_models_stays_within_forty_lines(apa_run: Run) -> None:

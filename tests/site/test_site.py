@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +15,6 @@ from beholder.report.page import write_page
 from beholder.run import Run
 from beholder.site.build import best_cell, build_site
 from beholder.site.numbers import SiteRun, questions, site_numbers
-
-CHROMIUM = Path("/usr/bin/chromium")
 
 
 def saved(run: Run, folder: Path) -> Path:
@@ -68,18 +65,6 @@ def test_every_link_of_the_site_leads_to_a_file(apa_run: Run, hostile_run: Run, 
             assert (page.parent / link).is_file(), (page, link)
     assert "stopped: 1 of" in index.read_text(encoding="utf-8")
     assert not list((tmp_path / "site").rglob("*.npy"))
-
-
-@pytest.fixture
-def browser() -> Iterator[Any]:
-    if not CHROMIUM.exists():
-        pytest.skip(f"{CHROMIUM} is missing")
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=str(CHROMIUM), args=["--no-sandbox"])
-        yield opened
-        opened.close()
 
 
 @pytest.mark.slow

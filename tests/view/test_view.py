@@ -30,7 +30,6 @@ from beholder.studies.study import MeasureOptions
 from beholder.view.gallery import Sheet, open_gallery
 from beholder.view.server import LONGEST_QUERY, viewer
 
-CHROMIUM = Path("/usr/bin/chromium")
 WORDS = prompt_set("words", [{"text": w, "level": "words", "concept": w} for w in ("kind", "cold")])
 TOKEN = "secret-token"
 
@@ -199,30 +198,24 @@ def address(many: Sheet) -> Iterator[str]:
 
 
 @pytest.mark.slow
-def test_a_hundred_thousand_pictures_scroll(address: str, many: Sheet) -> None:
-    if not CHROMIUM.exists():
-        pytest.skip(f"{CHROMIUM} is missing")
-    from playwright.sync_api import sync_playwright
-
+def test_a_hundred_thousand_pictures_scroll(address: str, many: Sheet, browser: Any) -> None:
     messages: list[str] = []
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=str(CHROMIUM), args=["--no-sandbox"])
-        page = browser.new_page(viewport={"width": 1200, "height": 900})
-        page.on("console", lambda message: messages.append(message.text))
-        page.on("pageerror", lambda error: messages.append(str(error)))
-        page.goto(address)
-        page.wait_for_selector("#list figure img")
-        assert "100,000 pictures" in page.inner_text("#count")
-        assert page.locator("#list figure").count() < 100
-        first = page.inner_text("#list figure >> nth=0")
-        assert float(first.split(" ")[1].replace("−", "-")) == pytest.approx(many.scores[:, 0].max(), rel=1e-3)
-        page.eval_on_selector("#list", "list => { list.scrollTop = list.scrollHeight; }")
-        page.wait_for_selector('figure[data-at="99999"]')
-        assert page.locator("#list figure").count() < 100
-        page.select_option("select[name=order]", "lowest")
-        page.wait_for_selector('figure[data-at="0"]')
-        page.hover("#spread svg")
-        page.wait_for_selector("#under img")
-        assert "<b>model</b>" in page.inner_text("select[name=sheet]")
-        browser.close()
+    page = browser.new_page(viewport={"width": 1200, "height": 900})
+    page.on("console", lambda message: messages.append(message.text))
+    page.on("pageerror", lambda error: messages.append(str(error)))
+    page.goto(address)
+    page.wait_for_selector("#list figure img")
+    assert "100,000 pictures" in page.inner_text("#count")
+    assert page.locator("#list figure").count() < 100
+    first = page.inner_text("#list figure >> nth=0")
+    assert float(first.split(" ")[1].replace("−", "-")) == pytest.approx(many.scores[:, 0].max(), rel=1e-3)
+    page.eval_on_selector("#list", "list => { list.scrollTop = list.scrollHeight; }")
+    page.wait_for_selector('figure[data-at="99999"]')
+    assert page.locator("#list figure").count() < 100
+    page.select_option("select[name=order]", "lowest")
+    page.wait_for_selector('figure[data-at="0"]')
+    page.hover("#spread svg")
+    page.wait_for_selector("#under img")
+    assert "<b>model</b>" in page.inner_text("select[name=sheet]")
+    page.close()
     assert messages == []

@@ -18,13 +18,13 @@ from beholder.chapter import phrases
 from beholder.chapter.finding import Finding
 from beholder.chapter.table import Table
 from beholder.core.files import write_whole
-from beholder.report.drawing import Drawing, chart_library, drawing, packed
+from beholder.report.drawing import Drawing, chart_library, drawing, packed, prepare
 from beholder.report.facts import command, dataset_things, model_things, run_facts
 from beholder.report.first_screen import caveats, people_shown
 from beholder.report.number_table import results_ledger
 from beholder.report.prompts_asked import Asked, images_of, prompts_asked
 from beholder.report.report import Report, Section, slug
-from beholder.report.scorecard import PLANTED, scorecard
+from beholder.report.scorecard import PLANTED, merged, scorecard
 from beholder.report.top_findings import top_findings
 from beholder.studies.study import Metric
 
@@ -47,6 +47,8 @@ class Part(NamedTuple):
     drawings: list[Drawing]
     tables: list[Table]
     metrics: list[Metric]
+    open: bool
+    """Whether its chart is seen at once."""
 
 
 class PageSection(NamedTuple):
@@ -62,6 +64,8 @@ class PageSection(NamedTuple):
     """Metrics of no topic that is shown."""
     prompts: list[Asked]
     images: str
+    same_limits: str
+    """The anchor of an earlier section with the same limitations."""
 
 
 def write_page(report: Report, folder: Path) -> Path:
@@ -73,6 +77,7 @@ def write_page(report: Report, folder: Path) -> Path:
 
 def render(report: Report) -> str:
     """The page as text; equal runs give equal pages."""
+    prepare()
     sections = [
         page_section(report, section, heading)
         for section, heading in zip(report.sections, headings(report.sections), strict=True)
@@ -85,7 +90,7 @@ def render(report: Report) -> str:
         .get_template("page.html.j2")
         .render(
             title=title(report),
-            cards=scorecard(report, [section.anchor for section in sections]),
+            cards=merged(scorecard(report, [section.anchor for section in sections])),
             caveats=caveats(report),
             people=people_shown(report),
             telling=[each for each in top_findings(telling, FEW_SENTENCES)],
@@ -124,7 +129,8 @@ def headings(sections: list[Section]) -> list[tuple[str, str]]:
 
 def page_section(report: Report, section: Section, heading: tuple[str, str]) -> PageSection:
     """A section with its parts and its prompts."""
-    parts = parts_of(section, heading[0])
+    first = next(each for each in report.sections if each.study.name == section.study.name)
+    parts = parts_of(section, heading[0], again=first is not section)
     explained = {metric.name for part in parts for metric in part.metrics}
     return PageSection(
         *heading,
@@ -134,7 +140,14 @@ def page_section(report: Report, section: Section, heading: tuple[str, str]) -> 
         [metric for metric in section.metrics if metric.name not in explained],
         prompts_asked(report.prompts, section.study.name, section.dataset),
         images_of(report.record, section.dataset),
+        _same_limits(report, section),
     )
+
+
+def _same_limits(report: Report, section: Section) -> str:
+    anchors = [anchor for anchor, _ in headings(report.sections)]
+    same = [a for each, a in zip(report.sections, anchors, strict=True) if each.limitations == section.limitations]
+    return same[0] if same[0] != anchors[report.sections.index(section)] else ""
 
 
 def title(report: Report) -> str:
@@ -163,10 +176,11 @@ def citation(report: Report) -> str:
     return "; ".join(parts) + "."
 
 
-def parts_of(section: Section, anchor: str) -> list[Part]:
+def parts_of(section: Section, anchor: str, *, again: bool = False) -> list[Part]:
     """What a section says, draws and tabulates, topic by topic; what has no topic of the chapter comes last.
 
-    The first chart of a topic with findings is also a static picture; a topic without findings is opened on request.
+    Charts stand open in the first topic and where something is shown, and there the first is also a static picture.
+    All others are opened on request, and so are all charts of a study that comes `again`, on another data set.
     """
     topics = {**section.chapter.topics, "results": section.chapter.topics.get("results", "Results")}
     parts = []
@@ -174,16 +188,20 @@ def parts_of(section: Section, anchor: str) -> list[Part]:
         figures = [figure for figure in section.figures if figure.topic == key]
         findings = [finding for finding in section.findings if finding.topic == key]
         names = [(f"{anchor}-{key}-chart-{place}", _file(section, each.name)) for place, each in enumerate(figures, 1)]
+        tables = [table for table in section.tables if table.topic == key]
+        leads = not any(part.findings for part in parts)
+        shown = not again and bool(findings) and (leads or any(each.shown for each in findings))
         part = Part(
             f"{anchor}-{key}",
             heading,
             findings,
             [
-                drawing(figure, name, file=file, still=bool(findings) and figure is figures[0])
+                drawing(figure, name, file=file, still=shown and figure is figures[0])
                 for figure, (name, file) in zip(figures, names, strict=True)
             ],
-            [table for table in section.tables if table.topic == key],
+            tables,
             [metric for metric in section.metrics if key in metric.topic.split()],
+            shown,
         )
         if part.findings or part.drawings or part.tables:
             parts.append(part)

@@ -11,7 +11,8 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from beholder.chapter.finding import NOT_MEASURED, NOT_SHOWN, SHOWN, TOO_LITTLE, Finding
-from beholder.chapter.numbers import ABSENT, Result, has_interval, quantity
+from beholder.chapter.numbers import ABSENT, Result, has_interval, percent, quantity, ratio
+from beholder.chapter.phrases import listed
 from beholder.report.report import Report, Section
 from beholder.studies.printed import alike, printed_of
 
@@ -39,7 +40,7 @@ class Scale(NamedTuple):
 
     def label(self, value: float) -> str:
         """A value in the words of its unit, at an end of the scale."""
-        return quantity(value, self.unit, self.landmark).removesuffix(" points")
+        return in_words(value, self.unit, self.landmark).removesuffix(" points").removesuffix(" times")
 
 
 class Mark(NamedTuple):
@@ -66,6 +67,8 @@ class Line(NamedTuple):
     number: str
     interval: str
     n: str
+    counts: str
+    """What n counts: images, traits, concepts."""
     mark: Mark | None
     published: str
     """In words: among how many published models."""
@@ -104,6 +107,21 @@ def scorecard(report: Report, anchors: Iterable[str]) -> list[Card]:
     return cards
 
 
+def merged(cards: list[Card]) -> list[Card]:
+    """One card for every section: the models' answers to a question follow each other."""
+    sections: dict[str, list[Card]] = {}
+    for card in cards:
+        sections.setdefault(card.anchor, []).append(card)
+    return [_merged(each) for each in sections.values()]
+
+
+def _merged(cards: list[Card]) -> Card:
+    lines = [line for card in cards for line in card.lines]
+    asked = list(dict.fromkeys(line.question for line in lines))
+    lines.sort(key=lambda line: asked.index(line.question))
+    return cards[0]._replace(model=listed([card.model for card in cards]), lines=lines)
+
+
 def _leading(section: Section) -> list[tuple[Finding, int]]:
     """Of every model and question the finding to name first, and how many more there are."""
     by_question: dict[tuple[str, str], list[Finding]] = {}
@@ -119,6 +137,9 @@ def _line(
 ) -> Line:
     row = finding.rows[0] if finding.rows else {}
     value, measured = row.get("value"), bool(row) and finding.verdict != NOT_MEASURED
+    metric = next((each for each in section.metrics if each.name == row.get("metric")), None)
+    difference = metric is not None and metric.paired and row.get("unit") in ("probability", "average precision")
+    landmark = 0.0 if difference else row.get("landmark")
     scale = scales.get(unit_of(row)) if measured and row.get("value") is not None and has_interval(row) else None
     neighbours = _published(section, row) if scale and not partial else []
     return Line(
@@ -126,20 +147,33 @@ def _line(
         section.chapter.topics.get(finding.topic, section.title),
         finding,
         more,
-        quantity(value, row["unit"], row.get("landmark")) if measured and value is not None else ABSENT,
-        _interval(row) if measured and value is not None and has_interval(row) else "",
+        in_words(value, row["unit"], landmark) if measured and value is not None else ABSENT,
+        _interval(row, landmark) if measured and value is not None and has_interval(row) else "",
         f"{row['n']:,}" if measured and row.get("n") else "",
+        metric.counts if metric else "",
         mark_of(row, scale, neighbours) if scale else None,
         f"{len(neighbours)} published models" if neighbours else "",
         finding.id or anchor,
     )
 
 
-def _interval(row: Result) -> str:
+def _interval(row: Result, landmark: float | None) -> str:
     low, high = (
-        quantity(row[key], row["unit"], row.get("landmark")).removesuffix(" points") for key in ("low", "high")
+        in_words(row[key], row["unit"], landmark).removesuffix(" points").removesuffix(" times")
+        for key in ("low", "high")
     )
     return f"{low} to {high}"
+
+
+def in_words(value: float, unit: str, landmark: float | None) -> str:
+    """A number for a reader who knows no units: ratios and their logarithms as times.
+
+    >>> in_words(0.4, "ratio", 1.0), in_words(-0.82, "natural logarithm", 0.0), in_words(0.0006, "share", 0.0)
+    ('0.40 times', '0.44 times', '0.06 %')
+    """
+    if unit in ("ratio", "natural logarithm"):
+        return f"{ratio(value if unit == 'ratio' else math.exp(value))} times"
+    return percent(value) if unit == "share" and value >= 0 else quantity(value, unit, landmark)
 
 
 def mark_of(row: Result, scale: Scale, neighbours: Sequence[float] = ()) -> Mark:

@@ -84,7 +84,7 @@ def _card(lines: list[Line], width: int) -> RichTable:
             Text.assemble(
                 (line.number, "bold" if shown else ""), (f" ({line.interval})" if line.interval else "", "dim")
             ),
-            Text(f"n={line.n}" if line.n else "", style="dim"),
+            Text(f"n={line.n}{'' if line.counts == 'images' else f' {line.counts}'}" if line.n else "", style="dim"),
         )
     return table
 

@@ -69,6 +69,8 @@ class Metric:
     """Whether its rows compare two groups, `group` and `against`."""
     chance_only: bool = False
     """Whether it tells what shuffled labels give, whatever the model."""
+    counts: str = "images"
+    """What `n` counts."""
 
 
 def read_metrics(path: Path, prefix: str = "") -> tuple[Metric, ...]:
@@ -83,6 +85,7 @@ def read_metrics(path: Path, prefix: str = "") -> tuple[Metric, ...]:
                 float(row["landmark"]) if row["landmark"] else None,
                 bool(row["paired"]),
                 bool(row["chance_only"]),
+                row.get("counts") or "images",
             )
             for row in csv.DictReader(file)
         )

@@ -51,7 +51,7 @@ def test_a_score_no_higher_than_under_shuffled_labels_is_not_shown(gras_run: Run
 
 def test_the_planted_gap_is_named_with_its_pair_and_interval(gras_full: Run) -> None:
     finding = of_kind(gras_full, "gap")[0]
-    assert finding.headline == "By gender: one gap, of 19.0 points, for “kind”"
+    assert finding.headline == "The model affirms “kind” more for Female than for Male, by 19.0 points"
     assert "images labelled Female get 19.0 points more P(Yes) than those labelled Male" in finding.sentence
     (row,) = gras_full.results.filter(metric="gras.largest_gap", subset="gender", concept="kind").to_dicts()
     assert f"95 % interval {points_range(row)}, for all traits, pairs" in finding.sentence
@@ -70,7 +70,7 @@ def test_a_gap_that_is_not_the_widest_is_not_called_so(gras_run: Run) -> None:
     wider = (pl.col("metric") == "gras.largest_gap") & (pl.col("concept") == "cruel") & (pl.col("subset") == "gender")
     results = gras_run.results.with_columns(value=pl.when(wider).then(0.5).otherwise("value"))
     finding = next(each for each in of_kind(Run(results, gras_run.record), "gap") if each.rows[0]["subset"] == "gender")
-    assert "for “kind”" in finding.headline
+    assert "“kind”" in finding.headline
     assert "the widest of all gaps" not in finding.sentence
     assert "the widest that is shown" in finding.sentence
     title = gap_title(queries.largest(results, "gender", 10))
@@ -87,7 +87,7 @@ def test_groups_of_fewer_than_five_people_are_not_compared(make: SimpleNamespace
 def test_gaps_below_a_point_are_not_called_large(gras_run: Run) -> None:
     smaller = [pl.col(name) / 100 for name in ("value", "low", "high")]
     finding, *_ = of_kind(Run(gras_run.results.with_columns(smaller), gras_run.record), "gap")
-    assert finding.headline == "By gender: differences are shown, all of them below one point"
+    assert finding.headline == "By gender, differences are shown, all of them below one point"
 
 
 WORDING = (pl.col("metric") == "gras.wording_share") & pl.col("concept").is_null()

@@ -133,6 +133,7 @@
   function reveal() {
     const target = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)).split("?")[0]);
     for (let each = target; each; each = each.parentElement) if (each.tagName === "DETAILS") each.open = true;
+    if (target) target.querySelectorAll(":scope > details").forEach((each) => (each.open = true));
     if (target) target.scrollIntoView();
   }
   addEventListener("hashchange", reveal);

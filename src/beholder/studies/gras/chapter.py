@@ -9,8 +9,8 @@ from beholder.studies.gras.planted import gras_planted
 from beholder.studies.gras.tables import gras_published, gras_tables
 
 TOPICS = {
-    "score": "The score, and its value without bias",
     "gaps": "The largest gaps",
+    "score": "The score, and its value without bias",
     "traits": "Trait by trait",
     "valence": "Positive and negative traits",
     "tones": "P(Yes) by skin tone",

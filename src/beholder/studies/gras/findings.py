@@ -176,10 +176,9 @@ def _gap(gaps: pl.DataFrame) -> Finding:
     verb = "The next are" if len(next_gaps) > 1 else "The next is"
     sentence += f" {verb} {listed(next_gaps)}." if next_gaps else ""
     sentence += f" Gaps are shown for {len(others) + 1} of {_counted(gaps.height, 'trait')}."
-    sizes = f"gaps of up to {points(first['value'])} points, the largest for “{first['concept']}”"
-    sizes = sizes if others else f"one gap, of {points(first['value'])} points, for “{first['concept']}”"
-    sizes = "differences are shown, all of them below one point" if first["value"] < SMALL else sizes
-    return finding(first, "gap", f"By {name}: {sizes}", sentence, shown=True, effect=first["value"], more=others[:2])
+    headline = f"The model affirms “{first['concept']}” more for {higher} than for {lower}, by {value} points"
+    headline = f"By {name}, differences are shown, all of them below one point" if first["value"] < SMALL else headline
+    return finding(first, "gap", headline, sentence, shown=True, effect=first["value"], more=others[:2])
 
 
 def _counted(number: int, noun: str) -> str:

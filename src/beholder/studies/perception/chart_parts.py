@@ -14,7 +14,7 @@ from beholder.chapter.chart_style import ABOVE, BELOW, QUIET, SERIES, legend_col
 from beholder.studies.perception.design import REST
 from beholder.studies.perception.small_multiples import PIXELS, Panels
 
-LANE, BOX = 13, 26
+LANE, BOX = 10, 26
 """Pixels of a lane of dots, and of a box."""
 LABEL, LETTER = 180, 6.8
 """The most pixels that a name may take on an axis, and about how many a letter takes."""
