@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -11,12 +13,18 @@ import polars as pl
 import pytest
 
 from beholder.audit import AuditOptions, audit_models
-from beholder.compare import compare_models, scored_models
+from beholder.compare import _compared, _parts, compare_models, scored_models
 from beholder.core.errors import MissingData, UsageError
+from beholder.datasets.dataset import Dataset
 from beholder.models import load
 from beholder.models.spec import ModelSpec
-from beholder.report.comparison import lead, lines, read_comparison, render_comparison
-from beholder.studies.study import MeasureOptions
+from beholder.prompts.prompt_set import prompt_set
+from beholder.report.comparison import Comparison, lead, lines, read_comparison, render_comparison
+from beholder.run import Run
+from beholder.studies import STUDIES
+from beholder.studies.custom.study import custom_study
+from beholder.studies.sheets import Sheet
+from beholder.studies.study import MeasureOptions, Study
 
 
 @dataclass
@@ -54,12 +62,23 @@ def options(tmp_path: Path) -> AuditOptions:
 
 @pytest.fixture
 def compared(monkeypatch: pytest.MonkeyPatch, options: AuditOptions) -> Any:
-    def compare(*models: Shifted, parts: int = 20, **others: Any) -> Any:
+    def compare(*models: Shifted, study: str | Study = "apa", parts: int = 20, **others: Any) -> Any:
         known = {one.name: one for one in models}
         monkeypatch.setattr("beholder.compare.load_model", lambda name, _: known[name])
-        return compare_models(list(known), ["apa"], replace(options, **others), parts=parts)
+        return compare_models(list(known), [study], replace(options, **others), parts=parts)
 
     return compare
+
+
+WORDS = custom_study(
+    prompt_set("words", [{"text": w, "level": "w", "concept": w} for w in ("kind", "cold", "tall")]), by=("gender",)
+)
+
+
+@pytest.fixture
+def small(options: AuditOptions, people: Callable[..., Path]) -> dict[str, Any]:
+    """Few small pictures, with own prompts."""
+    return {"dataset": f"folder:{people(24)}", "limit": None, "measure": MeasureOptions(draws=100)}
 
 
 @pytest.mark.slow
@@ -104,16 +123,25 @@ def test_a_model_is_not_compared_with_itself(options: AuditOptions) -> None:
         compare_models(["null", "null"], ["apa"], options)
 
 
-def test_models_that_are_asked_in_different_ways_are_left_out_and_it_is_said(options: AuditOptions) -> None:
-    found = compare_models(["glasshouse/generative", "glasshouse/contrastive"], ["gras"], replace(options, limit=8))
-    assert found.table.is_empty()
-    assert "asked in different ways" in found.record.left_out[0]
+def test_models_that_are_asked_in_different_ways_are_left_out_and_it_is_said(
+    options: AuditOptions, make: SimpleNamespace
+) -> None:
+    questions = make.gras_matrix(make.gras_images(14, 4).with_columns(uri=pl.col("image_id")))
+    statements = replace(questions, prompts=questions.prompts.with_columns(prompt_id=pl.lit("statement")))
+    run, dataset = Run(), Dataset("gras", "1", "none", questions.images)
+    models = {"answers": [questions], "matches": [statements]}
+    table = _compared(Sheet(STUDIES["gras"], dataset), models, options, run, 20)
+    found = Comparison(list(models), table, run.record)
+    assert table.is_empty()
+    assert "matches and answers are asked in different ways" in found.record.left_out[0]
     assert "0 of 0" in lead(found)
     assert "Left out" in render_comparison(found)
 
 
-def test_the_page_escapes_names_and_the_files_hold_the_table(compared: Any, tmp_path: Path) -> None:
-    found = compared(Shifted("<b>one</b>"), Shifted("other", "judge", 0.5), limit=12, parts=4)
+def test_the_page_escapes_names_and_the_files_hold_the_table(
+    compared: Any, small: dict[str, Any], tmp_path: Path
+) -> None:
+    found = compared(Shifted("<b>one</b>", apart=0.01), Shifted("other", "kind", 0.5), study=WORDS, **small)
     text = (tmp_path / "out" / "comparison.html").read_text()
     assert "<b>one" not in text
     assert "&lt;b&gt;one" in text
@@ -122,45 +150,56 @@ def test_the_page_escapes_names_and_the_files_hold_the_table(compared: Any, tmp_
     assert list(again.models) == list(found.models)
     assert again.record.finished
     shown = {line.metric: line for line in lines(found.of("other"))}
-    assert shown["apa.occupation_probability"].differ >= 1
-    assert "judge" in shown["apa.occupation_probability"].where
+    assert shown["custom.probability"].differ >= 1
+    assert "kind" in shown["custom.probability"].where
 
 
-def test_all_models_are_compared_with_the_first_as_two_alone_would_be(compared: Any, tmp_path: Path) -> None:
-    models = [Shifted("a", apart=0.02), Shifted("bb", apart=0.02), Shifted("ccc", "judge", 0.5, apart=0.02)]
-    table = compared(*models, limit=6, parts=3).table
+def test_all_models_are_compared_with_the_first_as_two_alone_would_be(
+    compared: Any, small: dict[str, Any], tmp_path: Path
+) -> None:
+    models = [Shifted("a", apart=0.02), Shifted("bb", apart=0.02), Shifted("ccc", "kind", 0.5, apart=0.02)]
+    table = compared(*models, study=WORDS, parts=5, **small).table
     assert set(table["baseline"]) == {"a"}
     assert set(table["model"]) == {"bb", "ccc"}
-    alone = compared(models[0], models[2], limit=6, parts=3, out=tmp_path / "two").table
+    alone = compared(models[0], models[2], study=WORDS, parts=5, **small, out=tmp_path / "two").table
     assert table.filter(pl.col("model") == "ccc").equals(alone)
 
 
+def test_no_interval_of_a_difference_leaves_the_possible_range(compared: Any, small: dict[str, Any]) -> None:
+    """One model always says one word, the other nearly always another: shares of 0.03 and 0.97."""
+    sure, other = Shifted("sure", "kind", 0.3), Shifted("other", "cold", 0.3)
+    table = compared(sure, other, study=WORDS, parts=5, **small).table
+    shares = table.filter(metric="custom.probability")
+    assert shares["difference"].abs().max() > 0.9
+    assert shares["low"].min() >= -1
+    assert shares["high"].max() <= 1
+    assert ((shares["low"] < shares["difference"]) & (shares["difference"] < shares["high"])).all()
+
+
 def test_runs_are_compared_from_their_stored_scores_without_their_models(
-    monkeypatch: pytest.MonkeyPatch, options: AuditOptions, undrawn: list[Any]
+    monkeypatch: pytest.MonkeyPatch, options: AuditOptions, small: dict[str, Any], undrawn: list[Any]
 ) -> None:
     """Two checkpoints of one name."""
-    known = {"a": Shifted("m", apart=0.02), "b": Shifted("m", "judge", 0.5, apart=0.02)}
+    known = {"a": Shifted("m", apart=0.02), "b": Shifted("m", "kind", 0.5, apart=0.02)}
     monkeypatch.setattr("beholder.audit.load_model", lambda name, _: known[name])
-    small = replace(options, limit=8, measure=MeasureOptions(draws=100))
+    options, folder = replace(options, **small), options.store.parent
     operands = []
     for name in known:
-        run = audit_models([name], ["apa"], replace(small, out=options.store.parent / name))
-        (model,) = scored_models(run.folder, small.store)
+        run = audit_models([name], [WORDS], replace(options, out=folder / name))
+        (model,) = scored_models(run.folder, options.store)
         operands.append(model.called(name))
-    found = compare_models(operands, ["apa"], replace(small, out=options.store.parent / "runs"), parts=4)
+    found = compare_models(operands, [WORDS], replace(options, out=folder / "runs"), parts=5)
     assert list(found.models) == ["m (a)", "m (b)"]
-    judges = found.table.filter(metric="apa.occupation_probability", concept="judge")
-    assert (judges["low"] > 0).all()
-    elsewhere = operands[1]._replace(store=options.store.parent / "elsewhere")
+    kind = found.table.filter(metric="custom.probability", concept="kind")
+    assert kind.height
+    assert (kind["low"] > 0).all()
+    elsewhere = operands[1]._replace(store=folder / "elsewhere")
     with pytest.raises(MissingData, match="has no scores of m"):
-        compare_models([operands[0], elsewhere], ["apa"], replace(small, out=options.store.parent / "none"))
+        compare_models([operands[0], elsewhere], [WORDS], replace(options, out=folder / "none"))
 
 
 def test_people_of_whom_nothing_is_said_are_dealt_too(tmp_path: Path, options: AuditOptions) -> None:
     """A data set without an attribute, and one in which it is missing for some."""
-    from beholder.compare import _parts
-    from beholder.datasets.dataset import Dataset
-
     table = pl.DataFrame({"image_id": [f"{i}" for i in range(40)], "uri": [f"{i}.png" for i in range(40)]})
     for each in (table, table.with_columns(gender=pl.Series(["a", None] * 20))):
         part = _parts(Dataset("d", "1", "none", each), 20, options.measure)

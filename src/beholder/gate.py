@@ -16,6 +16,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -201,7 +202,7 @@ def judged(
     """
     rules = list(rules)
     matched = {id(rule): _matching(changes, rule) for rule in rules if rule.require == NO_WORSE and changes is not None}
-    wider = _wider(sum(rows.height for rows in matched.values()), parts)
+    compared = sum(rows.height for rows in matched.values())
     verdicts: list[Verdict] = []
     for rule in rules:
         if rule.finding:
@@ -210,8 +211,10 @@ def judged(
             verdicts.append(Verdict(rule, None, UNDECIDED, "there is no baseline to compare with"))
         else:
             rows = matched.get(id(rule), _matching(results, rule))
-            decide = decided if rule.require != NO_WORSE else lambda rule, row: decided_change(rule, row, wider)
-            verdicts += [Verdict(rule, row, *decide(rule, row)) for row in rows.iter_rows(named=True)]
+            for row in rows.iter_rows(named=True):
+                bound = rule.require != NO_WORSE
+                found = decided(rule, row) if bound else decided_change(rule, row, _wider(compared, parts, row["n"]))
+                verdicts.append(Verdict(rule, row, *found))
             if rows.is_empty():
                 verdicts.append(Verdict(rule, None, FAIL, _why_none(results, rule)))
     return verdicts
@@ -340,12 +343,17 @@ def _tidy(value: float) -> float:
     return round(value, 12)  # 0.3 - 0.2 is not 0.1 to a machine
 
 
-def _wider(compared: int, parts: int | None) -> float:
-    """How much wider intervals are if all of them together shall be wrong in one of twenty cases only."""
-    tail = 1 - LEVEL / 2 / max(1, compared)
+@cache
+def _wider(compared: int, parts: int | None, n: int | None) -> float:
+    """How much wider an interval is if all of them together shall be wrong in one of twenty cases only.
+
+    Tails are those of Student's t: with the parts of a comparison, or with half of a run's people, as most numbers
+    are about two groups.
+    """
+    tail, end = 1 - LEVEL / 2 / max(1, compared), 1 - LEVEL / 2
     if parts:
-        return float(student.ppf(tail, parts - 1) / student.ppf(1 - LEVEL / 2, parts - 1))
-    return float(norm.ppf(tail) / norm.ppf(1 - LEVEL / 2))
+        return float(student.ppf(tail, parts - 1) / student.ppf(end, parts - 1))
+    return float(student.ppf(tail, max(2.0, (n or 0) / 2 - 1)) / norm.ppf(end))
 
 
 def changed(results: pl.DataFrame, baseline: pl.DataFrame) -> pl.DataFrame:
