@@ -22,7 +22,7 @@ from beholder.core.callable_module import callable_module
 from beholder.core.digests import digest
 from beholder.core.errors import UnknownName, UsageError
 from beholder.core.files import store_folder
-from beholder.core.progress import Progress, silent
+from beholder.core.progress import Progress, followed_by, silent
 from beholder.core.results import results_table
 from beholder.datasets import data_root
 from beholder.datasets.bins import Edges
@@ -179,20 +179,29 @@ def audit_models(models: Sequence[str | Scorer], studies: Sequence[str | Study],
     run.places = Places(options.data, options.store, options.settings)
     with run_folder(run.record, options.out, folder_name(names, run.record.benchmarks)) as (run.folder, earlier):
         before, started = run.record.seconds, time.monotonic()
+        todo = [sheet for name in names for sheet in sheets if models or name in sheet.study.reference_models]
+        later = sum(len(sheet.dataset) for sheet in todo) * (1 + options.perturb)
         for model, name in zip(asked_of, names, strict=True):
             scorer = load_model(model, options.load) if isinstance(model, str) else model
             options = replace(options, store=_store_for(scorer, run))
             confirm_upload(scorer, sheets, options)
             for sheet in sheets:
                 if models or name in sheet.study.reference_models:
-                    run.add(_audited(scorer, sheet, options, run))
+                    later -= len(sheet.dataset)
+                    run.add(_audited(scorer, sheet, _followed_by(options, later), run))
                     for change in _changes(options):
+                        later -= len(sheet.dataset)
                         changed = sheet._replace(dataset=sheet.dataset.perturbed(change))
-                        run.add_perturbed(_audited(scorer, changed, options, run), change)
+                        run.add_perturbed(_audited(scorer, changed, _followed_by(options, later), run), change)
                     refuse_other_weights(earlier, run.record, run.folder)
                     run.record.seconds = round(before + time.monotonic() - started, 1)
                     run.save(run.folder)
         return written(run, asked, options)
+
+
+def _followed_by(options: AuditOptions, later: int) -> AuditOptions:
+    """The options, with progress that knows how many images come later in the run."""
+    return replace(options, fill=replace(options.fill, progress=followed_by(options.fill.progress, later)))
 
 
 def _store_for(scorer: Scorer, run: Run) -> Path:

@@ -10,11 +10,13 @@ from rich.console import Console
 from beholder.cli import console
 
 
-def progress_of(monkeypatch: pytest.MonkeyPatch, *, terminal: bool, between: float = 0.0, total: int = 4) -> str:
+def progress_of(
+    monkeypatch: pytest.MonkeyPatch, *, terminal: bool, between: float = 0.0, total: int = 4, later: int = 0
+) -> str:
     file = io.StringIO()
     monkeypatch.setattr(console, "err", Console(file=file, width=60, force_terminal=terminal))
     monkeypatch.setattr(console, "BETWEEN_LINES", between)
-    with console.bar("onnx:/a/very/long/path/to/a/folder/of/weights: images", total, 0) as advance:
+    with console.bar("onnx:/a/very/long/path/to/a/folder/of/weights: images", total, 0, later) as advance:
         for _ in range(total):
             advance(1)
     return file.getvalue()
@@ -27,6 +29,13 @@ def test_a_log_gets_plain_lines_with_speed_and_time_left(monkeypatch: pytest.Mon
     assert "images/s" in lines[1]
     assert "left" in lines[1]
     assert not any("\x1b" in line for line in lines)
+
+
+def test_a_line_tells_the_time_left_for_the_whole_run(monkeypatch: pytest.MonkeyPatch):
+    seconds = iter(range(0, 100, 10))
+    monkeypatch.setattr(console.time, "monotonic", lambda: float(next(seconds)))
+    lines = progress_of(monkeypatch, terminal=False, later=100).splitlines()
+    assert lines[0].endswith("1 of 4 images, 10.0 s/image, 30 s left, about 17 min for the run")
 
 
 def test_short_work_leaves_nothing_in_a_log(monkeypatch: pytest.MonkeyPatch):

@@ -218,7 +218,7 @@ def test_progress_counts_every_image_once(task: Task, tmp_path: Path):
     moves: list[int] = []
 
     @contextmanager
-    def progress(label: str, total: int, done: int):
+    def progress(label: str, total: int, done: int, later: int):
         moves.append(done - total)
         yield moves.append
 

@@ -52,7 +52,7 @@ def test_two_devices_store_the_bytes_of_one_and_a_killed_one_costs_only_time(tas
     assert blocks(tmp_path / "one") == blocks(tmp_path / "two")
 
     @contextmanager
-    def killing(label: str, total: int, done: int):
+    def killing(label: str, total: int, done: int, later: int):
         def advance(count: int) -> None:
             for child in multiprocessing.active_children():
                 os.kill(child.pid or 0, signal.SIGKILL)

@@ -22,7 +22,6 @@ from rich.progress import (
     Task,
     TextColumn,
     TimeElapsedColumn,
-    TimeRemainingColumn,
 )
 from rich.text import Text
 
@@ -38,26 +37,37 @@ BETWEEN_LINES = 30.0
 """Seconds: shorter work leaves no bar behind; a log gets a line as often as this."""
 
 
-class Speed(ProgressColumn):
-    """Images a second, or whatever is counted."""
+class Pace(ProgressColumn):
+    """Speed and time left."""
 
-    def __init__(self, unit: str) -> None:
+    def __init__(self, unit: str, later: int) -> None:
         super().__init__()
-        self._unit = unit
+        self._unit, self._later = unit, later
 
     def render(self, task: Task) -> Text:
         speed = task.finished_speed or task.speed
-        return Text(f"{speed:.1f} {self._unit}/s" if speed else "", style="cyan")
+        return Text(pace(speed, task.remaining or 0, self._later, self._unit) if speed else "", style="cyan")
 
 
-def bar(label: str, total: int, done: int, unit: str = "images") -> AbstractContextManager[Advance]:
+def pace(speed: float, left: float, later: int, unit: str) -> str:
+    """How fast it goes, how long this takes, and how long all that comes later in the run takes at this speed.
+
+    >>> pace(25.0, 1000, 9000, "images"), pace(0.4, 10, 0, "images")
+    ('25.0 images/s, 40 s left, about 7 min for the run', '2.5 s/image, 25 s left')
+    """
+    rate = f"{speed:.1f} {unit}/s" if speed >= 1 else f"{1 / speed:.1f} s/{unit.removesuffix('s')}"
+    run = f", about {duration((left + later) / speed)} for the run" if later else ""
+    return f"{rate}, {duration(left / speed)} left{run}"
+
+
+def bar(label: str, total: int, done: int, later: int = 0, unit: str = "images") -> AbstractContextManager[Advance]:
     """Progress with speed and time left: a bar for a person, a line now and then for a log.
 
     Work of unknown length has a total of 0: a person sees that it goes on, and for how long it has.
     """
     if not err.is_terminal:
-        return _lines(label, total, done, unit)
-    return _bar(label, total, done, unit) if total else _spinner(label)
+        return _lines(label, total, done, later, unit)
+    return _bar(label, total, done, later, unit) if total else _spinner(label)
 
 
 @contextmanager
@@ -69,24 +79,24 @@ def _spinner(label: str) -> Iterator[Advance]:
 
 
 @contextmanager
-def _bar(label: str, total: int, done: int, unit: str) -> Iterator[Advance]:
+def _bar(label: str, total: int, done: int, later: int, unit: str) -> Iterator[Advance]:
     """A bar; one that was over at once leaves no line behind."""
     columns = (
         TextColumn("{task.description}", markup=False),
-        *([BarColumn()] if err.width >= 80 else []),
+        *([BarColumn(bar_width=20)] if err.width >= 120 else []),
         MofNCompleteColumn(),
-        Speed(unit),
-        TimeRemainingColumn(),
+        Pace(unit, later),
     )
     began = time.monotonic()
     with Progress(*columns, console=err) as progress:
-        task = progress.add_task(shortened(label, max(12, err.width - 45)), total=total, completed=done)
+        room = max(12, err.width - (75 if later else 45))
+        task = progress.add_task(shortened(label, room), total=total, completed=done)
         yield lambda count: progress.advance(task, count)
         progress.live.transient = time.monotonic() - began < AT_ONCE
 
 
 @contextmanager
-def _lines(label: str, total: int, done: int, unit: str) -> Iterator[Advance]:
+def _lines(label: str, total: int, done: int, later: int, unit: str) -> Iterator[Advance]:
     """A line every half minute, so that a log tells that the work goes on; short work says nothing."""
     began = told = time.monotonic()
     start = done
@@ -96,7 +106,7 @@ def _lines(label: str, total: int, done: int, unit: str) -> Iterator[Advance]:
         done += count
         if (now := time.monotonic()) - told >= BETWEEN_LINES:
             told, speed = now, (done - start) / (now - began)
-            left = f"{speed:.1f} {unit}/s, {duration((total - done) / speed)} left"
+            left = pace(speed, total - done, later, unit) if speed else "none yet"
             err.print(f"{label}: {done:,} of {total:,} {unit}, {left}", markup=False, soft_wrap=True)
 
     yield advance

@@ -79,7 +79,7 @@ def _by_product(tasks: Sequence[Task], uris: list[str], store: Store, filler: _F
     scorer = filler.scorer
     assert isinstance(scorer, Embedder)
     shelf, texts = store.images(scorer.spec), store.texts(scorer.spec)
-    filler.fill_images("images", uris, shelf, Asked())
+    filler.fill_images(", ".join(dict.fromkeys(task.dataset.name for task in tasks)), uris, shelf, Asked())
     asked = list(dict.fromkeys(text for task in tasks for text in task.prompts.texts))
     fill_texts(scorer, asked, texts, verify=filler.options.verify)
     matrices = []
@@ -128,10 +128,11 @@ def _compare(shelf: Shelf, keys: list[str], now: Mapping[str, Floats], scorer: S
 def _by_pair(tasks: Sequence[Task], store: Store, filler: _Filler) -> list[ScoreMatrix]:
     """Every other model: all prompts of a task for each image."""
     scorer, matrices = filler.scorer, []
-    for task in tasks:
+    for place, task in enumerate(tasks):
         texts = task.prompts.texts
         shelf = store.scores(scorer.spec, task.prompts.digest, dict.fromkeys(scorer.channels, len(texts)))
-        filler.fill_images(task.name, task.dataset.table["uri"].to_list(), shelf, Asked(tuple(texts)))
+        label, later = f"{task.dataset.name}, {task.name}", sum(len(each.dataset) for each in tasks[place + 1 :])
+        filler.fill_images(label, task.dataset.table["uri"].to_list(), shelf, Asked(tuple(texts)), later)
         good = filler.readable(task)
         stored = shelf.read([filler.key(uri) for uri in good["uri"]])
         empty = np.empty((0, len(texts)), np.float32)
@@ -165,7 +166,7 @@ class _Filler:
         """The rows of a task's images that could be read."""
         return task.dataset.table.filter(~pl.col("uri").is_in(list(self.bad)))
 
-    def fill_images(self, label: str, uris: list[str], shelf: Shelf, asked: Asked) -> None:
+    def fill_images(self, label: str, uris: list[str], shelf: Shelf, asked: Asked, later: int = 0) -> None:
         """Batch after batch, block after block; what was computed is on the shelf before any error leaves here."""
         present = [uri for uri in dict.fromkeys(uris) if uri not in self.bad]
         missing = set(shelf.missing([self.key(uri) for uri in present]))
@@ -179,7 +180,8 @@ class _Filler:
             return
         shelf.check_writable(count, "images")
         named = f"{self.scorer.spec.name}: {label}"
-        with self.options.progress(named, len(present), len(present) - count) as advance, _Block(shelf) as block:
+        progress = self.options.progress(named, len(present), len(present) - count, later)
+        with progress as advance, _Block(shelf) as block:
             for scored in self._scored([batch for batch in todo if batch], asked, shelf.has):
                 self._learn(scored)
                 block.add([self.key(uri) for uri in scored.uris], scored.rows)
