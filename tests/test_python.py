@@ -11,12 +11,19 @@ import numpy as np
 import polars as pl
 import pytest
 from PIL import Image
+from polars.testing import assert_frame_equal
+from typer.testing import CliRunner
 
 import beholder
-from beholder.audit import audit, audit_models
+from beholder.audit import AuditOptions, audit, audit_models
+from beholder.cli import app
 from beholder.core.errors import MissingData, UnknownName, UsageError
+from beholder.measure import measure_scores
 from beholder.models.null import NullScorer
+from beholder.prompts.prompt_set import read_prompts
 from beholder.run import Run, load_run
+from beholder.studies.custom.study import custom_study
+from beholder.studies.study import MeasureOptions
 
 pytestmark = pytest.mark.usefixtures("undrawn")
 
@@ -126,3 +133,17 @@ def test_what_is_wrong_is_said(ask: Callable[..., Run], options: dict[str, Any],
     model = options.pop("model", "null")
     with pytest.raises(error, match=f"(?s){said}"):
         ask(model, **options)
+
+
+def test_exported_scores_give_the_same_numbers(ask: Callable[..., Run], tmp_path: Path):
+    run = ask(redness, name="red", revision="1")
+    exported = CliRunner().invoke(
+        app, ["export", str(run.folder), "--to", "scores", "--store", "store", "-o", "s.jsonl"]
+    )
+    assert exported.exit_code == 0, exported.output
+    study = custom_study(read_prompts(Path("moods.csv")), by=("gender",))
+    options = AuditOptions(
+        dataset=run.record.datasets[0]["origin"], measure=MeasureOptions(draws=100), out=Path("again")
+    )
+    again = measure_scores(study, [Path("s.jsonl")], options, model="red")
+    assert_frame_equal(again.results, run.results, rel_tol=1e-6)

@@ -20,6 +20,7 @@ class Format(StrEnum):
     latex = "latex"
     card = "card"
     eval_results = "eval-results"
+    scores = "scores"
     wandb = "wandb"
     mlflow = "mlflow"
     tensorboard = "tensorboard"
@@ -31,7 +32,8 @@ def export_command(
         Format,
         typer.Option(
             help="markdown: findings and tables; latex: tables with booktabs; card: for a model's card, with its "
-            "model-index; eval-results: YAML for the hub's .eval_results; wandb, mlflow, tensorboard: log the numbers."
+            "model-index; eval-results: YAML for the hub's .eval_results; scores: every score with its labels, as "
+            "JSON lines; wandb, mlflow, tensorboard: log the numbers."
         ),
     ] = Format.markdown,
     file: Annotated[
@@ -49,8 +51,10 @@ def export_command(
     source: Annotated[
         str, typer.Option(metavar="URL", help="With card and eval-results: where the run's page can be read.")
     ] = "",
+    data: common.Data = None,
+    store: common.StoreFolder = None,
 ) -> None:
-    """Write a run's findings and numbers for other places: papers, model cards, leaderboards, trackers of experiments.
+    """Write a run's findings and numbers for other places: papers, model cards, leaderboards, experiment trackers.
 
     Charts as SVG and PNG: `beholder report RUN --figures FOLDER`. All numbers: results.csv in the run folder.
     """
@@ -61,13 +65,16 @@ def export_command(
     from beholder.report.trackers import TRACKERS, log_run
     from beholder.run import load_run
 
-    report = load_run(folder).report
+    run = load_run(folder)
+    report = run.report
     if to in TRACKERS:
         err.print(log_run(report, to, folder=file, name=folder.resolve().name), markup=False, soft_wrap=True)
         return
     several = audited_models(report) if to in PER_MODEL and model is None else []
     texts: dict[Path | None, str]
-    if file is not None and len(several) > 1:
+    if to == Format.scores:
+        texts = {file: run.scores(model=model, data=data, store=store).write_ndjson()}
+    elif file is not None and len(several) > 1:
         texts = {file / f"{slug(each)}.{PER_MODEL[to]}": FORMATS[to](report, Target(each, source)) for each in several}
     else:
         texts = {file: FORMATS[to](report, Target(model, source))}

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -21,8 +21,9 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
 from beholder.core.errors import BadScores
-from beholder.core.read import read_array
+from beholder.core.read import MOST_CELLS, read_array
 from beholder.models.predictions.importing import import_predictions, is_predictions
+from beholder.scores.harness_logs import is_harness_log, read_harness_log
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.scores.task import Task
 
@@ -70,15 +71,16 @@ def import_scores(paths: Sequence[Path], tasks: Sequence[Task]) -> Imported:
 
 
 def read_sheet(path: Path, tasks: Sequence[Task]) -> Sheet:
-    """One score file, by its ending and its columns; or a detector's or segmenter's predictions."""
+    """One score file, by its ending and its columns; a log of another harness; or predictions of things in pictures."""
+    if is_harness_log(path):
+        return _logged(path)
     if is_predictions(path):
         return _predictions(path, tasks)
     if not path.is_file():
         raise BadScores(f"There is no score file at {path}.")
     if path.suffix.lower() == ".npy":
         return _read_array(path, tasks)
-    table = _read_arrow(path)
-    names = [name.strip() for name in table.column_names]
+    table, names = _read_arrow(path)
     key = next((name for name in ID_COLUMNS if name in names), None)
     if key is None:
         raise BadScores(
@@ -113,26 +115,47 @@ def _predictions(path: Path, tasks: Sequence[Task]) -> Sheet:
     return Sheet(source, image_ids, prompt_ids, cells, notes=tuple(notes), channel=channel)
 
 
-def _read_arrow(path: Path) -> pa.Table:
-    """A table that may have several columns of one name (APA shows one athlete twice)."""
+def _read_arrow(path: Path) -> tuple[pa.Table, list[str]]:
+    """A table that may have several columns of one name (APA shows one athlete twice), and their names."""
+    tabs = path.suffix.lower() in {".tsv", ".txt"}
+    as_written = dict.fromkeys((*ID_COLUMNS, "prompt_id"), pa.string())  # 007 is not 7
     try:
         if path.suffix.lower() in {".parquet", ".pq"}:
-            return pq.ParquetFile(path).read()
-        tabs = path.suffix.lower() in {".tsv", ".txt"}
-        as_written = dict.fromkeys((*ID_COLUMNS, "prompt_id"), pa.string())  # 007 is not 7
-        return pa_csv.read_csv(
-            path,
-            parse_options=pa_csv.ParseOptions(delimiter="\t" if tabs else ","),
-            convert_options=pa_csv.ConvertOptions(strings_can_be_null=True, column_types=as_written),
-        )
+            table = _few_enough(pq.ParquetFile(path)).read()
+        else:
+            table = pa_csv.read_csv(
+                path,
+                parse_options=pa_csv.ParseOptions(delimiter="\t" if tabs else ","),
+                convert_options=pa_csv.ConvertOptions(strings_can_be_null=True, column_types=as_written),
+            )
+        return table, [name.strip() for name in table.column_names]
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise BadScores(f"{path} cannot be read: {error}") from error
 
 
+def _few_enough(file: pq.ParquetFile) -> pq.ParquetFile:
+    """The file, unless it claims more cells than can be held: a small one may claim any number."""
+    if file.metadata.num_rows * file.metadata.num_columns > MOST_CELLS:
+        raise pa.ArrowInvalid(f"it has more than {MOST_CELLS:,} cells; split it into several files")
+    return file
+
+
 def _long(path: Path, ids: list[str], table: pa.Table, names: list[str]) -> Sheet:
-    """One cell per row; the n-th score of a cell goes to the n-th column of its prompt."""
     prompts = [_text(value, path) for value in table.column(names.index("prompt_id")).to_pylist()]
-    scores = _numbers(table.column(names.index("score")), "score", path)
+    return _by_cell(path, ids, prompts, _numbers(table.column(names.index("score")), "score", path))
+
+
+def _logged(path: Path) -> Sheet:
+    """A log of lmms-eval or inspect_ai."""
+    log = read_harness_log(path)
+    images, prompts, scores = zip(*log.cells, strict=True) if log.cells else ((), (), ())
+    cells = np.array(scores, dtype=np.float64)
+    _refuse_infinite(cells, "a sample", path)
+    return replace(_by_cell(path, list(images), list(prompts), cells), notes=log.notes, channel=log.channel)
+
+
+def _by_cell(path: Path, ids: list[str], prompts: list[str], scores: Cells) -> Sheet:
+    """One cell per score; the n-th score of a cell goes to the n-th column of its prompt."""
     rows = {name: i for i, name in enumerate(dict.fromkeys(ids))}
     columns: dict[tuple[str, int], int] = {}
     times: dict[tuple[str, str], int] = defaultdict(int)

@@ -92,7 +92,7 @@ def _tidy(matrix: ScoreMatrix) -> pl.DataFrame:
 
     An attribute that has the name of a prompt's column keeps it; the prompt's is called `NAME_of_prompt`.
     """
-    images = matrix.images.drop("uri")
+    images = matrix.images
     prompts = matrix.prompts.select(name for name in matrix.prompts.columns if matrix.prompts[name].count())
     clashing = {name: f"{name}_of_prompt" for name in prompts.columns if name in images.columns}
     cells = images.join(prompts.rename(clashing), how="cross")
