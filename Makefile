@@ -3,14 +3,18 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
+TOOLS := build/tools
 
-.PHONY: setup demo test fast check docs bench clean
+.PHONY: setup demo test fast check docs bench trust lock audit-dependencies sbom clean
 
 setup: $(INSTALLED)
 
-$(INSTALLED): pyproject.toml constraints.txt
+# First what has hashes, then torch, whose builds differ from machine to machine, and Beholder itself.
+$(INSTALLED): pyproject.toml constraints.txt requirements.lock
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[torch,onnx,dev]'
+	$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes --no-deps -r requirements.lock
+	$(BIN)/python -m pip install -q --disable-pip-version-check --no-build-isolation -c constraints.txt \
+		-e '.[torch,onnx,dev]'
 	touch $@
 
 demo: setup  ## audit the embedded reference models on the embedded world, offline, and name the report
@@ -36,6 +40,28 @@ docs: setup  ## check every link, command and example of the docs, and build the
 
 bench: setup  ## speed, as ratios in one run
 	$(BIN)/python speed/run.py
+
+trust: setup  ## the long form of the fault matrix, corruptions, kills and fuzzing, and the tests of security; hours
+	FAULT_CASES=720 FAULT_KILLS=500 OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/faults
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/models/served/test_secrets.py tests/core/test_paths.py \
+		tests/core/test_written_tables.py tests/test_trust.py tests/test_payloads.py tests/test_reproducible.py
+	$(BIN)/python tests/fuzz/fuzz.py --cases 1000000
+
+$(TOOLS)/bin/uv:
+	$(PYTHON) -m venv $(TOOLS)
+	$(TOOLS)/bin/pip install -q --disable-pip-version-check uv pip-audit cyclonedx-bom
+
+lock: $(TOOLS)/bin/uv  ## requirements.lock anew: every dependency of pyproject.toml with its hashes, but for torch
+	printf 'hatchling\neditables\n' | $(TOOLS)/bin/uv pip compile -q --generate-hashes --no-header --no-annotate \
+		--no-emit-index-url --no-emit-find-links $(addprefix --find-links ,$(PIP_FIND_LINKS)) --python-version 3.11.7 \
+		--extra torch --extra onnx --extra dev -c constraints.txt --no-emit-package torch pyproject.toml - \
+		-o requirements.lock
+
+audit-dependencies: $(TOOLS)/bin/uv  ## known vulnerabilities of what is locked; fails where the database has no answer
+	$(TOOLS)/bin/pip-audit --strict --disable-pip --require-hashes -r requirements.lock --progress-spinner off
+
+sbom: $(TOOLS)/bin/uv  ## what Beholder is installed with, as CycloneDX: build/sbom.json
+	$(TOOLS)/bin/cyclonedx-py requirements requirements.lock --of JSON -o build/sbom.json
 
 clean:
 	rm -rf $(VENV) demo build .pytest_cache .mypy_cache .ruff_cache

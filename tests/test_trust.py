@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import re
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -54,3 +56,25 @@ def test_no_module_unpickles_runs_text_or_skips_a_certificate():
 )
 def test_such_things_are_found(text: str):
     assert list(faults(ast.parse(text)))
+
+
+def test_every_dependency_is_locked_with_hashes_and_no_index_is_named():
+    text = (ROOT / "requirements.lock").read_text()
+    pins = re.findall(r"^([a-z0-9._-]+)==(\S+)(.*(?:\n    --hash=sha256:[0-9a-f]{64}.*)+)", text, re.MULTILINE)
+    locked = {name: version for name, version, _ in pins}
+    assert len(re.findall(r"^[^ #\n]", text, re.MULTILINE)) == len(locked) > 100
+    assert "://" not in text
+    constraints = re.findall(r"^([\w.-]+)==(\S+)", (ROOT / "constraints.txt").read_text(), re.MULTILINE)
+    other = {name: version for name, version in constraints if locked.get(canonical(name), version) != version}
+    assert not other, "constraints.txt and requirements.lock pin the same versions: make lock"
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    needed = [*extras["dependencies"], *(each for name in LOCKED for each in extras["optional-dependencies"][name])]
+    names = {canonical(re.split(r"[\[<>=! ;]", each)[0]) for each in needed} - {"torch", "beholder"}
+    assert not names - set(locked), "make lock"
+
+
+LOCKED = ("torch", "onnx", "view", "dev")
+
+
+def canonical(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
