@@ -11,7 +11,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from beholder.core.errors import DataError, MissingData, UsageError
+from beholder.core.errors import DataError, MissingData
 from beholder.studies.exposure import captions
 from beholder.studies.exposure.captions import CaptionFile
 from beholder.studies.exposure.mentions import words_of
@@ -235,7 +235,7 @@ def test_what_a_uri_cannot_give_is_told(tmp_path: Path):
     pytest.importorskip("fsspec")
     with pytest.raises(MissingData, match=r"no caption file at memory://nowhere/a\.txt"):
         CaptionFile("memory://nowhere/a.txt")
-    with pytest.raises(UsageError, match=r"nosuch://a\.txt cannot be opened"):
+    with pytest.raises(MissingData, match=r"nosuch://a\.txt cannot be opened"):
         CaptionFile("nosuch://a.txt")
     with pytest.raises(DataError, match="Copy it here first"):
         CaptionFile(f"file://{write(tmp_path, 'a.json', '{}')}")

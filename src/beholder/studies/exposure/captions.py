@@ -25,7 +25,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from beholder.core.errors import DataError, MissingData, UsageError
+from beholder.core.errors import DataError, MissingData
+from beholder.datasets.content import file_system, is_remote
 from beholder.datasets.json_stream import JsonTables
 
 COLUMNS = ("caption", "TEXT", "text")
@@ -89,7 +90,7 @@ class CaptionFile:
 
     def __init__(self, path: Path | str, column: str | None = None) -> None:
         self.path, self.column = str(path), column
-        self._remote = _remote(self.path) if "://" in self.path else None
+        self._remote = file_system(self.path)[0] if is_remote(self.path) else None
         self.size, self.stamp = self._looked_up()
         endings = [ending.lower() for ending in Path(self.path).suffixes[-2:]]
         self._packed = endings[-1] if endings[-1:] and endings[-1] in PACKED else ""
@@ -259,18 +260,6 @@ class CaptionFile:
             f"{', '.join(name[:40] for name in names[:8]) or 'nothing'}.\n"
             "Name the column with the captions: --column NAME, or --column 1 if the file has no header."
         )
-
-
-def _remote(uri: str) -> Any:
-    """The file system of a URI."""
-    try:
-        from fsspec.core import url_to_fs  # an optional dependency
-    except ImportError:
-        raise UsageError(f"{uri}: reading URIs needs fsspec. Install it with: pip install fsspec") from None
-    try:
-        return url_to_fs(uri)[0]
-    except (ImportError, ValueError) as error:
-        raise UsageError(f"{uri} cannot be opened: {error}") from None
 
 
 def _readable(lines: bytes) -> tuple[bytes, list[int]]:
