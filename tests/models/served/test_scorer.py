@@ -432,6 +432,13 @@ def test_a_rest_holds_everybody():
     assert [pace.seconds_until_turn() > 4.9 for _ in range(3)] == [True] * 3
 
 
+def test_a_clock_that_jumps_back_makes_nobody_wait_for_it(monkeypatch: pytest.MonkeyPatch):
+    clock = iter([10_000.0, 10_001.0, 5.0, 6.0])
+    monkeypatch.setattr("beholder.models.served.limits.time.monotonic", lambda: next(clock))
+    pace = Pace(30)
+    assert [pace.seconds_until_turn() for _ in range(4)] == [0.0, 1.0, 3.0, 4.0]
+
+
 def test_requests_tokens_and_cost_are_counted_over_all_instructions(
     load: Any, score: Any, monkeypatch: pytest.MonkeyPatch
 ):

@@ -96,13 +96,13 @@ class Pace:
 
     def __init__(self, rpm: float | None) -> None:
         self._gap = 60.0 / rpm if rpm else 0.0
-        self._next = 0.0
+        self._next = self._before = 0.0
         self._lock = threading.Lock()
 
     def seconds_until_turn(self) -> float:
         """Reserves the next free moment; returns the seconds until then."""
         with self._lock:
-            now = time.monotonic()
+            now = self._now()
             turn = max(now, self._next)
             self._next = turn + self._gap
             return turn - now
@@ -110,7 +110,14 @@ class Pace:
     def rest(self, seconds: float) -> None:
         """Send nothing for this long."""
         with self._lock:
-            self._next = max(self._next, time.monotonic() + seconds)
+            self._next = max(self._next, self._now() + seconds)
+
+    def _now(self) -> float:
+        """The clock; if it jumped back (a machine put to sleep or moved), the turns that are reserved move with it."""
+        now = time.monotonic()
+        self._next += min(0.0, now - self._before)
+        self._before = now
+        return now
 
 
 @dataclass
