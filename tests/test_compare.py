@@ -186,7 +186,7 @@ def test_runs_are_compared_from_their_stored_scores_without_their_models(
     operands = []
     for name in known:
         run = audit_models([name], [WORDS], replace(options, out=folder / name))
-        (model,) = scored_models(run.folder, options.store)
+        (model,) = scored_models(run, [options.store])
         operands.append(model.called(name))
     found = compare_models(operands, [WORDS], replace(options, out=folder / "runs"), parts=5)
     assert list(found.models) == ["m (a)", "m (b)"]

@@ -18,6 +18,7 @@ import beholder
 from beholder.audit import AuditOptions, audit, audit_models
 from beholder.cli import app
 from beholder.core.errors import MissingData, UnknownName, UsageError
+from beholder.core.results import KEY
 from beholder.measure import measure_scores
 from beholder.models.null import NullScorer
 from beholder.prompts.prompt_set import read_prompts
@@ -147,3 +148,29 @@ def test_exported_scores_give_the_same_numbers(ask: Callable[..., Run], tmp_path
     )
     again = measure_scores(study, [Path("s.jsonl")], options, model="red")
     assert_frame_equal(again.results, run.results, rel_tol=1e-6)
+
+
+def test_runs_are_compared_by_the_scores_behind_them(ask: Callable[..., Run]):
+    first, second = ask("null"), ask("null:2")
+    found = beholder.compare(first, second, parts=5)
+    assert found.models == ["null", "null:2"]
+    values = {run.results["model"][0]: run.results for run in (first, second)}
+    assert found.table.height
+    for row in found.table.head(20).iter_rows(named=True):
+        where = [pl.col(name).eq_missing(pl.lit(row[name])) for name in KEY]
+        one, other = (values[name].filter(*where)["value"].item() for name in found.models)
+        assert (row["first"], row["second"]) == (one, other)
+        assert row["difference"] == pytest.approx(other - one)
+    same = ask(redness), ask(redness, draws=101)
+    assert len(set(beholder.compare(*same, parts=5).models)) == 2, "two runs of one name are called after their folders"
+
+
+def test_runs_of_earlier_programs_are_compared_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("BEHOLDER_STORE", str(tmp_path / "store"))
+    here = [audit(name, "apa", limit=6, draws=100, out=f"run{name[-1]}") for name in ("null:1", "null:2")]
+    now = beholder.compare(*here, parts=4, out="a")
+    again = beholder.compare("run1", "run2", parts=4, out="b")
+    assert_frame_equal(now.table, again.table)
+    with pytest.raises(UsageError, match="Name two runs or more"):
+        beholder.compare("run1")

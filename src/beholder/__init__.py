@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from beholder.audit import AuditOptions, audit, audit_models
+    from beholder.compare import compare
     from beholder.core.errors import BeholderError
     from beholder.datasets import DATASETS, open_dataset
     from beholder.datasets.dataset import Dataset
@@ -44,6 +45,7 @@ __all__ = [
     "Study",
     "audit",
     "audit_models",
+    "compare",
     "load_model",
     "load_run",
     "measure_scores",
@@ -53,6 +55,7 @@ __all__ = [
 
 _HOME = {
     "beholder.audit": ("AuditOptions", "audit", "audit_models"),
+    "beholder.compare": ("compare",),
     "beholder.studies": ("STUDIES",),
     "beholder.studies.study": ("MeasureOptions", "Study"),
     "beholder.datasets": ("DATASETS", "open_dataset"),

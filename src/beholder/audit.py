@@ -176,7 +176,7 @@ def audit_models(models: Sequence[str | Scorer], studies: Sequence[str | Study],
     names = [each if isinstance(each, str) else each.spec.name for each in asked_of]
     digests = [each if isinstance(each, str) else each.spec.digest for each in asked_of]
     run.record.digest = run_digest(run, digests, sheets, options)
-    run.places = Places(options.data, options.store, options.settings)
+    run.places, run.asked = Places(options.data, options.store, options.settings), (asked, options)
     with run_folder(run.record, options.out, folder_name(names, run.record.benchmarks)) as (run.folder, earlier):
         before, started = run.record.seconds, time.monotonic()
         todo = [sheet for name in names for sheet in sheets if models or name in sheet.study.reference_models]

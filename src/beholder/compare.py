@@ -17,8 +17,11 @@ import numpy.typing as npt
 import polars as pl
 
 from beholder.audit import AuditOptions, confirm_upload, filled, from_store, measure, run_digest
+from beholder.core.callable_module import callable_module
 from beholder.core.errors import MissingData, UsageError
+from beholder.core.files import store_folder
 from beholder.core.results import KEY
+from beholder.datasets import DATASETS, data_root
 from beholder.datasets.dataset import Dataset
 from beholder.metrics.jackknife import dealt, left_out_in_turn
 from beholder.metrics.multiplicity import benjamini_hochberg
@@ -53,15 +56,81 @@ class Scored(NamedTuple):
         return self._replace(name=f"{self.name} ({folder})")
 
 
-def scored_models(folder: Path, store: Path) -> list[Scored]:
-    """The models of a run, whose scores are in the store."""
+def scored_models(run: Run, stores: Sequence[Path]) -> list[Scored]:
+    """The models of a run, each with the store that has its scores."""
     models: dict[str, list[ModelSpec]] = {}
-    for entry in load_run(folder).record.models:
+    for entry in run.record.models:
         if "digest" not in entry or "revision" not in entry:
-            raise UsageError(f"{folder} was made from scores in files. Only runs of `beholder audit` can be compared.")
+            raise UsageError(
+                f"{run.folder} was made from scores in files. Only runs of `beholder audit` can be compared."
+            )
         spec = ModelSpec(**{name: entry[name] for name in ModelSpec.__dataclass_fields__})
         models.setdefault(spec.name, []).append(spec)
-    return [Scored(name, tuple(specs), store) for name, specs in models.items()]
+    holding = {
+        name: [store for store in stores if (store / specs[0].digest).is_dir()] for name, specs in models.items()
+    }
+    return [Scored(name, tuple(specs), (holding[name] or stores)[0]) for name, specs in models.items()]
+
+
+def told_apart(models: Sequence[tuple[str, str | Scored]]) -> list[str | Scored]:
+    """The models, each with the folder of its run; two of one name are called after their folders."""
+    names = [each if isinstance(each, str) else each.name for _, each in models]
+    return [
+        each if isinstance(each, str) or names.count(each.name) == 1 else each.called(Path(folder).resolve().name)
+        for folder, each in models
+    ]
+
+
+def compare(
+    *runs: Run | Path | str,
+    data: Path | str | None = None,
+    store: Path | str | None = None,
+    out: Path | str | None = None,
+    parts: int = PARTS,
+) -> Comparison:
+    """Where the models of several runs differ from the first, as `beholder compare RUN RUN` says it.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from beholder.audit import audit
+    >>> with TemporaryDirectory() as folder:
+    ...     runs = [audit(name, "apa", limit=4, draws=100, out=f"{folder}/{name[-1]}") for name in ("null:1", "null:2")]
+    ...     found = compare(*runs, out=f"{folder}/compared", parts=4)
+    >>> found.table.columns[:3]
+    ['benchmark', 'dataset', 'metric']
+
+    A run is a `Run` or its folder. Scores are read from the store. What was asked is what the first run asked; `data`
+    and `store` say where the data sets and the scores lie, if not where the runs were made.
+    """
+    opened = [each if isinstance(each, Run) else load_run(each) for each in runs]
+    if len(opened) < 2:
+        raise UsageError("Name two runs or more.")
+    for other in opened[1:]:
+        if other.record.benchmarks != opened[0].record.benchmarks:
+            raise UsageError(
+                f"The runs were not asked the same: {', '.join(opened[0].record.benchmarks)} in the first, "
+                f"{', '.join(other.record.benchmarks)} in another. Compare runs of the same benchmarks."
+            )
+    studies, options = opened[0].asked or _asked_again(opened[0])
+    stores = [Path(store)] if store else [run.places.store if run.places else store_folder() for run in opened]
+    models = [(str(run.folder), each) for run in opened for each in scored_models(run, [*stores, *run.own_stores])]
+    options = replace(
+        options, data=Path(data) if data else options.data, out=Path(out) if out else None, store=stores[0]
+    )
+    return compare_models(told_apart(models), studies, options, parts=parts)
+
+
+def _asked_again(run: Run) -> tuple[list[Study], AuditOptions]:
+    """What a run of an earlier program was asked, as far as its record tells."""
+    settings, (first, *more) = run.record.settings, run.record.datasets or [{}]
+    for name in run.record.benchmarks:
+        STUDIES[name].refuse_by_name()
+    here = str(first.get("name")) if first.get("name") in DATASETS else str(first.get("origin"))
+    measured = {name: settings[name] for name in ("compat", "draws", "seed", "delta") if name in settings}
+    bins = {name: tuple(edges) for name, edges in settings.get("bins", {}).items()}
+    options = AuditOptions(
+        data_root(), None if more else here, limit=settings.get("limit"), bins=bins, measure=MeasureOptions(**measured)
+    )
+    return [STUDIES[name] for name in run.record.benchmarks], options
 
 
 def compare_models(
@@ -250,3 +319,6 @@ def _parts(dataset: Dataset, parts: int, options: MeasureOptions) -> dict[str, i
 
 def _without(matrix: ScoreMatrix, part: dict[str, int], number: int) -> ScoreMatrix:
     return matrix.rows(np.array([part[image] != number for image in matrix.images["image_id"]], dtype=bool))
+
+
+callable_module(__name__, compare)

@@ -56,6 +56,8 @@ class Run:
     """Where it is kept."""
     places: Places | None = field(default=None, repr=False, compare=False)
     """Where its pictures and scores lie, while the program that made it runs."""
+    asked: Any = field(default=None, repr=False, compare=False)
+    """What was asked (studies and options), while the program that made it runs."""
     own_stores: list[Path] = field(default_factory=list, repr=False, compare=False)
     """Scores that are kept as long as this object: those of a function that has no revision."""
     _report: Report | None = field(default=None, repr=False, compare=False)

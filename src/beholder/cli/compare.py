@@ -102,7 +102,8 @@ def _said(value: object) -> str:
 def _operands(models: Sequence[str], runs: Mapping[str, Mapping[str, Any]], store: Path | None) -> list[str | Scored]:
     """Models by name, and those of runs; two of one name are called after their folders."""
     # Imported here so that other commands start without it.
-    from beholder.compare import scored_models
+    from beholder.compare import scored_models, told_apart
+    from beholder.run import load_run
 
     operands: list[tuple[str, str | Scored]] = []
     for model in models:
@@ -110,9 +111,5 @@ def _operands(models: Sequence[str], runs: Mapping[str, Mapping[str, Any]], stor
             operands.append((model, model))
             continue
         own = common.store_folder(store or runs[model]["store"])
-        operands += [(model, each) for each in scored_models(Path(model), own)]
-    names = [each if isinstance(each, str) else each.name for _, each in operands]
-    return [
-        each if isinstance(each, str) or names.count(each.name) == 1 else each.called(Path(folder).resolve().name)
-        for folder, each in operands
-    ]
+        operands += [(model, each) for each in scored_models(load_run(model), [own])]
+    return told_apart(operands)
