@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,10 @@ from PIL import Image, ImageOps
 from tokenizers import Tokenizer
 
 pytestmark = [pytest.mark.real, pytest.mark.slow]
-CATEGORY = {"senate": 0.804, "house": 0.807, "mayors": 0.767, "actors": 0.925, "athletes": 0.717}
-PERSON = {"senate": 0.988, "actors": 0.970, "mayors": 0.983, "house": 0.983, "athletes": 0.901}
+# Of five branches: two, since the real tower takes a sixth of a second for a photograph on one core.
+CATEGORY = {"senate": 0.804, "actors": 0.925}
+PERSON = {"senate": 0.988, "actors": 0.970}
+LEFT_OUT = {name + end for name in ("house", "mayors", "athletes") for end in ("", ".txt")}
 Results = Callable[..., list[dict[str, Any]]]
 CLASSES = ("person", "dog", "giraffe", "potted plant", "tree", "bed", "chair")
 
@@ -27,9 +30,17 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def bridge_results(bridge: Path, data: Path, store: Path, results_of: Results) -> pl.DataFrame:
+def two_branches(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """APA as someone has it who fetched a part: two of five branches."""
+    there, here = data / "apa", tmp_path_factory.mktemp("data") / "apa"
+    shutil.copytree(there, here, symlinks=True, ignore=lambda folder, names: set(names) & LEFT_OUT)
+    return here.parent
+
+
+@pytest.fixture(scope="module")
+def bridge_results(bridge: Path, two_branches: Path, store: Path, results_of: Results) -> pl.DataFrame:
     out = store / "run"
-    places = ["--data", data, "--out", out, "--store", store]
+    places = ["--data", two_branches, "--out", out, "--store", store]
     results_of("audit", f"onnx:{bridge}", "--benchmark", "apa", "--benchmark", "pfi", *places)
     return pl.read_parquet(out / "results.parquet")
 
@@ -99,12 +110,12 @@ def test_three_numbers_agree_with_a_computation_by_hand(bridge: Path, data: Path
 
 
 def test_true_clip_with_a_closed_vocabulary_knows_persons(
-    closed_vocabulary: Path, data: Path, store: Path, tmp_path: Path, results_of: Results
+    closed_vocabulary: Path, two_branches: Path, store: Path, tmp_path: Path, results_of: Results
 ):
     prompts = tmp_path / "prompts.csv"
     rows = [f"a photo of a {name},{name}" for name in CLASSES]
     prompts.write_text("text,concept\n" + "\n".join(rows) + "\n")
-    places = ["--data", data, "--out", tmp_path / "run", "--store", store]
+    places = ["--data", two_branches, "--out", tmp_path / "run", "--store", store]
     results = results_of(
         "audit", f"onnx:{closed_vocabulary}", "--prompts", prompts, "--dataset", "apa", "--by", "branch", *places
     )

@@ -71,7 +71,16 @@ COMMANDS: dict[str, list[str]] = {
         "--dimensions",
         f"{HERE / 'dimensions.csv'}",
     ],
-    "perception-design": ["audit", "null", "-b", "perception", "--dimensions", f"{HERE / 'dimensions.csv'}"],
+    "perception-design": [
+        "audit",
+        "null",
+        "-b",
+        "perception",
+        "--limit",
+        "600",
+        "--dimensions",
+        f"{HERE / 'dimensions.csv'}",
+    ],
     "exposure": ["exposure", f"{DATA / 'coco' / 'captions_val2017.json'}", "--data", f"{DATA}"],
     "custom": [
         "audit",
