@@ -18,6 +18,7 @@ $(INSTALLED): pyproject.toml constraints.txt requirements.lock
 	touch $@
 
 demo: setup  ## audit the embedded reference models on the embedded world, offline, and name the report
+	rm -f demo/results.parquet # a demo of another version may be made again
 	HF_HUB_OFFLINE=1 $(BIN)/beholder audit --out demo --store demo/store
 
 test: setup  ## everything, the real photographs of ../shared included when they are there

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
 import polars as pl
 import pytest
+import yaml
 from typer.testing import CliRunner
 
 from beholder.cli import app
 from beholder.report.comparison import SCHEMA, Comparison, write_comparison
 from beholder.run import Run
 
+ROOT = Path(__file__).parents[2]
 RULE = "[[rule]]\nmetric = 'apa.bias_ratio'\nsubset = '{}'\nat_least = 0.8\n"
 
 
@@ -151,3 +156,30 @@ def test_a_comparison_is_gated_by_its_paired_differences(tmp_path: Path, apa_run
     assert gate(tmp_path, f"{rule}require = 'no worse'\nbetter = 'higher'\n")[0] == 1
     assert gate(tmp_path, f"{rule}require = 'no worse'\nbetter = 'higher'\nsubset = 'senate'\n")[0] == 0
     assert gate(tmp_path, f"{rule}at_least = -0.2\n")[0] == 0  # a bound is one of the difference
+
+
+@pytest.mark.slow
+def test_the_example_workflow_runs(tmp_path: Path):
+    """Its own steps, in the order of the file; the run of the last release is one of other pictures."""
+    workflow = yaml.safe_load((ROOT / "docs" / "examples" / "gate-workflow.yml").read_text())
+    job = workflow["jobs"]["gate"]
+    steps = {step["name"]: step["run"] for step in job["steps"] if "run" in step}
+    assert list(steps) == ["install", "audit", "gate"]
+    (tmp_path / "gate.toml").write_text(
+        "[[rule]]\nmetric = 'apa.bias_ratio'\nrequire = 'no worse'\n"
+        "[[rule]]\nmetric = 'apa.bias_ratio'\nat_least = 0.01\nrequire = 'possible'\n"
+    )
+    environment = {**os.environ, **job["env"], "MODEL": "null", "GITHUB_STEP_SUMMARY": str(tmp_path / "summary.md")}
+    environment["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    for name, command in (
+        ("last release", "beholder audit null:7 --benchmark apa --limit 6 --draws 200 --out last-release -q"),
+        ("audit", steps["audit"]),
+        ("gate", steps["gate"]),
+    ):
+        done = subprocess.run(
+            ["bash", "-e", "-c", command], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, f"{name}: {done.stderr}"
+    assert (tmp_path / "summary.md").read_text().startswith("### Beholder gate: Passes")
+    assert ElementTree.parse(tmp_path / "gate.xml").getroot().attrib["failures"] == "0"
+    assert json.loads((tmp_path / "gate.sarif").read_text())["version"] == "2.1.0"

@@ -50,7 +50,10 @@ EXAMPLES = {
         ("what GRAS asks", "beholder list prompts -b gras"),
         ("check a file of your own", "beholder list prompts --file words.csv"),
     ),
-    "verify": (("open every image and name those that are damaged", "beholder data verify apa --data DIR"),),
+    "verify": (
+        ("open every image and name those that are damaged", "beholder data verify apa --data DIR"),
+        ("measure a run again from its stored scores", "beholder verify RUN"),
+    ),
     "clean": (("models that nobody used for a month", "beholder store clean --older-than 30d"),),
     "fetch": (("into DIR/apa", "beholder data fetch apa --data DIR"),),
     "generative": (
