@@ -10,6 +10,7 @@ from beholder.core.errors import DataError, MissingData
 from beholder.datasets import open_dataset
 from beholder.datasets.apa import BRANCHES, load
 from beholder.datasets.verify import damaged_images
+from beholder.studies.rows import people_shown
 
 ACTORS = '""\tUnnamed: 0\t"filename"\t"names"\t"film"\t"gender"\t"academy_award"\n'
 ROW = '0 \t0 \t"000.jpg"\t"Ann Other "\t"A Film"\t" woman"\t0\n'
@@ -91,3 +92,13 @@ def test_the_published_copy_is_complete(data: Path):
 @pytest.mark.real
 def test_every_photograph_can_be_read(data: Path):
     assert damaged_images(open_dataset("apa", data).limit(20, by="branch")) == {}
+
+
+@pytest.mark.real
+def test_people_of_one_branch_are_told_apart(data: Path):
+    """A table read from five files lay in pieces, over which polars panicked."""
+    table = open_dataset("apa", str(data)).table
+    for branch in BRANCHES:
+        people = people_shown(table.filter((table["branch"] == branch).to_numpy()))
+        assert len(people) == BRANCHES[branch].images
+        assert people[0].startswith(f"{branch}/")

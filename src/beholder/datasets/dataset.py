@@ -62,6 +62,8 @@ class Dataset:
                 f"{self.name}: {len(twice)} image ids occur more than once; the first is {twice[0]!r}.\n"
                 "Every image needs its own id: remove or rename the repeated rows."
             )
+        # Read from several files it comes in pieces, over which polars 2.1 panics (`int_range` after `filter`).
+        object.__setattr__(self, "table", self.table.rechunk())
         if self.objects is not None:
             check_objects(self.objects, self.table["image_id"], self.name)
 
@@ -200,24 +202,28 @@ class DatasetSource:
     intended: str = ""
     """What it was made for."""
 
-    def folder(self, root: Path) -> Path:
+    def folder(self, root: str | Path) -> Path:
         """Its own folder below the folder of all data sets."""
-        return root / (self.directory or self.name)
+        return Path(root) / (self.directory or self.name)
 
-    def open(self, root: Path | None, chosen: Mapping[str, str] | None = None) -> Dataset:
+    def open(self, root: str | Path | None, chosen: Mapping[str, str] | None = None) -> Dataset:
         """Read it, or raise an error that says how to get it."""
         Settings(self.name, self.settings, chosen)  # refuses unknown settings before anything is read
         if root is None and not self.embedded:
             raise MissingData(f"The data set '{self.name}' needs a folder.\n{self.how_to_get(Path('DIR'))}")
         folder = Path() if self.embedded or root is None else self.folder(root)
+        if root is not None and not self.embedded and not Path(root).is_dir():
+            raise MissingData(
+                f"There is no folder {root}, so the data set '{self.name}' is not there.\n{self.how_to_get(Path(root))}"
+            )
         if not folder.is_dir():
-            raise MissingData(f"The data set '{self.name}' is not at {folder}.\n{self.how_to_get(root or Path('DIR'))}")
+            raise MissingData(f"The data set '{self.name}' is not at {folder}.\n{self.how_to_get(Path(root or 'DIR'))}")
         return self.load(folder, chosen) if self.settings else self.load(folder)
 
     def how_to_get(self, root: Path) -> str:
         """How to get it, for a person."""
-        fetch = f"Run: beholder data fetch {self.name} --data {root}\nOr by hand: " if self.fetch else ""
+        fetch = f"Run: beholder data fetch {self.name} --data {root}\nOr get it" if self.fetch else "Get it"
         return (
-            f"{fetch}get it from {self.origin} and put it at {self.folder(root)} ({self.layout}), "
+            f"{fetch} from {self.origin} and put it at {self.folder(root)} ({self.layout}), "
             "then pass the folder above it as --data (or set BEHOLDER_DATA)."
         )
