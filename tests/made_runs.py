@@ -31,10 +31,13 @@ def share(metric: str, value: float | None, n: int = 100, *, width: float = 0.06
     return Row(metric, value, n, "probability", low=low, high=high, **place)
 
 
+POOLED = {"politicians": 636, "athletes": 109}
+
+
 def ratio(pool: str, value: float, low: float | None, high: float | None) -> Row:
     """A ratio b."""
     note = "40 women, 60 men; 1 means alike, below 1 women get less"
-    return Row("apa.bias_ratio", value, 100, "ratio", subset=pool, low=low, high=high, note=note)
+    return Row("apa.bias_ratio", value, POOLED.get(pool, 100), "ratio", subset=pool, low=low, high=high, note=note)
 
 
 def association_rows(strength: float = 0.5) -> list[Row]:

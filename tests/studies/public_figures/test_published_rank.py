@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
+import polars as pl
+
 from beholder.run import Run
 from beholder.studies.public_figures.published_rank import comparable_results, published_rank
 
@@ -24,3 +26,11 @@ def test_nothing_published_stands_beside_drawn_people(glasshouse_run: Run, make:
 def test_identity_among_fewer_names_is_not_compared(make: SimpleNamespace) -> None:
     few = make.share("apa.identity_given_image", 0.9, 10, subset="senate", chance=1 / 10)
     assert comparable_results(make.run(few).results) == []
+
+
+def test_a_part_of_a_pool_is_not_compared(apa_run: Run) -> None:
+    """With `--limit 60` each branch has as much weight as the others, and the published pool has not."""
+    whole = {each.row["subset"] for each in comparable_results(apa_run.results) if each.metric == "bias_ratio"}
+    part = apa_run.results.with_columns(n=pl.when(pl.col("subset") == "politicians").then(180).otherwise("n"))
+    left = {each.row["subset"] for each in comparable_results(part) if each.metric == "bias_ratio"}
+    assert whole - left == {"politicians"}

@@ -11,6 +11,7 @@ from beholder.chapter.numbers import Result, options, percent, ratio
 from beholder.chapter.phrases import count
 from beholder.chapter.table import Cell, Table, labels, names, percent_cell, ratio_cell
 from beholder.datasets.apa import BRANCHES
+from beholder.studies.apa.sizes import POOLS
 from beholder.studies.printed import alike, printed_of
 from beholder.studies.public_figures.queries import PUBLISHED_ON
 
@@ -20,6 +21,8 @@ TITLES = {
     "identity_given_name": "image, given a name",
 }
 """The metrics that were published, in the order of the table."""
+WHOLE = 0.95
+"""The part of a pool's images from which on it is compared."""
 
 
 class Compared(NamedTuple):
@@ -53,9 +56,15 @@ def _compared(row: Result) -> Compared | None:
 
 
 def comparable(row: Result) -> bool:
-    """A name is easier to find among fewer names: identity is compared only among as many people as the branch has."""
+    """A name is easier to find among fewer names, and a part of a pool mixes other people: only whole ones compare.
+
+    One image in twenty may be missing from a pool, one name from a branch.
+    """
     number, branch = options(row), BRANCHES.get(row["subset"])
-    return number is None or branch is None or abs(number - branch.images) <= 1
+    if number is not None and branch is not None:
+        return abs(number - branch.images) <= 1
+    whole = sum(BRANCHES[name].images for name in POOLS.get(row["subset"], ()))
+    return row["n"] >= WHOLE * whole
 
 
 def published_rank(results: pl.DataFrame) -> Table | None:
