@@ -22,6 +22,7 @@ PUBLIC = {
     "Study",
     "audit",
     "audit_models",
+    "callback",
     "compare",
     "load_model",
     "load_run",

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from beholder.scores.score_matrix import ScoreMatrix
     from beholder.studies import STUDIES
     from beholder.studies.study import MeasureOptions, Study
+    from beholder.training import callback
 
 __all__ = [
     "DATASETS",
@@ -45,6 +46,7 @@ __all__ = [
     "Study",
     "audit",
     "audit_models",
+    "callback",
     "compare",
     "load_model",
     "load_run",
@@ -68,6 +70,7 @@ _HOME = {
     "beholder.prompts.prompt_set": ("PromptSet", "read_prompts"),
     "beholder.run": ("Run", "load_run"),
     "beholder.scores.score_matrix": ("ScoreMatrix",),
+    "beholder.training": ("callback",),
 }
 
 

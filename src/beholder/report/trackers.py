@@ -12,7 +12,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from beholder.chapter.finding import Finding
+import polars as pl
+
+from beholder.chapter.numbers import Result
 from beholder.core.errors import MissingExtra
 from beholder.core.results import place
 from beholder.report.report import Report
@@ -22,32 +24,30 @@ COLUMNS = ("model", "study", "dataset", "question", "verdict", "headline", "sent
 Numbers = dict[str, float]
 
 
-def headline_numbers(report: Report, *, with_model: bool | None = None) -> Numbers:
-    """Value, low and high of every finding, by a name that trackers take.
+def headline_numbers(report: Report) -> Numbers:
+    """Value, low and high of the first number of every finding, by a name that trackers take.
 
-    The model is part of the name where there are several.
+    Where nothing is found, of every number that has an interval and is not about a single wording. The model is part of
+    the name where there are several.
     """
-    findings = [finding for finding in report.findings if finding.rows and finding.rows[0].get("value") is not None]
-    several = len({finding.model for finding in findings}) > 1 if with_model is None else with_model
+    rows = [finding.rows[0] for finding in report.findings if finding.rows]
+    rows = rows or report.results.filter(pl.col("low").is_not_null(), pl.col("template").is_null()).to_dicts()
+    several = report.results["model"].n_unique() > 1
     numbers: Numbers = {}
-    for finding in findings:
-        row = finding.rows[0]
-        name = _name(finding, several=several)
+    for row in rows:
         for end, suffix in (("value", ""), ("low", "_low"), ("high", "_high")):
             if row.get(end) is not None:
-                numbers.setdefault(f"{name}{suffix}", float(row[end]))
+                numbers.setdefault(f"{_name(row, several=several)}{suffix}", float(row[end]))
     return numbers
 
 
-def _name(finding: Finding, *, several: bool) -> str:
+def _name(row: Result, *, several: bool) -> str:
     """Of what a number is; only signs that all trackers take.
 
-    >>> from beholder.chapter.finding import finding
-    >>> row = {"benchmark": "b", "dataset": "d", "model": "m", "metric": "b.ratio", "subset": "women & men"}
-    >>> _name(finding(row, "kind", "", ""), several=True)
+    >>> _name({"model": "m", "dataset": "d", "metric": "b.ratio", "subset": "women & men"}, several=True)
     'm/d/b.ratio/women men'
     """
-    parts = (finding.model if several else "", finding.dataset, finding.metric, place(finding.rows[0]))
+    parts = (row["model"] if several else "", row["dataset"], row["metric"], place(row))
     return "/".join(" ".join(re.sub(r"[^\w. -]+", " ", part).split()) for part in parts if part)
 
 

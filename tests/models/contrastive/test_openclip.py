@@ -6,42 +6,24 @@ Its torchvision would change which image processors transformers takes, so it st
 from __future__ import annotations
 
 import importlib.util
-import os
 import subprocess
-import sys
-import sysconfig
 from pathlib import Path
 
 import pytest
+from chained_environment import ROOT, chained_python, run_tests
 
 from beholder.core.errors import MissingExtra
 from beholder.models.load import load_model
 
 pytest.importorskip("torch")
 
-ROOT = Path(__file__).parents[3]
 PACKAGES = ["open_clip_torch==3.3.0", "torchvision==0.29.2", "timm==1.0.30", "ftfy==6.3.1", "wcwidth==0.9.4"]
 
 
 @pytest.fixture(scope="session")
 def python() -> Path:
-    """The interpreter of an environment that sees all of this one and open_clip; made once, kept in `.cache`."""
-    folder = ROOT / ".cache" / "openclip-venv"
-    interpreter, made_of = folder / "bin" / "python", folder / "made_of"
-    recipe = "\n".join([sys.version, sysconfig.get_path("purelib"), *PACKAGES])
-    if not made_of.is_file() or made_of.read_text() != recipe:
-        subprocess.run([sys.executable, "-m", "venv", "--clear", folder], check=True)
-        install = [interpreter, "-m", "pip", "install", "-q", "--no-deps", *PACKAGES]
-        done = subprocess.run(install, capture_output=True, text=True)
-        if done.returncode:
-            (pytest.fail if os.environ.get("CI") else pytest.skip)(f"no open_clip: {done.stderr[-500:]}")
-        own = subprocess.check_output(
-            [interpreter, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"], text=True
-        )
-        chain = f"import site; site.addsitedir({sysconfig.get_path('purelib')!r})\n"
-        Path(own.strip(), "chained.pth").write_text(chain)
-        made_of.write_text(recipe)
-    return interpreter
+    """The interpreter of an environment that has open_clip too."""
+    return chained_python("openclip", PACKAGES)
 
 
 @pytest.mark.slow
@@ -51,20 +33,7 @@ def python() -> Path:
     ids=["adapter", "conformance"],
 )
 def test_everything_passes_where_open_clip_is(python: Path, arguments: list[str]) -> None:
-    plugins = ["-p", "torchvision_operators", "-p", "no:cacheprovider"]
-    environment = os.environ | {
-        "PYTHONPATH": str(ROOT / "tests/models/openclip"),
-        "HF_HUB_OFFLINE": "1",
-        "OMP_NUM_THREADS": "1",  # beside other workers, threads only fight
-        "PYTEST_ADDOPTS": "",
-    }
-    for name in [name for name in environment if name.startswith("PYTEST_XDIST")]:
-        del environment[name]
-    done = subprocess.run(
-        [python, "-m", "pytest", *plugins, *arguments], cwd=ROOT, env=environment, capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
-    assert " skipped" not in done.stdout
+    run_tests(python, ["-p", "torchvision_operators", *arguments], PYTHONPATH=str(ROOT / "tests/models/openclip"))
 
 
 @pytest.mark.slow

@@ -1,0 +1,97 @@
+"""Audits while a model is trained: a callback for the Trainer of transformers.
+
+Trainer(model, …, processing_class=processor, callbacks=[beholder.callback(every=1000, benchmark="apa", data="data")])
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from beholder.audit import audit
+from beholder.core.errors import MissingExtra, UsageError
+from beholder.report.trackers import headline_numbers
+from beholder.run import Run
+
+if TYPE_CHECKING:
+    from transformers import TrainerCallback
+
+
+def callback(
+    every: int = 1000,
+    *,
+    benchmark: Any = None,
+    processor: Any = None,
+    out: Path | str | None = None,
+    store: Path | str | None = None,
+    **options: Any,
+) -> TrainerCallback:
+    """A callback that audits the model every so many steps, and at the end.
+
+    >>> callback(every=0)
+    Traceback (most recent call last):
+    beholder.core.errors.UsageError: every=0: audit every so many steps, 1 or more.
+
+    The headline numbers go into the trainer's log (`trainer.state.log_history`) under `beholder/…`, each with its
+    interval; after `callback.trainer = trainer`, to the trackers of its `report_to` too. `callback.runs` has the runs
+    by step. They are written to `out`, which is the folder `beholder` of the trainer's own if it is not said.
+
+    `processor` is needed if the trainer has no `processing_class`. All other options are those of `beholder.audit`.
+    A copy of the model is audited; training goes on as it would without.
+    """
+    if every < 1:
+        raise UsageError(f"every={every}: audit every so many steps, 1 or more.")
+    try:
+        import torch  # an extra, and slow to import
+        from transformers import TrainerCallback
+    except ImportError as error:
+        raise MissingExtra("An audit while a model is trained", "torch") from error
+
+    class Audits(TrainerCallback):  # type: ignore[misc]  # transformers has no types
+        """Audits the model while it is trained."""
+
+        def __init__(self) -> None:
+            self.runs: dict[int, Run] = {}
+            self.trainer: Any = None
+
+        def on_train_begin(self, args: Any, state: Any, control: Any, **given: Any) -> None:
+            """Say what is missing before the first step."""
+            if processor is None and given.get("processing_class") is None:
+                raise UsageError(
+                    "How pictures and texts are prepared is not known: give the Trainer its processing_class, or "
+                    "beholder.callback its processor."
+                )
+
+        def on_step_end(self, args: Any, state: Any, control: Any, **given: Any) -> None:
+            """Audit every so many steps."""
+            if state.global_step % every == 0:
+                self._audit(args, state, **given)
+
+        def on_train_end(self, args: Any, state: Any, control: Any, **given: Any) -> None:
+            """Audit what training has made."""
+            if state.global_step not in self.runs:
+                self._audit(args, state, **given)
+
+        def _audit(self, args: Any, state: Any, *, model: Any, processing_class: Any = None, **_: Any) -> None:
+            if not state.is_world_process_zero:
+                return
+            folder = Path(out or Path(args.output_dir) / "beholder")
+            prepared = processing_class if processor is None else processor
+            parts = prepared if isinstance(prepared, tuple) else (prepared,)
+            with torch.random.fork_rng():  # so that training draws the numbers that it would have drawn
+                run = audit(
+                    (model, *parts),
+                    benchmark,
+                    name=f"step {state.global_step}",
+                    out=folder / f"step-{state.global_step}",
+                    store=store or folder / "store",
+                    **options,
+                )
+            self.runs[state.global_step] = run
+            numbers = {f"beholder/{name}": value for name, value in headline_numbers(run.report).items()}
+            if self.trainer is not None:
+                self.trainer.log(numbers)
+            else:
+                state.log_history.append({**numbers, "epoch": state.epoch, "step": state.global_step})
+
+    return Audits()
