@@ -13,23 +13,26 @@ from typing import Any
 
 import numpy as np
 import pytest
-from faults.toy import Disk, Pairs, Towers, lacking, scores, toy_task
+from faults.disk import Disk
+from faults.toy import Pairs, Towers, lacking, scores, toy_task
 
 from beholder.cli.group import REFUSED
 from beholder.core.errors import BeholderError
 from beholder.scores import fill as filling
+from beholder.scores import shelf as shelves
 from beholder.scores.inventory import verify_store
 from beholder.scores.store import Store
 from beholder.scores.task import Task
 
 ERRORS = ("EIO", "ENOSPC", "EACCES", "EMFILE", "ESTALE")
 OPERATIONS = ("open to read", "read", "open to write", "write", "fsync", "rename", "unlink", "mkdir", "chmod", "link")
-IMAGES, BEFORE = 11, 4
+IMAGES, BEFORE = 15, 8
 
 
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(filling, "BLOCK_ROWS", 4)
+    monkeypatch.setattr(shelves, "FEW", 2)  # and merged at every start
 
 
 @pytest.fixture

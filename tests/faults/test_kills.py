@@ -1,26 +1,64 @@
-"""Killed at random moments and started again, a run ends as if nothing had happened, and does nothing twice."""
+"""Killed at any moment and started again, an audit ends as if nothing had happened, and asks no finished image twice.
+
+FAULT_KILLS=500 is the long form (`make trust`).
+"""
 
 from __future__ import annotations
 
+import json
+import os
 import random
 import signal
 import subprocess
 import sys
-import time
 from collections import Counter
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 
-SCRIPT = Path(__file__).with_name("slow_audit.py")
-KILLS = 24
-IMAGES = 240
+HERE = Path(__file__).parent
+KILLS = int(os.environ.get("FAULT_KILLS", "10"))
+IMAGES = 60
+KILLED = -signal.SIGKILL
 
 
-def start(folder: Path, place: Path, pause: float = 0.002) -> subprocess.Popen[bytes]:
-    arguments = [folder, place / "store", place / "out", place / "log", pause]
-    return subprocess.Popen([sys.executable, SCRIPT, *map(str, arguments)])
+@pytest.fixture(scope="module")
+def victim() -> Iterator[Callable[..., list[int]]]:
+    """Runs jobs at the same time, each in a process of its own; how they ended."""
+    single = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "POLARS_MAX_THREADS"), "1")
+    paths = os.pathsep.join([str(HERE.parent), os.environ.get("PYTHONPATH", "")])
+    process = subprocess.Popen(
+        [sys.executable, HERE / "victim.py"],
+        env={**os.environ, **single, "PYTHONPATH": paths},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+    def run(*jobs: dict[str, object]) -> list[int]:
+        process.stdin.write(json.dumps(jobs) + "\n")
+        process.stdin.flush()
+        return json.loads(process.stdout.readline())
+
+    with process:
+        yield run
+
+
+def job(folder: Path, place: Path, **how: object) -> dict[str, object]:
+    place.mkdir(exist_ok=True)
+    paths = {name: str(place / name) for name in ("store", "out", "log")}
+    return {
+        "folder": str(folder),
+        **paths,
+        "pause": 0.0,
+        "processes": 0,
+        "kill_at": -1,
+        "kill_on": "",
+        "kill_after": None,
+        **how,
+    }
 
 
 def stored(place: Path) -> set[str]:
@@ -35,52 +73,86 @@ def asked(place: Path) -> Counter[str]:
     return Counter(log.read_text().split()) if log.exists() else Counter()
 
 
-@pytest.mark.slow
-def test_a_run_killed_again_and_again_equals_an_undisturbed_one(people, tmp_path: Path):
-    folder = people(IMAGES)
-    undisturbed, disturbed = tmp_path / "undisturbed", tmp_path / "disturbed"
-    for place in (undisturbed, disturbed):
-        place.mkdir()
-    began = time.monotonic()
-    assert start(folder, undisturbed).wait() == 0
-    whole = time.monotonic() - began
+def same_results(one: Path, two: Path) -> bool:
+    names = ("results.parquet", "results.csv", "findings.json")
+    return all((one / "out" / name).read_bytes() == (two / "out" / name).read_bytes() for name in names)
 
-    chance, kills, lost = random.Random(4), 0, 0
-    for attempt in range(200):
-        finished, before = len(stored(disturbed)), sum(asked(disturbed).values())
-        process = start(folder, disturbed, pause=0.004 if attempt < KILLS else 0.0)
-        try:
-            process.wait(whole * chance.uniform(0.3, 0.9) if kills < KILLS else None)
-        except subprocess.TimeoutExpired:
-            process.send_signal(signal.SIGKILL)
-            process.wait()
-            kills += 1
-            done = sum(asked(disturbed).values()) - before
-            lost += done - (len(stored(disturbed)) - finished)
-            continue
-        if kills >= KILLS:
-            break
-        for block in (disturbed / "store").glob("*/images/*.parquet"):
-            block.unlink()  # finished before enough kills: begin anew
-        (disturbed / "log").unlink()
-        lost = 0
-    assert kills >= 20
-    times = asked(disturbed)
-    assert len(times) == IMAGES
-    assert sum(times.values()) == IMAGES + lost  # only rows that no finished block held were asked for again
-    for name in ("results.parquet", "results.csv"):
-        assert (disturbed / "out" / name).read_bytes() == (undisturbed / "out" / name).read_bytes()
+
+class Chase:
+    """An audit that is killed and started again and again; counts what was lost."""
+
+    def __init__(self, victim: Callable[..., list[int]], folder: Path, place: Path, processes: int = 0) -> None:
+        self._victim, self._folder, self.place, self._processes = victim, folder, place, processes
+        self.kills = self.lost = 0
+
+    def go(self, **how: object) -> bool:
+        """Whether it came through."""
+        finished, before = len(stored(self.place)), sum(asked(self.place).values())
+        (code,) = self._victim(job(self._folder, self.place, processes=self._processes, **how))
+        assert code in (0, KILLED)
+        if code == KILLED:
+            self.kills += 1
+            done = sum(asked(self.place).values()) - before
+            self.lost += done - (len(stored(self.place)) - finished)
+        return code == 0
+
+    def check(self, undisturbed: Path) -> None:
+        """Through at last: nothing is lost, doubled or changed, and only unfinished rows were asked for again."""
+        assert self.go()
+        times = asked(self.place)
+        assert len(times) == IMAGES
+        assert sum(times.values()) == IMAGES + self.lost
+        assert same_results(self.place, undisturbed)
 
 
 @pytest.mark.slow
-def test_two_processes_fill_one_store_without_harm(people, tmp_path: Path):
-    folder = people(IMAGES)
-    alone, together = tmp_path / "alone", tmp_path / "together"
-    for place in (alone, together):
-        place.mkdir()
-    assert start(folder, alone, 0.0).wait() == 0
-    both = [start(folder, together, 0.001) for _ in range(2)]
-    assert [process.wait() for process in both] == [0, 0]
+@pytest.mark.parametrize("processes", [0, 2], ids=["threads", "worker processes"])
+def test_an_audit_killed_again_and_again_equals_an_undisturbed_one(
+    processes: int, victim: Callable[..., list[int]], people: Callable[..., Path], tmp_path: Path
+):
+    """Chases of about ten kills each, at random operations of the store's disk and after random times."""
+    folder, undisturbed, rng = people(IMAGES), tmp_path / "undisturbed", random.Random(processes)
+    assert victim(job(folder, undisturbed, processes=processes)) == [0]
+    operations = len((undisturbed / "out" / "operations.txt").read_text().split("\n"))
+    kills, killed, wanted = 0, 0, KILLS if not processes else max(2, KILLS // 10)
+    while kills < wanted:
+        chase = Chase(victim, folder, tmp_path / f"after {kills}", processes)
+        for _ in range(min(10, wanted - kills)):
+            moment = {"kill_at": rng.randrange(operations)}
+            if rng.random() < 0.5 or processes:
+                moment = {"kill_after": rng.uniform(0.02, 0.5 if not processes else 6.0), "pause": 0.002}
+            if chase.go(**moment):
+                break
+        kills += max(1, chase.kills)
+        killed += chase.kills
+        chase.check(undisturbed)
+    print(f"{killed} kills: nothing lost, doubled or changed")
+
+
+@pytest.mark.slow
+def test_an_audit_killed_at_every_kind_of_operation_loses_only_unfinished_rows(
+    victim: Callable[..., list[int]], people: Callable[..., Path], tmp_path: Path
+):
+    """Opening, writing, flushing, renaming …: at the second of each in turn, each time where the last one stopped."""
+    folder, undisturbed = people(IMAGES), tmp_path / "undisturbed"
+    assert victim(job(folder, undisturbed)) == [0]
+    done = Counter((undisturbed / "out" / "operations.txt").read_text().split("\n"))
+    chase = Chase(victim, folder, tmp_path / "disturbed")
+    kinds = [operation for operation, count in done.items() if count > 8]
+    for operation in kinds:
+        chase.go(kill_at=1, kill_on=operation)
+    assert chase.kills == len(kinds) > 5
+    chase.check(undisturbed)
+
+
+@pytest.mark.slow
+def test_two_processes_fill_one_store_without_harm(
+    victim: Callable[..., list[int]], people: Callable[..., Path], tmp_path: Path
+):
+    folder, alone, together = people(IMAGES), tmp_path / "alone", tmp_path / "together"
+    assert victim(job(folder, alone)) == [0]
+    both = [job(folder, together, out=str(tmp_path / name / "out"), pause=0.001) for name in ("one", "two")]
+    assert victim(*both) == [0, 0]
     assert len(stored(together)) == IMAGES
     assert not list((together / "store").rglob("*.part"))
-    assert (together / "out" / "results.csv").read_bytes() == (alone / "out" / "results.csv").read_bytes()
+    assert all(same_results(tmp_path / name, alone) for name in ("one", "two"))

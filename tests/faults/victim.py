@@ -1,25 +1,36 @@
-"""An audit slow enough to be killed in the middle: `slow_audit.py FOLDER STORE OUT LOG [SECONDS PER IMAGE]`.
+"""Audits to be killed: reads one job a line (JSON), forks a process for each, and answers how they ended.
 
-Every image that the model is really asked about leaves a line in LOG before its block is written.
+Forking costs milliseconds where starting Python and loading everything costs seconds. Every image that the model is
+really asked about leaves a line in the job's log before its block is written.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
+import os
+import signal
 import sys
 import time
+import traceback
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import scipy.stats  # noqa: F401  (takes long to load; a study needs it)
+from faults.disk import Disk
 from PIL import Image
 
 import beholder.audit as audit
 import beholder.scores.fill as fill
+import beholder.scores.reading as reading
+import beholder.scores.shelf as shelf
+from beholder.models.preparation import Cut
 from beholder.models.scorer import ContrastiveScorer, unit_rows
 from beholder.models.spec import ModelSpec
-from beholder.prompts.prompt_set import prompt_set
-from beholder.studies.custom.study import custom_study
+from beholder.scores.fill import FillOptions
+from beholder.studies.study import MeasureOptions
 
 
 class Slow(ContrastiveScorer):
@@ -34,12 +45,13 @@ class Slow(ContrastiveScorer):
     def prepare(self, image: Image.Image) -> bytes:
         return hashlib.sha256(image.tobytes()).digest()
 
-    def embed_prepared(self, prepared: Sequence[bytes]) -> np.ndarray:
+    def embed_prepared(self, prepared: Sequence[Any]) -> np.ndarray:
         time.sleep(self._pause * len(prepared))
+        items = [hashlib.sha256(np.asarray(each).tobytes()).digest() for each in prepared]
         with self._log.open("a") as log:
-            log.write("".join(f"{picture.hex()}\n" for picture in prepared))
-        shift = int.from_bytes(hashlib.sha256(b"".join(prepared)).digest()[:2], "little") * 1e-10
-        return self._vectors(prepared) + np.float32(shift)
+            log.write("".join(f"{item.hex()}\n" for item in items))
+        shift = int.from_bytes(hashlib.sha256(b"".join(items)).digest()[:2], "little") * 1e-10
+        return self._vectors(items) + np.float32(shift)
 
     def embed_texts(self, texts: Sequence[str]) -> np.ndarray:
         return self._vectors([hashlib.sha256(text.encode()).digest() for text in texts])
@@ -49,15 +61,63 @@ class Slow(ContrastiveScorer):
         return unit_rows(np.stack([np.random.default_rng(seed).standard_normal(8) for seed in seeds]))
 
 
-def main(folder: str, store: str, out: str, log: str, pause: str = "0.002") -> None:
-    fill.BLOCK_ROWS = 8
-    audit.load_model = lambda name, options: Slow(Path(log), float(pause))  # type: ignore[assignment]
-    audit.write_report = lambda run, folder: folder  # type: ignore[assignment]  # the page is tested elsewhere
+class InProcesses(Slow):
+    """The same model; its pictures are cut by worker processes."""
+
+    preparation = Cut(8, Image.Resampling.BICUBIC, (8, 8))
+
+
+def run(job: dict[str, Any]) -> None:
+    """One audit, which may kill itself at an operation of the disk."""
+    # Imported here because it makes tables: polars then has threads, which do not survive a fork.
+    from beholder.prompts.prompt_set import prompt_set
+    from beholder.studies.custom.study import custom_study
+
+    fill.BLOCK_ROWS, shelf.FEW = 8, 3  # small blocks are merged at every start
+    reading.PROCESSES_FROM = 1
+    model = InProcesses if job["processes"] else Slow
+    audit.load_model = lambda name, options: model(Path(job["log"]), job["pause"])  # type: ignore[assignment]
+    audit.write_page = lambda report, folder: folder  # type: ignore[assignment]  # the page is tested elsewhere
     rows = [{"text": text, "level": "words", "concept": text} for text in ("kind", "cold", "clever")]
-    benchmark = custom_study(prompt_set("words", rows), by=("gender",))
-    options = audit.AuditOptions(out=Path(out), store=Path(store), dataset=f"folder:{folder}")
-    audit.audit_models(["slow"], [benchmark], options)
+    options = audit.AuditOptions(
+        dataset=f"folder:{job['folder']}",
+        out=Path(job["out"]),
+        store=Path(job["store"]),
+        fill=FillOptions(processes=job["processes"], workers=2),
+        measure=MeasureOptions(draws=100),
+    )
+    with Disk(Path(job["store"]), _die, job["kill_at"], job["kill_on"]) as disk:
+        audit.audit_models(["slow"], [custom_study(prompt_set("words", rows), by=("gender",))], options)
+    Path(job["out"], "operations.txt").write_text("\n".join(disk.done))
+
+
+def _die(path: str) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def started(job: dict[str, Any]) -> int:
+    """The process of a job."""
+    if process := os.fork():
+        return process
+    try:
+        sys.stdout = sys.stderr
+        run(job)
+    except BaseException:
+        traceback.print_exc()
+        os._exit(1)
+    os._exit(0)
+
+
+def main() -> None:
+    for line in sys.stdin:
+        jobs = json.loads(line)
+        processes = [started(job) for job in jobs]
+        for job, process in zip(jobs, processes, strict=True):
+            if job["kill_after"] is not None:
+                time.sleep(job["kill_after"])
+                os.kill(process, signal.SIGKILL)
+        print(json.dumps([os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) for process in processes]), flush=True)
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main()

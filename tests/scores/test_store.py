@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -86,13 +87,9 @@ def turned(table):
     return table.set_column(0, "key", table["key"].take([*range(1, len(table)), 0]))
 
 
-def lists(values: object) -> Callable[[object], object]:
-    """The block with these numbers instead of its own."""
-
-    def change(table):
-        return table.set_column(1, "vector", values)
-
-    return change
+def doubled(table):
+    numbers = pa.array(table["vector"].combine_chunks().flatten().to_numpy().astype(np.float64))
+    return table.set_column(1, "vector", pa.FixedSizeListArray.from_arrays(numbers, 5))
 
 
 @pytest.mark.parametrize(
@@ -125,19 +122,12 @@ def test_an_unfit_block_is_told_set_aside_and_its_rows_are_missing(tmp_path: Pat
         (lambda table: table.append_column("more", table["vector"]), "columns are not those"),
         (lambda table: table.drop_columns(["vector"]), "columns are not those"),
         (lambda table: table.replace_schema_metadata(None), "no block of a store"),
-        (lambda table: table.cast(table.schema.set(1, table.schema.field(1).with_type("double"))), "columns are not"),
+        (doubled, "columns are not those"),
     ],
 )
 def test_even_a_sealed_block_must_have_its_columns(tmp_path: Path, change, reason: str, caplog):
     store = Store(tmp_path)
     store.images(SPEC).put(["a", "b"], {"vector": vectors(2)})
-    if reason == "columns are not":
-        table = pq.read_table(only_block(tmp_path))
-        numbers = table["vector"].combine_chunks().flatten().to_pylist()
-        import pyarrow as pa
-
-        doubles = pa.FixedSizeListArray.from_arrays(pa.array(numbers, pa.float64()), 5)
-        change = lists(doubles)
     edited(only_block(tmp_path), change, store.key)
     assert shelf_in(tmp_path).missing(["a"]) == ["a"]
     assert reason in caplog.text
@@ -208,6 +198,51 @@ def test_a_failed_write_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytes
     with pytest.raises(ZeroDivisionError):
         write_whole(tmp_path / "file", b"data")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.fixture
+def seven_small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[list[str], np.ndarray]:
+    """Seven blocks of three rows, to be merged two by two and the last with none."""
+    monkeypatch.setattr(shelves, "FEW", 7)
+    monkeypatch.setattr(shelves, "MERGED", 8)
+    keys, values = [str(i) for i in range(21)], vectors(21)
+    for start in range(0, 21, 3):
+        shelf_in(tmp_path).put(keys[start : start + 3], {"vector": values[start : start + 3]})
+    return keys, values
+
+
+def test_small_blocks_are_merged_and_nothing_else_changes(seven_small, tmp_path: Path):
+    keys, values = seven_small
+    reader, shelf = shelf_in(tmp_path), shelf_in(tmp_path)
+    assert reader.missing(keys) == shelf.missing(keys) == []
+    shelf.merge_small_blocks()
+    assert len(list(shelf.blocks())) == 4
+    for each in (shelf, shelf_in(tmp_path), reader):  # the last has seen the small blocks, which are gone
+        assert each is reader or each.missing(keys) == []
+        assert (each.read(keys)["vector"] == values).all()
+
+
+def test_merging_waits_for_many_and_leaves_what_it_cannot_read(seven_small, tmp_path: Path):
+    keys, values = seven_small
+    shelf = shelf_in(tmp_path)
+    shelf.missing(keys)
+    damaged = next(shelf.blocks())
+    whole = damaged.read_bytes()
+    damaged.write_bytes(b"")
+    shelf.merge_small_blocks()
+    damaged.write_bytes(whole)
+    assert (shelf.read(keys)["vector"] == values).all()
+    before = list(shelf.blocks())
+    shelf.merge_small_blocks()
+    assert list(shelf.blocks()) == before
+
+
+def test_a_block_that_is_gone_for_good_is_told(tmp_path: Path):
+    shelf = shelf_in(tmp_path)
+    shelf.put(["a"], {"vector": vectors(1)})
+    only_block(tmp_path).unlink()
+    with pytest.raises(DataError, match="is gone"):
+        shelf.read(["a"])
 
 
 def test_models_do_not_share_shelves_and_leave_their_spec(tmp_path: Path):

@@ -31,6 +31,8 @@ from beholder.scores.task import Task
 
 BLOCK_ROWS = 256
 BLOCK_SECONDS = 10.0
+READ_ROWS = 1 << 16
+"""Vectors that are in memory together: those of a million images would take gigabytes."""
 
 
 @dataclass(frozen=True)
@@ -84,15 +86,13 @@ def _by_product(tasks: Sequence[Task], uris: list[str], store: Store, filler: _F
     fill_texts(scorer, asked, texts, verify=filler.options.verify)
     matrices = []
     for task in tasks:
-        good = filler.readable(task)
-        vectors = (
-            shelf.read([filler.key(uri) for uri in good["uri"]])["vector"]
-            if good.height
-            else np.empty((0, 1), np.float32)
-        )
-        words = texts.read(task.prompts.texts)["vector"]
-        cells = cosines(vectors, words) if good.height else np.empty((0, len(task.prompts)), np.float32)
-        matrices.append(_matrix(task, good, scorer, cells[:, :, None]))
+        good, words = filler.readable(task), texts.read(task.prompts.texts)["vector"]
+        keys = [filler.key(uri) for uri in good["uri"]]
+        cells = np.empty((len(keys), len(words), 1), np.float32)
+        for start in range(0, len(keys), READ_ROWS):
+            part = slice(start, start + READ_ROWS)
+            cells[part, :, 0] = cosines(shelf.read(keys[part])["vector"], words)
+        matrices.append(_matrix(task, good, scorer, cells))
     return matrices
 
 
@@ -104,6 +104,7 @@ def fill_texts(scorer: Embedder, texts: list[str], shelf: Shelf, *, verify: bool
         lacking = shelf.missing(texts)
     if lacking:
         shelf.check_writable(len(lacking), "texts")
+        shelf.merge_small_blocks()
     for start in range(0, len(lacking), BLOCK_ROWS):
         part = lacking[start : start + BLOCK_ROWS]
         vectors = scorer.embed_texts(part)
@@ -179,6 +180,7 @@ class _Filler:
         if not count:
             return
         shelf.check_writable(count, "images")
+        shelf.merge_small_blocks()
         named = f"{self.scorer.spec.name}: {label}"
         progress = self.options.progress(named, len(present), len(present) - count, later)
         with progress as advance, _Block(shelf) as block:

@@ -38,6 +38,8 @@ UNREADABLE = (errno.EIO, errno.EACCES, errno.EPERM, errno.EISDIR, errno.ELOOP)
 """A block's own trouble; any other error of a disk is the machine's and ends the run."""
 ROW_BITS = 32
 RECENT = 1 << 16
+SMALL, FEW, MERGED = 128, 64, 4096
+"""Blocks of fewer rows than the first are small; as many as the second are merged into blocks of up to the third."""
 
 
 class BadBlock(Exception):  # noqa: N818
@@ -53,6 +55,7 @@ class Shelf:
         self._label = {"store": seal(key, b"store")[:8], **label}
         self._key, self._widths = key, widths
         self._blocks: list[Path] = []
+        self._small: dict[int, int] = {}  # block → rows
         self._seen: set[str] = set()
         self._places = _Places()
 
@@ -83,16 +86,34 @@ class Shelf:
 
     def read(self, keys: Sequence[str]) -> dict[str, Floats]:
         """The rows of these keys, in order, by channel; every key must be there."""
-        places = self._places.find(keys)
-        assert (places >= 0).all()
-        blocks, rows = places >> ROW_BITS, places & ((1 << ROW_BITS) - 1)
-        order = np.argsort(blocks, kind="stable")
         result: dict[str, Floats] = {}
-        for targets in np.split(order, np.flatnonzero(np.diff(blocks[order])) + 1) if len(keys) else []:
-            block, wanted = self._blocks[blocks[targets[0]]], [keys[i] for i in targets]
-            for name, values in self._values(block, rows[targets], wanted).items():
+        for block, targets, rows in self._by_block(keys):
+            wanted = [keys[i] for i in targets]
+            try:
+                found = self._values(block, rows, wanted)
+            except FileNotFoundError as error:  # another process has merged it, and maybe others, into a larger one
+                self._places.drop({gone for gone, path in enumerate(self._blocks) if not path.exists()})
+                if self.missing(wanted):
+                    raise DataError(f"{self._blocks[block]} is gone. Run the same command again.") from error
+                found = self.read(wanted)
+            for name, values in found.items():
                 result.setdefault(name, np.empty((len(keys), values.shape[1]), np.float32))[targets] = values
         return result
+
+    def merge_small_blocks(self) -> None:
+        """Write many small blocks as few large ones: a slow model, or one often stopped, leaves thousands.
+
+        Safe at any moment: the large one is there before the small ones go, and rows may be there twice.
+        """
+        if len(self._small) < FEW or not os.access(self.folder, os.W_OK):
+            return
+        part: list[int] = []
+        for block, rows in [*self._small.items(), (-1, MERGED)]:
+            if sum(self._small[each] for each in part) + rows > MERGED:
+                self._merge(part)
+                part = []
+            part.append(block)
+        self._small = {}
 
     def one_of_each_block(self, keys: Sequence[str]) -> list[str]:
         """A key by chance of every block that holds some of these."""
@@ -141,10 +162,33 @@ class Shelf:
         for reason, paths in unfit.items():
             self._set_aside(paths, reason)
 
+    def _by_block(self, keys: Sequence[str]) -> Iterator[tuple[int, Ints, Ints]]:
+        """Every block that holds some of these keys: its number, which of the keys, and their rows in it."""
+        places = self._places.find(keys)
+        assert (places >= 0).all()
+        order = np.argsort(places >> ROW_BITS, kind="stable")
+        for targets in np.split(order, np.flatnonzero(np.diff(places[order] >> ROW_BITS)) + 1) if len(keys) else []:
+            yield int(places[targets[0]] >> ROW_BITS), targets, places[targets] & ((1 << ROW_BITS) - 1)
+
     def _add(self, path: Path, keys: Sequence[str]) -> None:
         self._seen.add(path.name)
         self._places.add(keys, len(self._blocks))
+        if len(keys) < SMALL:
+            self._small[len(self._blocks)] = len(keys)
         self._blocks.append(path)
+
+    def _merge(self, blocks: Sequence[int]) -> None:
+        paths = [self._blocks[block] for block in blocks]
+        try:
+            tables = [self._opened(path, whole=True) for path in paths]
+        except (BadBlock, FileNotFoundError):  # another process merges them too, or the disk fails: they stay
+            return
+        if len(tables) > 1:
+            whole = pa.concat_tables(tables)
+            self._places.drop(set(blocks))
+            self.put(whole["key"].to_pylist(), {name: _rows(whole[name]) for name in whole.column_names[1:]})
+            for path in paths:
+                path.unlink(missing_ok=True)
 
     def _set_aside(self, paths: Sequence[Path], reason: str) -> None:
         """Blocks that cannot be used count as missing; they are kept for whoever wants to look."""
@@ -155,14 +199,16 @@ class Shelf:
             with suppress(OSError):  # another process may have been quicker, or the store is read-only
                 path.rename(path.with_suffix(".damaged"))
 
-    def _values(self, path: Path, rows: Ints, keys: Sequence[str]) -> dict[str, Floats]:
+    def _values(self, block: int, rows: Ints, keys: Sequence[str]) -> dict[str, Floats]:
         """Some rows of a block, which is checked again: it may have changed since it was seen."""
         try:
-            table = self._opened(path, whole=True)
-            if [table["key"][int(row)].as_py() for row in rows] != list(keys):
+            table = self._opened(self._blocks[block], whole=True)
+            if table["key"].take(rows).to_pylist() != list(keys):
                 raise BadBlock("it has other rows than it had")
-        except (BadBlock, FileNotFoundError) as error:
-            raise DataError(f"{path} changed during the run ({error}). Run the same command again.") from error
+        except BadBlock as error:
+            raise DataError(
+                f"{self._blocks[block]} changed during the run ({error}). Run the same command again."
+            ) from error
         return {name: _rows(table[name])[rows] for name in table.column_names[1:]}
 
     def _opened(self, path: Path, *, whole: bool = False) -> pa.Table:
