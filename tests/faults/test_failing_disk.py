@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import resource
 import shutil
 import sqlite3
 from collections.abc import Iterator
@@ -115,6 +116,47 @@ def test_a_memory_of_digests_that_fails_costs_only_time(begun: Path, scorer: typ
     for at in range(len(disk.done)):
         with Disk(copied(begun, root), fail, at, "sqlite"):
             assert np.array_equal(scores(task, scorer(), root), right)
+
+
+def test_a_complete_store_that_can_only_be_read_is_enough(
+    scorer: type, place: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    """As on a read-only mount: nothing is written or locked, and what is missing is told before it is scored."""
+    task, root = toy_task(place / "images", IMAGES), place / "store"
+    right = scores(task, scorer(), root)
+    access = os.access
+    monkeypatch.setattr(os, "access", lambda path, mode: not mode & os.W_OK and access(path, mode))
+    monkeypatch.setattr(os, "utime", lambda path: failing(errno.EROFS)(str(path)))
+    with Disk(root) as disk:
+        assert np.array_equal(scores(task, scorer(), root), right)
+    assert set(disk.done) == {"open to read", "read", "sqlite"}
+    assert caplog.text == ""
+    with pytest.raises(BeholderError, match=r"is not writable, and the store lacks 2 images"):
+        scores(toy_task(place / "images", IMAGES + 2), scorer(), root)
+
+
+def test_a_limit_on_the_size_of_files_is_told_by_file(scorer: type, place: Path):
+    task, limits = toy_task(place / "images", IMAGES), resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (500, limits[1]))
+    try:
+        outcome = disturbed(place / "store", task, scorer(), Disk(place))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert isinstance(outcome, OSError)
+    assert outcome.errno == errno.EFBIG
+    assert errno.EFBIG in REFUSED
+    assert str(outcome.filename).endswith(".parquet")
+
+
+def test_a_folder_in_the_place_of_a_manifest_is_told_by_name(scorer: type, place: Path):
+    task, root = toy_task(place / "images", IMAGES), place / "store"
+    scores(task, scorer(), root)
+    (manifest,) = root.glob("*/complete/*.json")
+    manifest.unlink()
+    manifest.mkdir()
+    outcome = disturbed(root, task, scorer(), Disk(place))
+    assert isinstance(outcome, IsADirectoryError)
+    assert outcome.filename == str(manifest)
 
 
 @pytest.mark.parametrize("jump", [-86400.0, 86400.0])
