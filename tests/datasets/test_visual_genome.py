@@ -201,18 +201,18 @@ print(len(dataset.source_ids), len(dataset), len(dataset.concepts), peak)
 
 
 @pytest.mark.slow
-def test_all_of_visual_genome_fits_into_a_gigabyte(tmp_path: Path) -> None:
+def test_a_third_of_visual_genome_fits_into_half_a_gigabyte(tmp_path: Path) -> None:
     rng = random.Random(2)
     pool = [json.dumps(thing(f"thing_{i}.n.01", f"thing {i}")) for i in range(3000)]
     people = [json.dumps(MAN), json.dumps(WOMAN)]
     with (tmp_path / "objects.json").open("w") as file:
         file.write("[")
-        for n in range(108_000):
+        for n in range(36_000):
             objects = [people[n % 2], *rng.choices(pool[: 1 + n % 3000], k=14)]
             file.write(f'{"," if n else ""}{{"image_id": {n}, "objects": [{",".join(objects)}]}}')
         file.write("]")
     done = subprocess.run([sys.executable, "-c", PEAK, str(tmp_path)], check=True, capture_output=True, text=True)
     images, kept, concepts, peak = map(int, done.stdout.split())
-    assert (images, kept) == (108_000, 108_000)
+    assert (images, kept) == (36_000, 36_000)
     assert concepts > 500
-    assert peak < 1_000_000  # KiB
+    assert peak < 500_000  # KiB

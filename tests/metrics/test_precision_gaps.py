@@ -118,7 +118,7 @@ def test_a_p_value_counts_shuffles_and_is_never_zero():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("shares", [(0.01, 0.5), (0.02, 0.2), (0.3, 0.05)])
+@pytest.mark.parametrize("shares", [(0.01, 0.5), (0.3, 0.05)])
 def test_matched_gaps_are_unbiased_where_raw_gaps_are_not(shares: tuple[float, float]):
     """Equal quality, unequal prevalence: 500 data sets, side by side as 500 concepts."""
     scores, present, groups = rankings((10_000, 10_000), shares, quality=2.5, concepts=500)

@@ -313,13 +313,20 @@ def test_deepseek_vl2_is_sent_to_a_server(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.real
-def test_the_bridge_model_equals_a_plain_forward_pass(bridge_vlm: Path, data: Path) -> None:
+def test_the_bridge_model_equals_a_plain_pass_and_tells_women_and_men_apart_as_labelled(
+    bridge_vlm: Path, data: Path
+) -> None:
     scorer: Any = load_model(str(bridge_vlm)).instructed(GRAS)  # type: ignore[attr-defined]
-    questions = ["Is the person in the image a woman?", "Does the person look threatening?"]
-    picture = Image.open(data / "fairface" / "val" / "1.jpg")
-    cells = score(scorer, [picture], questions)
-    for question, channels in zip(questions, cells[0], strict=True):
-        np.testing.assert_allclose(np.exp(channels[1:4]), bridge_shares(bridge_vlm, picture, question), atol=1e-5)
+    with (data / "fairface" / "fairface_label_val.csv").open() as file:
+        faces = [row for row, _ in zip(csv.DictReader(file), range(12), strict=False)]
+    pictures = [Image.open(data / "fairface" / face["file"]) for face in faces]
+    question = "Is the person in the image a woman?"
+    cells = score(scorer, pictures, [question, "Does the person look threatening?"])
+    plain = bridge_shares(bridge_vlm, pictures[0], question)
+    np.testing.assert_allclose(np.exp(cells[0, 0, 1:4]), plain, atol=1e-5)
+    answers = cells[:, 0, 1] > cells[:, 0, 2]
+    labels = [face["gender"] == "Female" for face in faces]
+    assert int((answers == labels).sum()) >= 11
     assert all(note.startswith("questions share") for note in scorer.notes)
 
 
@@ -335,17 +342,3 @@ def bridge_shares(folder: Path, picture: Image.Image, question: str) -> list[flo
     words = [processor.tokenizer.decode([number]).strip().lower() for number in range(len(shares))]
     yes, no = (float(shares[[word == answer for word in words]].sum()) for answer in ("yes", "no"))
     return [yes, no, 1 - yes - no]
-
-
-@pytest.mark.slow
-@pytest.mark.real
-def test_the_bridge_model_tells_women_and_men_apart_as_labelled(bridge_vlm: Path, data: Path) -> None:
-    scorer: Any = load_model(str(bridge_vlm)).instructed(GRAS)  # type: ignore[attr-defined]
-    with (data / "fairface" / "fairface_label_val.csv").open() as file:
-        faces = [row for row, _ in zip(csv.DictReader(file), range(40), strict=False)]
-    pictures = [Image.open(data / "fairface" / face["file"]) for face in faces]
-    cells = score(scorer, pictures, ["Is the person in the image a woman?"])
-    answers = cells[:, 0, 1] > cells[:, 0, 2]
-    labels = [face["gender"] == "Female" for face in faces]
-    assert int((answers == labels).sum()) >= 36
-    assert all(note.startswith("questions share") for note in scorer.notes)

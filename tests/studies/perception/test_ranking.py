@@ -51,10 +51,9 @@ def test_people_are_halved_and_not_their_pictures():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("n", "effect"), [(150, 0.6), (400, 0.6)])
-def test_intervals_of_a_divergence_cover_its_mean_over_data_sets(n: int, effect: float):
+def test_intervals_of_a_divergence_cover_its_mean_over_data_sets():
     rng = np.random.default_rng(5)
-    worlds = [divergences(judged_world(n, effect, rng), seed=k)[0] for k in range(250)]
+    worlds = [divergences(judged_world(150, 0.6, rng), seed=k)[0] for k in range(250)]
     truth = np.mean([row.value for row in worlds])
     inside = np.mean([row.low <= truth <= row.high for row in worlds])
     assert 0.91 < inside < 0.985
