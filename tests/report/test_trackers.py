@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from beholder.cli import app
-from beholder.core.errors import MissingExtra
+from beholder.core.errors import BeholderError, MissingExtra
 from beholder.report.trackers import headline_numbers, log_run
 from beholder.run import Run
 
@@ -39,6 +39,26 @@ def test_a_tracker_that_is_not_here_is_named(to: str, apa_run: Run, monkeypatch:
     monkeypatch.setitem(sys.modules, to, None)
     with pytest.raises(MissingExtra, match=rf"Logging to {to} needs.*\n.*beholder\[{to}\]"):
         log_run(apa_run.report, to)
+
+
+def test_an_audit_asks_for_its_tracker_before_any_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "wandb", None)
+    for name, said in (("wandb", r"beholder\[wandb\]"), ("wandbb", "Did you mean 'wandb'")):
+        with pytest.raises(BeholderError, match=said):
+            CliRunner().invoke(app, ["audit", "no-such-model", "--log", name], catch_exceptions=False)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("undrawn")
+def test_an_audit_logs_its_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("tensorboard")
+    monkeypatch.chdir(tmp_path)
+    words = ["audit", "null", "-b", "apa", "--limit", "4", "--draws", "100", "--store", "store", "--log", "tensorboard"]
+    done = CliRunner().invoke(app, [*words, "--out", "mine"], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    assert list(Path("runs/tensorboard/mine").iterdir())
+    again = CliRunner().invoke(app, ["audit", "--config", "mine/audit.toml", "--out", "other"], catch_exceptions=False)
+    assert again.exit_code == 0, again.output
 
 
 @pytest.mark.slow

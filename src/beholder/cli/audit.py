@@ -50,6 +50,7 @@ def audit_command(
             rich_help_panel=WHERE,
         ),
     ] = False,
+    log: common.Log = None,
     as_json: common.AsJson = False,
     quiet: common.Quiet = False,
     verbose: Annotated[
@@ -117,12 +118,19 @@ def audit_command(
     # Imported here so that other commands start without it.
     from beholder.audit import audit_models
     from beholder.plan import uncompared
+    from beholder.report.trackers import log_run, require_tracker
 
     set_verbosity(quiet=quiet, verbose=verbose)
+    for tracker in log or ():
+        require_tracker(tracker)
     studies, options = asked_of(context.params, own)
     run = audit_models(models or [], studies, options)
     write_config(context, run.folder or Path())
     show_run(run, as_json=as_json, quiet=quiet, verbose=verbose)
+    for tracker in log or ():
+        err.print(
+            log_run(run.report, tracker, name=(run.folder or Path()).resolve().name), markup=False, soft_wrap=True
+        )
     if reasons := list(uncompared(run.results, studies, options)):
         err.print("\n".join(reasons), markup=False, soft_wrap=True)
         raise typer.Exit(1)

@@ -106,6 +106,15 @@ StoreFolder = Annotated[
         rich_help_panel=WHERE,
     ),
 ]
+Log = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--log",
+        metavar="TRACKER",
+        help="Log the headline numbers to wandb, mlflow or tensorboard too (repeatable).",
+        rich_help_panel=WHERE,
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the results as JSON.", rich_help_panel=WHERE)]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no summary.", rich_help_panel=WHERE)]
 Device = Annotated[

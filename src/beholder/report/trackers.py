@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from beholder.chapter.numbers import Result
-from beholder.core.errors import MissingExtra
+from beholder.core.errors import MissingExtra, UnknownName
 from beholder.core.results import place
 from beholder.report.report import Report
 
@@ -51,12 +52,20 @@ def _name(row: Result, *, several: bool) -> str:
     return "/".join(" ".join(re.sub(r"[^\w. -]+", " ", part).split()) for part in parts if part)
 
 
+def require_tracker(name: str) -> None:
+    """Raise, before any work, if there is no such tracker or its library is not installed."""
+    if name not in TRACKERS:
+        raise UnknownName("tracker", name, TRACKERS)
+    try:
+        import_module(name)
+    except ImportError as error:
+        raise MissingExtra(f"Logging to {name}", name) from error
+
+
 def log_run(report: Report, to: str, *, folder: Path | None = None, name: str = "beholder") -> str:
     """Log a run; says where it went."""
-    try:
-        return TRACKERS[to](report, folder, name)
-    except ImportError as error:
-        raise MissingExtra(f"Logging to {to}", to) from error
+    require_tracker(to)
+    return TRACKERS[to](report, folder, name)
 
 
 def _settings(report: Report) -> dict[str, Any]:
