@@ -319,6 +319,7 @@ def test_a_missing_library_is_told_with_what_to_install(adapter: str, cases_of: 
     modules = sorted({type(case.scorer).__module__ for case in cases_of(adapter)})
     code = f"""
 import importlib, sys
+import polars  # always there; it looks for torch itself
 from beholder.core.errors import MissingExtra
 class Nowhere:
     def find_spec(self, name, path=None, target=None):
