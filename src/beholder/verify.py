@@ -56,11 +56,10 @@ def verify_run(run: Run, studies: Sequence[Study], options: AuditOptions) -> Ver
 
 def _measured(name: str, ways: Sequence[ModelSpec], sheet: Sheet, run: Run, options: AuditOptions) -> pl.DataFrame:
     matrices = from_store(ways, sheet, options)
-    unreadable = {entry["image"] for entry in run.record.bad_images}
-    expected = sheet.dataset.table.filter(~pl.col("uri").is_in(list(unreadable))).height
-    stored = min((matrix.images.height for matrix in matrices or []), default=0)
-    whole = min((len(matrix.dataset or sheet.dataset) for matrix in matrices or []), default=expected)
-    if matrices is None or stored < min(expected, whole - len(unreadable)):
+    readable = ~pl.col("uri").is_in([entry["image"] for entry in run.record.bad_images])
+    if matrices is None or any(
+        matrix.images.height < (matrix.dataset or sheet.dataset).table.filter(readable).height for matrix in matrices
+    ):
         raise MissingData(
             f"The store {options.store} lacks scores of {name} for {sheet.study.name} on {sheet.dataset.name}.\n"
             "Name the store that the audit used with --store. Or repeat the audit, which fills it."

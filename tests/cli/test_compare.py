@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
         calls.append((models, [study.name for study in studies], options))
         return Comparison(models, pl.DataFrame([ROW], schema=SCHEMA), Record(left_out=["gras: not asked"]))
 
-    monkeypatch.setattr("beholder.compare.compare_models", answer)
+    monkeypatch.setattr(import_module("beholder.compare"), "compare_models", answer)
     return calls
 
 
