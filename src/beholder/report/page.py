@@ -218,14 +218,14 @@ def general_findings(section: Section) -> list[Finding]:
     return [finding for finding in section.findings if finding.topic not in {**section.chapter.topics, "results": ""}]
 
 
-_NUMBER = re.compile(r"((?<![\w./-])[−+]?\d[\d.,]*(?:\s%|\spoints|\stimes)?)")
+_NUMBER = re.compile(r"((?<![\w./-])[−+]?\d[\d.,]*(?![\d.,]*-\d)(?:\s%|\spoints|\stimes)?)")
 
 
 def bold_numbers(text: str) -> Markup:
     """A sentence with its numbers in bold; everything else is escaped.
 
-    >>> str(bold_numbers("31 % against <b>"))
-    '<b>31 %</b> against &lt;b&gt;'
+    >>> str(bold_numbers("31 % against <b>")), str(bold_numbers("for 60-69"))
+    ('<b>31 %</b> against &lt;b&gt;', 'for 60-69')
     """
     pieces = _NUMBER.split(keep_together(text).replace("\u00a0", " "))
     return Markup("").join(

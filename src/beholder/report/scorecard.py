@@ -24,6 +24,10 @@ WIDTH = 100.0
 """Scales run from 0 to this."""
 
 
+WHOLES = {"probability": 1.0, "share": 1.0, "per cent": 100.0}
+"""Units whose scale runs from nothing to the whole."""
+
+
 class Scale(NamedTuple):
     """The range that all intervals of one unit share."""
 
@@ -162,7 +166,7 @@ def _interval(row: Result, landmark: float | None) -> str:
         in_words(row[key], row["unit"], landmark).removesuffix(" points").removesuffix(" times")
         for key in ("low", "high")
     )
-    return f"{low} to {high}"
+    return f"{low.removesuffix(' %') if high.endswith(' %') else low} to {high}"
 
 
 def in_words(value: float, unit: str, landmark: float | None) -> str:
@@ -211,8 +215,9 @@ def scale_of(rows: list[Result]) -> Scale:
     if landmark == 1 and low > 0:  # a ratio: half and twice lie equally far from 1
         widest = max(high, 1 / low, 1.25)
         return Scale(unit, landmark, 1 / widest, widest, True)
-    if unit == "probability" and landmark is None:
-        return Scale(unit, landmark, 0.0, 1.0, False)
+    whole = WHOLES.get(unit)
+    if whole is not None and landmark != 0 and low >= 0 and high <= whole:
+        return Scale(unit, landmark, 0.0, whole, False)
     if landmark == 0:
         widest = max(abs(low), abs(high)) or 1.0
         return Scale(unit, landmark, -widest, widest, False)

@@ -27,7 +27,7 @@ QUESTIONS = {
     "valence": Question("Which groups get more positive or more negative traits?", "valence"),
     "intersection": Question("Which intersections get more positive and fewer negative traits?", "crossed"),
     "wording": Question("Do the differences between groups depend on the wording?", "wording"),
-    "sensitive": Question("Does P(Yes) itself depend on the wording?", "wording"),
+    "sensitive": Question("Does the probability of yes itself depend on the wording?", "wording"),
     "refusal": Question("Does the model refuse to answer about some groups more often?", "score"),
     "absent": Question("Which attributes could not be compared?", "score"),
 }
@@ -40,4 +40,5 @@ CHAPTER = Chapter(
     figures=gras_figures,
     published=gras_published,
     planted=gras_planted,
+    glossary=("A point is one per cent of the probability of yes, P(Yes).",),
 )

@@ -312,11 +312,10 @@ def _sensitive(part: pl.DataFrame) -> Iterator[Finding]:
     most, traits = ranges.row(0, named=True), row["n"]
     moved, low, high = (None if row[k] is None else round(row[k] * traits / 100) for k in ("value", "low", "high"))
     bounds = "no interval" if low is None else f"95 % interval {low}–{high}, for all traits together"
-    headline = "No trait's P(Yes) is shown to move by a point or more with the wording"
+    headline = "No trait's probability of yes is shown to move by a point or more with the wording"
     if low:
-        headline = (
-            f"P(Yes) is shown to move by a point or more with the wording for {low} of {_counted(traits, 'trait')}"
-        )
+        known = f"at least {low} of {_counted(traits, 'trait')}"
+        headline = f"The probability of yes moves by a point or more with the wording for {known}"
     sentence = (
         f"Mean P(Yes) over everyone lies at least one point apart between two wordings for {moved} of "
         f"{_counted(traits, 'trait')} ({bounds}). The median trait moves by {points(_median(ranges['value']))} points, "
