@@ -71,3 +71,22 @@ def test_paired_differences_are_covered_in_95_of_100_and_are_narrower_than_unpai
         unpaired += float(np.hypot(*(alone.high - alone.low)))
     assert 0.925 <= covered / repetitions <= 0.975
     assert paired < 0.6 * unpaired
+
+
+@pytest.mark.parametrize("reach", [1.0, 2.0])
+def test_a_bounded_difference_is_judged_on_fishers_scale_and_stays_between_its_bounds(reach: float) -> None:
+    rng = np.random.default_rng(5)
+    values = reach * np.array([-0.93, 0.0, 0.5, 0.999])
+    without = values + reach * 0.004 * rng.normal(size=(PARTS, 4))
+    found = left_out_in_turn(values, without, reach=reach)
+    for at, value in enumerate(values):
+        spread = np.sqrt((PARTS - 1) ** 2 / PARTS * without[:, at].var(ddof=1))
+        z, error = np.arctanh(value / reach), spread / reach / (1 - (value / reach) ** 2)
+        expected = stats.t.interval(0.95, PARTS - 1, z, error)
+        assert (found.low[at], found.high[at]) == pytest.approx(tuple(reach * np.tanh(expected)), rel=1e-9)
+        assert found.p_value[at] == pytest.approx(2 * stats.t.sf(abs(z) / error, PARTS - 1), rel=1e-9)
+    assert (np.abs(found.low) <= reach).all()
+    assert (np.abs(found.high) <= reach).all()
+    wide = left_out_in_turn(values, without)
+    assert (np.abs([wide.low, wide.high]) > reach).any()  # what it was without a bound
+    assert found.low[1] == pytest.approx(wide.low[1], rel=0.01)
