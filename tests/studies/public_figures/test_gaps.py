@@ -98,7 +98,20 @@ def test_p_is_that_of_a_loop_over_shuffled_genders():
 
     rng = np.random.default_rng(7)
     reached = np.mean([welch(rng.permutation(women)) >= welch(women) for _ in range(4000)])
-    assert people.p_values(np.random.default_rng(8), 4000)[0] == pytest.approx(reached, abs=0.03)
+    assert people.tested(np.random.default_rng(8), 4000).p_value[0] == pytest.approx(reached, abs=0.03)
+
+
+@pytest.mark.parametrize(("women", "men"), [(5, 5), (5, 40)])
+def test_bounds_of_a_few_people_hold_for_all_occupations_at_once(women: int, men: int):
+    """With the spread of bootstrap draws, they missed a difference of nothing in 17 and in 45 % of such worlds."""
+    rng, missed = np.random.default_rng(11), 0
+    for _ in range(150):
+        shares = np.exp(rng.normal(size=(women + men, 8)))
+        shares /= shares.sum(axis=1, keepdims=True)
+        people = People([*"abcdefg"], shares[:, :7], np.arange(women + men) < women, np.zeros(women + men, dtype=int))
+        tested = people.tested(rng, 300)
+        missed += bool(((tested.low > 0) | (tested.high < 0)).any())
+    assert missed <= 15
 
 
 def test_a_planted_gap_is_shown_and_fewer_than_five_women_show_none():

@@ -15,7 +15,6 @@ import numpy.typing as npt
 from beholder.core.results import Row
 from beholder.metrics.bootstrap import FEWEST
 from beholder.metrics.multiplicity import holm, shuffles_for
-from beholder.metrics.simultaneous import simultaneous_band
 from beholder.studies.public_figures.levels import GROUPS, Array, Level, read_level, scored_branches
 from beholder.studies.public_figures.phrases import either_word
 from beholder.studies.rows import PROBABILITY, join, people_shown
@@ -40,19 +39,19 @@ def occupation_gap_rows(
     rows: list[Row] = []
     raw: list[float] = []
     for pool, people in compared.items():
-        value, draws = people.gaps(), people.draws(options.rng(), options.draws)
-        band = simultaneous_band(value, draws)
-        p_values = people.p_values(options.rng(), shuffles_for(tests))
-        raw += p_values.tolist()
+        tested = people.tested(options.rng(), shuffles_for(tests))
+        raw += tested.p_value.tolist()
         few = people.few
         note = f"{people.women.sum()} women, {(~people.women).sum()} men; within branches; interval: for all at once"
         for place, concept in enumerate(people.concepts):
-            row = Row(f"{prefix}.occupation_gap", float(value[place]), len(people.women), PROBABILITY, subset=pool)
+            row = Row(
+                f"{prefix}.occupation_gap", float(tested.value[place]), len(people.women), PROBABILITY, subset=pool
+            )
             row = row._replace(group=GROUPS[0], against=GROUPS[1], concept=concept)
             if few:
                 rows.append(row._replace(note=join((note, f"fewer than {FEWEST} in a group: no interval"))))
             else:
-                rows.append(row._replace(low=float(band.low[place]), high=float(band.high[place]), note=note))
+                rows.append(row._replace(low=float(tested.low[place]), high=float(tested.high[place]), note=note))
     smallest = 1 / (1 + shuffles_for(tests))
     for row, alone, p_value in zip(rows, raw, holm(np.array(raw)) if raw else [], strict=True):
         if row.low is None:
@@ -61,6 +60,19 @@ def occupation_gap_rows(
             family = f"p: shuffled genders, Holm over {tests} occupations"
             at_most = True if alone <= smallest * 1.001 else None
             yield row._replace(p_value=float(p_value), p_at_most=at_most, note=join((row.note, family)))
+
+
+class Tested(NamedTuple):
+    """Of each occupation: women minus men, bounds that hold for all occupations at once, and p before correction.
+
+    Bounds lie as many standard errors away as the largest of the shuffled differences does in 95 %: a few people give
+    wide ones, and bounds and p come from the same shuffles.
+    """
+
+    value: Array
+    low: Array
+    high: Array
+    p_value: Array
 
 
 class People(NamedTuple):
@@ -77,32 +89,6 @@ class People(NamedTuple):
         """Whether a group is too small to say anything."""
         return min(int(self.women.sum()), int((~self.women).sum())) < FEWEST
 
-    def gaps(self) -> Array:
-        """Women minus men, averaged over branches."""
-        return np.asarray(self._gaps(np.ones((1, len(self.women))))[0])
-
-    def draws(self, rng: np.random.Generator, draws: int) -> Array:
-        """The same with other people of each branch and gender, `[draws, occupation]`."""
-        weights = np.zeros((draws, len(self.women)))
-        for mine in self._strata():
-            weights[:, mine] = rng.multinomial(len(mine), np.full(len(mine), 1 / len(mine)), size=draws)
-        return self._gaps(weights)
-
-    def _strata(self) -> Iterator[npt.NDArray[np.intp]]:
-        for branch in np.unique(self.branch):
-            for sex in (True, False):
-                mine = np.flatnonzero((self.branch == branch) & (self.women == sex))
-                if len(mine):
-                    yield mine
-
-    def _gaps(self, weights: Array) -> Array:
-        total = np.zeros((len(weights), len(self.concepts)))
-        for branch, share in self._weights():
-            women, men = (np.flatnonzero((self.branch == branch) & (self.women == sex)) for sex in (True, False))
-            means = [weights[:, each] @ self.shares[each] / len(each) for each in (women, men)]
-            total += share * (means[0] - means[1])
-        return total
-
     def _weights(self) -> list[tuple[int, float]]:
         """How much each branch with women and men counts: by how well it tells them apart (Mantel and Haenszel)."""
         sizes = [
@@ -113,10 +99,12 @@ class People(NamedTuple):
         power = {branch: women * men / (women + men) for branch, women, men in sizes if women and men}
         return [(branch, each / sum(power.values())) for branch, each in power.items()]
 
-    def p_values(self, rng: np.random.Generator, shuffles: int) -> Array:
-        """How often genders that are shuffled within branches give as large a difference, in its standard errors."""
-        observed = np.abs(self._t(self.women[None].astype(np.float64)))
-        reached, size = np.zeros(len(self.concepts)), max(1, CELLS // len(self.women))
+    def tested(self, rng: np.random.Generator, shuffles: int) -> Tested:
+        """Women minus men within branches, against genders that are shuffled within branches."""
+        (value,), (error,) = self._differences(self.women[None].astype(np.float64))
+        observed, reached = np.abs(_t(value, error)), np.zeros(len(self.concepts))
+        largest: list[Array] = []
+        size = max(1, CELLS // len(self.women))
         for start in range(0, shuffles, size):
             many = min(size, shuffles - start)
             order = np.lexsort(
@@ -124,11 +112,14 @@ class People(NamedTuple):
             )
             shuffled = np.empty((many, len(self.women)))
             shuffled[:, np.argsort(self.branch, kind="stable")] = self.women[order]
-            reached += (np.abs(self._t(shuffled)) >= observed - ROUNDING).sum(axis=0)
-        return np.asarray((1 + reached) / (1 + shuffles))
+            t = np.abs(_t(*self._differences(shuffled)))
+            reached += (t >= observed - ROUNDING).sum(axis=0)
+            largest.append(t.max(axis=1))
+        width = np.where(error > TINY, float(np.quantile(np.concatenate(largest), 0.95)) * error, np.nan)
+        return Tested(value, value - width, value + width, np.asarray((1 + reached) / (1 + shuffles)))
 
-    def _t(self, women: Array) -> Array:
-        """The difference over its standard error, for each row of labels; 0 where nothing varies."""
+    def _differences(self, women: Array) -> tuple[Array, Array]:
+        """The differences and their standard errors, for each row of labels."""
         gap, variance = np.zeros((2, len(women), len(self.concepts)))
         for branch, share in self._weights():
             mine = np.flatnonzero(self.branch == branch)
@@ -141,11 +132,15 @@ class People(NamedTuple):
                 sides.append((mean, spread / n))
             gap += share * (sides[0][0] - sides[1][0])
             variance += share**2 * (sides[0][1] + sides[1][1])
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return np.asarray(np.where(variance > TINY, gap / np.sqrt(variance), 0.0))
+        return gap, np.sqrt(variance)
 
 
-ROUNDING, TINY = 1e-9, 1e-24
+def _t(gap: Array, error: Array) -> Array:
+    """Differences in their standard errors; 0 where nothing varies."""
+    return np.asarray(np.divide(gap, error, out=np.zeros_like(gap), where=error > TINY))
+
+
+ROUNDING, TINY = 1e-9, 1e-12
 """What binary fractions leave of equal numbers."""
 
 
