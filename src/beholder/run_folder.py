@@ -10,14 +10,13 @@ unfinished run. A folder of another run, or one that another process is writing 
 from __future__ import annotations
 
 import errno
-import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 try:
     import fcntl
@@ -26,7 +25,8 @@ except ImportError:  # not on Windows: folders are not locked there
 
 from beholder.core.errors import BeholderError, UsageError
 from beholder.core.files import write_whole
-from beholder.core.record import Record
+from beholder.core.read import read_json
+from beholder.core.record import Record, checked_record
 
 RUNS = Path("runs")
 LATEST = RUNS / "latest"
@@ -43,7 +43,7 @@ LONGEST = 60
 @contextmanager
 def run_folder(
     record: Record, out: Path | None, named: str, *, file: str = "run.json"
-) -> Iterator[tuple[Path, Mapping[str, Any]]]:
+) -> Iterator[tuple[Path, Record | None]]:
     """The folder of the run that `record` begins, for this process alone, and what it recorded when it was stopped.
 
     Without `out` it is the unfinished folder of the same run, or a new one that is called after `named`.
@@ -52,7 +52,7 @@ def run_folder(
         out = _unfinished(record.digest) or _new(named)
     with _dropped_if_nothing_came(out, file), locked(out):
         earlier = recorded(out)
-        same = earlier.get("digest") == record.digest
+        same = earlier is not None and earlier.digest == record.digest
         if not same and _has_results(out):
             raise UsageError(
                 f"{out} holds another run, which is not overwritten. Name another folder with --out, or delete it."
@@ -60,13 +60,13 @@ def run_folder(
         for name in FILES:
             if (out / name).is_dir():
                 raise UsageError(f"{out / name} is a folder, but the run writes a file of that name. Move it away.")
-        if same:
-            record.created = str(earlier.get("created") or record.created)
-            record.seconds = 0.0 if earlier.get("finished") else float(earlier.get("seconds") or 0.0)
         record.finished = False
-        if not same:
+        if earlier and same:
+            record.created, record.seconds = earlier.created, 0.0 if earlier.finished else earlier.seconds
+            yield out, earlier
+        else:
             write_whole(out / file, record.as_json())
-        yield out, earlier if same else {}
+            yield out, None
 
 
 @contextmanager
@@ -95,28 +95,25 @@ def finish(record: Record, folder: Path) -> None:
         _link(folder)
 
 
-def refuse_other_weights(earlier: Mapping[str, Any], record: Record, folder: Path) -> None:
-    """Raise if a model of this name had other weights or settings when the run was begun."""
-    before: dict[object, set[object]] = {}
-    for entry in earlier.get("models") or []:
-        before.setdefault(entry.get("name"), set()).add(entry.get("digest"))
+def refuse_other_weights(earlier: Record | None, record: Record, folder: Path) -> None:
+    """Raise if a model of this name had other weights or settings when the run was made."""
+    if earlier is None or not earlier.finished:
+        return
     for entry in record.models:
-        known = before.get(entry.get("name"))
-        if known and entry.get("digest") not in known and earlier.get("finished"):
+        known = [model.get("digest") for model in earlier.models if model.get("name") == entry.get("name")]
+        if known and entry.get("digest") not in known:
             raise UsageError(
                 f"{folder} holds a run of {entry.get('name')} with other weights or settings. It is not overwritten. "
                 "Name another folder with --out, or delete it."
             )
 
 
-def recorded(folder: Path) -> dict[str, Any]:
-    """What a folder says about its run; nothing if it holds none, or one that cannot be read."""
+def recorded(folder: Path) -> Record | None:
+    """What a folder says about its run or comparison; None if it holds none, or one that cannot be read."""
     for name in RECORDS:
-        with suppress(OSError, ValueError, RecursionError):
-            entry = json.loads((folder / name).read_text(encoding="utf-8"))
-            if isinstance(entry, dict):
-                return entry
-    return {}
+        with suppress(BeholderError):
+            return checked_record(read_json(folder / name), folder / name)
+    return None
 
 
 def folder_name(models: Sequence[str], benchmarks: Sequence[str]) -> str:
@@ -151,7 +148,7 @@ def _unfinished(digest: str) -> Path | None:
     """The newest unfinished folder of this run that no process is writing into."""
     for folder in sorted((path for path in RUNS.glob("*") if not path.is_symlink()), reverse=True):
         entry = recorded(folder)
-        if entry.get("digest") == digest and entry.get("finished") is False:
+        if entry and entry.digest == digest and not entry.finished:
             with suppress(BeholderError), locked(folder):
                 return folder
     return None

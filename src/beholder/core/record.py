@@ -132,7 +132,11 @@ def read_record(folder: Path) -> Record:
         raise MissingData(
             f"{folder} is not a run folder: it has no run.json. Make one with: beholder audit --out {folder}"
         )
-    entry = read_json(path)
+    return checked_record(read_json(path), path)
+
+
+def checked_record(entry: Any, path: Path) -> Record:
+    """The record that a file holds; one of another form, or of a newer Beholder, is refused."""
     require_form(entry, dict[str, Any], path)
     if entry.get("schema", 1) not in range(1, SCHEMA + 1):
         raise DataError(
