@@ -85,7 +85,7 @@ def _nothing_to_compare(study: Study, dataset: Dataset) -> str:
     if not columns:
         has = ", ".join(dataset.attributes) or "none"
         return f"it compares people by {' or '.join(study.compares) or 'an attribute'}, and the columns are: {has}"
-    return f"too few people in two groups ({'; '.join(f'{each.name}: {each.how}' for each in columns)})"
+    return f"it takes two groups of at least five people ({'; '.join(f'{each.name}: {each.how}' for each in columns)})"
 
 
 def uncompared(results: pl.DataFrame, studies: Iterable[Study], choice: DataChoice) -> Iterator[str]:

@@ -36,8 +36,12 @@ def test_quiet_says_nothing(audit: list[object]):
 @pytest.mark.parametrize(
     ("header", "why"),
     [
-        ("city", "too few people in two groups (city: every image has the same value)"),
-        ("person", "too few people in two groups (person: 10 people: intervals resample people rather than images)"),
+        ("city", "it takes two groups of at least five people (city: every image has the same value)"),
+        (
+            "person",
+            "it takes two groups of at least five people (person: 10 people: intervals resample people rather than "
+            "images)",
+        ),
     ],
 )
 def test_an_audit_without_two_groups_says_why_and_fails(

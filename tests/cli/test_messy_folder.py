@@ -60,7 +60,7 @@ def test_the_check_says_what_was_understood(messy: Path, run: Callable[..., Resu
     for told in (
         "gender        groups   Man 20, Woman 20",
         "age           numbers  18 to 57, median 37.5; five bins, or your own: --bins age=EDGE,EDGE",
-        "skin_tone     groups   0 14, 1 13, 2 12; 1 images have none",
+        "skin_tone     groups   0 14, 1 13, 2 12; missing for 1",
         "photographer  ignored  every image has the same value",
         "gender × skin_tone: 6 cells of 5 to 7 images; the fewest: Woman × 2",
         "Müller Foto 20.jpg looks like Müller Foto 10.jpg",

@@ -91,7 +91,7 @@ def told(found: Checked) -> Iterator[str]:
     yield from ("", "Columns")
     width = max((len(column["name"]) for column in found["columns"]), default=0)
     for column in found["columns"]:
-        missing = f"; {column['missing']:,} images have none" if column["missing"] else ""
+        missing = f"; missing for {column['missing']:,}" if column["missing"] else ""
         yield f"  {column['name']:<{width}}  {column['role']:<8} {column['how']}{missing}"
     if not found["columns"]:
         yield "  none: there are no attributes to compare people by"

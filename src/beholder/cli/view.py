@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import socket
 from pathlib import Path
 
 import typer
@@ -43,9 +44,16 @@ def view_command(
         raise UsageError(f"The viewer needs {error.name}. Install it: pip install 'beholder[view]'") from error
     places = Places(data_root(data), common.store_folder(store), parse_settings(settings or ()))
     sheets = open_gallery(runs, places)
+    try:
+        listener = socket.create_server((host, port))
+    except OSError as error:
+        reason = (error.strerror or str(error)).partition(" (")[0]
+        raise UsageError(f"Port {port} of {host} cannot be used: {reason}. Name another one: --port.") from error
     token = secrets.token_urlsafe(24)
     if host != LOOPBACK:
         err.print(f"[yellow]The pictures can be seen by anyone who can reach {host}:{port} and knows the address.[/]")
     err.print(f"View: http://{host}:{port}/{token}/  (Ctrl-C ends it)", markup=False, soft_wrap=True)
     allowed = None if host == LOOPBACK else [host]
-    uvicorn.run(viewer(sheets, token, allowed), host=host, port=port, log_level="warning", access_log=False)
+    config = uvicorn.Config(viewer(sheets, token, allowed), log_level="warning", access_log=False)
+    with listener:
+        uvicorn.Server(config).run(sockets=[listener])

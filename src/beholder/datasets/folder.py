@@ -188,9 +188,10 @@ def _of_split(table: pl.DataFrame, split: str) -> pl.DataFrame:
 def _image_column(table: pl.DataFrame, path: str, home: str) -> str:
     named = [column for column in IMAGE_COLUMNS if column in table.columns]
     if not named:
+        separated = " Separate the cells with commas, semicolons or tabs." if len(table.columns) == 1 else ""
         raise DataError(
             f"{path}: no column names the images. Expected one of: {', '.join(IMAGE_COLUMNS)}.\n"
-            f"The table has: {', '.join(table.columns)}."
+            f"The table has: {', '.join(table.columns)}.{separated}"
         )
     for column in named if len(named) > 1 else []:
         names = table[column].cast(pl.String).drop_nulls().head(LOOKED_AT).to_list()

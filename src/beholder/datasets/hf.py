@@ -102,7 +102,8 @@ def _files(place: str) -> tuple[str, list[str]]:
                 return home, names
     except (OSError, ValueError) as error:
         raise MissingData(
-            f"There is no folder {place} here, and the hub gives no data set of that name: {first_line(error)}."
+            f"There is no folder {place} here, and the hub gives no data set of that name: "
+            f"{first_line(error).rstrip('.')}."
         ) from error
     raise MissingData(f"The hub's data set {place} has no Parquet files.")
 
@@ -148,6 +149,9 @@ def _cells(sizes: list[int]) -> list[tuple[int, int]]:
 
 def _image_column(schema: pa.Schema, path: str, wanted: str) -> str | None:
     """The column that holds pictures: bytes, or bytes with a path; by name if there are several."""
+    repeated = [name for name in schema.names if schema.names.count(name) > 1]
+    if repeated:
+        raise DataError(f"{path}: the column {repeated[0]!r} occurs more than once.")
     if wanted and wanted not in schema.names:
         raise DataError(f"{path} has no column {wanted!r}. It has: {', '.join(schema.names)}.")
     declared = [name for name, feature in _features(schema).items() if feature.get("_type") == "Image"]
@@ -170,7 +174,7 @@ def _features(schema: pa.Schema) -> dict[str, dict[str, Any]]:
     try:
         features = json.loads((schema.metadata or {})[b"huggingface"])["info"]["features"]
         return {name: feature for name, feature in features.items() if isinstance(feature, dict)}
-    except (KeyError, TypeError, ValueError, AttributeError):
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError):
         return {}
 
 

@@ -512,14 +512,14 @@ def test_an_address_is_taken_apart():
 
 @pytest.fixture
 def audit(url: str, people: Callable[..., Path], tmp_path: Path) -> Callable[..., Any]:
-    """`beholder audit` of the served model on six small pictures, in a process of its own."""
+    """`beholder audit` of the served model on ten small pictures, in a process of its own."""
     prompts = tmp_path / "prompts.csv"
     prompts.write_text("text\nis the doctor ?\na doctor\n")
     words = [
         "audit",
         f"openai:{app.MODEL}@{url}",
         "--dataset",
-        f"folder:{people(6)}",
+        f"folder:{people(10)}",
         "--prompts",
         str(prompts),
         "--by",
@@ -555,7 +555,7 @@ def test_ctrl_c_stops_at_once_and_finished_images_stay(audit: Any, mood: Any, tm
     again = audit()
     said = "".join(again.communicate(timeout=60))
     assert again.returncode == 0, said
-    assert len(mood.bodies) - asked == 2 + 2 * 4  # two to see who is there; two images were finished before
+    assert len(mood.bodies) - asked == 2 + 2 * 8  # two to see who is there; two images were finished before
     written = [path for path in (*(tmp_path / "run").rglob("*"), *(tmp_path / "store").rglob("*")) if path.is_file()]
     assert len(written) > 4
     assert not [path for path in written if b"canary" in path.read_bytes()]
