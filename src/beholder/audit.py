@@ -291,7 +291,10 @@ def _asked(scorer: Scorer, sheet: Sheet, *, compat: bool) -> tuple[Scorer, list[
 
 
 def confirm_upload(scorer: Scorer, sheets: Iterable[Sheet], options: AuditOptions) -> None:
-    """Raise unless the pictures that the store lacks may be sent to the model's server; asked once for all studies."""
+    """Raise unless the pictures that the store lacks, or that are scored again to verify it, may be sent to the server.
+
+    It is asked once for all studies.
+    """
     host = getattr(scorer, "uploads_to", "")
     if not host or options.allow_upload is True:
         return
@@ -301,8 +304,9 @@ def confirm_upload(scorer: Scorer, sheets: Iterable[Sheet], options: AuditOption
         changed = (sheet._replace(dataset=sheet.dataset.perturbed(change)) for change in _changes(options))
         for told, tasks in (_asked(scorer, each, compat=options.measure.compat) for each in (sheet, *changed)):
             for task in tasks:
-                keys = digests.of(task.dataset.table["uri"].to_list())
-                lacking.update(store.scores(told.spec, task.prompts.digest).missing([key for key in keys if key]))
+                keys = [key for key in digests.of(task.dataset.table["uri"].to_list()) if key]
+                shelf = store.scores(told.spec, task.prompts.digest)
+                lacking.update(shelf.missing(keys), shelf.one_of_each_block(keys) if options.fill.verify else ())
     if not lacking:
         return
     announced = f"{len(lacking):,} picture(s) will be sent to {host}, which may keep them."
