@@ -123,7 +123,7 @@ def name(server: ThreadingHTTPServer) -> str:
 def audit(name: str, people: Callable[..., Path], tmp_path: Path) -> list[str]:
     prompts = tmp_path / "prompts.csv"
     prompts.write_text("text,concept\na kind person,kind\na cold person,cold\n")
-    words = ["audit", name, "--prompts", prompts, "--dataset", f"folder:{people(6)}", "--by", "gender", "--verbose"]
+    words = ["audit", name, "--prompts", prompts, "--dataset", f"folder:{people(20)}", "--by", "gender", "--verbose"]
     return [*map(str, words), *map(str, ["--out", tmp_path / "run", "--store", tmp_path / "store", "--draws", 100])]
 
 
@@ -253,7 +253,7 @@ def test_pictures_are_sent_only_after_a_yes(
 
     code, said = outcome(*audit)
     assert code == 2
-    assert "6 picture(s) will be sent to 127.0.0.1:" in said
+    assert "20 picture(s) will be sent to 127.0.0.1:" in said
     assert "--yes" in said
     assert not pictures()
     monkeypatch.setattr(sys.stdin, "isatty", lambda: True, raising=False)
@@ -262,10 +262,10 @@ def test_pictures_are_sent_only_after_a_yes(
     assert not pictures()
     code, said = outcome(*audit, "--yes")
     assert code == 0
-    assert said.count("6 picture(s) will be sent to") == 1
-    assert pictures() == 6
+    assert said.count("20 picture(s) will be sent to") == 1
+    assert pictures() == 20
     code, said = outcome(*audit)
-    assert (code, pictures()) == (0, 6), "all is in the store: there is nothing to ask"
+    assert (code, pictures()) == (0, 20), "all is in the store: there is nothing to ask"
     assert "will be sent" not in said
 
 
