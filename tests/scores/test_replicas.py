@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import re
+import shutil
 import signal
 from collections.abc import Callable
 from contextlib import contextmanager
@@ -15,6 +16,7 @@ import numpy as np
 import pytest
 
 from beholder.core.errors import DataError, ModelError
+from beholder.core.seal import KEY_FILE
 from beholder.datasets import open_dataset
 from beholder.models.load import LoadOptions, load_model, replicas_of
 from beholder.models.machine import device_names
@@ -46,6 +48,8 @@ def test_two_devices_store_the_bytes_of_one_and_a_killed_one_costs_only_time(tas
     Path(task.dataset.table["uri"][13]).write_bytes(b"not a picture")
     skip = FillOptions(skip_bad_images=True)
     alone = fill([task], one, Store(tmp_path / "one"), skip)
+    (tmp_path / "two").mkdir()
+    shutil.copy(tmp_path / "one" / KEY_FILE, tmp_path / "two")
     together = fill([task], two, Store(tmp_path / "two"), skip)
     np.testing.assert_array_equal(alone.matrices[0].values, together.matrices[0].values)
     assert list(alone.bad_images) == list(together.bad_images) == [task.dataset.table["uri"][13]]

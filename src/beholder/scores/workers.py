@@ -16,10 +16,12 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from multiprocessing import get_context, parent_process
 from multiprocessing.shared_memory import SharedMemory
 from pathlib import Path
+from selectors import EVENT_READ, DefaultSelector
+from socket import socketpair
 from types import TracebackType
 from typing import Any, NamedTuple, Self, TypeVar
 
@@ -82,6 +84,11 @@ class Workers:
         self._pool = ProcessPoolExecutor(
             count, mp_context=get_context("spawn"), initializer=_start_worker, initargs=(start, arguments)
         )
+        # Answers ring a bell, and a selector waits for it: a lock would wait until a time of day, which can jump.
+        self._bell, self._ring = socketpair()
+        self._ring.setblocking(False)
+        self._selector = DefaultSelector()
+        self._selector.register(self._bell, EVENT_READ)
 
     @property
     def patience(self) -> float:
@@ -104,6 +111,8 @@ class Workers:
             for worker in workers:
                 worker.kill()
                 worker.join()
+        for part in (self._selector, self._bell, self._ring):
+            part.close()
 
     def map(
         self, work: Callable[[list[Item]], list[Result]], items: Sequence[Item], *, per_job: int
@@ -123,23 +132,31 @@ class Workers:
         """Hand out one job."""
         try:
             with _plain_start():
-                return self._pool.submit(work, *arguments)
+                future = self._pool.submit(work, *arguments)
         except BrokenProcessPool as error:
             raise self._died([]) from error
+        future.add_done_callback(self._answered)
+        return future
+
+    def _answered(self, future: Future[Result]) -> None:
+        with suppress(OSError):  # it rings already, or nobody waits any more
+            self._ring.send(b".")
 
     def result(self, future: Future[Result], job: Sequence[object]) -> Result:
-        """What a worker answers; an error if it died or hangs."""
+        """What a worker answers; an error if it died, or if for long no worker answered."""
+        while not future.done():
+            if not self._selector.select(self.patience):
+                raise DataError(
+                    f"A process that {self.does} has not answered for {self.patience:,.0f} s. "
+                    f"It was given:\n{_listed(job)}\n"
+                    "Can these files be read, or does their drive not answer? What was scored so far is kept: "
+                    "the same command continues there."
+                )
+            self._bell.recv(4096)
         try:
-            return future.result(self.patience)
+            return future.result()
         except BrokenProcessPool as error:
             raise self._died(job) from error
-        except TimeoutError as error:
-            raise DataError(
-                f"A process that {self.does} has not answered for {self.patience:,.0f} s. "
-                f"It was given:\n{_listed(job)}\n"
-                "Can these files be read, or does their drive not answer? What was scored so far is kept: "
-                "the same command continues there."
-            ) from error
 
     def _died(self, job: Sequence[object]) -> DataError:
         return DataError(
