@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 TOOLS := build/tools
 
-.PHONY: setup demo test fast check docs bench trust lock audit-dependencies sbom clean
+.PHONY: setup demo test fast check docs bench fuzz trust lock audit-dependencies sbom clean
 
 setup: $(INSTALLED)
 
@@ -63,6 +63,9 @@ audit-dependencies: $(TOOLS)/bin/uv  ## known vulnerabilities of what is locked;
 
 sbom: $(TOOLS)/bin/uv  ## what Beholder is installed with, as CycloneDX: build/sbom.json
 	$(TOOLS)/bin/cyclonedx-py requirements requirements.lock --of JSON -o build/sbom.json
+
+fuzz: setup  ## damaged files against every reader; CASES=1000000 for the long run
+	OMP_NUM_THREADS=1 POLARS_MAX_THREADS=1 HF_HUB_OFFLINE=1 $(BIN)/python tests/fuzz/fuzz.py --cases $(or $(CASES),20000)
 
 clean:
 	rm -rf $(VENV) demo build .pytest_cache .mypy_cache .ruff_cache

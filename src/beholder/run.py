@@ -25,7 +25,7 @@ from beholder.core.files import store_folder, write_whole
 from beholder.core.read import read_own_csv
 from beholder.core.record import SCHEMA as NEWEST
 from beholder.core.record import Record, read_record
-from beholder.core.results import SCHEMA, read_results, read_rows, write_results
+from beholder.core.results import NEVER_NULL, SCHEMA, read_results, read_rows, write_results
 from beholder.core.written_tables import as_csv
 from beholder.datasets import data_root
 from beholder.prompts.prompt_set import SCHEMA as PROMPT
@@ -44,7 +44,12 @@ OLD = "This run was made by Beholder 0.1. Pairs of groups and some other data we
 
 @dataclass
 class Run:
-    """Results and their record."""
+    """Results and their record; `beholder.audit` makes one, `beholder.load_run` reads one.
+
+    >>> run = Run()
+    >>> run.findings, run.results.height
+    ([], 0)
+    """
 
     results: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=SCHEMA))
     record: Record = field(default_factory=Record)
@@ -167,7 +172,14 @@ class Run:
 
 
 def load_run(folder: Path | str) -> Run:
-    """A run from its folder."""
+    """A run from its folder.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     Run().save(Path(folder))
+    ...     load_run(folder).results.height
+    0
+    """
     folder = Path(folder)
     record, results, path = read_record(folder), read_results(folder), folder / "prompts.csv"
     prompts = read_own_csv(path, PROMPTS) if path.is_file() else pl.DataFrame(schema=PROMPTS)
@@ -176,5 +188,5 @@ def load_run(folder: Path | str) -> Run:
         record.notes.append(OLD)
     run = Run(results, record, prompts, folder=folder)
     if (folder / "perturbed.parquet").is_file():
-        run.perturbed = read_rows(folder / "perturbed.parquet", PERTURBED)
+        run.perturbed = read_rows(folder / "perturbed.parquet", PERTURBED, (*NEVER_NULL, "change"))
     return run

@@ -59,7 +59,7 @@ def test_json_lines_are_a_table_and_a_bad_line_is_named(tmp_path: Path):
     path.write_text('{"file_name": "a.png", "age": 3}\n\n{"file_name": "b.png", "ok": true, "age": 4.5}\n')
     assert read_table(path).rows() == [("a.png", 3.0, None), ("b.png", 4.5, "true")]
     path.write_text('{"a": 1}\nnothing\n')
-    with pytest.raises(DataError, match="line 2 is not JSON"):
+    with pytest.raises(DataError, match="line 2 is not readable JSON"):
         read_table(path)
 
 

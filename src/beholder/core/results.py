@@ -100,13 +100,14 @@ def read_results(folder: Path) -> pl.DataFrame:
     return read_rows(path, SCHEMA)
 
 
-def read_rows(path: Path, schema: Mapping[str, pl.DataType]) -> pl.DataFrame:
-    """A table of results as a run keeps it: what a number is of is always said, and numbers are finite."""
+def read_rows(
+    path: Path, schema: Mapping[str, Any], always: Iterable[str] = NEVER_NULL, *, value: str = "value"
+) -> pl.DataFrame:
+    """A table of numbers as a run keeps it: `always` names columns without null, intervals are about `value`."""
     try:
         table = read_parquet(path, schema)
     except DataError as error:
         raise DataError(f"{error}\nMake the run again: what was scored is kept.") from error
-    always = [*NEVER_NULL, *(name for name in schema if name not in SCHEMA)]
     numbers = [name for name, kind in schema.items() if kind == pl.Float64]
     low, high = pl.col("low"), pl.col("high")
     faults = {
@@ -114,7 +115,7 @@ def read_rows(path: Path, schema: Mapping[str, pl.DataType]) -> pl.DataFrame:
         **{f"has a {name} that is not finite": ~pl.col(name).is_finite() for name in numbers},
         "has one bound of an interval without the other": low.is_null() != high.is_null(),
         "has an interval that ends before it begins": low > high,
-        "has an interval without a value": low.is_not_null() & pl.col("value").is_null(),
+        "has an interval without a value": low.is_not_null() & pl.col(value).is_null(),
         "has a p-value outside 0 to 1": (pl.col("p_value") < 0) | (pl.col("p_value") > 1),
         "has a negative n": pl.col("n") < 0,
     }

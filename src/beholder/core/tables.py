@@ -13,9 +13,9 @@ from typing import Any
 
 import polars as pl
 
-from beholder.core.errors import DataError, first_line
+from beholder.core.errors import DataError
 from beholder.core.paths import leads_out
-from beholder.core.read import decoded, parse_parquet, read_bytes, read_text
+from beholder.core.read import decoded, parse_json, parse_parquet, read_bytes, read_text
 
 DELIMITERS = (",", ";", "\t")
 """What separates the cells of a table; of equal counts the first is meant."""
@@ -71,10 +71,7 @@ def parse_table(data: bytes, name: str) -> pl.DataFrame:
 def _parse_json_lines(text: str, name: str) -> pl.DataFrame:
     rows: list[dict[str, Any]] = []
     for number, line in enumerate(text.splitlines(), start=1):
-        try:
-            value = json.loads(line or "{}")
-        except (ValueError, RecursionError) as error:
-            raise DataError(f"{name}: line {number} is not JSON: {first_line(error)}.") from error
+        value = parse_json(line or "{}", f"{name}: line {number}")
         if not isinstance(value, dict):
             raise DataError(f'{name}: line {number} is not a JSON object, such as {{"file_name": "a.jpg"}}.')
         rows += [value] if value else []

@@ -165,7 +165,7 @@ def _image_column(schema: pa.Schema, path: str, wanted: str) -> str | None:
 
 def _holds_bytes(kind: pa.DataType) -> bool:
     if pa.types.is_struct(kind):
-        return kind.get_field_index("bytes") >= 0 and kind.get_field_index("path") >= 0
+        return bool(kind.get_field_index("bytes") >= 0 and kind.get_field_index("path") >= 0)
     return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind))
 
 

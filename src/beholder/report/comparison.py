@@ -16,9 +16,9 @@ from rich.table import Table as RichTable
 from beholder.chapter.numbers import Result, has_interval
 from beholder.core.errors import DataError
 from beholder.core.files import write_whole
-from beholder.core.read import read_json, read_parquet
-from beholder.core.record import Record
-from beholder.core.results import KEY, place
+from beholder.core.read import read_json
+from beholder.core.record import Record, checked_record
+from beholder.core.results import KEY, place, read_rows
 from beholder.core.written_tables import write_table
 from beholder.report.number_table import FILTERS, MOST, Column, Ledger, packed
 from beholder.report.page import TEMPLATES, environment, policy
@@ -40,6 +40,9 @@ SCHEMA: dict[str, Any] = {
     "landmark": pl.Float64,
     "note": pl.String,
 }
+
+
+ALWAYS = ("benchmark", "baseline", "model", "dataset", "metric", "first", "second", "difference", "n")
 
 
 @dataclass
@@ -67,14 +70,12 @@ class Comparison:
 
 def read_comparison(folder: Path) -> Comparison:
     """A comparison from its folder."""
-    table = read_parquet(folder / COMPARED, SCHEMA)
-    entry = read_json(folder / "comparison.json")
-    fields = Record.__dataclass_fields__
-    if not isinstance(entry, dict) or not isinstance(entry.get("settings"), dict):
-        raise DataError(f"{folder / 'comparison.json'} is not the record of a comparison. Make the comparison again.")
-    parts = entry["settings"].get("parts")
+    table = read_rows(folder / COMPARED, SCHEMA, ALWAYS, value="difference")
+    if table.is_empty():
+        raise DataError(f"{folder / COMPARED} holds no difference. Make the comparison again.")
+    record = checked_record(read_json(folder / "comparison.json"), folder / "comparison.json")
+    parts = record.settings.get("parts")
     models = [*table["baseline"].head(1), *table["model"].unique(maintain_order=True)]
-    record = Record(**{name: value for name, value in entry.items() if name in fields})
     return Comparison(models, table, record, parts if isinstance(parts, int) and parts > 2 else 20, folder)
 
 

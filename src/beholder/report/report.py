@@ -19,6 +19,7 @@ from polars.exceptions import PanicException, PolarsError
 
 from beholder.chapter.chapter import Chapter
 from beholder.chapter.finding import Finding
+from beholder.chapter.numbers import ABSENT
 from beholder.chapter.phrases import drawn
 from beholder.chapter.table import Table
 from beholder.core.digests import digest
@@ -146,6 +147,7 @@ def _section(name: str, dataset: str, whole: pl.DataFrame, results: pl.DataFrame
     ours = pl.col("metric").is_in([metric.name for metric in (STUDIES.get(name) or study).metrics])
     tables = list(chapter.tables(part.filter(ours)))
     tables += plain_tables(part.filter(~ours) if tables else part)
+    tables = [_without_gaps(table) for table in tables]
     return Section(
         study,
         chapter,
@@ -158,6 +160,12 @@ def _section(name: str, dataset: str, whole: pl.DataFrame, results: pl.DataFrame
         list(_limitations(study, chapter, part, record)),
         list(_findings(chapter, whole.filter(random), others)) if part.height < whole.height else [],
     )
+
+
+def _without_gaps(table: Table) -> Table:
+    """A table in which a name that a row lacks is shown as absent."""
+    rows = [[cell if cell.text is not None else cell._replace(text=ABSENT) for cell in row] for row in table.rows]
+    return table._replace(header=[ABSENT if head is None else head for head in table.header], rows=rows)
 
 
 def study_of(name: str, record: Record) -> Study:

@@ -1,0 +1,532 @@
+"""What is fuzzed: a valid file, the folder it lies in, and what the program does with it.
+
+Only an error of ours (`BeholderError`) may come out of a call, whatever the file holds.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import os
+import shutil
+import tarfile
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+from unittest.mock import patch
+
+import click
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import typer
+from made_runs import apa_results, custom_results, record
+from mutations import parquet_of
+from PIL import Image
+
+from beholder.chapter.finding import Finding
+from beholder.cli import app
+from beholder.cli.config import read_config
+from beholder.core.results import results_table
+from beholder.datasets import open_dataset
+from beholder.datasets.coco import load as load_coco
+from beholder.datasets.dataset import Dataset
+from beholder.datasets.fairface import load as load_fairface
+from beholder.datasets.gras import load as load_gras
+from beholder.datasets.group_words import read_group_words
+from beholder.datasets.images import open_image
+from beholder.datasets.visual_genome import load as load_genome
+from beholder.gate import judged, read_rules
+from beholder.models.contrastive.onnx_config import TableConfig, read_onnx_config
+from beholder.models.contrastive.text_table import read_text_table
+from beholder.models.load import load_model
+from beholder.models.predictions.importing import import_predictions
+from beholder.prompts.prompt_set import correct_cells, read_prompts
+from beholder.prompts.templates import read_templates
+from beholder.report import drawing
+from beholder.report.comparison import SCHEMA as COMPARISON
+from beholder.report.comparison import read_comparison, render_comparison
+from beholder.report.exports import FORMATS
+from beholder.report.page import render
+from beholder.report.prompts_asked import prompts_asked
+from beholder.report.report import build_report
+from beholder.report.sensitivity import sensitivity_table
+from beholder.run import Run, load_run
+from beholder.scores.imported import import_scores, read_sheet
+from beholder.scores.task import Task
+from beholder.studies.custom.study import CUSTOM
+from beholder.studies.disparity.concepts import read_ambiguous, read_same_concepts
+from beholder.studies.exposure.captions import CaptionFile
+from beholder.studies.exposure.counting import count_captions
+from beholder.studies.exposure.mentions import Mentions, Term
+from beholder.studies.gras.prompts import read_traits
+from beholder.studies.perception.prompts import read_dimensions
+from beholder.studies.perception.ratings import read_ratings
+from beholder.studies.study import MeasureOptions
+
+ROOT = Path(__file__).parents[2]
+EXAMPLES = ROOT / "docs" / "examples"
+
+
+class Target(NamedTuple):
+    """A file that is damaged in a folder of sound ones, and what is then done with the folder."""
+
+    name: str
+    file: str
+    files: dict[str, bytes]
+    call: Callable[[Path], object]
+    weight: float = 1.0
+    """How often it is chosen; dear ones seldom."""
+
+    def prepare(self, folder: Path) -> Path:
+        """The sound files, once."""
+        home = folder / self.name
+        if not home.is_dir():
+            for name, data in self.files.items():
+                path = home / name
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(data)
+        return home
+
+
+def one(file: str, data: bytes, call: Callable[[Path], object], *, name: str = "", weight: float = 1.0) -> Target:
+    """A file that lies alone; the call is given its path."""
+    return Target(name or file, file, {file: data}, lambda folder: call(folder / file), weight)
+
+
+# Tables
+
+
+def frame_bytes(columns: dict[str, list[Any]]) -> dict[str, bytes]:
+    """The same table as CSV and as Parquet."""
+    table = pl.DataFrame(columns)
+    return {".csv": table.write_csv().encode(), ".parquet": parquet_of(table)}
+
+
+N = 12
+PROMPTS = {
+    "text": ["a calm person", "a tired person", "an angry person"],
+    "level": ["mood"] * 3,
+    "concept": ["calm", "tired", "angry"],
+    "correct_for": ["*", "gender=woman", ""],
+}
+PEOPLE = {
+    "image": [f"{i}.png" for i in range(N)],
+    "gender": ["woman" if i % 2 else "man" for i in range(N)],
+    "age": [20 + i for i in range(N)],
+    "name": [f"person {i // 2}" for i in range(N)],
+}
+RATINGS = {
+    "image": [f"{i}.png" for i in range(6)],
+    "trait": ["warmth"] * 6,
+    "mean": [0.1 * i for i in range(6)],
+    "n": [10] * 6,
+}
+DIMENSIONS = {
+    "dimension": ["warm", "warm", "cold"],
+    "word": ["kind", "nice", "distant"],
+    "valence": ["positive", "positive", "negative"],
+    "opposite": ["cold", "cold", "warm"],
+    "title": ["Warmth", "Warmth", "Cold"],
+}
+
+
+@cache
+def people() -> Dataset:
+    """Twelve people who exist in a table only."""
+    table = pl.DataFrame({**PEOPLE, "uri": PEOPLE["image"]}).rename({"image": "image_id"})
+    return Dataset("toy", "1", "MIT", table)
+
+
+@cache
+def task() -> Task:
+    return Task("custom", people(), _prompt_set(), kind="association", part="x")
+
+
+@cache
+def _prompt_set() -> Any:
+    folder = Path(os.environ.get("TMPDIR", "/tmp")) / f"fuzz-prompts-{os.getpid()}"
+    folder.mkdir(exist_ok=True)
+    pl.DataFrame(PROMPTS).write_csv(folder / "prompts.csv")
+    read = read_prompts(folder / "prompts.csv")
+    shutil.rmtree(folder)
+    return read
+
+
+def asked(path: Path) -> None:
+    """Own prompts, and for whom each is right."""
+    correct_cells(read_prompts(path).table, people().table)
+
+
+def described(path: Path) -> None:
+    """Own attributes: what an audit does with them before it opens a picture."""
+    dataset = open_dataset(f"folder:{path}")
+    dataset.limit(4)
+    correct_cells(_prompt_set().table, dataset.table)
+
+
+def measured(path: Path) -> None:
+    """Scores made elsewhere, measured."""
+    matrices = import_scores([path], [task()]).matrices
+    options = MeasureOptions(draws=20, seed=1)
+    rows = [row for measure in CUSTOM.measures for row in measure({m.task: m for m in matrices}, options)]
+    results_table(rows, benchmark="custom", model="m", dataset="toy")
+
+
+def predicted(path: Path) -> None:
+    """Boxes or maps made elsewhere."""
+    import_predictions(path, ["139", "285", "632"], ["dog", "Dining table", "unicorn"])
+
+
+# Captions
+
+SAID = ["a dog", "Ana Díaz, “in red”", 'say "hi"', "x", "a man and a woman"]
+
+
+def captions() -> dict[str, bytes]:
+    lines = "\n".join(SAID).encode()
+    table = pl.DataFrame({"url": ["u"] * len(SAID), "TEXT": SAID})
+    return {
+        "a.txt": lines,
+        "a.txt.gz": gzip.compress(lines),
+        "a.txt.zst": pa.compress(lines, "zstd", asbytes=True),
+        "a.csv": table.write_csv().encode(),
+        "a.csv.gz": gzip.compress(table.write_csv().encode()),
+        "a.tsv": table.write_csv(separator="\t").encode(),
+        "a.jsonl": "".join(json.dumps({"text": said}) + "\n" for said in SAID).encode(),
+        "a.json": json.dumps({"annotations": [{"caption": said, "image_id": 1} for said in SAID]}).encode(),
+        "a.parquet": parquet_of(table),
+    }
+
+
+# Runs
+
+
+@cache
+def run_files() -> dict[str, bytes]:
+    """A run folder with results of two studies."""
+    made = Run(_results(), record("clip", notes=["a note"], left_out=["x: 1 left"]))
+    made.record.datasets[0]["groups"] = {"gender": {"woman": 40, "man": 60}}
+    made.record.bad_images = [{"image": "x.jpg", "reason": "cut off"}]
+    made.record.declared = {"mine": {"title": "Mine", "metrics": [{"name": "mine.share", "meaning": "x"}]}}
+    made.add_prompts("custom", [Task("custom", people(), _prompt_set(), kind="association", part="x")])
+    made.add_perturbed(custom_results(), "crop")
+    folder = Path(os.environ.get("TMPDIR", "/tmp")) / f"fuzz-run-{os.getpid()}"
+    made.save(folder)
+    made.save_findings(folder)
+    read = {path.name: path.read_bytes() for path in folder.iterdir()}
+    shutil.rmtree(folder)
+    return {**read, "rules.toml": RULES}
+
+
+RULES = b"""[[rule]]
+metric = "apa.bias_ratio"
+subset = "actors"
+at_least = 0.5
+require = "shown"
+
+[[rule]]
+metric = "custom.gap"
+at_least = -0.2
+at_most = 0.2
+"""
+
+
+def shown(folder: Path) -> None:
+    """Everything that reads a run: the page, the exports, the gate, JSON."""
+    run = load_run(folder)
+    with patch.object(drawing, "svg", return_value="<svg></svg>"):  # drawn by another process, and tested there
+        render(run.report)
+    for export in FORMATS.values():
+        export(run.report)
+    json.dumps(run.as_json(), allow_nan=False)
+    judged(run.results, read_rules(folder / "rules.toml"))
+
+
+def moved(folder: Path) -> None:
+    """How far small changes of the pictures move the findings."""
+    run = load_run(folder)
+    sensitivity_table(_findings(), run.perturbed)
+
+
+@cache
+def _findings() -> list[Finding]:
+    return build_report(custom_results(), record("clip"), pl.DataFrame()).findings
+
+
+@cache
+def _results() -> pl.DataFrame:
+    few = pl.col("subset").is_in(["actors", "athletes"])
+    return pl.concat([apa_results().filter(few), custom_results()])
+
+
+# Models and settings
+
+
+def configured(path: Path) -> None:
+    """`audit.toml`, read as the options of the command."""
+    with click.Context(_audit()) as context:
+        try:
+            read_config(context, path)
+        except click.ClickException:
+            return
+
+
+@cache
+def _audit() -> Any:
+    """The command, with the options of all studies."""
+    return typer.main.get_command(app).get_command(click.Context(click.Command("beholder")), "audit")
+
+
+CONFIG = b"""models = ["null"]
+benchmark = ["custom"]
+limit = 3
+draws = 200
+compat = true
+out = "run"
+prompts = "prompts.csv"
+"""
+CATEGORIES = [{"id": 1, "name": "person"}, {"id": 18, "name": "dog"}]
+LABELS = {"ignore": [0], "categories": CATEGORIES, "images": [{"id": 139}, {"id": 285}]}
+BOXES = [
+    {"image_id": 139, "category_id": 18, "bbox": [0.0, 0.0, 10.0, 5.5], "score": 0.5},
+    {"image_id": "000000000285", "category_id": 1, "bbox": [1, 1, 2, 2], "score": 1},
+]
+MASKS = [{"image_id": 139, "category_id": 18, "segmentation": {"size": [2, 2], "counts": [1, 2, 1]}}]
+
+
+def npy(array: np.ndarray[Any, Any]) -> bytes:
+    sink = io.BytesIO()
+    np.save(sink, array)
+    return sink.getvalue()
+
+
+def picture(mode: str = "RGB", ending: str = "PNG") -> bytes:
+    sink = io.BytesIO()
+    Image.fromarray(np.random.default_rng(1).integers(0, 2, (8, 8), dtype=np.uint8)).convert(mode).save(sink, ending)
+    return sink.getvalue()
+
+
+def load_named(path: Path) -> None:
+    load_model(os.fsdecode(path.read_bytes()))
+
+
+def onnx_files() -> dict[str, bytes]:
+    """A closed vocabulary beside an image tower that is a file of nothing: the config is read before the tower."""
+    config = {
+        "image": {
+            "input": "pixel_values",
+            "output": "image_embeds",
+            "size": 8,
+            "resize": "shortest edge, bicubic",
+            "crop": "center",
+            "mean": [0.5, 0.5, 0.5],
+            "std": [0.5, 0.5, 0.5],
+            "max_batch": 1,
+        },
+        "text_table": {"file": "text_table.npy", "names": "text_table.json", "template": "a photo of a {}"},
+        "embedding_dim": 4,
+        "logit_scale": 100.0,
+    }
+    return {
+        "config.json": json.dumps(config).encode(),
+        "text_table.json": json.dumps({"classes": ["person", "dog"]}).encode(),
+        "text_table.npy": npy(np.eye(2, 4, dtype=np.float32)),
+        "image.onnx": b"no graph",
+    }
+
+
+def read_onnx(folder: Path) -> None:
+    config = read_onnx_config(folder)
+    if isinstance(config.text, TableConfig):
+        read_text_table(folder, config.text).embed(["a photo of a dog"])
+
+
+COCO = {
+    "images": [{"id": n, "file_name": f"{n:012}.jpg", "width": 100, "height": 50} for n in (1, 2)],
+    "categories": CATEGORIES,
+    "annotations": [
+        {"image_id": n, "category_id": 18, "bbox": [0, 0, 10, 10], "iscrowd": 0, "caption": text}
+        for n, text in ((1, "A man's dog"), (2, "A woman with her dog"))
+    ],
+}
+GENOME = [
+    {
+        "image_id": n,
+        "objects": [
+            {
+                "synsets": [what],
+                "names": ["it"],
+                "x": 0,
+                "y": 0,
+                "w": 5,
+                "h": 5,
+                "object_id": 1,
+                "merged_object_ids": [],
+            }
+            for what in (who, "tie.n.01")
+        ],
+    }
+    for n, who in ((1, "man.n.01"), (2, "woman.n.01"))
+]
+SIZES = [{"image_id": n, "width": 10, "height": 10} for n in (1, 2)]
+FAIRFACE = b"file,age,gender,race\ntrain/1.jpg,20-29,Male,East Asian\ntrain/2.jpg,30-39,Female,Black\n"
+ONE_IMAGE = {"concept_images": "1"}
+GRAS = b"file,gender,race,age\nFairFace/train/1.jpg,Male,White,20-29\nFairFace/val/2.jpg,Female,Black,30-39\n"
+AIFACE = b"file,Skin Tone\nAIFace/a/3.png,7\n"
+
+
+def opened(name: str) -> None:
+    """A data set, and its first pictures."""
+    for uri in open_dataset(name).limit(2).table["uri"]:
+        open_image(uri)
+
+
+def counted(path: Path) -> None:
+    """Captions, searched for words."""
+    count_captions([CaptionFile(path)], Mentions([Term("word", "dog"), Term("name", "Ana Díaz")]))
+
+
+def compared(folder: Path) -> None:
+    """A comparison of two models, shown again."""
+    render_comparison(read_comparison(folder))
+
+
+@cache
+def comparison_files() -> dict[str, bytes]:
+    """Two differences of two models."""
+    row = {name: "a" for name in ("benchmark", "metric", "subset", "unit")}
+    numbers = dict.fromkeys(("first", "second", "difference", "p_value", "p_adjusted"), 0.4)
+    rows = [
+        {**row, **numbers, "baseline": "one", "model": "two", "dataset": data, "low": 0.1, "high": 0.6, "n": 10}
+        for data in ("apa", "toy")
+    ]
+    made = record("one", "two")
+    made.settings["parts"] = 20
+    return {"comparison.parquet": parquet_of(pl.DataFrame(rows, schema=COMPARISON)), "comparison.json": made.as_json()}
+
+
+@cache
+def shards() -> dict[str, bytes]:
+    """Two pictures with labels, as a webdataset tar and as Parquet of the hub."""
+    sink, shown = io.BytesIO(), picture()
+    with tarfile.open(fileobj=sink, mode="w") as tar:
+        for name, data in (("a.png", shown), ("a.json", b'{"gender": "woman", "age": 3}'), ("b.png", shown)):
+            member = tarfile.TarInfo(name)
+            member.size = len(data)
+            tar.addfile(member, io.BytesIO(data))
+    pictures = pl.DataFrame({"image": [{"bytes": shown, "path": "a.png"}] * 2, "gender": ["woman", "man"]})
+    return {"s.tar": sink.getvalue(), "s.parquet": parquet_of(pictures)}
+
+
+@cache
+def targets() -> dict[str, Target]:
+    """All of them, by name."""
+    made = [*_tables(), *_captions(), *_scores(), *_runs(), *_models(), *_datasets()]
+    return {target.name: target for target in made}
+
+
+def _tables() -> list[Target]:
+    readers: list[tuple[str, dict[str, list[Any]], Callable[[Path], object]]] = [
+        ("prompts", PROMPTS, asked),
+        ("attributes", PEOPLE, described),
+        ("ratings", RATINGS, read_ratings),
+        ("dimensions", DIMENSIONS, read_dimensions),
+        ("templates", {"template": ["a", "b"], "text": ["a {} person", "this is {}"]}, read_templates),
+        ("ambiguous", {"concept": ["knob.n.02"], "words": ["knob handle"]}, read_ambiguous),
+        ("same_concepts", {"concept": ["tie.n.02"], "same_as": ["tie"]}, read_same_concepts),
+        ("group_words", {"group": ["woman", "man"], "word": ["she", "he"]}, read_group_words),
+        ("traits", {"trait": ["kind", "rude"], "valence": ["positive", "negative"]}, read_traits),
+    ]
+    lines = "".join(json.dumps({key: values[i] for key, values in PEOPLE.items()}) + "\n" for i in range(N))
+    return [
+        one("attributes.jsonl", lines.encode(), described),
+        *(
+            one(f"{name}{ending}", data, read)
+            for name, columns, read in readers
+            for ending, data in frame_bytes(columns).items()
+        ),
+    ]
+
+
+def _captions() -> list[Target]:
+    return [one(name, data, counted, name=f"captions-{name}") for name, data in captions().items()]
+
+
+def _scores() -> list[Target]:
+    cells = np.random.default_rng(1).normal(size=(N, 3)).astype(np.float32)
+    wide = {"image_id": PEOPLE["image"]} | {text: cells[:, j].tolist() for j, text in enumerate(PROMPTS["text"])}
+    pairs = [(image, text) for image in PEOPLE["image"] for text in PROMPTS["text"]]
+    long = {
+        "image_id": [image for image, _ in pairs],
+        "prompt_id": [text for _, text in pairs],
+        "score": cells.ravel().tolist(),
+    }
+    labels = {"labels.json": json.dumps(LABELS).encode()}
+    packed, plane = io.BytesIO(), np.random.default_rng(2).random((2, 4, 4), dtype=np.float32)
+    np.savez(packed, plane)
+    boxes = {"boxes.json": json.dumps(BOXES).encode(), **labels}
+    masks = {"masks.json": json.dumps(MASKS).encode(), **labels}
+    logs = {"a.eval": EXAMPLES / "inspect_ai.eval", "a.jsonl": EXAMPLES / "lmms_samples_beholder.jsonl"}
+    return [
+        *(
+            one(f"scores-{kind}{ending}", data, measured)
+            for kind, columns in (("wide", wide), ("long", long))
+            for ending, data in frame_bytes(columns).items()
+        ),
+        one("logits_x.npy", npy(cells), measured, name="scores.npy"),
+        *(
+            one(name, path.read_bytes(), lambda path: read_sheet(path, [task()]), name=f"scores{name[1:]}", weight=0.3)
+            for name, path in logs.items()
+        ),
+        Target("boxes.json", "boxes.json", boxes, lambda folder: predicted(folder / "boxes.json")),
+        Target("labels.json", "labels.json", boxes, lambda folder: predicted(folder / "boxes.json")),
+        Target("masks.json", "masks.json", masks, lambda folder: predicted(folder / "masks.json")),
+        Target("maps.png", "139.png", {"139.png": picture("L"), **labels}, predicted),
+        Target("maps.npz", "139.npz", {"139.npz": packed.getvalue(), **labels}, predicted),
+        Target("maps.npy", "139.npy", {"139.npy": npy(plane), **labels}, predicted),
+        one("picture.png", picture(), lambda path: open_image(str(path))),
+        one("picture.jpg", picture(ending="JPEG"), lambda path: open_image(str(path))),
+    ]
+
+
+def _runs() -> list[Target]:
+    files = run_files()
+    return [
+        *(Target(f"run-{name}", name, files, shown, 0.15) for name in ("run.json", "results.parquet")),
+        Target("run-prompts.csv", "prompts.csv", files, lambda f: prompts_asked(load_run(f).prompts, "custom", "toy")),
+        Target("run-perturbed.parquet", "perturbed.parquet", files, moved, 0.5),
+        *(Target(f"compared-{name[11:]}", name, comparison_files(), compared, 0.2) for name in comparison_files()),
+        one("rules.toml", RULES, lambda path: judged(_results(), read_rules(path))),
+        one("audit.toml", CONFIG, configured),
+    ]
+
+
+def _models() -> list[Target]:
+    reference = ROOT / "src/beholder/glasshouse/models/contrastive"
+    files = {path.name: path.read_bytes() for path in reference.iterdir() if path.suffix in (".json", ".safetensors")}
+    onnx = onnx_files()
+    return [
+        *(Target(f"onnx-{name}", name, onnx, read_onnx) for name in onnx if name != "image.onnx"),
+        *(Target(f"model-{name}", name, files, lambda folder: load_model(str(folder)), 0.02) for name in files),
+        one("model.name", b"openai/clip-vit-base-patch32@main", load_named, weight=0.3),
+    ]
+
+
+def _datasets() -> list[Target]:
+    coco = {f"annotations/{name}_val2017.json": json.dumps(COCO).encode() for name in ("instances", "captions")}
+    genome = {"objects.json": json.dumps(GENOME).encode(), "image_data.json": json.dumps(SIZES).encode()}
+    lists = {"selected_images_fairface.csv": GRAS, "selected_images_aiface.csv": AIFACE}
+    return [
+        one("s.tar", shards()["s.tar"], lambda path: opened(f"wds:{path}"), name="shards.tar"),
+        one("s.parquet", shards()["s.parquet"], lambda path: opened(f"hf:{path.parent}"), name="shards.parquet"),
+        one("fairface_label_train.csv", FAIRFACE, lambda path: load_fairface(path.parent), name="fairface"),
+        *(
+            Target("coco" if "inst" in name else "coco-captions", name, coco, lambda f: load_coco(f, ONE_IMAGE))
+            for name in coco
+        ),
+        *(Target(f"genome-{name}", name, genome, lambda f: load_genome(f, {"group_images": "1"})) for name in genome),
+        *(Target(f"gras-{name[16:-4]}", name, lists, load_gras) for name in lists),
+    ]
