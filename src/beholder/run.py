@@ -42,7 +42,7 @@ OTHER_KEYS = ("template", "against", "concept", "subset")
 OLD = "This run was made by Beholder 0.1. Pairs of groups and some other data were read from its texts."
 
 
-@dataclass
+@dataclass(repr=False)
 class Run:
     """Results and their record; `beholder.audit` makes one, `beholder.load_run` reads one.
 
@@ -59,13 +59,13 @@ class Run:
     """The results after small changes of the pictures, with the name of the `change`."""
     folder: Path | None = field(default=None, compare=False)
     """Where it is kept."""
-    places: Places | None = field(default=None, repr=False, compare=False)
+    places: Places | None = field(default=None, compare=False)
     """Where its pictures and scores lie, while the program that made it runs."""
-    asked: Any = field(default=None, repr=False, compare=False)
+    asked: Any = field(default=None, compare=False)
     """What was asked (studies and options), while the program that made it runs."""
-    own_stores: list[Path] = field(default_factory=list, repr=False, compare=False)
+    own_stores: list[Path] = field(default_factory=list, compare=False)
     """Scores that are kept as long as this object: those of a function that has no revision."""
-    _report: Report | None = field(default=None, repr=False, compare=False)
+    _report: Report | None = field(default=None, compare=False)
 
     @property
     def report(self) -> Report:
@@ -120,6 +120,13 @@ class Run:
                 raise UnknownName(name, value, known.to_list(), where="This run")
         stores = [here.store, *self.own_stores]
         return scores_of(recorded(self.record, self.prompts, here), stores, wanted)
+
+    def __repr__(self) -> str:
+        """A line for the run and one for each finding."""
+        models = ", ".join(str(model["name"]) for model in self.record.models) or "no model"
+        studies = ", ".join(self.record.benchmarks) or "no study"
+        findings = "".join(f"\n  {each.verdict}: {each.headline}" for each in self.findings)
+        return f"Run of {models} on {studies}, {self.results.height} results{findings}"
 
     def _repr_html_(self) -> str:
         """In a notebook: the scorecard."""
