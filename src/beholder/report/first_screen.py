@@ -65,8 +65,16 @@ def people_shown(report: Report) -> list[Shown]:
 
 
 def _groups(groups: object) -> dict[str, dict[str, int]]:
+    """The columns that tell groups of people apart, with words for names."""
     known = groups if isinstance(groups, dict) else {}
-    return {name: counts for name, counts in known.items() if len(counts) <= MOST_GROUPS}
+    return {
+        name.replace("_", " "): counts
+        for name, counts in known.items()
+        if len(counts) <= MOST_GROUPS
+        and name != "split"
+        and f"{name}_band" not in known
+        and not set(counts) <= {"true", "false"}
+    }
 
 
 def _portraits(dataset: str) -> list[str]:

@@ -139,7 +139,7 @@ def _leading(section: Section) -> list[tuple[Finding, int]]:
 def _line(
     section: Section, finding: Finding, more: int, scales: dict[object, Scale], anchor: str, *, partial: bool
 ) -> Line:
-    row = finding.rows[0] if finding.rows else {}
+    row = _as_said(finding)
     value, measured = row.get("value"), bool(row) and finding.verdict != NOT_MEASURED
     metric = next((each for each in section.metrics if each.name == row.get("metric")), None)
     difference = metric is not None and metric.paired and row.get("unit") in ("probability", "average precision")
@@ -159,6 +159,16 @@ def _line(
         f"{len(neighbours)} published models" if neighbours else "",
         finding.id or anchor,
     )
+
+
+def _as_said(finding: Finding) -> Result:
+    """The number of a finding; a difference that is shown is read from the higher group, which the headline names."""
+    row = finding.rows[0] if finding.rows else {}
+    if not (
+        finding.shown and row.get("against") and row.get("landmark") == 0 and has_interval(row) and row["high"] < 0
+    ):
+        return row
+    return {**row, "value": -row["value"], "low": -row["high"], "high": -row["low"]}
 
 
 def _interval(row: Result, landmark: float | None) -> str:

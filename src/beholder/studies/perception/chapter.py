@@ -37,4 +37,5 @@ CHAPTER = Chapter(
     figures=perception_figures,
     published=perception_published,
     planted=perception_planted,
+    glossary=("Judgements are cosines times 100: only differences between them mean something.",),
 )
