@@ -118,13 +118,12 @@ def _property(text: str) -> str:
 
 def summary(verdicts: Sequence[Verdict]) -> str:
     """A table in Markdown, with what stops the model first."""
-    stopped = sum(one.stops for one in verdicts)
     lines = [f"### Beholder gate: {outcome(verdicts)}", "", "| | Rule | Number | Why |", "|---|---|---|---|"]
     for one in sorted(verdicts, key=lambda one: not one.stops):
         mark = "❌" if one.stops else "✅" if one.verdict == "pass" else "❔"
         cells = (f"{mark} {one.verdict}", str(one.rule), number_of(one), one.reason)
         lines.append("| " + " | ".join(MARKS.sub(r"\\\1", " ".join(cell.split())) for cell in cells) + " |")
-    return "\n".join(lines if verdicts or stopped else lines[:1]) + "\n"
+    return "\n".join(lines) + "\n"
 
 
 def outcome(verdicts: Sequence[Verdict]) -> str:

@@ -12,8 +12,6 @@ from rich.table import Table
 
 from beholder.cli.console import out, say_json
 
-ORDER = ("shown", "not shown", "too little data", "not measured")
-
 
 def runs_command(
     folder: Annotated[Path, typer.Argument(help="The folder that holds the runs.")] = Path("runs"),
@@ -41,6 +39,7 @@ def runs_command(
 def _entry(path: Path) -> dict[str, Any] | None:
     """A run in a few words; None for what is no run."""
     # Imported here so that other commands start without it.
+    from beholder.chapter.finding import VERDICTS
     from beholder.core.errors import BeholderError
     from beholder.core.read import read_json
     from beholder.core.record import read_record
@@ -56,6 +55,6 @@ def _entry(path: Path) -> dict[str, Any] | None:
             return {**entry, "problem": "unfinished: the same command continues it"}
         found = read_json(path / "findings.json")
         counts = Counter(str(each["verdict"]) for each in found["findings"])
-        return {**entry, "verdicts": {name: counts[name] for name in ORDER if counts[name]}, "problem": ""}
+        return {**entry, "verdicts": {name: counts[name] for name in VERDICTS if counts[name]}, "problem": ""}
     except (BeholderError, KeyError, TypeError) as error:
         return {**entry, "problem": f"cannot be read: {str(error).splitlines()[0]}"}
