@@ -18,6 +18,7 @@ MODULES = [
 ]
 
 
+@pytest.mark.usefixtures("undrawn")
 @pytest.mark.parametrize("name", MODULES)
 def test_examples_hold(name: str) -> None:
     found = doctest.testmod(importlib.import_module(name))

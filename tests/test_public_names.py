@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
+import inspect
 import subprocess
 import sys
+
+import pytest
 
 import beholder
 
@@ -30,6 +34,8 @@ PUBLIC = {
     "open_dataset",
     "read_prompts",
 }
+HOME = {"audit": "beholder.audit", "compare": "beholder.compare"}
+"""Functions whose module has their name, and can be called too."""
 
 
 def test_the_public_names_are_these():
@@ -57,3 +63,15 @@ def test_importing_beholder_loads_neither_torch_nor_charts():
 
 def test_the_command_line_loads_no_torch_until_a_model_asks_for_it():
     assert "torch" not in loaded_after("import beholder.cli, beholder.audit")
+
+
+@pytest.mark.parametrize("name", sorted(PUBLIC))
+def test_every_public_thing_explains_itself_with_an_example(name: str):
+    thing = getattr(importlib.import_module(HOME.get(name, "beholder")), name)
+    if callable(thing):  # STUDIES and DATASETS are values, and say what they are where they stand
+        assert ">>> " in (inspect.getdoc(thing) or "")  # `test_doctests.py` runs it
+
+
+def test_what_tab_completion_and_help_list():
+    assert set(dir(beholder)) >= PUBLIC
+    assert "beholder.audit(" in (beholder.__doc__ or "")

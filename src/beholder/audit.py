@@ -54,7 +54,11 @@ SHOWN = 8
 
 @dataclass(frozen=True)
 class AuditOptions(DataChoice):
-    """Everything about a run but its models and studies."""
+    """Everything about a run but its models and studies.
+
+    >>> AuditOptions(dataset="folder:staff", limit=20, out=Path("run")).limit
+    20
+    """
 
     out: Path | None = None
     """Where the run is kept; without it, in a new folder of `runs`, or in that of the same run if it was stopped."""
@@ -149,7 +153,7 @@ def audit(
 
 def _own_options(given: Mapping[str, Any]) -> dict[str, Any]:
     """The studies' own options as the command line gives them: paths, and lists where there may be several."""
-    known = {option.name: option for study in STUDIES.values() for option in study.options}
+    known = {option.name: option for study in STUDIES.values() for option in study.options} if given else {}
     for name in given:
         if name not in known:
             raise UnknownName("option", name, known, where="audit()")
@@ -166,7 +170,13 @@ def _own_options(given: Mapping[str, Any]) -> dict[str, Any]:
 def audit_models(models: Sequence[str | Scorer], studies: Sequence[str | Study], options: AuditOptions) -> Run:
     """Audit every model with every study; without models, the embedded ones with the studies made for them.
 
-    What is finished is written before the next begins.
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     options = AuditOptions(out=Path(folder, "run"), store=Path(folder, "store"), limit=2)
+    ...     run = audit_models(["null"], ["apa"], options)
+    >>> run.record.models[0]["name"]
+    'null'
+
+    What is finished is written before the next begins. `audit` does the same with plain arguments.
     """
     run = begun(options)
     asked = [STUDIES[study] if isinstance(study, str) else study for study in studies]

@@ -93,10 +93,11 @@ def compare(
     >>> from tempfile import TemporaryDirectory
     >>> from beholder.audit import audit
     >>> with TemporaryDirectory() as folder:
-    ...     runs = [audit(name, "apa", limit=4, draws=100, out=f"{folder}/{name[-1]}") for name in ("null:1", "null:2")]
+    ...     options = {"limit": 4, "draws": 100, "store": f"{folder}/store"}
+    ...     runs = [audit(f"null:{seed}", "apa", out=f"{folder}/{seed}", **options) for seed in (1, 2)]
     ...     found = compare(*runs, out=f"{folder}/compared", parts=4)
-    >>> found.table.columns[:3]
-    ['benchmark', 'dataset', 'metric']
+    >>> found.models
+    ['null:1', 'null:2']
 
     A run is a `Run` or its folder. Scores are read from the store. What was asked is what the first run asked; `data`
     and `store` say where the data sets and the scores lie, if not where the runs were made.

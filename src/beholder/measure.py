@@ -26,7 +26,18 @@ def measure_scores(
     *,
     model: str = "imported",
 ) -> Run:
-    """A study's measures on imported scores, as a run with its page; a mapping has the files of several models."""
+    """A study's measures on imported scores, as a run with its page; a mapping has the files of several models.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from beholder import STUDIES
+    >>> with TemporaryDirectory() as folder:
+    ...     rows = "image_id,a drawing of a person\\ndoctors/000,1.5\\ndoctors/001,2.5\\n"
+    ...     _ = Path(folder, "mine.csv").write_text(rows)
+    ...     options = AuditOptions(dataset="glasshouse", out=Path(folder, "run"))
+    ...     run = measure_scores(STUDIES["apa"], [Path(folder, "mine.csv")], options, model="mine")
+    >>> run.record.models[0]["name"]
+    'mine'
+    """
     by_model = scores if isinstance(scores, Mapping) else {model: scores}
     run = begun(options)
     first = next(iter(by_model.values()))

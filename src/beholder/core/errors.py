@@ -23,7 +23,15 @@ from collections.abc import Iterable, Sequence
 
 
 class BeholderError(Exception):
-    """Base of all our errors; its text is meant for the user."""
+    """Base of all our errors; its text is meant for the user.
+
+    >>> try:
+    ...     raise UnknownName("animal", "hrose", ["horse", "hare"])
+    ... except BeholderError as error:
+    ...     print(error)
+    Beholder has no animal 'hrose'.
+    It has: hare, horse. Did you mean 'horse'?
+    """
 
 
 class UnknownName(BeholderError):  # noqa: N818  (the tree above reads as sentences)

@@ -29,7 +29,12 @@ KEYS = ("image_id", "uri")
 
 @dataclass(frozen=True)
 class Dataset:
-    """Images with attributes. `table` has `image_id`, `uri` and one text or number column per attribute."""
+    """Images with attributes. `table` has `image_id`, `uri` and one text or number column per attribute.
+
+    >>> table = pl.DataFrame({"image_id": ["a"], "uri": ["/photos/a.jpg"], "gender": ["woman"]})
+    >>> Dataset("staff", revision="2026", licence="internal", table=table).attributes
+    ['gender']
+    """
 
     name: str
     revision: str

@@ -55,7 +55,11 @@ def data_root(option: Path | None = None) -> Path | None:
 
 
 def open_dataset(name: str, root: str | Path | None = None, settings: Mapping[str, str] | None = None) -> Dataset:
-    """A data set by name, read as `settings` say; or one's own by `folder:PATH`, `hf:NAME` or `wds:URI`."""
+    """A data set by name, read as `settings` say; or one's own by `folder:PATH`, `hf:NAME` or `wds:URI`.
+
+    >>> open_dataset("glasshouse").attributes[:2]
+    ['branch', 'name']
+    """
     scheme, place = own_data(name)
     return OWN_DATA[scheme](place, settings) if scheme else DATASETS[name].open(root, settings)
 

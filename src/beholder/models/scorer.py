@@ -23,7 +23,13 @@ Prepared = Any  # what an adapter's `prepare` returns; only that adapter reads i
 
 
 class Scorer(Protocol):
-    """What every adapter offers."""
+    """What every adapter offers.
+
+    >>> from beholder.models.null import NullScorer
+    >>> scorer: Scorer = NullScorer()
+    >>> scorer.score_prepared([scorer.prepare(Image.new("RGB", (8, 8)))], ["a warm person", "a cold person"]).shape
+    (1, 2, 1)
+    """
 
     spec: ModelSpec
     channels: tuple[str, ...]

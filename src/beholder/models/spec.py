@@ -16,7 +16,11 @@ Settings = Mapping[str, Any]  # JSON values; each adapter nests them differently
 
 @dataclass(frozen=True)
 class ModelSpec:
-    """A model as it was audited. `name` is what people call it and moves no score; all the rest does."""
+    """A model as it was audited. `name` is what people call it and moves no score; all the rest does.
+
+    >>> ModelSpec("mine", "null", "none", "0").digest == ModelSpec("yours", "null", "none", "0").digest
+    True
+    """
 
     name: str
     adapter: str

@@ -34,7 +34,11 @@ SCHEMA = dict.fromkeys(COLUMNS, pl.String)
 
 @dataclass(frozen=True)
 class PromptSet:
-    """Prompts with attributes."""
+    """Prompts with attributes.
+
+    >>> prompt_set("moods", [{"text": "a warm person", "level": "moods", "concept": "warm"}]).texts
+    ['a warm person']
+    """
 
     name: str
     table: pl.DataFrame
@@ -103,7 +107,14 @@ def _matches(images: pl.DataFrame, equals: Mapping[str, str]) -> npt.NDArray[np.
 
 
 def read_prompts(path: Path) -> PromptSet:
-    """A user's own prompts: a CSV, TSV or Parquet with a column `text`; the other columns are optional."""
+    """A user's own prompts: a CSV, TSV or Parquet with a column `text`; the other columns are optional.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "moods.csv").write_text("text\\na warm person\\na cold person\\n")
+    ...     len(read_prompts(Path(folder, "moods.csv")))
+    2
+    """
     raw = with_plain_names(read_table(path), str(path))
     require_columns(raw, ["text"], path)
     if raw["text"].null_count() or not raw.height:

@@ -12,7 +12,7 @@ import polars as pl
 
 from beholder.core.errors import MissingData
 from beholder.core.record import Record
-from beholder.datasets import DATASETS, open_dataset
+from beholder.datasets import DATASETS, open_dataset, own_data
 from beholder.datasets.dataset import Dataset
 from beholder.models.spec import ModelSpec
 from beholder.prompts.prompt_set import SCHEMA as PROMPT
@@ -63,7 +63,7 @@ def _opened(entry: Mapping[str, Any], places: Places) -> tuple[Dataset, Path | N
     dataset = open_dataset(source, places.data, places.settings)
     if source in DATASETS and DATASETS[source].embedded:
         return dataset, None
-    root = places.data if source in DATASETS else Path(source.removeprefix("folder:"))
+    root = places.data if source in DATASETS else Path(own_data(source)[1])
     assert root is not None
     folder = root if root.is_dir() else root.parent
     return replace(dataset, partial=True).present(), folder.resolve()

@@ -18,7 +18,12 @@ Cells = npt.NDArray[np.floating]
 
 @dataclass(frozen=True)
 class ScoreMatrix:
-    """`values[i, j, k]`: image i, prompt j, channel k; NaN where there is no score."""
+    """`values[i, j, k]`: image i, prompt j, channel k; NaN where there is no score.
+
+    >>> images, prompts = pl.DataFrame({"image_id": ["a", "b"]}), pl.DataFrame({"text": ["warm", "cold"]})
+    >>> ScoreMatrix("moods", images, prompts, ("cosine",), np.zeros((2, 2, 1))).channel("cosine").shape
+    (2, 2)
+    """
 
     task: str
     images: pl.DataFrame

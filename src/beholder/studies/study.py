@@ -32,7 +32,11 @@ from beholder.scores.task import Task
 
 @dataclass(frozen=True)
 class MeasureOptions:
-    """What a measure may be told."""
+    """What a measure may be told.
+
+    >>> MeasureOptions(draws=500, delta=0.01).draws
+    500
+    """
 
     compat: bool = False
     """Compute as the authors' released scripts do, faults included."""
@@ -161,7 +165,12 @@ TRUE_OR_FALSE = Instruction(
 
 @dataclass(frozen=True)
 class Study:
-    """A question, what to score, what to measure, and where the rest of the study lies."""
+    """A question, what to score, what to measure, and where the rest of the study lies.
+
+    >>> from beholder import STUDIES
+    >>> STUDIES["apa"].metric("apa.bias_ratio").unit
+    'ratio'
+    """
 
     name: str
     title: str
