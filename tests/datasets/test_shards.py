@@ -6,6 +6,8 @@ import io
 import json
 import os
 import pickle
+import shutil
+import sys
 import tarfile
 from collections.abc import Callable
 from pathlib import Path
@@ -163,9 +165,51 @@ def test_what_is_not_there_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         open_dataset(f"wds:{tmp_path}/a-{{1..2}}.tar")
     with pytest.raises(MissingData, match="nowhere:// cannot be opened: Protocol not known"):
         open_dataset("wds:nowhere://")
-    monkeypatch.setitem(__import__("sys").modules, "fsspec.core", None)
+    monkeypatch.setitem(sys.modules, "fsspec.core", None)
     with pytest.raises(Exception, match=r"beholder\[remote\]"):
         open_dataset("folder:s3://bucket/faces")
+
+
+@pytest.fixture
+def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A stand-in for the hub: what `hf://` opens lies in a folder."""
+    from fsspec.implementations.dirfs import DirFileSystem
+    from fsspec.implementations.local import LocalFileSystem
+
+    class Hub(DirFileSystem):
+        protocol = "hf"
+        cachable = False
+
+        def __init__(self, **_: object) -> None:
+            super().__init__(str(tmp_path / "hub"), LocalFileSystem())
+
+        @classmethod
+        def _strip_protocol(cls, path: str) -> str:
+            return path.removeprefix("hf://")
+
+    monkeypatch.setitem(sys.modules["fsspec.registry"]._registry, "hf", Hub)
+    return tmp_path / "hub"
+
+
+def test_a_data_set_of_the_hub_is_read_there(layouts: dict[str, str], hub: Path, tmp_path: Path):
+    shutil.copytree(layouts["parquet"].removeprefix("hf:"), hub / "datasets/someone/faces/data")
+    dataset = open_dataset("hf:someone/faces")
+    assert dataset.name == "hf:faces"
+    assert part_of(dataset.table["uri"][0]).container.startswith("hf://datasets/someone/faces/data/train-00000")
+    assert contents(dataset, tmp_path / "a") == contents(open_dataset(layouts["folder"]), tmp_path / "b")
+    converted = hub / "datasets/someone/else@refs%2Fconvert%2Fparquet/default/train/0000.parquet"
+    converted.parent.mkdir(parents=True)
+    (hub / "datasets/someone/else").mkdir()
+    shutil.copy(hub / "datasets/someone/faces/data/train-00000-of-00002.parquet", converted)
+    assert len(open_dataset("hf:someone/else")) == 5
+
+
+def test_a_name_that_the_hub_does_not_know_is_told(monkeypatch: pytest.MonkeyPatch):
+    with pytest.raises(MissingData, match="There is no folder and no file at /nowhere/faces"):
+        open_dataset("hf:/nowhere/faces")
+    monkeypatch.setattr("beholder.datasets.hf.files_below", lambda home: 1 / 0)
+    with pytest.raises(MissingData, match="no folder no/such here, and the hub gives no data set of that name: div"):
+        open_dataset("hf:no/such")
 
 
 def test_names_in_a_tar_cannot_lead_out_of_it():

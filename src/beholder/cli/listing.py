@@ -64,15 +64,12 @@ def datasets(as_json: bool = AS_JSON) -> None:
         {"name": s.name, "title": s.title, "images": s.images, "licence": s.licence, "origin": s.origin}
         for s in DATASETS.values()
     ]
-    rows.append(
-        {
-            "name": "folder:PATH",
-            "title": "any folder of images with a CSV or Parquet of attributes",
-            "images": None,
-            "licence": "yours",
-            "origin": "you",
-        }
-    )
+    own = {
+        "folder:PATH": "images with a table of attributes, or a folder for each class",
+        "hf:NAME_OR_PATH": "a Hugging Face data set with a column of images",
+        "wds:URI": "webdataset tars",
+    }
+    rows += [{"name": n, "title": t, "images": None, "licence": "yours", "origin": "you"} for n, t in own.items()]
     show(rows, as_json)
 
 

@@ -48,7 +48,9 @@ Data = Annotated[
 DatasetName = Annotated[
     str | None,
     typer.Option(
-        "--dataset", help="Use another data set: a name, or folder:PATH for your own images.", rich_help_panel=WHAT
+        "--dataset",
+        help="Use another data set: a name, or folder:PATH, hf:NAME or wds:URI for your own images.",
+        rich_help_panel=WHAT,
     ),
 ]
 DatasetSettings = Annotated[

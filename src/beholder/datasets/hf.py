@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from beholder.core.digests import digest
-from beholder.core.errors import DataError, MissingData, first_line
+from beholder.core.errors import BeholderError, DataError, MissingData, first_line
 from beholder.core.tables import with_plain_names
 from beholder.datasets import folder
 from beholder.datasets.content import (
@@ -40,6 +40,7 @@ SETTINGS = {
 }
 SPLIT = re.compile(r"(.+?)-\d{5}-of-\d{5}")
 """How the files of a split are named: train-00000-of-00002.parquet."""
+HUB_ID = re.compile(r"[\w.-]+(/[\w.-]+)?", re.ASCII)
 CONVERTED = "@refs%2Fconvert%2Fparquet"
 """Where the hub keeps every data set as Parquet."""
 
@@ -95,12 +96,16 @@ def _files(place: str) -> tuple[str, list[str]]:
         return place, [""] if place.lower().endswith(ENDINGS) else []
     if is_remote(place) or is_folder(place):
         return place, files_below(place)
+    if not HUB_ID.fullmatch(place):
+        raise MissingData(f"There is no folder and no file at {place}.")
     try:
         for home in (f"hf://datasets/{place}", f"hf://datasets/{place}{CONVERTED}"):
             names = files_below(home)
             if any(name.endswith(".parquet") for name in names):
                 return home, names
-    except (OSError, ValueError) as error:
+    except BeholderError:
+        raise
+    except Exception as error:  # huggingface_hub gives the errors of several libraries
         raise MissingData(
             f"There is no folder {place} here, and the hub gives no data set of that name: "
             f"{first_line(error).rstrip('.')}."
