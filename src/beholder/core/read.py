@@ -211,10 +211,10 @@ def require_form(value: Any, form: Any, path: Path, place: str = "", error: Faul
         require_form(value, parts[0], path, place, error)
     elif is_typeddict(form):
         require_form(value, dict[str, Any], path, place, error)
-        for key, each in get_type_hints(form).items():
+        for key, each in get_type_hints(form, include_extras=True).items():
             if key in value:
                 require_form(value[key], each, path, f"{place}.{key}", error)
-            elif key in form.__required_keys__:
+            elif get_origin(each) is Required or (form.__total__ and get_origin(each) is not NotRequired):
                 raise error(f"{path}: {place or 'the file'} has no '{key}'.")
     elif kind in (Union, types.UnionType):
         if not any(_fits(value, each) for each in parts):
