@@ -103,6 +103,17 @@ def test_a_graph_reads_no_weights_outside_its_folder(tmp_path: Path, place: str)
         load_model(f"onnx:{folder}")
 
 
+def test_weights_of_any_name_are_part_of_the_model(tmp_path: Path) -> None:
+    from beholder.models.contrastive.onnx import model_files
+
+    folder = onnx_folder(tmp_path)
+    for name in ("weights.bin", "readme.md"):
+        (folder / name).write_text("x")
+    (folder / "image.onnx").write_bytes(b"\x08\x08 location weights.bin")
+    names = {path.name for path in model_files(folder, read_onnx_config(folder))}
+    assert names == {"config.json", "image.onnx", "text.onnx", "tokenizer.json", "weights.bin"}
+
+
 def test_a_file_that_is_no_graph_is_named(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match=r"image.onnx is not a graph that onnxruntime can run"):
         load_model(f"onnx:{onnx_folder(tmp_path)}")

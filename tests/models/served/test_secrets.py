@@ -246,7 +246,7 @@ def outcome(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch)
 
 @pytest.mark.usefixtures("abroad", "undrawn")
 def test_pictures_are_sent_only_after_a_yes(
-    audit: list[str], handler: type[Reflecting], outcome: Any, monkeypatch: pytest.MonkeyPatch
+    audit: list[str], handler: type[Reflecting], outcome: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ):
     def pictures() -> int:
         return len({body for body in handler.seen if b"kind person" in body})
@@ -264,6 +264,7 @@ def test_pictures_are_sent_only_after_a_yes(
     assert code == 0
     assert said.count("20 picture(s) will be sent to") == 1
     assert pictures() == 20
+    assert "yes" not in (tmp_path / "run" / "audit.toml").read_text(), "it is said each time"
     code, said = outcome(*audit)
     assert (code, pictures()) == (0, 20), "all is in the store: there is nothing to ask"
     assert "will be sent" not in said

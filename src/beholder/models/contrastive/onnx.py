@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import json
+import mmap
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -52,7 +53,7 @@ class OnnxContrastive(ContrastiveScorer):
     ) -> OnnxContrastive:
         """Load a folder; `max_batch` of its config bounds the batch."""
         config = read_onnx_config(folder)
-        revision = content_digest(_files(folder, config))
+        revision = content_digest(model_files(folder, config))
         providers = _providers(device)
         image = ImageTower(folder, config.image, providers)
         text = _text_side(folder, config, providers)
@@ -164,13 +165,23 @@ def _text_side(folder: Path, config: OnnxConfig, providers: list[str]) -> TextTo
     return table
 
 
-def _files(folder: Path, config: OnnxConfig) -> list[Path]:
-    """All files that the model consists of; raises if one is missing."""
+def model_files(folder: Path, config: OnnxConfig) -> list[Path]:
+    """All files that the model consists of, weights beside its graphs included; raises if one is missing."""
     text = config.text
     named = [config.image.file, text.file, text.tokenizer if isinstance(text, TextConfig) else text.names]
     required = [require_file(folder, name, why="which config.json names") for name in named]
     beside = matching(folder, ["*.onnx.data", "*.onnx_data"])  # the weights of a large graph
-    return [folder / "config.json", *required, *beside]
+    known = [folder / "config.json", *required, *beside]
+    others = (path for path in sorted(folder.rglob("*")) if path.is_file() and path not in known)
+    return [*known, *(path for path in others if any(_names(graph, path, folder) for graph in required))]
+
+
+def _names(graph: Path, path: Path, folder: Path) -> bool:
+    """Whether a graph names this file: its weights may lie under any name."""
+    if graph.suffix != ".onnx" or not graph.stat().st_size:
+        return False
+    with graph.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        return data.find(path.relative_to(folder).as_posix().encode()) >= 0
 
 
 def _providers(device: str) -> list[str]:
