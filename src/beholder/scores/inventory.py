@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from beholder.core.digests import FileDigests, digest
+from beholder.core.digests import FileDigests
 from beholder.core.errors import DataError, MissingData
 from beholder.core.progress import Progress, silent
 from beholder.core.seal import KEY_FILE
@@ -183,12 +183,13 @@ def _shelves(store: Store, folder: Path) -> Iterator[Shelf]:
 
 def _verify_shelf(shelf: Shelf, found: Findings, progress: Progress, model: str) -> int:
     """Check all blocks of a shelf; the number of different keys on it."""
-    blocks, keys = list(shelf.blocks()), set()
+    blocks = list(shelf.blocks())
+    keys: set[str] = set()
     with progress(f"{model}: checking {shelf.folder.name}", len(blocks), 0) as advance:
         for path in blocks:
             try:
                 own = shelf.keys(path)
-                keys.update(map(digest, own))
+                keys.update(own)
                 found.blocks, found.rows = found.blocks + 1, found.rows + len(own)
             except (BadBlock, OSError) as error:
                 found.problems.append(f"{path}: {error}.")

@@ -63,7 +63,7 @@ class Shelf:
         """The keys that no block holds yet, in order, each once; looks for blocks of other processes first."""
         self._look()
         absent = self._places.find(keys) < 0
-        return list(dict.fromkeys(keys[i] for i in np.flatnonzero(absent)))
+        return list(dict.fromkeys(keys[i] for i in np.flatnonzero(absent).tolist()))
 
     def has(self, key: str) -> bool:
         """Whether a block that was seen holds this key."""
