@@ -41,8 +41,8 @@ LATEX = {
 }
 LATIN = re.compile(r"[ -~À-ÖØ-öø-ſ–—‘’“”…]")
 """What pdfLaTeX can set as it is."""
-COLUMN = 46
-"""Characters of a table that fit a column of a two-column paper, in small print."""
+COLUMN, PAGE = 46, 98
+"""Characters of a table that fit a column of a two-column paper, and its page, in small print."""
 MARKS = re.compile(r"([\\`*_{}\[\]<>#|~$])")
 LONGEST_CARD = 80
 """Lines of a card, at most."""
@@ -260,10 +260,11 @@ def _md_table(table: Table) -> str:
 
 
 def _latex_table(section: Section, table: Table) -> str:
-    """A table that fits a column: in small print, and shrunk if it is wider even so."""
+    """A table that fits a column, in small print; one that is much wider fits the page, and is shrunk if need be."""
     columns = "l" * table.labels + "r" * (len(table.header) - table.labels)
-    longest = zip(table.header, *([_whole(cell) for cell in row] for row in table.rows), strict=True)
-    wide = sum(max(map(len, column)) for column in longest) + len(columns) > COLUMN
+    longest = zip(table.header, *([_longest(cell) for cell in row] for row in table.rows), strict=True)
+    width = sum(max(map(len, column)) for column in longest) + 2 * len(columns)
+    star, room, edge = ("*", PAGE, r"\textwidth") if width > 1.4 * COLUMN else ("", COLUMN, r"\columnwidth")
     of = listed(list(dict.fromkeys(section.results["model"])))
     tabular = [
         rf"\begin{{tabular}}{{@{{}}{columns}@{{}}}}",
@@ -276,19 +277,24 @@ def _latex_table(section: Section, table: Table) -> str:
     ]
     return "\n".join(
         [
-            r"\begin{table}",
+            rf"\begin{{table{star}}}",
             r"\centering\footnotesize",
             rf"\caption{{{_tex(table.title)}: {_tex(of)} on {_tex(section.dataset)}. {_tex(table.caption)}}}",
             rf"\label{{tab:{slug(f'{section.study.name} {section.dataset} {table.title}')}}}",
-            *([r"\resizebox{\columnwidth}{!}{%", *tabular, "}"] if wide else tabular),
-            r"\end{table}",
+            *([rf"\resizebox{{{edge}}}{{!}}{{%", *tabular, "}"] if width > room else tabular),
+            rf"\end{{table{star}}}",
         ]
     )
 
 
+def _longest(cell: Cell) -> str:
+    return max(cell.text, cell.detail, cell.remark, key=len)
+
+
 def _tex_cell(cell: Cell) -> str:
-    small = " · ".join(filter(None, (cell.detail, cell.remark)))
-    return rf"{_tex(cell.text)} {{\scriptsize ({_tex(small)})}}" if small else _tex(cell.text)
+    """What is read first, with what stands small below it."""
+    small = [rf"\\{{\scriptsize {_tex(each)}}}" for each in (cell.detail, cell.remark) if each]
+    return rf"\shortstack[r]{{{_tex(cell.text)}{''.join(small)}}}" if small else _tex(cell.text)
 
 
 def _tex(text: str) -> str:
