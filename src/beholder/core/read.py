@@ -238,7 +238,7 @@ def _fits(value: Any, form: Any) -> bool:
     if kind is int:
         return isinstance(value, int) and abs(value) < 2**63
     if kind is float:
-        return abs(value) < 2**63
+        return bool(abs(value) < 2**63)
     return value is None if kind in (None, type(None)) else isinstance(value, kind)
 
 

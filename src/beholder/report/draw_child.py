@@ -10,12 +10,13 @@ import base64
 import json
 import os
 import sys
+from typing import Any
 
 MEMORY = 4 << 30
 """Bytes of data that drawing may take; a chart takes a few hundred million."""
 
 
-def answer(request: dict[str, object]) -> str:
+def answer(request: dict[str, Any]) -> str:
     """The chart as SVG, or as PNG in base64; or the library as one script."""
     import vl_convert
 
