@@ -104,9 +104,10 @@ def verify_store(store: Store, progress: Progress = silent) -> Findings:
     except DataError as error:  # the key is damaged
         found.problems.append(str(error))
         return found
-    known = {KEY_FILE, store.digest_memory.name, f"{store.digest_memory.name}-journal", "exposure"}
-    strange = [path for path in store.root.iterdir() if path.name not in known and not MODEL.fullmatch(path.name)]
-    found.problems += [f"{path}: no part of a store." for path in strange if path.suffix not in LEFT]
+    known = {KEY_FILE, store.digest_memory.name, f"{store.digest_memory.name}-journal"}
+    files = [path for path in store.root.iterdir() if not path.is_dir()]  # studies keep folders of their own there
+    strange = [path for path in files if path.name not in known and path.suffix not in LEFT]
+    found.problems += [f"{path}: no part of a store." for path in strange]
     found.notes += [
         f"{path}: nobody needs it. `beholder store clean --leftovers` removes it." for path in leftovers(store)
     ]
