@@ -238,8 +238,8 @@ def _odd_cells(values: pa.ChunkedArray, rng: Random) -> pa.ChunkedArray:
         odd: tuple[Any, ...] = (*ODD_TEXTS, None)
     elif pa.types.is_floating(kind):
         odd = (None, float("nan"), float("inf"), -1e300, 1e300, 0.0, -1.0, 5.0, 1e-300)
-    elif pa.types.is_integer(kind):
-        odd = (None, 0, -1, 1, 2**62, -(2**62))
+    elif pa.types.is_integer(kind) and kind.bit_width == 64:
+        odd = (None, 0, 1, 2**62) if pa.types.is_unsigned_integer(kind) else (None, 0, -1, 1, 2**62, -(2**62))
     else:
         odd = (None,)
     for _ in range(rng.choice((1, 2, 5))):
