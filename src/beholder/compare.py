@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from math import isfinite
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -207,7 +209,7 @@ def _compared(
     with options.fill.progress(f"{study.name}: leaving people out", parts, 0) as advance:
         for number in range(parts):
             kept = {name: [_without(matrix, part, number) for matrix in each] for name, each in models.items()}
-            turns.append({name: _values(measure(sheet, each, cheap, model="")) for name, each in kept.items()})
+            turns.append({name: _values_of_rows(study, each, cheap) for name, each in kept.items()})
             advance(1)
     return pl.concat(
         _table(study, wholes[first], whole, [(turn[first], turn[name]) for turn in turns])
@@ -274,6 +276,16 @@ def _adjusted(table: pl.DataFrame) -> pl.DataFrame:
 def _values(results: pl.DataFrame) -> dict[Any, float]:
     known = results.filter(pl.col("value").is_not_null())
     return dict(zip(known.select(KEY).iter_rows(), known["value"].to_list(), strict=True))
+
+
+def _values_of_rows(study: Study, matrices: Matrices, options: MeasureOptions) -> dict[Any, float]:
+    """The same without a table, which would take a tenth of the time."""
+    by_task = {matrix.task: matrix for matrix in matrices}
+    rows = (row for read_off in study.measures for row in read_off(by_task, options))
+    return {_key(row): row.value for row in rows if row.value is not None and isfinite(row.value)}
+
+
+_key = attrgetter(*KEY)
 
 
 def _estimated(results: pl.DataFrame, study: Study) -> dict[Any, float]:
