@@ -1,7 +1,9 @@
-"""Draw every picture of the README and the docs from a run of the demo: `python tools/pictures.py demo`.
+"""Draw every picture of the README and the docs: `python tools/pictures.py demo more`.
 
-It writes docs/examples/demo.html, docs/images/portraits.png, docs/images/report.png, docs/images/charts/*.svg and
-docs/charts.md. Needs chromium and playwright.
+`demo` is a run of the demo, `more` one of a study that the demo leaves out, on the embedded world:
+`beholder audit glasshouse/contrastive --benchmark perception --out more`. It writes docs/examples/demo.html,
+docs/images/portraits.png, docs/images/report.png, docs/images/charts/*.svg and docs/charts.md. Needs chromium and
+playwright.
 """
 
 from __future__ import annotations
@@ -47,10 +49,10 @@ def first_screen(run: Path, path: Path) -> None:
     Image.open(path).quantize(128).save(path, optimize=True)
 
 
-def heroes(report: Report) -> list[tuple[str, str, Figure]]:
+def heroes(reports: list[Report]) -> list[tuple[str, str, Figure]]:
     """The first chart of every topic: the study's title, the topic's title, the chart."""
     found = []
-    for section in report.sections:
+    for section in (section for report in reports for section in report.sections):
         seen = set()
         for figure in section.figures:
             if figure.topic not in seen:
@@ -59,7 +61,7 @@ def heroes(report: Report) -> list[tuple[str, str, Figure]]:
     return found
 
 
-def charts(report: Report) -> None:
+def charts(reports: list[Report]) -> None:
     """The charts, and the page that shows them with how to read them."""
     folder = IMAGES / "charts"
     for old in folder.glob("*.svg"):
@@ -68,11 +70,11 @@ def charts(report: Report) -> None:
     lines = [
         "# Every chart, and how to read it",
         "",
-        "The charts of the demo: drawn people, and reference models with known associations. Made by "
-        "`python tools/pictures.py demo`. [Reading a report](report.md) has the rest.",
+        "Drawn people, and reference models with known associations. Made by `tools/pictures.py`. "
+        "[Reading a report](report.md) has the rest.",
     ]
     study = ""
-    for title, topic, figure in heroes(report):
+    for title, topic, figure in heroes(reports):
         name = slug(f"{title.split(':')[0]} {figure.name}")
         (folder / f"{name}.svg").write_text(vl_convert.vegalite_to_svg(figure.paper(), allowed_base_urls=[]))
         if title != study:
@@ -82,15 +84,15 @@ def charts(report: Report) -> None:
     (ROOT / "docs" / "charts.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
-def main(folder: Path) -> None:
+def main(folder: Path, *more: Path) -> None:
     """All pictures."""
     run = load_run(folder)
     write_page(run.report, folder)
     shutil.copyfile(folder / "report.html", ROOT / "docs" / "examples" / "demo.html")
     portraits(IMAGES / "portraits.png")
     first_screen(folder, IMAGES / "report.png")
-    charts(run.report)
+    charts([run.report, *(load_run(each).report for each in more)])
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(*map(Path, sys.argv[1:]))
