@@ -95,6 +95,8 @@ def work(argv: argparse.Namespace) -> None:
     with tempfile.TemporaryDirectory(dir="/dev/shm" if os.path.isdir("/dev/shm") else None) as scratch:
         for target in every:
             target.prepare(Path(scratch))
+        for target in [target for target in every if target.weight < 0.1][:1]:
+            target.call(target.prepare(Path(scratch)))  # loads torch, which may take longer than a case
         resource.setrlimit(resource.RLIMIT_DATA, (BYTES, BYTES))
         for number, (target, seed) in enumerate(cases(every, argv.seed)):
             if number < argv.first or (number - argv.start) % argv.step or number >= argv.cases:

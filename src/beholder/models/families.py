@@ -189,7 +189,8 @@ FOLDER_FORMS = {
 
 def family_of(config: ConfigFile) -> Family:
     """The family of a checkpoint, from its architectures and model type; contrastive unless another matches."""
-    names = [*(config.get("architectures") or ()), str(config.get("model_type"))]
+    architectures = config.get("architectures")
+    names = [*map(str, architectures if isinstance(architectures, list) else ()), str(config.get("model_type"))]
     for family in FAMILIES.values():
         if any(name.endswith(family.config_names) for name in names):
             return family

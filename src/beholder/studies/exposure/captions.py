@@ -231,6 +231,7 @@ class CaptionFile:
                 for batch in file.iter_batches(ROWS, row_groups=[group], columns=[name]):
                     if last is not None:
                         yield part_of(last, read)
+                    batch.validate(full=True)  # bytes that are no UTF-8 may stand in a column of texts
                     last = _column(batch.column(0))
                 if last is not None:
                     yield part_of(last, read, group + 1)
