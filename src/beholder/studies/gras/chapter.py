@@ -40,5 +40,5 @@ CHAPTER = Chapter(
     figures=gras_figures,
     published=gras_published,
     planted=gras_planted,
-    glossary=("A point is one per cent of the probability of yes, P(Yes).",),
+    glossary=("In GRAS a point is a hundredth of the probability of yes, P(Yes).",),
 )
