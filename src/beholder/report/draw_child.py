@@ -20,7 +20,7 @@ def answer(request: dict[str, Any]) -> str:
     """The chart as SVG, or as PNG in base64; or the library as one script."""
     import vl_convert
 
-    kind, spec = request["kind"], request.get("spec")
+    kind, spec = request["kind"], request["spec"]
     if kind == "library":
         return str(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;"))
     if kind == "svg":
