@@ -183,7 +183,7 @@ def parts_of(section: Section, anchor: str, *, again: bool = False) -> list[Part
     All others are opened on request, and so are all charts of a study that comes `again`, on another data set.
     """
     topics = {**section.chapter.topics, "results": section.chapter.topics.get("results", "Results")}
-    parts = []
+    parts: list[Part] = []
     for key, heading in topics.items():
         figures = [figure for figure in section.figures if figure.topic == key]
         findings = [finding for finding in section.findings if finding.topic == key]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+from typing import Any
 
 import altair as alt
 
@@ -61,7 +62,7 @@ def gap_bars(rows: Rows) -> Layers:
     y = alt.Y("row:O", title=None, scale=alt.Scale(domain=list(range(len(rows)))), axis=axis)
     title = "points of P(Yes)"
     x = alt.X("value:Q", title=title, scale=alt.Scale(domain=[-most, most], nice=False), axis=_unsigned_axis())
-    base, text = chart(bars).encode(y=y), {"color": "currentColor", "aria": False, "fontSize": 10}
+    base = chart(bars).encode(y=y)
     colour, fill = (
         channel("valence:N", scale=_scale(bars, VALENCE_COLOURS), legend=None) for channel in (alt.Stroke, alt.Fill)
     )
@@ -76,6 +77,15 @@ def gap_bars(rows: Rows) -> Layers:
         .mark_rule(strokeWidth=1.5, color="currentColor", opacity=0.7, aria=False)
         .encode(x="low:Q", x2="high:Q"),
     ]
+    layers += _bar_labels(bars, headings, y)
+    return alt.layer(*layers, rule_at(0.0)).properties(height=GAP * len(rows))
+
+
+def _bar_labels(bars: Rows, headings: Rows, y: alt.Y) -> list[Any]:
+    """At the end of each bar its value, on its other side who is higher, and in the headings what a side means."""
+    text: dict[str, Any] = {"color": "currentColor", "aria": False, "fontSize": 10}
+    aligns: dict[bool, Any] = {True: "left", False: "right"}
+    layers = []
     for right in (True, False):
         side = [bar for bar in bars if (bar["value"] >= 0) == right]
         outer, inner = ("high", "low") if right else ("low", "high")
@@ -84,23 +94,22 @@ def gap_bars(rows: Rows) -> Layers:
                 {"row": bar["row"], "text": bar[key], "at": _end(bar, end, rightwards=rightwards)} for bar in side
             ]
             mark = chart(beside).mark_text(
-                align="left" if rightwards else "right",
-                dx=4 if rightwards else -4,
-                lineBreak=LINE,
-                lineHeight=10,
-                **text,
+                align=aligns[rightwards], dx=4 if rightwards else -4, lineBreak=LINE, lineHeight=10, **text
             )
             layers.append(mark.encode(x="at:Q", y=y, text="text:N"))
         arrows = chart([{"row": row["row"], "text": row.get("above" if right else "below", "")} for row in headings])
-        align, off = ("left", 6) if right else ("right", -6)
-        layers.append(arrows.mark_text(align=align, dx=off, **text).encode(x=alt.datum(0), y=y, text="text:N"))
-    return alt.layer(*layers, rule_at(0.0)).properties(height=GAP * len(rows))
+        layers.append(
+            arrows.mark_text(align=aligns[right], dx=6 if right else -6, **text).encode(
+                x=alt.datum(0), y=y, text="text:N"
+            )
+        )
+    return layers
 
 
 def _end(bar: Result, end: str, *, rightwards: bool) -> float:
     """Where a label beside a bar begins: beyond the bar, its interval and 0."""
     ends = [0.0, bar["value"], *([] if bar[end] is None else [bar[end]])]
-    return max(ends) if rightwards else min(ends)
+    return float(max(ends) if rightwards else min(ends))
 
 
 def _unsigned_axis() -> alt.Axis:

@@ -64,7 +64,7 @@ def comparable(row: Result) -> bool:
     if number is not None and branch is not None:
         return abs(number - branch.images) <= 1
     whole = sum(BRANCHES[name].images for name in POOLS.get(row["subset"], ()))
-    return row["n"] >= WHOLE * whole
+    return bool(row["n"] >= WHOLE * whole)
 
 
 def published_rank(results: pl.DataFrame) -> Table | None:
