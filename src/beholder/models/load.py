@@ -24,6 +24,8 @@ from beholder.models.machine import device_names
 from beholder.models.options import LoadOptions as LoadOptions
 from beholder.models.scorer import Answerer, Scorer, decoder_of
 
+LONGEST_PART = 255
+"""Bytes of a file's name."""
 REFERENCE_MODELS = Path(__file__).parents[1] / "glasshouse" / "models"
 
 
@@ -68,7 +70,16 @@ def _on_several(name: str, options: LoadOptions, devices: list[str]) -> Scorer:
     return scorer
 
 
+def _require_name(name: str) -> None:
+    """Raise for what can be neither a folder nor a name: no file system and no hub could take it."""
+    parts = [part.encode("utf-8", "replace") for part in name.split("/")]
+    if "\0" in name or max(map(len, parts)) > LONGEST_PART or (not name.isprintable() and not Path(name).is_dir()):
+        shown = name[:60].encode("unicode_escape").decode()
+        raise ModelError(f"'{shown}' is not the name of a model: it is too long, or has signs that no name can have.")
+
+
 def _opened(name: str, options: LoadOptions) -> Scorer:
+    _require_name(name)
     scheme, colon, rest = name.partition(":")
     if name == "null" or (colon and scheme in FAMILIES and FAMILIES[scheme].form):
         return FAMILIES[scheme].open(rest, options)

@@ -117,7 +117,7 @@ def read_prompts(path: Path) -> PromptSet:
     """
     raw = with_plain_names(read_table(path), str(path))
     require_columns(raw, ["text"], path)
-    if raw["text"].null_count() or not raw.height:
+    if (raw["text"].cast(pl.String).fill_null("") == "").any() or not raw.height:
         raise DataError(f"{path}: {'a row has no text' if raw.height else 'there is no prompt'}.")
     rows = raw.with_columns(pl.all().cast(pl.String)).to_dicts()
     fallbacks = {"level": ONE_LEVEL, "correct_for": NEVER}

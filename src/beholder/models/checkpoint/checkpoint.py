@@ -69,7 +69,7 @@ def load_checkpoint(
 
 def model_class(model_type: str | None) -> type[Module] | None:
     """The class that transformers has for a model type, if it has one."""
-    if model_type not in transformers.CONFIG_MAPPING:
+    if not isinstance(model_type, str) or model_type not in transformers.CONFIG_MAPPING:
         return None
     classes = transformers.MODEL_MAPPING.get(transformers.CONFIG_MAPPING[model_type], None)
     kind: type[Module] | None = classes[0] if isinstance(classes, tuple) else classes
@@ -107,7 +107,7 @@ def memory_errors() -> Iterator[None]:
 
 def _refuse_unknown_code(folder: Path, trust_remote_code: bool) -> None:
     config = read_config(folder)
-    model_type = config.get("model_type")
+    model_type = str(config.get("model_type"))
     if trust_remote_code or model_type in transformers.CONFIG_MAPPING:
         return
     if "auto_map" in config:
