@@ -128,6 +128,7 @@ def _read_arrow(path: Path) -> tuple[pa.Table, list[str]]:
                 parse_options=pa_csv.ParseOptions(delimiter="\t" if tabs else ","),
                 convert_options=pa_csv.ConvertOptions(strings_can_be_null=True, column_types=as_written),
             )
+        table.validate(full=True)  # bytes that are no UTF-8 may stand in a column of texts
         return table, [name.strip() for name in table.column_names]
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise BadScores(f"{path} cannot be read: {error}") from error
