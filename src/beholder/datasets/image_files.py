@@ -41,6 +41,8 @@ def open_file(name: str, data: bytes | None = None) -> Image.Image:
             f"larger than {limit:,} pixels, the limit against files that fill the memory. If you trust it, set "
             f"{MOST_PIXELS} to a higher number",
         ) from None
+    except MemoryError:
+        raise BadImage(name, "there is too little memory to open it") from None
     except (OSError, SyntaxError, ValueError, EOFError) as error:
         raise BadImage(name, f"damaged: {first_line(error)}") from error
 

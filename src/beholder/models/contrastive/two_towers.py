@@ -128,12 +128,12 @@ class TransformersContrastive(TorchContrastive):
         require_two_towers(folder)
         opened = open_checkpoint(folder, options, origin)
         checkpoint = opened.checkpoint
-        if checkpoint.model.config.model_type in MASKED_BY_EAGER:
-            checkpoint.model.set_attn_implementation("eager")
-        spec = opened.spec(name, "transformers", settings_of(checkpoint))
-        kind = PatchContrastive if "spatial_shapes" in checkpoint.image_processor.model_input_names else cls
-        scorer = kind(checkpoint, spec, device=opened.device, batch_size=options.batch_size)
         with as_model_error(folder):
+            if checkpoint.model.config.model_type in MASKED_BY_EAGER:
+                checkpoint.model.set_attn_implementation("eager")
+            spec = opened.spec(name, "transformers", settings_of(checkpoint))
+            kind = PatchContrastive if "spatial_shapes" in checkpoint.image_processor.model_input_names else cls
+            scorer = kind(checkpoint, spec, device=opened.device, batch_size=options.batch_size)
             scorer.verify()
         if options.decode == "gpu":
             scorer.decode_on_card()
