@@ -49,8 +49,8 @@ def _bar_figure(part: pl.DataFrame, pair: Pair, suffix: str) -> Iterator[Figure]
     if bars:
         coloured = any(bar["words"] != queries.UNKNOWN for bar in bars)
         caption = (
-            "Bars: gap at the same prevalence for both groups, each with its own 95 % interval (the title's hold for all "
-            "concepts at once); pale: not shown after correction. "
+            "Bars: gap at the same prevalence for both groups, each with its own 95 % interval (the title's hold for "
+            "all concepts at once); pale: not shown after correction. "
             f"Ticks: the published gap.{WORD_COLOURS if coloured else ''}"
         )
         yield Figure(f"gaps{suffix}", gap_title(table, pair), caption, chart_parts.gap_bars(bars, _axis(pair)), "gaps")
