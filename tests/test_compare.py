@@ -105,12 +105,14 @@ def test_models_that_differ_by_noise_alone_are_seldom_called_different(compared:
 
 
 @pytest.mark.slow
-def test_values_are_those_of_an_audit(compared: Any, monkeypatch: pytest.MonkeyPatch, options: AuditOptions) -> None:
+def test_values_are_those_of_an_audit(
+    compared: Any, monkeypatch: pytest.MonkeyPatch, options: AuditOptions, tmp_path: Path
+) -> None:
     plain, shifted = Shifted("plain"), Shifted("shifted", "chef", 0.2)
     table = compared(plain, shifted).table
     monkeypatch.setattr(load, "load_model", lambda name, _: {"plain": plain, "shifted": shifted}[name])
     monkeypatch.setattr("beholder.audit.load_model", load.load_model)
-    results = audit_models(["plain", "shifted"], ["apa"], options).results
+    results = audit_models(["plain", "shifted"], ["apa"], replace(options, out=tmp_path / "audit")).results
     keys = ["metric", "subset", "group", "concept", "template"]
     for column, model in (("first", "plain"), ("second", "shifted")):
         both = table.join(results.filter(pl.col("model") == model), on=keys, nulls_equal=True)

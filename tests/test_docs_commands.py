@@ -23,8 +23,11 @@ pytestmark = [pytest.mark.slow, pytest.mark.real]
 ROOT = Path(__file__).parents[1]
 BLOCK = re.compile(r"(?:<!-- not run: .+? -->\n)?```bash\n(.*?)```", re.DOTALL)
 PLACEHOLDER = re.compile(r"\b(DIR|RUN)\b|\bMODEL\b|/data/|[\w-]+/[\w.-]+|onnx:|openai:|bridge-vlm|\"")
-ELSEWHERE = ("visual-genome", "--plugin", "beholder bench", "glasshouse", "data verify", "data fetch", "beholder view")
-"""Commands that need data we do not have, and commands that other tests run."""
+ELSEWHERE = (
+    *("visual-genome", "--plugin", "beholder bench", "glasshouse", "data verify", "data fetch", "beholder view"),
+    *("LAST-RUN", "new-checkpoint", "wandb", "mlflow"),
+)
+"""Commands that need data or libraries we do not have, and commands that other tests run."""
 LITTLE = {"audit": ["--limit", "2", "--draws", "100"], "measure": ["--draws", "100"]}
 FILES = {
     "captions.txt": "a dog and a person\nMeryl Streep and Denzel Washington, actress and actor\n",

@@ -11,7 +11,6 @@ from rich.console import Console
 from beholder.core.record import Record
 from beholder.report.comparison import (
     Comparison,
-    Pair,
     lead,
     lines,
     named,
@@ -28,6 +27,8 @@ def row(metric: str, difference: float, p: float | None, **others: object) -> di
     places = {"subset": None, "group": None, "against": None, "concept": None, "template": None}
     return {
         "benchmark": "apa",
+        "baseline": "[b]one[/b]",
+        "model": "onnx:/models/other",
         "dataset": "apa",
         "metric": metric,
         **places,
@@ -49,7 +50,7 @@ def comparison() -> Comparison:
         row("apa.bias_ratio", 0.1, None, subset="actors"),
     ]
     table = pl.DataFrame(rows, infer_schema_length=None)
-    return Comparison(Pair("[b]one[/b]", "onnx:/models/other"), table, Record(left_out=["gras: not asked"]))
+    return Comparison(["[b]one[/b]", "onnx:/models/other"], table, Record(left_out=["gras: not asked"]))
 
 
 def test_each_metric_is_told_by_its_surest_difference(comparison: Comparison):
@@ -84,7 +85,7 @@ def test_the_lead_counts_what_differs_and_does_not_call_the_rest_equal(compariso
     text = lead(comparison)
     assert text.startswith("1 of 3 numbers differ between [b]one[/b] and other")
     assert "not shown to be equal" in text
-    assert named(comparison) == ("[b]one[/b]", "other")
+    assert named(comparison) == ["[b]one[/b]", "other"]
 
 
 def test_terminal_and_page_show_names_as_text_and_what_was_left_out(comparison: Comparison):

@@ -67,8 +67,7 @@ class Dataset:
                 f"{self.name}: {len(twice)} image ids occur more than once; the first is {twice[0]!r}.\n"
                 "Every image needs its own id: remove or rename the repeated rows."
             )
-        # Read from several files it comes in pieces, over which polars 2.1 panics (`int_range` after `filter`).
-        object.__setattr__(self, "table", self.table.rechunk())
+        object.__setattr__(self, "table", self.table.rechunk())  # read from several files, it comes in pieces
         if self.objects is not None:
             check_objects(self.objects, self.table["image_id"], self.name)
 

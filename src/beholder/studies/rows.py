@@ -40,15 +40,13 @@ def people_shown(images: pl.DataFrame) -> npt.NDArray[np.str_]:
 
     Pictures of one person are resampled together.
     """
-    own = pl.format("image {}", pl.int_range(pl.len()))
-    name = pl.col("name").cast(pl.String) if "name" in images.columns else pl.lit(None, pl.String)
-    branch = pl.col("branch") if "branch" in images.columns else pl.lit("")
-    named = pl.format("{}/{}", branch, name)
-    return (
-        images.select(pl.when(name.str.len_chars() > 0).then(named).otherwise(own).alias("who"))["who"]
-        .to_numpy()
-        .astype(str)
+    # Not by polars: `int_range` over a filtered table that lies in pieces panics (2.1).
+    names, branches = (
+        images[column].cast(pl.String).to_list() if column in images.columns else [""] * images.height
+        for column in ("name", "branch")
     )
+    people = enumerate(zip(names, branches, strict=True))
+    return np.array([f"{branch}/{name}" if name else f"image {row}" for row, (name, branch) in people], dtype=np.str_)
 
 
 def refusal_metric(prefix: str) -> Metric:
