@@ -31,8 +31,10 @@ class Figure(NamedTuple):
         return {**sized.to_dict(validate=False), "config": config(ink), "description": said}
 
     def paper(self) -> dict[str, Any]:
-        """The same with its title inside, for a file."""
-        return {**self.spec(ink=PAPER_INK, width=PAPER_WIDTH), "title": self.title, "background": "white"}
+        """The same with its title inside, for a file, with room for a reader's fonts, which may be wider than ours."""
+        room = {"left": 24, "right": 24, "top": 8, "bottom": 8}
+        spec = self.spec(ink=PAPER_INK, width=PAPER_WIDTH)
+        return {**spec, "title": self.title, "background": "white", "padding": room}
 
 
 def whose(rows: Rows, model: str) -> str:

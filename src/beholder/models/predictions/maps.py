@@ -69,7 +69,7 @@ def _read(path: Path, labels: Labels, grid: Grid, row: npt.NDArray[np.float64]) 
     try:
         with Image.open(path) as image:
             image.load()
-    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError):
+    except (OSError, SyntaxError, ValueError, MemoryError, Image.DecompressionBombError):
         return False
     numbers, counts = np.unique(_categories(path, image, labels), return_counts=True)
     for columns in grid.columns.values():
