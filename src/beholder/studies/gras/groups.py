@@ -269,20 +269,22 @@ class Grouped:
         all_of_them = clustered_moments(self.values, np.minimum(codes, 0), ["all"], self.people)
         return compared._replace(by_person=people, everyone=all_of_them)
 
-    def widest_gaps(self, rng: np.random.Generator, tests: int) -> WidestGaps:
-        """The widest gap in every column, judged among `tests` attributes.
+    def widest_gaps(self, rng: np.random.Generator, tests: int, shuffles: int | None = None) -> WidestGaps:
+        """The widest gap in every column, judged among `tests` attributes by as many shuffles as that takes.
 
         Groups with fewer than five people are left out. Where that leaves less than two groups, all are compared,
         without intervals and p-values.
         """
         kept = self._large_groups()
-        return self._widest(kept or list(range(len(self.groups))), rng, shuffles_for(tests) if kept else 0, tests)
+        shuffles = shuffles_for(tests) if shuffles is None else shuffles
+        return self._widest(kept or list(range(len(self.groups))), rng, shuffles if kept else 0, tests)
 
-    def gaps_by_source(self, rng: np.random.Generator, tests: int) -> WidestGaps | None:
+    def gaps_by_source(self, rng: np.random.Generator, tests: int, shuffles: int | None = None) -> WidestGaps | None:
         """The same at the same mix of image sources; None where there are no sources, or a group lacks one."""
         kept = self._large_groups()
         sources = self._sources(kept) if kept else None
-        return None if sources is None else self._widest(kept, rng, shuffles_for(tests), tests, sources)
+        shuffles = shuffles_for(tests) if shuffles is None else shuffles
+        return None if sources is None else self._widest(kept, rng, shuffles, tests, sources)
 
     def _large_groups(self) -> list[int]:
         """The groups with at least five people; none where only one has them."""

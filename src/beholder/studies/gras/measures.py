@@ -98,7 +98,7 @@ def _rows(matrices: Matrices, options: MeasureOptions) -> Iterator[Row]:
     answers, rng = read_answers(matrices, compat=options.compat), options.rng()
     grouped = all_grouped(answers)
     averages, tests = Averages(), len(grouped)
-    parts = [part_of(group, averages, rng, tests) for group in grouped]
+    parts = [part_of(group, averages, rng, tests, _shuffles(options, tests)) for group in grouped]
     shuffled = [shuffled_counts(group, rng, _shuffles(options, tests)) for group in grouped]
     if parts:
         yield from score_rows(parts, shuffled)
@@ -127,11 +127,13 @@ def _shuffles(options: MeasureOptions, tests: int) -> int:
     return options.permutations if options.permutations != default else max(default, shuffles_for(max(tests, 1)))
 
 
-def part_of(grouped: Grouped, averages: Averages, rng: np.random.Generator, tests: int) -> Part:
+def part_of(
+    grouped: Grouped, averages: Averages, rng: np.random.Generator, tests: int, shuffles: int | None = None
+) -> Part:
     mean = averages.of(grouped)
     if not mean.comparable:
         return Part(grouped, grouped.compared(), None, None, None)
-    widest, adjusted = mean.widest_gaps(rng, tests), mean.gaps_by_source(rng, tests)
+    widest, adjusted = mean.widest_gaps(rng, tests, shuffles), mean.gaps_by_source(rng, tests, shuffles)
     return Part(grouped, grouped.compared(), mean.compared(), widest, adjusted)
 
 
