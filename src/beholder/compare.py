@@ -204,7 +204,7 @@ def _compared(
     models = _shared(models)
     part = _parts(dataset, parts, options.measure)
     wholes = {name: measure(sheet, each, options.measure, model=name) for name, each in models.items()}
-    cheap = replace(options.measure, draws=2, permutations=2)  # only the values are read
+    cheap = replace(options.measure, draws=2, permutations=2, values_only=True)
     turns: list[dict[str, dict[Any, float]]] = []
     with options.fill.progress(f"{study.name}: leaving people out", parts, 0) as advance:
         for number in range(parts):

@@ -43,6 +43,8 @@ class MeasureOptions:
     draws: int = 2000
     permutations: int = 100
     """Shuffles behind an expectation under no effect."""
+    values_only: bool = False
+    """Whether intervals and p-values are left out as far as that saves time: `compare` reads values alone."""
     seed: int = 20260801
     delta: float | None = None
     """The largest bias that counts as none: in probability for a gap, for a ratio a factor of 1 + δ."""

@@ -98,7 +98,7 @@ def _rows(matrices: Matrices, options: MeasureOptions) -> Iterator[Row]:
     answers, rng = read_answers(matrices, compat=options.compat), options.rng()
     grouped = all_grouped(answers)
     averages, tests = Averages(), len(grouped)
-    parts = [part_of(group, averages, rng, tests, _shuffles(options, tests)) for group in grouped]
+    parts = [part_of(group, averages, rng, tests, 0 if options.values_only else None) for group in grouped]
     shuffled = [shuffled_counts(group, rng, _shuffles(options, tests)) for group in grouped]
     if parts:
         yield from score_rows(parts, shuffled)
