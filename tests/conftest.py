@@ -19,10 +19,13 @@ import polars as pl
 import pytest
 from PIL import Image
 
+from beholder.datasets import DATASETS
 from beholder.datasets.dataset import Dataset
 from beholder.datasets.group_words import GENDER_WORDS
 from beholder.datasets.objects import SCHEMA as OBJECTS
+from beholder.models.families import FAMILIES
 from beholder.scores.score_matrix import ScoreMatrix
+from beholder.studies import STUDIES
 from beholder.studies.disparity.prompts import disparity_prompts
 
 pytest_plugins = ["made_runs", "model_fixtures"]
@@ -41,6 +44,15 @@ def logging_as_it_was() -> Iterator[None]:
     yield
     root.setLevel(level)
     root.handlers[:] = handlers
+
+
+@pytest.fixture(autouse=True)
+def catalogs_as_they_came(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What plug-ins and examples add to Beholder is there in their own test alone."""
+    for catalog in (DATASETS, FAMILIES, STUDIES):
+        own = {name: thing for name, thing in catalog._things.items() if name not in catalog._added}
+        monkeypatch.setattr(catalog, "_things", own)
+        monkeypatch.setattr(catalog, "_added", set())
 
 
 @pytest.fixture(autouse=True)

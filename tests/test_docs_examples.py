@@ -18,9 +18,6 @@ import pytest
 from typer.testing import CliRunner
 
 from beholder.cli import app
-from beholder.datasets import DATASETS
-from beholder.models.families import FAMILIES
-from beholder.studies import STUDIES
 
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[1]
@@ -69,10 +66,6 @@ def example_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setenv("BEHOLDER_STORE", str(tmp_path / "store"))
-    for catalog in (DATASETS, FAMILIES, STUDIES):
-        own = {name: thing for name, thing in catalog._things.items() if name not in catalog._added}
-        monkeypatch.setattr(catalog, "_things", own)
-        monkeypatch.setattr(catalog, "_added", set())
     for path in (ROOT / "docs" / "examples").glob("*.py"):
         monkeypatch.delitem(sys.modules, path.stem, raising=False)  # another test may have loaded it
     before = set(sys.modules)
