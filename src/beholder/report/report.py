@@ -125,7 +125,7 @@ def build_report(
 
 @contextmanager
 def _read_from(folder: Path | None, study: str) -> Iterator[None]:
-    """Rows from a file may lack what a study always writes, which is told; after an audit it is a fault of ours."""
+    """Rows from a file may lack what a study always writes; that is told, and that it may be a fault of ours."""
     try:
         yield
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, PolarsError, PanicException) as error:
@@ -134,7 +134,8 @@ def _read_from(folder: Path | None, study: str) -> Iterator[None]:
         raise DataError(
             f"{folder / 'results.parquet'}: the rows of {study!r} cannot be shown "
             f"({type(error).__name__}: {first_line(error)}).\n"
-            "A row is missing or was changed, or another version of the study wrote them: make the run again."
+            "A row is missing or was changed, another version of the study wrote them, or Beholder has a fault. "
+            "Make the run again; if that does not help, please report it."
         ) from error
 
 

@@ -8,7 +8,7 @@ import pytest
 from studies.perception.worlds import PROMPTS, designed, matrix, measured, photographs, rng
 
 from beholder.chapter.finding import Finding
-from beholder.studies.perception.charts import perception_figures
+from beholder.studies.perception.charts import DENSITIES, perception_figures
 from beholder.studies.perception.findings import perception_findings
 from beholder.studies.study import MeasureOptions
 
@@ -54,6 +54,15 @@ def test_a_model_that_knows_gender_alone_is_told_nothing_of_race(compat: bool, n
     found = shown(images, knows(images, "gender", noise=noise), compat=compat)
     told = [finding for finding in found if finding.kind != "neutral"]  # that one is about genders crossed with races
     assert attributes(told) <= {"gender"}
+
+
+def test_pictures_nearly_alike_can_be_drawn():
+    """Their densities are spikes between the points of a grid: the chart divided by 0, and no page was written."""
+    images = unequal()
+    results = measured(matrix(images, knows(images, "gender", noise=1e-6)), options=DRAWS, dataset="fairface-adults")
+    densities = results.filter(metric="perception.density").filter(pl.col("subset").is_in(list(DENSITIES)))
+    assert densities.group_by("subset").agg(pl.col("value").max())["value"].min() == 0
+    assert list(perception_figures(results))
 
 
 @pytest.mark.parametrize("compat", [False, True])

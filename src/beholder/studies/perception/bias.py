@@ -92,6 +92,8 @@ def _markedness_gaps(
     for place, (first, second) in enumerate(compared):
         row = Row("perception.markedness_gap", None, int(gaps.n[place]), PER_CENT, groups.attribute, first, second)
         row = together.row(place, row, expected[first] - expected[second])
+        if row.low is not None and row.high is not None:  # nothing differs by more than 100 points
+            row = row._replace(low=max(row.low, -100.0), high=min(row.high, 100.0))
         yield row._replace(note=f"landmark: a model that does not know these groups; {together.how}")
 
 
