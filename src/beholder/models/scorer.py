@@ -7,7 +7,7 @@ A scorer is handed decoded pictures and prompts and gives float32 `[n_images, n_
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -56,6 +56,15 @@ class Embedder(Scorer, Protocol):
     def embed_texts(self, texts: Sequence[str]) -> Floats:
         """Unit text vectors `[n_texts, dim]`."""
         ...
+
+
+def begun(scorer: Embedder, pictures: Sequence[Prepared]) -> Callable[[], Floats]:
+    """Start on a batch where the scorer can leave it to its device; what is returned waits for the unit vectors."""
+    if begin := getattr(scorer, "begin_embedding", None):
+        waiting: Callable[[], Floats] = begin(pictures)
+        return waiting
+    vectors = scorer.embed_prepared(pictures)
+    return lambda: vectors
 
 
 def preparation_of(scorer: Scorer) -> Preparation | None:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from beholder.core.errors import BadImage, ModelError, OutOfMemory, UnusableScore
-from beholder.models.scorer import Embedder, Scorer
+from beholder.models.scorer import Embedder, Scorer, begun
 from beholder.scores.reading import Opened, Pictures, Reader, ReadOptions, WorkersOnDemand
 
 Floats = npt.NDArray[np.float32]
@@ -22,13 +25,14 @@ class Asked:
 
     texts: tuple[str, ...] | None = None
 
-    def rows(self, scorer: Scorer, pictures: Pictures) -> dict[str, Floats]:
-        """A row per picture, by channel."""
+    def begun(self, scorer: Scorer, pictures: Pictures) -> Callable[[], dict[str, Floats]]:
+        """Start on the pictures; what is returned waits for a row per picture, by channel."""
         if self.texts is None:
             assert isinstance(scorer, Embedder)
-            return {"vector": scorer.embed_prepared(pictures)}
+            vectors = begun(scorer, pictures)
+            return lambda: {"vector": vectors()}
         cells = scorer.score_prepared(pictures, self.texts)
-        return {channel: cells[:, :, k] for k, channel in enumerate(scorer.channels)}
+        return lambda: {channel: cells[:, :, k] for k, channel in enumerate(scorer.channels)}
 
 
 class Scored(NamedTuple):
@@ -53,26 +57,48 @@ class BatchScorer:
         self, batches: list[list[str]], asked: Asked, key: Callable[[str], str], stored: Callable[[str], bool]
     ) -> Iterator[Scored]:
         """Batch after batch; images without rows come before the others of their batch."""
-        for opened in self._reader.read(batches, key, stored):
-            if left_out := opened.size - len(opened.uris):
-                yield Scored(left_out, [], {}, opened.faults, opened.digests)
-            yield from self._rows(opened, asked)
+        waiting: deque[Callable[[], Scored]] = deque()
+        try:
+            for opened in self._reader.read(batches, key, stored):
+                for started in self._started(opened, asked):
+                    waiting.append(started)
+                    if len(waiting) > 1:  # a card works on the next batch while this one's rows are put away
+                        yield waiting.popleft()()
+        except Exception:
+            with suppress(ModelError):
+                yield from (started() for started in waiting)  # what is done is kept
+            raise
+        yield from (started() for started in waiting)
 
-    def _rows(self, opened: Opened, asked: Asked) -> Iterator[Scored]:
+    def _started(self, opened: Opened, asked: Asked) -> Iterator[Callable[[], Scored]]:
+        if left_out := opened.size - len(opened.uris):
+            yield lambda: Scored(left_out, [], {}, opened.faults, opened.digests)
         uris, pictures = opened.uris, opened.pictures
         while uris:
             part = uris[: self._batch_size]
-            try:
-                rows = asked.rows(self.scorer, pictures[: self._batch_size])
-            except OutOfMemory:
-                self._halve(len(part))
-                continue
-            except UnusableScore as error:
-                raise unusable(part[error.positions[0]], self.scorer) from error
-            for values in rows.values():
-                refuse_non_finite(values, part, self.scorer)
-            yield Scored(len(part), part, rows, [], opened.digests)
+            with self._naming(part):
+                try:
+                    rows = asked.begun(self.scorer, pictures[: self._batch_size])
+                except OutOfMemory:
+                    self._halve(len(part))
+                    continue
+            yield partial(self._finished, part, rows, opened.digests)
             uris, pictures = uris[len(part) :], pictures[len(part) :]
+
+    def _finished(self, uris: list[str], rows: Callable[[], dict[str, Floats]], digests: dict[str, str]) -> Scored:
+        with self._naming(uris):
+            found = rows()
+        for values in found.values():
+            refuse_non_finite(values, uris, self.scorer)
+        return Scored(len(uris), uris, found, [], digests)
+
+    @contextmanager
+    def _naming(self, uris: list[str]) -> Iterator[None]:
+        """An unusable score is told with its image."""
+        try:
+            yield
+        except UnusableScore as error:
+            raise unusable(uris[error.positions[0]], self.scorer) from error
 
     def _halve(self, size: int) -> None:
         if size <= 1:

@@ -67,7 +67,7 @@ class Shelf:
 
     def has(self, key: str) -> bool:
         """Whether a block that was seen holds this key."""
-        return bool(self._places.find([key])[0] >= 0)
+        return self._places.has(key)
 
     def put(self, keys: Sequence[str], channels: Mapping[str, Floats]) -> None:
         """Write one block; `channels[name]` has a row per key."""
@@ -285,6 +285,12 @@ class _Places:
             for i in np.flatnonzero(found < 0):
                 found[i] = self._recent.get(int(hashes[i]), -1)
         return found
+
+    def has(self, key: str) -> bool:
+        """Whether one key has a place; several times as quick as asking `find`."""
+        number = hash(key)
+        near = int(self._hashes.searchsorted(number))
+        return number in self._recent or (near < len(self._hashes) and int(self._hashes[near]) == number)
 
     def drop(self, blocks: set[int]) -> None:
         """Forget the rows of some blocks."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
@@ -105,10 +106,16 @@ class TorchScorer:
     def _finished(self, pixels: Tensor) -> Tensor:
         """`Arithmetic` on the device, in the same order and so with the same result."""
         assert self._arithmetic is not None
-        divisor, mean, deviation = vars(self._arithmetic).values()
         values = pixels.permute(0, 3, 1, 2).contiguous().float()
-        mean, deviation = (torch.tensor(v, device=values.device)[:, None, None] for v in (mean, deviation))
-        return values.div_(divisor).sub_(mean).div_(deviation)
+        mean, deviation = self._moments
+        return values.div_(self._arithmetic.divisor).sub_(mean).div_(deviation)
+
+    @cached_property
+    def _moments(self) -> list[Tensor]:
+        """Mean and deviation of each channel, on the device."""
+        assert self._arithmetic is not None
+        moments = self._arithmetic.mean, self._arithmetic.deviation
+        return [torch.tensor(values, device=self._device)[:, None, None] for values in moments]
 
 
 def refuse_unusable(cells: Floats) -> Floats:

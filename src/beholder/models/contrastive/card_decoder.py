@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -137,28 +138,37 @@ def cut_on_card(pictures: Sequence[Tensor], cut: Cut) -> Tensor:
     """Pictures `[channel, height, width]` of any sizes, cut as by `Cut` to `[n, height, width, channel]`."""
     device = pictures[0].device
     number = torch.float16 if device.type == "cuda" else torch.float32
-    heights, widths = ([picture.shape[axis] for picture in pictures] for axis in (1, 2))
-    high, wide = max(heights), -(-max(widths) // 8) * 8  # products of multiples of eight are fastest
+    order = sorted(range(len(pictures)), key=lambda row: pictures[row].shape)  # one copy for pictures of one shape
+    shapes = [tuple(pictures[row].shape[1:]) for row in order]
+    high, wide = max(height for height, _ in shapes), -(-max(width for _, width in shapes) // 8) * 8
     canvas = torch.zeros((len(pictures), 3, high, wide), dtype=number, device=device)
-    for (height, width), rows in _by_shape(heights, widths).items():  # a copy per shape, not per picture
-        canvas[rows, :, :height, :width] = torch.stack([pictures[row] for row in rows]).to(number)
-    sizes = [cut.resized((width, height)) for width, height in zip(widths, heights, strict=True)]
+    start = 0
+    for (height, width), same in groupby(order, key=lambda row: tuple(pictures[row].shape[1:])):
+        group = [pictures[row] for row in same]
+        canvas[start : start + len(group), :, :height, :width].copy_(torch.stack(group))
+        start += len(group)
+    sizes = [cut.resized((width, height)) for height, width in shapes]
     offsets = [cut.offset(size) if cut.crop else (0, 0) for size in sizes]
     down, across = cut.crop or sizes[0][::-1]
+    numbers = [
+        (*shape, *size, *offset, place)
+        for shape, size, offset, place in zip(shapes, sizes, offsets, order, strict=True)
+    ]
+    heights, widths, *resized, left, top, places = _on_device(numbers, device)
     support = SUPPORT[cut.resample]
-    columns = weights(widths, [size[0] for size in sizes], [left for left, _ in offsets], across, wide, support, device)
-    lines = weights(heights, [size[1] for size in sizes], [top for _, top in offsets], down, high, support, device)
+    columns = weights(widths, resized[0], left, across, wide, support)
+    lines = weights(heights, resized[1], top, down, high, support)
     narrow = torch.bmm(canvas.view(len(pictures), 3 * high, wide), columns.to(number).transpose(1, 2))
     narrow = _whole(narrow).view(len(pictures), 3, high, across)
-    small = torch.matmul(lines.to(number)[:, None], narrow)
-    return _whole(small).to(torch.uint8).permute(0, 2, 3, 1).contiguous()
+    small = _whole(torch.matmul(lines.to(number)[:, None], narrow))
+    result = torch.empty((len(pictures), down, across, 3), dtype=torch.uint8, device=device)
+    return result.index_copy_(0, places.long(), small.to(torch.uint8).permute(0, 2, 3, 1))
 
 
-def _by_shape(heights: Sequence[int], widths: Sequence[int]) -> dict[tuple[int, int], list[int]]:
-    shapes: dict[tuple[int, int], list[int]] = {}
-    for row, shape in enumerate(zip(heights, widths, strict=True)):
-        shapes.setdefault(shape, []).append(row)
-    return shapes
+def _on_device(numbers: Sequence[tuple[int, ...]], device: Any) -> Tensor:
+    """The columns of a table, a row each; its copying holds nobody up."""
+    table = torch.tensor(numbers, dtype=torch.float32).T
+    return table.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else table
 
 
 def _whole(values: Tensor) -> Tensor:
@@ -166,19 +176,10 @@ def _whole(values: Tensor) -> Tensor:
     return values.round_().clamp_(0, 255)
 
 
-def weights(
-    lengths: Sequence[int],
-    resized: Sequence[int],
-    starts: Sequence[int],
-    count: int,
-    longest: int,
-    support: float,
-    device: Any,
-) -> Tensor:
+def weights(lengths: Tensor, resized: Tensor, starts: Tensor, count: int, longest: int, support: float) -> Tensor:
     """How much each pixel of a line counts for each pixel of the smaller line, `[n, count, longest]`, as in Pillow."""
-    length, size, start = (
-        torch.tensor(values, dtype=torch.float32, device=device)[:, None, None] for values in (lengths, resized, starts)
-    )
+    length, size, start = (values[:, None, None] for values in (lengths, resized, starts))
+    device = lengths.device
     scale = length / size
     reach = scale.clamp(min=1.0)
     place = torch.arange(count, device=device, dtype=torch.float32)[None, :, None] + start

@@ -41,10 +41,10 @@ from beholder.models.checkpoint.files import Origin
 from beholder.models.checkpoint.folder import content_digest
 from beholder.models.checkpoint.hub import fetch_files
 from beholder.models.checkpoint.torch_scorer import SAMPLE_TEXTS, as_json, running
-from beholder.models.contrastive.two_towers import TorchContrastive, rows_of
+from beholder.models.contrastive.two_towers import TorchContrastive, rows_of, vectors_of
 from beholder.models.options import LoadOptions
 from beholder.models.preparation import Arithmetic, Array, Cut, Split, probes, proven
-from beholder.models.scorer import Prepared
+from beholder.models.scorer import Floats, Prepared
 from beholder.models.spec import ModelSpec
 from beholder.models.torch_types import Module, Processor, Tensor
 
@@ -143,10 +143,9 @@ class OpenClipContrastive(TorchContrastive):
         return float((image.float() * words.float()).sum())
 
     def _embed_images(self, prepared: Sequence[Prepared]) -> Tensor:
-        with running():
-            return rows_of(self._model.encode_image(self._pixels(prepared), normalize=False))
+        return vectors_of(self._model.encode_image(self._pixels(prepared), normalize=False))
 
-    def _embed_texts(self, texts: Sequence[str]) -> Tensor:
+    def _embed_texts(self, texts: Sequence[str]) -> Floats:
         self._cut.record(texts, [_length(self._tokenizer, text) for text in texts])
         with running():
             return rows_of(self._model.encode_text(self._tokens(texts), normalize=False))

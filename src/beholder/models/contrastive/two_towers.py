@@ -20,6 +20,7 @@ from beholder.core.errors import ModelError
 from beholder.models.checkpoint.checkpoint import Checkpoint, as_model_error, model_class, torch
 from beholder.models.checkpoint.files import Origin
 from beholder.models.checkpoint.folder import read_config
+from beholder.models.checkpoint.recorded import Recorded
 from beholder.models.checkpoint.torch_scorer import (
     SAMPLE_TEXTS,
     TorchScorer,
@@ -28,7 +29,7 @@ from beholder.models.checkpoint.torch_scorer import (
     running,
     sample_pictures,
 )
-from beholder.models.contrastive.embedding import embed_in_batches
+from beholder.models.contrastive.embedding import checked_unit_rows, embed_in_batches
 from beholder.models.options import LoadOptions
 from beholder.models.preparation import ByProcessor, Cut, processor_split, proven
 from beholder.models.scorer import ContrastiveScorer, Floats, Prepared
@@ -63,10 +64,16 @@ class TorchContrastive(TorchScorer, ContrastiveScorer):
     def __init__(self, model: Module, spec: ModelSpec, **options: Any) -> None:
         super().__init__(spec, **options)
         self._model = model
+        self._embed_recorded = Recorded(self._embed_images)
 
     def embed_prepared(self, prepared: Sequence[Prepared]) -> Floats:
         """Unit image vectors."""
-        return embed_in_batches(prepared, self.batch_size, self._embed_images, kind="image")
+        return embed_in_batches(prepared, self.batch_size, lambda part: self._begun(part)(), kind="image")
+
+    def begin_embedding(self, prepared: Sequence[Prepared]) -> Callable[[], Floats]:
+        """Start on one batch; what is returned waits for its unit vectors, and a card works on meanwhile."""
+        wait = self._begun(prepared)
+        return lambda: checked_unit_rows(wait(), kind="image")
 
     def embed_texts(self, texts: Sequence[str]) -> Floats:
         """Unit text vectors; a text longer than the model reads is cut, and `notes` says so."""
@@ -99,7 +106,15 @@ class TorchContrastive(TorchScorer, ContrastiveScorer):
                 )
         self._forget_texts()
 
-    def _embed_images(self, prepared: Sequence[Prepared]) -> Floats:
+    def _begun(self, prepared: Sequence[Prepared]) -> Callable[[], Floats]:
+        with running(self._model):
+            if self._device.startswith("cuda") and self._arithmetic:
+                batch = prepared if isinstance(prepared, torch.Tensor) else self._copied(prepared)
+                return rows_later(self._embed_recorded(batch), batch)
+            rows = rows_of(self._embed_images(prepared))
+            return lambda: rows
+
+    def _embed_images(self, prepared: Sequence[Prepared]) -> Tensor:
         raise NotImplementedError
 
     def _embed_texts(self, texts: Sequence[str]) -> Floats:
@@ -152,9 +167,8 @@ class TransformersContrastive(TorchContrastive):
         scale, bias = self.spec.settings["logit_scale"], self.spec.settings["logit_bias"]
         return float((output.logits_per_image[0, 0] - bias) / scale)
 
-    def _embed_images(self, prepared: Sequence[Prepared]) -> Floats:
-        with running(self._model):
-            return rows_of(self._tower("image")(**self._image_inputs(prepared)))
+    def _embed_images(self, prepared: Sequence[Prepared]) -> Tensor:
+        return vectors_of(self._tower("image")(**self._image_inputs(prepared)))
 
     def _embed_texts(self, texts: Sequence[str]) -> Floats:
         inputs = self._text_inputs(texts)
@@ -264,10 +278,27 @@ def logit_scale(model: Module) -> float:
     return math.exp(logarithm)
 
 
-def rows_of(features: Output) -> Floats:
+def vectors_of(features: Output) -> Tensor:
     """The vectors, whether the library gives them bare or as the pooled part of an output."""
     vectors: Tensor = getattr(features, "pooler_output", features)
-    return np.asarray(vectors.float().cpu().numpy())
+    return vectors.float()
+
+
+def rows_of(features: Output) -> Floats:
+    """The vectors as numpy has them."""
+    return np.asarray(vectors_of(features).cpu().numpy())
+
+
+def rows_later(vectors: Tensor, made_of: Tensor) -> Callable[[], Floats]:
+    """What waits for vectors that a card is working on; `made_of` is kept until then."""
+    rows, done = vectors.to("cpu", non_blocking=True), torch.cuda.Event()
+    done.record()
+
+    def wait(kept: Tensor = made_of) -> Floats:
+        done.synchronize()
+        return np.asarray(rows.numpy())
+
+    return wait
 
 
 def _narrow(array: Prepared) -> Prepared:
