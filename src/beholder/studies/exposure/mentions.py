@@ -4,21 +4,21 @@ Text is compared word by word. Capitals, accents and anything between words do n
 `jose munoz diaz`); every letter and digit does. A name inside a longer one of its kind (`Ronaldo` in `Cristiano
 Ronaldo`) is kept apart from a name on its own.
 
-Captions come by the ten thousand. They are folded together into words between single blanks, and one automaton (Aho
-and Corasick's, which polars has) looks for all terms at once. Only a caption with a term that contains another one is
-read word by word.
+All words of a block of captions are looked up at once: a word is a number of eight bytes, its first eight. Most words
+begin no term, as a table of bits tells; where a term may begin, all its words are compared whole. On captions this is
+more than twice as fast as an automaton for all terms (Aho and Corasick's, which polars has).
 """
 
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from itertools import combinations, groupby
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import polars as pl
 
 from beholder.core.errors import DataError
 
@@ -28,8 +28,16 @@ _LETTERS = bytes(
     for code in range(256)
 )
 """For each byte of UTF-8: letters and digits in lower case, line ends, and blanks for what else is ASCII."""
+BLOCK = 1 << 18
+"""Bytes that are looked through at a time: with all that is made of them they fit into the processor's cache."""
+_EIGHT = 8
+_MASKS = np.array([(1 << 8 * length) - 1 for length in range(_EIGHT + 1)], np.uint64)
+"""To keep the first so many bytes of eight."""
+_MIX, _MIX_NEXT, _SHIFT = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F), np.uint64(48)
+"""Products with these odd numbers scatter; the upper 16 bits are the place in a table (multiplicative hashing)."""
 Words = tuple[str, ...]
 Numbers = npt.NDArray[np.int64]
+Keys = npt.NDArray[np.uint64]
 
 
 def words_of(text: str) -> list[str]:
@@ -42,28 +50,22 @@ def words_of(text: str) -> list[str]:
 
 
 def folded(text: bytes) -> bytes:
-    """A text without capitals and accents: words, with one blank before and after each, and line ends.
+    """A text without capitals and accents: words, line ends, and blanks for anything else.
 
-    >>> folded("Élan,  vital\\nO'Neil\\n".encode())
-    b'\\n elan vital \\n o neil \\n '
+    >>> folded("Élan, vital\\nO'Neil\\n".encode())
+    b'elan  vital\\no neil\\n'
     """
-    text = b"\n%b " % (text if text.isascii() else _without_accents(b" %b " % text))
-    letters = np.frombuffer(text.translate(_LETTERS).replace(b"\n", b" \n "), np.uint8)
-    keep = letters != _BLANK
-    keep[1:] |= keep[:-1].copy()  # a blank that follows no other
-    return letters[keep].tobytes()  # type: ignore[no-any-return]
+    return (text if text.isascii() else _without_accents(text)).translate(_LETTERS)
 
 
 def _without_accents(data: bytes) -> bytes:
     """The text with every run of characters beyond ASCII folded."""
-    beyond = np.frombuffer(data, np.uint8) > 127
-    edges = np.flatnonzero(beyond[1:] != beyond[:-1]) + 1  # the text begins and ends with a blank
-    pieces: list[bytes] = []
-    before = 0
-    for start, stop in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True):
-        pieces += (data[before:start], _folded_run(data[start:stop]))
-        before = stop
-    return b"".join((*pieces, data[before:]))
+    beyond = np.frombuffer(b" %b " % data, np.uint8) > 127
+    edges = np.flatnonzero(beyond[1:] != beyond[:-1]).tolist()
+    pieces = [b""] * (len(edges) + 1)
+    pieces[::2] = [data[start:stop] for start, stop in zip([0, *edges[1::2]], [*edges[::2], None], strict=True)]
+    pieces[1::2] = [_folded_run(data[start:stop]) for start, stop in zip(edges[::2], edges[1::2], strict=True)]
+    return b"".join(pieces)
 
 
 @lru_cache(1 << 16)
@@ -81,14 +83,6 @@ class Term(NamedTuple):
     text: str
 
 
-class Matches(NamedTuple):
-    """Indices of the terms that a caption contains."""
-
-    apart: set[int]
-    inside: set[int]
-    """Those that occur only within a longer term of their kind."""
-
-
 class MentionCounts(NamedTuple):
     """For each term, how many captions contain it; a caption counts once, however often it contains the term."""
 
@@ -97,12 +91,115 @@ class MentionCounts(NamedTuple):
     """Captions that contain it only within a longer term of its kind; they are not counted in `apart`."""
 
 
-def _lines_with(text: bytes, patterns: list[str]) -> list[bytes]:
-    """The lines that contain any of the patterns."""
-    places = pl.Series([text]).cast(pl.String).str.find_many(patterns, overlapping=True).item().to_numpy()
-    ends = np.flatnonzero(np.frombuffer(text, np.uint8) == _LINE)
-    lines = np.unique(np.searchsorted(ends, places))
-    return [text[start + 1 : stop] for start, stop in zip(ends[lines - 1].tolist(), ends[lines].tolist(), strict=True)]
+class _Text:
+    """The words of a folded text, as numbers."""
+
+    def __init__(self, text: bytes, longest: int = 0) -> None:
+        """`longest` bytes can be read from the start of any word."""
+        letters = np.frombuffer(b" %b%b" % (text, b" " * (longest + _EIGHT)), np.uint8)
+        inside = letters > _BLANK
+        edges = np.flatnonzero(inside[1:] != inside[:-1]) + 1
+        self._line_ends = np.flatnonzero(letters == _LINE)
+        self._eights = np.ndarray((len(letters) - _EIGHT + 1,), "<u8", letters, strides=(1,))
+        self._starts = edges[::2]
+        self.lengths = edges[1::2] - self._starts
+        self.keys = self._eights[self._starts] & _MASKS.take(self.lengths, mode="clip")
+        """Of each word the first eight bytes; of a shorter one all."""
+
+    def bytes_of(self, words: Numbers, start: Numbers, length: Numbers) -> Keys:
+        """Bytes `start` to `start + length` of each word as one number; at most eight."""
+        return np.asarray(self._eights[self._starts[words] + start] & _MASKS.take(length, mode="clip"))
+
+    def probes(self, words: Numbers) -> tuple[Keys, Keys]:
+        """A number for each word, and one for the word and the next."""
+        single = self.keys[words] * _MIX
+        return single, single + self.keys[np.minimum(words + 1, len(self.keys) - 1)] * _MIX_NEXT
+
+    def lines(self, words: Numbers) -> Numbers:
+        """The number of the line in which each word stands."""
+        return np.searchsorted(self._line_ends, self._starts[words])
+
+
+class _Piece(NamedTuple):
+    """Of every pattern at most eight bytes of one word."""
+
+    word: Numbers
+    """Which one, counted from 0."""
+    length: Numbers
+    """Of that word."""
+    start: Numbers
+    value: Keys
+
+    def equal(self, text: _Text, words: Numbers, patterns: Numbers) -> npt.NDArray[np.bool_]:
+        """Whether this piece of each pattern stands in the text, where the pattern begins at the given word."""
+        word, length, start = words + self.word[patterns], self.length[patterns], self.start[patterns]
+        same = text.bytes_of(word, start, length - start) == self.value[patterns]
+        return np.asarray(same & (text.lengths[word] == length))
+
+
+class _Hits(NamedTuple):
+    """Where patterns were found."""
+
+    lines: Numbers
+    words: Numbers
+    """The number of the first word, in the whole text."""
+    patterns: Numbers
+
+
+class _Patterns:
+    """Different sequences of words, which are looked for together."""
+
+    def __init__(self, patterns: Sequence[Words]) -> None:
+        text = _Text("\n".join(" ".join(words) for words in patterns).encode())
+        self.sizes = np.array([len(words) for words in patterns])
+        first = np.cumsum(self.sizes) - self.sizes
+        single, pair = text.probes(first)
+        probes = np.where(self.sizes > 1, pair, single)
+        self._begins, self._likely = _table(single), _table(probes)
+        self._order = np.argsort(probes)
+        self._probes = probes[self._order]
+        self._longest = int(text.lengths.max())
+        self._pieces = list(_pieces(text, first, self.sizes))
+
+    def find(self, folded_text: bytes) -> _Hits:
+        """Every place of every pattern within a line."""
+        text = _Text(folded_text, self._longest)
+        words = np.flatnonzero(self._begins[text.keys * _MIX >> _SHIFT])
+        probes, words = np.concatenate(text.probes(words)), np.concatenate([words, words])
+        likely = self._likely[probes >> _SHIFT]
+        words, patterns = self._candidates(words[likely], probes[likely])
+        chosen = words + self.sizes[patterns] <= len(text.keys)
+        for piece in self._pieces:
+            words, patterns = words[chosen], patterns[chosen]
+            chosen = piece.equal(text, words, patterns)
+        lines = text.lines(words)
+        chosen &= lines == text.lines(words + self.sizes[patterns] - 1)
+        return _Hits(lines[chosen], words[chosen], patterns[chosen])
+
+    def _candidates(self, words: Numbers, probes: Keys) -> tuple[Numbers, Numbers]:
+        """Each word with each pattern that has its probe."""
+        low, high = (np.searchsorted(self._probes, probes, side=side) for side in ("left", "right"))
+        many = high - low
+        places = np.arange(many.sum()) + np.repeat(high - np.cumsum(many), many)
+        return np.repeat(words, many), self._order[places]
+
+
+def _table(probes: Keys) -> npt.NDArray[np.bool_]:
+    table = np.zeros(1 << 64 - int(_SHIFT), np.bool_)
+    table[probes >> _SHIFT] = True
+    return table
+
+
+def _pieces(text: _Text, first: Numbers, sizes: Numbers) -> Iterator[_Piece]:
+    """All bytes of all words of every pattern; of a short pattern the last piece comes again and again."""
+    places = [
+        [(word - at, start) for word in range(at, at + size) for start in range(0, text.lengths[word], _EIGHT)]
+        for at, size in zip(first.tolist(), sizes.tolist(), strict=True)
+    ]
+    for column in range(max(map(len, places))):
+        word, start = np.array([each[min(column, len(each) - 1)] for each in places]).T
+        length = text.lengths[first + word]
+        yield _Piece(word, length, start, text.bytes_of(first + word, start, length - start))
 
 
 class Mentions:
@@ -114,51 +211,44 @@ class Mentions:
         for term, words in zip(self.terms, split, strict=True):
             if not words:
                 raise DataError(f"The {term.kind} {term.text!r} contains no letter or digit to look for.")
-        self._starting: dict[str, list[tuple[int, Words]]] = {}
+        by_words: dict[Words, list[int]] = {}
         for index, words in enumerate(split):
-            self._starting.setdefault(words[0], []).append((index, words))
-        self._patterns = list(dict.fromkeys(f" {' '.join(words)} " for words in split))
-        place = {pattern: number for number, pattern in enumerate(self._patterns)}
-        self._pattern_of = np.array([place[f" {' '.join(words)} "] for words in split], dtype=int)
-        self._outer = [self._patterns[number] for number in sorted(self._containing())]
-
-    def _containing(self) -> set[int]:
-        """Patterns that contain a shorter one of a term of the same kind."""
-        by_kind: dict[str, set[int]] = {}
-        for term, number in zip(self.terms, self._pattern_of.tolist(), strict=True):
-            by_kind.setdefault(term.kind, set()).add(number)
-        outer: set[int] = set()
-        for numbers in by_kind.values():
-            own = [self._patterns[number] for number in numbers]
-            inside = pl.Series(own).str.extract_many(own, overlapping=True).list.n_unique()
-            outer |= {number for number, many in zip(numbers, inside, strict=True) if many > 1}
-        return outer
+            by_words.setdefault(words, []).append(index)
+        self._patterns = _Patterns(list(by_words))
+        self._terms_of = list(by_words.values())
+        self._pattern_of = np.empty(len(split), int)
+        for number, indices in enumerate(self._terms_of):
+            self._pattern_of[indices] = number
+        known = {(term.kind, words) for term, words in zip(self.terms, split, strict=True)}
+        self._outer = np.array(
+            [
+                any((self.terms[index].kind, inner) in known for index in indices for inner in sequences_within(words))
+                for words, indices in by_words.items()
+            ]
+        )
+        """For each pattern, whether it contains a shorter one of its kind."""
 
     def count(self, text: bytes) -> MentionCounts:
         """Captions, one on each line of a text in UTF-8, that contain each term."""
-        text = folded(text)
-        rows = pl.DataFrame({"row": pl.Series(_lines_with(text, self._patterns), dtype=pl.Binary).cast(pl.String)})
-        rows = rows.with_columns(pattern=pl.col("row").str.extract_many(self._patterns, overlapping=True).list.unique())
-        hard = pl.col("pattern").list.set_intersection(self._outer).list.len() > 0
-        simple = rows.filter(~hard)["pattern"].explode().drop_nulls().cast(pl.Enum(self._patterns)).to_physical()
-        apart = np.bincount(simple.to_numpy(), minlength=len(self._patterns))[self._pattern_of].astype(np.int64)
-        inside = np.zeros_like(apart)
-        for row in rows.filter(hard)["row"]:
-            matches = self._find(row.split())
-            apart[list(matches.apart)] += 1
-            inside[list(matches.inside)] += 1
+        apart, inside = (np.zeros(len(self.terms), np.int64) for _ in range(2))
+        for block in _blocks(text):
+            hits = self._patterns.find(folded(block))
+            nested = np.isin(hits.lines, hits.lines[self._outer[hits.patterns]])
+            known = len(self._terms_of)
+            once = np.unique(hits.lines[~nested] * known + hits.patterns[~nested]) % known
+            apart += np.bincount(once, minlength=known)[self._pattern_of]
+            for spans in self._spans(hits, nested):
+                alone = {span[2] for span in spans if not self._within_another(span, spans)}
+                apart[list(alone)] += 1
+                inside[list({index for _, _, index in spans} - alone)] += 1
         return MentionCounts(apart, inside)
 
-    def _find(self, text: list[str]) -> Matches:
-        """The terms among the words of a caption."""
-        spans = [
-            (start, start + len(words), index)
-            for start, word in enumerate(text)
-            for index, words in self._starting.get(word, ())
-            if tuple(text[start : start + len(words)]) == words
-        ]
-        apart = {span[2] for span in spans if not self._within_another(span, spans)}
-        return Matches(apart, {index for _, _, index in spans} - apart)
+    def _spans(self, hits: _Hits, chosen: npt.NDArray[np.bool_]) -> Iterator[list[tuple[int, int, int]]]:
+        """For each line with chosen hits, where its terms begin and end, and which they are."""
+        ends = hits.words + self._patterns.sizes[hits.patterns]
+        columns = (each[chosen].tolist() for each in (hits.lines, hits.words, ends, hits.patterns))
+        for _, rows in groupby(sorted(zip(*columns, strict=True)), key=lambda row: row[0]):
+            yield [(start, end, index) for _, start, end, pattern in rows for index in self._terms_of[pattern]]
 
     def _within_another(self, span: tuple[int, int, int], spans: list[tuple[int, int, int]]) -> bool:
         start, end, index = span
@@ -167,3 +257,18 @@ class Mentions:
             first <= start and end <= last and last - first > end - start and self.terms[other].kind == kind
             for first, last, other in spans
         )
+
+
+def sequences_within(words: Words) -> Iterator[Words]:
+    """Every shorter sequence of words in this one."""
+    spans = combinations(range(len(words) + 1), 2)
+    return (words[start:end] for start, end in spans if end - start < len(words))
+
+
+def _blocks(text: bytes) -> Iterator[bytes]:
+    """Whole lines, so many that they are just longer than a block."""
+    start = 0
+    while start < len(text):
+        stop = text.find(b"\n", start + BLOCK) + 1 or len(text)
+        yield text[start:stop]
+        start = stop

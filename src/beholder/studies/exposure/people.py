@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from itertools import combinations
 
 import polars as pl
 
 from beholder.datasets.dataset import Dataset
 from beholder.studies.apa.prompts import CATEGORIES, OCCUPATIONS, OFFICES, SPORTS
-from beholder.studies.exposure.mentions import Term, Words, words_of
+from beholder.studies.exposure.mentions import Term, Words, sequences_within, words_of
 
 NAME = "name"
 LEVEL_WORDS = {
@@ -36,12 +35,7 @@ def _ambiguous(names: list[str]) -> list[str | None]:
     """For each name, why captions that contain it may mean someone else."""
     split = [tuple(words_of(name)) for name in names]
     often = Counter(split)
-    within = {
-        words[start:end]
-        for words in often
-        for start, end in combinations(range(len(words) + 1), 2)
-        if end - start < len(words)
-    }
+    within = {inner for words in often for inner in sequences_within(words)}
 
     def reasons(words: Words) -> Iterator[str]:
         if often[words] > 1:
