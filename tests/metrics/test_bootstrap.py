@@ -56,6 +56,18 @@ def test_draws_in_parts_equal_draws_in_one_go(monkeypatch: pytest.MonkeyPatch):
     np.testing.assert_allclose(Resampler(np.arange(40), rng(9), draws=100).means(values), expected)
 
 
+@pytest.mark.parametrize(("cells", "kept"), [(1 << 22, 1), (40 * 7, 15), (40 * 7, 0)])
+def test_a_second_number_has_the_same_draws_without_drawing_them_again(
+    cells: int, kept: int, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(bootstrap, "CELLS", cells)
+    monkeypatch.setattr(bootstrap, "KEPT", 40 * 100 if kept else 0)
+    resampler = Resampler(np.arange(40), rng(9), draws=100)
+    first, second = (np.concatenate(list(resampler.weights())) for _ in range(2))
+    np.testing.assert_array_equal(first, second)
+    assert len(resampler._kept) == kept
+
+
 def test_the_interval_agrees_with_scipys_bootstrap():
     values = rng(8).beta(2, 5, 200)
     ours = percentile_interval(Resampler(np.arange(200), rng(), draws=20_000).means(values))

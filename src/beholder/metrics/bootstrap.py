@@ -16,6 +16,8 @@ from scipy.special import betaincinv
 Array = npt.NDArray[np.float64]
 CELLS = 1 << 22
 """Weights held at once: draws come in parts, so memory does not grow with images × draws."""
+KEPT = 1 << 26
+"""Weights kept for the next number, a byte each where there are several parts; drawing them anew is slow."""
 
 
 FEWEST = 5
@@ -53,7 +55,7 @@ class Resampler:
             self._sizes = np.bincount(apart[:, 0])[np.unique(apart[:, 0])].tolist()
             self.n_clusters = len(apart)
         self._seed = int(rng.integers(2**63))
-        self._kept: list[Array] = []
+        self._kept: list[npt.NDArray[Any]] = []
 
     @property
     def cluster_of(self) -> npt.NDArray[np.intp]:
@@ -63,18 +65,20 @@ class Resampler:
     def weights(self) -> Iterator[Array]:
         """How often each image counts in each draw, `[part of the draws, n_images]`, part after part."""
         if self._kept:
-            yield from self._kept
+            yield from (part.astype(np.float64, copy=False) for part in self._kept)
             return
-        rng = np.random.default_rng(self._seed)
+        rng, kept = np.random.default_rng(self._seed), []
         size = max(1, CELLS // max(1, len(self._cluster_of)))
         even = [np.full(members, 1 / max(1, members)) for members in self._sizes]
+        kind = np.float64 if size >= self.draws else np.uint8  # nobody is drawn 256 times (one in 256 factorial)
         for start in range(0, self.draws, size):
             many = min(size, self.draws - start)
             counts = np.concatenate([rng.multinomial(len(each), each, size=many) for each in even], axis=1)
-            part = counts[:, self._cluster_of].astype(np.float64)
-            if part.shape[0] == self.draws:  # all draws fit into one part: keep it for the next number
-                self._kept = [part]
-            yield part
+            part = counts.astype(kind)[:, self._cluster_of]
+            if self.draws * len(self._cluster_of) <= KEPT:
+                kept.append(part)
+            yield part.astype(np.float64, copy=False)
+        self._kept = kept
 
     def means(self, values: Array) -> Array:
         """The mean of each column of `values` in each draw, `[draws, n_columns]`; NaN cells count for nothing."""
