@@ -165,8 +165,8 @@ def test_small_batches_are_read_together():
 
 
 def test_too_little_shared_memory_means_threads(task: Task, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    assert workers.fits_in_shared_memory(4, (8, 8, 3), np.dtype(np.uint8))
-    monkeypatch.setattr(reading, "fits_in_shared_memory", lambda *_: False)
+    assert workers.pictures_fit(4, (8, 8, 3), np.dtype(np.uint8))
+    monkeypatch.setattr(reading, "pictures_fit", lambda *_: False)
     monkeypatch.setattr(reading, "PictureReader", None)
     scorer = Averages()
     fill([task], scorer, Store(tmp_path), PROCESSES)

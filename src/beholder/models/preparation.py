@@ -32,8 +32,12 @@ class Preparation(Protocol):
 class Decoder(Protocol):
     """Decodes whole files on the model's device (`--decode gpu`); the pixels may differ from Pillow's by a hair."""
 
-    def encoded(self, uri: str, data: Pixels | None) -> Any:
-        """What `decode` takes, made of a file's bytes or, without them, of the picture at `uri`; in any thread."""
+    @property
+    def encoding(self) -> Callable[[str, Pixels | None], Any]:
+        """Makes what `decode` takes of a file's address and bytes, or of a picture without bytes of its own.
+
+        It travels to worker processes.
+        """
         ...
 
     def decode(self, pictures: Sequence[Any]) -> Any:

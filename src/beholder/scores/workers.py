@@ -41,6 +41,8 @@ SPAN = 64
 """Small batches are read this many pictures at a time."""
 AHEAD = 2
 """How many spans are read while another is with the model."""
+ATTACHED = 16
+"""Pieces of shared memory that a worker keeps at hand."""
 STUCK_SECONDS = 600.0
 """After so long without an answer a worker is taken to hang."""
 SHARED = Path("/dev/shm")
@@ -191,11 +193,7 @@ class PictureReader:
             slab = Slab(memory.name, shape, self._dtype.str)
             yield from self._read(spans, slab, slab.array(memory), hashed)
         finally:
-            memory.unlink()
-            try:
-                memory.close()
-            except BufferError:  # an error's traceback may still hold the last rows; they go with it
-                memory.close = lambda: None  # type: ignore[method-assign]  # else it would complain when collected
+            give_back(memory)
 
     def _read(
         self, spans: Iterator[list[list[str]]], slab: Slab, array: Array, hashed: Callable[[str], bool]
@@ -233,10 +231,23 @@ class PictureReader:
         ]
 
 
-def fits_in_shared_memory(batch: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> bool:
+def pictures_fit(batch: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> bool:
+    """Whether there is shared memory for reading such pictures ahead."""
+    return fits((AHEAD + 1) * max(SPAN, batch) * int(np.prod(shape)) * dtype.itemsize)
+
+
+def fits(size: int) -> bool:
     """Whether there is room; a container often has 64 MB, and writing beyond ends the process without a word."""
-    needed = (AHEAD + 1) * max(SPAN, batch) * int(np.prod(shape)) * dtype.itemsize
-    return not SHARED.is_dir() or needed < 0.9 * shutil.disk_usage(SHARED).free
+    return not SHARED.is_dir() or size < 0.9 * shutil.disk_usage(SHARED).free
+
+
+def give_back(memory: SharedMemory) -> None:
+    """To the system, even while something here still looks at it."""
+    memory.unlink()
+    try:
+        memory.close()
+    except BufferError:  # an error's traceback may still hold the last rows; they go with it
+        memory.close = lambda: None  # type: ignore[method-assign]  # else it would complain when collected
 
 
 def _spans(batches: Sequence[list[str]], rows: int) -> Iterator[list[list[str]]]:
@@ -288,14 +299,18 @@ def _cut_into(
     slab: Slab, corner: tuple[int, int], asked: Sequence[tuple[str, bool]], preparation: Preparation
 ) -> list[Answer]:
     """In a worker: open the pictures and write what the preparation makes of them into the slab's rows."""
-    if slab.name not in _attached:
-        for memory in _attached.values():
-            memory.close()
-        _attached.clear()
-        _attached[slab.name] = SharedMemory(slab.name)
     place, start = corner
-    rows = slab.array(_attached[slab.name])[place]
+    rows = attached(slab)[place]
     return [_cut_one(rows, start + row, uri, fresh, preparation) for row, (uri, fresh) in enumerate(asked)]
+
+
+def attached(slab: Slab) -> Array:
+    """In a worker: the main process's memory."""
+    if slab.name not in _attached:
+        if len(_attached) == ATTACHED:
+            _attached.pop(next(iter(_attached))).close()
+        _attached[slab.name] = SharedMemory(slab.name)
+    return slab.array(_attached[slab.name])
 
 
 def _cut_one(rows: Array, row: int, uri: str, fresh: bool, preparation: Preparation) -> Answer:

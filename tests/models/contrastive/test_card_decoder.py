@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from beholder.core.digests import file_digest
 from beholder.core.errors import ModelError, UnknownName
 from beholder.datasets import open_dataset
 from beholder.models.load import LoadOptions, load_model
@@ -19,13 +20,15 @@ from beholder.models.preparation import Cut
 from beholder.models.scorer import ContrastiveScorer, unit_rows
 from beholder.models.spec import ModelSpec
 from beholder.prompts.prompt_set import prompt_set
+from beholder.scores import reading
 from beholder.scores.fill import FillOptions, fill
 from beholder.scores.store import Store
 from beholder.scores.task import Task
 
 torch = pytest.importorskip("torch")
 
-from beholder.models.contrastive.card_decoder import CardDecoder, cut_on_card, plain_jpeg  # noqa: E402
+from beholder.models.contrastive.card_decoder import CardDecoder, cut_on_card  # noqa: E402
+from beholder.models.contrastive.encoding import Encoding, Jpeg, plain_jpeg  # noqa: E402
 
 SQUARE = Cut(32, Image.Resampling.BICUBIC, (32, 32))
 
@@ -100,13 +103,13 @@ class Hashes:
     def __init__(self) -> None:
         self.read: list[str] = []
 
-    def encoded(self, uri: str, data: np.ndarray | None) -> bytes:
+    def encoding(self, uri: str, data: np.ndarray | None) -> tuple[str, bytes]:
         assert data is not None
-        self.read.append(uri)
-        return hashlib.sha256(data).digest()
+        return uri, hashlib.sha256(data).digest()
 
-    def decode(self, pictures: Sequence[bytes]) -> np.ndarray:
-        return np.stack([np.frombuffer(picture, np.uint8) for picture in pictures])
+    def decode(self, pictures: Sequence[tuple[str, bytes]]) -> np.ndarray:
+        self.read += [uri for uri, _ in pictures]
+        return np.stack([np.frombuffer(digest, np.uint8) for _, digest in pictures])
 
 
 class Decoding(ContrastiveScorer):
@@ -140,6 +143,41 @@ def test_files_are_read_and_hashed_once_on_their_way_to_a_decoder(people: Callab
     store.digest_memory.unlink()  # nothing is remembered: files are hashed again, and found on the shelf
     fill([task], elsewhere, store)
     assert elsewhere.decoder.read == []
+
+
+class Pillows:
+    """A decoder that does with Pillow what the card would do."""
+
+    cut = Cut(8, Image.Resampling.BICUBIC, (8, 8))
+    encoding = Encoding(cut)
+
+    def decode(self, pictures: Sequence[Jpeg | np.ndarray]) -> np.ndarray:
+        opened = [Image.open(io.BytesIO(p.data)) if isinstance(p, Jpeg) else Image.fromarray(p) for p in pictures]
+        return np.stack([self.cut(picture).ravel() for picture in opened])
+
+
+@pytest.mark.parametrize("processes", [0, 2])
+def test_files_reach_the_decoder_whole_by_threads_and_by_processes(
+    processes: int, people: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(reading, "PROCESSES_FROM", 2)
+    folder, rng = people(23), np.random.default_rng(3)
+    for number, path in enumerate(sorted(folder.rglob("*.png"))[::2]):  # of many sizes, so that memory grows
+        noise = rng.integers(0, 256, (9 + 7 * number, 30, 3), dtype=np.uint8)
+        Image.fromarray(noise).save(path, "JPEG")
+    task = Task("toy", open_dataset(f"folder:{folder}"), prompt_set("toy", [{"text": "a"}, {"text": "b"}]))
+    uris = task.dataset.table["uri"].to_list()
+    scorer = Decoding()
+    scorer.decoder = Pillows()
+    scorer.embed_texts = lambda texts: np.eye(len(texts), 192, dtype=np.float32)
+    store = Store(tmp_path / "store")
+    values = fill([task], scorer, store, FillOptions(processes=processes)).matrices[0].values[:, :, 0]
+    pictures = np.stack([Pillows.cut(Image.open(uri)).ravel() for uri in uris])
+    np.testing.assert_allclose(values, unit_rows(pictures + 1.0)[:, :2], atol=1e-6)
+    assert not store.images(scorer.spec).missing([file_digest(Path(uri)) for uri in uris])
+    Path(uris[3]).unlink()
+    filled = fill([task], scorer, Store(tmp_path / "other"), FillOptions(processes=processes, skip_bad_images=True))
+    assert list(filled.bad_images) == [uris[3]]
 
 
 def test_a_file_that_vanishes_is_named_or_skipped(people: Callable[..., Path], tmp_path: Path):

@@ -10,36 +10,21 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Sequence
 from itertools import groupby
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 from PIL import Image
 
 from beholder.core.errors import MissingExtra, ModelError
 from beholder.datasets.images import open_image
 from beholder.models.checkpoint.checkpoint import torch
-from beholder.models.preparation import Cut, Pixels
+from beholder.models.contrastive.encoding import Encoded, Encoding, Jpeg
+from beholder.models.preparation import Cut
 from beholder.models.torch_types import Tensor
 
-Bytes = npt.NDArray[np.uint8]
 PIXELS_AT_ONCE = 2**28
 """Decoded pixels that lie on the card together: 0.8 GB as they are, 1.6 GB as half-precision numbers."""
 SUPPORT = {Image.Resampling.BILINEAR: 1.0, Image.Resampling.BICUBIC: 2.0}
 """How far the filters reach, in pixels of the smaller picture."""
-FRAMES = (0xC0, 0xC1, 0xC2)
-"""Markers of the frames that nvJPEG reads: baseline, extended, progressive."""
-
-
-class Jpeg(NamedTuple):
-    """A JPEG file that nvJPEG can read."""
-
-    uri: str
-    data: Bytes
-    pixels: int
-
-
-Encoded = Jpeg | Pixels
 
 
 class CardDecoder:
@@ -55,13 +40,9 @@ class CardDecoder:
         except ImportError as error:
             raise MissingExtra("--decode gpu", "openclip") from error
         self._decode_jpeg, self._mode = decode_jpeg, ImageReadMode.RGB
+        self.encoding = Encoding(cut)
         self._cut, self._device = cut, device
         self._own = threading.local()
-
-    def encoded(self, uri: str, data: Bytes | None) -> Encoded:
-        """What `decode` takes: the file as it is, or the picture cut by Pillow. Called from several threads."""
-        pixels = plain_jpeg(data.data) if data is not None else 0
-        return Jpeg(uri, data, pixels) if data is not None and pixels else self._cut(open_image(uri))
 
     def decode(self, pictures: Sequence[Encoded]) -> Tensor:
         """One batch of pixels on the card; `[n, height, width, channel]`. The card's other work goes on meanwhile."""
@@ -91,35 +72,6 @@ class CardDecoder:
         yield torch.stack(whole)
 
 
-def plain_jpeg(data: memoryview) -> int:
-    """How many pixels a JPEG has that nvJPEG reads as Pillow does; 0 if it is another file."""
-    at = 2
-    if bytes(data[:2]) != b"\xff\xd8":
-        return 0
-    while at + 16 < len(data) and data[at] == 0xFF:
-        marker, length = data[at + 1], int.from_bytes(data[at + 2 : at + 4])
-        turned = (
-            marker == 0xE1 and bytes(data[at + 4 : at + 8]) == b"Exif" and not _upright(data[at + 4 : at + 2 + length])
-        )
-        other_colours = marker == 0xEE and bytes(data[at + 4 : at + 9]) == b"Adobe" and data[at + 15] != 1
-        if turned or other_colours:
-            return 0
-        if 0xC0 <= marker <= 0xCF and marker not in (0xC4, 0xC8, 0xCC):
-            height, width = int.from_bytes(data[at + 5 : at + 7]), int.from_bytes(data[at + 7 : at + 9])
-            return height * width if marker in FRAMES and data[at + 9] in (1, 3) else 0
-        at += 2 + length
-    return 0
-
-
-def _upright(exif: memoryview) -> bool:
-    entries = Image.Exif()
-    try:
-        entries.load(bytes(exif))
-        return bool(entries.get(0x0112, 1) in (0, 1))
-    except (ValueError, SyntaxError, OSError, KeyError):
-        return False
-
-
 def _groups(pictures: Sequence[Encoded]) -> Iterator[list[Encoded]]:
     """Consecutive pictures that fit on the card together."""
     group: list[Encoded] = []
@@ -138,36 +90,35 @@ def cut_on_card(pictures: Sequence[Tensor], cut: Cut) -> Tensor:
     """Pictures `[channel, height, width]` of any sizes, cut as by `Cut` to `[n, height, width, channel]`."""
     device = pictures[0].device
     number = torch.float16 if device.type == "cuda" else torch.float32
-    order = sorted(range(len(pictures)), key=lambda row: pictures[row].shape)  # one copy for pictures of one shape
-    shapes = [tuple(pictures[row].shape[1:]) for row in order]
-    high, wide = max(height for height, _ in shapes), -(-max(width for _, width in shapes) // 8) * 8
+    order = sorted(range(len(pictures)), key=lambda row: pictures[row].shape)
+    same = [list(rows) for _, rows in groupby(order, key=lambda row: pictures[row].shape)]
+    shapes = [tuple(pictures[rows[0]].shape[1:]) for rows in same]
+    high, wide = (max(edges) for edges in zip(*shapes, strict=True))
+    wide = -(-wide // 8) * 8  # products of multiples of eight are fastest
     canvas = torch.zeros((len(pictures), 3, high, wide), dtype=number, device=device)
     start = 0
-    for (height, width), same in groupby(order, key=lambda row: tuple(pictures[row].shape[1:])):
-        group = [pictures[row] for row in same]
-        canvas[start : start + len(group), :, :height, :width].copy_(torch.stack(group))
-        start += len(group)
+    for (height, width), rows in zip(shapes, same, strict=True):  # one copy for pictures of one shape
+        canvas[start : start + len(rows), :, :height, :width].copy_(torch.stack([pictures[row] for row in rows]))
+        start += len(rows)
     sizes = [cut.resized((width, height)) for height, width in shapes]
     offsets = [cut.offset(size) if cut.crop else (0, 0) for size in sizes]
     down, across = cut.crop or sizes[0][::-1]
-    numbers = [
-        (*shape, *size, *offset, place)
-        for shape, size, offset, place in zip(shapes, sizes, offsets, order, strict=True)
-    ]
-    heights, widths, *resized, left, top, places = _on_device(numbers, device)
+    numbers = [(*shape, *size, *offset) for shape, size, offset in zip(shapes, sizes, offsets, strict=True)]
+    heights, widths, *resized, left, top = _on_device(numbers, torch.float32, device)
     support = SUPPORT[cut.resample]
-    columns = weights(widths, resized[0], left, across, wide, support)
-    lines = weights(heights, resized[1], top, down, high, support)
-    narrow = torch.bmm(canvas.view(len(pictures), 3 * high, wide), columns.to(number).transpose(1, 2))
+    kind, place = _on_device([(k, row) for k, rows in enumerate(same) for row in rows], torch.int64, device)
+    columns = weights(widths, resized[0], left, across, wide, support).to(number)[kind]
+    lines = weights(heights, resized[1], top, down, high, support).to(number)[kind]
+    narrow = torch.bmm(canvas.view(len(pictures), 3 * high, wide), columns.transpose(1, 2))
     narrow = _whole(narrow).view(len(pictures), 3, high, across)
-    small = _whole(torch.matmul(lines.to(number)[:, None], narrow))
+    small = _whole(torch.matmul(lines[:, None], narrow))
     result = torch.empty((len(pictures), down, across, 3), dtype=torch.uint8, device=device)
-    return result.index_copy_(0, places.long(), small.to(torch.uint8).permute(0, 2, 3, 1))
+    return result.index_copy_(0, place, small.to(torch.uint8).permute(0, 2, 3, 1))
 
 
-def _on_device(numbers: Sequence[tuple[int, ...]], device: Any) -> Tensor:
-    """The columns of a table, a row each; its copying holds nobody up."""
-    table = torch.tensor(numbers, dtype=torch.float32).T
+def _on_device(rows: Sequence[tuple[int, ...]], number: Any, device: Any) -> Tensor:
+    """The columns of a table, one after the other; nobody waits for the copy."""
+    table = torch.tensor(rows, dtype=number).T.contiguous()
     return table.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else table
 
 
