@@ -11,6 +11,7 @@ import tempfile
 import time
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,6 @@ from beholder.core.progress import Progress, followed_by, silent
 from beholder.core.results import results_table
 from beholder.datasets import data_root
 from beholder.datasets.bins import Edges
-from beholder.datasets.dataset import ImageDigests
 from beholder.datasets.perturbed import CHANGES
 from beholder.models.given import GivenAs, Kind, Model, as_scorer
 from beholder.models.load import LoadOptions, load_model
@@ -38,6 +38,8 @@ from beholder.run import Run
 from beholder.run_folder import finish, folder_name, refuse_other_weights, run_folder
 from beholder.scores.fill import FillOptions, fill
 from beholder.scores.quantity import looks_for_things
+from beholder.scores.ray_pool import ray_options
+from beholder.scores.ray_scorer import on_ray
 from beholder.scores.recorded import Places
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.scores.store import Store
@@ -91,6 +93,9 @@ def audit(
     device: str = "auto",
     precision: str = "auto",
     batch_size: int | None = None,
+    engine: str = "local",
+    workers: int | None = None,
+    gpus_per_worker: float | None = None,
     skip_bad_images: bool = False,
     draws: int = MeasureOptions.draws,
     seed: int = MeasureOptions.seed,
@@ -141,7 +146,9 @@ def audit(
         out=Path(out) if out else None,
         store=store_folder(Path(store) if store else None),
         load=LoadOptions(device=device, precision=precision, batch_size=batch_size),
-        fill=FillOptions(skip_bad_images=skip_bad_images, progress=progress),
+        fill=FillOptions(
+            skip_bad_images=skip_bad_images, progress=progress, ray=ray_options(engine, workers, gpus_per_worker)
+        ),
         measure=MeasureOptions(compat=compat, draws=draws, seed=seed, delta=delta),
         perturb=perturb,
         allow_upload=allow_upload,
@@ -192,21 +199,28 @@ def audit_models(models: Sequence[str | Scorer], studies: Sequence[str | Study],
         todo = [sheet for name in names for sheet in sheets if models or name in sheet.study.reference_models]
         later = sum(len(sheet.dataset) for sheet in todo) * (1 + options.perturb)
         for model, name in zip(asked_of, names, strict=True):
-            scorer = load_model(model, options.load) if isinstance(model, str) else model
-            options = replace(options, store=_store_for(scorer, run))
-            confirm_upload(scorer, sheets, options)
-            for sheet in sheets:
-                if models or name in sheet.study.reference_models:
-                    later -= len(sheet.dataset)
-                    run.add(_audited(scorer, sheet, _followed_by(options, later), run))
-                    for change in _changes(options):
+            with _opened(model, options) as scorer:
+                options = replace(options, store=_store_for(scorer, run))
+                confirm_upload(scorer, sheets, options)
+                for sheet in sheets:
+                    if models or name in sheet.study.reference_models:
                         later -= len(sheet.dataset)
-                        changed = sheet._replace(dataset=sheet.dataset.perturbed(change))
-                        run.add_perturbed(_audited(scorer, changed, _followed_by(options, later), run), change)
-                    refuse_other_weights(earlier, run.record, run.folder)
-                    run.record.seconds = round(before + time.monotonic() - started, 1)
-                    run.save(run.folder)
+                        run.add(_audited(scorer, sheet, _followed_by(options, later), run))
+                        for change in _changes(options):
+                            later -= len(sheet.dataset)
+                            changed = sheet._replace(dataset=sheet.dataset.perturbed(change))
+                            run.add_perturbed(_audited(scorer, changed, _followed_by(options, later), run), change)
+                        refuse_other_weights(earlier, run.record, run.folder)
+                        run.record.seconds = round(before + time.monotonic() - started, 1)
+                        run.save(run.folder)
         return written(run, asked, options)
+
+
+def _opened(model: str | Scorer, options: AuditOptions) -> AbstractContextManager[Scorer]:
+    """The model, ready to score, in this process or on Ray."""
+    if options.fill.ray:
+        return on_ray(model, options.load, options.fill.ray)
+    return nullcontext(load_model(model, options.load) if isinstance(model, str) else model)
 
 
 def _followed_by(options: AuditOptions, later: int) -> AuditOptions:
@@ -309,14 +323,15 @@ def confirm_upload(scorer: Scorer, sheets: Iterable[Sheet], options: AuditOption
     if not host or options.allow_upload is True:
         return
     store, lacking = Store(options.store), set[str]()
-    digests = ImageDigests(store.digest_memory)
+    digests = store.image_digests()
     for sheet in sheets:
         changed = (sheet._replace(dataset=sheet.dataset.perturbed(change)) for change in _changes(options))
         for told, tasks in (_asked(scorer, each, compat=options.measure.compat) for each in (sheet, *changed)):
             for task in tasks:
                 keys = [key for key in digests.of(task.dataset.table["uri"].to_list()) if key]
                 shelf = store.scores(told.spec, task.prompts.digest)
-                lacking.update(shelf.missing(keys), shelf.one_of_each_block(keys) if options.fill.verify else ())
+                again = [keys[i] for i in shelf.one_of_each_block(keys)] if options.fill.verify else ()
+                lacking.update(shelf.missing(keys), again)
     if not lacking:
         return
     announced = f"{len(lacking):,} picture(s) will be sent to {host}, which may keep them."

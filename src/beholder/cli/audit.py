@@ -62,6 +62,9 @@ def audit_command(
     device: common.Device = "auto",
     precision: common.Precision = "auto",
     decode: common.Decode = "exact",
+    engine: common.Engine = "local",
+    workers: common.RayWorkers = None,
+    gpus_per_worker: common.GpusPerWorker = None,
     batch_size: Annotated[
         int | None,
         typer.Option(
@@ -145,6 +148,7 @@ def asked_of(params: Mapping[str, Any], own: Own) -> tuple[list[Study], AuditOpt
     from beholder.datasets.settings import parse_settings
     from beholder.models.load import LoadOptions
     from beholder.scores.fill import FillOptions
+    from beholder.scores.ray_pool import ray_options
     from beholder.studies.study import MeasureOptions
 
     def chosen(*names: str) -> dict[str, Any]:
@@ -155,6 +159,7 @@ def asked_of(params: Mapping[str, Any], own: Own) -> tuple[list[Study], AuditOpt
     studies = chosen_studies(params.get("benchmark") or [], own, data=data, dataset=dataset, models=models)
     load = chosen("device", "precision", "decode", "batch_size", "trust_remote_code", "allow_pickle")
     progress = silent if params.get("quiet") else bar
+    ray = ray_options(params.get("engine", "local"), params.get("workers"), params.get("gpus_per_worker"))
     return studies, AuditOptions(
         data,
         dataset,
@@ -164,7 +169,7 @@ def asked_of(params: Mapping[str, Any], own: Own) -> tuple[list[Study], AuditOpt
         out=common.writable(params.get("output"), "--out"),
         store=common.writable(common.store_folder(params.get("store")), "--store"),
         load=LoadOptions(**load, shared_prefix=not params.get("one_by_one")),
-        fill=FillOptions(**chosen("skip_bad_images", "verify"), progress=progress),
+        fill=FillOptions(**chosen("skip_bad_images", "verify"), progress=progress, ray=ray),
         measure=MeasureOptions(**chosen("compat", "draws", "seed", "delta")),
         perturb=params.get("perturb", 0),
         own=own,

@@ -75,7 +75,7 @@ def _spinner(label: str) -> Iterator[Advance]:
     columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
     with Progress(*columns, console=err, transient=True) as progress:
         progress.add_task(shortened(label, max(12, err.width - 15)), total=None)
-        yield lambda count: None
+        yield lambda count, note="": None
 
 
 @contextmanager
@@ -91,7 +91,12 @@ def _bar(label: str, total: int, done: int, later: int, unit: str) -> Iterator[A
     with Progress(*columns, console=err) as progress:
         room = max(12, err.width - (75 if later else 45))
         task = progress.add_task(shortened(label, room), total=total, completed=done)
-        yield lambda count: progress.advance(task, count)
+
+        def advance(count: int, note: str = "") -> None:
+            shown = shortened(f"{label}, {note}", room) if note else None
+            progress.update(task, advance=count, description=shown)
+
+        yield advance
         progress.live.transient = time.monotonic() - began < AT_ONCE
 
 
@@ -101,13 +106,14 @@ def _lines(label: str, total: int, done: int, later: int, unit: str) -> Iterator
     began = told = time.monotonic()
     start = done
 
-    def advance(count: int) -> None:
+    def advance(count: int, note: str = "") -> None:
         nonlocal done, told
         done += count
         if (now := time.monotonic()) - told >= BETWEEN_LINES:
             told, speed = now, (done - start) / (now - began)
             left = pace(speed, total - done, later, unit) if speed else "none yet"
-            err.print(f"{label}: {done:,} of {total:,} {unit}, {left}", markup=False, soft_wrap=True)
+            parts = (f"{label}: {done:,} of {total:,} {unit}", left, *([note] if note else []))
+            err.print(", ".join(parts), markup=False, soft_wrap=True)
 
     yield advance
 

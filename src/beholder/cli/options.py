@@ -133,6 +133,32 @@ Decode = Annotated[
         rich_help_panel=MODEL,
     ),
 ]
+Engine = Annotated[
+    str,
+    typer.Option(
+        help="local, ray (the cluster of RAY_ADDRESS or of this machine; else one is started) or ray://HOST:PORT.",
+        rich_help_panel=MODEL,
+    ),
+]
+RayWorkers = Annotated[
+    int | None,
+    typer.Option(
+        "--workers",
+        min=1,
+        help="Ray workers, each with its own copy of the model. Default: one per card, or one per 4 cores if there are "
+        "no cards.",
+        rich_help_panel=MODEL,
+    ),
+]
+GpusPerWorker = Annotated[
+    float | None,
+    typer.Option(
+        "--gpus-per-worker",
+        min=0,
+        help="Cards of each Ray worker: 0.5 lets two share one. Default: 1 if the cluster has cards.",
+        rich_help_panel=MODEL,
+    ),
+]
 Yes = Annotated[
     bool,
     typer.Option(

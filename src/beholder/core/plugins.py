@@ -19,6 +19,8 @@ from pathlib import Path
 from beholder.core.errors import BeholderError, UsageError
 
 ENVIRONMENT = "BEHOLDER_PLUGINS"
+loaded_plugins: list[str] = []
+"""Those that ran in this process; workers elsewhere load them too."""
 
 
 def load_plugins(named: Iterable[str] = ()) -> None:
@@ -27,6 +29,7 @@ def load_plugins(named: Iterable[str] = ()) -> None:
     for name in dict.fromkeys(name for name in (*of_environment, *named) if name):
         try:
             _run(name)
+            loaded_plugins.append(name)
         except BeholderError:
             raise
         except Exception as error:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Protocol
 
-Advance = Callable[[int], None]
+
+class Advance(Protocol):
+    """Moves a bar by `count`; a note is shown beside it until the next one."""
+
+    def __call__(self, count: int, note: str = "") -> None: ...
 
 
 class Progress(Protocol):
@@ -21,7 +25,7 @@ class Progress(Protocol):
 @contextmanager
 def silent(label: str, total: int, done: int, later: int = 0) -> Iterator[Advance]:
     """Nobody is watching."""
-    yield lambda count: None
+    yield lambda count, note="": None
 
 
 def followed_by(progress: Progress, more: int) -> Progress:

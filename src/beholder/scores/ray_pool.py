@@ -22,7 +22,8 @@ from statistics import median
 from typing import Any, Generic, NamedTuple, Self, TypeVar
 
 from beholder import __version__
-from beholder.core.errors import BeholderError, DataError, MissingExtra, ModelError, UsageError, first_line
+from beholder.core.errors import BeholderError, DataError, MissingExtra, ModelError, UnknownName, UsageError, first_line
+from beholder.core.record import machine
 
 Job = TypeVar("Job")
 Loaded = TypeVar("Loaded")
@@ -60,6 +61,21 @@ class RayOptions:
             raise UsageError(f"The number of Ray workers is {self.workers}; it must be at least 1.")
         if self.gpus_per_worker is not None and self.gpus_per_worker < 0:
             raise UsageError(f"Each Ray worker would have {self.gpus_per_worker} cards; 0 is the least.")
+
+
+def ray_options(engine: str, workers: int | None = None, gpus_per_worker: float | None = None) -> RayOptions | None:
+    """What `--engine` and its two options mean; None is the local engine.
+
+    >>> ray_options("ray://head:10001", 8)
+    RayOptions(address='ray://head:10001', workers=8, gpus_per_worker=None)
+    """
+    if engine.startswith("ray://") or engine == "ray":
+        return RayOptions(engine if engine != "ray" else None, workers, gpus_per_worker)
+    if engine != "local":
+        raise UnknownName("engine", engine, ["local", "ray", "ray://HOST:PORT"])
+    if workers is not None or gpus_per_worker is not None:
+        raise UsageError("--workers and --gpus-per-worker are for --engine ray.")
+    return None
 
 
 def ray_map(function: Callable[[Job], Result], jobs: Iterable[Job], options: RayOptions) -> Iterator[Result]:
@@ -136,6 +152,14 @@ def _fleet(options: RayOptions, nodes: Iterable[dict[str, Any]], cpus: int, *, c
     return _Fleet(options.workers or max(1, sum(int(node.get("CPU", 0)) // cpus for node in there)), cpus, 0.0)
 
 
+class Started(NamedTuple):
+    """A worker's machine, the version of Beholder there, and those of the libraries."""
+
+    machine: str
+    version: str
+    libraries: dict[str, str]
+
+
 class _Worker(Generic[Loaded]):
     """In a process of Ray: what is loaded once is there for all jobs."""
 
@@ -148,10 +172,10 @@ class _Worker(Generic[Loaded]):
     def _loaded(self) -> Loaded:
         return self._load()
 
-    def start(self) -> tuple[str, str]:
-        """Load; the machine, and the version of Beholder there."""
+    def start(self) -> Started:
+        """Load, and say where."""
         self._told(lambda: self._loaded)
-        return socket.gethostname(), __version__
+        return Started(socket.gethostname(), __version__, machine())
 
     def run(self, work: Callable[[Loaded, Job], Result], job: Job) -> Result:
         return self._told(lambda: work(self._loaded, job))
@@ -173,7 +197,6 @@ class _Handle:
     """A worker as the driver sees it; what it is working on comes first."""
 
     actor: Any
-    name: str = ""
     jobs: deque[tuple[Any, int]] = field(default_factory=deque)  # object reference, number of the job
     since: float = 0.0
 
@@ -204,6 +227,7 @@ class RayPool(Generic[Loaded]):
         self._given = load, os.getcwd(), socket.gethostname()
         self.starting: dict[Any, _Handle] = {}
         self.ready: list[_Handle] = []
+        self.machines: dict[str, Started] = {}
         self._told = time.monotonic()
 
     def __enter__(self) -> Self:
@@ -222,6 +246,17 @@ class RayPool(Generic[Loaded]):
     def alive(self) -> str:
         """How many workers are up, in words."""
         return f"{len(self.ready)} of {self.fleet.workers} workers"
+
+    @property
+    def differences(self) -> list[str]:
+        """Libraries of which the workers' machines have different versions, in words."""
+        names = sorted({name for there in self.machines.values() for name in there.libraries})
+        versions = {name: {there.libraries.get(name, "none") for there in self.machines.values()} for name in names}
+        return [
+            f"Ray's machines have different versions of {name}: {', '.join(sorted(found))}"
+            for name, found in versions.items()
+            if len(found) > 1
+        ]
 
     def map(
         self,
@@ -247,7 +282,7 @@ class RayPool(Generic[Loaded]):
         """A worker has loaded, or failed to."""
         worker = self.starting.pop(reference)
         try:
-            machine, version = self.answer(reference)
+            there: Started = self.answer(reference)
         except self.ray.exceptions.RayActorError as error:
             if not self.ready and not self.starting:
                 raise ModelError(
@@ -256,8 +291,11 @@ class RayPool(Generic[Loaded]):
                 ) from error
             log.warning("A Ray worker dies whenever it starts. The run goes on without it.")
             return
-        if version != __version__:
-            raise UsageError(f"Beholder is {__version__} here and {version} on {machine}. Install the same version.")
+        if there.version != __version__:
+            raise UsageError(
+                f"Beholder is {__version__} here and {there.version} on {there.machine}. Install the same version."
+            )
+        self.machines[there.machine] = there
         self.ready.append(worker)
 
     def lost(self, worker: _Handle) -> None:
@@ -321,9 +359,9 @@ class _Round(Generic[Job, Result]):
     def _hand_out(self) -> bool:
         """Keep every worker busy; whether any result is still to come."""
         ahead = AHEAD * self._pool.fleet.workers - len(self._unfinished) - len(self._done)
-        for number, job in islice(self._coming, max(0, ahead)):
-            self._unfinished[number] = job
-            self._waiting.append(number)
+        new = dict(islice(self._coming, max(0, ahead)))
+        self._unfinished.update(new)
+        self._waiting.extend(new)
         for depth in range(IN_FLIGHT):
             for worker in self._pool.ready:
                 if len(worker.jobs) == depth and (number := self._number(idle=not depth)) is not None:
@@ -375,7 +413,7 @@ class _Round(Generic[Job, Result]):
         if self._deaths[first] >= TRIES and first in self._unfinished:
             raise DataError(
                 f"{TRIES} Ray workers died while they had:\n{self._described(self._unfinished[first])}\n"
-                f"Memory may have run out, or one of these ends the process. ({first_line(error)})\n"
+                "Memory may have run out, or one of these ends the process. "
                 "What was finished is kept: the same command continues there."
             ) from error
         self._waiting.extendleft(number for _, number in reversed(worker.jobs))

@@ -1,0 +1,241 @@
+"""A model on Ray: copies of it in workers (`ray_pool.py`), which read the images themselves and give rows back.
+
+Batches are cut here as for one device, and their rows come in order, so that the store is filled as by one device. The
+model is only in the workers: what the rest of Beholder asks of a scorer is asked of a worker.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from PIL import Image
+
+from beholder.core.errors import DataError, ModelError, UsageError
+from beholder.core.plugins import load_plugins, loaded_plugins
+from beholder.datasets.verify import unreadable
+from beholder.models.load import LoadOptions, load_model
+from beholder.models.machine import device_names
+from beholder.models.scorer import Answerer, Embedder, Floats, Prepared, Scorer
+from beholder.models.spec import ModelSpec
+from beholder.prompts.instruction import Instruction
+from beholder.scores.ray_pool import RayOptions, RayPool, connect
+from beholder.scores.reading import ReadOptions, WorkersOnDemand
+from beholder.scores.scoring import Asked, BatchScorer, Scored
+from beholder.scores.workers import usable_cores
+
+JOBS_PER_WORKER = 8
+"""So many jobs for each worker, so that all end at about the same time."""
+BATCHES_AT_ONCE = 32
+"""Batches in a job at most: reading ahead begins anew with each job."""
+NAMED = 20
+"""Images that a message names."""
+
+
+@contextmanager
+def on_ray(model: str | Scorer, load: LoadOptions, ray: RayOptions) -> Iterator[Scorer]:
+    """A model in workers of Ray, ready to score; the workers end with the block."""
+    if not isinstance(model, str):
+        raise UsageError(
+            f"{model.spec.name} is an object in this process, which Ray's workers do not have.\n"
+            "Save it and give its folder or name, or leave --engine ray out."
+        )
+    if len(device_names(load.device)) > 1:
+        raise UsageError(f"With --engine ray, each worker has its own device: leave out --device {load.device}.")
+    cards = {"cpu": False, "cuda": True}.get(load.device.partition(":")[0])
+    with RayPool(_Load(model, load, loaded_plugins), ray, cards=cards) as pool:
+        yield _described(pool, None)
+
+
+@dataclass(frozen=True)
+class _Load:
+    """Travels to a worker and loads the model there."""
+
+    name: str
+    options: LoadOptions
+    plugins: list[str]
+
+    def __call__(self) -> _Model:
+        load_plugins(self.plugins)
+        return _Model(load_model(self.name, self.options))
+
+
+class _Model:
+    """In a worker: the model, as it is told to answer, with what reads images for it."""
+
+    def __init__(self, scorer: Scorer) -> None:
+        self._scorer, self._reading = scorer, ReadOptions(processes=_cores())
+        self._workers = WorkersOnDemand(self._reading)
+        self._instructed: dict[Instruction | None, BatchScorer] = {}
+
+    def told(self, instruction: Instruction | None) -> BatchScorer:
+        if instruction not in self._instructed:
+            scorer = self._scorer
+            if instruction is not None:
+                assert isinstance(scorer, Answerer)
+                scorer = scorer.instructed(instruction)
+            self._instructed[instruction] = BatchScorer(scorer, self._reading, self._workers)
+        return self._instructed[instruction]
+
+
+def _cores() -> int:
+    """This worker's share of its machine's cores: those that it was given, or as large a part as of the cards."""
+    ray = connect()
+    mine = ray.get_runtime_context().get_assigned_resources()
+    if not mine.get("GPU"):
+        return int(mine.get("CPU", 1))
+    here = ray.get_runtime_context().get_node_id()
+    cards = next((node["Resources"].get("GPU", 1) for node in ray.nodes() if node["NodeID"] == here), 1)
+    return max(1, int(usable_cores() * mine["GPU"] / cards))
+
+
+class _Description(NamedTuple):
+    """What can be said of a model without it."""
+
+    spec: ModelSpec
+    channels: tuple[str, ...]
+    batch_size: int
+    notes: list[str]
+    uploads_to: str
+    embeds: bool
+    answers: bool
+
+
+def _describe(model: _Model, instruction: Instruction | None) -> _Description:
+    scorer = model.told(instruction).scorer
+    return _Description(
+        scorer.spec,
+        scorer.channels,
+        scorer.batch_size,
+        list(getattr(scorer, "notes", [])),
+        getattr(scorer, "uploads_to", ""),
+        isinstance(scorer, Embedder),
+        isinstance(scorer, Answerer),
+    )
+
+
+def _described(pool: RayPool[_Model], instruction: Instruction | None) -> RayScorer:
+    (description,) = pool.map(_describe, [instruction], workers=1)
+    kind = RayEmbedder if description.embeds else RayAnswerer if description.answers else RayScorer
+    return kind(pool, description, instruction)
+
+
+@dataclass(frozen=True)
+class _Call:
+    """Travels to a worker and calls a method of the model."""
+
+    instruction: Instruction | None
+    method: str
+
+    def __call__(self, model: _Model, arguments: tuple[Any, ...]) -> Any:
+        return getattr(model.told(self.instruction).scorer, self.method)(*arguments)
+
+
+class _Answer(NamedTuple):
+    """What a worker makes of a job, and which model it has."""
+
+    machine: str
+    digest: str
+    scored: list[Scored]
+
+
+@dataclass(frozen=True)
+class _Score:
+    """Travels to a worker and scores batches of images there; each image comes with whether it was hashed."""
+
+    instruction: Instruction | None
+    asked: Asked
+
+    def __call__(self, model: _Model, batches: list[list[tuple[str, bool]]]) -> _Answer:
+        own, hashed = model.told(self.instruction), {uri: known for batch in batches for uri, known in batch}
+        uris = [[uri for uri, _ in batch] for batch in batches]
+        found = own.scored(uris, self.asked, lambda uri: uri if hashed[uri] else "", lambda key: False)
+        return _Answer(socket.gethostname(), own.scorer.spec.digest, list(found))
+
+
+class RayScorer:
+    """A model that is in Ray's workers, as a scorer."""
+
+    def __init__(self, pool: RayPool[_Model], description: _Description, instruction: Instruction | None) -> None:
+        self.pool, self._instruction = pool, instruction
+        self.spec, self.channels, self.batch_size, self._notes, self.uploads_to, *_ = description
+
+    @property
+    def notes(self) -> list[str]:
+        """Those of the model, and which libraries differ between the workers' machines."""
+        return [*self._notes, *self.pool.differences]
+
+    def prepare(self, image: Image.Image) -> Prepared:
+        return self._call("prepare", image)
+
+    def score_prepared(self, prepared: Sequence[Prepared], prompts: Sequence[str]) -> Floats:
+        cells: Floats = self._call("score_prepared", prepared, prompts)
+        return cells
+
+    def _call(self, method: str, *arguments: Any) -> Any:
+        (answer,) = self.pool.map(_Call(self._instruction, method), [arguments], workers=1)
+        return answer
+
+    def scored(
+        self, batches: Sequence[list[str]], asked: Asked, key: Callable[[str], str], stored: Callable[[str], bool]
+    ) -> Iterator[Scored]:
+        """What the model says about every batch, in order, as by `BatchScorer`."""
+        size = min(BATCHES_AT_ONCE, max(1, len(batches) // (JOBS_PER_WORKER * self.pool.fleet.workers)))
+        parts = (batches[start : start + size] for start in range(0, len(batches), size))
+        jobs = ([[(uri, bool(key(uri))) for uri in batch] for batch in part] for part in parts)
+        for answer in self.pool.map(_Score(self._instruction, asked), jobs, described=_images):
+            if answer.digest != self.spec.digest:
+                raise ModelError(
+                    f"{self.spec.name} on {answer.machine} is another model than the one that began: weights, settings "
+                    "or precision differ.\nUse the same files and the same kind of device on all machines."
+                )
+            for scored in answer.scored:
+                _refuse_unshared(scored, answer.machine)
+                yield _without_stored(scored, stored)
+
+
+class RayEmbedder(RayScorer):
+    """A two-tower model in Ray's workers."""
+
+    def embed_prepared(self, prepared: Sequence[Prepared]) -> Floats:
+        vectors: Floats = self._call("embed_prepared", prepared)
+        return vectors
+
+    def embed_texts(self, texts: Sequence[str]) -> Floats:
+        vectors: Floats = self._call("embed_texts", texts)
+        return vectors
+
+
+class RayAnswerer(RayScorer):
+    """A model in Ray's workers that is told how to answer."""
+
+    def instructed(self, instruction: Instruction) -> Scorer:
+        return _described(self.pool, instruction)
+
+
+def _images(batches: list[list[tuple[str, bool]]]) -> str:
+    uris = [uri for batch in batches for uri, _ in batch]
+    more = f"\n  … and {len(uris) - NAMED} more" if len(uris) > NAMED else ""
+    return "\n".join(f"  {uri}" for uri in uris[:NAMED]) + more
+
+
+def _refuse_unshared(scored: Scored, machine: str) -> None:
+    """An image that can be read here and not by a worker is no bad image: the worker's machine lacks the file."""
+    for fault in scored.faults:
+        if not unreadable([fault.uri]):
+            raise DataError(
+                f"{fault.uri} can be read here, but not by a Ray worker on {machine}: {fault.reason}.\n"
+                "Images must be on a disk that all machines share under the same path, or behind a URI."
+            )
+
+
+def _without_stored(scored: Scored, stored: Callable[[str], bool]) -> Scored:
+    """Leave out images that were hashed on the way and whose content is stored already."""
+    fresh = [i for i, uri in enumerate(scored.uris) if not (uri in scored.digests and stored(scored.digests[uri]))]
+    if len(fresh) == len(scored.uris):
+        return scored
+    rows = {name: values[fresh] for name, values in scored.rows.items()}
+    return scored._replace(uris=[scored.uris[i] for i in fresh], rows=rows)
