@@ -27,7 +27,6 @@ from beholder.core.progress import Progress, followed_by, silent
 from beholder.core.results import results_table
 from beholder.datasets import data_root
 from beholder.datasets.bins import Edges
-from beholder.datasets.dataset import ImageDigests
 from beholder.datasets.perturbed import CHANGES
 from beholder.models.given import GivenAs, Kind, Model, as_scorer
 from beholder.models.load import LoadOptions, load_model
@@ -324,14 +323,15 @@ def confirm_upload(scorer: Scorer, sheets: Iterable[Sheet], options: AuditOption
     if not host or options.allow_upload is True:
         return
     store, lacking = Store(options.store), set[str]()
-    digests = ImageDigests(store.digest_memory)
+    digests = store.image_digests()
     for sheet in sheets:
         changed = (sheet._replace(dataset=sheet.dataset.perturbed(change)) for change in _changes(options))
         for told, tasks in (_asked(scorer, each, compat=options.measure.compat) for each in (sheet, *changed)):
             for task in tasks:
                 keys = [key for key in digests.of(task.dataset.table["uri"].to_list()) if key]
                 shelf = store.scores(told.spec, task.prompts.digest)
-                lacking.update(shelf.missing(keys), shelf.one_of_each_block(keys) if options.fill.verify else ())
+                again = [keys[i] for i in shelf.one_of_each_block(keys)] if options.fill.verify else ()
+                lacking.update(shelf.missing(keys), again)
     if not lacking:
         return
     announced = f"{len(lacking):,} picture(s) will be sent to {host}, which may keep them."

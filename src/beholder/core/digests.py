@@ -1,6 +1,7 @@
 """Digests: a short name for a content, so that equal contents are recognised and different ones never mixed up.
 
-Values are hashed through canonical JSON; files through their bytes, remembered by path, size, time of change and inode.
+Values are hashed through canonical JSON; files through their bytes, remembered by path, size, time of change and inode
+(behind a URI: by the tag that changes with them).
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ import logging
 import os
 import random
 import sqlite3
+import time
+import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
@@ -18,8 +21,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
+from beholder.core.errors import masked
 from beholder.core.files import private_folder
 from beholder.core.progress import Progress, silent
+from beholder.core.remote import RemotePath
 from beholder.core.seal import seal, seal_key
 
 log = logging.getLogger(__name__)
@@ -32,6 +37,8 @@ RECHECKED = 16
 """Remembered files that are read again each time: an old date can hide a new content."""
 PART = 500
 """Files looked at together: SQLite takes so many values in one question, and memory stays small."""
+SHARED_ROWS, SHARED_SECONDS = 4096, 10.0
+"""Digests are put beside a store behind a URI when there are so many new ones, or so long after the last."""
 
 
 def digest(value: Any) -> str:
@@ -97,9 +104,14 @@ class FileDigests:
         digest_of: Callable[[str], str | None] = _digest_or_none,
         *,
         verify: bool = False,
+        shared: SharedDigests | None = None,
     ) -> None:
-        """`stamp` stands for the bytes at an address as they are now, `digest_of` reads them."""
+        """`stamp` stands for the bytes at an address as they are now, `digest_of` reads them.
+
+        What is `shared` is learned from other machines, and told to them.
+        """
         private_folder(memory.parent)
+        self._shared = shared
         self._memory, self._stamp, self._digest_of, self._verify = memory, stamp, digest_of, verify
         self._key = seal_key(memory.parent)
         self._stamps: dict[str, str] = {}
@@ -119,13 +131,21 @@ class FileDigests:
     def remembered(self, paths: Sequence[str]) -> list[str | None]:
         """The digests that are remembered; NOT_HASHED for another file that is there, None for one that is not."""
         stamps, known = self._known(paths)
-        stamped = zip(paths, stamps, strict=True)
-        self._stamps.update({path: stamp for path, stamp in stamped if stamp and stamp not in known})
         return [known.get(stamp, NOT_HASHED) if stamp else None for stamp in stamps]
 
+    def expect(self, path: str) -> None:
+        """Note how a file is before it is read: if it changes meanwhile, it is hashed again by the next run."""
+        if path not in self._stamps and (stamp := self._stamp(path)):
+            self._stamps[path] = stamp
+
     def remember(self, digests: Mapping[str, str]) -> None:
-        """Keep the digests of files that `remembered` did not know; a file changed since is hashed again."""
+        """Keep the digests of files that were expected."""
         self._remember({self._stamps.pop(path): value for path, value in digests.items() if path in self._stamps})
+
+    def close(self) -> None:
+        """Tell other machines what was learned here."""
+        if self._shared:
+            self._shared.write()
 
     def problems(self, progress: Progress = silent) -> list[str]:
         """What is wrong with the memory: rows with a wrong seal, and files that are not what is remembered of them."""
@@ -146,6 +166,8 @@ class FileDigests:
 
     def _known(self, paths: Sequence[str]) -> tuple[list[str | None], dict[str, str]]:
         """What stands for each file as it is now, and the digests that are remembered."""
+        for rows in self._shared.read() if self._shared else ():
+            self._insert(rows)
         stamps = [self._stamp(path) for path in paths]
         known = self._recall([stamp for stamp in stamps if stamp])
         files = {stamp: path for path, stamp in zip(paths, stamps, strict=True) if stamp in known}
@@ -155,7 +177,7 @@ class FileDigests:
         if wrong:
             log.warning(
                 "%s remembers %d of %d files wrongly that were read again (the first: %s): %s",
-                *(self._memory, len(wrong), len(chosen), files[wrong[0]]),
+                *(self._memory, len(wrong), len(chosen), masked(files[wrong[0]])),
                 "these are hashed anew" if self._verify else "all files are hashed anew",
             )
             for stamp in wrong if self._verify else list(known):
@@ -186,6 +208,11 @@ class FileDigests:
         return seal(self._key, f"{value}\0{stamp}".encode("utf-8", "surrogatepass"))
 
     def _remember(self, digests: dict[str, str]) -> None:
+        self._insert(digests)
+        if self._shared:
+            self._shared.add({stamp: value for stamp, value in digests.items() if "://" in stamp})
+
+    def _insert(self, digests: Mapping[str, str]) -> None:
         if digests and self._writable:
             rows = [(stamp, value, self._seal(stamp, value)) for stamp, value in digests.items()]
             self._asked(
@@ -222,6 +249,46 @@ class FileDigests:
             with suppress(OSError):
                 self._memory.rename(self._memory.with_suffix(".damaged"))
         return None
+
+
+class SharedDigests:
+    """Digests of files behind URIs, in a folder behind a URI: sealed blocks that are written once, never changed.
+
+    A machine that goes on where another stopped need not read again what was stored. Digests of files on a machine's
+    own disk are not shared: a path means another file elsewhere.
+    """
+
+    def __init__(self, folder: RemotePath, key: bytes) -> None:
+        self._folder, self._key = folder, key
+        self._seen: set[str] = set()
+        self._new: dict[str, str] = {}
+        self._since = time.monotonic()
+
+    def read(self) -> Iterator[dict[str, str]]:
+        """What others have written since the last time, block by block."""
+        for entry in self._folder.entries():
+            if entry.name in self._seen:
+                continue
+            self._seen.add(entry.name)
+            with suppress(FileNotFoundError):
+                data = (self._folder / entry.name).read_bytes()
+                if entry.name == seal(self._key, data):
+                    yield json.loads(zlib.decompress(data))
+
+    def add(self, digests: Mapping[str, str]) -> None:
+        """Write these, now or with the next ones."""
+        self._new.update(digests)
+        if len(self._new) >= SHARED_ROWS or time.monotonic() - self._since > SHARED_SECONDS:
+            self.write()
+
+    def write(self) -> None:
+        """Write what is not written yet."""
+        if self._new:
+            data = zlib.compress(json.dumps(self._new).encode())
+            name = seal(self._key, data)
+            self._seen.add(name)
+            (self._folder / name).write_bytes(data)
+        self._new, self._since = {}, time.monotonic()
 
 
 def _by_threads(digest_of: Callable[[str], str | None], paths: Sequence[str]) -> Iterator[str | None]:

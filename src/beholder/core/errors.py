@@ -5,6 +5,7 @@
     ├── DataError            the user's files do not hold what they should
     │   ├── MissingData      a folder, table, column or image is missing
     │   ├── BadImage         a file that cannot be read as a picture; names the file
+    │   ├── RemoteError      a bucket or server behind a URI that does not answer as it should
     │   └── BadScores        an imported score file that cannot be used
     ├── ModelError           a model that cannot be loaded or gives no usable score
     │   ├── MissingExtra     an optional dependency is not installed; says what to install
@@ -13,13 +14,26 @@
     ├── BrokenPlugin         what an installed package adds cannot be loaded; names the package
     └── UsageError           options that contradict each other
 
-Every message says what was requested, what exists, and what to do.
+Every message says what was requested, what exists, and what to do. No message shows credentials.
 """
 
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Sequence
+
+_USER = re.compile(r"(\w://)[^/@\s'\"]+@")
+_SECRET = re.compile(r"(?i)([?&][\w.-]*(?:token|key|secret|password|signature|sig|credential|auth)=)[^&#\s'\"]+")
+
+
+def masked(text: str) -> str:
+    """The text without the credentials of URIs in it.
+
+    >>> masked("https://me:pass@host/a?v=1&token=abc and s3://bucket/b"), masked("openai:m@http://host/v1?max=3")
+    ('https://***@host/a?v=1&token=*** and s3://bucket/b', 'openai:m@http://host/v1?max=3')
+    """
+    return _SECRET.sub(r"\1***", _USER.sub(r"\1***@", text)) if "://" in text else text
 
 
 class BeholderError(Exception):
@@ -32,6 +46,9 @@ class BeholderError(Exception):
     Beholder has no animal 'hrose'.
     It has: hare, horse. Did you mean 'horse'?
     """
+
+    def __str__(self) -> str:
+        return masked(super().__str__())
 
 
 class UnknownName(BeholderError):  # noqa: N818  (the tree above reads as sentences)
@@ -62,6 +79,10 @@ class BadImage(DataError):  # noqa: N818
 
     def __reduce__(self) -> tuple[type[BadImage], tuple[str, str]]:
         return BadImage, (self.uri, self.reason)
+
+
+class RemoteError(DataError):
+    """A place behind a URI that does not answer as it should; nothing that was stored is lost."""
 
 
 class BadScores(DataError):  # noqa: N818

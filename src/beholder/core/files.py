@@ -1,18 +1,94 @@
-"""Files that are written whole or not at all."""
+"""Files that are written whole or not at all, in a folder here or behind a URI."""
 
 from __future__ import annotations
 
 import os
+import re
+import shutil
 import uuid
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from stat import S_ISDIR
+
+from beholder.core.errors import RemoteError
+from beholder.core.remote import RemotePath, Status
+
+Place = Path | RemotePath
+"""A file or folder, here or behind a URI."""
+URI = re.compile(r"([a-z][a-z0-9+.-]+):/+(.+)", re.DOTALL)
+"""Also as a `Path` has it, which makes one slash of two."""
 
 
-def write_whole(path: Path, data: bytes, *, private: bool = False) -> None:
+def place(where: str | Place) -> Place:
+    """The file or folder that a path or a URI names; `file://` is a path.
+
+    >>> place("s3://bucket/scores"), place(Path("s3://bucket/scores")), place("file:///tmp/a")
+    (RemotePath('s3://bucket/scores'), RemotePath('s3://bucket/scores'), PosixPath('/tmp/a'))
+    """
+    if isinstance(where, RemotePath):
+        return where
+    match = URI.fullmatch(str(where))
+    if not match:
+        return Path(where)
+    return Path("/" + match[2]) if match[1] == "file" else RemotePath(f"{match[1]}://{match[2]}")
+
+
+def listing(folder: Place) -> list[Status]:
+    """What lies in a folder, by name; nothing if there is no such folder."""
+    if isinstance(folder, RemotePath):
+        return folder.entries()
+    with suppress(FileNotFoundError, NotADirectoryError), os.scandir(folder) as entries:
+        return sorted(_status(entry) for entry in entries)
+    return []
+
+
+def walk(folder: Place) -> Iterator[tuple[Place, Status]]:
+    """All files below a folder; a folder here gives its folders too."""
+    if isinstance(folder, RemotePath):
+        yield from folder.walk()
+    else:
+        yield from ((path, _status(path)) for path in folder.rglob("*"))
+
+
+def _status(entry: os.DirEntry[str] | Path) -> Status:
+    try:
+        status = os.lstat(entry)
+    except FileNotFoundError:  # another process was quicker
+        return Status(entry.name, False, 0, 0.0, "")
+    stamp = f"{status.st_size}-{status.st_mtime_ns}-{status.st_ino}"
+    return Status(entry.name, S_ISDIR(status.st_mode), status.st_size, status.st_mtime, stamp)
+
+
+def can_write(folder: Place) -> bool:
+    """Whether files can be written there; behind a URI only a try can tell."""
+    if not isinstance(folder, RemotePath):
+        there = next(place for place in (folder, *folder.absolute().parents) if place.exists())
+        return os.access(there, os.W_OK | os.X_OK)
+    probe = folder / f".{uuid.uuid4().hex}.part"
+    try:
+        probe.write_bytes(b"")
+        probe.unlink(missing_ok=True)
+    except RemoteError as error:
+        if isinstance(error.__cause__, PermissionError):
+            return False
+        raise
+    return True
+
+
+def remove_tree(folder: Place) -> None:
+    """Delete a folder with all that is in it, if it is there."""
+    folder.remove_tree() if isinstance(folder, RemotePath) else shutil.rmtree(folder, ignore_errors=True)
+
+
+def write_whole(path: Place, data: bytes, *, private: bool = False) -> None:
     """Write a file whole or not at all, even when the machine stops in the middle; a private one for its owner alone.
 
-    An error names the file, not the temporary one that it was to become.
+    An error names the file, not the temporary one that it was to become. Behind a URI, who can read is not ours to say.
     """
+    if isinstance(path, RemotePath):
+        path.write_bytes(data)
+        return
     part = path.with_name(f".{path.name}.{uuid.uuid4().hex}.part")
     try:
         private_folder(path.parent) if private else path.parent.mkdir(parents=True, exist_ok=True)
@@ -42,8 +118,11 @@ def private_folder(folder: Path) -> Path:
     return folder
 
 
-def store_folder(option: Path | None = None) -> Path:
+def store_folder(option: str | Place | None = None) -> Place:
     """Where scores are kept: the option, else BEHOLDER_STORE, else the user's cache."""
-    if option or os.environ.get("BEHOLDER_STORE"):
-        return Path(option or os.environ["BEHOLDER_STORE"])
+    return place(option or os.environ.get("BEHOLDER_STORE") or cache_folder())
+
+
+def cache_folder() -> Path:
+    """The user's cache on this machine."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "beholder"

@@ -13,7 +13,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from beholder.core.errors import DataError
-from beholder.core.files import write_whole
+from beholder.core.files import Place, write_whole
+from beholder.core.remote import RemotePath
 
 KEY_FILE = "seal.key"
 
@@ -23,16 +24,21 @@ def seal(key: bytes, data: bytes) -> str:
     return hashlib.blake2b(data, key=key, digest_size=16).hexdigest()
 
 
-def seal_key(folder: Path) -> bytes:
+def seal_key(folder: Place) -> bytes:
     """The folder's key, made if there is none; where nothing can be written, a new one that recognises nothing."""
     path = folder / KEY_FILE
     with suppress(FileNotFoundError):
         return _read(path)
     key = secrets.token_bytes(32)
+    if isinstance(path, RemotePath):
+        with suppress(FileExistsError):  # another process was quicker: all must use one key
+            path.write_bytes(_line(key), new=True)
+        return _read(path)
+    assert isinstance(folder, Path)
     if folder.is_dir() and not os.access(folder, os.W_OK):
         return key
     part = folder / f".{KEY_FILE}.{secrets.token_hex(8)}.part"
-    write_whole(part, f"{key.hex()} {_check(key)}\n".encode(), private=True)
+    write_whole(part, _line(key), private=True)
     try:
         os.link(part, path)  # fails if another process was quicker: all must use one key
         part.unlink()
@@ -43,7 +49,11 @@ def seal_key(folder: Path) -> bytes:
     return _read(path)
 
 
-def _read(path: Path) -> bytes:
+def _line(key: bytes) -> bytes:
+    return f"{key.hex()} {_check(key)}\n".encode()
+
+
+def _read(path: Place) -> bytes:
     key, _, check = path.read_bytes().strip().partition(b" ")
     with suppress(ValueError):
         if check.decode() == _check(bytes.fromhex(key.decode())):

@@ -4,7 +4,8 @@
     wds:/data/shard-000.tar#1536+40960#a.jpg       40,960 bytes from byte 1,536 on
     hf:/data/train-000.parquet#3+17#image          row 17 of row group 3, in the column `image`
 
-Each can be opened by itself in any process. Tars and Parquet files may lie behind URIs as well; fsspec opens those.
+Each can be opened by itself in any process. Tars and Parquet files may lie behind URIs as well; fsspec opens those, and
+no more of them is fetched than is asked for: the bytes of a member, the column of a row group.
 """
 
 from __future__ import annotations
@@ -17,8 +18,10 @@ from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
 from beholder.core.digests import content_digest, file_digest, file_stamp
-from beholder.core.errors import BadImage, MissingData, MissingExtra, first_line
+from beholder.core.errors import BadImage, first_line, masked
 from beholder.core.paths import leads_out
+from beholder.core.remote import file_system as file_system
+from beholder.core.remote import open_remote, read_remote, remote_status, told
 
 TAR, ROW = "wds:", "hf:"
 """How the addresses of a tar's members and of a table's rows begin."""
@@ -60,32 +63,17 @@ def is_remote(address: str) -> bool:
     return "://" in address
 
 
-def file_system(uri: str) -> tuple[Any, str]:
-    """The file system of a URI, and the path there."""
-    try:
-        from fsspec.core import url_to_fs  # an optional dependency
-    except ImportError:
-        raise MissingExtra(uri, "remote") from None
-    try:
-        system, path = url_to_fs(uri)
-        return system, path
-    except (ImportError, ValueError) as error:
-        raise MissingData(f"{uri} cannot be opened: {first_line(error)}.") from None
-
-
-def open_binary(address: str) -> Any:
-    """A whole file for reading, here or behind a URI; its place can be moved."""
-    if not is_remote(address):
-        return open(address, "rb")
-    system, path = file_system(address)
-    return system.open(path, "rb")
+def open_binary(address: str, *, block: int = 0) -> Any:
+    """A whole file for reading, here or behind a URI; its place can be moved. A URI is read a `block` at a time."""
+    return open_remote(address, block=block) if is_remote(address) else open(address, "rb")
 
 
 def files_below(folder: str) -> list[str]:
     """The names of all files in a folder and below, relative to it, sorted; hidden ones are left out."""
     if is_remote(folder):
-        system, root = file_system(folder)
-        names = [str(PurePosixPath(path).relative_to(root)) for path in system.find(root)]
+        with told(folder, "listed"):
+            system, root = file_system(folder)
+            names = [str(PurePosixPath(path).relative_to(root)) for path in system.find(root)]
     else:
         names = [
             os.path.relpath(os.path.join(home, name), folder) for home, _, files in os.walk(folder) for name in files
@@ -121,25 +109,22 @@ def is_folder(address: str) -> bool:
     """Whether there is a folder."""
     if not is_remote(address):
         return os.path.isdir(address)
-    system, path = file_system(address)
-    return bool(system.isdir(path))
+    status = remote_status(address)
+    return status is not None and status.is_folder
 
 
 def stamp(address: str) -> str | None:
     """Stands for the bytes as they are now, without reading them; None if nothing is there."""
     where = container(address)
     whole = _remote_stamp(where) if is_remote(where) else file_stamp(where)
-    return f"{address}\0{whole}" if whole and where != address else whole
+    return f"{masked(address)}\0{whole}" if whole and where != address else whole
 
 
 @lru_cache(maxsize=1 << 16)
 def _remote_stamp(uri: str) -> str | None:
     """Of a file behind a URI, asked for once."""
-    system, path = file_system(uri)
-    try:
-        return f"{uri}\0{system.ukey(path)}" if system.isfile(path) else None
-    except OSError:
-        return None
+    status = remote_status(uri)
+    return f"{masked(uri)}\0{status.stamp}" if status and not status.is_folder else None
 
 
 def digest_of(address: str) -> str | None:
@@ -157,8 +142,7 @@ def read_content(address: str) -> bytes:
     part = part_of(address)
     try:
         if part is None:
-            with open_binary(address) as file:
-                return bytes(file.read())
+            return read_remote(address) if is_remote(address) else Path(address).read_bytes()
         return _tar_member(part) if part.kind == "wds" else _cell(part, address)
     except FileNotFoundError:
         raise BadImage(address, "the file does not exist") from None
@@ -167,9 +151,12 @@ def read_content(address: str) -> bytes:
 
 
 def _tar_member(part: Part) -> bytes:
-    with open_binary(part.container) as file:
-        file.seek(part.first)
-        data = bytes(file.read(part.second))
+    if is_remote(part.container):
+        data = read_remote(part.container, part.first, part.first + part.second)
+    else:
+        with open(part.container, "rb") as file:
+            file.seek(part.first)
+            data = file.read(part.second)
     if len(data) < part.second:
         raise BadImage(str(part), "the tar is cut off before the end of this picture")
     return data

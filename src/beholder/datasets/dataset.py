@@ -11,7 +11,7 @@ from pathlib import Path
 
 import polars as pl
 
-from beholder.core.digests import FileDigests, digest
+from beholder.core.digests import FileDigests, SharedDigests, digest
 from beholder.core.errors import DataError, MissingData, UnknownName
 from beholder.core.tables import column_in
 from beholder.datasets.content import digest_of, is_file, stamp
@@ -139,8 +139,8 @@ def is_present(uri: str) -> bool:
 class ImageDigests:
     """Digests of image contents, so that equal pictures are scored once wherever they are stored."""
 
-    def __init__(self, memory: Path, *, verify: bool = False) -> None:
-        self._files = FileDigests(memory, stamp, digest_of, verify=verify)
+    def __init__(self, memory: Path, *, verify: bool = False, shared: SharedDigests | None = None) -> None:
+        self._files = FileDigests(memory, stamp, digest_of, verify=verify, shared=shared)
 
     def of(self, uris: Sequence[str]) -> list[str | None]:
         """One digest per address; None for a file that does not exist."""
@@ -157,9 +157,17 @@ class ImageDigests:
         known.update(zip(made, self.of(made), strict=True))
         return [known[uri] for uri in uris]
 
+    def expect(self, uri: str) -> None:
+        """A file that is not known yet is going to be read."""
+        self._files.expect(uri)
+
     def remember(self, digests: Mapping[str, str]) -> None:
-        """Keep the digests of plain files that were not hashed before."""
+        """Keep the digests of files that were expected."""
         self._files.remember(digests)
+
+    def close(self) -> None:
+        """Tell other machines what was learned, where the store is behind a URI."""
+        self._files.close()
 
 
 def _image_digest(uri: str, content: Mapping[str, str | None]) -> str | None:

@@ -1,7 +1,8 @@
 """`wds:URI`: webdataset tars. Members with the same key are one row: `a.jpg` with `a.json`, `a.cls` or `a.txt`.
 
 URI is a tar, a folder of tars, or a pattern such as `s3://bucket/faces-{000..009}.tar`. Each tar is looked through
-once; then every picture is read by its place in the tar, so that a run can go on in the middle of one.
+once; then every picture is read by its place in the tar, so that a run can go on in the middle of one. A picture that a
+tar is cut off in counts as one that cannot be read.
 """
 
 from __future__ import annotations
@@ -10,13 +11,15 @@ import json
 import re
 import tarfile
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import PurePosixPath
 from typing import Any
 
 import polars as pl
 
 from beholder.core.digests import digest
-from beholder.core.errors import DataError, MissingData, first_line
+from beholder.core.errors import DataError, MissingData, first_line, masked
+from beholder.core.remote import told
 from beholder.core.tables import table_of, with_plain_names
 from beholder.datasets.content import Part, files_below, is_file, is_folder, joined, open_binary, parent
 from beholder.datasets.dataset import Dataset
@@ -29,13 +32,17 @@ MEMBER = re.compile(r"((?:.*/)?[^./]+)\.([^/]+)", re.DOTALL)
 TEXTS = ("txt", "text", "cls")
 LONGEST = 1 << 20
 """Labels of more bytes than this are none."""
+BLOCK, LOOKED_THROUGH = 1 << 18, 8
+"""Bytes of a tar behind a URI that are fetched at a time, and tars that are looked through at a time."""
 Record = dict[str, Any]
 
 
 def load(place: str, chosen: Mapping[str, str] | None = None) -> Dataset:
     """One row for every picture, with what its labels say."""
     Settings(f"wds:{place}", {}, chosen)  # refuses whatever was chosen: there is nothing to choose
-    rows = [row for path in shards(place) for row in _rows(path)]
+    with ThreadPoolExecutor(LOOKED_THROUGH) as pool:
+        found = list(pool.map(_Shard, shards(place)))
+    rows = [row for shard in found for row in shard.rows]
     if not rows:
         raise DataError(f"wds:{place}: no picture is in these tars.")
     table = with_plain_names(table_of(rows), f"wds:{place}")
@@ -44,7 +51,8 @@ def load(place: str, chosen: Mapping[str, str] | None = None) -> Dataset:
     table = table.drop("_shard").select("image_id", "uri", pl.exclude("image_id", "uri"))
     places = [[row["_shard"], row["uri"].rpartition("#")[0].rpartition("#")[2]] for row in rows]
     revision = digest([places, table.drop("uri").hash_rows().to_list()])
-    return Dataset(f"wds:{base_name(folder_of(place))}", revision, OWN, table)
+    notes = tuple(shard.note for shard in found if shard.note)
+    return Dataset(f"wds:{base_name(folder_of(place))}", revision, OWN, table, notes)
 
 
 def shards(place: str) -> list[str]:
@@ -80,36 +88,60 @@ def _expanded(place: str) -> Iterator[str]:
         yield from _expanded(f"{place[: match.start()]}{number:0{len(match[1])}}{place[match.end() :]}")
 
 
-def _rows(path: str) -> Iterator[Record]:
-    """The rows of one tar, in its order."""
-    rows: dict[str, Record] = {}
-    pictures: dict[str, str] = {}
-    last = 0
-    try:
-        with open_binary(path) as raw, tarfile.open(fileobj=raw, mode="r:") as tar:
-            for member in tar:
-                match = MEMBER.fullmatch(member.name)
-                if not member.isfile() or not match or PurePosixPath(member.name).name.startswith("."):
-                    continue
-                key, ending = match[1], match[2].lower()
-                last = member.offset_data + member.size
-                if is_image(member.name) and key not in pictures:
-                    pictures[key] = str(Part("wds", path, member.offset_data, member.size, member.name))
-                elif member.size <= LONGEST and (ending == "json" or ending in TEXTS):
-                    rows.setdefault(key, {}).update(_labels(tar, member, ending, path))
-            raw.seek(0, 2)
-            if raw.tell() < last:
-                raise tarfile.ReadError("unexpected end of data")
-    except tarfile.TarError as error:
-        raise DataError(
-            f"{path} cannot be read as a tar: {first_line(error)}.\n"
-            "It may be cut off, so get it again; or it may be packed (.tar.gz), so unpack it: "
-            "pictures are read from their places in the tar."
-        ) from error
-    except OSError as error:
-        raise DataError(f"{path} cannot be read: {first_line(error)}") from error
-    for key, uri in pictures.items():
-        yield {**rows.get(key, {}), "image_id": key, "uri": uri, "_shard": PurePosixPath(path).name}
+class _Shard:
+    """One tar, looked through: a row for every picture, in its order, and what there is to say of it."""
+
+    def __init__(self, path: str) -> None:
+        self._path, self.note = path, ""
+        self._labels: dict[str, Record] = {}
+        self._pictures: dict[str, Part] = {}
+        with told(path, "read"):
+            try:
+                with open_binary(path, block=BLOCK) as raw:
+                    self._look_through(raw)
+            except tarfile.TarError as error:
+                raise DataError(
+                    f"{path} cannot be read as a tar: {first_line(error)}.\n"
+                    "It may be cut off, so get it again; or it may be packed (.tar.gz), so unpack it: "
+                    "pictures are read from their places in the tar."
+                ) from error
+            except OSError as error:
+                raise DataError(f"{path} cannot be read: {first_line(error)}") from error
+
+    @property
+    def rows(self) -> Iterator[Record]:
+        name = PurePosixPath(self._path).name
+        for key, part in self._pictures.items():
+            yield {**self._labels.get(key, {}), "image_id": key, "uri": str(part), "_shard": name}
+
+    def _look_through(self, raw: Any) -> None:
+        size = raw.seek(0, 2)
+        raw.seek(0)
+        with tarfile.open(fileobj=raw, mode="r:") as tar:
+            try:
+                for member in tar:
+                    self._take(tar, member)
+            except tarfile.ReadError:
+                self._cut_off(size)
+                if not self.note:
+                    raise
+            self._cut_off(size)
+
+    def _take(self, tar: tarfile.TarFile, member: tarfile.TarInfo) -> None:
+        match = MEMBER.fullmatch(member.name)
+        if not member.isfile() or not match or PurePosixPath(member.name).name.startswith("."):
+            return
+        key, ending = match[1], match[2].lower()
+        if is_image(member.name) and key not in self._pictures:
+            self._pictures[key] = Part("wds", self._path, member.offset_data, member.size, member.name)
+        elif member.size <= LONGEST and (ending == "json" or ending in TEXTS):
+            self._labels.setdefault(key, {}).update(_labels(tar, member, ending, self._path))
+
+    def _cut_off(self, size: int) -> None:
+        """Note that the tar ends in the middle of a picture; reading that picture will fail, and say so."""
+        last = next(reversed(self._pictures.values()), None)
+        if last and last.first + last.second > size:
+            self.note = f"{masked(self._path)} is cut off in {last.name}: nothing is known of what came after it"
 
 
 def _labels(tar: tarfile.TarFile, member: tarfile.TarInfo, ending: str, path: str) -> Record:

@@ -8,12 +8,14 @@ be missing, so that a resumed run sees the same batches as a fresh one. Blocks a
 from __future__ import annotations
 
 import time
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Self
+from typing import Self, overload
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from beholder.core.progress import Progress, silent
@@ -27,14 +29,17 @@ from beholder.scores.reading import ReadOptions, WorkersOnDemand
 from beholder.scores.replicas import Replicas
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.scores.scoring import Asked, BatchScorer, Floats, Scored, refuse_non_finite
-from beholder.scores.shelf import Shelf
+from beholder.scores.shelf import LONGEST, Shelf
 from beholder.scores.store import Store
 from beholder.scores.task import Task
 
 BLOCK_ROWS = 256
 BLOCK_SECONDS = 10.0
-READ_ROWS = 1 << 16
-"""Vectors that are in memory together: those of a million images would take gigabytes."""
+LARGEST_BLOCK = 4096
+"""Rows: a long run writes larger blocks, so that a million images are not thousands of files."""
+LOOKED_UP = READ_ROWS = 1 << 15
+"""Images whose digests are looked up together, and vectors that are in memory together: a million take gigabytes."""
+Rows = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -60,38 +65,37 @@ class Filled:
 def fill(tasks: Sequence[Task], scorer: Scorer, store: Store, options: FillOptions | None = None) -> Filled:
     """Every task's matrix: from the store where it has the cells, from the model where it has not."""
     options = options or FillOptions()
-    images = pl.concat([task.dataset.table.select("image_id", "uri") for task in tasks]).unique(
-        "uri", maintain_order=True
-    )
-    uris = images["uri"].to_list()
-    with WorkersOnDemand(options) as workers:
-        digests = ImageDigests(store.digest_memory, verify=options.verify)
-        # Files are hashed when they are read for the model; processes of other devices do not tell digests.
-        known = digests.of(uris) if replicas_of(scorer) or options.verify else digests.remembered(uris)
-        keys = dict(zip(uris, known, strict=True))
-        filler = _Filler(scorer, keys, options, workers, digests)
-        if not options.skip_bad_images and None in keys.values():
-            filler.refuse_unreadable()
-        matrices = (
-            _by_product(tasks, uris, store, filler) if isinstance(scorer, Embedder) else _by_pair(tasks, store, filler)
-        )
+    digests = store.image_digests(verify=options.verify)
+    try:
+        with WorkersOnDemand(options) as workers:
+            # Files are hashed when they are read for the model; processes of other devices do not tell digests.
+            ask = digests.of if replicas_of(scorer) or options.verify else digests.remembered
+            images = _Images(pl.concat([task.dataset.table["uri"] for task in tasks]).unique(maintain_order=True), ask)
+            filler = _Filler(scorer, images, options, workers, digests)
+            if not options.skip_bad_images and filler.bad:
+                filler.refuse_unreadable()
+            by = _by_product if isinstance(scorer, Embedder) else _by_pair
+            matrices = by(tasks, store, filler)
+    finally:
+        digests.close()
     for matrix, task in zip(matrices, tasks, strict=True):
         _declare_complete(store, scorer, task, matrix, filler)
     return Filled(matrices, filler.bad)
 
 
-def _by_product(tasks: Sequence[Task], uris: list[str], store: Store, filler: _Filler) -> list[ScoreMatrix]:
+def _by_product(tasks: Sequence[Task], store: Store, filler: _Filler) -> list[ScoreMatrix]:
     """Contrastive: every image and every text once, then a matrix product."""
     scorer = filler.scorer
     assert isinstance(scorer, Embedder)
     shelf, texts = store.images(scorer.spec), store.texts(scorer.spec)
-    filler.fill_images(", ".join(dict.fromkeys(task.dataset.name for task in tasks)), uris, shelf, Asked())
+    names = ", ".join(dict.fromkeys(task.dataset.name for task in tasks))
+    filler.fill_images(names, filler.images.uris, shelf, Asked())
     asked = list(dict.fromkeys(text for task in tasks for text in task.prompts.texts))
     fill_texts(scorer, asked, texts, verify=filler.options.verify)
     matrices = []
     for task in tasks:
         good, words = filler.readable(task), texts.read(task.prompts.texts)["vector"]
-        keys = [filler.key(uri) for uri in good["uri"]]
+        keys = filler.images.keys_of(good["uri"])
         cells = np.empty((len(keys), len(words), 1), np.float32)
         for start in range(0, len(keys), READ_ROWS):
             part = slice(start, start + READ_ROWS)
@@ -103,7 +107,7 @@ def _by_product(tasks: Sequence[Task], uris: list[str], store: Store, filler: _F
 def fill_texts(scorer: Embedder, texts: list[str], shelf: Shelf, *, verify: bool = False) -> None:
     """Vectors of the texts that the shelf lacks."""
     lacking = shelf.missing(texts)
-    if verify and (sample := shelf.one_of_each_block(texts)):
+    if verify and (sample := [texts[i] for i in shelf.one_of_each_block(texts)]):
         _compare(shelf, sample, {"vector": scorer.embed_texts(sample)}, scorer)
         lacking = shelf.missing(texts)
     if lacking:
@@ -137,50 +141,104 @@ def _by_pair(tasks: Sequence[Task], store: Store, filler: _Filler) -> list[Score
         texts = task.prompts.texts
         shelf = store.scores(scorer.spec, task.prompts.digest, dict.fromkeys(scorer.channels, len(texts)))
         label, later = f"{task.dataset.name}, {task.name}", sum(len(each.dataset) for each in tasks[place + 1 :])
-        filler.fill_images(label, task.dataset.table["uri"].to_list(), shelf, Asked(tuple(texts)), later)
+        filler.fill_images(label, task.dataset.table["uri"], shelf, Asked(tuple(texts)), later)
         good = filler.readable(task)
-        stored = shelf.read([filler.key(uri) for uri in good["uri"]])
+        stored = shelf.read(filler.images.keys_of(good["uri"]))
         empty = np.empty((0, len(texts)), np.float32)
         cells = np.stack([stored.get(channel, empty) for channel in scorer.channels], axis=2)
         matrices.append(_matrix(task, good, scorer, cells))
     return matrices
 
 
+class _Images:
+    """The images of a filling and the names of their contents, in columns: a million as strings take 500 MB."""
+
+    def __init__(self, uris: pl.Series, ask: Callable[[Sequence[str]], list[str | None]]) -> None:
+        self.uris, self.absent = uris, list[str]()
+        self.keys = np.zeros(len(uris), f"S{LONGEST}")
+        for start in range(0, len(uris), LOOKED_UP):
+            part = uris[start : start + LOOKED_UP].to_list()
+            found = ask(part)
+            self.keys[start : start + len(part)] = [key or "" for key in found]
+            self.absent += [uri for uri, key in zip(part, found, strict=True) if key is None]
+        hashes = np.fromiter(map(hash, uris), np.int64, len(uris))
+        self._order = np.argsort(hashes).astype(np.int32)
+        self._hashes = memoryview(hashes[self._order])  # Python's own search is the quickest for one
+
+    def row(self, uri: str) -> int:
+        """The row of an address."""
+        number = hash(uri)
+        place = bisect_left(self._hashes, number)
+        while self.uris[row := int(self._order[place])] != uri:  # another of the same hash
+            place += 1
+        return row
+
+    def rows(self, uris: pl.Series) -> Rows:
+        """The rows of some addresses."""
+        if len(uris) == len(self.uris) and uris.equals(self.uris):
+            return np.arange(len(uris))
+        return np.fromiter(map(self.row, uris), np.int64, len(uris))
+
+    def keys_of(self, uris: pl.Series) -> npt.NDArray[np.bytes_]:
+        """The names of their contents."""
+        return self.keys[self.rows(uris)]
+
+
+class _Batches(Sequence[list[str]]):
+    """Batches of the images that lack scores, made when they are asked for; cut from the whole list."""
+
+    def __init__(self, images: _Images, rows: Rows, lacking: npt.NDArray[np.bool_], size: int) -> None:
+        self._uris, self._rows, self._lacking, self._size = images.uris, rows, lacking, size
+        starts = np.arange(0, len(rows), size)
+        self._starts = starts[np.add.reduceat(lacking, starts, dtype=np.int64) > 0] if len(rows) else starts
+
+    def __len__(self) -> int:
+        return len(self._starts)
+
+    @overload
+    def __getitem__(self, index: int) -> list[str]: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[list[str]]: ...
+    def __getitem__(self, index: int | slice) -> list[str] | list[list[str]]:
+        if isinstance(index, slice):
+            return [self[each] for each in range(*index.indices(len(self)))]
+        start = self._starts[index]  # raises IndexError at the end
+        part = slice(start, start + self._size)
+        uris: list[str] = self._uris.gather(self._rows[part][self._lacking[part]]).to_list()
+        return uris
+
+
 class _Filler:
     """Walks a list of images and puts on a shelf what is missing there."""
 
     def __init__(
-        self,
-        scorer: Scorer,
-        keys: dict[str, str | None],
-        options: FillOptions,
-        workers: WorkersOnDemand,
-        digests: ImageDigests,
+        self, scorer: Scorer, images: _Images, options: FillOptions, workers: WorkersOnDemand, digests: ImageDigests
     ) -> None:
         self.scorer, self.options, self._workers, self._digests = scorer, options, workers, digests
-        self.bad: dict[str, str] = {uri: "the file does not exist" for uri, key in keys.items() if key is None}
-        self._keys = keys
+        self.bad = dict.fromkeys(images.absent, "the file does not exist")
+        self.images = images
 
     def key(self, uri: str) -> str:
-        """The name of an image's content."""
-        key = self._keys[uri]
-        assert key is not None
-        return key
+        """The name of an image's content; NOT_HASHED for one that is going to be read."""
+        key: bytes = self.images.keys[self.images.row(uri)]
+        if not key:
+            self._digests.expect(uri)
+        return key.decode()
 
     def readable(self, task: Task) -> pl.DataFrame:
         """The rows of a task's images that could be read."""
-        return task.dataset.table.filter(~pl.col("uri").is_in(list(self.bad)))
+        table = task.dataset.table
+        return table.filter(~pl.col("uri").is_in(list(self.bad))) if self.bad else table
 
-    def fill_images(self, label: str, uris: list[str], shelf: Shelf, asked: Asked, later: int = 0) -> None:
+    def fill_images(self, label: str, uris: pl.Series, shelf: Shelf, asked: Asked, later: int = 0) -> None:
         """Batch after batch, block after block; what was computed is on the shelf before any error leaves here."""
-        present = [uri for uri in dict.fromkeys(uris) if uri not in self.bad]
-        missing = set(shelf.missing([self.key(uri) for uri in present]))
+        present = self.images.rows(uris.unique(maintain_order=True))
+        if self.bad:
+            present = present[~np.isin(present, [self.images.row(uri) for uri in self.bad])]
+        lacking = shelf.lacks(self.images.keys[present])  # NOT_HASHED always is
         if self.options.verify and self._verified(present, shelf, asked):
-            missing = set(shelf.missing([self.key(uri) for uri in present]))
-        size = self.scorer.batch_size
-        batches = [present[start : start + size] for start in range(0, len(present), size)]
-        todo = [[uri for uri in batch if self.key(uri) in missing] for batch in batches]  # NOT_HASHED always is
-        count = sum(map(len, todo))
+            lacking = shelf.lacks(self.images.keys[present])
+        count = int(lacking.sum())
         if not count:
             return
         shelf.check_writable(count, "images")
@@ -188,17 +246,16 @@ class _Filler:
         named = f"{self.scorer.spec.name}: {label}"
         progress = self.options.progress(named, len(present), len(present) - count, later)
         with progress as advance, _Block(shelf) as block:
-            for scored in self._scored([batch for batch in todo if batch], asked, shelf.has):
+            batches = _Batches(self.images, present, lacking, self.scorer.batch_size)
+            for scored in self._scored(batches, asked, shelf.has):
                 self._learn(scored)
                 block.add([self.key(uri) for uri in scored.uris], scored.rows)
                 advance(scored.size, *self._news())
 
-    def _verified(self, uris: list[str], shelf: Shelf, asked: Asked) -> bool:
+    def _verified(self, rows: Rows, shelf: Shelf, asked: Asked) -> bool:
         """Whether there was something to compare: one stored image of each block, which is scored again."""
-        by_key = {self.key(uri): uri for uri in uris}
-        sample = [by_key[key] for key in shelf.one_of_each_block(list(by_key))]
-        size = self.scorer.batch_size
-        batches = [sample[start : start + size] for start in range(0, len(sample), size)]
+        sample = rows[shelf.one_of_each_block(self.images.keys[rows])]
+        batches = _Batches(self.images, sample, np.ones(len(sample), bool), self.scorer.batch_size)
         named = f"{self.scorer.spec.name}: verifying"
         with self.options.progress(named, len(sample), 0) as advance:
             for scored in self._scored(batches, asked, lambda key: False) if batches else ():
@@ -207,7 +264,7 @@ class _Filler:
                 advance(scored.size)
         return bool(batches)
 
-    def _scored(self, batches: list[list[str]], asked: Asked, stored: Callable[[str], bool]) -> Iterator[Scored]:
+    def _scored(self, batches: Sequence[list[str]], asked: Asked, stored: Callable[[str], bool]) -> Iterator[Scored]:
         """By the model at hand, by its copies on several devices, or by Ray."""
         if isinstance(self.scorer, RayScorer):
             yield from self.scorer.scored(batches, asked, self.key, stored)
@@ -224,7 +281,8 @@ class _Filler:
 
     def _learn(self, scored: Scored) -> None:
         """Keep digests that were found on the way, and images that cannot be read; or stop, and name them all."""
-        self._keys.update(scored.digests)
+        for uri, key in scored.digests.items():
+            self.images.keys[self.images.row(uri)] = key
         self._digests.remember(scored.digests)
         for fault in scored.faults:
             self.bad[fault.uri] = fault.reason
@@ -233,7 +291,7 @@ class _Filler:
 
     def refuse_unreadable(self) -> None:
         """Open all images once without the model, so that the message names all that cannot be read."""
-        uris = list(self._keys)
+        uris = self.images.uris.to_list()
         with self.options.progress("looking for all unreadable images", len(uris), 0) as advance:
             raise unreadable_error(self.bad | unreadable(uris, advance), len(uris))
 
@@ -250,7 +308,7 @@ class _Block:
         self._written: Future[None] | None = None
         self._keys: list[str] = []
         self._rows: list[dict[str, Floats]] = []
-        self._since = time.monotonic()
+        self._since, self._put = time.monotonic(), 0
 
     def __enter__(self) -> Self:
         return self
@@ -265,7 +323,8 @@ class _Block:
             return
         self._keys += keys
         self._rows.append(rows)
-        if len(self._keys) >= BLOCK_ROWS or time.monotonic() - self._since > BLOCK_SECONDS:
+        enough = max(BLOCK_ROWS, min(self._put // 8, LARGEST_BLOCK))
+        if len(self._keys) >= enough or time.monotonic() - self._since > BLOCK_SECONDS:
             self.flush()
 
     def flush(self) -> None:
@@ -274,6 +333,7 @@ class _Block:
             names = self._rows[0]
             rows = {name: np.concatenate([rows[name] for rows in self._rows]) for name in names}
             self._written = self._writer.submit(self._shelf.put, self._keys, rows)
+            self._put += len(self._keys)
         self._keys, self._rows, self._since = [], [], time.monotonic()
 
     def _wait(self) -> None:
@@ -291,7 +351,7 @@ def _matrix(task: Task, images: pl.DataFrame, scorer: Scorer, cells: Floats) -> 
 
 
 def _declare_complete(store: Store, scorer: Scorer, task: Task, matrix: ScoreMatrix, filler: _Filler) -> None:
-    keys = [filler.key(uri) for uri in matrix.images["uri"]]
+    keys = filler.images.keys_of(matrix.images["uri"])
     store.complete(
         scorer.spec,
         task.sheet_name(keys),
@@ -302,7 +362,7 @@ def _declare_complete(store: Store, scorer: Scorer, task: Task, matrix: ScoreMat
             "prompts": task.prompts.name,
             "prompts_digest": task.prompts.digest,
             "images": matrix.images.height,
-            "contents": len(set(keys)),
+            "contents": len(np.unique(keys)),
             "asked": len(task.dataset),
         },
     )

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from beholder.core.digests import FileDigests
-from beholder.core.errors import DataError, MissingData
+from beholder.core.errors import DataError, MissingData, RemoteError
+from beholder.core.files import Place, listing, remove_tree, walk
 from beholder.core.progress import Progress, silent
+from beholder.core.remote import RemotePath
 from beholder.core.seal import KEY_FILE
 from beholder.datasets.content import digest_of, stamp
 from beholder.models.spec import ModelSpec
-from beholder.scores.shelf import BadBlock, Shelf
+from beholder.scores.shelf import INDEX, BadBlock, Shelf
 from beholder.scores.store import Store
 
 LEFT = (".part", ".damaged", ".removed")
@@ -37,7 +37,7 @@ class StoredModel:
 
     name: str
     """What people call it; `unknown` if its spec cannot be read."""
-    folder: Path
+    folder: Place
     revision: str | None
     images: int
     prompts: int
@@ -67,31 +67,35 @@ def stored_models(store: Store) -> list[StoredModel]:
 def remove_models(models: Sequence[StoredModel]) -> None:
     """Delete all that a store holds of some models; a kill in the middle leaves leftovers, never half a model."""
     for model in models:
-        away = model.folder.with_suffix(".removed")
-        shutil.rmtree(away, ignore_errors=True)
-        model.folder.rename(away)
-        shutil.rmtree(away)
+        if isinstance(model.folder, RemotePath):  # what is left of a model has no manifest: its blocks are sound
+            remove_tree(model.folder / "complete")
+            remove_tree(model.folder)
+        else:
+            away = model.folder.with_suffix(".removed")
+            remove_tree(away)
+            remove_tree(model.folder.rename(away))
 
 
-def leftovers(store: Store) -> list[Path]:
+def leftovers(store: Store) -> list[Place]:
     """Blocks that were set aside, temporary files of stopped runs (a day old), and what is left of removed models."""
-    found = [path for path in store.root.rglob("*") if path.suffix in LEFT]
+    found = [(path, status) for path, status in walk(store.root) if path.suffix in LEFT]
     young = time.time() - DAY
-    return sorted(path for path in found if path.suffix != ".part" or path.lstat().st_mtime < young)
+    return sorted(path for path, status in found if path.suffix != ".part" or status.st_mtime < young)
 
 
-def remove_leftovers(paths: Sequence[Path]) -> None:
+def remove_leftovers(paths: Sequence[Place]) -> None:
     """Delete them."""
     for path in paths:
         if path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path, ignore_errors=True)
+            remove_tree(path)
         else:
             path.unlink(missing_ok=True)
 
 
-def size_of(path: Path) -> int:
+def size_of(path: Place) -> int:
     """Bytes of a file, or of all files in a folder."""
-    return sum(file.lstat().st_size for file in [path, *path.rglob("*")] if file.is_file() or file.is_symlink())
+    own = 0 if path.is_dir() else path.lstat().st_size
+    return own + sum(status.st_size for _, status in walk(path) if not status.is_folder)
 
 
 def verify_store(store: Store, progress: Progress = silent) -> Findings:
@@ -105,38 +109,38 @@ def verify_store(store: Store, progress: Progress = silent) -> Findings:
         found.problems.append(str(error))
         return found
     known = {KEY_FILE, store.digest_memory.name, f"{store.digest_memory.name}-journal"}
-    files = [path for path in store.root.iterdir() if not path.is_dir()]  # studies keep folders of their own there
-    strange = [path for path in files if path.name not in known and path.suffix not in LEFT]
+    files = [entry for entry in listing(store.root) if not entry.is_folder]  # studies keep folders of their own there
+    strange = [store.root / file.name for file in files if file.name not in known and not file.name.endswith(LEFT)]
     found.problems += [f"{path}: no part of a store." for path in strange]
     found.notes += [
         f"{path}: nobody needs it. `beholder store clean --leftovers` removes it." for path in leftovers(store)
     ]
-    if store.root.stat().st_mode & 0o077:
+    if not isinstance(store.root, RemotePath) and store.root.stat().st_mode & 0o077:
         found.notes.append(f"{store.root}: others than its owner can open it. Close it with: chmod -R go= {store.root}")
     return found
 
 
-def _model_folders(store: Store) -> list[Path]:
+def _model_folders(store: Store) -> list[Place]:
     if not store.root.is_dir():
         raise MissingData(f"There is no store at {store.root}. Name it with --store DIR.")
-    return sorted(path for path in store.root.iterdir() if MODEL.fullmatch(path.name) and path.is_dir())
+    return [store.root / each.name for each in listing(store.root) if each.is_folder and MODEL.fullmatch(each.name)]
 
 
-def _spec(folder: Path) -> Mapping[str, Any]:
+def _spec(folder: Place) -> Mapping[str, Any]:
     with suppress(OSError, ValueError):
         spec = json.loads((folder / "spec.json").read_text())
         return spec if isinstance(spec, dict) else {}
     return {}
 
 
-def _stored_model(folder: Path) -> StoredModel:
-    files = [path for path in folder.rglob("*") if path.is_file()]
-    blocks = [path for path in files if path.suffix == ".parquet"]
-    images: dict[Path, int] = {}
-    prompts: dict[Path, int] = {}
+def _stored_model(folder: Place) -> StoredModel:
+    files = [(path, status) for path, status in walk(folder) if not status.is_folder]
+    blocks = [path for path, status in files if path.suffix == ".parquet" and status.st_size]
+    images: dict[Place, int] = {}
+    prompts: dict[Place, int] = {}
     for path in blocks:
-        with suppress(OSError, pa.ArrowException):
-            about = pq.ParquetFile(path)
+        with suppress(OSError, pa.ArrowException), path.open("rb") as file:
+            about = pq.ParquetFile(file)
             shelf, rows = path.parent, about.metadata.num_rows
             if shelf.name == "texts":
                 prompts[shelf] = prompts.get(shelf, 0) + rows
@@ -151,12 +155,12 @@ def _stored_model(folder: Path) -> StoredModel:
         max(images.values(), default=0),
         sum(prompts.values()),
         len(blocks),
-        sum(path.stat().st_size for path in files),
-        max((path.stat().st_mtime for path in files), default=folder.stat().st_mtime),
+        sum(status.st_size for _, status in files),
+        max((status.st_mtime for _, status in files), default=folder.stat().st_mtime),
     )
 
 
-def _verify_model(store: Store, folder: Path, found: Findings, progress: Progress) -> None:
+def _verify_model(store: Store, folder: Place, found: Findings, progress: Progress) -> None:
     spec = _spec(folder)
     try:
         model = ModelSpec(**{name: value for name, value in spec.items() if name != "digest"})
@@ -174,7 +178,7 @@ def _verify_model(store: Store, folder: Path, found: Findings, progress: Progres
     found.problems += [f"{path}: no part of a store." for path in strange]
 
 
-def _shelves(store: Store, folder: Path) -> Iterator[Shelf]:
+def _shelves(store: Store, folder: Place) -> Iterator[Shelf]:
     for name in ("images", "texts"):
         if (folder / name).is_dir():
             yield store.shelf(folder.name, name)
@@ -192,16 +196,16 @@ def _verify_shelf(shelf: Shelf, found: Findings, progress: Progress, model: str)
                 own = shelf.keys(path)
                 keys.update(own)
                 found.blocks, found.rows = found.blocks + 1, found.rows + len(own)
-            except (BadBlock, OSError) as error:
+            except (BadBlock, OSError, RemoteError) as error:
                 found.problems.append(f"{path}: {error}.")
             advance(1)
     here = shelf.folder.iterdir() if shelf.folder.is_dir() else []
-    strange = [path for path in here if path.suffix not in (".parquet", *LEFT)]
+    strange = [path for path in here if path.name != INDEX and path.suffix not in (".parquet", *LEFT)]
     found.problems += [f"{path}: no part of a store." for path in strange]
     return len(keys)
 
 
-def _wrong_manifest(path: Path, folder: Path, contents: Mapping[Path, int]) -> Iterator[str]:
+def _wrong_manifest(path: Place, folder: Place, contents: Mapping[Place, int]) -> Iterator[str]:
     """Why a manifest cannot be believed."""
     if path.suffix in LEFT:
         return

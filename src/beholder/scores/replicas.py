@@ -5,7 +5,7 @@ Only addresses go out and only rows come back, in order, so that the store is fi
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from multiprocessing import get_context
 from typing import Any
 
@@ -37,7 +37,7 @@ class Replicas(Workers):
         """Seconds without an answer after which a process is taken to hang."""
         return STARTING_SECONDS
 
-    def scored(self, batches: list[list[str]], asked: Asked) -> Iterator[Scored]:
+    def scored(self, batches: Sequence[list[str]], asked: Asked) -> Iterator[Scored]:
         """What the model says about every batch, in order."""
         jobs = [batches[start : start + BATCHES_AT_ONCE] for start in range(0, len(batches), BATCHES_AT_ONCE)]
         return self.map(_Job(asked), jobs, per_job=1)

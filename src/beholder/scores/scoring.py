@@ -54,7 +54,7 @@ class BatchScorer:
         self._batch_size = scorer.batch_size
 
     def scored(
-        self, batches: list[list[str]], asked: Asked, key: Callable[[str], str], stored: Callable[[str], bool]
+        self, batches: Sequence[list[str]], asked: Asked, key: Callable[[str], str], stored: Callable[[str], bool]
     ) -> Iterator[Scored]:
         """Batch after batch; images without rows come before the others of their batch."""
         waiting: deque[Callable[[], Scored]] = deque()

@@ -3,6 +3,10 @@
 A block is a Parquet file named after its keys and its seal (`core/seal.py`). What the seal covers says whose rows they
 are: the model, the prompts, the channels and their widths, the keys. A block that does not fit its shelf is told, set
 aside and taken as not there: it is scored again.
+
+A block is checked whenever rows are read from it. So that opening a shelf does not read all of it, an index notes the
+keys of blocks that were seen and their size, date and inode (behind a URI: their tag). It is sealed as well; a block
+that is not as it was noted is opened again, and without an index all are.
 """
 
 from __future__ import annotations
@@ -11,25 +15,26 @@ import errno
 import json
 import logging
 import os
-import random
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from beholder.core.digests import digest
-from beholder.core.errors import DataError, first_line
-from beholder.core.files import write_whole
+from beholder.core.digests import content_digest, digest
+from beholder.core.errors import DataError, RemoteError, first_line
+from beholder.core.files import Place, can_write, listing, write_whole
+from beholder.core.remote import RemotePath, Status
 from beholder.core.seal import seal
 
 Floats = npt.NDArray[np.float32]
 Label = Mapping[str, str]
 Ints = npt.NDArray[np.int64]
+Keys = Sequence[str] | npt.NDArray[np.bytes_]
+"""Strings, or an array of them as bytes: a million Python strings take 90 MB."""
 log = logging.getLogger(__name__)
 
 ABOUT = b"beholder"
@@ -38,6 +43,12 @@ UNREADABLE = (errno.EIO, errno.EACCES, errno.EPERM, errno.EISDIR, errno.ELOOP)
 """A block's own trouble; any other error of a disk is the machine's and ends the run."""
 ROW_BITS = 32
 RECENT = 1 << 16
+LONGEST = 40
+"""Bytes of a key; a longer one stands by its digest, which has as many."""
+FACTOR = 0x9E3779B97F4A7C15
+"""Odd, with its bits well mixed: multiplied by it, keys that differ little differ much."""
+INDEX, INDEXED_FROM = "index", 32
+"""The index of a shelf is written when so many blocks are not in it."""
 SMALL, FEW, MERGED = 128, 64, 4096
 """Blocks of fewer rows than the first are small; as many as the second are merged into blocks of up to the third."""
 
@@ -49,21 +60,25 @@ class BadBlock(Exception):  # noqa: N818
 class Shelf:
     """Each channel of a row is a list of one fixed length."""
 
-    def __init__(self, folder: Path, label: Label, key: bytes, widths: Mapping[str, int] | None = None) -> None:
+    def __init__(self, folder: Place, label: Label, key: bytes, widths: Mapping[str, int] | None = None) -> None:
         """`label` says whose rows these are, `key` seals them; without `widths` of channels the first block decides."""
         self.folder = folder
         self._label = {"store": seal(key, b"store")[:8], **label}
         self._key, self._widths = key, widths
-        self._blocks: list[Path] = []
+        self._blocks: list[Place] = []
+        self._stamps: list[str] = []
         self._small: dict[int, int] = {}  # block → rows
         self._seen: set[str] = set()
         self._places = _Places()
 
     def missing(self, keys: Sequence[str]) -> list[str]:
         """The keys that no block holds yet, in order, each once; looks for blocks of other processes first."""
+        return list(dict.fromkeys(keys[i] for i in np.flatnonzero(self.lacks(keys)).tolist()))
+
+    def lacks(self, keys: Keys) -> npt.NDArray[np.bool_]:
+        """Whether no block holds a key yet; looks for blocks of other processes first."""
         self._look()
-        absent = self._places.find(keys) < 0
-        return list(dict.fromkeys(keys[i] for i in np.flatnonzero(absent).tolist()))
+        return self._places.find(keys) < 0
 
     def has(self, key: str) -> bool:
         """Whether a block that was seen holds this key."""
@@ -82,13 +97,13 @@ class Shelf:
         data = sink.getvalue().to_pybytes()
         path = self.folder / f"{digest(list(keys))}-{seal(self._key, data)}.parquet"
         write_whole(path, data, private=True)
-        self._add(path, keys)
+        self._add(path, "", keys)
 
-    def read(self, keys: Sequence[str]) -> dict[str, Floats]:
+    def read(self, keys: Keys) -> dict[str, Floats]:
         """The rows of these keys, in order, by channel; every key must be there."""
         result: dict[str, Floats] = {}
         for block, targets, rows in self._by_block(keys):
-            wanted = [keys[i] for i in targets]
+            wanted = _texts(keys[targets] if isinstance(keys, np.ndarray) else [keys[i] for i in targets])
             try:
                 found = self._values(block, rows, wanted)
             except FileNotFoundError as error:  # another process has merged it, and maybe others, into a larger one
@@ -105,7 +120,7 @@ class Shelf:
 
         Safe at any moment: the large one is there before the small ones go, and rows may be there twice.
         """
-        if len(self._small) < FEW or not os.access(self.folder, os.W_OK):
+        if len(self._small) < FEW or not can_write(self.folder):
             return
         part: list[int] = []
         for block, rows in [*self._small.items(), (-1, MERGED)]:
@@ -115,12 +130,11 @@ class Shelf:
             part.append(block)
         self._small = {}
 
-    def one_of_each_block(self, keys: Sequence[str]) -> list[str]:
-        """A key by chance of every block that holds some of these."""
+    def one_of_each_block(self, keys: Keys) -> list[int]:
+        """Which of the keys stand, by chance, for the blocks that hold some of them."""
         places = self._places.find(keys)
-        shuffled = random.sample(range(len(keys)), len(keys))
-        chosen = {int(places[i] >> ROW_BITS): keys[i] for i in shuffled if places[i] >= 0}
-        return list(chosen.values())
+        order = np.random.default_rng().permutation(np.flatnonzero(places >= 0))
+        return [int(each) for each in order[np.unique(places[order] >> ROW_BITS, return_index=True)[1]]]
 
     def distrust(self, keys: Sequence[str], reason: str) -> None:
         """Set aside the blocks that hold these keys."""
@@ -130,39 +144,86 @@ class Shelf:
 
     def check_writable(self, lacking: int, what: str) -> None:
         """Raise before the work if its results could not be kept."""
-        there = next(place for place in (self.folder, *self.folder.absolute().parents) if place.exists())
-        if not os.access(there, os.W_OK | os.X_OK):
+        if not can_write(self.folder):
             raise DataError(
-                f"{there} is not writable, and the store lacks {lacking:,} {what}.\n"
+                f"{self.folder} is not writable, and the store lacks {lacking:,} {what}.\n"
                 "Make it writable, or name another store: --store DIR."
             )
 
-    def keys(self, path: Path) -> list[str]:
+    def keys(self, path: Place) -> list[str]:
         """The keys of a block, if it belongs here and every number in it can be used."""
         keys: list[str] = self._opened(path, whole=True)["key"].to_pylist()
         return keys
 
-    def blocks(self) -> Iterator[Path]:
+    def blocks(self) -> Iterator[Place]:
         """The blocks in the folder, by name."""
-        with suppress(FileNotFoundError, NotADirectoryError):
-            names = sorted(entry.name for entry in os.scandir(self.folder) if entry.name.endswith(".parquet"))
-            yield from (self.folder / name for name in names)
+        return (self.folder / entry.name for entry in self._entries())
+
+    def _entries(self) -> list[Status]:
+        return [entry for entry in listing(self.folder) if entry.name.endswith(".parquet")]
 
     def _look(self) -> None:
-        unfit: defaultdict[str, list[Path]] = defaultdict(list)
-        for path in self.blocks():
-            if path.name in self._seen:
+        entries = self._entries()
+        if not self._seen:
+            self._take_index({entry.name: entry.stamp for entry in entries})
+        unfit: defaultdict[str, list[Place]] = defaultdict(list)
+        opened = 0
+        for entry in entries:
+            if entry.name in self._seen:
                 continue
+            path = self.folder / entry.name
             try:
-                self._add(path, self._opened(path)["key"].to_pylist())
+                self._add(path, entry.stamp, self._opened(path)["key"].to_pylist())
+                opened += 1
             except FileNotFoundError:  # another process set it aside
                 pass
             except BadBlock as error:
                 unfit[str(error)].append(path)
         for reason, paths in unfit.items():
             self._set_aside(paths, reason)
+        if opened >= INDEXED_FROM:
+            with suppress(OSError, RemoteError):  # a store that is only read
+                self._write_index({entry.name for entry in entries})
 
-    def _by_block(self, keys: Sequence[str]) -> Iterator[tuple[int, Ints, Ints]]:
+    def _take_index(self, there: Mapping[str, str]) -> None:
+        """Believe the index about the blocks that are as it notes them."""
+        try:
+            mark, _, data = (self.folder / INDEX).read_bytes().partition(b"\n")
+        except OSError:
+            return
+        if mark.decode("ascii", "replace") != seal(self._key, data):
+            return
+        head, _, body = data.partition(b"\n")
+        noted = json.loads(head)
+        if noted["label"] != self._label or self._widths not in (None, noted["widths"]):
+            return
+        self._widths = noted["widths"]
+        rows = np.frombuffer(body, "<i8").reshape(2, -1)
+        self._places = _Places(rows[0], rows[1])
+        for block, (name, stamp, count) in enumerate(noted["blocks"]):
+            self._blocks.append(self.folder / name)
+            self._stamps.append(stamp)
+            if there.get(name) == stamp:
+                self._seen.add(name)
+                if count < SMALL:
+                    self._small[block] = count
+        changed = {block for block, path in enumerate(self._blocks) if path.name not in self._seen}
+        if changed:
+            self._places.drop(changed)
+
+    def _write_index(self, there: set[str]) -> None:
+        """Note what is known now of the blocks that were found in the folder."""
+        noted = [block for block, path in enumerate(self._blocks) if self._stamps[block] and path.name in there]
+        rows = self._places.of_blocks(noted)
+        sizes = np.bincount(rows[1] >> ROW_BITS, minlength=len(noted)).tolist()
+        blocks = [
+            [self._blocks[block].name, self._stamps[block], size] for block, size in zip(noted, sizes, strict=True)
+        ]
+        head = json.dumps({"label": self._label, "widths": self._widths, "blocks": blocks})
+        data = head.encode() + b"\n" + rows.astype("<i8").tobytes()
+        write_whole(self.folder / INDEX, seal(self._key, data).encode() + b"\n" + data, private=True)
+
+    def _by_block(self, keys: Keys) -> Iterator[tuple[int, Ints, Ints]]:
         """Every block that holds some of these keys: its number, which of the keys, and their rows in it."""
         places = self._places.find(keys)
         assert (places >= 0).all()
@@ -170,8 +231,9 @@ class Shelf:
         for targets in np.split(order, np.flatnonzero(np.diff(places[order] >> ROW_BITS)) + 1) if len(keys) else []:
             yield int(places[targets[0]] >> ROW_BITS), targets, places[targets] & ((1 << ROW_BITS) - 1)
 
-    def _add(self, path: Path, keys: Sequence[str]) -> None:
+    def _add(self, path: Place, stamp: str, keys: Sequence[str]) -> None:
         self._seen.add(path.name)
+        self._stamps.append(stamp)
         self._places.add(keys, len(self._blocks))
         if len(keys) < SMALL:
             self._small[len(self._blocks)] = len(keys)
@@ -190,14 +252,14 @@ class Shelf:
             for path in paths:
                 path.unlink(missing_ok=True)
 
-    def _set_aside(self, paths: Sequence[Path], reason: str) -> None:
+    def _set_aside(self, paths: Sequence[Place], reason: str) -> None:
         """Blocks that cannot be used count as missing; they are kept for whoever wants to look."""
         more = f" and {len(paths) - 1:,} more blocks there" if len(paths) > 1 else ""
         log.warning("%s%s: %s. Set aside (*.damaged) and taken as not scored.", paths[0], more, reason)
         for path in paths:
             self._seen.add(path.name)
-            with suppress(OSError):  # another process may have been quicker, or the store is read-only
-                path.rename(path.with_suffix(".damaged"))
+            with suppress(OSError, RemoteError):  # another process may have been quicker, or the store is read-only
+                path.rename(path.with_suffix(".damaged"))  # type: ignore[arg-type]  # both here or both behind a URI
 
     def _values(self, block: int, rows: Ints, keys: Sequence[str]) -> dict[str, Floats]:
         """Some rows of a block, which is checked again: it may have changed since it was seen."""
@@ -206,15 +268,16 @@ class Shelf:
             if table["key"].take(rows).to_pylist() != list(keys):
                 raise BadBlock("it has other rows than it had")
         except BadBlock as error:
+            self._set_aside([self._blocks[block]], str(error))  # or an index that notes it would bring us here again
             raise DataError(
                 f"{self._blocks[block]} changed during the run ({error}). Run the same command again."
             ) from error
         return {name: _rows(table[name])[rows] for name in table.column_names[1:]}
 
-    def _opened(self, path: Path, *, whole: bool = False) -> pa.Table:
+    def _opened(self, path: Place, *, whole: bool = False) -> pa.Table:
         """A block's keys (its numbers too if `whole`), if it is one that was put on this shelf."""
         try:
-            if not path.is_file():
+            if not isinstance(path, RemotePath) and not path.is_file():
                 raise FileNotFoundError(path) if not os.path.lexists(path) else BadBlock("it is no file")
             data = path.read_bytes()
         except OSError as error:
@@ -262,33 +325,33 @@ class _Places:
     Keys are told apart by their hash; whoever reads a row compares the key itself.
     """
 
-    def __init__(self) -> None:
-        self._hashes, self._found = np.empty(0, np.int64), np.empty(0, np.int64)
+    def __init__(self, hashes: Ints | None = None, found: Ints | None = None) -> None:
+        self._hashes, self._found = (np.empty(0, np.int64) if each is None else each for each in (hashes, found))
         self._recent: dict[int, int] = {}
 
-    def add(self, keys: Sequence[str], block: int) -> None:
+    def add(self, keys: Keys, block: int) -> None:
         """Note the rows of a block; a key that is known stays where it was."""
-        for row, key in enumerate(keys):
-            self._recent.setdefault(hash(key), block << ROW_BITS | row)
+        for row, key in enumerate(_hashed(keys).tolist()):
+            self._recent.setdefault(key, block << ROW_BITS | row)
         if len(self._recent) > RECENT:
             self._sort_in()
 
-    def find(self, keys: Sequence[str]) -> Ints:
+    def find(self, keys: Keys) -> Ints:
         """The place of each key; -1 if there is none."""
-        hashes = np.fromiter(map(hash, keys), np.int64, len(keys))
+        hashes = _hashed(keys)
         found = np.full(len(keys), -1, np.int64)
         if len(self._hashes):
             near = np.minimum(np.searchsorted(self._hashes, hashes), len(self._hashes) - 1)
             known = self._hashes[near] == hashes
             found[known] = self._found[near[known]]
         if self._recent:
-            for i in np.flatnonzero(found < 0):
+            for i in np.flatnonzero(found < 0).tolist():
                 found[i] = self._recent.get(int(hashes[i]), -1)
         return found
 
     def has(self, key: str) -> bool:
         """Whether one key has a place; several times as quick as asking `find`."""
-        number = hash(key)
+        number = _hashed_one(key)
         near = int(self._hashes.searchsorted(number))
         return number in self._recent or (near < len(self._hashes) and int(self._hashes[near]) == number)
 
@@ -298,11 +361,62 @@ class _Places:
         keep = ~np.isin(self._found >> ROW_BITS, list(blocks))
         self._hashes, self._found = self._hashes[keep], self._found[keep]
 
+    def of_blocks(self, blocks: Sequence[int]) -> Ints:
+        """Hashes and places of the rows of some blocks, which are numbered anew."""
+        self._sort_in()
+        numbers = np.full(max(blocks, default=-1) + 2, -1, np.int64)
+        numbers[list(blocks)] = np.arange(len(blocks))
+        number = numbers[np.minimum(self._found >> ROW_BITS, len(numbers) - 1)]
+        keep = number >= 0
+        places = number[keep] << ROW_BITS | self._found[keep] & ((1 << ROW_BITS) - 1)
+        return np.stack([self._hashes[keep], places])
+
     def _sort_in(self) -> None:
-        hashes = np.concatenate([self._hashes, np.fromiter(self._recent, np.int64, len(self._recent))])
-        found = np.concatenate([self._found, np.fromiter(self._recent.values(), np.int64, len(self._recent))])
-        self._hashes, first = np.unique(hashes, return_index=True)  # the first of equal ones: that known before
-        self._found, self._recent = found[first], {}
+        """Put the recent ones in their places, without sorting the others again; what was known stays where it was."""
+        hashes = np.fromiter(self._recent, np.int64, len(self._recent))
+        found = np.fromiter(self._recent.values(), np.int64, len(self._recent))
+        order = np.argsort(hashes)
+        hashes, found = hashes[order], found[order]
+        at = np.searchsorted(self._hashes, hashes)
+        if len(self._hashes):
+            new = self._hashes[np.minimum(at, len(self._hashes) - 1)] != hashes
+            hashes, found, at = hashes[new], found[new], at[new]
+        self._hashes, self._found = np.insert(self._hashes, at, hashes), np.insert(self._found, at, found)
+        self._recent = {}
+
+
+def _hashed(keys: Keys) -> Ints:
+    """64 bits for each key, the same in every process."""
+    if not isinstance(keys, np.ndarray):
+        keys = np.array([_short(key) for key in keys], f"S{LONGEST}")
+    words = np.ascontiguousarray(keys, f"S{LONGEST}").view("<u8").reshape(len(keys), LONGEST // 8)
+    result = np.zeros(len(keys), np.uint64)
+    for column in words.T:
+        result = (result ^ column) * np.uint64(FACTOR)
+        result ^= result >> np.uint64(29)
+    return result.view(np.int64)
+
+
+def _hashed_one(key: str) -> int:
+    """The same for one key, without arrays.
+
+    >>> _hashed_one("a" * 40) == _hashed(["a" * 40])[0], _hashed_one("é" * 99) == _hashed(["é" * 99])[0]
+    (True, True)
+    """
+    data, result = _short(key).ljust(LONGEST, b"\0"), 0
+    for start in range(0, LONGEST, 8):
+        result = (result ^ int.from_bytes(data[start : start + 8], "little")) * FACTOR & 0xFFFFFFFFFFFFFFFF
+        result ^= result >> 29
+    return result - (result >> 63 << 64)
+
+
+def _short(key: str) -> bytes:
+    data = key.encode("utf-8", "surrogatepass")
+    return data if len(data) <= LONGEST else content_digest(data).encode()
+
+
+def _texts(keys: Keys) -> list[str]:
+    return [key.decode() for key in keys.tolist()] if isinstance(keys, np.ndarray) else list(keys)
 
 
 def _fixed_lists(values: Floats) -> pa.FixedSizeListArray:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from beholder.datasets.dataset import ImageDigests
 from beholder.models.scorer import cosines
 from beholder.models.spec import ModelSpec
 from beholder.scores.score_matrix import ScoreMatrix
@@ -16,10 +15,10 @@ from beholder.scores.task import Task
 
 def stored_scores(tasks: Sequence[Task], spec: ModelSpec, store: Store) -> list[ScoreMatrix]:
     """Every task's matrix as far as the store has it: images without scores are left out, tasks without any too."""
-    if not (store.root / spec.digest).is_dir():
+    if not store.holds(spec):
         return []
     uris = list(dict.fromkeys(uri for task in tasks for uri in task.dataset.table["uri"]))
-    keys = dict(zip(uris, ImageDigests(store.digest_memory).of(uris), strict=True))
+    keys = dict(zip(uris, store.image_digests().of(uris), strict=True))
     return [made for task in tasks if (made := _stored(task, keys, spec, store)) is not None]
 
 
@@ -28,8 +27,8 @@ def _stored(task: Task, keys: dict[str, str | None], spec: ModelSpec, store: Sto
     contrastive = texts.folder.is_dir()
     shelf = store.images(spec) if contrastive else store.scores(spec, task.prompts.digest)
     own_keys = [keys[uri] or "" for uri in task.dataset.table["uri"]]
-    missing = set(shelf.missing(own_keys))
-    here = [key for key in own_keys if key not in missing]
+    there = ~shelf.lacks(own_keys)
+    here = [key for key, known in zip(own_keys, there, strict=True) if known]
     if not here or (contrastive and texts.missing(task.prompts.texts)):
         return None
     channels = shelf.read(here)
@@ -37,7 +36,7 @@ def _stored(task: Task, keys: dict[str, str | None], spec: ModelSpec, store: Sto
         channels = {"cosine": cosines(channels["vector"], texts.read(task.prompts.texts)["vector"])}
     return ScoreMatrix(
         task.name,
-        task.dataset.table.filter([key not in missing for key in own_keys]),
+        task.dataset.table.filter(there),
         task.prompts.table,
         tuple(channels),
         np.stack(list(channels.values()), axis=2),

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
 from dataclasses import dataclass
 
-from beholder.core.digests import digest
+import numpy as np
+import numpy.typing as npt
+
 from beholder.datasets.dataset import Dataset
 from beholder.prompts.prompt_set import PromptSet
 
@@ -22,6 +24,6 @@ class Task:
     part: str = ""
     """The part of the data set that the sheet is about, such as a branch."""
 
-    def sheet_name(self, image_keys: Sequence[str]) -> str:
+    def sheet_name(self, image_keys: npt.NDArray[np.bytes_]) -> str:
         """Stands for the contents of the images and the texts of the prompts."""
-        return digest([list(image_keys), self.prompts.digest])
+        return hashlib.blake2b(image_keys.tobytes() + self.prompts.digest.encode(), digest_size=10).hexdigest()

@@ -21,7 +21,6 @@ from PIL import Image
 from beholder.core.errors import BadImage, BeholderError, MissingData
 from beholder.datasets.content import container
 from beholder.datasets.crops import files_of
-from beholder.datasets.dataset import ImageDigests
 from beholder.datasets.images import DRAWN, open_image
 from beholder.datasets.survey import IDENTIFIERS, MOST_GROUPS
 from beholder.models.spec import ModelSpec
@@ -88,7 +87,7 @@ class Sheet:
     @cached_property
     def digests(self) -> list[str | None]:
         """What each picture's content was when the sheet was opened."""
-        return ImageDigests(self.store.digest_memory).of(self.images["uri"].to_list())
+        return self.store.image_digests().of(self.images["uri"].to_list())
 
     def selected(self, where: Mapping[str, str]) -> npt.NDArray[np.int_]:
         """The places of pictures with these labels."""
@@ -158,7 +157,7 @@ class Sheet:
                 raise PictureError("The picture lies outside its data set's folder.")
             if not path.is_file():
                 raise PictureError("The picture's file is no longer there.")
-        now = ImageDigests(self.store.digest_memory).of([uri])[0]
+        now = self.store.image_digests().of([uri])[0]
         if now != self.digests[place]:
             raise PictureError("The picture's file has changed since it was scored.")
 

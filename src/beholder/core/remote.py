@@ -1,0 +1,237 @@
+"""Files behind URIs such as `s3://bucket/folder`: used as a `Path` is, through fsspec, and shown without credentials.
+
+An object store has no folders, no locks and no renaming. What it has is the put of a whole object: it is there with all
+its bytes or not at all. On file systems behind a URI that are no object stores, a file is written under another name
+and then renamed.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import PurePosixPath
+from typing import Any, NamedTuple
+
+from beholder.core.errors import BeholderError, MissingData, MissingExtra, RemoteError, first_line, masked
+
+OBJECT_STORES = {"s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "adl", "oss", "oci", "memory"}
+"""Protocols whose put is whole or not at all."""
+DATES = ("LastModified", "last_modified", "mtime", "created")
+TAGS = ("ETag", "etag", "md5Hash", "generation", "blob_id", *DATES)
+"""Where file systems note what changes with the bytes; the first that is there is used."""
+PLAIN = (FileNotFoundError, FileExistsError, IsADirectoryError, NotADirectoryError, BeholderError)
+"""Errors that say what they mean."""
+
+
+class Status(NamedTuple):
+    """What is known of a file or folder without reading it."""
+
+    name: str
+    is_folder: bool
+    st_size: int
+    st_mtime: float
+    stamp: str
+    """Changes when the bytes change."""
+
+
+class RemotePath(PurePosixPath):
+    """A file or folder behind a URI. Its text leaves out credentials; `uri` has them."""
+
+    def __str__(self) -> str:
+        return masked(self.uri)
+
+    def __repr__(self) -> str:
+        return f"RemotePath({str(self)!r})"
+
+    @property
+    def uri(self) -> str:
+        """The whole address."""
+        protocol, _, rest = super().__str__().partition(":/")
+        return f"{protocol}://{rest}"
+
+    def read_bytes(self) -> bytes:
+        """The whole file."""
+        with told(self, "read"):
+            system, path = self._system()
+            return bytes(system.cat_file(path))
+
+    def read_text(self) -> str:
+        """The whole file as text."""
+        return self.read_bytes().decode()
+
+    def open(self, mode: str = "rb") -> Any:
+        """The file for reading; only what is asked for is fetched."""
+        return open_remote(self.uri, fresh=True)
+
+    def write_bytes(self, data: bytes, *, new: bool = False) -> None:
+        """The whole file or nothing of it. If it must be `new`, `FileExistsError` where the file system can tell."""
+        with told(self, "written"):
+            system, path = self._system()
+            try:
+                if self.parts[0].rstrip(":") in OBJECT_STORES:
+                    system.pipe_file(path, data, mode="create" if new else "overwrite")
+                    return
+                if new and system.exists(path):
+                    raise FileExistsError(str(self))
+                part = f"{path}.{uuid.uuid4().hex}.part"
+                system.makedirs(path.rpartition("/")[0], exist_ok=True)
+                system.pipe_file(part, data)
+                system.mv(part, path)
+            except FileNotFoundError as error:  # the bucket
+                raise unreachable(self, "written", error) from error
+
+    def status(self) -> Status | None:
+        """What is known of it; None if there is nothing."""
+        with told(self, "reached"):
+            system, path = self._system()
+            with suppress(FileNotFoundError):
+                return _status(system.info(path))
+        return None
+
+    def exists(self) -> bool:
+        """Whether there is a file or folder."""
+        return self.status() is not None
+
+    def is_file(self) -> bool:
+        """Whether there is a file."""
+        status = self.status()
+        return status is not None and not status.is_folder
+
+    def is_dir(self) -> bool:
+        """Whether there is a folder; of an object store, whether any name begins so."""
+        status = self.status()
+        return status is not None and status.is_folder
+
+    def stat(self) -> Status:
+        """Size and time of change."""
+        status = self.status()
+        if status is None:
+            raise FileNotFoundError(str(self))
+        return status
+
+    lstat = stat
+
+    def is_symlink(self) -> bool:
+        """Never."""
+        return False
+
+    def entries(self) -> list[Status]:
+        """What lies in this folder, by name; nothing if there is no such folder."""
+        with told(self, "listed"):
+            system, path = self._system()
+            with suppress(FileNotFoundError, NotADirectoryError):
+                found = [_status(info) for info in system.ls(path, detail=True)]
+                return sorted(entry for entry in found if entry.name != self.name or entry.is_folder)
+        return []
+
+    def iterdir(self) -> Iterator[RemotePath]:
+        """What lies in this folder."""
+        return (self / entry.name for entry in self.entries())
+
+    def walk(self) -> Iterator[tuple[RemotePath, Status]]:
+        """The files below this folder."""
+        with told(self, "listed"):
+            system, path = self._system()
+            found = sorted(system.find(path, detail=True).items())
+        return ((self / name[len(path) :].lstrip("/"), _status(info)) for name, info in found)
+
+    def unlink(self, *, missing_ok: bool = False) -> None:
+        """Delete the file."""
+        with told(self, "deleted"):
+            system, path = self._system()
+            try:
+                system.rm_file(path)
+            except FileNotFoundError:
+                if not missing_ok:
+                    raise
+
+    def remove_tree(self) -> None:
+        """Delete everything below."""
+        with told(self, "deleted"), suppress(FileNotFoundError):
+            system, path = self._system()
+            system.rm(path, recursive=True)
+
+    def rename(self, target: RemotePath) -> None:
+        """Move the file; of an object store: copy it, then delete it."""
+        with told(self, "renamed"):
+            system, path = self._system()
+            system.mv(path, target._system()[1])
+
+    def _system(self) -> tuple[Any, str]:
+        return file_system(self.uri, fresh=True)
+
+
+def file_system(uri: str, *, fresh: bool = False) -> tuple[Any, str]:
+    """The file system of a URI, and the path there; a `fresh` one remembers no listing, since others write there."""
+    try:
+        from fsspec.core import url_to_fs  # an optional dependency
+    except ImportError:
+        raise MissingExtra(uri, "remote") from None
+    try:
+        system, path = url_to_fs(uri, **({"use_listings_cache": False} if fresh else {}))
+        return system, path
+    except (ImportError, ValueError) as error:
+        raise MissingData(f"{uri} cannot be opened: {first_line(error)}.") from None
+
+
+def open_remote(uri: str, *, fresh: bool = False, block: int = 0) -> Any:
+    """A file for reading, whose place can be moved: fetched as it is asked for, or at least a `block` at a time."""
+    with told(uri, "opened"):
+        system, path = file_system(uri, fresh=fresh)
+        how = {"block_size": block, "cache_type": "readahead"} if block else {"cache_type": "none"}
+        return system.open(path, "rb", **how)
+
+
+def read_remote(uri: str, start: int | None = None, end: int | None = None) -> bytes:
+    """The bytes of a file, or those from `start` to `end`; fewer if it is shorter."""
+    with told(uri, "read"):
+        system, path = file_system(uri)
+        return bytes(system.cat_file(path, start=start, end=end))
+
+
+def remote_status(uri: str) -> Status | None:
+    """What is known of a file or folder; None if there is nothing. Listings are remembered."""
+    with told(uri, "reached"):
+        system, path = file_system(uri)
+        with suppress(FileNotFoundError):
+            return _status(system.info(path))
+    return None
+
+
+@contextmanager
+def told(uri: str | RemotePath, what: str) -> Iterator[None]:
+    """Whatever a library says of a place that does not answer becomes one kind of error."""
+    try:
+        yield
+    except PLAIN:
+        raise
+    except Exception as error:
+        raise unreachable(uri, what, error) from error
+
+
+def unreachable(uri: str | RemotePath, what: str, error: BaseException) -> RemoteError:
+    """The error for a place that cannot be reached, read or written."""
+    name, advice = type(error).__name__, "What was stored is kept. Run the same command again when it answers."
+    if isinstance(error, FileNotFoundError):
+        advice = "Make it first, or name another place."
+    elif isinstance(error, PermissionError) or "Credential" in name:
+        advice = (
+            "Set the credentials where its fsspec package looks for them (for s3://: AWS_ACCESS_KEY_ID and "
+            "AWS_SECRET_ACCESS_KEY, or a profile), with the right to list, read and write there."
+        )
+    reason = f"{first_line(error).rstrip('.')} ({name})" if str(error).strip() else name
+    return RemoteError(f"{uri} cannot be {what}: {reason}.\n{advice}")
+
+
+def _status(info: dict[str, Any]) -> Status:
+    known = {name: _seconds(info[name]) for name in (*DATES, *TAGS) if info.get(name) is not None}
+    size, changed = int(info.get("size") or 0), next((known[name] for name in DATES if name in known), 0.0)
+    tag = next((known[name] for name in TAGS if name in known), "")
+    name = str(info["name"]).rstrip("/").rpartition("/")[2]
+    return Status(name, info["type"] == "directory", size, float(changed), f"{size}-{tag}")
+
+
+def _seconds(value: Any) -> Any:
+    """A date as seconds since 1970: of one file some file systems give it in two forms."""
+    return value.timestamp() if hasattr(value, "timestamp") else value
