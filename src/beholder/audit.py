@@ -22,7 +22,7 @@ import polars as pl
 from beholder.core.callable_module import callable_module
 from beholder.core.digests import digest
 from beholder.core.errors import UnknownName, UsageError
-from beholder.core.files import store_folder
+from beholder.core.files import Place, store_folder
 from beholder.core.progress import Progress, followed_by, silent
 from beholder.core.results import results_table
 from beholder.datasets import data_root
@@ -64,7 +64,7 @@ class AuditOptions(DataChoice):
 
     out: Path | None = None
     """Where the run is kept; without it, in a new folder of `runs`, or in that of the same run if it was stopped."""
-    store: Path = Path("beholder-store")
+    store: Place = Path("beholder-store")
     load: LoadOptions = field(default_factory=LoadOptions)
     fill: FillOptions = field(default_factory=FillOptions)
     measure: MeasureOptions = field(default_factory=MeasureOptions)
@@ -144,7 +144,7 @@ def audit(
         limit,
         bins=bins or {},
         out=Path(out) if out else None,
-        store=store_folder(Path(store) if store else None),
+        store=store_folder(store),
         load=LoadOptions(device=device, precision=precision, batch_size=batch_size),
         fill=FillOptions(
             skip_bad_images=skip_bad_images, progress=progress, ray=ray_options(engine, workers, gpus_per_worker)
@@ -228,7 +228,7 @@ def _followed_by(options: AuditOptions, later: int) -> AuditOptions:
     return replace(options, fill=replace(options.fill, progress=followed_by(options.fill.progress, later)))
 
 
-def _store_for(scorer: Scorer, run: Run) -> Path:
+def _store_for(scorer: Scorer, run: Run) -> Place:
     """The store; for scores that nothing says the origin of, one that goes with the run."""
     assert run.places is not None
     if not getattr(scorer, "temporary", False):

@@ -21,7 +21,7 @@ import polars as pl
 from beholder.audit import AuditOptions, confirm_upload, filled, from_store, measure, run_digest
 from beholder.core.callable_module import callable_module
 from beholder.core.errors import MissingData, UsageError
-from beholder.core.files import store_folder
+from beholder.core.files import Place, store_folder
 from beholder.core.results import KEY
 from beholder.datasets import DATASETS, data_root
 from beholder.datasets.dataset import Dataset
@@ -33,6 +33,7 @@ from beholder.report.comparison import SCHEMA, Comparison, write_comparison
 from beholder.run import Run, load_run
 from beholder.run_folder import folder_name, run_folder
 from beholder.scores.score_matrix import ScoreMatrix
+from beholder.scores.store import Store
 from beholder.studies import STUDIES
 from beholder.studies.rows import people_shown
 from beholder.studies.sheets import Sheet, open_sheets
@@ -51,14 +52,14 @@ class Scored(NamedTuple):
     name: str
     specs: tuple[ModelSpec, ...]
     """One for every way in which the run asked it."""
-    store: Path
+    store: Place
 
     def called(self, folder: str) -> Scored:
         """The model under a name that tells its run."""
         return self._replace(name=f"{self.name} ({folder})")
 
 
-def scored_models(run: Run, stores: Sequence[Path]) -> list[Scored]:
+def scored_models(run: Run, stores: Sequence[Place]) -> list[Scored]:
     """The models of a run, each with the store that has its scores."""
     models: dict[str, list[ModelSpec]] = {}
     for entry in run.record.models:
@@ -68,9 +69,7 @@ def scored_models(run: Run, stores: Sequence[Path]) -> list[Scored]:
             )
         spec = ModelSpec(**{name: entry[name] for name in ModelSpec.__dataclass_fields__})
         models.setdefault(spec.name, []).append(spec)
-    holding = {
-        name: [store for store in stores if (store / specs[0].digest).is_dir()] for name, specs in models.items()
-    }
+    holding = {name: [store for store in stores if Store(store).holds(specs[0])] for name, specs in models.items()}
     return [Scored(name, tuple(specs), (holding[name] or stores)[0]) for name, specs in models.items()]
 
 
@@ -114,7 +113,7 @@ def compare(
                 f"{', '.join(other.record.benchmarks)} in another. Compare runs of the same benchmarks."
             )
     studies, options = opened[0].asked or _asked_again(opened[0])
-    stores = [Path(store)] if store else [run.places.store if run.places else store_folder() for run in opened]
+    stores = [store_folder(store)] if store else [run.places.store if run.places else store_folder() for run in opened]
     models = [(str(run.folder), each) for run in opened for each in scored_models(run, [*stores, *run.own_stores])]
     options = replace(
         options, data=Path(data) if data else options.data, out=Path(out) if out else None, store=stores[0]

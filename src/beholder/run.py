@@ -113,7 +113,7 @@ class Run:
         run was made or where the command line looks for them.
         """
         here = self.places or Places(data_root(), store_folder())
-        here = replace(here, data=Path(data) if data else here.data, store=Path(store) if store else here.store)
+        here = replace(here, data=Path(data) if data else here.data, store=store_folder(store) if store else here.store)
         wanted = {"benchmark": benchmark, "model": model, "dataset": dataset}
         for name, value in wanted.items():
             if value is not None and value not in (known := self.results[name].unique(maintain_order=True)):

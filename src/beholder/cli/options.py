@@ -9,10 +9,12 @@ from typing import Annotated, TypeVar
 import typer
 
 from beholder.core.errors import UsageError
+from beholder.core.files import Place
 from beholder.core.files import store_folder as store_folder
+from beholder.core.remote import RemotePath
 from beholder.studies import AUDITED
 
-FolderOrNone = TypeVar("FolderOrNone", Path, Path | None)
+FolderOrNone = TypeVar("FolderOrNone", Place, Path | None)
 WHAT, WHERE, MODEL, NUMBERS = "What to audit", "Output", "Model", "Statistics"
 NAMES = ", ".join(AUDITED)
 
@@ -104,7 +106,7 @@ StoreFolder = Annotated[
     typer.Option(
         "--store",
         envvar="BEHOLDER_STORE",
-        help="Folder in which scores are stored and reused. Default: ~/.cache/beholder.",
+        help="Folder or URI (s3://bucket/scores) in which scores are stored and reused. Default: ~/.cache/beholder.",
         rich_help_panel=WHERE,
     ),
 ]
@@ -193,7 +195,7 @@ def writable(folder: FolderOrNone, option: str) -> FolderOrNone:
 
     A store that can only be read passes: it may hold all that is needed.
     """
-    if folder is None:
+    if folder is None or isinstance(folder, RemotePath):
         return folder
     try:
         there = next(place for place in (folder, *folder.resolve().parents) if place.exists())

@@ -163,7 +163,7 @@ class _Images:
             self.absent += [uri for uri, key in zip(part, found, strict=True) if key is None]
         hashes = np.fromiter(map(hash, uris), np.int64, len(uris))
         self._order = np.argsort(hashes).astype(np.int32)
-        self._hashes = memoryview(hashes[self._order])  # Python's own search is the quickest for one
+        self._hashes = hashes[self._order].data  # Python's own search is the quickest for one
 
     def row(self, uri: str) -> int:
         """The row of an address."""

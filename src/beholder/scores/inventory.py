@@ -171,11 +171,12 @@ def _verify_model(store: Store, folder: Place, found: Findings, progress: Progre
     contents = {}
     for shelf in _shelves(store, folder):
         contents[shelf.folder] = _verify_shelf(shelf, found, progress, str(spec.get("name", folder.name)))
-    for path in sorted((folder / "complete").iterdir()) if (folder / "complete").is_dir() else []:
+    for path in (folder / "complete" / entry.name for entry in listing(folder / "complete")):
         found.problems += [f"{path}: {reason}" for reason in _wrong_manifest(path, folder, contents)]
     expected = {"spec.json", "complete", "images", "texts", "scores"}
-    strange = [path for path in folder.iterdir() if path.name not in expected and path.suffix not in LEFT]
-    found.problems += [f"{path}: no part of a store." for path in strange]
+    names = [entry.name for entry in listing(folder)]
+    strange = [name for name in names if name not in expected and not name.endswith(LEFT)]
+    found.problems += [f"{folder / name}: no part of a store." for name in strange]
 
 
 def _shelves(store: Store, folder: Place) -> Iterator[Shelf]:
@@ -183,7 +184,7 @@ def _shelves(store: Store, folder: Place) -> Iterator[Shelf]:
         if (folder / name).is_dir():
             yield store.shelf(folder.name, name)
     if (folder / "scores").is_dir():
-        yield from (store.shelf(folder.name, "scores", path.name) for path in sorted((folder / "scores").iterdir()))
+        yield from (store.shelf(folder.name, "scores", entry.name) for entry in listing(folder / "scores"))
 
 
 def _verify_shelf(shelf: Shelf, found: Findings, progress: Progress, model: str) -> int:
@@ -199,9 +200,9 @@ def _verify_shelf(shelf: Shelf, found: Findings, progress: Progress, model: str)
             except (BadBlock, OSError, RemoteError) as error:
                 found.problems.append(f"{path}: {error}.")
             advance(1)
-    here = shelf.folder.iterdir() if shelf.folder.is_dir() else []
-    strange = [path for path in here if path.name != INDEX and path.suffix not in (".parquet", *LEFT)]
-    found.problems += [f"{path}: no part of a store." for path in strange]
+    names = [entry.name for entry in listing(shelf.folder)]
+    strange = [name for name in names if name != INDEX and not name.endswith((".parquet", *LEFT))]
+    found.problems += [f"{shelf.folder / name}: no part of a store." for name in strange]
     return len(keys)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 
 from beholder.core.errors import MissingData
+from beholder.core.files import Place
 from beholder.core.record import Record
 from beholder.datasets import DATASETS, open_dataset, own_data
 from beholder.datasets.dataset import Dataset
@@ -30,7 +31,7 @@ class Places:
     """Where pictures and scores lie."""
 
     data: Path | None = None
-    store: Path = Path("beholder-store")
+    store: Place = Path("beholder-store")
     settings: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -69,7 +70,7 @@ def _opened(entry: Mapping[str, Any], places: Places) -> tuple[Dataset, Path | N
     return replace(dataset, partial=True).present(), folder.resolve()
 
 
-def scores_of(asked: Iterable[Scored], stores: Sequence[Path], wanted: Mapping[str, str | None]) -> pl.DataFrame:
+def scores_of(asked: Iterable[Scored], stores: Sequence[Place], wanted: Mapping[str, str | None]) -> pl.DataFrame:
     """The raw scores with their labels, from whichever store has them; `wanted` names benchmark, model, data set."""
     frames = [
         _tidy(matrix).select(*(pl.lit(value).alias(name) for name, value in whose.items()), pl.all())

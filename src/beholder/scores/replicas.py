@@ -39,7 +39,7 @@ class Replicas(Workers):
 
     def scored(self, batches: Sequence[list[str]], asked: Asked) -> Iterator[Scored]:
         """What the model says about every batch, in order."""
-        jobs = [batches[start : start + BATCHES_AT_ONCE] for start in range(0, len(batches), BATCHES_AT_ONCE)]
+        jobs = [list(batches[start : start + BATCHES_AT_ONCE]) for start in range(0, len(batches), BATCHES_AT_ONCE)]
         return self.map(_Job(asked), jobs, per_job=1)
 
 

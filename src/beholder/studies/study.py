@@ -20,6 +20,7 @@ import numpy as np
 import polars as pl
 
 from beholder.core.errors import UsageError
+from beholder.core.files import Place
 from beholder.core.progress import Progress, silent
 from beholder.core.record import Record
 from beholder.core.results import Row
@@ -140,7 +141,7 @@ class Command:
 class CommandOptions:
     """What a command of a study is told."""
 
-    store: Path
+    store: Place
     data: Path | None = None
     measure: MeasureOptions = MeasureOptions()
     progress: Progress = silent

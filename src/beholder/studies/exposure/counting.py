@@ -14,14 +14,13 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from beholder.core.digests import digest
 from beholder.core.errors import DataError
-from beholder.core.files import write_whole
+from beholder.core.files import Place, write_whole
 from beholder.core.progress import Progress, silent
 from beholder.studies.exposure.captions import CaptionFile, Part
 from beholder.studies.exposure.mentions import MentionCounts, Mentions, Numbers
@@ -76,7 +75,7 @@ class Counts:
 
 
 def count_captions(
-    files: Sequence[CaptionFile], mentions: Mentions, progress: Progress = silent, *, store: Path | None = None
+    files: Sequence[CaptionFile], mentions: Mentions, progress: Progress = silent, *, store: Place | None = None
 ) -> Counts:
     """Every caption of every file, once; counts are kept in the folder `store`, if there is one."""
     nothing = np.zeros(len(mentions.terms), np.int64)
@@ -109,7 +108,7 @@ def count_captions(
 class _Counted:
     """What is counted of one file so far."""
 
-    def __init__(self, file: CaptionFile, mentions: Mentions, store: Path | None) -> None:
+    def __init__(self, file: CaptionFile, mentions: Mentions, store: Place | None) -> None:
         terms = [list(term) for term in mentions.terms]
         self._file, self._written = file, time.monotonic()
         self._path = store and store / "exposure" / f"{digest([VERSION, file.stamp, file.column, terms])}.json"

@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 
 from beholder.core.errors import MissingData, UsageError
+from beholder.core.files import Place
 from beholder.core.record import read_record
 from beholder.datasets.dataset import Dataset
 from beholder.models.spec import ModelSpec
@@ -21,7 +22,7 @@ from beholder.studies.apa.study import APA
 from beholder.studies.public_figures.identity import IDENTITY, right_name_shares
 
 
-def identity_scores(folder: Path, dataset: Dataset, store: Path) -> dict[str, pl.DataFrame]:
+def identity_scores(folder: Path, dataset: Dataset, store: Place) -> dict[str, pl.DataFrame]:
     """For every model of an APA audit: `branch, name, identity`, the mean over a person's pictures.
 
     Read from the store, or again from the files of imported scores; the model itself is not needed.
@@ -47,7 +48,7 @@ def identity_scores(folder: Path, dataset: Dataset, store: Path) -> dict[str, pl
     return scores
 
 
-def _matrices(entry: dict[str, Any], tasks: list[Task], store: Path) -> list[ScoreMatrix]:
+def _matrices(entry: dict[str, Any], tasks: list[Task], store: Place) -> list[ScoreMatrix]:
     if "digest" not in entry:
         return import_scores([Path(file) for file in entry["files"]], tasks).matrices
     spec = ModelSpec(**{key: value for key, value in entry.items() if key not in ("digest", "notes")})
