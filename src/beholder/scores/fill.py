@@ -20,6 +20,7 @@ import polars as pl
 
 from beholder.core.progress import Progress, silent
 from beholder.datasets.dataset import ImageDigests
+from beholder.datasets.images import DRAWN
 from beholder.datasets.verify import unreadable, unreadable_error
 from beholder.models.load import replicas_of
 from beholder.models.scorer import Embedder, Scorer, cosines
@@ -70,7 +71,9 @@ def fill(tasks: Sequence[Task], scorer: Scorer, store: Store, options: FillOptio
         with WorkersOnDemand(options) as workers:
             # Files are hashed when they are read for the model; processes of other devices do not tell digests.
             ask = digests.of if replicas_of(scorer) or options.verify else digests.remembered
-            images = _Images(pl.concat([task.dataset.table["uri"] for task in tasks]).unique(maintain_order=True), ask)
+            uris = pl.concat([task.dataset.table["uri"] for task in tasks]).unique(maintain_order=True)
+            workers.expect(int((~uris.str.starts_with(DRAWN)).sum()))
+            images = _Images(uris, ask)
             filler = _Filler(scorer, images, options, workers, digests)
             if not options.skip_bad_images and filler.bad:
                 filler.refuse_unreadable()
@@ -90,6 +93,7 @@ def _by_product(tasks: Sequence[Task], store: Store, filler: _Filler) -> list[Sc
     shelf, texts = store.images(scorer.spec), store.texts(scorer.spec)
     names = ", ".join(dict.fromkeys(task.dataset.name for task in tasks))
     filler.fill_images(names, filler.images.uris, shelf, Asked())
+    filler.workers.dismiss()
     asked = list(dict.fromkeys(text for task in tasks for text in task.prompts.texts))
     fill_texts(scorer, asked, texts, verify=filler.options.verify)
     matrices = []
@@ -214,7 +218,7 @@ class _Filler:
     def __init__(
         self, scorer: Scorer, images: _Images, options: FillOptions, workers: WorkersOnDemand, digests: ImageDigests
     ) -> None:
-        self.scorer, self.options, self._workers, self._digests = scorer, options, workers, digests
+        self.scorer, self.options, self.workers, self._digests = scorer, options, workers, digests
         self.bad = dict.fromkeys(images.absent, "the file does not exist")
         self.images = images
 
@@ -272,7 +276,7 @@ class _Filler:
             with Replicas(copies, self.options) as replicas:
                 yield from replicas.scored(batches, asked)
         else:
-            model = BatchScorer(self.scorer, self.options, self._workers)
+            model = BatchScorer(self.scorer, self.options, self.workers)
             yield from model.scored(batches, asked, self.key, stored)
 
     def _news(self) -> list[str]:

@@ -24,7 +24,7 @@ from beholder.datasets.images import DRAWN, open_image
 from beholder.models.preparation import Decoder, fixed_shape
 from beholder.models.scorer import Prepared, Scorer, decoder_of, preparation_of
 from beholder.scores.whole_files import File, FileReader, ReadFiles, ThreadedFileReader, files_fit
-from beholder.scores.workers import PictureReader, Workers, pictures_fit, usable_cores
+from beholder.scores.workers import PictureReader, Workers, pictures_fit, prepare_to_start, usable_cores
 
 Batch = TypeVar("Batch")
 Started = TypeVar("Started")
@@ -64,6 +64,16 @@ class WorkersOnDemand(ExitStack):
     def __init__(self, options: ReadOptions) -> None:
         super().__init__()
         self._count = options.processes
+
+    def expect(self, files: int) -> None:
+        """So many files may have to be opened soon."""
+        if self.pay_for(files):
+            prepare_to_start()
+
+    def dismiss(self) -> None:
+        """No more files are opened: processes end while other work goes on."""
+        if "started" in vars(self):
+            self.started.dismiss()
 
     def pay_for(self, files: int) -> bool:
         """Whether so many files are done sooner with processes than without."""

@@ -17,7 +17,8 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
-from multiprocessing import get_context, parent_process
+from multiprocessing import get_all_start_methods, get_context, parent_process
+from multiprocessing.forkserver import ensure_running
 from multiprocessing.shared_memory import SharedMemory
 from pathlib import Path
 from selectors import EVENT_READ, DefaultSelector
@@ -46,6 +47,9 @@ ATTACHED = 16
 STUCK_SECONDS = 600.0
 """After so long without an answer a worker is taken to hang."""
 SHARED = Path("/dev/shm")
+STARTING = get_context("forkserver" if "forkserver" in get_all_start_methods() else "spawn")
+"""A fresh process that has imported what workers need starts all of them; one by one they would take a second."""
+STARTING.set_forkserver_preload([__name__])
 
 
 def usable_cores() -> int:
@@ -84,7 +88,7 @@ class Workers:
     def __init__(self, count: int, start: Callable[..., None] = _nothing, arguments: tuple[Any, ...] = ()) -> None:
         self.count = count
         self._pool = ProcessPoolExecutor(
-            count, mp_context=get_context("spawn"), initializer=_start_worker, initargs=(start, arguments)
+            count, mp_context=STARTING, initializer=_start_worker, initargs=(start, arguments, dict(os.environ))
         )
         # Answers ring a bell, and a selector waits for it: a lock would wait until a time of day, which can jump.
         self._bell, self._ring = socketpair()
@@ -115,6 +119,10 @@ class Workers:
                 worker.join()
         for part in (self._selector, self._bell, self._ring):
             part.close()
+
+    def dismiss(self) -> None:
+        """Let all workers end, without waiting for it."""
+        self._pool.shutdown(wait=False)
 
     def map(
         self, work: Callable[[list[Item]], list[Result]], items: Sequence[Item], *, per_job: int
@@ -281,9 +289,18 @@ def _plain_start() -> Iterator[None]:
 _attached: dict[str, SharedMemory] = {}
 
 
-def _start_worker(start: Callable[..., None], arguments: tuple[Any, ...]) -> None:
+def prepare_to_start() -> None:
+    """Workers will be wanted soon: start the process that starts them, which takes a moment."""
+    if STARTING.get_start_method() == "forkserver":
+        with _plain_start():
+            ensure_running()
+
+
+def _start_worker(start: Callable[..., None], arguments: tuple[Any, ...], environment: dict[str, str]) -> None:
     """In a worker: Ctrl-C is the main process's business, and a worker does not outlive it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    os.environ.clear()  # of the process that starts workers, maybe long ago
+    os.environ.update(environment)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     start(*arguments)
 

@@ -48,8 +48,9 @@ class Recorded:
     def _recorded(self, batch: Tensor) -> _Recording | None:
         graph, given = torch.cuda.CUDAGraph(), batch.clone()
         try:
-            # Other threads may use the card meanwhile: they decode pictures.
-            with torch.cuda.graph(graph, capture_error_mode="thread_local"):
+            # Other threads may use the card meanwhile: they decode pictures, which can wait for the model.
+            first = torch.cuda.Stream(priority=-1)
+            with torch.cuda.graph(graph, stream=first, capture_error_mode="thread_local"):
                 result = self._function(given)
         except RuntimeError:  # the function asks the card for a value on the way, or memory is short
             torch.cuda.synchronize()

@@ -98,9 +98,11 @@ class TorchScorer:
         return batch.to(self._dtype)
 
     def _copied(self, arrays: Sequence[Prepared]) -> Tensor:
-        batch = torch.from_numpy(arrays if isinstance(arrays, np.ndarray) else np.stack(arrays))
+        stacked = arrays if isinstance(arrays, np.ndarray) else np.stack(arrays)
+        batch = torch.from_numpy(stacked)
         if self._device.startswith("cuda"):
-            batch = batch.pin_memory()  # torch keeps such buffers and fills them in turn
+            batch = torch.empty_like(batch, pin_memory=True)  # torch keeps such buffers and hands them out in turn
+            np.copyto(batch.numpy(), stacked)  # in this thread: torch's would crowd out the workers
         return batch.to(self._device, non_blocking=True)
 
     def _finished(self, pixels: Tensor) -> Tensor:
