@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import typer
 
 from beholder.cli.options import WHAT
-from beholder.core.errors import UsageError
+from beholder.core.errors import UsageError, masked
 from beholder.core.files import write_whole
 from beholder.core.read import read_text, read_toml
 
@@ -95,7 +95,7 @@ def write_config(context: typer.Context, folder: Path) -> None:
         for parameter in context.command.params
         if parameter.name in context.params and parameter.name not in LEFT_OUT and given(context, str(parameter.name))
     }
-    write_whole(folder / FILE, as_toml(chosen).encode("utf-8", "replace"))
+    write_whole(folder / FILE, masked(as_toml(chosen)).encode("utf-8", "replace"))
 
 
 def given(context: typer.Context, name: str) -> bool:

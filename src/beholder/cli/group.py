@@ -16,7 +16,7 @@ from beholder.cli.console import err
 from beholder.cli.signals import Stops
 from beholder.cli.study_commands import study_command, study_command_names
 from beholder.cli.study_options import built, study_options
-from beholder.core.errors import UsageError
+from beholder.core.errors import UsageError, masked
 from beholder.core.memory import require_memory
 
 RESUMES = ("audit", "compare", "calibrate")
@@ -81,5 +81,5 @@ def stopped(command: str | None, arguments: list[str]) -> str:
     """What to say after Ctrl-C: what is kept, and how to go on."""
     if command not in RESUMES:
         return "\nStopped."
-    again = shlex.join(["beholder", *arguments])
+    again = shlex.join(["beholder", *map(masked, arguments)])
     return f"\nStopped. Finished work is kept. To continue, run:\n  {again}"

@@ -9,7 +9,7 @@ from typing import Annotated, TypeVar
 import typer
 
 from beholder.core.errors import UsageError
-from beholder.core.files import Place
+from beholder.core.files import Place, place
 from beholder.core.files import store_folder as store_folder
 from beholder.core.remote import RemotePath
 from beholder.studies import AUDITED
@@ -105,6 +105,8 @@ StoreFolder = Annotated[
     Path | None,
     typer.Option(
         "--store",
+        parser=place,
+        metavar="PATH",
         envvar="BEHOLDER_STORE",
         help="Folder or URI (s3://bucket/scores) in which scores are stored and reused. Default: ~/.cache/beholder.",
         rich_help_panel=WHERE,

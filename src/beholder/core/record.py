@@ -10,7 +10,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, Required, TypedDict, get_type_hints
 
-from beholder.core.errors import DataError, MissingData
+from beholder.core.errors import DataError, MissingData, masked
 from beholder.core.read import read_json, require_form
 
 LIBRARIES = ("numpy", "scipy", "polars", "pillow", "torch", "transformers", "onnxruntime")
@@ -95,6 +95,10 @@ class Record:
     notes: list[str] = field(default_factory=list)
     machine: dict[str, str] = field(default_factory=lambda: machine())
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        """A command may name a URI: it is kept without its credentials."""
+        object.__setattr__(self, name, [masked(str(word)) for word in value] if name == "command" else value)
+
     def add_model(self, model: dict[str, Any]) -> None:
         """A model as it was asked, once for every way of asking; what it notes last is kept."""
         self.models = [known for known in self.models if known.get("digest") != model["digest"]] + [model]
@@ -113,16 +117,17 @@ class Record:
     def add_dataset(self, entry: dict[str, Any]) -> None:
         """A data set, once."""
         if entry["name"] not in [known["name"] for known in self.datasets]:
-            self.datasets.append(entry)
+            self.datasets.append({**entry, "origin": masked(str(entry["origin"]))} if "origin" in entry else entry)
 
     def add_bad_images(self, reasons: dict[str, str]) -> None:
         """Images that could not be read, each once."""
         known = {entry["image"] for entry in self.bad_images}
-        self.bad_images += [{"image": uri, "reason": why} for uri, why in reasons.items() if uri not in known]
+        named = {masked(uri): why for uri, why in reasons.items()}
+        self.bad_images += [{"image": uri, "reason": why} for uri, why in named.items() if uri not in known]
 
     def as_json(self) -> bytes:
-        """The file `run.json`."""
-        return json.dumps(asdict(self), indent=1, ensure_ascii=False).encode("utf-8", "replace")
+        """The file `run.json`; it has no credentials."""
+        return masked(json.dumps(asdict(self), indent=1, ensure_ascii=False)).encode("utf-8", "replace")
 
 
 def read_record(folder: Path) -> Record:
