@@ -1,18 +1,15 @@
-"""Disparity's bootstrap, as a ratio: all draws of a ranking at once against scikit-learn, draw by draw.
+"""All draws of a ranking's average precision are computed at once, many times as fast as scikit-learn draw by draw.
 
-`python speed/disparity.py` also prints time and peak memory of 25,000 images × 408 concepts × 2 groups × 1,000
-draws in a process of its own, and of as many shuffles. Concepts are as frequent as in Visual Genome: from 50 images
-of each group up to half of them.
+Concepts are as frequent as in Visual Genome: from 50 of 12,500 images up to half of them.
 """
 
 from __future__ import annotations
 
-import resource
-import subprocess
-import sys
-import time
+from argparse import Namespace
+from collections.abc import Callable, Iterator
 
 import numpy as np
+from bench import Claim, alone, compared, main, timed
 from sklearn.metrics import average_precision_score
 
 from beholder.metrics.bootstrap import Resampler
@@ -28,46 +25,54 @@ def world(images: int, concepts: int) -> tuple[np.ndarray, np.ndarray, np.ndarra
     return scores, present, np.arange(images) % 2
 
 
-def ratio(images: int = 25_000, concepts: int = 64, draws: int = 200, looped: int = 2) -> None:
-    """Time of one draw of one concept and group, ours and scikit-learn's."""
+def bootstrap(options: Namespace) -> Iterator[Claim]:
+    """Ours, which matches prevalences too, against a loop over a part of the draws."""
+    images, concepts, draws, looped = (2000, 3, 20, 2) if options.quick else (25_000, 64, 200, 1)
     scores, present, groups = world(images, concepts)
     sets = [groups == 0, groups == 1]
     resampler = Resampler(np.arange(images), np.random.default_rng(1), draws, strata=groups)
-    began = time.perf_counter()
-    resampled(scores, present, sets, resampler)
-    ours = (time.perf_counter() - began) / (draws * concepts * 2)
     weights = next(iter(resampler.weights()))[:looped]
-    began = time.perf_counter()
-    for draw in weights:
-        for concept in range(concepts):
-            for rows in sets:
-                average_precision_score(present[rows, concept], scores[rows, concept], sample_weight=draw[rows])
-    theirs = (time.perf_counter() - began) / (looped * concepts * 2)
-    print(
-        f"disparity: {theirs / ours:.0f} × as fast as scikit-learn draw by draw "
-        f"({1e6 * theirs:.0f} µs against {1e6 * ours:.1f} µs for 12,500 images; ours also at matched prevalence)"
-    )
+
+    def loop() -> None:
+        for draw in weights:
+            for concept in range(concepts):
+                for rows in sets:
+                    average_precision_score(present[rows, concept], scores[rows, concept], sample_weight=draw[rows])
+
+    ways = [
+        timed("ours", lambda: resampled(scores, present, sets, resampler), repeats=1),
+        timed(f"scikit-learn, {looped} draw(s), scaled up", loop, repeats=1, share=looped / draws),
+    ]
+    size = f"{images:,} images × {concepts} concepts × 2 groups × {draws} draws"
+    yield compared(f"Disparity: the bootstrap of {size}", ways)
 
 
-def large(images: int = 25_000, concepts: int = 408, draws: int = 1_000) -> None:
-    """The whole bootstrap, then as many shuffles."""
+def draws_of(images: int, concepts: int, draws: int) -> Callable[[], object]:
+    """All draws of all concepts."""
     scores, present, groups = world(images, concepts)
-    what = f"{images:,} images × {concepts} concepts × 2 groups × {draws:,}"
-    for name in ("draws", "shuffles"):
-        began, cpu = time.perf_counter(), time.process_time()
-        if name == "draws":
-            resampler = Resampler(np.arange(images), np.random.default_rng(1), draws, strata=groups)
-            resampled(scores, present, [groups == 0, groups == 1], resampler)
-        else:
-            shuffled(scores, present, groups, np.random.default_rng(2), draws)
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-        spent = f"{time.perf_counter() - began:.0f} s ({time.process_time() - cpu:.0f} s of CPU)"
-        print(f"disparity: {what} {name} in {spent}, {peak:.2f} GB at the peak")
+
+    def work() -> None:
+        resampler = Resampler(np.arange(images), np.random.default_rng(1), draws, strata=groups)
+        resampled(scores, present, [groups == 0, groups == 1], resampler)
+
+    return work
+
+
+def shuffles_of(images: int, concepts: int, draws: int) -> Callable[[], object]:
+    """As many shuffles of the groups."""
+    scores, present, groups = world(images, concepts)
+    return lambda: shuffled(scores, present, groups, np.random.default_rng(2), draws)
+
+
+def large(options: Namespace) -> Iterator[Claim]:
+    """Time and memory at Visual Genome's size."""
+    images, concepts, draws = (200, 3, 20) if options.quick else (25_000, 408, 1_000)
+    ways = [
+        alone(name, work, images, concepts, draws) for name, work in (("draws", draws_of), ("shuffles", shuffles_of))
+    ]
+    size = f"{images:,} images × {concepts} concepts × 2 groups × {draws:,}"
+    yield compared(f"Disparity: {size} draws and as many shuffles, each in a process of its own", ways)
 
 
 if __name__ == "__main__":
-    if sys.argv[1:] == ["--large"]:
-        large()
-    else:
-        ratio()
-        subprocess.run([sys.executable, __file__, "--large"], check=True)
+    main(bootstrap, large)

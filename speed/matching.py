@@ -1,7 +1,7 @@
-"""Matching models at their published sizes with random weights: a pair at a time, padded blocks, and ours, in one run.
+"""Matching models read a picture once for all texts: faster than a pair at a time, and than padded blocks.
 
-`python speed/matching.py [blip] [albef] [blip-2] [--device cuda] [--precision bfloat16] [--pictures N]
-[--prompts N]`: prompts are GRAS's questions. BLIP-2's vision tower has a thousand million weights: ask for it by name.
+Published sizes with random weights; prompts are GRAS's questions. BLIP-2's vision tower has a thousand million weights:
+ask for it by name.
 """
 
 from __future__ import annotations
@@ -9,14 +9,15 @@ from __future__ import annotations
 import argparse
 import re
 import tempfile
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 import transformers
+from bench import Cell, Claim, main, spent
 from PIL import Image
 
 from beholder.models.matching.albef import AlbefMatcher
@@ -42,10 +43,10 @@ class Candidate(NamedTuple):
     """The library's layers: one picture's states, padded token numbers and their mask to the head's logits."""
 
 
-def blip() -> Candidate:
+def blip(**smaller: int) -> Candidate:
     """The size of `blip-itm-base-coco`."""
-    text = {"vocab_size": 30524, "encoder_hidden_size": 768}
-    vision = {"image_size": 384, "patch_size": 16}
+    text = {"vocab_size": 30524, "encoder_hidden_size": 768, **smaller}
+    vision = {"image_size": 384, "patch_size": 16, **smaller}
     config = transformers.BlipConfig(text_config=text, vision_config=vision, image_text_hidden_size=256)
     model = transformers.BlipForImageTextRetrieval(config)
 
@@ -53,7 +54,9 @@ def blip() -> Candidate:
         fused = model.text_encoder(input_ids=ids, attention_mask=mask, encoder_hidden_states=states)
         return model.itm_head(fused.last_hidden_state[:, 0])
 
-    return Candidate(model, BlipMatcher(model), 384, lambda *pair: model(*reversed(pair)).itm_score, fuse)
+    return Candidate(
+        model, BlipMatcher(model), vision["image_size"], lambda *pair: model(*reversed(pair)).itm_score, fuse
+    )
 
 
 def blip_2() -> Candidate:
@@ -97,7 +100,12 @@ def albef() -> Candidate:
     return Candidate(model, matcher, 256, lambda *pair: matcher.plain(*pair)[0], fuse)
 
 
-CANDIDATES = {"blip": blip, "albef": albef, "blip-2": blip_2}
+CANDIDATES = {
+    "blip": blip,
+    "albef": albef,
+    "blip-2": blip_2,
+    "quick": partial(blip, num_hidden_layers=1, image_size=32),
+}
 
 
 def tokenizer(texts: list[str]) -> Any:
@@ -157,37 +165,39 @@ class Contest:
         return self.scorer.score_prepared(self.prepared, self.texts)[..., 1::-1]
 
 
-def timed(way: Callable[[], Any]) -> tuple[Any, float]:
-    """The logits `[…, 2]`, and how many pairs a second."""
-    began = time.perf_counter()
+def scored(way: Callable[[], Any]) -> tuple[Any, float, float]:
+    """The logits `[…, 2]`, and the seconds a pair takes, by the clock and of the processor."""
+    kept: list[Any] = []
     with torch.inference_mode():
-        logits = way()
-    return logits, logits[..., 0].size / (time.perf_counter() - began)
+        seconds = spent(lambda: kept.append(way()))
+    pairs = kept[0][..., 0].size
+    return kept[0], seconds[0] / pairs, seconds[1] / pairs
 
 
-def compare(name: str, options: argparse.Namespace) -> None:
-    """Print pairs a second, each way's best of three rounds, and how far scores lie apart."""
-    contest = Contest(name, options)
-    ways = (contest.pairs, contest.blocks, contest.ours)
-    rounds = [[timed(way) for way in ways] for _ in range(3)]
-    plain, padded, ours = (logits for logits, _ in rounds[-1])
-    best = [max(rate for _, rate in results) for results in zip(*rounds, strict=True)]
-    print(f"{name}, {options.precision} on {options.device}, {len(ours)} pictures × {ours.shape[1]} prompts:")
-    print(f"  a pair at a time  {best[0]:9.1f} pairs/s")
-    for way, scores, rate in (("padded blocks", padded, best[1]), ("ours", ours, best[2])):
-        apart = np.abs(scores[0, : len(plain)] - plain).max()
-        print(f"  {way:16}  {rate:9.1f} pairs/s, {rate / best[0]:6.1f} ×, scores differ by {apart:.1e}")
-    apart, spread = np.abs(ours - padded).max(), np.ptp(ours[..., 1])
-    print(f"  ours to the blocks: {best[2] / best[1]:.1f} ×, {apart:.1e} apart, where scores spread over {spread:.2f}")
+def compare(options: argparse.Namespace) -> Iterator[Claim]:
+    """Each way's best of three rounds, and how far its scores are from those of the pairs."""
+    if options.quick:
+        options.models, options.pictures, options.prompts = ["quick"], 1, 2
+    for name in options.models or ["blip", "albef"]:
+        contest = Contest(name, options)
+        ways = {"ours": contest.ours, "padded blocks": contest.blocks, "a pair at a time": contest.pairs}
+        rounds = [[scored(way) for way in ways.values()] for _ in range(1 if options.quick else 3)]
+        plain, first = rounds[-1][-1][0], min(each[0][1] for each in rounds)
+        rows: list[list[Cell]] = []
+        for place, way in enumerate(ways):
+            clock, processor = (min(each[place][kind] for each in rounds) for kind in (1, 2))
+            apart = float(np.abs(rounds[-1][place][0].reshape(-1, 2)[: len(plain)] - plain).max())
+            rows.append([way, 1 / clock, 1000 * processor, clock / first, f"{apart:.1e}"])
+        size = f"{options.pictures} pictures × {options.prompts} prompts, {options.precision} on {options.device}"
+        columns = ["way", "pairs/s", "processor ms a pair", "ratio", "largest difference"]
+        yield Claim(f"Matching, {name}: {size}; the ratio is that of the clock", columns, rows)
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("models", nargs="*", choices=CANDIDATES, default=["blip", "albef"])
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("models", nargs="*", metavar="blip|albef|blip-2", help="default: blip albef")
     parser.add_argument("--device", default="cpu", choices=PADDED_BLOCK)
     parser.add_argument("--precision", default="float32")
     parser.add_argument("--pictures", type=int, default=2)
     parser.add_argument("--prompts", type=int, default=40)
-    asked = parser.parse_args()
-    for model_name in asked.models:
-        compare(model_name, asked)
+    main(compare, parser=parser)

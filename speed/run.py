@@ -1,95 +1,157 @@
-"""Speed, as ratios in one run: `make bench`. Machines are noisy; the ratio of two timings taken together is not."""
+"""All claims about speed: `make bench`. Runs every script, keeps what they say, and writes their part of RESULTS.md.
+
+    python speed/run.py                          what this machine's processor does; under 10 minutes on 2 idle cores
+    python speed/run.py --device cuda            what a GPU does
+    python speed/run.py growth gras              these scripts alone; the others' results stay as they were
+    python speed/run.py --render                 only RESULTS.md, from the kept results
+
+Results are kept in speed/results/cpu.json and cuda.json (`--results` names another folder).
+"""
 
 from __future__ import annotations
 
+import argparse
+import ast
+import json
+import os
+import platform
+import re
+import shlex
 import subprocess
 import sys
-import tempfile
-import time
-from collections.abc import Callable
+from datetime import UTC, datetime
+from importlib.metadata import version
 from pathlib import Path
+from typing import Any, NamedTuple
 
-import numpy as np
-from memory import peak_megabytes
+from bench import Claim, spent
 
-from beholder.datasets import open_dataset
-from beholder.datasets.images import open_image
-from beholder.metrics.bootstrap import Resampler
-from beholder.models.load import load_model
-from beholder.prompts.prompt_set import prompt_set
-from beholder.scores.fill import fill
-from beholder.scores.store import Store
-from beholder.scores.task import Task
+HERE = Path(__file__).parent
+PAGE = HERE / "RESULTS.md"
+TITLES = {"cpu": "On a processor", "cuda": "On a GPU"}
 
 
-def seconds(work: Callable[[], object], repeats: int = 3) -> float:
-    """The fastest of a few runs."""
-    times = []
-    for _ in range(repeats):
-        began = time.perf_counter()
-        work()
-        times.append(time.perf_counter() - began)
-    return min(times)
+class Script(NamedTuple):
+    """A script's words for a processor, for its smallest size, and for a GPU; None where it is not for that."""
+
+    cpu: str | None = "--json"
+    quick: str = "--quick"
+    cuda: str | None = None
 
 
-def bootstrap_ratio() -> None:
-    """2,000 draws of 9 means over 636 people: one matrix product against a draw at a time."""
-    rng = np.random.default_rng(0)
-    values, people = rng.random((636, 9)), np.arange(636)
-    fast = seconds(lambda: Resampler(people, np.random.default_rng(1), 2000).means(values))
-
-    def loop() -> None:
-        for _ in range(2000):
-            values[rng.integers(0, 636, 636)].mean(axis=0)
-
-    slow = seconds(loop)
-    print(f"bootstrap: {slow / fast:.1f} × as fast as drawing in a loop ({slow:.3f} s against {fast:.3f} s)")
-
-
-def fill_ratio(images: int = 60) -> None:
-    """The reference model on drawn residents: batches with read-ahead against one image and one prompt at a time."""
-    scorer = load_model("glasshouse/contrastive")
-    world = open_dataset("glasshouse").limit(images)
-    prompts = prompt_set("words", [{"text": f"a drawing of a {w}"} for w in ("doctor", "nurse", "chef", "judge")])
-
-    def ours() -> None:
-        with tempfile.TemporaryDirectory() as folder:
-            fill([Task("bench", world, prompts)], scorer, Store(Path(folder)))
-
-    def loop() -> None:
-        for uri in world.table["uri"]:
-            for text in prompts.texts:
-                scorer.score_prepared([scorer.prepare(open_image(uri))], [text])
-
-    fast, slow = seconds(ours), seconds(loop, 1)
-    print(f"fill: {slow / fast:.1f} × as fast as an image and a prompt at a time ({slow:.1f} s against {fast:.1f} s)")
+SCRIPTS = {
+    "startup": Script(),
+    "fill": Script(),
+    "bootstrap": Script(),
+    "gras": Script(),
+    "ranking": Script(),
+    "disparity": Script(),
+    "streams": Script(),
+    "growth": Script(),
+    "matching": Script(
+        "--json --pictures 1 --prompts 20",
+        cuda="--json --device cuda --precision bfloat16 --pictures 8 --prompts 500 blip albef blip-2",
+    ),
+    "generative": Script(
+        "--pictures 4", "llava-1.5-7b --pictures 1 --loop 2 --repeats 1 --json", "--full --device cuda --pictures 16"
+    ),
+    "generative_face": Script("", "--one-by-one 2"),
+    "generative_whole": Script(None, "--tiny --pictures 1 --work WORK", "--device cuda --pictures 1000 --work WORK"),
+    "pipeline": Script(
+        "--photos 600 --few 300", "--photos 6 --few 3", "clip-b32 --photos 20000 --few 512 --precision bfloat16"
+    ),
+    "memory": Script("", "20"),
+    "store": Script("100000", "200"),
+    "exposure": Script("", "2000"),
+}
 
 
-def import_time() -> None:
-    """`import beholder`, less an empty interpreter."""
-    whole, empty = (
-        seconds(lambda code=code: subprocess.run([sys.executable, "-c", code], check=True), 5)  # type: ignore[misc]
-        for code in ("import beholder", "pass")
+def run(name: str, words: str) -> dict[str, Any]:
+    """What a script printed, with its command and the time that it took."""
+    command = [sys.executable, str(HERE / f"{name}.py"), *shlex.split(words.replace("WORK", "/tmp/beholder-bench"))]
+    done: list[subprocess.CompletedProcess[str]] = []
+    load = os.getloadavg()[0]
+    clock, processor = spent(
+        lambda: done.append(subprocess.run(command, stdout=subprocess.PIPE, text=True, cwd=HERE.parent, check=False))
     )
-    print(f"import beholder: {whole - empty:.3f} s")
+    if done[0].returncode:
+        raise SystemExit(f"speed/{name}.py ended with {done[0].returncode}.")
+    structured = "--json" in words
+    return {
+        "command": f"python speed/{name}.py {words.removeprefix('--json')}".strip(),
+        "seconds": round(clock, 1),
+        "processor_seconds": round(processor, 1),
+        "load_before": round(load, 2),
+        **({"claims": json.loads(done[0].stdout)} if structured else {"text": done[0].stdout.rstrip()}),
+    }
 
 
-def memory() -> None:
-    """Peak memory for 1,000 and 20,000 images."""
-    few, many = peak_megabytes(1_000), peak_megabytes(20_000)
-    print(f"memory: {few:.0f} MB for 1,000 images, {many:.0f} MB for 20,000")
+def machine(device: str) -> dict[str, str]:
+    """Where and with what it was measured."""
+    model = re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text())
+    cores = len(os.sched_getaffinity(0))
+    facts = {"processor": f"{model[1] if model else platform.machine()}, {cores} cores"}
+    if device == "cuda":
+        import torch  # slow to import
+
+        facts["card"] = torch.cuda.get_device_name()
+    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=HERE, capture_output=True, text=True)
+    facts |= {"date": f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC", "commit": commit.stdout.strip() or "unknown"}
+    libraries = ("numpy", "scipy", "polars", "torch", "transformers", "pillow")
+    return facts | {"python": platform.python_version()} | {name: version(name) for name in libraries}
+
+
+def section(device: str, kept: dict[str, Any]) -> str:
+    """One device's part of the page."""
+    facts = ", ".join(f"{name} {value}" for name, value in kept["machine"].items())
+    lines = [f"## {TITLES[device]}", "", f"Measured by `python speed/run.py --device {device}`: {facts}."]
+    for name, result in kept["scripts"].items():
+        claim = (ast.get_docstring(ast.parse((HERE / f"{name}.py").read_text())) or "").split("\n\n")[0]
+        took = f"{result['seconds']:.0f} s, {result['processor_seconds']:.0f} s of processor time"
+        lines += ["", f"### {name}", "", " ".join(claim.split())]
+        lines += ["", f"`{result['command']}`: {took}; load {result['load_before']} before."]
+        for each in result.get("claims", ()):
+            lines += ["", Claim(**each).text()]
+        if "text" in result:
+            lines += ["", "```text", result["text"], "```"]
+    return "\n".join(lines)
+
+
+def render(results: Path) -> None:
+    """Write each device's part between its marks; what stands outside of them is by hand and stays."""
+    page = PAGE.read_text(encoding="utf-8")
+    for device in TITLES:
+        path, (begin, end) = (
+            results / f"{device}.json",
+            (f"<!-- {device}: made by speed/run.py -->", f"<!-- {device}: end -->"),
+        )
+        if path.is_file():
+            before, rest = page.split(begin)
+            after = rest.split(end)[1]
+            page = f"{before}{begin}\n\n{section(device, json.loads(path.read_text()))}\n\n{end}{after}"
+    PAGE.write_text(page, encoding="utf-8")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("scripts", nargs="*", metavar="SCRIPT")
+    parser.add_argument("--device", choices=TITLES, default="cpu")
+    parser.add_argument("--results", type=Path, default=HERE / "results")
+    parser.add_argument("--render", action="store_true")
+    options = parser.parse_args()
+    path = options.results / f"{options.device}.json"
+    if not options.render:
+        kept = json.loads(path.read_text()) if path.is_file() and options.scripts else {"scripts": {}}
+        kept["machine"] = machine(options.device)
+        for name in options.scripts or SCRIPTS:
+            words = getattr(SCRIPTS[name], options.device)
+            if words is not None:
+                print(f"speed/{name}.py {words}", file=sys.stderr, flush=True)
+                kept["scripts"][name] = run(name, words)
+                path.parent.mkdir(exist_ok=True)
+                path.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    render(options.results)
 
 
 if __name__ == "__main__":
-    for benchmark in (import_time, bootstrap_ratio, fill_ratio, memory):
-        benchmark()
-    for script in (
-        "gras.py",
-        "matching.py",
-        "disparity.py",
-        "generative.py",
-        "generative_face.py",
-        "exposure.py",
-        "pipeline.py",
-    ):
-        subprocess.run([sys.executable, Path(__file__).with_name(script)], check=True)
+    main()

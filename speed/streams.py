@@ -1,33 +1,24 @@
-"""Visual Genome read record by record against the whole file at once: `python speed/streams.py [images]`.
+"""Visual Genome is read record by record, in far less memory than the whole file at once.
 
-The file is generated in the true schema, about 36 objects an image. Each way runs in a process of its own, so that
-the peaks are its own.
+The file is generated in the true schema, 36 objects an image. Each way runs in a process of its own.
 """
 
 from __future__ import annotations
 
 import json
 import random
-import subprocess
-import sys
 import tempfile
+from argparse import Namespace
+from collections.abc import Callable, Iterator
 from itertools import accumulate
 from pathlib import Path
 
+from bench import Claim, alone, compared, main
+
+from beholder.datasets.visual_genome import load
+
 SYNSETS = [f"thing_{rank}.n.01" for rank in range(6000)]
 OFTEN = list(accumulate(1 / (rank + 3) for rank in range(6000)))
-WAYS = {
-    "streamed": "from beholder.datasets.visual_genome import load; load(Path(sys.argv[1]))",
-    "whole": "import json; json.loads((Path(sys.argv[1]) / 'objects.json').read_text())",
-}
-TIMED = """
-import resource, sys, time
-from pathlib import Path
-import beholder.datasets
-began = time.perf_counter()
-{work}
-print(time.perf_counter() - began, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
-"""
 
 
 def thing(synset: str, rng: random.Random) -> dict[str, object]:
@@ -48,19 +39,29 @@ def write_objects(path: Path, images: int) -> None:
         file.write("]")
 
 
-def measured(way: str, folder: Path) -> tuple[float, float]:
-    """Seconds, and megabytes at the peak."""
-    command = [sys.executable, "-c", TIMED.format(work=WAYS[way]), str(folder)]
-    seconds, peak = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
-    return float(seconds), float(peak)
+def streamed(folder: Path) -> Callable[[], object]:
+    """As the data set is opened."""
+    return lambda: load(folder)
+
+
+def whole(folder: Path) -> Callable[[], object]:
+    """Parsed alone, nothing made of it."""
+    return lambda: json.loads((folder / "objects.json").read_text())
+
+
+def reading(options: Namespace) -> Iterator[Claim]:
+    """Both ways on one file."""
+    images = 300 if options.quick else 20_000
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "objects.json"
+        write_objects(file, images)
+        size = f"{file.stat().st_size / 1e6:.0f} MB of {images:,} images"
+        ways = [
+            alone("ours, the data set made of it", streamed, Path(folder)),
+            alone("json.loads", whole, Path(folder)),
+        ]
+        yield compared(f"Visual Genome: reading objects.json, {size}", ways)
 
 
 if __name__ == "__main__":
-    count = int(sys.argv[1]) if sys.argv[1:] else 20_000
-    with tempfile.TemporaryDirectory() as scratch:
-        write_objects(Path(scratch) / "objects.json", count)
-        megabytes = (Path(scratch) / "objects.json").stat().st_size / 1e6
-        print(f"objects.json of {count:,} images, {megabytes:.0f} MB")
-        for way in WAYS:
-            seconds, peak = measured(way, Path(scratch))
-            print(f"  {way}: {seconds:.1f} s, {peak:.0f} MB at the peak")
+    main(reading)
