@@ -44,6 +44,11 @@ EXAMPLES = {
     "plan": (
         ("what can be seen with these images", "beholder plan apa --data DIR"),
         ("how many images a gap of 5 points takes", "beholder plan gras --data DIR --effect 0.05"),
+        ("what a model costs here, rehearsed for 10 seconds", "beholder plan apa --data DIR --cost ./clip"),
+        (
+            "the same for a million images on eight H200",
+            "beholder plan gras --data DIR --cost Qwen2.5-VL-3B-Instruct --on h200 --cards 8 --images 1000000",
+        ),
     ),
     "models": (("what fits into this machine", "beholder list models --fits --max-parameters 500M"),),
     "prompts": (

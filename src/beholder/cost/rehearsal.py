@@ -1,0 +1,200 @@
+"""Rehearsal: a few seconds of the work itself, on this machine, with the model and some of the pictures.
+
+Timed apart: opening and preparing a picture on one core, the model on a batch of pictures, the text tower on a batch
+of texts. A model without two towers is asked few and then more questions about a picture; what a picture takes is then
+a constant and so much for each token.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from shutil import copyfile
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from beholder.core.digests import content_digest
+from beholder.core.errors import ModelError
+from beholder.cost.subject import WEIGHTS, Subject
+from beholder.cost.work import Asked, Counter, Pictures
+from beholder.datasets.content import read_content
+from beholder.datasets.images import is_plain_file, open_image
+from beholder.models.checkpoint.folder import matching
+from beholder.models.load import LoadOptions, load_model
+from beholder.models.machine import this_machine
+from beholder.models.scorer import Answerer, Embedder, Scorer, preparation_of
+from beholder.prompts.instruction import Instruction
+
+SECONDS = 10.0
+LARGEST_RANDOM = 1_000_000_000
+"""Weights of a model that is built with random ones for a rehearsal."""
+FEW = 4
+"""Questions of the first timing."""
+
+
+class Timed(NamedTuple):
+    """Seconds on the clock and of processors."""
+
+    wall: float
+    processor: float
+
+    def __mul__(self, factor: object) -> Timed:
+        assert isinstance(factor, float | int)
+        return Timed(self.wall * factor, self.processor * factor)
+
+
+@dataclass(frozen=True)
+class Rehearsed:
+    """What was timed."""
+
+    opening: Timed
+    """Of one picture on one core: read, hash, decode, prepare."""
+    looking: Timed
+    """Of one picture: two towers; else what a picture takes whatever it is asked."""
+    each: Timed
+    """Of one text with two towers; else of one token or one prompt."""
+    on_card: bool
+    two_towers: bool
+    random: bool
+    seconds: float
+    """That the rehearsal took, without loading."""
+
+
+class Rehearsal:
+    """A loaded model, ready to be timed on studies."""
+
+    def __init__(self, subject: Subject, options: LoadOptions, seconds: float = SECONDS) -> None:
+        self.subject, self._seconds = subject, seconds
+        with _folder_with_weights(subject) as name:
+            self._scorer = load_model(name, options)
+        self.random = name != subject.name
+        self.on_card = options.device != "cpu" and this_machine().gpu_memory > 0
+
+    def timed(self, tasks: Sequence[Asked], pictures: Pictures, counter: Counter, asked_as: Instruction) -> Rehearsed:
+        """Some of the work of a study."""
+        began = time.perf_counter()
+        scorer = self._scorer.instructed(asked_as) if isinstance(self._scorer, Answerer) else self._scorer
+        if not pictures.sample:
+            raise ModelError("no picture of this data set is there")
+        prepared, opening = _opened(scorer, pictures.sample, self._seconds / 5)
+        if isinstance(scorer, Embedder):
+            looking, each = self._two_towers(scorer, prepared, tasks)
+        else:
+            looking, each = self._by_pair(
+                scorer, prepared, max(tasks, key=lambda task: len(task.questions)), counter, pictures
+            )
+        took = time.perf_counter() - began
+        return Rehearsed(opening, looking, each, self.on_card, isinstance(scorer, Embedder), self.random, took)
+
+    def _two_towers(self, scorer: Embedder, prepared: list[Any], tasks: Sequence[Asked]) -> tuple[Timed, Timed]:
+        size = scorer.batch_size
+        batch = _stacked([prepared[number % len(prepared)] for number in range(size)])
+        looking = _repeated(lambda: scorer.embed_prepared(batch), self._seconds / 2) * (1 / size)
+        texts = list(dict.fromkeys(text for task in tasks for text in task.questions))[: 2 * size]
+        return looking, _repeated(lambda: scorer.embed_texts(texts), self._seconds / 5) * (1 / len(texts))
+
+    def _by_pair(
+        self, scorer: Scorer, prepared: list[Any], task: Asked, counter: Counter, pictures: Pictures
+    ) -> tuple[Timed, Timed]:
+        """A line through two timings: few questions, and as many as fit into the time."""
+        prompts, budget, batch = list(task.prompts), self._seconds / 5, prepared[:1]
+        amount = _amount(counter, pictures)
+
+        def timed(count: int, seconds: float) -> Timed:
+            return _repeated(lambda: scorer.score_prepared(batch, prompts[:count]), seconds)
+
+        few = min(FEW, len(prompts))
+        short = timed(few, budget)
+        many = min(len(prompts), int(few * budget / max(short.wall, 1e-4)))
+        if many <= few:
+            return Timed(0.0, 0.0), short * (1 / amount(task.questions[:few]))
+        long, x = timed(many, 2 * budget), (amount(task.questions[:few]), amount(task.questions[:many]))
+        slope = Timed(*(max(0.0, (b - a) / (x[1] - x[0])) for a, b in zip(short, long, strict=True)))
+        return Timed(*(max(0.0, b - k * x[1]) for b, k in zip(long, slope, strict=True))), slope
+
+
+def _amount(counter: Counter, pictures: Pictures) -> Callable[[Sequence[str]], float]:
+    """By what the time of a picture grows: the tokens that are read about it, else the prompts."""
+
+    def amount(questions: Sequence[str]) -> float:
+        found = counter.readings(questions, pictures) if counter.subject.kind == "generative" else []
+        return found[0][0].read if found else float(len(questions))
+
+    return amount
+
+
+def _opened(scorer: Scorer, uris: Sequence[str], seconds: float) -> tuple[list[Any], Timed]:
+    """Some pictures made ready, and what one takes."""
+    prepare = preparation_of(scorer) or scorer.prepare
+
+    def opened(uri: str) -> Any:
+        data = read_content(uri) if is_plain_file(uri) else None
+        if data is not None:
+            content_digest(data)
+        return prepare(open_image(uri, data))
+
+    prepared = [opened(uris[0])]
+    begun, used, count = time.perf_counter(), time.process_time(), 0
+    while count < len(uris) or (time.perf_counter() - begun < seconds / 4 and count < 200):
+        picture = opened(uris[count % len(uris)])
+        prepared += [picture] if count < len(uris) else []
+        count += 1
+        if time.perf_counter() - begun > seconds:
+            break
+    wall, processor = time.perf_counter() - begun, time.process_time() - used
+    return prepared, Timed(wall / count, processor / count)
+
+
+def _repeated(act: Callable[[], object], seconds: float) -> Timed:
+    """The mean of some repetitions, after a first one that warms up."""
+    act()
+    begun, used, count = time.perf_counter(), time.process_time(), 0
+    while not count or time.perf_counter() - begun < seconds:
+        act()
+        count += 1
+    return Timed((time.perf_counter() - begun) / count, (time.process_time() - used) / count)
+
+
+def _stacked(pictures: list[Any]) -> Any:
+    """One array, as workers hand pictures over, where they are arrays of one shape."""
+    if all(isinstance(one, np.ndarray) and one.shape == pictures[0].shape for one in pictures):
+        return np.stack(pictures)
+    return pictures
+
+
+@contextmanager
+def _folder_with_weights(subject: Subject) -> Any:
+    """The model's name, or a folder of the same shapes with random weights where it has none and is small enough."""
+    if subject.here:
+        yield subject.name
+        return
+    if subject.folder is None or not subject.parameters:
+        raise ModelError("its weights are not on this machine")
+    if subject.parameters > LARGEST_RANDOM:
+        raise ModelError(
+            f"its weights are not on this machine, and it is too large to be built with random ones "
+            f"({subject.parameters / 1e9:.1f} billion weights; up to {LARGEST_RANDOM / 1e9:g} billion are built)"
+        )
+    with tempfile.TemporaryDirectory() as scratch:
+        _random_weights(subject.folder, Path(scratch), generative=subject.kind == "generative")
+        yield scratch
+
+
+def _random_weights(source: Path, target: Path, *, generative: bool) -> None:
+    """The folder's model with random weights: speed depends on shapes, not on what was learnt."""
+    # Imported here because torch is optional and slow to start.
+    from beholder.models.checkpoint.checkpoint import as_model_error, captured_warnings, torch, transformers
+
+    auto = transformers.AutoModelForImageTextToText if generative else transformers.AutoModel
+    with as_model_error(source), captured_warnings():
+        torch.manual_seed(0)
+        auto.from_config(transformers.AutoConfig.from_pretrained(source, local_files_only=True)).save_pretrained(target)
+    weights = {path.name for path in matching(source, WEIGHTS)}
+    for path in source.iterdir():
+        if path.is_file() and path.name not in weights and path.name != "config.json":
+            copyfile(path, target / path.name)

@@ -1,0 +1,273 @@
+"""What a study makes a model do: pictures, prompts, tokens, FLOP, bytes. Counted, not timed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from PIL import Image
+
+from beholder.core.errors import BeholderError
+from beholder.cost.subject import Subject
+from beholder.cost.tokens import ProcessorTokens, Reading, Size, estimated, mean, padded, text_lengths
+from beholder.datasets.content import is_file, is_remote, part_of, read_content
+from beholder.datasets.dataset import Dataset
+from beholder.datasets.images import DRAWN, is_plain_file, open_image
+from beholder.models.served.answers import CHANNELS as SERVED_CHANNELS
+from beholder.models.served.scorer import data_url
+from beholder.studies.study import Study
+
+SAMPLED = 16
+"""Pictures that are looked at for sizes and tokens."""
+ASSUMED_BYTES, ASSUMED_SIZE = 180_000, (480, 640)
+"""A picture of which nothing is known: a photograph of COCO."""
+CHANNELS = {"generative": 5, "matching": 3, "detection": 1, "segmentation": 1}
+"""Numbers that are kept of a picture and a prompt."""
+PACKED = 0.93
+"""Of the bytes of its numbers, what a block of the store takes: floating-point numbers hardly compress."""
+KEY = 30
+"""Bytes for the name of a row, and for its part of a block's own description."""
+
+
+@dataclass(frozen=True)
+class Pictures:
+    """The pictures of a data set, by a sample of them."""
+
+    count: int
+    sample: tuple[str, ...]
+    bytes_each: float | None
+    sizes: tuple[Size, ...]
+    """Height and width of the sample."""
+    assumed: bool = False
+    """Whether no picture is there, so that sizes are assumed."""
+
+    def files(self, images: float) -> float | None:
+        """Bytes of so many of them."""
+        return None if self.bytes_each is None else images * self.bytes_each
+
+    @property
+    def megapixels(self) -> float:
+        return float(np.mean([height * width for height, width in self.sizes])) / 1e6
+
+
+def pictures_of(dataset: Dataset) -> Pictures:
+    """A look at some of them, spread evenly."""
+    uris = dataset.table["uri"].unique(maintain_order=True).to_list()
+    places = np.unique(np.linspace(0, len(uris) - 1, min(len(uris), SAMPLED)).round().astype(int))
+    looked = [(uris[i], _bytes(uris[i]), size) for i in places if (size := _size(uris[i]))]
+    if not looked:
+        return Pictures(len(uris), (), ASSUMED_BYTES, (ASSUMED_SIZE,), assumed=True)
+    sample, sizes_in_bytes, sizes = zip(*looked, strict=True)
+    known = None not in sizes_in_bytes
+    return Pictures(len(uris), sample, float(np.mean(sizes_in_bytes)) if known else None, sizes)
+
+
+def _bytes(uri: str) -> float | None:
+    """Of the file; nothing is read for a drawing, and what a crop needs of its file is not known."""
+    if not is_plain_file(uri):
+        return 0.0 if uri.startswith(DRAWN) else None
+    return float(len(read_content(uri)) if is_remote(uri) or part_of(uri) else os.stat(uri).st_size)
+
+
+def _size(uri: str) -> Size | None:
+    """Height and width; None if the picture is not there."""
+    try:
+        if uri.startswith(DRAWN) or not is_plain_file(uri) or is_remote(uri) or part_of(uri):
+            width, height = open_image(uri).size
+        elif is_file(uri):
+            with Image.open(uri) as image:
+                width, height = image.size
+        else:
+            return None
+    except (BeholderError, OSError):
+        return None
+    return height, width
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A task: how many pictures meet which prompts."""
+
+    name: str
+    images: float
+    prompts: tuple[str, ...]
+    questions: tuple[str, ...]
+    """The prompts as the model reads them: with the study's instruction if it answers in words."""
+    reading: Reading | None = None
+    """What a generative model reads about one picture."""
+    looking: float | None = None
+    """FLOP of the image tower for one picture."""
+    answering: float | None = None
+    """FLOP of the language model for all questions about one picture."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a model has to do for a study, from an empty store."""
+
+    study: str
+    dataset: str
+    pictures: Pictures
+    images: float
+    """Pictures that are looked at, each once for every task that asks a model other than with two towers."""
+    prompts: int
+    """Different texts."""
+    cells: float
+    tasks: tuple[Asked, ...]
+    picture_tokens: float | None
+    text_tokens: float | None
+    """As they are read: what questions share is read once."""
+    text_tokens_one_by_one: float | None
+    tokens_estimated: bool
+    vision_flop: float | None
+    text_flop: float | None
+    bytes_read: float | None
+    bytes_written: float | None
+    bytes_sent: float | None = None
+    """To the server of a served model."""
+
+    @property
+    def flop(self) -> float | None:
+        return None if self.vision_flop is None or self.text_flop is None else self.vision_flop + self.text_flop
+
+
+class Counter:
+    """Counts the work of one model."""
+
+    def __init__(self, subject: Subject, *, picture_tokens: int | None = None, on_card: bool = False) -> None:
+        self.subject, self._picture_tokens, self._on_card = subject, picture_tokens, on_card
+
+    def work(self, study: Study, dataset: Dataset, images: int | None = None) -> Work:
+        """A study on a data set, as if that had so many images."""
+        kind, pictures = self.subject.kind, pictures_of(dataset)
+        factor = images / pictures.count if images and pictures.count else 1.0
+        tasks = study.tasks_for(dataset, answers=kind == "generative", looks=kind in ("detection", "segmentation"))
+        ask = study.instruction.ask if kind == "generative" else str
+        asked = tuple(
+            Asked(task.name, factor * len(task.dataset), tuple(texts), tuple(map(ask, texts)))
+            for task, texts in ((task, task.prompts.texts) for task in tasks)
+        )
+        unique = len({uri for task in tasks for uri in task.dataset.table["uri"].to_list()})
+        pictures = replace(pictures, count=round(factor * unique))
+        counted = self._two_towers if kind in ("contrastive", "baseline") else self._by_pair
+        return counted(study, dataset, pictures, asked)
+
+    def _two_towers(self, study: Study, dataset: Dataset, pictures: Pictures, tasks: tuple[Asked, ...]) -> Work:
+        subject, shapes = self.subject, self.subject.shapes
+        texts = list(dict.fromkeys(text for task in tasks for text in task.questions))
+        lengths, exact = text_lengths(texts, subject.folder)
+        words = shapes.words if shapes else None
+        batches = padded(
+            lengths, 256 if self._on_card else 16, words.length if words else 0, full=bool(words and words.padded)
+        )
+        tokens = sum(count * length for count, length in batches)
+        pairs = sum(count * length**2 for count, length in batches)
+        known = shapes and shapes.vision.side is not None
+        return Work(
+            study.name,
+            dataset.name,
+            pictures,
+            pictures.count,
+            len(texts),
+            sum(task.images * len(task.questions) for task in tasks),
+            tasks,
+            pictures.count * shapes.vision.handed_on() if shapes and known else None,
+            tokens,
+            None,
+            not exact,
+            pictures.count * shapes.vision.flop() if shapes and known else None,
+            shapes.text_flop(tokens, pairs, len(texts)) if shapes else None,
+            pictures.files(pictures.count),
+            (pictures.count + len(texts)) * (4 * PACKED * subject.width + KEY) if subject.width else None,
+        )
+
+    def _by_pair(self, study: Study, dataset: Dataset, pictures: Pictures, tasks: tuple[Asked, ...]) -> Work:
+        generative = self.subject.kind == "generative"
+        if generative:
+            tasks = tuple(self._read(task, pictures) for task in tasks)
+        images = sum(task.images for task in tasks)
+        cells = sum(task.images * len(task.questions) for task in tasks)
+        known = [(task.images, task.reading) for task in tasks if task.reading]
+        read = known if len(known) == len(tasks) else []
+        channels = len(SERVED_CHANNELS) if self.subject.served else CHANNELS[self.subject.kind]
+        served = self.subject.served is not None
+        return Work(
+            study.name,
+            dataset.name,
+            pictures,
+            images,
+            len({text for task in tasks for text in task.questions}),
+            cells,
+            tasks,
+            _sum(n * one.picture * (one.questions if served else 1) for n, one in read),
+            _sum(
+                n * (one.text_one_by_one if served else one.text if one.shared else one.text_one_by_one)
+                for n, one in read
+            ),
+            _sum(n * one.text_one_by_one for n, one in read),
+            self._tokens is None,
+            _sum(task.images * task.looking for task in tasks if task.looking is not None),
+            _sum(task.images * task.answering for task in tasks if task.answering is not None),
+            pictures.files(images),
+            cells * 4 * channels * PACKED + images * KEY,
+            self._sent(pictures) * cells if served else None,
+        )
+
+    @cached_property
+    def _tokens(self) -> ProcessorTokens | None:
+        """Exact tokens, if the checkpoint's tokenizer and processor are here and torch is installed."""
+        folder = self.subject.folder
+        if self.subject.kind != "generative" or folder is None or not (folder / "tokenizer_config.json").is_file():
+            return None
+        return ProcessorTokens(folder)
+
+    def readings(self, questions: Sequence[str], pictures: Pictures) -> list[tuple[Reading, Size | None]]:
+        """What is read about the sampled pictures; none where a picture's tokens are not known."""
+        shapes = self.subject.shapes
+        fixed = shapes is not None and shapes.vision.side is not None
+        if self._tokens and pictures.sample:
+            shown = [open_image(uri) for uri in pictures.sample[: 1 if fixed else SAMPLED // 2]]
+            return self._tokens.readings(questions, shown)
+        if self._picture_tokens is None and shapes is None:
+            return []
+        sizes = [shapes.resized(*size) if shapes else None for size in pictures.sizes]
+        read = {
+            size: estimated(
+                questions,
+                self._picture_tokens or (shapes.vision.handed_on(size) if shapes else 0),
+                shared=not (shapes and shapes.looks_back),
+            )
+            for size in set(sizes)
+        }
+        return [(read[size], size) for size in sizes]
+
+    def _read(self, task: Asked, pictures: Pictures) -> Asked:
+        found = self.readings(task.questions, pictures)
+        return asked_about(task, found, self.subject) if found else task
+
+    def _sent(self, pictures: Pictures) -> float:
+        """Bytes of one picture on its way to a server."""
+        assert self.subject.served
+        urls = [data_url(open_image(uri), self.subject.served.asking) for uri in pictures.sample[:4]]
+        return float(np.mean([len(url) for url in urls])) if urls else ASSUMED_BYTES * 4 / 3
+
+
+def asked_about(task: Asked, found: Sequence[tuple[Reading, Size | None]], subject: Subject) -> Asked:
+    """The task with what is read about a picture of these, and what that takes."""
+    read, shapes = mean([one for one, _ in found]), subject.shapes
+    if shapes is None or subject.served:
+        return replace(task, reading=read)
+    words = shapes.words
+    pairs = read.pairs if read.shared else read.pairs_one_by_one
+    answering = words.layers.flop(read.read, pairs, read=read.questions if read.shared else None)
+    looking = float(np.mean([shapes.vision.flop(size) for _, size in found]))
+    return replace(task, reading=read, looking=looking, answering=answering + 2 * read.questions * words.head)
+
+
+def _sum(values: object) -> float | None:
+    """Of what is known; None of nothing."""
+    known = list(values)  # type: ignore[call-overload]
+    return float(sum(known)) if known else None
