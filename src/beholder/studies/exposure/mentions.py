@@ -11,6 +11,7 @@ more than twice as fast as an automaton for all terms (Aho and Corasick's, which
 
 from __future__ import annotations
 
+import sys
 import unicodedata
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
@@ -28,6 +29,13 @@ _LETTERS = bytes(
     for code in range(256)
 )
 """For each byte of UTF-8: letters and digits in lower case, line ends, and blanks for what else is ASCII."""
+_ASCII, _FIRST_OF_SEVERAL, _GONE = 127, 0xC0, 0xFF
+"""The last byte of ASCII, the least byte with which a longer character begins, and one that UTF-8 never has."""
+_WITH_BYTE = (0, 0, 0x800, 0x10000)
+"""The least character that has a first, second, third and fourth byte."""
+_UNKNOWN, _LONGER = 0, 1
+_FOLDS = np.zeros(sys.maxunicode + 1, np.uint32)
+"""What each character beyond ASCII is folded to, once it was met."""
 BLOCK = 1 << 18
 """Bytes that are looked through at a time: with all that is made of them they fit into the processor's cache."""
 _EIGHT = 8
@@ -55,23 +63,48 @@ def folded(text: bytes) -> bytes:
     >>> folded("Élan, vital\\nO'Neil\\n".encode())
     b'elan  vital\\no neil\\n'
     """
-    return (text if text.isascii() else _without_accents(text)).translate(_LETTERS)
+    return text.translate(_LETTERS) if text.isascii() else _without_accents(text).translate(_LETTERS, bytes([_GONE]))
 
 
-def _without_accents(data: bytes) -> bytes:
-    """The text with every run of characters beyond ASCII folded."""
-    beyond = np.frombuffer(b" %b " % data, np.uint8) > 127
-    edges = np.flatnonzero(beyond[1:] != beyond[:-1]).tolist()
-    pieces = [b""] * (len(edges) + 1)
-    pieces[::2] = [data[start:stop] for start, stop in zip([0, *edges[1::2]], [*edges[::2], None], strict=True)]
-    pieces[1::2] = [_folded_run(data[start:stop]) for start, stop in zip(edges[::2], edges[1::2], strict=True)]
-    return b"".join(pieces)
+def _without_accents(text: bytes) -> bytes:
+    """The text with every character beyond ASCII folded; where it becomes shorter, the rest is bytes that are gone."""
+    letters = np.frombuffer(text, np.uint8).copy()
+    codes = np.frombuffer(letters[letters > _ASCII].tobytes().decode().encode("utf-32-le"), "<u4")
+    places, folds = np.flatnonzero(letters >= _FIRST_OF_SEVERAL), _folds_of(codes)
+    if (longer := folds == _LONGER).any():
+        return _without_accents(_with_folded(text, places[longer], codes[longer]))
+    for byte, least in enumerate(_WITH_BYTE):
+        chosen = codes >= least
+        letters[places[chosen] + byte] = folds[chosen] >> 8 * byte & 0xFF
+    return letters.tobytes()
+
+
+def _folds_of(codes: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
+    """Of every character what it is folded to, as up to four bytes in one number."""
+    for code in np.unique(codes[_FOLDS[codes] == _UNKNOWN]).tolist():
+        character = chr(code).encode()
+        fold = _folded(character)
+        longer = len(fold) > len(character)
+        _FOLDS[code] = _LONGER if longer else int.from_bytes(fold.ljust(4, bytes([_GONE])), "little")
+    return _FOLDS[codes]
+
+
+def _with_folded(text: bytes, starts: Numbers, codes: npt.NDArray[np.uint32]) -> bytes:
+    """The text with the characters that begin at `starts` folded, neighbours together."""
+    stops = starts + np.searchsorted(_WITH_BYTE, codes, side="right")
+    apart = starts[1:] != stops[:-1]
+    runs = zip(starts[np.append(True, apart)].tolist(), stops[np.append(apart, True)].tolist(), strict=True)
+    pieces, before = [], 0
+    for start, stop in runs:
+        pieces += (text[before:start], _folded(text[start:stop]))
+        before = stop
+    return b"".join((*pieces, text[before:]))
 
 
 @lru_cache(1 << 16)
-def _folded_run(run: bytes) -> bytes:
-    """Characters beyond ASCII without capitals and accents; each is folded by itself, whatever stands beside it."""
-    apart = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", run.decode()).casefold())
+def _folded(text: bytes) -> bytes:
+    """Characters without capitals and accents; each is folded by itself, whatever stands beside it."""
+    apart = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", text.decode()).casefold())
     letters = (letter for letter in apart if not unicodedata.combining(letter))
     return "".join(letter if letter.isalnum() else " " for letter in letters).encode()
 
