@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
+import numpy as np
+import pytest
+from scipy.stats import norm
+
 from beholder.chapter.finding import NOT_SHOWN, TOO_LITTLE, Finding
 from beholder.core.results import Row
 from beholder.run import Run
+from beholder.studies.public_figures.levels import LEVELS
 
 
 def of_kind(run: Run, kind: str) -> list[Finding]:
@@ -167,11 +172,8 @@ def test_awards_that_gender_tells_are_compared_with_those_of_the_same_gender(mak
     assert not weakest.shown
     assert "chance is 31 %" in weakest.sentence
     levels = next(f for f in of_kind(make.run(row), "association") if "Weakest" not in f.headline)
-    assert levels.headline == "Right answers are shown to get more belief than chance in 0 of 1 cases"
-    assert (
-        "0 of 1 intervals lie above chance. Where right answers differ, chance is the belief on those"
-        in levels.sentence
-    )
+    assert levels.headline == "The right answer is not shown to get more belief than chance"
+    assert "does not lie above chance. Where right answers differ, chance is the belief on those" in levels.sentence
 
 
 def test_the_largest_difference_comes_first(make: SimpleNamespace) -> None:
@@ -191,8 +193,36 @@ def test_levels_are_told_in_one_sentence(make: SimpleNamespace) -> None:
         finding.headline
         == "Belief on the right answer is 90 % for category, 50 % for occupation and 25 % for specialty"
     )
-    assert finding.sentence == "All five branches lie within these values. 15 of 15 intervals lie above chance."
+    assert finding.sentence == (
+        "All five branches lie within these values. After correction for their number, 15 of 15 intervals lie above "
+        "chance."
+    )
     assert len(finding.rows) == 15
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_levels_are_called_shown_where_the_headline_claims_something(make: SimpleNamespace, seed: int) -> None:
+    """Any number of branches and levels, values and interval widths; Holm's step-down written out."""
+    rng = np.random.default_rng(seed)
+    rows, p_values = [], []
+    for place in range(rng.integers(1, 16)):
+        value, half, chance = rng.uniform(0.02, 0.98), rng.choice([0.001, 0.05, 0.2]), rng.choice([1 / 7, 0.5])
+        row = make.share("apa.association", value, subset=f"branch {place // 3}", concept=LEVELS[place % 3])
+        rows.append(row._replace(low=value - half, high=value + half, chance=chance))
+        p_values.append((2 * norm.sf(abs(value - chance) / half * norm.isf(0.025)), value > chance))
+    above = 0
+    for rank, (p_value, more) in enumerate(sorted(p_values)):
+        if p_value * (len(rows) - rank) > 0.05:
+            break
+        above += more
+    finding = next(f for f in of_kind(make.run(*rows), "association") if "Weakest" not in f.headline)
+    assert finding.shown == bool(above)
+    if not above:
+        assert finding.headline == "The right answer is not shown to get more belief than chance"
+    elif above == len(rows):
+        assert finding.headline.startswith("Belief on the right answer is ")
+    else:
+        assert finding.headline == f"The right answer gets more belief than chance in {above} of {len(rows)} cases"
 
 
 def test_the_weakest_specialty_is_compared_with_chance(make: SimpleNamespace) -> None:

@@ -12,7 +12,17 @@ import polars as pl
 
 from beholder.chapter.family_correction import surviving
 from beholder.chapter.finding import SHOWN, Finding, finding, valued
-from beholder.chapter.numbers import Result, decimals_for, excludes, log_distance, options, percent, span, uncertainty
+from beholder.chapter.numbers import (
+    Result,
+    decimals_for,
+    excludes,
+    has_interval,
+    log_distance,
+    options,
+    percent,
+    span,
+    uncertainty,
+)
 from beholder.chapter.phrases import count, listed, picture
 from beholder.studies.public_figures.gender_findings import ratio_findings, wrong_occupation_findings
 from beholder.studies.public_figures.identity_findings import identity_findings
@@ -44,22 +54,28 @@ def association_findings(part: pl.DataFrame) -> Iterator[Finding]:
 
 
 def _levels(rows: list[Result]) -> Finding:
-    """How far belief falls from the easy level to the hard one."""
+    """How far belief falls from the easy level to the hard one, and where it is shown to be more than chance."""
     ranges = {level: [row["value"] for row in rows if row["concept"] == level] for level in LEVELS}
     shares = listed([f"{span(values)} for {level}" for level, values in ranges.items() if values])
-    above = sum(excludes(row, level) and row["value"] > level for row in rows if (level := reference(row)))
-    verdict = SHOWN if above > len(rows) / 2 else nothing_shown(rows)
+    above = sum(row["value"] > (reference(row) or 1.0) for row in surviving(rows, reference))
     headline, told = f"Belief on the right answer is {shares}", []
-    if verdict != SHOWN:
-        headline = f"Right answers are shown to get more belief than chance in {above} of {len(rows)} cases"
+    if above < len(rows):
         told.append(f"Mean belief on the right answer is {shares}.")
+        headline = "The right answer is not shown to get more belief than chance"
+        if above:
+            headline = f"The right answer gets more belief than chance in {above} of {len(rows)} cases"
     branches = len({row["subset"] for row in rows})
     if branches > 1:
         told.append(f"All {count(branches)} branches lie within these values.")
-    told.append(f"{above} of {len(rows)} intervals lie above chance.")
+    if not any(map(has_interval, rows)):
+        told.append("Without an interval nothing is claimed.")
+    elif len(rows) == 1:
+        told.append(f"The interval {'lies' if above else 'does not lie'} above chance.")
+    else:
+        told.append(f"After correction for their number, {above} of {len(rows)} intervals lie above chance.")
     if any(row.get("landmark") is not None for row in rows):
         told.append(EXCHANGED)
-    sentence = " ".join(told)
+    verdict, sentence = SHOWN if above else nothing_shown(rows), " ".join(told)
     return finding(rows[0], "association", headline, sentence, verdict=verdict, effect=9.0, more=rows[1:])
 
 
