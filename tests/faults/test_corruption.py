@@ -24,6 +24,7 @@ from faults.toy import OTHERS, Pairs, Towers, scores, toy_task
 from beholder.core.digests import digest
 from beholder.core.errors import BeholderError
 from beholder.scores import fill as filling
+from beholder.scores import shelf as shelves
 
 IMAGES = 11
 CASES = int(os.environ.get("FAULT_CASES", "144"))
@@ -209,6 +210,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     memory = "/dev/shm" if os.path.isdir("/dev/shm") else tmp_path_factory.mktemp("stores")
     with TemporaryDirectory(dir=memory) as folder, pytest.MonkeyPatch.context() as patch:
         patch.setattr(filling, "BLOCK_ROWS", 4)
+        patch.setattr(shelves, "INDEXED_FROM", 1)
         for store, offset in (("whole", "images"), ("other", "others")):
             task = toy_task(Path(folder) / offset, IMAGES if store == "whole" else IMAGES + 3)
             for scorer in (Towers("1"), Towers("2"), Pairs(0), Pairs(1)):
@@ -228,9 +230,15 @@ def test_no_corruption_is_answered_with_a_wrong_score(place: Path, caplog: pytes
         spoil, rng = CORRUPTIONS[case % len(CORRUPTIONS)], random.Random(case)
         shutil.rmtree(root, ignore_errors=True)
         shutil.copytree(place / "whole", root)
+        if case % 2:  # its indexes note the blocks as they lie here
+            scores(task, scorers[case // 2 % 3](), root)
+        before = {path: path.stat() for path in root.rglob("*")}
         for _ in range(rng.choice([1, 1, 3])):
             with suppress(sqlite3.Error, OSError, pa.ArrowException, LookupError, ValueError):  # spoilt before
                 spoil(root, place / "other", rng)
+        for path in before if case % 4 == 1 else ():  # as if nothing had happened
+            with suppress(OSError):
+                os.utime(path, ns=(before[path].st_atime_ns, before[path].st_mtime_ns))
         for make, expected in zip(scorers, right, strict=True):
             scorer = make()
             try:

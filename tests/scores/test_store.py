@@ -150,6 +150,65 @@ def test_a_block_that_changes_after_it_was_seen_is_not_read(tmp_path: Path):
         shelf.read(["a"])
 
 
+@pytest.fixture
+def indexed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Six blocks of two rows, noted in an index."""
+    monkeypatch.setattr(shelves, "INDEXED_FROM", 6)
+    keys = [str(i) for i in range(12)]
+    for start in range(0, 12, 2):
+        shelf_in(tmp_path).put(keys[start : start + 2], {"vector": vectors(12)[start : start + 2]})
+    assert shelf_in(tmp_path).missing([*keys, "x"]) == ["x"]
+    return keys
+
+
+def test_blocks_in_the_index_are_not_read_when_a_shelf_is_opened(indexed, tmp_path: Path, monkeypatch):
+    shelf_in(tmp_path).put(["new"], {"vector": vectors(1)})
+    opened, real = [], Shelf._opened
+    monkeypatch.setattr(
+        Shelf, "_opened", lambda self, path, whole=False: opened.append(path) or real(self, path, whole=whole)
+    )
+    shelf = shelf_in(tmp_path)
+    assert shelf.missing([*indexed, "new", "x"]) == ["x"]
+    assert len(opened) == 1
+    assert (shelf.read(indexed[::-1])["vector"] == vectors(12)[::-1]).all()
+
+
+def test_a_block_that_changed_behind_the_index_is_found_when_it_is_read(indexed, tmp_path: Path):
+    """Same size, date and inode: told and set aside then, and scored again by the next run."""
+    path = next(shelf_in(tmp_path).blocks())
+    before, whole = path.stat(), path.read_bytes()
+    path.write_bytes(whole[:-1] + b"x")
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    shelf = shelf_in(tmp_path)
+    assert shelf.missing(indexed) == []
+    with pytest.raises(DataError, match="changed during the run"):
+        shelf.read(indexed)
+    again = shelf_in(tmp_path)
+    lost = again.missing(indexed)
+    assert len(lost) == 2
+    rest = [key for key in indexed if key not in lost]
+    assert (again.read(rest)["vector"] == vectors(12)[[int(key) for key in rest]]).all()
+
+
+@pytest.mark.parametrize("damage", ["cut", "flipped", "empty", "another shelf's", "a folder"])
+def test_an_index_that_cannot_be_believed_is_not_used(indexed, tmp_path: Path, damage: str):
+    shelf = shelf_in(tmp_path)
+    index = shelf.folder / shelves.INDEX
+    whole = index.read_bytes()
+    index.unlink()
+    if damage == "a folder":
+        index.mkdir()
+    elif damage == "another shelf's":
+        other = Store(tmp_path).images(OTHER)
+        other.put(["a"], {"vector": vectors(1)})
+        other._write_index({block.name for block in other.blocks()})
+        shutil.copy(other.folder / shelves.INDEX, index)
+    else:
+        index.write_bytes({"cut": whole[:-8], "flipped": whole[:-1] + b"x", "empty": b""}[damage])
+    assert shelf.missing([*indexed, "a"]) == ["a"]
+    assert (shelf.read(indexed)["vector"] == vectors(12)).all()
+
+
 @pytest.mark.parametrize("place", ["another revision", "other prompts", "texts", "another store", "other channels"])
 def test_a_block_of_another_place_is_told_and_not_used(tmp_path: Path, place: str, caplog):
     """As a backup that was restored into the wrong folder."""

@@ -38,7 +38,7 @@ BLOCK_ROWS = 256
 BLOCK_SECONDS = 10.0
 LARGEST_BLOCK = 4096
 """Rows: a long run writes larger blocks, so that a million images are not thousands of files."""
-LOOKED_UP = READ_ROWS = 1 << 15
+LOOKED_UP, READ_ROWS = 1 << 15, 1 << 14
 """Images whose digests are looked up together, and vectors that are in memory together: a million take gigabytes."""
 Rows = npt.NDArray[np.int64]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -52,6 +53,13 @@ class ScoreMatrix:
     def quantity(self, kind: Kind) -> Quantity:
         """The cells as a probability, a logit, a ranking score or a cosine; an error where the model gives none."""
         return quantity(kind, self.task, {name: self.channel(name) for name in self.channels}, self.settings)
+
+    def quantities(self, kind: Kind, rows: int = 1 << 12) -> Iterator[tuple[slice, Quantity]]:
+        """The same, some images at a time: with 500 prompts, all cells of a million images would take 4 GB."""
+        for start in range(0, max(1, len(self.values)), rows):
+            part = slice(start, start + rows)
+            cells = {name: self.channel(name)[part] for name in self.channels}
+            yield part, quantity(kind, self.task, cells, self.settings)
 
     def gives(self, kind: Kind) -> bool:
         """Whether the model gives this kind of number."""

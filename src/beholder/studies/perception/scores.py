@@ -94,6 +94,8 @@ class Judged(NamedTuple):
 
     def rows(self, keep: npt.NDArray[Any]) -> Judged:
         """Some of the images."""
+        if keep.dtype == bool and keep.all():
+            return self
         places = np.flatnonzero(keep) if keep.dtype == bool else keep
         parts = {name: getattr(self, name)[places] for name in ("cosine", "delta", "neutral")}
         return self._replace(images=self.images[places.tolist()], **parts)
@@ -137,29 +139,41 @@ def estimate_row(metric: str, estimates: Estimates, cell: tuple[int, ...], unit:
 
 def read_judged(matrix: ScoreMatrix, dimensions: Sequence[Dimension]) -> Judged:
     """The scores by word, of the images that have a score for every prompt."""
-    scores = matrix.quantity("cosine")
-    by_word, words = _by_template(matrix, scores.cells)
+    columns, words = _columns(matrix)
     means = set(matrix.prompts["template"]) & {SCORED_WORD, SCORED_DIMENSION}
     if NEUTRAL not in words and not means:
         needed = "Perception needs scores of the neutral prompt ('A photo of a person.' and the like)"
         raise DataError(f"{needed}, and there are none.")
     if SCORED_DIMENSION in means:
         dimensions = [dimension._replace(words=(dimension.name,)) for dimension in dimensions]
-    absent = np.full((len(by_word), by_word.shape[2]), np.nan)
-    neutral = by_word[:, words.index(NEUTRAL), :] if NEUTRAL in words else absent
-    known = [column for column, word in enumerate(words) if word != NEUTRAL]
-    scored = by_word[:, known, :]
+    known = [place for place, word in enumerate(words) if word != NEUTRAL]
+    neutral = columns[words.index(NEUTRAL)] if NEUTRAL in words else np.full(columns.shape[1], -1)
+
+    def laid() -> Iterator[tuple[slice, Array, Array]]:
+        """By word and template, some images at a time; NaN where a template has no score."""
+        for part, scores in matrix.quantities("cosine"):
+            cells = np.pad(scores.cells, ((0, 0), (0, 1)), constant_values=np.nan)
+            yield part, cells[:, columns[known]], cells[:, None, neutral]
+
     # A template that a word lacks is left out of the neutral prompt's mean too: like is compared with like.
-    cosine, delta = _template_mean(scored), _template_mean(scored - neutral[:, None, :])
+    both = np.zeros((len(known), columns.shape[1]), bool)
+    for _, scored, plainly in laid():
+        both |= ~np.isnan(scored - plainly).all(axis=0)
+    cosine, delta = (np.empty((matrix.images.height, len(known))) for _ in range(2))
+    plain = np.empty((matrix.images.height, 1))
+    for part, scored, plainly in laid():
+        cosine[part] = _template_mean(scored, columns[known] >= 0)
+        delta[part] = _template_mean(scored - plainly, both)
+        plain[part] = _template_mean(plainly, (neutral >= 0)[None])
     complete = np.asarray(~np.isnan(cosine).any(axis=1))
     if NEUTRAL in words:
         complete &= ~np.isnan(delta).any(axis=1)
     named = [words[column] for column in known]
     missing = _missing_words(dimensions, named)
     kept = tuple(d for d in dimensions if len(missing.get(d.name, ())) < len(d.words))
-    plain = _template_mean(neutral[:, None, :])[:, 0]
-    unit = "cosine" if scores.channel == "score" else scores.unit  # imported scores are read as cosines
-    return Judged(with_numbers(matrix.images), named, cosine, delta, plain, kept, unit, missing).rows(complete)
+    channel = next(matrix.quantities("cosine"))[1]
+    unit = "cosine" if channel.channel == "score" else channel.unit  # imported scores are read as cosines
+    return Judged(with_numbers(matrix.images), named, cosine, delta, plain[:, 0], kept, unit, missing).rows(complete)
 
 
 def with_numbers(images: pl.DataFrame) -> pl.DataFrame:
@@ -169,21 +183,23 @@ def with_numbers(images: pl.DataFrame) -> pl.DataFrame:
     return images.with_columns(made for text, made in numbers if made.null_count() == text.null_count())
 
 
-def _by_template(matrix: ScoreMatrix, cells: Array) -> tuple[Array, list[str]]:
-    """`[n_images, n_words, n_templates]` of the words that have any score, NaN where a template has none."""
+def _columns(matrix: ScoreMatrix) -> tuple[Indices, list[str]]:
+    """`[n_words, n_templates]`: the column of each, −1 where it has no score; and the words that have any."""
     words = list(dict.fromkeys(matrix.prompts["concept"]))
     templates = list(dict.fromkeys(matrix.prompts["template"]))
-    laid = np.full((len(cells), len(words), len(templates)), np.nan)
+    there = np.zeros(matrix.prompts.height, bool)
+    for _, scores in matrix.quantities("cosine"):
+        there |= ~np.isnan(scores.cells).all(axis=0)
+    columns = np.full((len(words), len(templates)), -1)
     for column, (word, template) in enumerate(matrix.prompts.select("concept", "template").iter_rows()):
-        if not np.isnan(cells[:, column]).all():  # of several names for one column, the one that is there
-            laid[:, words.index(word), templates.index(template)] = cells[:, column]
-    asked = ~np.isnan(laid).all(axis=(0, 2))
-    return laid[:, asked], [word for word, there in zip(words, asked, strict=True) if there]
+        if there[column]:  # of several names for one column, the one that is there
+            columns[words.index(word), templates.index(template)] = column
+    asked = (columns >= 0).any(axis=1)
+    return columns[asked], [word for word, known in zip(words, asked, strict=True) if known]
 
 
-def _template_mean(cells: Array) -> Array:
+def _template_mean(cells: Array, asked: npt.NDArray[np.bool_]) -> Array:
     """Mean over the templates that have scores; NaN for an image that lacks one of them."""
-    asked = ~np.isnan(cells).all(axis=0)
     total = np.where(asked, cells, 0.0).sum(axis=2)
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(total / asked.sum(axis=1))
