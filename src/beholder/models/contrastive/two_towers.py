@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
@@ -109,10 +110,17 @@ class TorchContrastive(TorchScorer, ContrastiveScorer):
     def _begun(self, prepared: Sequence[Prepared]) -> Callable[[], Floats]:
         with running(self._model):
             if self._device.startswith("cuda") and self._arithmetic:
-                batch = prepared if isinstance(prepared, torch.Tensor) else self._copied(prepared)
-                return rows_later(self._embed_recorded(batch), batch)
+                with torch.cuda.stream(self._stream):
+                    batch = prepared if isinstance(prepared, torch.Tensor) else self._copied(prepared)
+                    return rows_later(self._embed_recorded(batch), batch)
             rows = rows_of(self._embed_images(prepared))
             return lambda: rows
+
+    @cached_property
+    def _stream(self) -> Any:
+        """Of the card's streams, one that waits for no other: in the usual one the model would wait for nvJPEG."""
+        torch.cuda.synchronize(self._device)  # the weights are there
+        return torch.cuda.Stream(self._device, priority=-1)
 
     def _embed_images(self, prepared: Sequence[Prepared]) -> Tensor:
         raise NotImplementedError
