@@ -19,6 +19,7 @@ from rehearsal import Shape
 
 from beholder.cost.devices import CORES, device
 from beholder.cost.estimate import Cost, CostOptions, costs, on_card, opened_dataset
+from beholder.cost.rehearsal import SECONDS
 from beholder.cost.subject import Subject, subject_of
 from beholder.cost.tokens import reading
 from beholder.cost.work import ASSUMED_BYTES, KEY, PACKED, Asked, Pictures, Work, asked_about
@@ -69,7 +70,7 @@ class Compared(NamedTuple):
         return self.predicted / self.measured
 
     def __str__(self) -> str:
-        return f"{self.what:<64} {self.predicted:>10,.1f} {self.measured:>10,.1f} {self.ratio:>6.2f}"
+        return f"{self.what:<86} {self.predicted:>10,.1f} {self.measured:>10,.1f} {self.ratio:>6.2f}"
 
 
 def questions(subject: Subject, images: float, size: tuple[int, int]) -> Asked:
@@ -137,13 +138,13 @@ RUNS = (
 )
 
 
-def here(models: list[str], limit: int) -> Iterator[Compared]:
+def here(models: list[str], limit: int, rehearse: float = SECONDS) -> Iterator[Compared]:
     """The rehearsal's prediction, and at once the run itself."""
     for name, study_name, data in RUNS:
         if (models and name not in models) or not _is_here(name):
             continue
         study = STUDIES[study_name]
-        options = CostOptions(data=data, limit=limit)
+        options = CostOptions(data=data, limit=limit, rehearse=rehearse)
         cost = costs([name], [study], options)[0]
         assert cost.seconds
         assert cost.processor_seconds
@@ -170,7 +171,7 @@ def cluster() -> Iterator[str]:
     """The page's table: a row for each shape, and all together."""
     yield "| models | of the shape of | image tokens | text tokens | FLOP | H200 hours | core hours | GB written |"
     yield "|---|---|---|---|---|---|---|---|"
-    options, totals = CostOptions(on="h200", precision="bfloat16"), [0.0] * 6
+    options, totals, towers = CostOptions(on="h200", precision="bfloat16"), [0.0] * 6, 0.0
     for name, count in MODELS.items():
         cost = made_up(name, IMAGES, COCO, options)
         assert cost.seconds
@@ -183,14 +184,19 @@ def cluster() -> Iterator[str]:
             cost.work.bytes_written / 1e9,
         ]
         totals = [total + count * value for total, value in zip(totals, row, strict=True)]
+        towers += count * row[3] * (not cost.work.tasks)
         yield _row(str(count), f"`{name}`", [count * value for value in row])
     yield _row("**100**", "all", totals)
     hours, cores, read = totals[3] / CARDS, totals[4], 100 * IMAGES * ASSUMED_BYTES
+    asked = questions(subject_of("Qwen/Qwen2.5-VL-3B-Instruct"), 1, COCO).reading
+    assert asked
     yield ""
     yield (
         f"On {CARDS} cards with {CORES} cores each: {hours:,.0f} hours. Every model reads all files: "
         f"{read / 1e12:,.0f} TB, {read / 1e9 / hours / 3600:,.1f} GB/s. Opening images takes {cores:,.0f} hours of one "
-        f"core: {cores / hours:,.0f} cores all the time."
+        f"core: {cores / hours:,.0f} cores all the time. Models with two towers take {towers:,.0f} of the card hours. "
+        f"Asked one by one, the questions about an image would be {asked.text_one_by_one:,.0f} tokens and "
+        f"{asked.questions} times the image; shared they are {asked.text:,.0f} and the image once."
     )
 
 
@@ -215,12 +221,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=["h200", "here", "cluster"])
     parser.add_argument("models", nargs="*", help="for `here`: only these")
-    parser.add_argument("--limit", type=int, default=24, help="images of the real runs on this machine")
+    parser.add_argument("--limit", type=int, default=120, help="images of the real runs on this machine")
     told = parser.parse_args()
     if told.what == "cluster":
         print("\n".join(cluster()))
         return
-    print(f"{'':<64} {'predicted':>10} {'measured':>10} {'ratio':>6}")
+    print(f"{'':<86} {'predicted':>10} {'measured':>10} {'ratio':>6}")
     for line in h200() if told.what == "h200" else here(told.models, told.limit):
         print(line, flush=True)
 

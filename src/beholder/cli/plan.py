@@ -112,7 +112,8 @@ def plan_command(
 def _plan_options(
     data: Path | None, dataset: str | None, power: float, effect: float | None, run: Path | None
 ) -> PlanOptions:
-    from beholder.run import load_run  # here, so that other commands start without it
+    # Imported here so that other commands start without it.
+    from beholder.run import load_run
     from beholder.studies.planning import PlanOptions
 
     return PlanOptions(data, dataset, power, effect, load_run(run).results if run else None)

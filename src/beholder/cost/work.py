@@ -6,19 +6,23 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from PIL import Image
 
-from beholder.core.errors import BeholderError
+from beholder.core.errors import BeholderError, MissingExtra
 from beholder.cost.subject import Subject
-from beholder.cost.tokens import ProcessorTokens, Reading, Size, estimated, mean, padded, text_lengths
+from beholder.cost.tokens import Reading, Size, estimated, mean, padded, text_lengths
 from beholder.datasets.content import is_file, is_remote, part_of, read_content
 from beholder.datasets.dataset import Dataset
 from beholder.datasets.images import DRAWN, is_plain_file, open_image
 from beholder.models.served.answers import CHANNELS as SERVED_CHANNELS
 from beholder.models.served.scorer import data_url
 from beholder.studies.study import Study
+
+if TYPE_CHECKING:
+    from beholder.cost.processor_tokens import ProcessorTokens
 
 SAMPLED = 16
 """Pictures that are looked at for sizes and tokens."""
@@ -135,10 +139,11 @@ class Work:
 
 
 class Counter:
-    """Counts the work of one model."""
+    """Counts the work of one model, in the batches of texts and questions that it reads on a card or on a CPU."""
 
     def __init__(self, subject: Subject, *, picture_tokens: int | None = None, on_card: bool = False) -> None:
-        self.subject, self._picture_tokens, self._on_card = subject, picture_tokens, on_card
+        self.subject, self._picture_tokens = subject, picture_tokens
+        self._texts, self._at_once = (256, 32) if on_card else (16, 8)
 
     def work(self, study: Study, dataset: Dataset, images: int | None = None) -> Work:
         """A study on a data set, as if that had so many images."""
@@ -160,9 +165,7 @@ class Counter:
         texts = list(dict.fromkeys(text for task in tasks for text in task.questions))
         lengths, exact = text_lengths(texts, subject.folder)
         words = shapes.words if shapes else None
-        batches = padded(
-            lengths, 256 if self._on_card else 16, words.length if words else 0, full=bool(words and words.padded)
-        )
+        batches = padded(lengths, self._texts, words.length if words else 0, full=bool(words and words.padded))
         tokens = sum(count * length for count, length in batches)
         pairs = sum(count * length**2 for count, length in batches)
         known = shapes and shapes.vision.side is not None
@@ -222,7 +225,11 @@ class Counter:
         folder = self.subject.folder
         if self.subject.kind != "generative" or folder is None or not (folder / "tokenizer_config.json").is_file():
             return None
-        return ProcessorTokens(folder)
+        try:
+            from beholder.cost.processor_tokens import ProcessorTokens  # torch is optional and slow to start
+        except MissingExtra:
+            return None
+        return ProcessorTokens(folder, self._at_once)
 
     def readings(self, questions: Sequence[str], pictures: Pictures) -> list[tuple[Reading, Size | None]]:
         """What is read about the sampled pictures; none where a picture's tokens are not known."""
@@ -239,6 +246,7 @@ class Counter:
                 questions,
                 self._picture_tokens or (shapes.vision.handed_on(size) if shapes else 0),
                 shared=not (shapes and shapes.looks_back),
+                at_once=self._at_once,
             )
             for size in set(sizes)
         }
@@ -261,8 +269,7 @@ def asked_about(task: Asked, found: Sequence[tuple[Reading, Size | None]], subje
     if shapes is None or subject.served:
         return replace(task, reading=read)
     words = shapes.words
-    pairs = read.pairs if read.shared else read.pairs_one_by_one
-    answering = words.layers.flop(read.read, pairs, read=read.questions if read.shared else None)
+    answering = words.layers.flop(read.read, read.pairs, read=read.questions if read.shared else None)
     looking = float(np.mean([shapes.vision.flop(size) for _, size in found]))
     return replace(task, reading=read, looking=looking, answering=answering + 2 * read.questions * words.head)
 
