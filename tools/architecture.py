@@ -12,8 +12,10 @@ ROOT = Path(__file__).parents[1]
 WHAT = {
     "cli": "one short module per command",
     "audit": "the straight line", "compare": "where two models differ", "gate": "rules before shipping",
-    "plan": "what a data set can show", "measure": "scores from files",
-    "run": "results, record and report of one audit",
+    "plan": "what a data set can show", "measure": "scores from files", "cost": "what an audit takes",
+    "training": "audits while a model is trained", "verify": "a run measured again",
+    "site": "pages of many runs", "view": "pictures behind a number",
+    "run": "results, record and report of one audit", "run_folder": "a folder for every run",
     "report": "page, terminal, exports: asks each study for its chapter",
     "published": "printed numbers beside ours", "calibration": "trials with known truth",
     "studies": "one room per study",
