@@ -61,8 +61,9 @@ def tar_of(folder: Path, rows: slice) -> bytes:
 
 
 @pytest.fixture
-def layouts(people: Callable[..., Path], tmp_path: Path) -> dict[str, str]:
+def layouts(people: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     """Eight people in every layout that is read."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     folder = people(8)
     parquet, arrow, tars = (tmp_path / name for name in ("parquet", "arrow/train", "tars"))
     for made in (parquet, arrow, tars):

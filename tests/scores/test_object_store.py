@@ -113,7 +113,7 @@ def filled(dataset: str, scorer: Any, store: str | Path, **options: Any) -> np.n
 
 
 def test_every_layout_behind_a_uri_gives_the_local_scores(home: str, tmp_path: Path):
-    for make in (Towers, Pairs):
+    for make in (Towers, Pairs) if home.startswith("memory") else (Towers,):
         local = filled(f"folder:{tmp_path}/people", make(), tmp_path / "store")
         for number, (layout, name) in enumerate(LAYOUTS.items()):
             scorer = make()
@@ -158,6 +158,8 @@ def test_a_run_goes_on_in_the_middle_of_a_shard(
         fetched.append(f"{path}#{number}")
         return group(path, number, column)
 
+    if machine == "this":  # a tar that did not change is not looked through again
+        monkeypatch.setattr("beholder.datasets.wds.open_binary", lambda path, block: 1 / 0)
     monkeypatch.setattr(content, "read_remote", noted_read)
     monkeypatch.setattr(content, "_group", noted_group)
     scorer = Towers()
@@ -193,9 +195,7 @@ def test_a_put_that_fails_ends_the_run_with_its_name_and_the_next_goes_on(home: 
     first, second = Towers(), Towers()
     with (
         patch.object(RemotePath, "write_bytes", failing),
-        pytest.raises(
-            RemoteError, match=r"\.parquet cannot be written: the line is cut.*\n.*Run the same"
-        ),
+        pytest.raises(RemoteError, match=r"\.parquet cannot be written: the line is cut.*\n.*Run the same"),
     ):
         filled(f"folder:{home}/people", first, f"{home}/store")
     values = filled(f"folder:{home}/people", second, f"{home}/store")

@@ -1,8 +1,9 @@
 """`wds:URI`: webdataset tars. Members with the same key are one row: `a.jpg` with `a.json`, `a.cls` or `a.txt`.
 
 URI is a tar, a folder of tars, or a pattern such as `s3://bucket/faces-{000..009}.tar`. Each tar is looked through
-once; then every picture is read by its place in the tar, so that a run can go on in the middle of one. A picture that a
-tar is cut off in counts as one that cannot be read.
+once; then every picture is read by its place in the tar, so that a run can go on in the middle of one. What was found
+in a tar behind a URI is kept in the user's cache as long as the tar does not change. A picture that a tar is cut off in
+counts as one that cannot be read.
 """
 
 from __future__ import annotations
@@ -12,16 +13,29 @@ import re
 import tarfile
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import PurePosixPath
-from typing import Any
+from typing import Any, Self
 
 import polars as pl
 
-from beholder.core.digests import digest
+from beholder.core.digests import content_digest, digest
 from beholder.core.errors import DataError, MissingData, first_line, masked
+from beholder.core.files import cache_folder, write_whole
 from beholder.core.remote import told
 from beholder.core.tables import table_of, with_plain_names
-from beholder.datasets.content import Part, files_below, is_file, is_folder, joined, open_binary, parent
+from beholder.datasets.content import (
+    Part,
+    files_below,
+    is_file,
+    is_folder,
+    is_remote,
+    joined,
+    open_binary,
+    parent,
+    stamp,
+)
 from beholder.datasets.dataset import Dataset
 from beholder.datasets.folder import OWN, base_name, is_image
 from beholder.datasets.settings import Settings
@@ -32,7 +46,9 @@ MEMBER = re.compile(r"((?:.*/)?[^./]+)\.([^/]+)", re.DOTALL)
 TEXTS = ("txt", "text", "cls")
 LONGEST = 1 << 20
 """Labels of more bytes than this are none."""
-BLOCK, LOOKED_THROUGH = 1 << 18, 8
+VERSION = 1
+"""Of what is noted of a tar."""
+BLOCK, LOOKED_THROUGH = 1 << 16, 8
 """Bytes of a tar behind a URI that are fetched at a time, and tars that are looked through at a time."""
 Record = dict[str, Any]
 
@@ -41,7 +57,7 @@ def load(place: str, chosen: Mapping[str, str] | None = None) -> Dataset:
     """One row for every picture, with what its labels say."""
     Settings(f"wds:{place}", {}, chosen)  # refuses whatever was chosen: there is nothing to choose
     with ThreadPoolExecutor(LOOKED_THROUGH) as pool:
-        found = list(pool.map(_Shard, shards(place)))
+        found = list(pool.map(_looked_through, shards(place)))
     rows = [row for shard in found for row in shard.rows]
     if not rows:
         raise DataError(f"wds:{place}: no picture is in these tars.")
@@ -88,13 +104,34 @@ def _expanded(place: str) -> Iterator[str]:
         yield from _expanded(f"{place[: match.start()]}{number:0{len(match[1])}}{place[match.end() :]}")
 
 
-class _Shard:
-    """One tar, looked through: a row for every picture, in its order, and what there is to say of it."""
+def _looked_through(path: str) -> _Shard:
+    """The tar; of one behind a URI, what was noted of it when it was looked through before."""
+    if not is_remote(path):
+        return _Shard(path).looked_through()
+    known = cache_folder() / "remote" / "tars" / f"{digest([VERSION, stamp(path)])}.json"
+    with suppress(OSError, ValueError):
+        check, _, data = known.read_bytes().partition(b"\n")
+        if check.decode() == content_digest(data):
+            return _Shard(path, *json.loads(data))
+    shard = _Shard(path).looked_through()
+    data = json.dumps([shard.labels, shard.pictures, shard.note]).encode()
+    with suppress(OSError):
+        write_whole(known, content_digest(data).encode() + b"\n" + data, private=True)
+    return shard
 
-    def __init__(self, path: str) -> None:
-        self._path, self.note = path, ""
-        self._labels: dict[str, Record] = {}
-        self._pictures: dict[str, Part] = {}
+
+@dataclass
+class _Shard:
+    """One tar: what the labels say, where the pictures are (start, size, name), and what there is to say of it."""
+
+    path: str
+    labels: dict[str, Record] = field(default_factory=dict)
+    pictures: dict[str, tuple[int, int, str]] = field(default_factory=dict)
+    note: str = ""
+
+    def looked_through(self) -> Self:
+        """The same, after its members were read."""
+        path = self.path
         with told(path, "read"):
             try:
                 with open_binary(path, block=BLOCK) as raw:
@@ -107,12 +144,15 @@ class _Shard:
                 ) from error
             except OSError as error:
                 raise DataError(f"{path} cannot be read: {first_line(error)}") from error
+        return self
 
     @property
     def rows(self) -> Iterator[Record]:
-        name = PurePosixPath(self._path).name
-        for key, part in self._pictures.items():
-            yield {**self._labels.get(key, {}), "image_id": key, "uri": str(part), "_shard": name}
+        """A row for every picture, in its order."""
+        name = PurePosixPath(self.path).name
+        for key, place in self.pictures.items():
+            part = Part("wds", self.path, *place)
+            yield {**self.labels.get(key, {}), "image_id": key, "uri": str(part), "_shard": name}
 
     def _look_through(self, raw: Any) -> None:
         size = raw.seek(0, 2)
@@ -132,16 +172,16 @@ class _Shard:
         if not member.isfile() or not match or PurePosixPath(member.name).name.startswith("."):
             return
         key, ending = match[1], match[2].lower()
-        if is_image(member.name) and key not in self._pictures:
-            self._pictures[key] = Part("wds", self._path, member.offset_data, member.size, member.name)
+        if is_image(member.name) and key not in self.pictures:
+            self.pictures[key] = member.offset_data, member.size, member.name
         elif member.size <= LONGEST and (ending == "json" or ending in TEXTS):
-            self._labels.setdefault(key, {}).update(_labels(tar, member, ending, self._path))
+            self.labels.setdefault(key, {}).update(_labels(tar, member, ending, self.path))
 
     def _cut_off(self, size: int) -> None:
         """Note that the tar ends in the middle of a picture; reading that picture will fail, and say so."""
-        last = next(reversed(self._pictures.values()), None)
-        if last and last.first + last.second > size:
-            self.note = f"{masked(self._path)} is cut off in {last.name}: nothing is known of what came after it"
+        start, length, name = next(reversed(self.pictures.values()), (0, 0, ""))
+        if start + length > size:
+            self.note = f"{masked(self.path)} is cut off in {name}: nothing is known of what came after it"
 
 
 def _labels(tar: tarfile.TarFile, member: tarfile.TarInfo, ending: str, path: str) -> Record:
