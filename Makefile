@@ -39,7 +39,7 @@ docs: setup  ## check every link, command and example of the docs, and build the
 	$(BIN)/beholder site --out build/docs/published --title "What five studies published"
 	@echo "build/docs/index.html, and the published tables: build/docs/published/index.html"
 
-bench: setup  ## speed, as ratios in one run
+bench: setup  ## every claim about speed; writes speed/RESULTS.md
 	$(BIN)/python speed/run.py
 
 trust: setup  ## the long form of the fault matrix, corruptions, kills and fuzzing, and the tests of security; hours

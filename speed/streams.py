@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import random
 import tempfile
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator
 from itertools import accumulate
 from pathlib import Path
@@ -51,7 +51,7 @@ def whole(folder: Path) -> Callable[[], object]:
 
 def reading(options: Namespace) -> Iterator[Claim]:
     """Both ways on one file."""
-    images = 300 if options.quick else 20_000
+    images = 300 if options.quick else options.images
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "objects.json"
         write_objects(file, images)
@@ -64,4 +64,6 @@ def reading(options: Namespace) -> Iterator[Claim]:
 
 
 if __name__ == "__main__":
-    main(reading)
+    parser = ArgumentParser(description=__doc__)
+    parser.add_argument("--images", type=int, default=20_000)
+    main(reading, parser=parser)

@@ -96,7 +96,7 @@ WORDING = (pl.col("metric") == "gras.wording_share") & pl.col("concept").is_null
 @pytest.mark.parametrize(
     ("low", "high", "headline"),
     [
-        (0.0, 0.05, "The groups differ alike in every wording"),
+        (0.0, 0.05, "The groups differ nearly alike in every wording"),
         (0.2, 0.4, "How groups differ by gender and skin tone depends in part on the wording"),
         (0.6, 0.8, "How groups differ by gender and skin tone depends mostly on the wording"),
         (0.05, 0.4, "How far the differences depend on the wording is not certain"),
@@ -119,7 +119,7 @@ def test_how_many_traits_depend_on_the_wording_is_said_with_bounds(gras_full: Ru
     (finding,) = of_kind(gras_full, "sensitive")
     row = gras_full.results.filter(metric="gras.wording_sensitive").row(0, named=True)
     assert f"for {row['value']:.0f} of 100 traits (95 % interval {row['low']:.0f}–{row['high']:.0f}" in finding.sentence
-    assert "Both of the study's tests (ANOVA and Friedman, p ≤ 0.05) call" in finding.sentence
+    assert "Both of the study's tests (ANOVA and Friedman, p ≤ 0.05) find a difference for" in finding.sentence
 
 
 def test_a_model_that_does_not_answer_is_said_not_to_first(make: SimpleNamespace) -> None:

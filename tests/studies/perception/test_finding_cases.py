@@ -108,3 +108,17 @@ def test_small_changes_move_a_turned_number_the_same_way():
     changed = table.with_columns(value=pl.lit(-0.012), change=pl.lit("a pixel"))
     (move,) = moves([only("gap of two groups, negative", "gap")], changed)
     assert (move.low, move.high) == pytest.approx((0.012, 0.015))
+
+
+@pytest.mark.parametrize(
+    ("case", "verdict", "headline"),
+    [
+        ("positive", SHOWN, "It orders images as people do on 1 of 1 trait, after correction"),
+        ("negative", SHOWN, "It orders images opposite to people's ratings on 1 of 1 trait, after correction"),
+        ("zero", NOT_SHOWN, "It is not shown to order images as people do on any trait"),
+        ("tiny n", TOO_LITTLE, "It is not shown to order images as people do on any trait"),
+    ],
+)
+def test_what_is_said_of_peoples_ratings_agrees_with_the_verdict(case: str, verdict: str, headline: str):
+    finding = only(f"ratings, {case}", "ratings")
+    assert (finding.verdict, finding.headline) == (verdict, headline)

@@ -60,7 +60,8 @@ def _ratios() -> Rows:
     alike = less._replace(value=1.0, low=0.9, high=1.1, p_value=0.9)
     yield "actors, by the published measure alone", [published, *words]
     yield "actors, either word: women get less", [published, less, *words, *either]
-    yield "actors, either word: alike, though the published measure differs", [published, alike, *words, *either]
+    same = [row._replace(value=0.7) for row in either]
+    yield "actors, either word: alike, though the published measure differs", [published, alike, *words, *same]
     branches = [
         _ratio(value, 1.3, 0.01, 100)._replace(metric="branch_ratio", subset=branch, concept=POOL)
         for branch, value in (("house", 0.5), ("senate", 0.26), ("mayors", 0.45))

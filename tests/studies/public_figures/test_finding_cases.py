@@ -42,7 +42,7 @@ def test_nothing_is_claimed_where_nothing_is_shown(description: str):
         ("within branches the other way round than in the pool", "Men in politics are wrongly called “receptionist”"),
         ("specialty below chance", "below chance"),
         ("larger models know fewer names", "less belief on the right image"),
-        ("b goes away from 1 with training pairs", "more training pairs go with a b that is farther from 1"),
+        ("b goes away from 1 with training pairs", "more training pairs go with a bias ratio farther from 1"),
     ],
 )
 def test_direction_words_follow_the_sign(description: str, words: str):

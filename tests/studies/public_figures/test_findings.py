@@ -228,7 +228,7 @@ def test_levels_are_called_shown_where_the_headline_claims_something(make: Simpl
 def test_the_weakest_specialty_is_compared_with_chance(make: SimpleNamespace) -> None:
     row = make.share("apa.association", 0.23, subset="senate", concept="specialty", chance=1 / 7)
     first = make.share("apa.association_top1", 0.31, subset="senate", concept="specialty", chance=1 / 7)
-    finding = next(f for f in of_kind(make.run(row, first), "association") if "specialty: senate" in f.headline)
+    finding = next(f for f in of_kind(make.run(row, first), "association") if "specialty: senators" in f.headline)
     assert finding.headline.endswith("above chance")
     assert finding.sentence == (
         "Given a photograph of a senator and seven offices to choose from, the model puts 23 % of its belief on the "

@@ -112,7 +112,7 @@ def test_a_slope_that_is_shown_is_told_and_no_cause_is_claimed(make: SimpleNames
     assert "+10.0 points (95 % interval +7.0 to +13.0; p = 0.010; 39 models)" in finding.sentence
     assert finding.sentence.endswith("so this need not be an effect of size.")
     (nearer,) = public_figure_findings(make.run(slope("bias_ratio", -0.2, 0.01, "politicians")).results)
-    assert nearer.headline.endswith("go with a b that is nearer to 1 for politicians")
+    assert nearer.headline.endswith("go with a bias ratio nearer to 1 for politicians")
     (none,) = public_figure_findings(make.run(slope("bias_ratio", -0.2, 0.3, "politicians")).results)
     assert not none.shown
 

@@ -72,8 +72,7 @@ def _gap(part: pl.DataFrame, row: Result) -> Finding:
 def _slope(row: Result) -> Finding:
     rises = "rises" if row["value"] > 0 else "falls"
     sentence = (
-        f"{_what(row)} {rises} by {points(abs(row['value']), 2)} points with one more of {row['subset']} "
-        f"({_bracket(row)})."
+        f"{_what(row)} {rises} by {points(abs(row['value']), 2)} points per unit of {row['subset']} ({_bracket(row)})."
     )
     headline = f"{_subject(row)} {rises} with {row['subset']}"
     return finding(row, "custom", headline, sentence, shown=True, effect=abs(row["value"]))

@@ -253,7 +253,7 @@ def _calibration(part: pl.DataFrame) -> Iterator[Finding]:
         )
         counted = (
             f"{phrases.concepts(table.height).capitalize()} tested at the same prevalence for both groups; counted if "
-            "p ≤ 0.05 after correction and the interval of the gap excludes 0."
+            "p ≤ 0.05 after correction and the gap's own 95 % interval excludes 0."
         )
         sentence = f"{_least_calibrated(part, row, pair) if off.height else ''}{counted}"
         yield finding(row, "calibration", headline, sentence, shown=off.height > 0, more=more)

@@ -296,7 +296,7 @@ def _wording_headline(rows: list[Result]) -> tuple[str, str]:
     if some:
         return f"How groups differ by {listed(some)} depends in part on the wording", SHOWN
     if len(known) == len(rows) and all(row["high"] < AGREE for row in known):
-        return "The groups differ alike in every wording", SHOWN
+        return "The groups differ nearly alike in every wording", SHOWN
     return "How far the differences depend on the wording is not certain", NOT_SHOWN
 
 
@@ -324,7 +324,8 @@ def _sensitive(part: pl.DataFrame) -> Iterator[Finding]:
     )
     tests = queries.wording_tests(part)
     if tests is not None:
-        sentence += f" Both of the study's tests (ANOVA and Friedman, p ≤ {ALPHA:g}) call {tests[0]} of {tests[1]}."
+        found = f"{tests[0]} of {_counted(tests[1], 'trait')}"
+        sentence += f" Both of the study's tests (ANOVA and Friedman, p ≤ {ALPHA:g}) find a difference for {found}."
     verdict = TOO_LITTLE if low is None else SHOWN if low else NOT_SHOWN
     yield finding(row, "sensitive", headline, sentence, verdict=verdict, more=[most])
 

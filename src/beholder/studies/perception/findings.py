@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from beholder.chapter.finding import NOT_MEASURED, TOO_LITTLE, Finding, finding, turned
+from beholder.chapter.finding import NOT_MEASURED, NOT_SHOWN, SHOWN, TOO_LITTLE, Finding, finding, turned
 from beholder.chapter.numbers import Result, excludes, has_interval, percent, row_p_value
 from beholder.chapter.phrases import listed
 from beholder.chapter.queries import metric_rows
@@ -126,7 +126,7 @@ def _interactions(part: pl.DataFrame) -> Iterator[Finding]:
 def _how_many(clear: int, number: int, thing: str) -> str:
     """`3 of 24 differences are shown, by intervals that hold for all of them at once.`; nothing of a single one."""
     if number == 1:
-        return f"It is the only {thing.removeprefix('such ')} there is."
+        return f"It is the only {thing.removeprefix('such ')} that was tested."
     return f"{phrases.how_many(clear, number, thing)}, by {AT_ONCE}."
 
 
@@ -215,9 +215,9 @@ def _gap(by: str, widest: Result, clear: list[Result], number: int) -> Finding:
     headline = f"{by}, the widest gap that is shown is in {phrases.dimension(row['concept'])}: {first} above {second}"
     equal = "at equal shares of the other labels, " if row["metric"] == "perception.adjusted_gap" else ""
     sentence = (
-        f"Δ of {first} less Δ of {second} is {phrases.signed(row)} ({phrases.bounds(row)}; {equal}{phrases.unit(row)}, "
-        f"n = {row['n']}). {_how_many(len(clear), number, 'difference')} "
-        "Pictures of two groups differ in more than the label."
+        f"Δ (the score less that of the neutral prompt) of {first} less that of {second} is {phrases.signed(row)} "
+        f"({phrases.bounds(row)}; {equal}{phrases.unit(row)}, n = {row['n']}). "
+        f"{_how_many(len(clear), number, 'difference')} Pictures of two groups differ in more than the label."
     )
     return finding(row, "gap", headline, sentence, shown=True, more=clear[1:])
 
@@ -324,12 +324,12 @@ def _times(row: Result) -> str:
 
 
 def _neutral(part: pl.DataFrame) -> Iterator[Finding]:
-    """Whether subtracting the neutral prompt moves the groups otherwise than shuffled groups, where groups differ."""
+    """Whether subtracting the neutral prompt moves the groups differently from shuffled ones, where groups differ."""
     if not any(map(queries.shown, queries.gaps(part))):
         return
     for row in metric_rows(part, "narrowing").filter(pl.col("concept") == "groups").to_dicts():
         if not queries.shown(row):
-            headline = "Subtracting the neutral prompt is not shown to move the groups otherwise than shuffled groups"
+            headline = "Subtracting the neutral prompt is not shown to move the groups differently from shuffled ones"
             yield _not_shown([row], "neutral", headline, f"{_farther(row)} {NOT_NONE}")
             continue
         moved = "moves the groups apart" if queries.beyond(row) > 0 else "brings the groups closer together"
@@ -367,12 +367,18 @@ def _ratings(part: pl.DataFrame) -> Iterator[Finding]:
             )
             yield finding(row, "ratings", "The ratings are not compared", sentence, verdict=NOT_MEASURED)
         return
-    agree = [row for row in rows if queries.shown(row) and row["value"] > 0]
-    of = phrases.counted(len(rows), "trait")
-    headline = f"It orders {rows[0]['subset']}s as people do on {len(agree)} of {of}, after correction"
+    clear = [row for row in rows if queries.shown(row)]
+    agree, of = [row for row in clear if row["value"] > 0], phrases.counted(len(rows), "trait")
+    headline = f"It is not shown to order {rows[0]['subset']}s as people do on any trait"
+    if clear:
+        way = "as people do" if agree else "opposite to people's ratings"
+        headline = f"It orders {rows[0]['subset']}s {way} on {len(agree or clear)} of {of}, after correction"
+    verdict = SHOWN if clear else NOT_SHOWN if any(map(has_interval, rows)) else TOO_LITTLE
     departures = [row for row in queries.largest(part, "rating_departure") if queries.shown(row)][:1]
     sentence = f"{'; '.join(map(_trait, rows[:8]))}." + "".join(map(_departure, departures))
-    yield finding(rows[0], "ratings", headline, sentence, shown=bool(agree), more=[*rows[1:8], *departures])
+    if agree and len(agree) < len(clear):
+        sentence += f" The opposite order is shown on {len(clear) - len(agree)} of {of}."
+    yield finding(rows[0], "ratings", headline, sentence, verdict=verdict, more=[*rows[1:8], *departures])
 
 
 def _trait(row: Result) -> str:

@@ -27,7 +27,7 @@ from beholder.chapter.phrases import count, listed, picture
 from beholder.studies.public_figures.gender_findings import ratio_findings, wrong_occupation_findings
 from beholder.studies.public_figures.identity_findings import identity_findings
 from beholder.studies.public_figures.levels import LEVELS
-from beholder.studies.public_figures.phrases import someone, specialties
+from beholder.studies.public_figures.phrases import people, someone, specialties
 from beholder.studies.public_figures.queries import nothing_shown, reference, times_landmark
 from beholder.studies.public_figures.scale_findings import scale_findings
 
@@ -85,19 +85,21 @@ EXCHANGED = "Where right answers differ, chance is the belief on those of other 
 def _weakest(row: Result, rows: list[Result], top1: dict[tuple[str, str], Result]) -> Finding:
     """The specialty that is nearest to chance, or farthest below it. It is the lowest of several: hence corrected."""
     branch, level, places = row["subset"], reference(row) or 1.0, decimals_for(row)
-    shown, relation = row in surviving(rows, reference), "not distinguishable from"
+    shown, relation = row in surviving(rows, reference), "not distinguishable from chance"
     if shown:
-        relation = "above" if row["value"] > level else "below"
+        relation = "above chance" if row["value"] > level else "below chance"
     elif excludes(row, level):
-        relation = f"after correction for {count(len(rows))} branches not distinguishable from"
+        relation = f"after correction for {count(len(rows))} branches not distinguishable from chance"
+    elif not has_interval(row):
+        relation = "with no interval to compare it with chance"
     first = top1.get((branch, row["concept"]))
     comes_first = f" The right one comes first for {percent(first['value'])} of the images." if first else ""
     sentence = (
         f"Given a {picture(row)} of {someone(branch)} and {count(options(row) or 0)} "
         f"{specialties(branch)} to choose from, the model puts {percent(row['value'], places)} of its belief on "
-        f"the right one ({uncertainty(row, decimals=places)}; chance is {percent(level)}).{comes_first}"
+        f"the right one ({uncertainty(row, decimals=places)}; chance is {percent(level, places)}).{comes_first}"
     )
-    headline, effect = f"Weakest specialty: {branch}, {relation} chance", log_distance(row["value"], level)
+    headline, effect = f"Weakest specialty: {people(branch)}, {relation}", log_distance(row["value"], level)
     verdict = SHOWN if shown else nothing_shown([row])
     more = [first] if first else []
     return finding(row, "association", headline, sentence, verdict=verdict, effect=effect, more=more)

@@ -52,13 +52,13 @@ def axis(row: Result) -> str:
 def what(row: Result) -> str:
     """What was measured."""
     if row["concept"] == "bias_ratio":
-        return f"distance of b from 1 for {row['subset']}"
+        return f"distance of the bias ratio from 1 for {row['subset']}"
     return WHAT.get(row["concept"], f"belief on the right {row['subset']}")
 
 
 def _change(row: Result) -> str:
     if row["concept"] == "bias_ratio":
-        return f"a b that is {'farther from' if row['value'] > 0 else 'nearer to'} 1 for {row['subset']}"
+        return f"a bias ratio {'farther from' if row['value'] > 0 else 'nearer to'} 1 for {row['subset']}"
     return f"{'more' if row['value'] > 0 else 'less'} {what(row)}"
 
 
