@@ -44,20 +44,17 @@ def audit_command(
     store: common.StoreFolder = None,
     verify: Annotated[
         bool,
-        typer.Option(
+        common.flag(
             "--verify",
-            help="Check the store: read every image file again, and score one stored image of each block again.",
-            rich_help_panel=WHERE,
+            "Check the store: read every image file again, and score one stored image of each block again.",
+            WHERE,
         ),
     ] = False,
     log: common.Log = None,
     as_json: common.AsJson = False,
     quiet: common.Quiet = False,
     verbose: Annotated[
-        bool,
-        typer.Option(
-            "--verbose", "-v", help="Print every sentence and the tables, and more messages.", rich_help_panel=WHERE
-        ),
+        bool, common.flag("--verbose", "Print every sentence and the tables, and more messages.", WHERE, "-v")
     ] = False,
     device: common.Device = "auto",
     precision: common.Precision = "auto",
@@ -73,26 +70,22 @@ def audit_command(
     ] = None,
     one_by_one: Annotated[
         bool,
-        typer.Option(
-            "--one-by-one",
-            help="Ask a generative model each question separately. Slower, with the same answers.",
-            rich_help_panel=MODEL,
+        common.flag(
+            "--one-by-one", "Ask a generative model each question separately. Slower, with the same answers.", MODEL
         ),
     ] = False,
     trust_remote_code: Annotated[
         bool,
-        typer.Option(
-            "--trust-remote-code",
-            help="Let a hub model run its own code. Use it only if you trust the author.",
-            rich_help_panel=MODEL,
+        common.flag(
+            "--trust-remote-code", "Let a hub model run its own code. Use it only if you trust the author.", MODEL
         ),
     ] = False,
     allow_pickle: Annotated[
         bool,
-        typer.Option(
+        common.flag(
             "--allow-pickle",
-            help="Load weights from pickle files, which can run code. Use it only if you trust them.",
-            rich_help_panel=MODEL,
+            "Load weights from pickle files, which can run code. Use it only if you trust them.",
+            MODEL,
         ),
     ] = False,
     yes: common.Yes = False,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import typer
 
@@ -19,6 +19,11 @@ WHAT, WHERE, MODEL, NUMBERS = "What to audit", "Output", "Model", "Statistics"
 NAMES = ", ".join(AUDITED)
 
 LATEST = Path("runs/latest")
+
+
+def flag(name: str, text: str, panel: str, *short: str) -> Any:
+    """An option that is given or not."""
+    return typer.Option(name, *short, help=text, rich_help_panel=panel)
 
 
 def run_or_latest(folder: Path) -> Path:
@@ -83,10 +88,7 @@ Limit = Annotated[
     ),
 ]
 SkipBadImages = Annotated[
-    bool,
-    typer.Option(
-        "--skip-bad-images", help="Skip unreadable images; the report counts and lists them.", rich_help_panel=WHAT
-    ),
+    bool, flag("--skip-bad-images", "Skip unreadable images; the report counts and lists them.", WHAT)
 ]
 RunOut = Annotated[
     Path | None,
@@ -121,8 +123,8 @@ Log = Annotated[
         rich_help_panel=WHERE,
     ),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print the results as JSON.", rich_help_panel=WHERE)]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no summary.", rich_help_panel=WHERE)]
+AsJson = Annotated[bool, flag("--json", "Print the results as JSON.", WHERE)]
+Quiet = Annotated[bool, flag("--quiet", "No progress, no summary.", WHERE, "-q")]
 Device = Annotated[
     str, typer.Option(help="auto, cpu, cuda, cuda:1, mps; several: cuda:0,cuda:1 or cuda:all.", rich_help_panel=MODEL)
 ]
@@ -165,19 +167,11 @@ GpusPerWorker = Annotated[
 ]
 Yes = Annotated[
     bool,
-    typer.Option(
-        "--yes",
-        help="Do not ask before pictures are sent to the server of a served model (openai:MODEL@URL).",
-        rich_help_panel=MODEL,
-    ),
+    flag("--yes", "Do not ask before pictures are sent to the server of a served model (openai:MODEL@URL).", MODEL),
 ]
 Compat = Annotated[
     bool,
-    typer.Option(
-        "--compat",
-        help="Compute as the authors' released scripts do, with their rounding and dropped rows.",
-        rich_help_panel=NUMBERS,
-    ),
+    flag("--compat", "Compute as the authors' released scripts do, with their rounding and dropped rows.", NUMBERS),
 ]
 Draws = Annotated[int, typer.Option(min=100, help="Bootstrap draws behind every interval.", rich_help_panel=NUMBERS)]
 Seed = Annotated[int, typer.Option(help="Seed of the bootstrap.", rich_help_panel=NUMBERS)]
