@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
-from beholder.core.errors import BeholderError, UsageError
+from beholder.core.errors import BeholderError, UsageError, first_line
 from beholder.cost.devices import (
     CARD_DECODE,
     CARD_DECODE_MEGAPIXEL,
@@ -27,6 +28,7 @@ from beholder.cost.work import Counter, Work
 from beholder.datasets import open_dataset
 from beholder.datasets.dataset import Dataset
 from beholder.models.load import LoadOptions
+from beholder.models.machine import this_machine
 from beholder.models.options import PRECISIONS
 from beholder.models.served.limits import PREFIX, Limits
 from beholder.scores.reading import PROCESSES_FROM
@@ -62,6 +64,11 @@ class CostOptions:
     price_out: float | None = None
     rehearse: float = SECONDS
     """Seconds; 0 for no rehearsal."""
+
+    @cached_property
+    def on_card(self) -> bool:
+        """Whether a card does the work."""
+        return self.on is not None or (self.device != "cpu" and this_machine().gpu_memory > 0)
 
     def __post_init__(self) -> None:
         if not self.on and (self.cards > 1 or self.decode == "gpu"):
@@ -103,7 +110,7 @@ def costs(models: Sequence[str], studies: Sequence[Study], options: CostOptions)
 
 
 def _of_model(subject: Subject, studies: Sequence[Study], options: CostOptions) -> list[Cost]:
-    counter = Counter(subject, picture_tokens=options.picture_tokens, on_card=options.on is not None)
+    counter = Counter(subject, picture_tokens=options.picture_tokens, on_card=options.on_card)
     rehearsal, why = _rehearsal(subject, options)
     found = []
     for study in studies:
@@ -114,7 +121,7 @@ def _of_model(subject: Subject, studies: Sequence[Study], options: CostOptions) 
                 try:
                     rehearsed = rehearsal.timed(work.tasks, work.pictures, counter, study.instruction)
                 except BeholderError as error:
-                    reason = f"No rehearsal: {error}."
+                    reason = _no_rehearsal(error)
             found.append(_cost(subject, work, options, rehearsed, reason))
     return found
 
@@ -139,14 +146,19 @@ def opened_dataset(name: str, options: CostOptions) -> Dataset:
 def _rehearsal(subject: Subject, options: CostOptions) -> tuple[Rehearsal | None, str]:
     if options.on or subject.served or not options.rehearse:
         return None, ""
+    load = LoadOptions(device=options.device, precision=options.precision)
     try:
-        return Rehearsal(subject, LoadOptions(device=options.device, precision=options.precision), options.rehearse), ""
+        return Rehearsal(subject, load, options.rehearse, together=8 if options.on_card else 1), ""
     except BeholderError as error:
-        return None, f"No rehearsal: {error}."
+        return None, _no_rehearsal(error)
+
+
+def _no_rehearsal(error: BeholderError) -> str:
+    return f"No rehearsal, so time is unknown: {first_line(error).rstrip('.')}."
 
 
 def _cost(subject: Subject, work: Work, options: CostOptions, rehearsed: Rehearsed | None, why: str) -> Cost:
-    precision = _precision(subject, options, rehearsed)
+    precision = _precision(subject, options)
     notes = [*_notes(subject, work, options), *([why] if why else [])]
     if rehearsed and rehearsed.random:
         notes.append("The rehearsal was done with random weights: the model's own are not on this machine.")
@@ -170,12 +182,11 @@ def _cost(subject: Subject, work: Work, options: CostOptions, rehearsed: Rehears
     return replace(cost, notes=(*notes, *cost.notes))
 
 
-def _precision(subject: Subject, options: CostOptions, rehearsed: Rehearsed | None) -> str:
+def _precision(subject: Subject, options: CostOptions) -> str:
     """As the model would be loaded: `auto` is bfloat16 for generative models on a card, else float32."""
     if subject.served:
         return "as served"
-    on_card = options.on is not None or bool(rehearsed and rehearsed.on_card)
-    if options.precision == "auto" and subject.kind == "generative" and on_card:
+    if options.precision == "auto" and subject.kind == "generative" and options.on_card:
         return "bfloat16"
     return PRECISIONS.get(options.precision, options.precision)
 
@@ -185,6 +196,8 @@ def _notes(subject: Subject, work: Work, options: CostOptions) -> list[str]:
     if work.pictures.assumed:
         size = "640 × 480 pixels and 180 KB"
         notes.append(f"No image of {work.dataset} is there: images are counted in its table, and {size} are assumed.")
+    if options.on and work.pictures.drawn:
+        notes.append("Images of the embedded world are drawn, not read: opening them takes longer than a file would.")
     if subject.unknown and subject.kind != "baseline" and not subject.served:
         notes.append(f"FLOP are unknown: {subject.unknown.rstrip('.')}.")
     if work.tokens_estimated and work.text_tokens:
@@ -201,7 +214,11 @@ def _here(cost: Cost, timed: Rehearsed, options: CostOptions) -> Cost:
     Low: both overlap wholly; expected: neither does, since they share cores; high: one core opens all images.
     """
     work, cores = cost.work, options.cores or usable_cores()
-    opening, looking, reading = timed.opening * work.images, timed.looking * work.images, _reading(work, timed)
+    opening, looking, reading = (
+        timed.opening.times(work.images),
+        timed.looking.times(work.images),
+        _reading(work, timed),
+    )
     model = Timed(looking.wall + reading.wall, looking.processor + reading.processor)
     start = START if work.pictures.count >= PROCESSES_FROM and timed.two_towers else 0.0
     each = opening.wall / cores
@@ -217,9 +234,9 @@ def _here(cost: Cost, timed: Rehearsed, options: CostOptions) -> Cost:
 def _reading(work: Work, timed: Rehearsed) -> Timed:
     """All texts, or all questions about all pictures."""
     if timed.two_towers:
-        return timed.each * work.prompts
+        return timed.each.times(work.prompts)
     amounts = (task.images * (task.reading.read if task.reading else len(task.questions)) for task in work.tasks)
-    return timed.each * sum(amounts)
+    return timed.each.times(sum(amounts))
 
 
 # On a card that is not here

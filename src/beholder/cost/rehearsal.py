@@ -26,7 +26,6 @@ from beholder.datasets.content import read_content
 from beholder.datasets.images import is_plain_file, open_image
 from beholder.models.checkpoint.folder import matching
 from beholder.models.load import LoadOptions, load_model
-from beholder.models.machine import this_machine
 from beholder.models.scorer import Answerer, Embedder, Scorer, preparation_of
 from beholder.prompts.instruction import Instruction
 
@@ -43,8 +42,7 @@ class Timed(NamedTuple):
     wall: float
     processor: float
 
-    def __mul__(self, factor: object) -> Timed:
-        assert isinstance(factor, float | int)
+    def times(self, factor: float) -> Timed:
         return Timed(self.wall * factor, self.processor * factor)
 
 
@@ -58,61 +56,53 @@ class Rehearsed:
     """Of one picture: two towers; else what a picture takes whatever it is asked."""
     each: Timed
     """Of one text with two towers; else of one token or one prompt."""
-    on_card: bool
     two_towers: bool
     random: bool
-    seconds: float
-    """That the rehearsal took, without loading."""
 
 
 class Rehearsal:
     """A loaded model, ready to be timed on studies."""
 
-    def __init__(self, subject: Subject, options: LoadOptions, seconds: float = SECONDS) -> None:
-        self.subject, self._seconds = subject, seconds
+    def __init__(self, subject: Subject, options: LoadOptions, seconds: float, *, together: int = 1) -> None:
+        """`together` pictures are asked about at once, as the engine would."""
+        self._seconds, self._together = seconds, together
         with _folder_with_weights(subject) as name:
             self._scorer = load_model(name, options)
-        self.random = name != subject.name
-        self.on_card = options.device != "cpu" and this_machine().gpu_memory > 0
+        self._random = name != subject.name
 
     def timed(self, tasks: Sequence[Asked], pictures: Pictures, counter: Counter, asked_as: Instruction) -> Rehearsed:
         """Some of the work of a study."""
-        began = time.perf_counter()
         scorer = self._scorer.instructed(asked_as) if isinstance(self._scorer, Answerer) else self._scorer
         if not pictures.sample:
-            raise ModelError("no picture of this data set is there")
+            raise ModelError("no image of this data set is there")
         prepared, opening = _opened(scorer, pictures.sample, self._seconds / 5)
         if isinstance(scorer, Embedder):
-            looking, each = self._two_towers(scorer, prepared, tasks)
-        else:
-            looking, each = self._by_pair(
-                scorer, prepared, max(tasks, key=lambda task: len(task.questions)), counter, pictures
-            )
-        took = time.perf_counter() - began
-        return Rehearsed(opening, looking, each, self.on_card, isinstance(scorer, Embedder), self.random, took)
+            return Rehearsed(opening, *self._two_towers(scorer, prepared, tasks), True, self._random)
+        longest = max(tasks, key=lambda task: len(task.prompts))
+        return Rehearsed(opening, *self._by_pair(scorer, prepared, longest, counter, pictures), False, self._random)
 
     def _two_towers(self, scorer: Embedder, prepared: list[Any], tasks: Sequence[Asked]) -> tuple[Timed, Timed]:
         size = scorer.batch_size
         batch = _stacked([prepared[number % len(prepared)] for number in range(size)])
-        looking = _repeated(lambda: scorer.embed_prepared(batch), self._seconds / 2) * (1 / size)
+        looking = _repeated(lambda: scorer.embed_prepared(batch), self._seconds / 2).times(1 / size)
         texts = list(dict.fromkeys(text for task in tasks for text in task.questions))[: 2 * size]
-        return looking, _repeated(lambda: scorer.embed_texts(texts), self._seconds / 5) * (1 / len(texts))
+        return looking, _repeated(lambda: scorer.embed_texts(texts), self._seconds / 5).times(1 / len(texts))
 
     def _by_pair(
         self, scorer: Scorer, prepared: list[Any], task: Asked, counter: Counter, pictures: Pictures
     ) -> tuple[Timed, Timed]:
         """A line through two timings: few questions, and as many as fit into the time."""
-        prompts, budget, batch = list(task.prompts), self._seconds / 5, prepared[:1]
+        prompts, budget, batch = list(task.prompts), self._seconds / 5, prepared[: self._together]
         amount = _amount(counter, pictures)
 
         def timed(count: int, seconds: float) -> Timed:
-            return _repeated(lambda: scorer.score_prepared(batch, prompts[:count]), seconds)
+            return _repeated(lambda: scorer.score_prepared(batch, prompts[:count]), seconds).times(1 / len(batch))
 
         few = min(FEW, len(prompts))
         short = timed(few, budget)
         many = min(len(prompts), int(few * budget / max(short.wall, 1e-4)))
         if many <= few:
-            return Timed(0.0, 0.0), short * (1 / amount(task.questions[:few]))
+            return Timed(0.0, 0.0), short.times(1 / amount(task.questions[:few]))
         long, x = timed(many, 2 * budget), (amount(task.questions[:few]), amount(task.questions[:many]))
         slope = Timed(*(max(0.0, (b - a) / (x[1] - x[0])) for a, b in zip(short, long, strict=True)))
         return Timed(*(max(0.0, b - k * x[1]) for b, k in zip(long, slope, strict=True))), slope

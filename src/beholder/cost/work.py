@@ -53,6 +53,10 @@ class Pictures:
         return None if self.bytes_each is None else images * self.bytes_each
 
     @property
+    def drawn(self) -> bool:
+        return any(uri.startswith(DRAWN) for uri in self.sample)
+
+    @property
     def megapixels(self) -> float:
         return float(np.mean([height * width for height, width in self.sizes])) / 1e6
 
@@ -178,7 +182,7 @@ class Counter:
             sum(task.images * len(task.questions) for task in tasks),
             tasks,
             pictures.count * shapes.vision.handed_on() if shapes and known else None,
-            tokens,
+            tokens if subject.kind != "baseline" else None,
             None,
             not exact,
             pictures.count * shapes.vision.flop() if shapes and known else None,
