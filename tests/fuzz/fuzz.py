@@ -29,7 +29,7 @@ CORPUS = HERE / "corpus"
 SECONDS, BYTES = int(os.environ.get("FUZZ_SECONDS", "20")), 4 << 30
 CHANNEL = 9
 """A worker's words to its watcher; what the program prints goes nowhere."""
-sys.path[:0] = [str(HERE), str(HERE.parent)]
+sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parent / "models")]
 
 
 class TookTooLong(BaseException):

@@ -25,6 +25,7 @@ import typer
 from made_runs import apa_results, custom_results, record
 from mutations import parquet_of
 from PIL import Image
+from tiny_two_towers import ONNX_IMAGE
 
 from beholder.chapter.finding import Finding
 from beholder.cli import app
@@ -316,16 +317,7 @@ def load_named(path: Path) -> None:
 def onnx_files() -> dict[str, bytes]:
     """A closed vocabulary beside an image tower that is a file of nothing: the config is read before the tower."""
     config = {
-        "image": {
-            "input": "pixel_values",
-            "output": "image_embeds",
-            "size": 8,
-            "resize": "shortest edge, bicubic",
-            "crop": "center",
-            "mean": [0.5, 0.5, 0.5],
-            "std": [0.5, 0.5, 0.5],
-            "max_batch": 1,
-        },
+        "image": ONNX_IMAGE,
         "text_table": {"file": "text_table.npy", "names": "text_table.json", "template": "a photo of a {}"},
         "embedding_dim": 4,
         "logit_scale": 100.0,

@@ -8,6 +8,17 @@ from typing import Any
 
 WORDS = ["a", "photo", "of", "person", "dog", "the", "doctor", "woman", "man", "smiling", "nurse", "tree"]
 SIDE = 32
+ONNX_IMAGE = {
+    "input": "pixel_values",
+    "output": "image_embeds",
+    "size": 224,
+    "resize": "shortest edge, bicubic",
+    "crop": "center",
+    "mean": [0.48145466, 0.4578275, 0.40821073],
+    "std": [0.26862954, 0.26130258, 0.27577711],
+    "max_batch": 1,
+}
+"""The part of an ONNX folder's config.json about pictures."""
 
 
 def word_tokenizer(**settings: Any) -> Any:

@@ -7,7 +7,7 @@ no photograph of anyone is in it.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -79,44 +79,37 @@ def build_site(
     models = sorted(numbers["model"].unique().to_list(), key=str.casefold)
     pages = {model: f"models/{number}-{slug(model) or 'model'}.html" for number, model in enumerate(models, 1)}
     common = {"title": title or "How models see people", "runs": [_run_line(each, rules) for each in runs]}
-    boards = [board for name in STUDIES if (board := _board(name, asked, pages))]
-    _write(out / "index.html", "index.html.j2", root="", boards=boards, **common)
-    for question in asked:
-        _write(
-            out / "questions" / f"{question.slug}.html",
-            "question.html.j2",
-            root="../",
-            question=question,
-            meaning=_meaning(question),
-            scale=_scale(question),
-            rows=_ranked(question, pages),
-            **common,
-        )
-    for model, page in pages.items():
-        _write(
-            out / page,
-            "model.html.j2",
-            root="../",
-            model=model,
-            facts=_facts(model),
-            parts=_parts(model, asked),
-            **common,
-        )
-    _write(out / "scatter.html", "scatter.html.j2", root="", data=packed(_axes(asked)), **common)
-    for name, text in (
-        (
-            "style.css",
-            "".join(_template(name, PAGE_TEMPLATES) for name in ("page.css", "ledger.css")) + _template("site.css"),
-        ),
-        ("site.js", _template("files.js", PAGE_TEMPLATES) + _template("site.js")),
-        ("scatter.js", _template("scatter.js")),
-        ("charts.js", chart_library()),
-    ):
+    for path, template, values in _pages(asked, pages):
+        _write(out / path, template, root="../" * path.count("/"), **values, **common)
+    for name, text in _files().items():
         write_whole(out / name, text.encode())
     write_whole(out / "numbers.csv", as_csv(numbers))
     for each in runs:
         _copy(each, out / "runs" / each.name)
     return out / "index.html"
+
+
+def _pages(asked: list[Question], models: dict[str, str]) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Every page: its path, its template and what it shows."""
+    boards = [board for name in STUDIES if (board := _board(name, asked, models))]
+    yield "index.html", "index.html.j2", {"boards": boards}
+    for question in asked:
+        about = {"question": question, "meaning": _meaning(question), "scale": _scale(question)}
+        yield f"questions/{question.slug}.html", "question.html.j2", {**about, "rows": _ranked(question, models)}
+    for model, path in models.items():
+        yield path, "model.html.j2", {"model": model, "facts": _facts(model), "parts": _parts(model, asked)}
+    yield "scatter.html", "scatter.html.j2", {"data": packed(_axes(asked))}
+
+
+def _files() -> dict[str, str]:
+    """Styles and scripts of all pages."""
+    return {
+        "style.css": "".join(_template(name, PAGE_TEMPLATES) for name in ("page.css", "ledger.css"))
+        + _template("site.css"),
+        "site.js": _template("files.js", PAGE_TEMPLATES) + _template("site.js"),
+        "scatter.js": _template("scatter.js"),
+        "charts.js": chart_library(),
+    }
 
 
 def _run_line(each: SiteRun, rules: Sequence[Rule]) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from PIL import Image
+from tiny_two_towers import ONNX_IMAGE
 
 from beholder.core.errors import ModelError, UnknownName
 from beholder.models import load
@@ -21,16 +22,7 @@ onnx = pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
 
 CONFIG: dict[str, Any] = {
-    "image": {
-        "input": "pixel_values",
-        "output": "image_embeds",
-        "size": 224,
-        "resize": "shortest edge, bicubic",
-        "crop": "center",
-        "mean": [0.48145466, 0.4578275, 0.40821073],
-        "std": [0.26862954, 0.26130258, 0.27577711],
-        "max_batch": 1,
-    },
+    "image": ONNX_IMAGE,
     "text": {"inputs": ["input_ids", "attention_mask"], "output": "text_embeds", "max_length": 64},
     "logit_scale": 100.0,
 }
