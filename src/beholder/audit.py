@@ -29,7 +29,7 @@ from beholder.datasets import data_root
 from beholder.datasets.bins import Edges
 from beholder.datasets.perturbed import CHANGES
 from beholder.models.given import GivenAs, Kind, Model, as_scorer
-from beholder.models.load import LoadOptions, load_model
+from beholder.models.load import LoadOptions, decoding_on_card, load_model
 from beholder.models.scorer import Answerer, Scorer
 from beholder.models.spec import ModelSpec
 from beholder.models.stability import LIMIT, NUDGE, movement, shaken
@@ -210,6 +210,9 @@ def audit_models(models: Sequence[str | Scorer], studies: Sequence[str | Study],
                             later -= len(sheet.dataset)
                             changed = sheet._replace(dataset=sheet.dataset.perturbed(change))
                             run.add_perturbed(_audited(scorer, changed, _followed_by(options, later), run), change)
+                        if options.load.decode == "both":
+                            again = _measured_again(decoding_on_card(scorer), sheet, options)
+                            run.add_perturbed(again, "JPEG files decoded on the card (--decode gpu)")
                         refuse_other_weights(earlier, run.record, run.folder)
                         run.record.seconds = round(before + time.monotonic() - started, 1)
                         run.save(run.folder)
@@ -276,6 +279,13 @@ def _report_rounding(
     noisy = [replace(matrix, values=shaken(matrix.values, moved, rng)) for matrix in matrices]
     again = measure(sheet, noisy, options.measure, model=scorer.spec.name)
     run.add_perturbed(again, f"{scorer.spec.name}: every score moved by up to {moved[0]:.2g}, as rounding moves it")
+
+
+def _measured_again(scorer: Scorer, sheet: Sheet, options: AuditOptions) -> pl.DataFrame:
+    """What is measured if the scorer stands in for that of the run, which keeps its name."""
+    scorer, tasks = _asked(scorer, sheet, compat=options.measure.compat)
+    done = fill(tasks, scorer, Store(options.store), options.fill)
+    return measure(sheet, done.matrices, options.measure, model=scorer.spec.name)
 
 
 def filled(scorer: Scorer, sheet: Sheet, options: AuditOptions, run: Run) -> list[ScoreMatrix]:

@@ -135,7 +135,7 @@ Decode = Annotated[
     str,
     typer.Option(
         help="exact, or gpu: decode JPEG files on an NVIDIA card. Faster; pixels differ a little, so it is part of the "
-        "model's spec.",
+        "model's spec. both: exact, and show how far gpu moves each finding.",
         rich_help_panel=MODEL,
     ),
 ]

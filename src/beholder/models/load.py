@@ -12,6 +12,7 @@ An adapter's libraries are imported when one of its models is opened, so importi
 
 from __future__ import annotations
 
+import copy
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -39,9 +40,20 @@ def load_model(name: str, options: LoadOptions = LoadOptions()) -> Scorer:  # no
     if len(devices) > 1:
         return _on_several(name, options, devices)
     scorer = _opened(name, replace(options, device=devices[0]))
-    if options.decode == "gpu" and decoder_of(scorer) is None:
+    on_card = decoding_on_card(scorer) if options.decode == "both" else scorer
+    if options.decode != "exact" and decoder_of(on_card) is None:
         raise ModelError(f"--decode gpu is for two-tower models in torch; {name} is none of them. Leave it out.")
     return scorer
+
+
+def decoding_on_card(scorer: Scorer) -> Scorer:
+    """The same model with `--decode gpu`."""
+    if replicas_of(scorer):
+        raise ModelError("--decode both runs on one device, and several were named.")
+    twin = copy.copy(scorer)
+    if decode := getattr(twin, "decode_on_card", None):
+        decode()
+    return twin
 
 
 class Replica(NamedTuple):

@@ -11,7 +11,7 @@ PRECISIONS |= {"auto": "float32", "fp32": "float32", "bf16": "bfloat16", "fp16":
 # auto is float32 on every device: correct scores before speed. Half precision is opt-in and recorded in the spec.
 # Only generative models are too large for that: they run in bfloat16 on a GPU and may be quantised.
 QUANTISED = ("int8", "int4")
-DECODES = ("exact", "gpu")
+DECODES = ("exact", "gpu", "both")
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,8 @@ class LoadOptions:
     over all devices. The device is not part of the spec: float32 scores agree to rounding on every device."""
     precision: str = "auto"
     decode: str = "exact"
-    """`exact`: the checkpoint's own preprocessing. `gpu`: by nvJPEG, whose pixels differ a little; part of the spec."""
+    """`exact`: the checkpoint's own preprocessing. `gpu`: by nvJPEG, whose pixels differ a little; part of the spec.
+    `both`: exact, and an audit also measures what `gpu` would do to every finding."""
     batch_size: int | None = None
     revision: str | None = None
     trust_remote_code: bool = False

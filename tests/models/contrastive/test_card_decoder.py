@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from beholder.audit import AuditOptions, audit_models
 from beholder.core.digests import file_digest
 from beholder.core.errors import ModelError, UnknownName
 from beholder.datasets import open_dataset
+from beholder.datasets.images import open_image
 from beholder.models.load import LoadOptions, load_model
 from beholder.models.preparation import Cut
 from beholder.models.scorer import ContrastiveScorer, unit_rows
@@ -24,6 +27,8 @@ from beholder.scores import reading
 from beholder.scores.fill import FillOptions, fill
 from beholder.scores.store import Store
 from beholder.scores.task import Task
+from beholder.studies.custom.study import custom_study
+from beholder.studies.study import MeasureOptions
 
 torch = pytest.importorskip("torch")
 
@@ -187,3 +192,39 @@ def test_a_file_that_vanishes_is_named_or_skipped(people: Callable[..., Path], t
     filled = fill([task], Decoding(), Store(tmp_path), FillOptions(skip_bad_images=True))
     assert list(filled.bad_images) == [uri]
     assert filled.matrices[0].values.shape[0] == 5
+
+
+class Coarse:
+    """Stands in for the card: Pillow with another filter."""
+
+    def __init__(self, cut: Cut, device: str) -> None:
+        self.encoding, self._cut = Encoding(cut), replace(cut, resample=Image.Resampling.BOX)
+
+    def decode(self, pictures: Sequence[Jpeg | np.ndarray]) -> np.ndarray:
+        return np.stack([self._cut(open_image(p.uri)) if isinstance(p, Jpeg) else p for p in pictures])
+
+
+def test_both_ways_of_decoding_show_how_far_findings_move(
+    people: Callable[..., Path], tiny_model: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("beholder.models.contrastive.card_decoder.CardDecoder", Coarse)
+    folder = people(24)
+    for path in folder.rglob("*.png"):
+        noise(90, 60 + path.stat().st_size % 40).save(path, "JPEG")
+    words = prompt_set("words", [{"text": w, "level": "words", "concept": w} for w in ("kind", "cold")])
+    study, model = custom_study(words, by=["gender"]), str(tiny_model("clip"))
+    options = AuditOptions(
+        dataset=f"folder:{folder}", store=tmp_path / "store", measure=MeasureOptions(draws=100), out=tmp_path / "both"
+    )
+    both = audit_models([model], [study], replace(options, load=LoadOptions(decode="both")))
+    exact, fast = (
+        audit_models([model], [study], replace(options, out=tmp_path / way, load=LoadOptions(decode=way)))
+        for way in ("exact", "gpu")
+    )
+    assert both.results["value"].equals(exact.results["value"])
+    assert both.perturbed["value"].equals(fast.results["value"])
+    assert not both.perturbed["value"].equals(exact.results["value"])
+    assert both.perturbed["change"].unique().to_list() == ["JPEG files decoded on the card (--decode gpu)"]
+    assert "decoded on the card" in (tmp_path / "both" / "report.html").read_text()
+    with pytest.raises(ModelError, match="--decode gpu is for two-tower models"):
+        load_model("null", LoadOptions(decode="both"))
