@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import random
 import re
+import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from beholder.core.errors import DataError
@@ -78,7 +82,7 @@ def test_the_bar_ends_where_the_files_end(tmp_path: Path, monkeypatch: pytest.Mo
     assert sum(moved[1:]) == 200
 
 
-@pytest.mark.parametrize("name", ["a.txt", "a.tsv", "a.parquet"])
+@pytest.mark.parametrize("name", ["a.txt", "a.tsv", "a.tsv.gz", "a.txt.zst", "a.parquet"])
 def test_a_stopped_count_goes_on_and_ends_with_the_same_numbers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ):
@@ -89,7 +93,9 @@ def test_a_stopped_count_goes_on_and_ends_with_the_same_numbers(
     if name == "a.parquet":
         pl.DataFrame({"text": said}).write_parquet(tmp_path / name, row_group_size=300)
     else:
-        (tmp_path / name).write_bytes(b"text\n" + "\n".join(said).encode() + b"\n\xff\n")
+        packed = {".gz": gzip.compress, ".zst": lambda text: pa.compress(text, "zstd", asbytes=True)}
+        text = b"text\n" + "\n".join(said).encode() + b"\n\xff\n"
+        (tmp_path / name).write_bytes(packed.get(Path(name).suffix, bytes)(text))
     mentions, store = Mentions([Term("name", each) for each in NAMES]), tmp_path / "store"
     whole = count_captions([CaptionFile(tmp_path / name)], mentions)
     looks = []
@@ -126,8 +132,21 @@ def test_a_file_that_was_read_is_not_read_again_unless_it_changed(tmp_path: Path
     assert count_captions([changed], mentions, store=tmp_path).apart.tolist() == [2]
     other = Mentions([Term("name", "Bo")])
     assert count_captions([changed], other, store=tmp_path).apart.tolist() == [0]
-    next((tmp_path / "exposure").iterdir()).write_text("damaged")
-    assert count_captions([changed], mentions, store=tmp_path).apart.tolist() == [2]
+
+
+@pytest.mark.parametrize("damage", ["half", "number", "list", "empty"])
+def test_a_damaged_count_is_told_and_made_again(tmp_path: Path, damage: str, caplog: pytest.LogCaptureFixture):
+    file, mentions = write(tmp_path / "a.txt", "Ana\nAna\n"), Mentions([Term("name", "Ana")])
+    first = count_captions([file], mentions, store=tmp_path)
+    (kept,) = (tmp_path / "exposure").iterdir()
+    text = kept.read_text()
+    damaged = {"half": text[: len(text) // 2], "number": text.replace("[2]", "[3]"), "list": "[1, 2]", "empty": ""}
+    kept.write_text(damaged[damage])
+    assert not caplog.records
+    again = count_captions([file], mentions, store=tmp_path)
+    assert (again.apart.tolist(), again.files) == ([2], first.files)
+    assert "a.txt is damaged in the store. The file is counted again." in caplog.text
+    assert kept.read_text() == text
 
 
 def test_every_blank_of_python_makes_a_caption_empty(tmp_path: Path):
@@ -136,3 +155,87 @@ def test_every_blank_of_python_makes_a_caption_empty(tmp_path: Path):
     pl.DataFrame({"text": [*blanks, "".join(blanks), "", "\ufeff", "\u200b", "é", "x", " x"]}).write_parquet(path)
     (tally,) = count_captions([CaptionFile(path)], Mentions([Term("name", "x")])).files
     assert (tally.captions, tally.empty) == (4, len(blanks) + 3)
+
+
+KILLED = """
+import os, sys
+from pathlib import Path
+from beholder.studies.exposure import captions, counting
+from beholder.studies.exposure.mentions import Mentions, Term
+captions.CHUNK, captions.ROWS, counting.SECONDS, counting.MOST_THREADS = 2000, 100, -1.0, 1
+add, added = counting._Counted.add, []
+def adding(self, seen):
+    added.append(1)
+    if len(added) == int(sys.argv[1]):
+        os.kill(os.getpid(), 9)
+    return add(self, seen)
+counting._Counted.add = adding
+files = [captions.CaptionFile(path) for path in sys.argv[3:]]
+counting.count_captions(files, Mentions([Term("name", "Ana"), Term("name", "Bo Li")]), store=Path(sys.argv[2]))
+"""
+
+
+def test_a_killed_count_reads_only_what_is_not_finished(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """By SIGKILL, in the middle of the second of three files."""
+    rng = random.Random(7)
+    said = [[rng.choice(["Ana", "bo li", "Ana Bo Li", "", "x"]) for _ in range(2000)] for _ in range(3)]
+    paths = [tmp_path / "a.txt", tmp_path / "b.parquet", tmp_path / "c.txt"]
+    paths[0].write_text("\n".join(said[0]))
+    pl.DataFrame({"text": said[1]}).write_parquet(paths[1], row_group_size=200)
+    paths[2].write_text("\n".join(said[2]))
+    mentions, store = Mentions([Term("name", "Ana"), Term("name", "Bo Li")]), tmp_path / "store"
+    for name, size in (("CHUNK", 2000), ("ROWS", 100)):
+        monkeypatch.setattr(captions, name, size)
+    files = [CaptionFile(path) for path in paths]
+    whole = count_captions(files, mentions)
+    ends = len(list(files[0].parts())) + 1
+    command = [sys.executable, "-c", KILLED, str(ends + 9), str(store), *map(str, paths)]
+    assert subprocess.run(command, check=False, cwd=Path.cwd()).returncode == -9
+    started: list[tuple[str, int]] = []
+    parts = CaptionFile.parts
+
+    def noted(self: CaptionFile, start: int = 0, stop: int | None = None) -> Any:
+        started.append((Path(self.path).name, start))
+        return parts(self, start, stop)
+
+    monkeypatch.setattr(CaptionFile, "parts", noted)
+    again = count_captions(files, mentions, store=store)
+    assert started == [("b.parquet", 4), ("c.txt", 0)]
+    assert (again.apart.tolist(), again.inside.tolist(), again.files) == (
+        whole.apart.tolist(),
+        whole.inside.tolist(),
+        whole.files,
+    )
+
+
+@pytest.mark.parametrize("name", ["b.txt.gz", "b.txt.zst", "b.parquet"])
+def test_damage_is_told_with_its_place_and_what_was_counted_is_kept(
+    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(captions, "CHUNK", 50_000)
+    rng = random.Random(3)
+    said = [f"Ana {rng.random()}" for _ in range(30_000)]
+    good, path = write(tmp_path / "a.txt", "Ana\n"), tmp_path / name
+    if name == "b.parquet":
+        pl.DataFrame({"text": said}).write_parquet(path, row_group_size=3000, compression="snappy")
+        at = pq.ParquetFile(path).metadata.row_group(5).column(0).data_page_offset
+        data = bytearray(path.read_bytes())
+        data[at : at + 400] = bytes(400)
+    else:
+        text = "\n".join(said).encode()
+        data = bytearray(gzip.compress(text) if name.endswith("gz") else pa.compress(text, "zstd", asbytes=True))
+        del data[len(data) * 2 // 3 :]
+    path.write_bytes(data)
+    mentions, store = Mentions([Term("name", "Ana")]), tmp_path / "store"
+    with pytest.raises(DataError, match=r"(?s)cannot be read to its end.*copy it again.*after record") as told:
+        count_captions([good, CaptionFile(path)], mentions, store=store)
+    assert name in str(told.value)
+    assert "What was counted up to there is kept." in str(told.value)
+    place = re.search(r"after record ([\d,]+), beyond byte ([\d,]+) of ([\d,]+)", str(told.value))
+    record, byte, size = (int(number.replace(",", "")) for number in place.groups()) if place else (0, 0, 0)
+    assert 0 < record < len(said)
+    assert 0 < byte <= size == len(data)
+    monkeypatch.setattr(CaptionFile, "parts", None)
+    assert count_captions([good], mentions, store=store).apart.tolist() == [1]
+    counted = counting._Counted(CaptionFile(path), mentions, store)
+    assert counted.apart.tolist() == [counted.tally.records] == [record]

@@ -5,35 +5,44 @@
     .json                        COCO's captions
 
 All but Parquet and `.json` may be packed as `.gz` or `.zst`. All but `.json` may lie behind a URI (`s3://…`), which
-fsspec opens. A record that cannot be read is null, so that it can be counted.
+fsspec opens. A record that cannot be read is null, so that it can be counted. Parts are cut at the same places wherever
+reading begins.
 """
 
 from __future__ import annotations
 
 import csv
 import gzip
+import io
 import json
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, NamedTuple
 
+import numpy as np
 import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from beholder.core.digests import file_stamp
 from beholder.core.errors import DataError, MissingData
-from beholder.datasets.content import file_system, is_remote
+from beholder.core.files import place
+from beholder.core.remote import RemotePath, told
+from beholder.datasets.content import open_binary
 from beholder.datasets.json_stream import JsonTables
 
 COLUMNS = ("caption", "TEXT", "text")
-LONGEST_LINE = 1 << 20
+MEGABYTE = 1 << 20
+LONGEST_LINE = MEGABYTE
 """Bytes; a longer line is not a caption and is never held in memory as a whole."""
 CHUNK = 4 << 20
-"""Bytes of text that are read at a time."""
+"""Bytes of text that are read at a time: up to the next multiple of this, and on to the end of that line."""
+RANGE = 16
+"""So many chunks, or as large a part of a Parquet file, can be given away to be read elsewhere."""
 ROWS, RECORDS = 1 << 16, 1 << 14
 """Rows of a Parquet file, and records of a CSV or JSON file, that are read at a time."""
 PACKED = (".gz", ".zst")
@@ -49,7 +58,7 @@ class Part(NamedTuple):
     read: int
     """Bytes of the file that were read so far."""
     resume: int | None = None
-    """Where reading can go on after this part: a byte, or a number of row groups; None where it cannot."""
+    """Where reading can go on after this part: a byte of the text, or a number of row groups; None where it cannot."""
 
     @property
     def captions(self) -> pl.Series:
@@ -65,8 +74,8 @@ class Part(NamedTuple):
         if not self.malformed:
             return captions
         whole = captions.to_list()
-        for place in self.malformed:
-            whole.insert(place, None)
+        for index in self.malformed:
+            whole.insert(index, None)
         return pl.Series(whole, dtype=pl.String)
 
 
@@ -89,92 +98,101 @@ class CaptionFile:
     """The captions of one file."""
 
     def __init__(self, path: Path | str, column: str | None = None) -> None:
-        self.path, self.column = str(path), column
-        self._remote = file_system(self.path)[0] if is_remote(self.path) else None
-        self.size, self.stamp = self._looked_up()
-        endings = [ending.lower() for ending in Path(self.path).suffixes[-2:]]
+        self._place, self.column = place(path), column
+        self.path = str(self._place)
+        """Without credentials."""
+        self.address = self._place.uri if isinstance(self._place, RemotePath) else self.path
+        if not self._place.is_file():
+            raise MissingData(f"There is no caption file at {self.path}.")
+        self.size = self._place.stat().st_size
+        remote = self._place.stat().stamp if isinstance(self._place, RemotePath) else None
+        self.stamp = f"{self.path} {remote}" if remote else file_stamp(self.path)
+        """Changes when the file does."""
+        endings = [ending.lower() for ending in self._place.suffixes[-2:]]
         self._packed = endings[-1] if endings[-1:] and endings[-1] in PACKED else ""
         self._ending = next(iter(endings[-2:-1] if self._packed else endings[-1:]), "")
         if self._packed and self._ending in (".parquet", ".json"):
             raise DataError(f"{self.path}: packed {self._ending} files cannot be read. Unpack it first.")
-        if self._remote and self._ending == ".json":
+        if isinstance(self._place, RemotePath) and self._ending == ".json":
             raise DataError(f"{self.path}: .json files cannot be read from a URI. Copy it here first.")
 
-    def parts(self, start: int = 0) -> Iterator[Part]:
-        """All captions, or those after `start`, which is the `resume` of an earlier part."""
+    def parts(self, start: int = 0, stop: int | None = None) -> Iterator[Part]:
+        """All captions, or those after `start`, which is the `resume` of an earlier part, or one of `ranges`."""
         readers = {".tsv": self._tsv, ".jsonl": self._jsonl, ".parquet": self._parquet}
         whole = {".csv": self._csv, ".json": self._coco}
-        try:
-            if self._ending in whole:
-                yield from whole[self._ending]()
-            else:
-                yield from readers.get(self._ending, self._lines)(start)
-        except (EOFError, OSError, zlib.error, pa.ArrowException) as error:
-            raise DataError(
-                f"{self.path} cannot be read to its end: {error}.\nThe file may be incomplete: copy it again."
-            ) from error
+        with told(self._place, "read") if isinstance(self._place, RemotePath) else nullcontext():
+            try:
+                if self._ending in whole:
+                    yield from whole[self._ending]()
+                else:
+                    yield from readers.get(self._ending, self._lines)(start, stop)
+            except (EOFError, OSError, zlib.error, pa.ArrowException) as error:
+                raise DataError(
+                    f"{self.path} cannot be read to its end: {error}.\nThe file may be incomplete: copy it again."
+                ) from error
+
+    def ranges(self, start: int = 0) -> Iterator[tuple[int, int | None]]:
+        """From where to where `parts` can be read by themselves; together they are all parts after `start`."""
+        if self._packed or self._ending in (".csv", ".json"):
+            yield start, None
+            return
+        last, step = self.size, RANGE * CHUNK
+        if self._ending == ".parquet":
+            with self._open() as raw:
+                last = pq.ParquetFile(raw).metadata.num_row_groups
+            step = max(1, step * last // max(1, self.size))
+        for border in range((start // step + 1) * step, last, step):
+            yield start, border
+            start = border
+        yield start, None
 
     def __iter__(self) -> Iterator[str | None]:
         """Every caption; None for a record that cannot be read."""
         for part in self.parts():
             yield from part.captions
 
-    def _looked_up(self) -> tuple[int, str]:
-        """The size, and what changes when the file does."""
-        if self._remote:
-            if not self._remote.isfile(self.path):
-                raise MissingData(f"There is no caption file at {self.path}.")
-            return int(self._remote.size(self.path)), str(self._remote.ukey(self.path))
-        if not Path(self.path).is_file():
-            raise MissingData(f"There is no caption file at {self.path}.")
-        status = Path(self.path).stat()
-        return status.st_size, f"{Path(self.path).resolve()} {status.st_size} {status.st_mtime_ns}"
+    def _open(self) -> io.BufferedReader:
+        raw = open_binary(self.address, block=CHUNK)
+        return raw if isinstance(raw, io.BufferedReader) else io.BufferedReader(raw, MEGABYTE)
 
-    def _open(self) -> BinaryIO:
-        opened: BinaryIO = self._remote.open(self.path, "rb") if self._remote else open(self.path, "rb")  # noqa: SIM115
-        return opened
-
-    def _unpacked(self, raw: BinaryIO) -> AbstractContextManager[Any]:
+    def _unpacked(self, raw: io.BufferedReader) -> AbstractContextManager[Any]:
         if self._packed == ".gz":
             return gzip.GzipFile(fileobj=raw)
-        stream = pa.CompressedInputStream(pa.PythonFile(raw, mode="r"), "zstd") if self._packed else raw
-        return nullcontext(stream)  # the raw file is closed by whoever opened it
+        if self._packed == ".zst":
+            return io.BufferedReader(pa.CompressedInputStream(pa.PythonFile(raw, mode="r"), "zstd"), 1 << 17)
+        return nullcontext(raw)  # it is closed by whoever opened it
 
     # Lines
 
-    def _lines(self, start: int = 0) -> Iterator[Part]:
-        """Lines without line ends; null for one that is too long or not UTF-8."""
+    def _lines(self, start: int = 0, stop: int | None = None) -> Iterator[Part]:
+        """The lines that begin from byte `start` on and before `stop`; null for one that is too long or not UTF-8."""
         with self._open() as raw, self._unpacked(raw) as file:
-            if start:
-                raw.seek(start)
-            rest, place = b"", start
-            while chunk := file.read(max(CHUNK - len(rest), CHUNK // 2)):  # resumed or not, parts are cut alike
-                place += len(chunk)
-                lines, newline, rest = (rest + chunk).rpartition(b"\n")
-                if newline:
-                    yield Part(*_readable(lines + newline), raw.tell(), None if self._packed else place - len(rest))
-                rest = rest[: LONGEST_LINE + 1]  # of a line that is too long the rest is not kept
-            if rest:
-                yield Part(*_readable(rest + b"\n"), self.size)
+            at = _after_line_end(file, start) if start else 0
+            while (stop is None or at < stop) and (text := file.read(CHUNK - at % CHUNK)):
+                at += len(text)
+                if not text.endswith(b"\n"):
+                    rest, length = _rest_of_line(file)
+                    text, at = text + rest, at + length
+                yield Part(*_readable(text), raw.tell(), at)
 
-    def _tsv(self, start: int = 0) -> Iterator[Part]:
+    def _tsv(self, start: int = 0, stop: int | None = None) -> Iterator[Part]:
         """One column. Quotation marks are text: an unclosed one must not swallow the rest of the file."""
         with self._open() as raw, self._unpacked(raw) as file:
             line = file.read(LONGEST_LINE).partition(b"\n")[0]
         first = Part(*_readable(line + b"\n"), 0).captions[0]
         header = (first or "").split("\t") if first else []
         index, skip = self._place_in(header), 0 if start or self._has_no_header(header) else 1
-        for part in self._lines(start):
-            rows = part.captions[skip:] if skip else part.captions
+        for part in self._lines(start, stop):
+            text = part.text.partition(b"\n")[2] if skip else part.text
+            captions = None if part.malformed else _cells(text, index, len(header))
+            if captions is not None:
+                yield part._replace(text=captions)
+            else:
+                yield part_of(_sparse_cells(part.captions[skip:], index, len(header)), part.read, part.resume)
             skip = 0
-            rows = rows.filter(rows.is_null() | (rows != ""))
-            cells = pl.Series(pl.from_arrow(_split(rows.to_arrow(), "\t")))
-            whole = cells.list.len() == len(header)
-            captions = pl.select(pl.when(whole).then(cells.list.get(index, null_on_oob=True))).to_series()
-            yield part_of(captions, part.read, part.resume)
 
-    def _jsonl(self, start: int = 0) -> Iterator[Part]:
-        for part in self._lines(start):
+    def _jsonl(self, start: int = 0, stop: int | None = None) -> Iterator[Part]:
+        for part in self._lines(start, stop):
             lines = (line for line in part.captions if line is None or line.strip())
             captions = _strings(_json_caption(line, self.column) for line in lines)
             yield part_of(captions, part.read, part.resume)
@@ -210,7 +228,7 @@ class CaptionFile:
                 yield None if any("\0" in cell for cell in row) else row
 
     def _coco(self) -> Iterator[Part]:
-        tables = JsonTables(Path(self.path))
+        tables = JsonTables(Path(self.address))
         read = [0]
 
         def captions() -> Iterator[str | None]:
@@ -221,12 +239,12 @@ class CaptionFile:
 
         return _in_parts([], captions(), read)
 
-    def _parquet(self, start: int = 0) -> Iterator[Part]:
-        """Row group by row group."""
+    def _parquet(self, start: int = 0, stop: int | None = None) -> Iterator[Part]:
+        """Row group by row group; of a large one only some pages are in memory."""
         with self._open() as raw:
-            file = pq.ParquetFile(raw)
+            file = pq.ParquetFile(raw, buffer_size=CHUNK)
             name, groups = self._chosen(file.schema_arrow.names), file.metadata.num_row_groups
-            for group in range(start, groups):
+            for group in range(start, min(groups, groups if stop is None else stop)):
                 read, last = self.size * (group + 1) // groups, None
                 for batch in file.iter_batches(ROWS, row_groups=[group], columns=[name]):
                     if last is not None:
@@ -263,6 +281,58 @@ class CaptionFile:
         )
 
 
+def _after_line_end(file: Any, start: int) -> int:
+    """Move to the first line that begins at this byte or later; packed files are unpacked up to it. Where that is."""
+    if file.seekable():
+        file.seek(start - 1)
+    else:
+        for at in range(0, start - 1, CHUNK):
+            file.read(min(CHUNK, start - 1 - at))
+    return start - 1 + _rest_of_line(file)[1]
+
+
+def _rest_of_line(file: Any) -> tuple[bytes, int]:
+    """The rest of a line with its line end, which is made up at the end of the file, and how many bytes it has there.
+
+    Of a line that is too long only the beginning is kept.
+    """
+    rest = piece = file.readline(LONGEST_LINE)
+    length = len(rest)
+    while piece and not piece.endswith(b"\n"):
+        piece = file.readline(LONGEST_LINE)
+        length += len(piece)
+    return rest if rest.endswith(b"\n") else rest + b"\n", length
+
+
+def _cells(lines: bytes, index: int, width: int) -> bytes | None:
+    """One column of a TSV, each cell followed by a line end; None where not every line has `width` plain cells."""
+    if width < 2 or b"\r" in lines or b"\xef\xbb\xbf" in lines or not lines:
+        return None
+    letters = np.frombuffer(lines, np.uint8)
+    ends = np.flatnonzero((letters == ord("\t")) | (letters == ord("\n")))
+    rows = lines.count(b"\n")
+    if len(ends) != rows * width or (letters[ends[width - 1 :: width]] != ord("\n")).any():
+        return None
+    borders = np.empty(2 * rows, np.int64)
+    borders[::2] = ends[index - 1 :: width] + 1 if index else np.append(-1, ends[width - 1 : -1 : width]) + 1
+    borders[1::2] = ends[index::width] + 1
+    pieces = pa.LargeBinaryArray.from_buffers(
+        pa.large_binary(), 2 * rows - 1, [None, pa.py_buffer(borders), pa.py_buffer(lines)]
+    )
+    _, offsets, data = pieces.take(pa.array(np.arange(0, 2 * rows - 1, 2))).buffers()
+    text = np.frombuffer(data, np.uint8).copy()
+    text[np.frombuffer(offsets, np.int64)[1 : rows + 1] - 1] = ord("\n")
+    return text.tobytes()
+
+
+def _sparse_cells(lines: pl.Series, index: int, width: int) -> pl.Series:
+    """One column of a TSV without its empty lines; null where a line cannot be read or has more or fewer cells."""
+    lines = lines.filter(lines.is_null() | (lines != ""))
+    cells = pl.Series(pl.from_arrow(_split(lines.to_arrow(), "\t")))
+    whole = cells.list.len() == width
+    return pl.select(pl.when(whole).then(cells.list.get(index, null_on_oob=True))).to_series()
+
+
 def _readable(lines: bytes) -> tuple[bytes, list[int]]:
     """The lines of a text without those that are too long or not UTF-8, and the places of the latter."""
     block = max(1, LONGEST_LINE // 2)  # a line that is too long has no line end in one of these blocks
@@ -270,9 +340,9 @@ def _readable(lines: bytes) -> tuple[bytes, list[int]]:
     if short and _is_text(lines):
         return lines, []
     whole = lines[:-1].split(b"\n")
-    malformed = [place for place, line in enumerate(whole) if len(line) >= LONGEST_LINE or not _is_text(line)]
+    malformed = [index for index, line in enumerate(whole) if len(line) >= LONGEST_LINE or not _is_text(line)]
     bad = set(malformed)
-    return b"".join(line + b"\n" for place, line in enumerate(whole) if place not in bad), malformed
+    return b"".join(line + b"\n" for index, line in enumerate(whole) if index not in bad), malformed
 
 
 def _is_text(data: bytes) -> bool:

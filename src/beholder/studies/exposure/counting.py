@@ -1,19 +1,20 @@
-"""Count the captions that contain each of many terms, in one pass over every file, on all cores.
+"""Count the captions that contain each of many terms, in one pass over every file, on all cores or on Ray's workers.
 
-What is counted is kept in the store: the same command goes on where it stopped, in the middle of a plain file or after
-a row group of a Parquet file, and does not read a file again that it has read to its end.
+What is counted is kept in the store: the same command goes on where it stopped, in the middle of a file of lines or
+after a row group of a Parquet file, and does not read a file again that it has read to its end.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import os
+import logging
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,13 +23,16 @@ from beholder.core.digests import digest
 from beholder.core.errors import DataError
 from beholder.core.files import Place, write_whole
 from beholder.core.progress import Progress, silent
-from beholder.studies.exposure.captions import CaptionFile, Part
+from beholder.scores.ray_pool import RayOptions, ray_map
+from beholder.scores.workers import usable_cores
+from beholder.studies.exposure.captions import MEGABYTE, CaptionFile, Part
 from beholder.studies.exposure.mentions import MentionCounts, Mentions, Numbers
 
-MEGABYTE = 1 << 20
+log = logging.getLogger(__name__)
+
 SECONDS = 5.0
 """Between two writes of what is counted so far."""
-VERSION = 1
+VERSION = 2
 """Raised when captions are read or matched in another way."""
 MOST_THREADS = 8
 """Each holds some parts of a file in memory."""
@@ -46,6 +50,11 @@ class Tally:
     """Its number, counted from 1."""
     digest: str = ""
     """Of all captions that were read, in order."""
+
+    @property
+    def records(self) -> int:
+        """All that was read."""
+        return self.captions + self.empty + self.malformed
 
     @property
     def remarks(self) -> list[str]:
@@ -66,7 +75,7 @@ class Counts:
     apart: Numbers
     inside: Numbers
     """Captions that contain a term only within a longer one; they are not counted in `apart`."""
-    files: list[Tally] = field(default_factory=list)
+    files: list[Tally]
 
     @property
     def captions(self) -> int:
@@ -75,28 +84,29 @@ class Counts:
 
 
 def count_captions(
-    files: Sequence[CaptionFile], mentions: Mentions, progress: Progress = silent, *, store: Place | None = None
+    files: Sequence[CaptionFile],
+    mentions: Mentions,
+    progress: Progress = silent,
+    *,
+    store: Place | None = None,
+    ray: RayOptions | None = None,
 ) -> Counts:
     """Every caption of every file, once; counts are kept in the folder `store`, if there is one."""
-    nothing = np.zeros(len(mentions.terms), np.int64)
-    counts, before = Counts(nothing, nothing.copy()), 0
-    with progress("reading captions", max(1, sum(file.size for file in files) // MEGABYTE), 0) as advance:
-        shown = 0
-
-        def show(read: int) -> None:
-            nonlocal shown
-            if (now := (before + read) // MEGABYTE) > shown:
-                advance(now - shown)
-                shown = now
-
-        for file in files:
-            counted = _Counted(file, mentions, store)
-            counted.read_on(mentions, show)
-            counts.apart += counted.apart
-            counts.inside += counted.inside
-            counts.files.append(counted.tally)
-            before += file.size
-            show(0)
+    counted = [_Counted(file, mentions, store) for file in files]
+    read = sum(each.read for each in counted)
+    shown, total = read // MEGABYTE, max(1, sum(file.size for file in files) // MEGABYTE)
+    with progress("reading captions", total, shown) as advance:
+        try:
+            for each, seen in _on_ray(counted, mentions, ray) if ray else _here(counted, mentions):
+                read += each.add(seen)
+                if (now := read // MEGABYTE) > shown:
+                    advance(now - shown)
+                    shown = now
+        finally:
+            for each in counted:
+                each.keep()
+    apart, inside = (np.sum([getattr(each, name) for each in counted], axis=0) for name in ("apart", "inside"))
+    counts = Counts(apart, inside, [each.tally for each in counted])
     if not counts.captions:
         raise DataError(
             f"No caption could be read in {', '.join(tally.path for tally in counts.files)}."
@@ -110,30 +120,35 @@ class _Counted:
 
     def __init__(self, file: CaptionFile, mentions: Mentions, store: Place | None) -> None:
         terms = [list(term) for term in mentions.terms]
-        self._file, self._written = file, time.monotonic()
+        self.file, self._written = file, time.monotonic()
         self._path = store and store / "exposure" / f"{digest([VERSION, file.stamp, file.column, terms])}.json"
         kept = self._kept()
         self.tally = Tally(file.path, **kept.get("tally", {}))
         nothing = [0] * len(terms)
         self.apart, self.inside = (np.array(kept.get(name, nothing), np.int64) for name in ("apart", "inside"))
-        self._resume, self._complete = int(kept.get("resume", 0)), bool(kept.get("complete", False))
+        self.read: int = kept.get("read", 0)
+        """Bytes of the file."""
+        self.resume: int | None = kept.get("resume", 0)
+        """Where reading goes on; None at the end."""
+        self._state: dict[str, Any] = {}
+        """What is not written yet."""
 
-    def read_on(self, mentions: Mentions, show: Callable[[int], None]) -> None:
-        """Count the rest of the file."""
-        if self._complete:
-            return
-        for part, seen in _in_order(self._file.parts(self._resume), lambda part: _seen(part, mentions)):
+    def add(self, seen: _Seen | None) -> int:
+        """Count a part; None comes after the last one. How many more bytes of the file were read."""
+        before, self.read = self.read, seen.read if seen else self.file.size
+        if seen:
             self._add(seen)
-            show(part.read)
-            if part.resume is not None:
-                self._resume = part.resume
-                if time.monotonic() - self._written > SECONDS:
-                    self._keep()
-        self._complete = True
-        self._keep()
+        if not seen or seen.resume is not None:
+            self.resume = seen.resume if seen else None
+            tally = {name: value for name, value in asdict(self.tally).items() if name != "path"}
+            numbers = {name: getattr(self, name).tolist() for name in ("apart", "inside")}
+            self._state = {"read": self.read, "resume": self.resume, "tally": tally, **numbers}
+            if not seen or time.monotonic() - self._written > SECONDS:
+                self.keep()
+        return self.read - before
 
     def _add(self, seen: _Seen) -> None:
-        tally, records = self.tally, self.tally.captions + self.tally.empty + self.tally.malformed
+        tally, records = self.tally, self.tally.records
         if seen.malformed and not tally.malformed:
             tally.first_malformed = records + seen.first_malformed + 1
         tally.captions += seen.captions
@@ -144,25 +159,38 @@ class _Counted:
         self.inside += seen.mentions.inside
 
     def _kept(self) -> dict[str, Any]:
-        """What an earlier run wrote; nothing where there is none, or where it cannot be read."""
-        try:
-            return dict(json.loads(self._path.read_text())) if self._path else {}
-        except (OSError, ValueError):
+        """What an earlier run wrote; nothing where there is none, or where it is damaged."""
+        if self._path is None or not self._path.is_file():
             return {}
+        try:
+            kept = dict(json.loads(self._path.read_text()))
+            if kept.pop("digest", None) == digest(kept):
+                return kept
+        except (TypeError, ValueError):
+            pass
+        log.warning("What was counted of %s is damaged in the store. The file is counted again.", self.file.path)
+        return {}
 
-    def _keep(self) -> None:
-        self._written = time.monotonic()
-        if self._path is None:
-            return
-        numbers = {name: getattr(self, name).tolist() for name in ("apart", "inside")}
-        tally = {name: value for name, value in asdict(self.tally).items() if name != "path"}
-        state = {"resume": self._resume, "complete": self._complete, "tally": tally, **numbers}
-        write_whole(self._path, json.dumps(state).encode(), private=True)
+    def keep(self) -> None:
+        """Write what is counted, up to the last place where reading can go on."""
+        if self._path is not None and self._state:
+            write_whole(self._path, json.dumps({**self._state, "digest": digest(self._state)}).encode(), private=True)
+        self._state, self._written = {}, time.monotonic()
+
+    def damaged(self, error: DataError) -> DataError:
+        """The error with the place where reading ended."""
+        if not (records := self.tally.records):
+            return error
+        kept = "" if self._path is None else " What was counted up to there is kept."
+        where = f"after record {records:,}, beyond byte {self.read:,} of {self.file.size:,}"
+        return DataError(f"{error}\nThe damage is {where}.{kept}")
 
 
 class _Seen(NamedTuple):
     """What a part of a file contained."""
 
+    read: int
+    resume: int | None
     captions: int
     empty: int
     malformed: int
@@ -176,6 +204,8 @@ def _seen(part: Part, mentions: Mentions) -> _Seen:
     text = part.text
     empty = sum(not line.decode().removeprefix("\ufeff").strip() for line in _perhaps_empty(text))
     return _Seen(
+        part.read,
+        part.resume,
         text.count(b"\n") - empty,
         empty,
         len(part.malformed),
@@ -196,16 +226,73 @@ def _perhaps_empty(text: bytes) -> Iterator[bytes]:
         yield text[start:stop]
 
 
-def _in_order(parts: Iterator[Part], work: Callable[[Part], _Seen]) -> Iterator[tuple[Part, _Seen]]:
-    """Each part with what is in it, in order; the next ones are read and worked on meanwhile, by a thread per core."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    cores = min(cores, MOST_THREADS)
-    waiting: deque[tuple[Part, Future[_Seen]]] = deque()
-    with ThreadPoolExecutor(cores) as pool:
+def _here(counted: Sequence[_Counted], mentions: Mentions) -> Iterator[tuple[_Counted, _Seen | None]]:
+    """Every part that is not counted yet, in order; None after the last one of a file."""
+    with ThreadPoolExecutor(min(usable_cores(), MOST_THREADS)) as pool:
+        for each in counted:
+            if each.resume is None:
+                continue
+            try:
+                for seen in _in_order(each.file.parts(each.resume), partial(_seen, mentions=mentions), pool):
+                    yield each, seen
+            except DataError as error:
+                raise each.damaged(error) from error
+            yield each, None
+
+
+def _in_order(parts: Iterator[Part], work: Callable[[Part], _Seen], pool: ThreadPoolExecutor) -> Iterator[_Seen]:
+    """What is in each part, in order; the next ones are read and worked on meanwhile. An error comes after the rest."""
+    waiting: deque[Future[_Seen]] = deque()
+    try:
         for part in parts:
-            waiting.append((part, pool.submit(work, part)))
-            if len(waiting) > cores:
-                first, future = waiting.popleft()
-                yield first, future.result()
-        for first, future in waiting:
-            yield first, future.result()
+            waiting.append(pool.submit(work, part))
+            if len(waiting) > min(usable_cores(), MOST_THREADS):
+                yield waiting.popleft().result()
+    except DataError:
+        yield from (future.result() for future in waiting)
+        raise
+    yield from (future.result() for future in waiting)
+
+
+class _Job(NamedTuple):
+    """A range of a file, which a worker reads by itself."""
+
+    number: int
+    """Of the file."""
+    address: str
+    column: str | None
+    start: int
+    stop: int | None
+    last: bool
+
+
+def _on_ray(
+    counted: Sequence[_Counted], mentions: Mentions, ray: RayOptions
+) -> Iterator[tuple[_Counted, _Seen | None]]:
+    """The same by Ray's workers, which take ranges of files."""
+    for job, parts, error in ray_map(partial(_done, mentions=mentions), _jobs(counted), ray):
+        each = counted[job.number]
+        yield from ((each, seen) for seen in parts)
+        if error:
+            raise each.damaged(error)
+        if job.last:
+            yield each, None
+
+
+def _jobs(counted: Sequence[_Counted]) -> Iterator[_Job]:
+    for number, each in enumerate(counted):
+        if each.resume is not None:
+            ranges = list(each.file.ranges(each.resume))
+            for place, (start, stop) in enumerate(ranges, 1):
+                yield _Job(number, each.file.address, each.file.column, start, stop, place == len(ranges))
+
+
+def _done(job: _Job, mentions: Mentions) -> tuple[_Job, list[_Seen], DataError | None]:
+    """What the parts of a range contain, up to the first that cannot be read."""
+    parts: list[_Seen] = []
+    try:
+        for part in CaptionFile(job.address, job.column).parts(job.start, job.stop):
+            parts.append(_seen(part, mentions))
+    except DataError as error:
+        return job, parts, error
+    return job, parts, None

@@ -12,6 +12,7 @@ from beholder.core.record import Record, read_record
 from beholder.core.results import results_table
 from beholder.core.written_tables import as_csv
 from beholder.datasets import DATASETS, open_dataset
+from beholder.scores.ray_pool import ray_options
 from beholder.studies.exposure.captions import CaptionFile
 from beholder.studies.exposure.counting import Counts, count_captions
 from beholder.studies.exposure.identity import identity_scores
@@ -30,7 +31,8 @@ def expose(captions: Sequence[str], options: CommandOptions) -> Measured:
     people = people_of(dataset)
     scores = identity_scores(audit, dataset, options.store) if audit else {}
     mentions = Mentions([*(Term(NAME, name) for name in people[NAME]), *WORD_TERMS])
-    counts = count_captions(files, mentions, options.progress, store=options.store)
+    ray = ray_options(options.own.get("engine", "local"), options.own.get("workers"))
+    counts = count_captions(files, mentions, options.progress, store=options.store, ray=ray)
     people = people.with_columns(
         captions=pl.Series(counts.apart[: people.height]), inside=pl.Series(counts.inside[: people.height])
     )

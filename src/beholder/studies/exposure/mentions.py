@@ -94,7 +94,8 @@ def _with_folded(text: bytes, starts: Numbers, codes: npt.NDArray[np.uint32]) ->
     stops = starts + np.searchsorted(_WITH_BYTE, codes, side="right")
     apart = starts[1:] != stops[:-1]
     runs = zip(starts[np.append(True, apart)].tolist(), stops[np.append(apart, True)].tolist(), strict=True)
-    pieces, before = [], 0
+    pieces: list[bytes] = []
+    before = 0
     for start, stop in runs:
         pieces += (text[before:start], _folded(text[start:stop]))
         before = stop

@@ -14,6 +14,8 @@ OPTIONS = (
     ),
     Option("run", "Folder of an APA audit: compares its identity scores with the counts."),
     Option("name", "The name of the captions in the report. Default: the file name.", str),
+    Option("engine", "local, ray, or ray://HOST:PORT: count ranges of files on the workers of a Ray cluster.", str),
+    Option("workers", "Ray workers. Default: one for each core of the cluster.", int),
     Option("people", "Also write people.csv with the count of every person. Not for publication.", bool),
 )
 EXPOSURE = Study(
