@@ -10,6 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from beholder.cli import app
+from beholder.cli.data_check import told
 from beholder.core.errors import UsageError
 
 
@@ -48,3 +49,20 @@ def test_fetching_needs_a_folder():
 def test_only_fairface_is_mended(tmp_path: Path):
     with pytest.raises(UsageError, match="Only FairFace's labels can be mended"):
         CliRunner().invoke(app, ["data", "mend", "apa", "--data", str(tmp_path)], catch_exceptions=False)
+
+
+@pytest.mark.parametrize(
+    ("smallest", "unit", "told_as"),
+    [
+        (30.5, "standard deviations", "none of a likely size can be shown (8 images)"),
+        (1.2, "probability", "none of a likely size can be shown (8 images)"),
+        (None, "1 − b", "none of a likely size can be shown (8 images)"),
+        (0.4, "standard deviations", "0.40 standard deviations (8 images)"),
+        (0.37, "1 − b", "0.37 below a ratio of 1 (8 images)"),
+    ],
+)
+def test_a_difference_that_no_model_makes_is_not_promised(smallest: float | None, unit: str, told_as: str) -> None:
+    row = {"metric": "gap", "comparison": "gender", "images": 8, "smallest": smallest, "unit": unit}
+    found = {"name": "staff", "images": 8, "can_show": [row], "unreadable": {}, "look_alikes": {}}
+    found |= {key: [] for key in ("notes", "columns", "crossings", "studies")}
+    assert list(told(found))[-1] == f"  gap by gender: {told_as}"

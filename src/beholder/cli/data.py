@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from beholder.cli import data_check
 from beholder.cli.console import bar, err, out, say_json
+from beholder.cli.data_check import AsJson, Source, check, opened, surveyed
 from beholder.cli.help import Command
 from beholder.cli.listing import show
 from beholder.cli.options import DatasetSettings
@@ -19,15 +19,14 @@ if TYPE_CHECKING:
 
 app = typer.Typer(help="Show, fetch and verify data sets.", no_args_is_help=True)
 DATA = typer.Option(None, "--data", envvar="BEHOLDER_DATA", help="Folder that holds the data sets.")
-AS_JSON = typer.Option(False, "--json", help="Print JSON.")
 NAME = typer.Argument(..., help="A data set's name; `beholder data list` has them all.")
 
 
-app.command("check", cls=Command)(data_check.check)
+app.command("check", cls=Command)(check)
 
 
 @app.command("list", cls=Command)
-def list_command(data: Path = DATA, as_json: bool = AS_JSON) -> None:
+def list_command(data: Path = DATA, as_json: AsJson = False) -> None:
     """List all data sets with licence, number of images found, and origin."""
     # Imported here so that other commands start without it.
     from beholder.datasets import DATASETS, data_root
@@ -83,7 +82,7 @@ def where(name: str = NAME, data: Path = DATA) -> None:
 
 
 @app.command("settings", cls=Command)
-def settings_command(name: str = typer.Argument(..., help="A data set's name."), as_json: bool = AS_JSON) -> None:
+def settings_command(name: str = typer.Argument(..., help="A data set's name."), as_json: AsJson = False) -> None:
     """List the settings of a data set for --set NAME=VALUE."""
     # Imported here so that other commands start without it.
     from beholder.datasets import DATASETS
@@ -99,19 +98,12 @@ def settings_command(name: str = typer.Argument(..., help="A data set's name."),
 
 
 @app.command("verify", cls=Command)
-def verify(
-    name: str = typer.Argument(..., help="A data set's name, folder:PATH, hf:NAME or wds:URI."),
-    data: Path = DATA,
-    settings: DatasetSettings = None,
-    as_json: bool = AS_JSON,
-) -> None:
+def verify(name: Source, data: Path = DATA, settings: DatasetSettings = None, as_json: AsJson = False) -> None:
     """Read the tables, open every image, and say what is missing or damaged. Exit status 1 if anything is."""
     # Imported here so that other commands start without it.
-    from beholder.datasets import data_root, open_dataset
-    from beholder.datasets.settings import parse_settings
     from beholder.datasets.verify import damaged_images
 
-    dataset = open_dataset(name, data_root(data), parse_settings(settings or ()))
+    dataset = opened(name, data, settings)
     with bar(f"opening {name}", len(dataset), 0) as advance:
         damaged = damaged_images(dataset, advance)
     if as_json:
@@ -132,7 +124,7 @@ def verify(
 
 @app.command("card", cls=Command)
 def card(
-    name: str = typer.Argument(..., help="A data set's name, folder:PATH, hf:NAME or wds:URI."),
+    name: Source,
     data: Path = DATA,
     settings: DatasetSettings = None,
     write_to: Path = typer.Option(None, "--out", help="Write the card to this file instead of printing it."),
@@ -140,14 +132,10 @@ def card(
     """Write a data card: who is in it and how many, by whose word, picture sizes, look-alikes, intended use."""
     # Imported here so that other commands start without it.
     from beholder.core.files import write_whole
-    from beholder.datasets import DATASETS, data_root, open_dataset
+    from beholder.datasets import DATASETS
     from beholder.datasets.card import data_card
-    from beholder.datasets.settings import parse_settings
-    from beholder.datasets.survey import survey
 
-    dataset = open_dataset(name, data_root(data), parse_settings(settings or ())).present()
-    with bar(f"looking at {name}", len(dataset), 0) as advance:
-        text = data_card(dataset, survey(dataset, advance), DATASETS.get(name))
+    text = data_card(*surveyed(name, data, settings), DATASETS.get(name))
     if write_to:
         write_whole(write_to, text.encode())
         err.print(f"The card of {name} is at {write_to}.", markup=False, soft_wrap=True)

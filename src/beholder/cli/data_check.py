@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -17,28 +19,23 @@ if TYPE_CHECKING:
 
 NAMED = 10
 """Images that are listed of each kind; `--json` has them all."""
+LARGEST = {"probability": 1.0, "average precision": 1.0, "standard deviations": 4.0}
+"""Beyond these, a difference cannot be, or is too large to expect: groups four deviations apart hardly overlap."""
+UNITS = {"1 − b": "below a ratio of 1"}
 Checked = dict[str, Any]
+Source = Annotated[str, typer.Argument(metavar="NAME", help="A data set's name, folder:PATH, hf:NAME or wds:URI.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
-def check(
-    name: str = typer.Argument(..., help="A data set's name, folder:PATH, hf:NAME or wds:URI."),
-    data: Data = None,
-    settings: DatasetSettings = None,
-    as_json: bool = typer.Option(False, "--json", help="Print JSON."),
-) -> None:
+def check(name: Source, data: Data = None, settings: DatasetSettings = None, as_json: AsJson = False) -> None:
     """Say what was understood: columns, groups, crossings, look-alikes, unreadable images, which studies fit.
 
     Exit status 1 if an image cannot be read or no study fits.
     """
     # Imported here so that other commands start without it.
-    from beholder.datasets import data_root, open_dataset
-    from beholder.datasets.settings import parse_settings
-    from beholder.datasets.survey import survey
     from beholder.plan import fitting_studies
 
-    dataset = open_dataset(name, data_root(data), parse_settings(settings or ())).present()
-    with bar(f"looking at {name}", len(dataset), 0) as advance:
-        seen = survey(dataset, advance)
+    dataset, seen = surveyed(name, data, settings)
     found = checked(dataset, seen, fitting_studies(dataset))
     if as_json:
         say_json(found)
@@ -46,6 +43,25 @@ def check(
         out.print("\n".join(told(found)), markup=False, highlight=False, soft_wrap=True)
     if found["unreadable"] or not any(study["fits"] for study in found["studies"]):
         raise typer.Exit(1)
+
+
+def opened(name: str, data: Path | None, settings: list[str] | None) -> Dataset:
+    """A data set by what a user calls it."""
+    # Imported here so that other commands start without it.
+    from beholder.datasets import data_root, open_dataset
+    from beholder.datasets.settings import parse_settings
+
+    return open_dataset(name, data_root(data), parse_settings(settings or ()))
+
+
+def surveyed(name: str, data: Path | None, settings: list[str] | None) -> tuple[Dataset, Survey]:
+    """The images that are there, and a look at every one of them."""
+    # Imported here so that other commands start without it.
+    from beholder.datasets.survey import survey
+
+    dataset = opened(name, data, settings).present()
+    with bar(f"looking at {name}", len(dataset), 0) as advance:
+        return dataset, survey(dataset, advance)
 
 
 def checked(dataset: Dataset, seen: Survey, fits: Sequence[Fit]) -> Checked:
@@ -123,8 +139,8 @@ def _crossing(crossing: Checked) -> str:
 
 def _shown(row: Checked) -> str:
     value, unit = row["smallest"], row["unit"]
-    none = value is None or (unit == "probability" and value > 1)
-    size = "none can be shown" if none else f"{value:.2f} {unit}"
+    none = value is None or value > LARGEST.get(unit, math.inf)
+    size = "none of a likely size can be shown" if none else f"{value:.2f} {UNITS.get(unit, unit)}"
     return f"  {row['metric']} by {row['comparison']}: {size} ({row['images']:,} images)"
 
 

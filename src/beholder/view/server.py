@@ -59,12 +59,17 @@ class Guard(BaseHTTPMiddleware):
         return response
 
 
-def viewer(sheets: list[Sheet], token: str, hosts: list[str] | None = None) -> Starlette:
-    """The application; every address begins with `/token/`."""
+class Viewer:
+    """Answers about these sheets; whoever asks has to know the token."""
 
-    def answer(work: Callable[[Request], Response]) -> Callable[[Request], Awaitable[Response]]:
+    def __init__(self, sheets: list[Sheet], token: str) -> None:
+        self._sheets, self._token = sheets, token
+
+    def answer(self, work: Callable[[Request], Response]) -> Callable[[Request], Awaitable[Response]]:
+        """The work as an endpoint: with the right token, in a thread, and errors of ours as answers."""
+
         async def endpoint(request: Request) -> Response:
-            if not secrets.compare_digest(str(request.path_params["token"]), token):
+            if not secrets.compare_digest(str(request.path_params["token"]), self._token):
                 return PlainTextResponse("Wrong token: use the address that `beholder view` printed.", 403)
             try:
                 return await run_in_threadpool(work, request)
@@ -75,24 +80,14 @@ def viewer(sheets: list[Sheet], token: str, hosts: list[str] | None = None) -> S
 
         return endpoint
 
-    def sheet_of(request: Request, name: str = "sheet") -> Sheet:
-        place = int(request.query_params[name])
-        if not 0 <= place < len(sheets):
-            raise BeholderError(f"there is no sheet {place}")
-        return sheets[place]
+    def list_sheets(self, request: Request) -> Response:
+        """Everything that can be looked at."""
+        return JSONResponse([described(sheet) for sheet in self._sheets])
 
-    def prompt_of(request: Request, sheet: Sheet) -> int:
-        place = int(request.query_params["prompt"])
-        if not 0 <= place < len(sheet.task.prompts):
-            raise BeholderError(f"there is no prompt {place}")
-        return place
-
-    def list_sheets(request: Request) -> Response:
-        return JSONResponse([described(sheet) for sheet in sheets])
-
-    def rank(request: Request) -> Response:
-        sheet, query = sheet_of(request), request.query_params
-        prompt, where = prompt_of(request, sheet), json.loads(query.get("where", "{}"))
+    def rank(self, request: Request) -> Response:
+        """Pictures in the order of their scores, or those that surprise."""
+        sheet, query = self._sheet(request), request.query_params
+        prompt, where = _prompt(request, sheet), json.loads(query.get("where", "{}"))
         surprise = query.get("surprising")
         order = (
             sheet.surprising(prompt, surprise, str(where[surprise]))
@@ -101,39 +96,62 @@ def viewer(sheets: list[Sheet], token: str, hosts: list[str] | None = None) -> S
         )
         start = max(int(query.get("offset", "0")), 0)
         chosen = order[start : start + min(int(query.get("limit", "60")), MOST_ROWS)]
-        other = sheet_of(request, "with") if "with" in query else None
+        other = self._sheet(request, "with") if "with" in query else None
         return JSONResponse({"total": len(order), "rows": rows(sheet, chosen, prompt, other)})
 
-    def spread(request: Request) -> Response:
-        sheet = sheet_of(request)
-        return JSONResponse(sheet.distributions(prompt_of(request, sheet), request.query_params["by"]))
+    def distributions(self, request: Request) -> Response:
+        """The scores of a prompt by group."""
+        sheet = self._sheet(request)
+        return JSONResponse(sheet.distributions(_prompt(request, sheet), request.query_params["by"]))
 
-    def nearest(request: Request) -> Response:
-        sheet, query = sheet_of(request), request.query_params
-        prompt = prompt_of(request, sheet)
+    def nearest(self, request: Request) -> Response:
+        """The picture whose score is nearest to a value."""
+        sheet, query = self._sheet(request), request.query_params
+        prompt = _prompt(request, sheet)
         place = sheet.nearest(prompt, float(query["value"]), json.loads(query.get("where", "{}")))
         return JSONResponse(rows(sheet, np.array([] if place is None else [place], dtype=int), prompt, None))
 
-    def picture(request: Request) -> Response:
-        sheet = sheets[int(request.path_params["sheet"])]
+    def picture(self, request: Request) -> Response:
+        """One picture, made small."""
+        sheet = self._sheets[int(request.path_params["sheet"])]
         side = int(request.query_params.get("side", "160"))
         return Response(sheet.picture(int(request.path_params["place"]), max(side, 16)), media_type="image/jpeg")
 
-    def file(request: Request) -> Response:
-        path = PAGE / (request.path_params.get("name") or "index.html")
-        if path.parent != PAGE or path.suffix not in TYPES or not path.is_file():
-            return PlainTextResponse("Not here.", 404)
-        return Response(path.read_bytes(), media_type=TYPES[path.suffix])
+    def _sheet(self, request: Request, name: str = "sheet") -> Sheet:
+        place = int(request.query_params[name])
+        if not 0 <= place < len(self._sheets):
+            raise BeholderError(f"there is no sheet {place}")
+        return self._sheets[place]
 
-    routes = [
-        Route("/{token}/", answer(file)),
-        Route("/{token}/api/sheets", answer(list_sheets)),
-        Route("/{token}/api/rank", answer(rank)),
-        Route("/{token}/api/distributions", answer(spread)),
-        Route("/{token}/api/nearest", answer(nearest)),
-        Route("/{token}/picture/{sheet:int}/{place:int}", answer(picture)),
-        Route("/{token}/{name:str}", answer(file)),
-    ]
+
+def _prompt(request: Request, sheet: Sheet) -> int:
+    place = int(request.query_params["prompt"])
+    if not 0 <= place < len(sheet.task.prompts):
+        raise BeholderError(f"there is no prompt {place}")
+    return place
+
+
+def page_file(request: Request) -> Response:
+    """A file of the page itself."""
+    path = PAGE / (request.path_params.get("name") or "index.html")
+    if path.parent != PAGE or path.suffix not in TYPES or not path.is_file():
+        return PlainTextResponse("Not here.", 404)
+    return Response(path.read_bytes(), media_type=TYPES[path.suffix])
+
+
+def viewer(sheets: list[Sheet], token: str, hosts: list[str] | None = None) -> Starlette:
+    """The application; every address begins with `/token/`."""
+    answers = Viewer(sheets, token)
+    works = {
+        "": page_file,
+        "api/sheets": answers.list_sheets,
+        "api/rank": answers.rank,
+        "api/distributions": answers.distributions,
+        "api/nearest": answers.nearest,
+        "picture/{sheet:int}/{place:int}": answers.picture,
+        "{name:str}": page_file,
+    }
+    routes = [Route(f"/{{token}}/{path}", answers.answer(work)) for path, work in works.items()]
     allowed = hosts or ["127.0.0.1", "localhost", "[::1]"]
     middleware = [Middleware(Guard), Middleware(TrustedHostMiddleware, allowed_hosts=allowed)]
     return Starlette(routes=routes, middleware=middleware)
