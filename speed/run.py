@@ -58,7 +58,9 @@ SCRIPTS = {
     "generative_face": Script("", "--one-by-one 2"),
     "generative_whole": Script(None, "--tiny --pictures 1 --work WORK", "--device cuda --pictures 1000 --work WORK"),
     "pipeline": Script(
-        "--photos 600 --few 300", "--photos 6 --few 3", "clip-b32 --photos 20000 --few 512 --precision bfloat16"
+        "--photos 600 --few 300",
+        "--photos 6 --few 3",
+        "clip-b32 clip-l14 --photos 20000 --few 512 --precision bfloat16 --ways forward decode before 'exact, p' gpu",
     ),
     "memory": Script("", "20"),
     "store": Script("100000", "200"),
