@@ -49,7 +49,7 @@ FACTOR = 0x9E3779B97F4A7C15
 """Odd, with its bits well mixed: multiplied by it, keys that differ little differ much."""
 INDEX, INDEXED_FROM = "index", 32
 """The index of a shelf is written when so many blocks are not in it."""
-SMALL, FEW, MERGED = 128, 64, 4096
+SMALL, FEW, MERGED = 2048, 64, 4096
 """Blocks of fewer rows than the first are small; as many as the second are merged into blocks of up to the third."""
 
 

@@ -194,8 +194,8 @@ def _columns(matrix: ScoreMatrix) -> tuple[Indices, list[str]]:
     for column, (word, template) in enumerate(matrix.prompts.select("concept", "template").iter_rows()):
         if there[column]:  # of several names for one column, the one that is there
             columns[words.index(word), templates.index(template)] = column
-    asked = (columns >= 0).any(axis=1)
-    return columns[asked], [word for word, known in zip(words, asked, strict=True) if known]
+    asked = np.any(columns >= 0, axis=1)
+    return columns[asked], [word for word, known in zip(words, asked.tolist(), strict=True) if known]
 
 
 def _template_mean(cells: Array, asked: npt.NDArray[np.bool_]) -> Array:
