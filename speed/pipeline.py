@@ -15,12 +15,14 @@ import argparse
 import json
 import os
 import resource
+import shutil
 import tempfile
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import replace
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +37,7 @@ from beholder.models.load import LoadOptions, load_model
 from beholder.models.preparation import fixed_shape
 from beholder.models.scorer import preparation_of
 from beholder.prompts.prompt_set import prompt_set
+from beholder.scores import workers
 from beholder.scores.fill import FillOptions, fill
 from beholder.scores.store import Store
 from beholder.scores.task import Task
@@ -133,8 +136,8 @@ class Bench:
         assert preparation is not None
         kind = fixed_shape(preparation)
         assert kind is not None
-        with Workers(usable_cores()) as workers:
-            reader = PictureReader(workers, preparation, *kind)
+        with Workers(usable_cores()) as pool:
+            reader = PictureReader(pool, preparation, *kind)
             list(reader.read([self.uris[:64]] * 4))
             batches = [self.uris[start : start + 256] for start in range(0, count, 256)]
             began = time.perf_counter()
@@ -216,6 +219,8 @@ def main() -> None:
     parser.add_argument("--batch-size", type=int)
     parser.add_argument("--work", type=Path, help="where to put photographs and models, to use them again")
     told = parser.parse_args()
+    if shutil.which("nvidia-smi") is None:  # processor time is what counts then, and only own children's is known
+        workers.STARTING = get_context("spawn")
     with tempfile.TemporaryDirectory() as scratch:
         work = told.work or Path(scratch)
         if told.folder:
