@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -70,3 +72,14 @@ def test_compiled_layers_stand_in_their_places_only_while_wanted(monkeypatch: py
             torch.testing.assert_close(layer(states), expected + 1)
     for layer, expected in zip(layers, plain, strict=True):
         assert torch.equal(layer(states), expected)
+
+
+def test_what_is_compiled_is_kept_in_the_users_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.delenv("TORCHINDUCTOR_CACHE_DIR", raising=False)
+    CompiledLayers([])
+    assert os.environ["TORCHINDUCTOR_CACHE_DIR"] == str(tmp_path / "beholder-compiled")
+    assert (tmp_path / "beholder-compiled").stat().st_mode & 0o077 == 0
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", "elsewhere")
+    CompiledLayers([])
+    assert os.environ["TORCHINDUCTOR_CACHE_DIR"] == "elsewhere"
