@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import signal
 import socket
 import threading
@@ -40,6 +41,8 @@ TRIES = 4
 """A job that so many workers died with is given up."""
 SLOW, SLOW_SECONDS = 3.0, 10.0
 """A job is given to a second worker after so many times the usual time, and not before so many seconds."""
+CONNECT_SECONDS = 10.0
+"""How long a cluster may take to answer."""
 TELL_SECONDS = 60.0
 """How often a person is told that no worker has a place yet."""
 
@@ -115,18 +118,23 @@ def connect(address: str | None = None) -> Any:
     quiet = {} if "://" in (asked or "") else {"include_dashboard": False}
     before = signal.getsignal(signal.SIGTERM)
     try:
+        _knock(asked or "")
         ray.init(address, log_to_driver=False, logging_level=logging.ERROR, **quiet)
-    except ImportError as error:  # ray:// needs grpcio
-        raise MissingExtra(f"The address {asked}", "ray") from error
     except (OSError, RuntimeError, ValueError) as error:
         raise UsageError(
-            f"There is no Ray cluster at {asked or 'this machine'}: {first_line(error)}\n"
+            f"There is no Ray cluster at {asked or 'this machine'}: {first_line(error)}.\n"
             "Start one with `ray start --head`, or leave the address out: then one is started for this run."
         ) from error
     finally:
         if threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGTERM, before)  # Ray takes it away; SIGTERM is to stop us as Ctrl-C does
     return ray
+
+
+def _knock(address: str) -> None:
+    """Raise if nobody answers at HOST:PORT: Ray itself would try for minutes."""
+    if match := re.fullmatch(r"(?:ray://)?\[?([^/]+?)\]?:(\d+)", address):
+        socket.create_connection((match[1], int(match[2])), timeout=CONNECT_SECONDS).close()
 
 
 class _Fleet(NamedTuple):
