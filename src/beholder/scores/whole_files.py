@@ -33,6 +33,13 @@ class File(NamedTuple):
     fault: BadImage | None = None
 
 
+class _InRoom(NamedTuple):
+    """Stands for a JPEG whose bytes lie in shared memory."""
+
+    size: int
+    pixels: int
+
+
 class ReadFiles(NamedTuple):
     """A batch of files that workers are reading."""
 
@@ -61,10 +68,10 @@ class FileReader:
         """Hand the files out; those without a key are hashed."""
         sizes = [file_size(uri) + 1 for uri in uris]
         memory = self._room(sum(sizes))
-        rooms = np.split(np.frombuffer(memory.buf, np.uint8)[: sum(sizes)], np.cumsum(sizes)[:-1])
+        slab = Slab(memory.name, (memory.size,), "u1")
+        rooms = np.split(slab.array(memory)[: sum(sizes)], np.cumsum(sizes)[:-1])
         starts = np.cumsum([0, *sizes[:-1]]).tolist()
         asked = list(zip(uris, keys, starts, sizes, strict=True))
-        slab = Slab(memory.name, (memory.size,), "u1")
         jobs = [asked[start : start + PER_JOB] for start in range(0, len(asked), PER_JOB)]
         return ReadFiles(uris, rooms, [self._workers.submit(_read_files, slab, job, self._encoding) for job in jobs])
 
@@ -72,8 +79,8 @@ class FileReader:
         """Wait for the files of a batch, in the thread that hands out."""
         files = [file for future in begun.answers for file in self._workers.result(future, begun.names)]
         return [
-            file._replace(picture=file.picture._replace(data=room[: file.picture.data]))
-            if isinstance(file.picture, Jpeg) and isinstance(file.picture.data, int)
+            file._replace(picture=Jpeg(file.uri, room[: file.picture.size], file.picture.pixels))
+            if isinstance(file.picture, _InRoom)
             else file
             for file, room in zip(files, begun.rooms, strict=True)
         ]
@@ -162,6 +169,6 @@ def _read_files(slab: Slab, asked: Sequence[tuple[str, str, int, int]], encoding
         room = memory[start : start + size]
         file = read_file(uri, key, room, encoding)
         if isinstance(file.picture, Jpeg) and np.may_share_memory(file.picture.data, room):
-            file = file._replace(picture=file.picture._replace(data=len(file.picture.data)))
+            file = file._replace(picture=_InRoom(len(file.picture.data), file.picture.pixels))
         files.append(file)
     return files
