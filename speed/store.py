@@ -1,25 +1,29 @@
-"""The store under load: `python speed/store.py [10000 100000 1000000]`, and `python speed/store.py --resumes 10000`.
+"""A million images × 500 prompts are filled, found again and measured in under 4 GB; time per block does not grow.
 
 Pictures are named, not opened, and vectors are made up; everything else is the product's own: the memory of digests,
-the plan of the work, the blocks, the score matrix (500 prompts), and what perception reads off it by group. Each count
-runs in a process of its own. Time per block must not grow; memory grows by the matrix and by a few columns per image.
+the plan of the work, the blocks, the score matrix, and what perception reads off it by group. Each count runs in a
+process of its own. Memory grows by the matrix and by a few columns per image. `--resumes 10000` is a run that is
+stopped and resumed again and again.
 """
 
 from __future__ import annotations
 
-import math
+import multiprocessing
 import os
 import resource
-import subprocess
-import sys
 import tempfile
 import time
+from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
+from bench import Cell, Claim, main, processor_seconds
+from growth import power_law
 
 from beholder.core.digests import content_digest
 from beholder.datasets.content import Part
@@ -98,18 +102,34 @@ def measured(matrix: ScoreMatrix, dimensions: Sequence[Dimension]) -> float:
     return float(means.value[0, 0])
 
 
-def one_count(count: int) -> None:
-    """Fill one sheet, find everything there again, measure it; print what each took."""
-    scoring.Reader = Unopened  # type: ignore[assignment, misc]
-    seconds, put = [], Shelf.put
+class Took(NamedTuple):
+    """What one count of images took: seconds of processor time, megabytes, microseconds."""
 
-    def timed(shelf: Shelf, keys: Sequence[str], channels: dict[str, Floats]) -> None:
+    images: int
+    filled: float
+    found_again: float
+    measured: float
+    peak: float
+    bytes_per_image: float
+    """At the peak of filling, beside the table and the scores; what the libraries take is in it."""
+    blocks: int
+    first: float
+    last: float
+    """Microseconds a row, in the first and in the last tenth of the blocks."""
+
+
+def one_count(count: int) -> Took:
+    """Fill one sheet, find everything there again, measure it."""
+    scoring.Reader = Unopened  # type: ignore[assignment, misc]
+    per_row, put = [], Shelf.put
+
+    def timed_put(shelf: Shelf, keys: Sequence[str], channels: dict[str, Floats]) -> None:
         began = time.thread_time()
         put(shelf, keys, channels)
-        if len(keys) > 1:
-            seconds.append((time.thread_time() - began) / len(keys))
+        if shelf.folder.name == "images":
+            per_row.append(1e6 * (time.thread_time() - began) / len(keys))
 
-    Shelf.put = timed  # type: ignore[assignment, method-assign]
+    Shelf.put = timed_put  # type: ignore[assignment, method-assign]
     asked, dimensions = prompts()
     with tempfile.TemporaryDirectory() as scratch:
         tar = Path(scratch, "shard.tar")
@@ -118,32 +138,40 @@ def one_count(count: int) -> None:
         ids = uris.str.split("#").list.last().alias("image_id")
         gender = pl.Series("gender", np.array(GROUPS)[np.arange(count) % 2])
         task = Task("load", Dataset("made up", "1", "MIT", pl.DataFrame([ids, uris, gender])), asked)
-        before, blocks = megabytes(), 0
-        table = task.dataset.table.estimated_size() / 2**20
-        print(f"{count:,} images: {table:.0f} MB of table, {4 * count * PROMPTS / 2**20:.0f} MB of scores")
-        for what in ("filled", "found again"):
-            began = time.process_time()
+        before, clock = megabytes(), [processor_seconds()]
+        for _ in ("filled", "found again"):
             (matrix,) = filling.fill([task], MadeUp(), Store(Path(scratch, "store"))).matrices
-            assert matrix.values.shape == (count, PROMPTS, 1)
+            clock.append(processor_seconds())
             own = megabytes() - before - matrix.values.nbytes / 2**20
-            print(
-                f"  {what}: {time.process_time() - began:.1f} s of processor time, {megabytes():.0f} MB at the peak, "
-                f"{2**20 * own / count:.0f} bytes per image beside table and scores"
-            )
-            if what == "filled":
-                blocks = len(seconds)
+            if len(clock) == 2:
                 del matrix
-        began = time.process_time()
         measured(matrix, dimensions)
-        print(f"  measured: {time.process_time() - began:.1f} s of processor time, {megabytes():.0f} MB at the peak")
-        tenth = max(1, blocks // 10)
-        first, last = (1e6 * float(np.median(part)) for part in (seconds[:tenth], seconds[-tenth:]))
-        print(f"  {blocks:,} blocks: {first:.1f} µs a row in the first tenth of them, {last:.1f} µs in the last")
+        clock.append(processor_seconds())
+    tenth = max(1, len(per_row) // 10)
+    first, last = (float(np.median(part)) for part in (per_row[:tenth], per_row[-tenth:]))
+    return Took(count, *np.diff(clock).tolist(), megabytes(), 2**20 * own / count, len(per_row), first, last)
 
 
-def resumed(count: int) -> None:
+def million(options: Namespace) -> Iterator[Claim]:
+    """Growing counts of images."""
+    rows: list[Took] = []
+    for count in [200, 400] if options.quick else options.counts:
+        with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
+            rows.append(pool.submit(one_count, count).result())
+    grows = ""
+    if len(rows) > 2:
+        fit = power_law([row.images for row in rows], [row.filled for row in rows])
+        grows = f"; filling grows as images to the power of {fit.exponent:.2f}"
+    cells: list[list[Cell]] = [[*row] for row in rows]
+    names = ("images", "filled s", "found again s", "measured s", "peak MB", "bytes per image", "blocks")
+    yield Claim(f"Store: {PROMPTS} prompts, processor time{grows}", [*names, "first µs a row", "last µs a row"], cells)
+
+
+def resumed(options: Namespace) -> Iterator[Claim]:
     """A run that is stopped and resumed again and again, one block of ten rows each time."""
-    rows = np.zeros((10, 20), np.float32)
+    count, rows = 30 if options.quick else options.resumes, np.zeros((10, 20), np.float32)
+    if not count:
+        return
     with tempfile.TemporaryDirectory() as scratch:
         seconds = []
         for run in range(count):
@@ -153,26 +181,16 @@ def resumed(count: int) -> None:
             assert shelf.missing(keys) == keys
             shelf.merge_small_blocks()
             shelf.put(keys, {"cosine": rows})
-            seconds.append(time.process_time() - began)
+            seconds.append(1e3 * (time.process_time() - began))
         tenth = max(1, count // 10)
-        blocks = len(list(shelf.blocks()))
-        first, last = np.mean(seconds[:tenth]) * 1e3, np.mean(seconds[-tenth:]) * 1e3
-        print(f"{count:,} resumes: {first:.1f} ms each at first, {last:.1f} ms at last; {blocks} files, ", end="")
-        print(f"{megabytes():.0f} MB at the peak, {len(os.listdir('/proc/self/fd'))} open files")
+        first, last = float(np.mean(seconds[:tenth])), float(np.mean(seconds[-tenth:]))
+        files = (len(list(shelf.blocks())), len(os.listdir("/proc/self/fd")))
+    columns = ["resumes", "first ms", "last ms", "blocks", "open files"]
+    yield Claim("Store: a run resumed again and again, ten rows each time", columns, [[count, first, last, *files]])
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["--resumes"]:
-        resumed(int(sys.argv[2]))
-    elif sys.argv[1:2] == ["--one"]:
-        one_count(int(sys.argv[2]))
-    else:
-        counts, took = [int(count) for count in sys.argv[1:] or (10_000, 100_000, 1_000_000)], []
-        for images in counts:
-            before = resource.getrusage(resource.RUSAGE_CHILDREN)
-            subprocess.run([sys.executable, __file__, "--one", str(images)], check=True)
-            after = resource.getrusage(resource.RUSAGE_CHILDREN)
-            took.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
-        if len(counts) > 1:
-            slope = math.log(took[-1] / took[-2]) / math.log(counts[-1] / counts[-2])
-            print(f"Processor time grows as the {slope:.2f}th power of the images between the last two counts.")
+    parser = ArgumentParser(description=__doc__)
+    parser.add_argument("counts", type=int, nargs="*", default=[10_000, 100_000, 1_000_000])
+    parser.add_argument("--resumes", type=int, default=0)
+    main(million, resumed, parser=parser)

@@ -21,7 +21,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
-from beholder.core.errors import masked
+from beholder.core.errors import RemoteError, masked
 from beholder.core.files import private_folder
 from beholder.core.progress import Progress, silent
 from beholder.core.remote import RemotePath
@@ -166,8 +166,8 @@ class FileDigests:
 
     def _known(self, paths: Sequence[str]) -> tuple[list[str | None], dict[str, str]]:
         """What stands for each file as it is now, and the digests that are remembered."""
-        for rows in self._shared.read() if self._shared else ():
-            self._insert(rows)
+        if self._shared:
+            self._learn(self._shared)
         stamps = [self._stamp(path) for path in paths]
         known = self._recall([stamp for stamp in stamps if stamp])
         files = {stamp: path for path, stamp in zip(paths, stamps, strict=True) if stamp in known}
@@ -211,6 +211,14 @@ class FileDigests:
         self._insert(digests)
         if self._shared:
             self._shared.add({stamp: value for stamp, value in digests.items() if "://" in stamp})
+
+    def _learn(self, shared: SharedDigests) -> None:
+        """What other machines wrote, block by block, each once."""
+        blocks = {f"block\0{name}": name for name in shared.names()}
+        known = self._recall(list(blocks))
+        for mark, name in blocks.items():
+            if mark not in known:
+                self._insert({**shared.read(name), mark: name})
 
     def _insert(self, digests: Mapping[str, str]) -> None:
         if digests and self._writable:
@@ -260,20 +268,20 @@ class SharedDigests:
 
     def __init__(self, folder: RemotePath, key: bytes) -> None:
         self._folder, self._key = folder, key
-        self._seen: set[str] = set()
         self._new: dict[str, str] = {}
         self._since = time.monotonic()
 
-    def read(self) -> Iterator[dict[str, str]]:
-        """What others have written since the last time, block by block."""
-        for entry in self._folder.entries():
-            if entry.name in self._seen:
-                continue
-            self._seen.add(entry.name)
-            with suppress(FileNotFoundError):
-                data = (self._folder / entry.name).read_bytes()
-                if entry.name == seal(self._key, data):
-                    yield json.loads(zlib.decompress(data))
+    def names(self) -> list[str]:
+        """The blocks that are there."""
+        return [entry.name for entry in self._folder.entries()]
+
+    def read(self, name: str) -> dict[str, str]:
+        """The digests of a block by what stands for each file; none if it was not written here."""
+        with suppress(FileNotFoundError):
+            data = (self._folder / name).read_bytes()
+            if name == seal(self._key, data):
+                return dict(json.loads(zlib.decompress(data)))
+        return {}
 
     def add(self, digests: Mapping[str, str]) -> None:
         """Write these, now or with the next ones."""
@@ -285,9 +293,10 @@ class SharedDigests:
         """Write what is not written yet."""
         if self._new:
             data = zlib.compress(json.dumps(self._new).encode())
-            name = seal(self._key, data)
-            self._seen.add(name)
-            (self._folder / name).write_bytes(data)
+            try:
+                (self._folder / seal(self._key, data)).write_bytes(data)
+            except RemoteError as error:  # as with the memory itself: it costs time and nothing else
+                log.warning("Digests of %d files are not kept for other machines: %s", len(self._new), error)
         self._new, self._since = {}, time.monotonic()
 
 

@@ -109,7 +109,7 @@ def _looked_through(path: str) -> _Shard:
     if not is_remote(path):
         return _Shard(path).looked_through()
     known = cache_folder() / "remote" / "tars" / f"{digest([VERSION, stamp(path)])}.json"
-    with suppress(OSError, ValueError):
+    with suppress(OSError, ValueError, TypeError):
         check, _, data = known.read_bytes().partition(b"\n")
         if check.decode() == content_digest(data):
             return _Shard(path, *json.loads(data))

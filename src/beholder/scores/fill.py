@@ -30,16 +30,16 @@ from beholder.scores.reading import ReadOptions, WorkersOnDemand
 from beholder.scores.replicas import Replicas
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.scores.scoring import Asked, BatchScorer, Floats, Scored, refuse_non_finite
-from beholder.scores.shelf import LONGEST, Shelf
+from beholder.scores.shelf import LONGEST, Shelf, hashed
 from beholder.scores.store import Store
 from beholder.scores.task import Task
 
 BLOCK_ROWS = 256
 BLOCK_SECONDS = 10.0
-LARGEST_BLOCK = 4096
-"""Rows: a long run writes larger blocks, so that a million images are not thousands of files."""
-LOOKED_UP, READ_ROWS = 1 << 15, 1 << 14
-"""Images whose digests are looked up together, and vectors that are in memory together: a million take gigabytes."""
+LARGEST_BLOCK = 1 << 23
+"""Bytes: a long run writes larger blocks, so that a million images are not thousands of files."""
+LOOKED_UP = 1 << 15
+"""Images whose digests are looked up together."""
 Rows = npt.NDArray[np.int64]
 
 
@@ -99,11 +99,9 @@ def _by_product(tasks: Sequence[Task], store: Store, filler: _Filler) -> list[Sc
     matrices = []
     for task in tasks:
         good, words = filler.readable(task), texts.read(task.prompts.texts)["vector"]
-        keys = filler.images.keys_of(good["uri"])
-        cells = np.empty((len(keys), len(words), 1), np.float32)
-        for start in range(0, len(keys), READ_ROWS):
-            part = slice(start, start + READ_ROWS)
-            cells[part, :, 0] = cosines(shelf.read(keys[part])["vector"], words)
+        cells = np.empty((good.height, len(words), 1), np.float32)
+        for part, stored in shelf.parts(filler.images.keys_of(good["uri"])):
+            cells[part, :, 0] = cosines(stored["vector"], words)
         matrices.append(_matrix(task, good, scorer, cells))
     return matrices
 
@@ -147,9 +145,10 @@ def _by_pair(tasks: Sequence[Task], store: Store, filler: _Filler) -> list[Score
         label, later = f"{task.dataset.name}, {task.name}", sum(len(each.dataset) for each in tasks[place + 1 :])
         filler.fill_images(label, task.dataset.table["uri"], shelf, Asked(tuple(texts)), later)
         good = filler.readable(task)
-        stored = shelf.read(filler.images.keys_of(good["uri"]))
-        empty = np.empty((0, len(texts)), np.float32)
-        cells = np.stack([stored.get(channel, empty) for channel in scorer.channels], axis=2)
+        cells = np.empty((good.height, len(texts), len(scorer.channels)), np.float32)
+        for part, stored in shelf.parts(filler.images.keys_of(good["uri"])):
+            for k, channel in enumerate(scorer.channels):
+                cells[part, :, k] = stored[channel]
         matrices.append(_matrix(task, good, scorer, cells))
     return matrices
 
@@ -185,7 +184,11 @@ class _Images:
 
     def keys_of(self, uris: pl.Series) -> npt.NDArray[np.bytes_]:
         """The names of their contents."""
-        return self.keys[self.rows(uris)]
+        return self.at(self.rows(uris))
+
+    def at(self, rows: Rows) -> npt.NDArray[np.bytes_]:
+        """The names of the contents of some rows; all of them are not copied."""
+        return self.keys if np.array_equal(rows, np.arange(len(self.keys))) else self.keys[rows]
 
 
 class _Batches(Sequence[list[str]]):
@@ -239,9 +242,9 @@ class _Filler:
         present = self.images.rows(uris.unique(maintain_order=True))
         if self.bad:
             present = present[~np.isin(present, [self.images.row(uri) for uri in self.bad])]
-        lacking = shelf.lacks(self.images.keys[present])  # NOT_HASHED always is
+        lacking = shelf.lacks(self.images.at(present))  # NOT_HASHED always is
         if self.options.verify and self._verified(present, shelf, asked):
-            lacking = shelf.lacks(self.images.keys[present])
+            lacking = shelf.lacks(self.images.at(present))
         count = int(lacking.sum())
         if not count:
             return
@@ -327,7 +330,8 @@ class _Block:
             return
         self._keys += keys
         self._rows.append(rows)
-        enough = max(BLOCK_ROWS, min(self._put // 8, LARGEST_BLOCK))
+        bytes_per_row = 1 + sum(values[0].nbytes for values in rows.values())
+        enough = max(BLOCK_ROWS, min(self._put // 8, LARGEST_BLOCK // bytes_per_row))
         if len(self._keys) >= enough or time.monotonic() - self._since > BLOCK_SECONDS:
             self.flush()
 
@@ -366,7 +370,7 @@ def _declare_complete(store: Store, scorer: Scorer, task: Task, matrix: ScoreMat
             "prompts": task.prompts.name,
             "prompts_digest": task.prompts.digest,
             "images": matrix.images.height,
-            "contents": len(np.unique(keys)),
+            "contents": len(np.unique(hashed(keys))),
             "asked": len(task.dataset),
         },
     )

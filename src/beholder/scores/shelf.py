@@ -115,6 +115,12 @@ class Shelf:
                 result.setdefault(name, np.empty((len(keys), values.shape[1]), np.float32))[targets] = values
         return result
 
+    def parts(self, keys: Keys, rows: int = 1 << 14) -> Iterator[tuple[slice, dict[str, Floats]]]:
+        """The same, some keys at a time: the rows of a million images would take gigabytes."""
+        for start in range(0, len(keys), rows):
+            part = slice(start, start + rows)
+            yield part, self.read(keys[part])
+
     def merge_small_blocks(self) -> None:
         """Write many small blocks as few large ones: a slow model, or one often stopped, leaves thousands.
 
@@ -328,22 +334,25 @@ class _Places:
     def __init__(self, hashes: Ints | None = None, found: Ints | None = None) -> None:
         self._hashes, self._found = (np.empty(0, np.int64) if each is None else each for each in (hashes, found))
         self._recent: dict[int, int] = {}
+        self._dropped: set[int] = set()
 
     def add(self, keys: Keys, block: int) -> None:
         """Note the rows of a block; a key that is known stays where it was."""
-        for row, key in enumerate(_hashed(keys).tolist()):
+        for row, key in enumerate(hashed(keys).tolist()):
             self._recent.setdefault(key, block << ROW_BITS | row)
         if len(self._recent) > RECENT:
             self._sort_in()
 
     def find(self, keys: Keys) -> Ints:
         """The place of each key; -1 if there is none."""
-        hashes = _hashed(keys)
+        hashes = hashed(keys)
         found = np.full(len(keys), -1, np.int64)
         if len(self._hashes):
             near = np.minimum(np.searchsorted(self._hashes, hashes), len(self._hashes) - 1)
             known = self._hashes[near] == hashes
             found[known] = self._found[near[known]]
+            if self._dropped:
+                found[np.isin(found >> ROW_BITS, list(self._dropped))] = -1
         if self._recent:
             for i in np.flatnonzero(found < 0).tolist():
                 found[i] = self._recent.get(int(hashes[i]), -1)
@@ -353,13 +362,13 @@ class _Places:
         """Whether one key has a place; several times as quick as asking `find`."""
         number = _hashed_one(key)
         near = int(self._hashes.searchsorted(number))
-        return number in self._recent or (near < len(self._hashes) and int(self._hashes[near]) == number)
+        known = near < len(self._hashes) and int(self._hashes[near]) == number
+        return number in self._recent or (known and int(self._found[near]) >> ROW_BITS not in self._dropped)
 
     def drop(self, blocks: set[int]) -> None:
         """Forget the rows of some blocks."""
-        self._sort_in()
-        keep = ~np.isin(self._found >> ROW_BITS, list(blocks))
-        self._hashes, self._found = self._hashes[keep], self._found[keep]
+        self._dropped |= blocks
+        self._recent = {key: place for key, place in self._recent.items() if place >> ROW_BITS not in blocks}
 
     def of_blocks(self, blocks: Sequence[int]) -> Ints:
         """Hashes and places of the rows of some blocks, which are numbered anew."""
@@ -373,6 +382,9 @@ class _Places:
 
     def _sort_in(self) -> None:
         """Put the recent ones in their places, without sorting the others again; what was known stays where it was."""
+        if self._dropped:
+            keep = ~np.isin(self._found >> ROW_BITS, list(self._dropped))
+            self._hashes, self._found, self._dropped = self._hashes[keep], self._found[keep], set()
         hashes = np.fromiter(self._recent, np.int64, len(self._recent))
         found = np.fromiter(self._recent.values(), np.int64, len(self._recent))
         order = np.argsort(hashes)
@@ -385,7 +397,7 @@ class _Places:
         self._recent = {}
 
 
-def _hashed(keys: Keys) -> Ints:
+def hashed(keys: Keys) -> Ints:
     """64 bits for each key, the same in every process."""
     if not isinstance(keys, np.ndarray):
         keys = np.array([_short(key) for key in keys], f"S{LONGEST}")
@@ -400,8 +412,8 @@ def _hashed(keys: Keys) -> Ints:
 def _hashed_one(key: str) -> int:
     """The same for one key, without arrays.
 
-    >>> _hashed_one("a" * 40) == _hashed(["a" * 40])[0], _hashed_one("é" * 99) == _hashed(["é" * 99])[0]
-    (True, True)
+    >>> [_hashed_one(key) == int(hashed([key])[0]) for key in ("a" * 40, "é" * 99)]
+    [True, True]
     """
     data, result = _short(key).ljust(LONGEST, b"\0"), 0
     for start in range(0, LONGEST, 8):

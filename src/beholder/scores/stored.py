@@ -31,15 +31,17 @@ def _stored(task: Task, keys: dict[str, str | None], spec: ModelSpec, store: Sto
     here = [key for key, known in zip(own_keys, there, strict=True) if known]
     if not here or (contrastive and texts.missing(task.prompts.texts)):
         return None
-    channels = shelf.read(here)
-    if contrastive:
-        channels = {"cosine": cosines(channels["vector"], texts.read(task.prompts.texts)["vector"])}
+    words = texts.read(task.prompts.texts)["vector"] if contrastive else None
+    parts = []
+    for _, rows in shelf.parts(here):
+        found = rows if words is None else {"cosine": cosines(rows["vector"], words)}
+        parts.append(np.stack(list(found.values()), axis=2))
     return ScoreMatrix(
         task.name,
         task.dataset.table.filter(there),
         task.prompts.table,
-        tuple(channels),
-        np.stack(list(channels.values()), axis=2),
+        tuple(found),
+        np.concatenate(parts),
         spec.settings,
         task.dataset,
         task.kind,
