@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
+from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +24,7 @@ from beholder.models.preparation import Cut
 from beholder.models.scorer import ContrastiveScorer, unit_rows
 from beholder.models.spec import ModelSpec
 from beholder.prompts.prompt_set import prompt_set
+from beholder.scores import workers
 from beholder.scores.fill import fill
 from beholder.scores.store import Store
 from beholder.scores.task import Task
@@ -56,6 +58,7 @@ def synthetic_images(count: int, folder: Path) -> Dataset:
 
 def fill_and_print_peak(count: int) -> None:
     """Fill one sheet and print the peak memory of this process and its largest worker in MB."""
+    workers.STARTING = get_context("spawn")  # as children of this process, whose peak is known
     with tempfile.TemporaryDirectory() as scratch:
         dataset = synthetic_images(count, Path(scratch))
         prompts = prompt_set("words", [{"text": "kind"}, {"text": "cold"}])
