@@ -30,6 +30,7 @@ from beholder.datasets.bins import Edges
 from beholder.datasets.perturbed import CHANGES
 from beholder.models.given import GivenAs, Kind, Model, as_scorer
 from beholder.models.load import LoadOptions, decoding_on_card, load_model
+from beholder.models.machine import device_names
 from beholder.models.scorer import Answerer, Scorer
 from beholder.models.spec import ModelSpec
 from beholder.models.stability import LIMIT, NUDGE, movement, shaken
@@ -221,6 +222,8 @@ def audit_models(models: Sequence[str | Scorer], studies: Sequence[str | Study],
 
 def _opened(model: str | Scorer, options: AuditOptions) -> AbstractContextManager[Scorer]:
     """The model, ready to score, in this process or on Ray."""
+    if options.load.decode == "both" and (options.fill.ray or len(device_names(options.load.device)) > 1):
+        raise UsageError("--decode both compares two ways on one device: leave out --engine, and name one --device.")
     if options.fill.ray:
         return on_ray(model, options.load, options.fill.ray)
     return nullcontext(load_model(model, options.load) if isinstance(model, str) else model)

@@ -40,19 +40,24 @@ def load_model(name: str, options: LoadOptions = LoadOptions()) -> Scorer:  # no
     if len(devices) > 1:
         return _on_several(name, options, devices)
     scorer = _opened(name, replace(options, device=devices[0]))
-    on_card = decoding_on_card(scorer) if options.decode == "both" else scorer
-    if options.decode != "exact" and decoder_of(on_card) is None:
-        raise ModelError(f"--decode gpu is for two-tower models in torch; {name} is none of them. Leave it out.")
+    if options.decode != "exact":
+        _require_decoder(decoding_on_card(scorer) if options.decode == "both" else scorer)
     return scorer
+
+
+def _require_decoder(scorer: Scorer) -> None:
+    if decoder_of(scorer) is None:
+        raise ModelError(
+            f"--decode gpu is for two-tower models in torch; {scorer.spec.name} is none of them. Leave it out."
+        )
 
 
 def decoding_on_card(scorer: Scorer) -> Scorer:
     """The same model with `--decode gpu`."""
-    if replicas_of(scorer):
-        raise ModelError("--decode both runs on one device, and several were named.")
     twin = copy.copy(scorer)
     if decode := getattr(twin, "decode_on_card", None):
         decode()
+    _require_decoder(twin)
     return twin
 
 
