@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import hashlib
 import json
+import tracemalloc
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 from PIL import Image
 
+from beholder.core.digests import content_digest
 from beholder.core.errors import BadImage, DataError, ModelError, OutOfMemory
 from beholder.datasets import open_dataset
 from beholder.models.null import NullScorer
 from beholder.models.scorer import ContrastiveScorer, unit_rows
 from beholder.models.spec import ModelSpec
 from beholder.prompts.prompt_set import prompt_set
+from beholder.scores import fill as filling
 from beholder.scores.fill import FillOptions, fill
 from beholder.scores.shelf import Shelf
 from beholder.scores.store import Store
@@ -251,3 +255,61 @@ def test_rows_are_written_when_they_are_many_or_old(
     monkeypatch.setattr(Shelf, "put", watched)
     fill([task], Hashing(batch_size=1), Store(tmp_path))
     assert written == sizes
+
+
+def test_images_in_columns_are_found_by_their_addresses(monkeypatch: pytest.MonkeyPatch):
+    """Also where addresses have the same hash."""
+    monkeypatch.setattr(filling, "LOOKED_UP", 7)
+    monkeypatch.setattr(filling, "hash", len, raising=False)
+    uris = pl.Series([f"{'x' * (i % 3)}{i}.jpg" for i in range(30)])
+    keys = {uri: None if i == 4 else "" if i % 5 else content_digest(uri.encode()) for i, uri in enumerate(uris)}
+    images = filling._Images(uris, lambda part: [keys[uri] for uri in part])
+    assert images.absent == [uris[4]]
+    assert [images.row(uri) for uri in uris] == list(range(30))
+    some = uris[[29, 3, 10]]
+    assert images.keys_of(some).tolist() == [(keys[uri] or "").encode() for uri in some]
+
+
+@pytest.mark.parametrize(("size", "count"), [(4, 30), (7, 30), (1, 5), (3, 0)])
+def test_batches_are_cut_from_the_whole_list(size: int, count: int):
+    images = filling._Images(pl.Series([str(i) for i in range(40)]), lambda part: ["a"] * len(part))
+    rng = np.random.default_rng(size)
+    rows, lacking = rng.permutation(40)[:count], rng.random(count) < 0.3
+    slow = [
+        [str(row) for row, lacks in list(zip(rows, lacking, strict=True))[start : start + size] if lacks]
+        for start in range(0, count, size)
+    ]
+    batches = filling._Batches(images, rows, lacking, size)
+    assert list(batches) == batches[:] == [batch for batch in slow if batch]
+
+
+def test_a_filling_keeps_few_bytes_of_each_image():
+    uris = pl.Series([f"/data/images/{i:08}.jpg" for i in range(50_000)])
+    key = content_digest(b"")
+    tracemalloc.start()
+    try:
+        images = filling._Images(uris, lambda part: [key] * len(part))
+        batches = filling._Batches(images, np.arange(50_000), np.ones(50_000, bool), 64)
+        kept = tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+    assert len(batches) == 782
+    assert kept < 80 * 50_000
+
+
+def test_a_long_run_writes_larger_blocks():
+    class Counted:
+        def __init__(self) -> None:
+            self.rows: list[int] = []
+
+        def put(self, keys: list[str], rows: dict[str, np.ndarray]) -> None:
+            self.rows.append(len(keys))
+
+    shelf = Counted()
+    with filling._Block(shelf) as block:
+        for _ in range(1000):
+            block.add(["k"] * 64, {"vector": np.zeros((64, 8), np.float32)})
+    assert sum(shelf.rows) == 64_000
+    assert shelf.rows[:8] == [256] * 8
+    assert len(shelf.rows) < 60
+    assert max(shelf.rows) <= 64_000 / 8 + 64

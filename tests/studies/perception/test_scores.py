@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import polars as pl
 import pytest
@@ -9,7 +11,7 @@ from studies.perception.worlds import PROMPTS, matrix, measured, one, photograph
 
 from beholder.core.errors import DataError
 from beholder.scores.score_matrix import ScoreMatrix
-from beholder.studies.perception.prompts import DIMENSIONS, Dimension
+from beholder.studies.perception.prompts import DIMENSIONS, NEUTRAL, Dimension
 from beholder.studies.perception.scores import group_by, read_judged
 
 
@@ -96,3 +98,28 @@ def test_a_person_is_one_whatever_their_images_and_an_unnamed_image_is_someone_e
     assert who[0] == who[2]
     assert who[1] == who[5]
     assert len(set(who.tolist())) == 4
+
+
+@pytest.mark.parametrize("rows", [1, 7, 4096])
+def test_scores_read_part_by_part_are_those_of_the_whole(rows: int, monkeypatch: pytest.MonkeyPatch):
+    """With a prompt that no image has, and images that lack some scores."""
+    sheet = matrix(photographs(20))
+    values = sheet.values.astype(np.float64)
+    values[:, 5] = np.nan
+    values[3, 9] = values[11, 0] = np.nan
+    sheet = replace(sheet, values=values)
+    whole = ScoreMatrix.quantities
+    monkeypatch.setattr(ScoreMatrix, "quantities", lambda self, kind: whole(self, kind, rows))
+    judged = read_judged(sheet, DIMENSIONS)
+    columns: dict[str, dict[str, int]] = {}
+    for column, (word, template) in enumerate(sheet.prompts.select("concept", "template").iter_rows()):
+        columns.setdefault(word, {})[template] = column
+    kept = [image for image in range(20) if image not in (3, 11)]
+    assert judged.images["image_id"].to_list() == sheet.images["image_id"][kept].to_list()
+    for place, word in enumerate(judged.words):
+        own = {template: column for template, column in columns[word].items() if column != 5}
+        for row, image in enumerate(kept):
+            cosine = np.mean([values[image, column, 0] for column in own.values()])
+            plain = np.mean([values[image, columns[NEUTRAL][template], 0] for template in own])
+            assert judged.cosine[row, place] == pytest.approx(cosine)
+            assert judged.delta[row, place] == pytest.approx(cosine - plain)
