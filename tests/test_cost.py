@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from beholder.cli import app
 from beholder.core.errors import ModelError, UnknownName, UsageError
 from beholder.cost.devices import device
-from beholder.cost.estimate import CostOptions, costs
+from beholder.cost.estimate import CHECKED, CostOptions, costs
 from beholder.cost.subject import subject_of
 from beholder.cost.tokens import RUN, estimated, padded, reading
 from beholder.cost.work import CHANNELS, Counter, pictures_of
@@ -70,7 +70,7 @@ def test_a_generative_model_reads_as_many_tokens_and_computes_as_many_flop_as_co
     from torch.utils.flop_counter import FlopCounterMode
 
     from beholder.datasets.images import open_image
-    from beholder.models.generative.reuse import language_model
+    from beholder.models.generative.reuse import ASKED_BOTH_WAYS, language_model
     from beholder.models.generative.tree_attention import RUN as ENGINE_RUN
     from beholder.models.load import load_model
 
@@ -91,7 +91,7 @@ def test_a_generative_model_reads_as_many_tokens_and_computes_as_many_flop_as_co
     with torch.inference_mode(), sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:
         scorer.score_prepared([picture], prompts)
     assert tokens == task.reading.read
-    assert RUN == ENGINE_RUN
+    assert (RUN, CHECKED) == (ENGINE_RUN, ASKED_BOTH_WAYS)
     assert work.flop is not None
     assert work.flop / work.images == pytest.approx(counter.get_total_flops(), rel=0.04)
     assert len(scorer.channels) == CHANNELS["generative"]
@@ -199,6 +199,17 @@ def test_what_is_not_known_is_said():
         subject_of("owner/unheard-of")
     with pytest.raises(UsageError, match="--on NAME"):
         CostOptions(cards=2)
+
+
+def test_what_a_config_leaves_out_has_the_librarys_default(tmp_path: Path):
+    """As published: Gemma 3 leaves out its heads, whose width of 256 does not follow from the rest."""
+    whole = known_configs()["google/gemma-3-4b-it"]
+    left_out = ("num_attention_heads", "num_key_value_heads", "head_dim", "vocab_size", "tie_word_embeddings")
+    text = {name: value for name, value in whole["text_config"].items() if name not in left_out}
+    (tmp_path / "config.json").write_text(json.dumps({**whole, "text_config": text}))
+    subject = subject_of(str(tmp_path))
+    assert subject.parameters == pytest.approx(subject_of("Gemma-3-4b-it").parameters, rel=0.001)
+    assert (subject.kind, subject.here) == ("generative", False)
 
 
 def test_images_that_are_not_there_are_assumed_and_counted_in_the_table(people: Callable[..., Path]):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import sys
 from pathlib import Path
 
@@ -90,5 +91,9 @@ def test_unknown_architectures_are_said_to_be_unknown():
         shapes_of({"model_type": "chameleon"})
     with pytest.raises(UnknownShape, match="does not say 'projection_dim'"):
         shapes_of({"model_type": "clip", "vision_config": {}, "text_config": {}})
+    gemma = copy.deepcopy(known_configs()["google/gemma-3-4b-it"])
+    del gemma["text_config"]["head_dim"]  # 256, and not width by heads
+    with pytest.raises(UnknownShape, match="does not say 'head_dim'"):
+        shapes_of(gemma)
     with pytest.raises(UnknownShape, match="image tower of type 'dinov2'"):
         shapes_of({"model_type": "llava", "vision_config": {"model_type": "dinov2"}, "text_config": {}})

@@ -38,6 +38,8 @@ from beholder.studies.study import Study
 
 TOGETHER = {"contrastive": 256, "baseline": 256}
 """Pictures in one pass over the weights, on a card; of other models 8."""
+CHECKED = 8
+"""Questions that the engine asks both ways at first (`reuse.ASKED_BOTH_WAYS`)."""
 
 
 @dataclass(frozen=True)
@@ -220,23 +222,38 @@ def _here(cost: Cost, timed: Rehearsed, options: CostOptions) -> Cost:
         _reading(work, timed),
     )
     model = Timed(looking.wall + reading.wall, looking.processor + reading.processor)
-    start = START if work.pictures.count >= PROCESSES_FROM and timed.two_towers else 0.0
+    start = _checking(work, timed)
+    if work.pictures.count >= PROCESSES_FROM and timed.two_towers:
+        start = Timed(START, START)
     each = opening.wall / cores
-    seconds = Span(max(each, 0.85 * model.wall), each + model.wall + start, 1.25 * (opening.wall + model.wall) + start)
+    seconds = Span(
+        max(each, 0.85 * model.wall) + start.wall,
+        each + model.wall + start.wall,
+        1.25 * (opening.wall + model.wall) + start.wall,
+    )
     stages = {"opening images": each}
     if timed.two_towers:
         stages |= {"image tower": looking.wall, "text tower": reading.wall}
     else:
         stages |= {"model": model.wall}
-    return replace(cost, seconds=seconds, processor_seconds=opening.processor + model.processor, stages=stages)
+    processor = opening.processor + model.processor + start.processor
+    return replace(cost, seconds=seconds, processor_seconds=processor, stages=stages)
+
+
+def _checking(work: Work, timed: Rehearsed) -> Timed:
+    """Of the first questions that share words, some are asked one by one as well."""
+    task = work.tasks[0] if work.tasks else None
+    if task is None or task.reading is None or not task.reading.shared:
+        return Timed(0.0, 0.0)
+    alone = task.effort * task.reading.one_by_one / task.reading.questions / task.reading.read
+    return Timed(*(CHECKED * (a + alone * b) for a, b in zip(timed.looking, timed.each, strict=True)))
 
 
 def _reading(work: Work, timed: Rehearsed) -> Timed:
     """All texts, or all questions about all pictures."""
     if timed.two_towers:
         return timed.each.times(work.prompts)
-    amounts = (task.images * (task.reading.read if task.reading else len(task.questions)) for task in work.tasks)
-    return timed.each.times(sum(amounts))
+    return timed.each.times(sum(task.images * task.effort for task in work.tasks))
 
 
 # On a card that is not here

@@ -2,7 +2,7 @@
 
 Timed apart: opening and preparing a picture on one core, the model on a batch of pictures, the text tower on a batch
 of texts. A model without two towers is asked few and then more questions about a picture; what a picture takes is then
-a constant and so much for each token.
+a constant and so much for each FLOP.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from shutil import copyfile
 from typing import Any, NamedTuple
@@ -55,7 +55,7 @@ class Rehearsed:
     looking: Timed
     """Of one picture: two towers; else what a picture takes whatever it is asked."""
     each: Timed
-    """Of one text with two towers; else of one token or one prompt."""
+    """Of one text with two towers; else of one unit of a task's effort."""
     two_towers: bool
     random: bool
 
@@ -93,7 +93,10 @@ class Rehearsal:
     ) -> tuple[Timed, Timed]:
         """A line through two timings: few questions, and as many as fit into the time."""
         prompts, budget, batch = list(task.prompts), self._seconds / 5, prepared[: self._together]
-        amount = _amount(counter, pictures)
+
+        def effort(count: int) -> float:
+            some = replace(task, prompts=task.prompts[:count], questions=task.questions[:count])
+            return counter.read(some, pictures).effort
 
         def timed(count: int, seconds: float) -> Timed:
             return _repeated(lambda: scorer.score_prepared(batch, prompts[:count]), seconds).times(1 / len(batch))
@@ -102,20 +105,10 @@ class Rehearsal:
         short = timed(few, budget)
         many = min(len(prompts), int(few * budget / max(short.wall, 1e-4)))
         if many <= few:
-            return Timed(0.0, 0.0), short.times(1 / amount(task.questions[:few]))
-        long, x = timed(many, 2 * budget), (amount(task.questions[:few]), amount(task.questions[:many]))
+            return Timed(0.0, 0.0), short.times(1 / effort(few))
+        long, x = timed(many, 2 * budget), (effort(few), effort(many))
         slope = Timed(*(max(0.0, (b - a) / (x[1] - x[0])) for a, b in zip(short, long, strict=True)))
         return Timed(*(max(0.0, b - k * x[1]) for b, k in zip(long, slope, strict=True))), slope
-
-
-def _amount(counter: Counter, pictures: Pictures) -> Callable[[Sequence[str]], float]:
-    """By what the time of a picture grows: the tokens that are read about it, else the prompts."""
-
-    def amount(questions: Sequence[str]) -> float:
-        found = counter.readings(questions, pictures) if counter.subject.kind == "generative" else []
-        return found[0][0].read if found else float(len(questions))
-
-    return amount
 
 
 def _opened(scorer: Scorer, uris: Sequence[str], seconds: float) -> tuple[list[Any], Timed]:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from beholder.core.errors import ModelError, UnknownName
 from beholder.models.catalog import BYTES, ModelEntry, lookup, nearest
-from beholder.models.checkpoint.folder import matching, read_config
+from beholder.models.checkpoint.folder import ConfigFile, matching, read_config
 from beholder.models.families import FAMILIES, family_of, name_forms
 from beholder.models.load import REFERENCE_MODELS, reference_models
 from beholder.models.served.address import Address, read_address
-from beholder.models.shapes import Shapes, UnknownShape, known_configs, shapes_of
+from beholder.models.shapes import READERS, Shapes, UnknownShape, known_configs, shapes_of
 
 WEIGHTS = ("*.safetensors", "*.bin", "*.onnx")
 
@@ -75,12 +74,11 @@ def subject_of(name: str) -> Subject:
 
 def _folder(name: str, folder: Path) -> Subject:
     config = read_config(folder)
-    family = family_of(config)
     shapes, why = _shapes(config)
     files = matching(folder, WEIGHTS)
     return Subject(
         name,
-        family.kind,
+        shapes.kind if shapes else family_of(config).kind,
         shapes,
         why,
         folder,
@@ -101,11 +99,22 @@ def _by_config(name: str, load: str, entry: ModelEntry | None) -> Subject:
     return Subject(name, shapes.kind, shapes, parameters=parameters or shapes.parameters, width=shapes.width)
 
 
-def _shapes(config: dict[str, Any]) -> tuple[Shapes | None, str]:
+def _shapes(config: ConfigFile) -> tuple[Shapes | None, str]:
+    """What the config says, with the library's defaults where it leaves something out."""
     try:
         return shapes_of(config), ""
     except UnknownShape as error:
-        return None, str(error)
+        why = str(error)
+    if config.get("model_type") not in READERS:
+        return None, why
+    try:
+        from transformers import CONFIG_MAPPING  # optional, and slow to start
+    except ImportError:
+        return None, why
+    try:
+        return shapes_of(CONFIG_MAPPING[str(config["model_type"])].from_dict(config).to_dict()), ""
+    except (UnknownShape, TypeError, ValueError, AttributeError):
+        return None, why
 
 
 def _served(name: str, address: Address) -> Subject:

@@ -111,6 +111,13 @@ class Asked:
     answering: float | None = None
     """FLOP of the language model for all questions about one picture."""
 
+    @property
+    def effort(self) -> float:
+        """What the time of a picture grows with: FLOP, else the tokens that are read about it, else prompts."""
+        if self.looking is not None and self.answering is not None:
+            return self.looking + self.answering
+        return self.reading.read if self.reading else float(len(self.prompts))
+
 
 @dataclass(frozen=True)
 class Work:
@@ -192,9 +199,7 @@ class Counter:
         )
 
     def _by_pair(self, study: Study, dataset: Dataset, pictures: Pictures, tasks: tuple[Asked, ...]) -> Work:
-        generative = self.subject.kind == "generative"
-        if generative:
-            tasks = tuple(self._read(task, pictures) for task in tasks)
+        tasks = tuple(self.read(task, pictures) for task in tasks)
         images = sum(task.images for task in tasks)
         cells = sum(task.images * len(task.questions) for task in tasks)
         known = [(task.images, task.reading) for task in tasks if task.reading]
@@ -235,7 +240,7 @@ class Counter:
             return None
         return ProcessorTokens(folder, self._at_once)
 
-    def readings(self, questions: Sequence[str], pictures: Pictures) -> list[tuple[Reading, Size | None]]:
+    def _readings(self, questions: Sequence[str], pictures: Pictures) -> list[tuple[Reading, Size | None]]:
         """What is read about the sampled pictures; none where a picture's tokens are not known."""
         shapes = self.subject.shapes
         fixed = shapes is not None and shapes.vision.side is not None
@@ -256,8 +261,9 @@ class Counter:
         }
         return [(read[size], size) for size in sizes]
 
-    def _read(self, task: Asked, pictures: Pictures) -> Asked:
-        found = self.readings(task.questions, pictures)
+    def read(self, task: Asked, pictures: Pictures) -> Asked:
+        """The task with what a generative model reads about one of these pictures."""
+        found = self._readings(task.questions, pictures) if self.subject.kind == "generative" else []
         return asked_about(task, found, self.subject) if found else task
 
     def _sent(self, pictures: Pictures) -> float:

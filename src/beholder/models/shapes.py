@@ -22,6 +22,8 @@ GATED = {
     *("qwen3", "qwen3_vl_text"),
 }
 """Language models whose feed-forward part has three matrices, one of them a gate."""
+WIDTH_BY_HEADS = {"llama", "mistral", "qwen2", "qwen2_5_vl_text", "qwen2_vl_text"}
+"""Those whose heads share the width evenly unless the config says otherwise; of others it must say."""
 LOOKS_BACK = {"paligemma"}
 """Generative models whose picture looks at the question: only the image tower's work is shared."""
 
@@ -271,11 +273,13 @@ def _tower(vision: Mapping[str, Any]) -> Vision:
 
 def _language_model(config: ConfigFile) -> Words:
     text = config.get("text_config", config)
-    kind = str(text.get("model_type") or config["model_type"])
-    if kind not in GATED and f"{kind}_text" not in GATED:
+    kind = str(text.get("model_type") or f"{config['model_type']}_text")
+    if kind not in GATED:
         raise UnknownShape(f"What a language model of type '{kind}' computes is not known.")
+    for name in ("num_key_value_heads", *(() if kind in WIDTH_BY_HEADS else ("head_dim",))):
+        text[name]  # what is not said has another default in each of them
     layers, words = _layers(text, gated=True), text["vocab_size"]
-    tied = text.get("tie_word_embeddings", config.get("tie_word_embeddings", False))
+    tied = text.get("tie_word_embeddings", config.get("tie_word_embeddings", kind.startswith("gemma")))
     return Words(layers, words, words * layers.width, untied=not tied)
 
 
