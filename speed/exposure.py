@@ -1,21 +1,28 @@
-"""Names in captions, all at once against word by word: `python speed/exposure.py [captions] [--memory]`.
+"""Exposure counts names in captions 9 × as fast as word by word, in the same memory however long a file is.
 
-Generated captions of about eleven words, of which one in ten names one of 844 made-up people and one in ten is not
-ASCII. Both ways count the same. With `--memory`: how much memory a file and one ten times as long take.
+Generated captions of ten words: one in ten names one of 844 made-up people, one in ten is not ASCII. All ways count the
+same. Processor time counts, since it can be had on a busy machine: threads and Ray's workers share it among cores.
+
+    --megabytes 600      compare the memory for a file of 600 MB with that for one of a sixth
 """
 
 from __future__ import annotations
 
-import os
+import gzip
+import json
 import random
 import re
-import subprocess
-import sys
 import tempfile
-import time
 import unicodedata
-from collections.abc import Callable
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from pathlib import Path
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+from bench import Claim, alone, main, timed
 
 from beholder.studies.exposure.captions import CaptionFile
 from beholder.studies.exposure.counting import count_captions
@@ -24,8 +31,11 @@ from beholder.studies.exposure.people import WORD_TERMS
 
 _ASCII = str.maketrans({chr(code): chr(code).lower() if chr(code).isalnum() else " " for code in range(128)})
 PEOPLE = 844
-EACH = 10
-"""The slow way gets one caption in so many."""
+LAION = 30e9
+"""Bytes of LAION-400M's captions, about."""
+CORES = (2, 16, 64)
+NAMES = ("a.txt", "a.txt.gz", "a.txt.zst", "a.tsv", "a.tsv.gz", "a.tsv.zst", "a.parquet", "one-group.parquet")
+SLOW_NAMES = ("a.csv", "a.jsonl")
 
 
 def made(count: int, rng: random.Random) -> tuple[list[str], list[str]]:
@@ -48,19 +58,6 @@ def reference_words(text: str) -> list[str]:
         return text.translate(_ASCII).split()
     apart = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", text).casefold())
     return re.findall(r"[^\W_]+", "".join(letter for letter in apart if not unicodedata.combining(letter)))
-
-
-class Cost:
-    """Megabytes for each second of the clock and of the processor; the best of three."""
-
-    def __init__(self, work: Callable[[], object], size: float) -> None:
-        clock, processor = [], []
-        for _ in range(3):
-            began = time.perf_counter(), time.process_time()
-            work()
-            clock.append(time.perf_counter() - began[0])
-            processor.append(time.process_time() - began[1])
-        self.clock, self.processor = size / min(clock) / 1e6, size / min(processor) / 1e6
 
 
 def word_by_word(terms: list[Term], captions: list[str]) -> list[int]:
@@ -91,43 +88,139 @@ def _covered(span: tuple[int, int, int], spans: list[tuple[int, int, int]], term
     )
 
 
-def peak(lines: int) -> float:
-    """Megabytes that a process takes at most which counts a file of so many captions."""
-    code = (
-        "import resource, sys; sys.path.insert(0, 'speed'); import exposure as e; "
-        "e.count_captions([e.CaptionFile(sys.argv[1])], e.Mentions(e.WORD_TERMS)); "
-        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3)"
-    )
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "captions.txt"
-        with path.open("w") as file:
-            file.writelines(
-                f"a caption of no great length, with a dog and number {number}\n" for number in range(lines)
-            )
-        done = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=True)
-    return float(done.stdout)
+def automaton(mentions: Mentions, captions: Sequence[str]) -> list[list[int]]:
+    """Polars' automaton (Aho and Corasick's) alone: where names are, without rules about accents and captions."""
+    names = [f" {term.text.lower()} " for term in mentions.terms]
+    places = pl.Series(["\n".join(captions)]).str.find_many(names, ascii_case_insensitive=True, overlapping=True)
+    return [places.item().to_list()]
 
 
-def main(count: int, *, memory: bool) -> None:
-    """Print both rates and their ratio, and the memory."""
+@cache
+def world(count: int) -> tuple[list[str], Mentions]:
+    """Captions, and what is looked for in them."""
     names, captions = made(count, random.Random(1))
-    terms, few = [*(Term("name", name) for name in names), *WORD_TERMS], captions[::EACH]
-    mentions = Mentions(terms)
-    assert mentions.count("\n".join([*few, ""]).encode()).apart.tolist() == word_by_word(terms, few)
+    return captions, Mentions([*(Term("name", name) for name in names), *WORD_TERMS])
+
+
+# Files
+
+
+def write(path: Path, captions: Sequence[str], copies: int = 1) -> None:
+    """The captions so many times, in the layout of the file's name; tables have an address beside each."""
+    tables = {".tsv": "\t", ".csv": ","}
+    ending, packed = (path.suffixes[0], path.suffixes[-1]) if len(path.suffixes) > 1 else (path.suffix, "")
+    addresses = [f"http://example.org/pictures/{number:08}/{number * 7919 % 999983}.jpg" for number in range(9999)]
+    rows = [(addresses[number % 9999], caption) for number, caption in enumerate(captions)]
+    if ending == ".parquet":
+        table = pa.table({"url": [row[0] for row in rows], "caption": [row[1] for row in rows]})
+        if path.stem == "one-group":
+            pq.write_table(pa.concat_tables([table] * copies), path, row_group_size=copies * len(rows))
+            return
+        with pq.ParquetWriter(path, table.schema) as file:
+            for _ in range(copies):
+                file.write_table(table, row_group_size=100_000)
+        return
+    if ending in tables:
+        header = f"url{tables[ending]}caption\n"
+        text = "".join(f"{url}{tables[ending]}{caption}\n" for url, caption in rows)
+    else:
+        header = ""
+        text = "".join(
+            json.dumps({"url": url, "caption": caption}) + "\n" if ending == ".jsonl" else f"{caption}\n"
+            for url, caption in rows
+        )
+    pack = {".gz": gzip.compress, ".zst": lambda data: pa.compress(data, "zstd", asbytes=True)}.get(packed, bytes)
+    with path.open("wb") as file:
+        file.write(pack(header.encode()))
+        data = pack(text.encode())
+        for _ in range(copies):
+            file.write(data)
+
+
+def counted(path: Path, count: int) -> Callable[[], object]:
+    """Exposure's count of a file."""
+    _, mentions = world(count)
+    return lambda: count_captions([CaptionFile(path)], mentions)
+
+
+# Claims
+
+
+def rates(options: Namespace) -> Iterator[Claim]:
+    """Ours, the automaton alone, and word by word, on text; then every layout; then what LAION-400M would take."""
+    count = 2000 if options.quick else options.captions
+    captions, mentions = world(count)
+    few = captions[::10]
+    ours = mentions.count("\n".join([*few, ""]).encode())
+    assert ours.apart.tolist() == word_by_word(list(mentions.terms), few)
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "captions.txt"
-        path.write_text("\n".join(captions))
-        size = path.stat().st_size
-        fast = Cost(lambda: count_captions([CaptionFile(path)], mentions), size)
-        slow = Cost(lambda: word_by_word(terms, few), size / EACH)
-    print(
-        f"exposure: {fast.clock:.0f} MB/s on {os.cpu_count()} cores, {fast.processor:.0f} MB per second of processor "
-        f"time, {fast.processor / slow.processor:.1f} × word by word ({slow.processor:.1f} MB)"
+        path = Path(folder) / "a.txt"
+        write(path, captions)
+        size = path.stat().st_size / 1e6
+        ways = [
+            timed("ours, file to counts", counted(path, count)),
+            timed("polars' automaton alone, on text in memory", lambda: automaton(mentions, captions)),
+            timed("word by word, a tenth", lambda: word_by_word(list(mentions.terms), few), share=0.1),
+        ]
+        yield Claim(
+            f"{size:.0f} MB of captions as text, {len(mentions.terms)} names and words",
+            ["way", "MB per second of processor time", "ratio"],
+            [[way.name, size / way.processor, way.processor / ways[0].processor] for way in ways],
+        )
+        rows: list[list[str | float | None]] = []
+        for name in (*NAMES, *SLOW_NAMES):
+            path = Path(folder) / name
+            write(path, captions)
+            way = timed(name, counted(path, count), repeats=2)
+            rows.append(
+                [name, path.stat().st_size / 1e6, size / way.processor, path.stat().st_size / 1e6 / way.processor]
+            )
+        yield Claim(
+            "Every layout; tables have an address beside each caption",
+            ["file", "MB", "MB of captions per second of processor time", "MB of the file"],
+            rows,
+        )
+    yield laion(size / ways[0].processor)
+
+
+def laion(rate: float) -> Claim:
+    """Minutes for LAION-400M's captions, if all cores are used and storage keeps up."""
+    return Claim(
+        f"Estimate, not measured: LAION-400M's captions ({LAION / 1e9:.0f} GB) as text at {rate:.0f} MB per second of "
+        "processor time, if every core is busy and storage keeps up (more than 4 cores: --engine ray)",
+        ["cores", "minutes"],
+        [[float(cores), LAION / 1e6 / rate / cores / 60] for cores in CORES],
     )
-    if memory:
-        print(f"exposure: {peak(1_000_000):.0f} MB for 1,000,000 captions, {peak(10_000_000):.0f} MB for 10,000,000")
+
+
+def memory(options: Namespace) -> Iterator[Claim]:
+    """Peaks of processes that count one file each."""
+    most = 1.0 if options.quick else options.megabytes
+    rows: list[list[str | float | None]] = []
+    captions, _ = world(2000)
+    block = captions * (1 if options.quick else 50)
+    for name in NAMES[:1] if options.quick else (*NAMES, *SLOW_NAMES):
+        peaks: list[float | None] = []
+        for megabytes in (most / 6, most):
+            with tempfile.TemporaryDirectory() as folder:
+                path = Path(folder) / name
+                write(path, block, copies=max(1, round(megabytes * 1e6 / sum(map(len, block)))))
+                peaks.append(alone(name, counted, path, 2000).peak)
+        rows.append([name, *peaks])
+    yield Claim(
+        f"Memory for {most / 6:.0f} and for {most:.0f} MB of captions, with two threads",
+        ["file", "peak MB, less", "peak MB, more"],
+        rows,
+    )
+
+
+def options() -> ArgumentParser:
+    """How much."""
+    parser = ArgumentParser(description=__doc__)
+    parser.add_argument("--captions", type=int, default=400_000)
+    parser.add_argument("--megabytes", type=float, default=120.0)
+    return parser
 
 
 if __name__ == "__main__":
-    numbers = [int(word) for word in sys.argv[1:] if word.isdigit()]
-    main(numbers[0] if numbers else 400_000, memory="--memory" in sys.argv)
+    main(rates, memory, parser=options())

@@ -64,7 +64,7 @@ SCRIPTS = {
     ),
     "memory": Script("", "20"),
     "store": Script("100000", "200"),
-    "exposure": Script("", "2000"),
+    "exposure": Script(),
     "cost": Script("here glasshouse/contrastive glasshouse/generative", "cluster"),
 }
 
