@@ -158,8 +158,11 @@ def test_a_shard_that_is_cut_off_is_named(layouts: dict[str, str]):
     tar.write_bytes(tar.read_bytes()[: part_of(uris[-1]).first - 700])
     with pytest.raises(DataError, match=r"s-01\.tar cannot be read as a tar(.|\n)*cut off"):
         open_dataset(layouts["wds"])
-    parquet = next(Path(layouts["parquet"].removeprefix("hf:")).iterdir())
+    parquet = min(Path(layouts["parquet"].removeprefix("hf:")).iterdir())
+    rows = open_dataset(layouts["parquet"]).table["uri"].to_list()
     parquet.write_bytes(parquet.read_bytes()[:-20])
+    with pytest.raises(BadImage, match=r"train-00000-of-00002\.parquet#0\+0#image: its row group cannot be read"):
+        open_image(rows[0])
     with pytest.raises(DataError, match=parquet.name):
         open_dataset(layouts["parquet"])
 

@@ -200,11 +200,11 @@ def remote_status(uri: str) -> Status | None:
 
 
 @contextmanager
-def told(uri: str | RemotePath, what: str) -> Iterator[None]:
-    """Whatever a library says of a place that does not answer becomes one kind of error."""
+def told(uri: str | RemotePath, what: str, *plain: type[Exception]) -> Iterator[None]:
+    """Whatever a library says of a place that does not answer becomes one kind of error; `plain` ones stay."""
     try:
         yield
-    except PLAIN:
+    except (*PLAIN, *plain):
         raise
     except Exception as error:
         raise unreachable(uri, what, error) from error

@@ -163,9 +163,12 @@ def _tar_member(part: Part) -> bytes:
 
 
 def _cell(part: Part, address: str) -> bytes:
-    with _reading:  # neighbours are asked for at the same time, and need the same group
-        cells = _group(part.container, part.first, part.name)
-    value = cells[part.second].as_py()
+    try:
+        with _reading, told(part.container, "read", OSError, ValueError):  # neighbours need the same group
+            cells = _group(part.container, part.first, part.name)
+        value = cells[part.second].as_py()
+    except (ValueError, LookupError) as error:  # Arrow's own are among them
+        raise BadImage(address, f"its row group cannot be read: {first_line(error)}") from error
     data, path = (value.get("bytes"), value.get("path")) if isinstance(value, dict) else (value, None)
     if isinstance(data, bytes):
         return data
