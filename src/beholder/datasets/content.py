@@ -13,6 +13,7 @@ from __future__ import annotations
 import os
 import re
 import threading
+from contextlib import nullcontext
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
@@ -164,7 +165,7 @@ def _tar_member(part: Part) -> bytes:
 
 def _cell(part: Part, address: str) -> bytes:
     try:
-        with _reading, told(part.container, "read", OSError, ValueError):  # neighbours need the same group
+        with _reading:  # neighbours are asked for at the same time, and need the same group
             cells = _group(part.container, part.first, part.name)
         value = cells[part.second].as_py()
     except (ValueError, LookupError) as error:  # Arrow's own are among them
@@ -184,7 +185,7 @@ def _group(path: str, group: int, column: str) -> Any:
 
     if path.endswith(".arrow"):
         return record_batches(path)[group].column(column)
-    with open_binary(path) as file:
+    with told(path, "read", ValueError) if is_remote(path) else nullcontext(), open_binary(path) as file:
         return pq.ParquetFile(file).read_row_group(group, columns=[column]).column(column)
 
 
