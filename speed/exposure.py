@@ -187,7 +187,7 @@ def laion(rate: float) -> Claim:
     """Minutes for LAION-400M's captions, if all cores are used and storage keeps up."""
     return Claim(
         f"Estimate, not measured: LAION-400M's captions ({LAION / 1e9:.0f} GB) as text at {rate:.0f} MB per second of "
-        "processor time, if every core is busy and storage keeps up (more than 4 cores: --engine ray)",
+        "processor time, if every core is busy and storage keeps up",
         ["cores", "minutes"],
         [[float(cores), LAION / 1e6 / rate / cores / 60] for cores in CORES],
     )
@@ -208,7 +208,7 @@ def memory(options: Namespace) -> Iterator[Claim]:
                 peaks.append(alone(name, counted, path, 2000).peak)
         rows.append([name, *peaks])
     yield Claim(
-        f"Memory for {most / 6:.0f} and for {most:.0f} MB of captions, with two threads",
+        f"Memory for {most / 6:.0f} and for {most:.0f} MB of captions; worker processes from 128 MB on",
         ["file", "peak MB, less", "peak MB, more"],
         rows,
     )

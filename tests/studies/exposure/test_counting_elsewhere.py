@@ -1,4 +1,4 @@
-"""Counting on Ray's workers and from an object store: the same as here, whatever is lost meanwhile."""
+"""Counting in processes, on Ray's workers and from an object store: the same as by threads, whatever is lost."""
 
 from __future__ import annotations
 
@@ -59,6 +59,25 @@ def here(paths: list[Path]) -> Counts:
 def same(one: Counts, other: Counts) -> None:
     assert (one.apart.tolist(), one.inside.tolist()) == (other.apart.tolist(), other.inside.tolist())
     assert one.files == other.files
+
+
+def test_processes_count_as_threads_do_and_a_dead_one_is_told(
+    paths: list[Path], here: Counts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(captions, "RANGE", 1)
+    monkeypatch.setattr(counting, "LONG", 0)
+    monkeypatch.setattr(counting, "usable_cores", lambda: 2)
+    files = [CaptionFile(path) for path in paths]
+    with monkeypatch.context() as patched:
+        patched.setattr(counting, "_all_done", dying)
+        with pytest.raises(DataError, match=r"(?s)process that reads captions died.*a\.tsv"):
+            count_captions(files, MENTIONS, store=tmp_path)
+    same(count_captions(files, MENTIONS, store=tmp_path), here)
+
+
+def dying(jobs: list[Any], mentions: Mentions) -> list[Any]:
+    os.kill(os.getpid(), signal.SIGKILL)
+    return []
 
 
 def test_ray_counts_as_this_machine_does_though_a_worker_is_killed(

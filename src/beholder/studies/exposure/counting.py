@@ -1,5 +1,8 @@
 """Count the captions that contain each of many terms, in one pass over every file, on all cores or on Ray's workers.
 
+Long files are counted in ranges by worker processes, one for each core; threads share one lock of Python, which costs
+them most of a second core. Short ones are left to threads, which are there at once.
+
 What is counted is kept in the store: the same command goes on where it stopped, in the middle of a file of lines or
 after a row group of a Parquet file, and does not read a file again that it has read to its end.
 """
@@ -24,7 +27,7 @@ from beholder.core.errors import DataError
 from beholder.core.files import Place, write_whole
 from beholder.core.progress import Progress, silent
 from beholder.scores.ray_pool import RayOptions, ray_map
-from beholder.scores.workers import usable_cores
+from beholder.scores.workers import Workers, usable_cores
 from beholder.studies.exposure.captions import MEGABYTE, CaptionFile, Part
 from beholder.studies.exposure.mentions import MentionCounts, Mentions, Numbers
 
@@ -36,6 +39,8 @@ VERSION = 2
 """Raised when captions are read or matched in another way."""
 MOST_THREADS = 8
 """Each holds some parts of a file in memory."""
+LONG = 128 * MEGABYTE
+"""Bytes from which on worker processes pay: each takes about half a second to start."""
 
 
 @dataclass
@@ -97,7 +102,7 @@ def count_captions(
     shown, total = read // MEGABYTE, max(1, sum(file.size for file in files) // MEGABYTE)
     with progress("reading captions", total, shown) as advance:
         try:
-            for each, seen in _on_ray(counted, mentions, ray) if ray else _here(counted, mentions):
+            for each, seen in _seen_in(counted, mentions, ray):
                 read += each.add(seen)
                 if (now := read // MEGABYTE) > shown:
                     advance(now - shown)
@@ -226,8 +231,21 @@ def _perhaps_empty(text: bytes) -> Iterator[bytes]:
         yield text[start:stop]
 
 
-def _here(counted: Sequence[_Counted], mentions: Mentions) -> Iterator[tuple[_Counted, _Seen | None]]:
+def _seen_in(
+    counted: Sequence[_Counted], mentions: Mentions, ray: RayOptions | None
+) -> Iterator[tuple[_Counted, _Seen | None]]:
     """Every part that is not counted yet, in order; None after the last one of a file."""
+    jobs = list(_jobs(counted))
+    if ray:
+        return _elsewhere(counted, ray_map(partial(_done, mentions=mentions), jobs, ray))
+    left = sum(each.file.size - each.read for each in counted)
+    if left >= LONG and len(jobs) > 1 < usable_cores():
+        return _elsewhere(counted, _by_processes(jobs, mentions))
+    return _here(counted, mentions)
+
+
+def _here(counted: Sequence[_Counted], mentions: Mentions) -> Iterator[tuple[_Counted, _Seen | None]]:
+    """By threads."""
     with ThreadPoolExecutor(min(usable_cores(), MOST_THREADS)) as pool:
         for each in counted:
             if each.resume is None:
@@ -266,17 +284,28 @@ class _Job(NamedTuple):
     last: bool
 
 
-def _on_ray(
-    counted: Sequence[_Counted], mentions: Mentions, ray: RayOptions
-) -> Iterator[tuple[_Counted, _Seen | None]]:
-    """The same by Ray's workers, which take ranges of files."""
-    for job, parts, error in ray_map(partial(_done, mentions=mentions), _jobs(counted), ray):
+Done = tuple[_Job, list[_Seen], DataError | None]
+
+
+def _elsewhere(counted: Sequence[_Counted], results: Iterator[Done]) -> Iterator[tuple[_Counted, _Seen | None]]:
+    """By workers that take a range of a file at a time."""
+    for job, parts, error in results:
         each = counted[job.number]
         yield from ((each, seen) for seen in parts)
         if error:
             raise each.damaged(error)
         if job.last:
             yield each, None
+
+
+class _Processes(Workers):
+    does = "reads captions"
+    patience = 3600.0  # a packed file is read to its end
+
+
+def _by_processes(jobs: Sequence[_Job], mentions: Mentions) -> Iterator[Done]:
+    with _Processes(min(usable_cores(), len(jobs))) as workers:
+        yield from workers.map(partial(_all_done, mentions=mentions), jobs, per_job=1)
 
 
 def _jobs(counted: Sequence[_Counted]) -> Iterator[_Job]:
@@ -287,7 +316,11 @@ def _jobs(counted: Sequence[_Counted]) -> Iterator[_Job]:
                 yield _Job(number, each.file.address, each.file.column, start, stop, place == len(ranges))
 
 
-def _done(job: _Job, mentions: Mentions) -> tuple[_Job, list[_Seen], DataError | None]:
+def _all_done(jobs: list[_Job], mentions: Mentions) -> list[Done]:
+    return [_done(job, mentions) for job in jobs]
+
+
+def _done(job: _Job, mentions: Mentions) -> Done:
     """What the parts of a range contain, up to the first that cannot be read."""
     parts: list[_Seen] = []
     try:
