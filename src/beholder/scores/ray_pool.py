@@ -14,6 +14,7 @@ import signal
 import socket
 import threading
 import time
+import warnings
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -119,11 +120,13 @@ def connect(address: str | None = None) -> Any:
     before = signal.getsignal(signal.SIGTERM)
     try:
         _knock(asked or "")
-        ray.init(address, log_to_driver=False, logging_level=logging.ERROR, **quiet)
+        with warnings.catch_warnings(action="ignore"):  # what they say is said below
+            ray.init(address, log_to_driver=False, logging_level=logging.ERROR, **quiet)
     except (OSError, RuntimeError, ValueError) as error:
         raise UsageError(
             f"There is no Ray cluster at {asked or 'this machine'}: {first_line(error)}.\n"
-            "Start one with `ray start --head`, or leave the address out: then one is started for this run."
+            "Start one with `ray start --head`, or leave the address out: then one is started for this run. A cluster that "
+            "asks for a token needs RAY_AUTH_MODE=token and RAY_AUTH_TOKEN."
         ) from error
     finally:
         if threading.current_thread() is threading.main_thread():
