@@ -15,8 +15,8 @@ from beholder.core.errors import UnknownName
 
 CORES = 16
 """Cores beside a card, unless the user says otherwise: as where we measured."""
-START = 2.0
-"""Seconds that starting worker processes takes."""
+START = 1.0
+"""Seconds that starting worker processes and reading vectors back take."""
 
 
 class Span(NamedTuple):
@@ -39,9 +39,9 @@ TREE_SHARE = Span(0.50, 0.55, 0.60)
 """By a language model over a prompt tree: Qwen2.5-VL-3B, LLaVA-1.5-7B, Gemma-3-4B."""
 PROMPTS_SHARE = Span(0.25, 0.33, 0.42)
 """By a language model that reads whole prompts: PaliGemma 2."""
-DECODE = Span(0.021, 0.026, 0.032)
-"""Seconds of a core for a megapixel of JPEG: hashed, decoded, cut (180 KB and 276 KB photographs agree)."""
-CARD_DECODE = Span(0.00017, 0.0002, 0.00026)
+DECODE = Span(0.023, 0.028, 0.033)
+"""Seconds of a core for a megapixel of JPEG: hashed, decoded, cut."""
+CARD_DECODE = Span(0.00006, 0.00008, 0.0001)
 """Seconds of a card for a picture with --decode gpu, beside the model."""
 CARD_DECODE_MEGAPIXEL = 0.00009
 """And for each of its megapixels."""
