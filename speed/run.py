@@ -63,7 +63,7 @@ SCRIPTS = {
         "clip-b32 clip-l14 --photos 20000 --few 512 --precision bfloat16 --ways forward decode before 'exact, p' gpu",
     ),
     "memory": Script("", "20"),
-    "store": Script("100000", "200"),
+    "store": Script("--json 1000 10000 100000"),
     "exposure": Script(),
     "cost": Script("here glasshouse/contrastive glasshouse/generative", "cluster"),
 }
