@@ -235,6 +235,13 @@ def test_what_a_uri_cannot_give_is_told():
     fsspec = pytest.importorskip("fsspec")
     with pytest.raises(MissingData, match=r"no caption file at memory://nowhere/a\.txt"):
         CaptionFile("memory://nowhere/a.txt")
+    for name in ("part-1.txt", "part-0.txt", "other.txt"):
+        with fsspec.open(f"memory://many/{name}", "wb") as file:
+            file.write(b"a dog\n")
+    some = [file.path for file in captions.caption_files(["memory://many/part-*.txt"])]
+    assert some == ["memory://many/part-0.txt", "memory://many/part-1.txt"]
+    with pytest.raises(MissingData, match=r"no caption file like memory://many/p-\*"):
+        captions.caption_files(["memory://many/p-*"])
     with pytest.raises(MissingData, match=r"nosuch://a\.txt cannot be opened"):
         CaptionFile("nosuch://a.txt")
     with fsspec.open("memory://captions/a.json", "wb") as file:

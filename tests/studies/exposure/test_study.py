@@ -111,6 +111,7 @@ def test_the_metrics_are_listed():
         (["nothing.txt"], "no caption file"),
         (["captions.txt", "--run", "nowhere"], "not a run folder"),
         (["captions.tsv", "--column", "alt"], "no column 'alt'"),
+        (["captions.txt", "--engine", "spark"], "spark"),
     ],
 )
 def test_what_is_wrong_is_told_before_anything_is_written(

@@ -12,6 +12,7 @@ reading begins.
 from __future__ import annotations
 
 import csv
+import glob
 import gzip
 import io
 import json
@@ -29,10 +30,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from beholder.core.digests import file_stamp
-from beholder.core.errors import DataError, MissingData
+from beholder.core.errors import DataError, MissingData, masked
 from beholder.core.files import place
-from beholder.core.remote import RemotePath, told
-from beholder.datasets.content import open_binary
+from beholder.core.remote import RemotePath, file_system, told
+from beholder.datasets.content import is_remote, open_binary
 from beholder.datasets.json_stream import JsonTables
 
 COLUMNS = ("caption", "TEXT", "text")
@@ -92,6 +93,22 @@ def _joined(captions: pl.Series) -> bytes:
     if not len(captions):
         return b""
     return bytes(captions.str.join("\n").cast(pl.Binary).item()) + b"\n"
+
+
+def caption_files(addresses: Iterable[str], column: str | None = None) -> list[CaptionFile]:
+    """The files of paths and URIs; a URI may be a pattern (`s3://bucket/part-*.parquet`)."""
+    return [CaptionFile(path, column) for address in addresses for path in _matching(address)]
+
+
+def _matching(address: str) -> list[str]:
+    if not (is_remote(address) and glob.has_magic(address)):
+        return [address]
+    with told(address, "listed"):
+        system, pattern = file_system(address)
+        found = [system.unstrip_protocol(path) for path in sorted(system.glob(pattern))]
+    if not found:
+        raise MissingData(f"There is no caption file like {masked(address)}.")
+    return found
 
 
 class CaptionFile:

@@ -13,7 +13,7 @@ from beholder.core.results import results_table
 from beholder.core.written_tables import as_csv
 from beholder.datasets import DATASETS, open_dataset
 from beholder.scores.ray_pool import ray_options
-from beholder.studies.exposure.captions import CaptionFile
+from beholder.studies.exposure.captions import caption_files
 from beholder.studies.exposure.counting import Counts, count_captions
 from beholder.studies.exposure.identity import identity_scores
 from beholder.studies.exposure.measures import count_rows, identity_rows, word_rows
@@ -27,7 +27,7 @@ def expose(captions: Sequence[str], options: CommandOptions) -> Measured:
     """Count and measure; every input is checked before anything is counted."""
     audit = options.own.get("run")
     dataset = open_dataset("apa", options.data)
-    files = [CaptionFile(path, options.own.get("column")) for path in captions]
+    files = caption_files(captions, options.own.get("column"))
     people = people_of(dataset)
     scores = identity_scores(audit, dataset, options.store) if audit else {}
     mentions = Mentions([*(Term(NAME, name) for name in people[NAME]), *WORD_TERMS])

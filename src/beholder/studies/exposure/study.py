@@ -48,7 +48,7 @@ EXPOSURE = Study(
         "exposure",
         "Count how often captions name people and occupations, by gender, and compare with what a model knows.",
         "Caption files: text (one caption per line), TSV, CSV, JSONL, also as .gz or .zst; Parquet; COCO's captions "
-        "(.json). Paths, or URIs that fsspec opens (s3://…).",
+        "(.json). Paths, or URIs that fsspec opens (s3://bucket/part-*.parquet).",
         "beholder.studies.exposure.expose:expose",
         OPTIONS,
         unit="MB",
