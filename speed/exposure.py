@@ -225,8 +225,9 @@ def print_peak(path: Path) -> None:
     """Count a file and print the megabytes of this process and, for each worker, those of the largest one."""
     workers.STARTING = get_context("spawn")  # as children of this process, whose peak is known
     counted(path, 2000)()
-    own, largest = (resource.getrusage(kind).ru_maxrss for kind in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-    print((own + largest * workers.usable_cores()) / 1024)
+    own = re.search(r"VmHWM:\s+(\d+)", Path("/proc/self/status").read_text())
+    largest = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    print((int(own[1] if own else 0) + largest * workers.usable_cores()) / 1024)
 
 
 def options() -> ArgumentParser:

@@ -230,7 +230,7 @@ def test_damage_is_told_with_its_place_and_what_was_counted_is_kept(
     with pytest.raises(DataError, match=r"(?s)cannot be read to its end.*copy it again.*after record") as told:
         count_captions([good, CaptionFile(path)], mentions, store=store)
     assert name in str(told.value)
-    assert "What was counted up to there is kept." in str(told.value)
+    assert "What was counted is kept up to the last place where reading can go on." in str(told.value)
     place = re.search(r"after record ([\d,]+), beyond byte ([\d,]+) of ([\d,]+)", str(told.value))
     record, byte, size = (int(number.replace(",", "")) for number in place.groups()) if place else (0, 0, 0)
     assert 0 < record < len(said)

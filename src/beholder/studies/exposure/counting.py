@@ -14,8 +14,9 @@ import json
 import logging
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any, NamedTuple
@@ -100,9 +101,9 @@ def count_captions(
     counted = [_Counted(file, mentions, store) for file in files]
     read = sum(each.read for each in counted)
     shown, total = read // MEGABYTE, max(1, sum(file.size for file in files) // MEGABYTE)
-    with progress("reading captions", total, shown) as advance:
+    with progress("reading captions", total, shown) as advance, closing(_seen_in(counted, mentions, ray)) as parts:
         try:
-            for each, seen in _seen_in(counted, mentions, ray):
+            for each, seen in parts:
                 read += each.add(seen)
                 if (now := read // MEGABYTE) > shown:
                     advance(now - shown)
@@ -186,9 +187,9 @@ class _Counted:
         """The error with the place where reading ended."""
         if not (records := self.tally.records):
             return error
-        kept = "" if self._path is None else " What was counted up to there is kept."
+        kept = " What was counted is kept up to the last place where reading can go on."
         where = f"after record {records:,}, beyond byte {self.read:,} of {self.file.size:,}"
-        return DataError(f"{error}\nThe damage is {where}.{kept}")
+        return DataError(f"{error}\nThe damage is {where}.{kept if self._path and self.resume else ''}")
 
 
 class _Seen(NamedTuple):
@@ -233,7 +234,7 @@ def _perhaps_empty(text: bytes) -> Iterator[bytes]:
 
 def _seen_in(
     counted: Sequence[_Counted], mentions: Mentions, ray: RayOptions | None
-) -> Iterator[tuple[_Counted, _Seen | None]]:
+) -> Generator[tuple[_Counted, _Seen | None]]:
     """Every part that is not counted yet, in order; None after the last one of a file."""
     jobs = list(_jobs(counted))
     if ray:
@@ -244,7 +245,7 @@ def _seen_in(
     return _here(counted, mentions)
 
 
-def _here(counted: Sequence[_Counted], mentions: Mentions) -> Iterator[tuple[_Counted, _Seen | None]]:
+def _here(counted: Sequence[_Counted], mentions: Mentions) -> Generator[tuple[_Counted, _Seen | None]]:
     """By threads."""
     with ThreadPoolExecutor(min(usable_cores(), MOST_THREADS)) as pool:
         for each in counted:
@@ -287,7 +288,7 @@ class _Job(NamedTuple):
 Done = tuple[_Job, list[_Seen], DataError | None]
 
 
-def _elsewhere(counted: Sequence[_Counted], results: Iterator[Done]) -> Iterator[tuple[_Counted, _Seen | None]]:
+def _elsewhere(counted: Sequence[_Counted], results: Iterator[Done]) -> Generator[tuple[_Counted, _Seen | None]]:
     """By workers that take a range of a file at a time."""
     for job, parts, error in results:
         each = counted[job.number]
