@@ -177,15 +177,15 @@ def _prevalence(part: pl.DataFrame) -> Iterator[Finding]:
         if not far.height:
             continue
         row = far.row(0, named=True)
-        move = "gaps move" if moved.height > 1 else "gap moves"
-        headline = f"{far.height} of {moved.height} published {move} by five points or more at matched prevalence"
+        move = f"gap{'s' * (moved.height > 1)} move{'s' * (far.height == 1)} by five points or more"
+        headline = f"{far.height} of {moved.height} {move} when both groups show a concept equally often"
         rows = [one_row(part, "prevalence", group=name, concept=row["concept"]) for name in pair.names]
         shares = [percent(each["value"]) for each in rows if each]
         often = f" ({shares[0]} and {shares[1]} of their images do)" if len(shares) == len(rows) else ""
         sentence = (
-            f"The largest move is at “{row['concept']}”: {signed(row['raw'])} points as published, "
-            f"{signed(row['value'])} when both groups show it equally often{often} and what few "
-            "images alone produce is removed."
+            f"The largest move is at “{row['concept']}”: {signed(row['raw'])} points measured as published, "
+            f"{signed(row['value'])} when both groups show it equally often{often} and what few images alone produce is "
+            "removed."
         )
         published = one_row(queries.of_pair(part, pair), "ap_gap", concept=row["concept"])
         more = [published] if published else []

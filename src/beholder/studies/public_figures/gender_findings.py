@@ -75,7 +75,8 @@ def slight(row: Result) -> bool:
 
 def _difference(row: Result, sides: Sides, part: pl.DataFrame) -> Finding:
     if slight(row):
-        headline = f"Women and men {field(row['subset'])} get nearly the same probability of the right occupation"
+        who = "Drawn women and men" if drawn(row["dataset"]) else "Women and men"
+        headline = f"{who} {field(row['subset'])} get nearly the same probability of the right occupation"
         verdict = "The interval excludes 1 and lies within 5 % of it."
     else:
         headline, verdict = _less_headline(row, sides), "The interval excludes 1."
