@@ -126,7 +126,8 @@ def audit(
     copied, and `name` says what to call them. Scores of a function are kept only if `name` and `revision` say what they
     belong to; `kind` says whether they are logits ("matching") or cosines ("contrastive", with `logit_scale`).
 
-    Paths may be strings. `own` are the studies' own options: `prompts="mine.csv", by="gender"`.
+    `engine="ray"` (or `"ray://HOST:PORT"`) scores by Ray's workers. Paths may be strings. `own` are the studies' own
+    options: `prompts="mine.csv", by="gender"`.
     """
     given = GivenAs(name, revision, kind, logit_scale)
     several = models if isinstance(models, list) else [] if models is None else [models]

@@ -12,6 +12,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tarfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -168,9 +169,9 @@ def test_a_function_is_mapped_in_order_and_its_errors_arrive(cluster: Any):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "workers"), [("glasshouse/contrastive", 2), ("glasshouse/generative", 1)])
+@pytest.mark.parametrize("name", ["glasshouse/contrastive", "glasshouse/generative"])
 def test_reference_models_store_the_bytes_of_the_local_engine(
-    name: str, workers: int, cluster: Any, people: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, cluster: Any, people: Callable[..., Path], tmp_path: Path
 ):
     torch = pytest.importorskip("torch")
     task = Task("toy", open_dataset(f"folder:{people(24)}"), PROMPTS)
@@ -182,7 +183,7 @@ def test_reference_models_store_the_bytes_of_the_local_engine(
             scorer = scorer.instructed(Instruction("Is this true? {}", "Yes", "No"))
         return fill([task], scorer, Store(store)).matrices[0]
 
-    with on_ray(name, load, RayOptions(workers=workers)) as scorer:
+    with on_ray(name, load, RayOptions(workers=1)) as scorer:
         by_ray = filled(scorer, tmp_path / "ray")
         (theirs,) = scorer.pool.map(lambda model, job: torch.get_num_threads(), [0], workers=1)
     torch.set_num_threads(theirs)
@@ -284,6 +285,28 @@ def test_a_full_disk_and_bad_images_are_told_as_by_the_local_engine(
             fill([task], scorer, Store(other))
         told.append((str(error.value), fill([task], scorer, Store(other), SKIP).bad_images))
     assert told[0] == told[1]
+
+
+@pytest.mark.slow
+def test_a_truncated_shard_is_told_as_by_the_local_engine_and_completed_later(
+    slow: RayScorer, people: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    folder, shard = people(40), tmp_path / "shards" / "a.tar"
+    shard.parent.mkdir()
+    with tarfile.open(shard, "w") as tar:
+        for picture in sorted(folder.glob("*.png")):
+            tar.add(picture, picture.name)
+    task, content = Task("toy", open_dataset(f"wds:{shard.parent}"), PROMPTS), shard.read_bytes()
+    shard.write_bytes(content[: len(content) // 2])
+    stores = {"local": here(), "ray": slow}
+    local, by_ray = (fill([task], scorer, Store(tmp_path / name), SKIP) for name, scorer in stores.items())
+    assert local.bad_images == by_ray.bad_images
+    assert 15 < len(local.bad_images) < 25
+    assert np.array_equal(local.matrices[0].values, by_ray.matrices[0].values)
+    shard.write_bytes(content)
+    whole = fill([task], slow, Store(tmp_path / "ray")).matrices[0]
+    assert whole.images.height == 40
 
 
 @pytest.mark.slow

@@ -18,7 +18,7 @@ import warnings
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import islice
 from statistics import median
 from typing import Any, Generic, NamedTuple, Self, TypeVar
@@ -87,18 +87,12 @@ def ray_map(function: Callable[[Job], Result], jobs: Iterable[Job], options: Ray
 
     The function and the jobs must be picklable. Jobs are taken as workers become free, so there may be any number.
     """
-    with RayPool(_Given(function), options, cpus=1, cards=False) as pool:
+    with RayPool(partial(_same, function), options, cpus=1, cards=False) as pool:
         yield from pool.map(_call, jobs)
 
 
-class _Given(Generic[Loaded]):
-    """Loads what is there already."""
-
-    def __init__(self, loaded: Loaded) -> None:
-        self._loaded = loaded
-
-    def __call__(self) -> Loaded:
-        return self._loaded
+def _same(loaded: Loaded) -> Loaded:
+    return loaded
 
 
 def _call(function: Callable[[Job], Result], job: Job) -> Result:
@@ -125,8 +119,8 @@ def connect(address: str | None = None) -> Any:
     except (OSError, RuntimeError, ValueError) as error:
         raise UsageError(
             f"There is no Ray cluster at {asked or 'this machine'}: {first_line(error)}.\n"
-            "Start one with `ray start --head`, or leave the address out: then one is started for this run. A cluster that "
-            "asks for a token needs RAY_AUTH_MODE=token and RAY_AUTH_TOKEN."
+            "Start one with `ray start --head`, or leave the address out: then one is started for this run. A cluster "
+            "that asks for a token needs RAY_AUTH_MODE=token and RAY_AUTH_TOKEN."
         ) from error
     finally:
         if threading.current_thread() is threading.main_thread():
@@ -331,8 +325,8 @@ class RayPool(Generic[Loaded]):
         self._told = time.monotonic()
         total, free = self.ray.cluster_resources(), self.ray.available_resources()
         log.warning(
-            "No Ray worker is up yet. Each needs %g cores and %g cards; the cluster has %g and %g, of which %g and %g "
-            "are free.",
+            "No Ray worker is up yet; one may still be loading. Each needs %g cores and %g cards; the cluster has "
+            "%g and %g, of which %g and %g are free.",
             *(self.fleet.cpus, self.fleet.gpus),
             *(resources.get(kind, 0) for resources in (total, free) for kind in ("CPU", "GPU")),
         )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import socket
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from PIL import Image
@@ -18,7 +18,6 @@ from beholder.core.errors import DataError, ModelError, UsageError
 from beholder.core.plugins import load_plugins, loaded_plugins
 from beholder.datasets.verify import unreadable
 from beholder.models.load import LoadOptions, load_model
-from beholder.models.machine import device_names
 from beholder.models.scorer import Answerer, Embedder, Floats, Prepared, Scorer
 from beholder.models.spec import ModelSpec
 from beholder.prompts.instruction import Instruction
@@ -43,9 +42,9 @@ def on_ray(model: str | Scorer, load: LoadOptions, ray: RayOptions) -> Iterator[
             f"{model.spec.name} is an object in this process, which Ray's workers do not have.\n"
             "Save it and give its folder or name, or leave --engine ray out."
         )
-    if len(device_names(load.device)) > 1:
-        raise UsageError(f"With --engine ray, each worker has its own device: leave out --device {load.device}.")
-    cards = {"cpu": False, "cuda": True}.get(load.device.partition(":")[0])
+    if load.device.startswith("cuda:") or "," in load.device:
+        raise UsageError(f"With --engine ray, Ray chooses the cards: leave out --device {load.device}.")
+    cards = {"cpu": False, "cuda": True}.get(load.device)
     with RayPool(_Load(model, load, loaded_plugins), ray, cards=cards) as pool:
         yield _described(pool, None)
 
@@ -60,7 +59,8 @@ class _Load:
 
     def __call__(self) -> _Model:
         load_plugins(self.plugins)
-        return _Model(load_model(self.name, self.options))
+        no_card = self.options.device == "auto" and not _resources().get("GPU")  # Ray does not hide the cards from it
+        return _Model(load_model(self.name, replace(self.options, device="cpu") if no_card else self.options))
 
 
 class _Model:
@@ -81,10 +81,15 @@ class _Model:
         return self._instructed[instruction]
 
 
+def _resources() -> dict[str, float]:
+    """What Ray has given to this worker."""
+    given: dict[str, float] = connect().get_runtime_context().get_assigned_resources()
+    return given
+
+
 def _cores() -> int:
     """This worker's share of its machine's cores: those that it was given, or as large a part as of the cards."""
-    ray = connect()
-    mine = ray.get_runtime_context().get_assigned_resources()
+    ray, mine = connect(), _resources()
     if not mine.get("GPU"):
         return int(mine.get("CPU", 1))
     here = ray.get_runtime_context().get_node_id()
