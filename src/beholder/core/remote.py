@@ -204,9 +204,9 @@ def told(uri: str | RemotePath, what: str, *plain: type[Exception]) -> Iterator[
     """Whatever a library says of a place that does not answer becomes one kind of error; `plain` ones stay."""
     try:
         yield
-    except (*PLAIN, *plain):
-        raise
     except Exception as error:
+        if isinstance(error, PLAIN + plain):
+            raise
         raise unreachable(uri, what, error) from error
 
 
