@@ -313,3 +313,18 @@ def test_a_long_run_writes_larger_blocks():
     assert shelf.rows[:8] == [256] * 8
     assert len(shelf.rows) < 60
     assert max(shelf.rows) <= 64_000 / 8 + 64
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError])
+def test_what_was_scored_before_a_stop_is_kept(task: Task, tmp_path: Path, error: type[BaseException]):
+    class Stopped(Hashing):
+        def embed_prepared(self, prepared: Sequence[bytes]) -> np.ndarray:
+            if self.images_seen == 8:
+                raise error
+            return super().embed_prepared(prepared)
+
+    with pytest.raises(error):
+        fill([task], Stopped(), Store(tmp_path))
+    again = Hashing()
+    fill([task], again, Store(tmp_path))
+    assert again.images_seen == len(task.dataset) - 8

@@ -64,7 +64,9 @@ class BatchScorer:
                     waiting.append(started)
                     if len(waiting) > 1:  # a card works on the next batch while this one's rows are put away
                         yield waiting.popleft()()
-        except Exception:
+        except GeneratorExit:
+            raise
+        except BaseException:  # Ctrl-C too
             with suppress(ModelError):
                 yield from (started() for started in waiting)  # what is done is kept
             raise
