@@ -28,7 +28,7 @@ from faults.disk import Disk
 from faults.test_failing_disk import failing
 
 from beholder.core import plugins
-from beholder.core.errors import BadImage, BeholderError, DataError, MissingExtra, UnknownName, UsageError
+from beholder.core.errors import BadImage, BeholderError, DataError, MissingExtra, ModelError, UnknownName, UsageError
 from beholder.core.seal import KEY_FILE
 from beholder.datasets import open_dataset
 from beholder.models.families import FAMILIES
@@ -42,7 +42,7 @@ from beholder.scores.fill import FillOptions, fill
 from beholder.scores.ray_pool import RayOptions, connect, ray_map, ray_options
 from beholder.scores.ray_scorer import RayScorer, on_ray
 from beholder.scores.score_matrix import ScoreMatrix
-from beholder.scores.scoring import Scored
+from beholder.scores.scoring import Asked, Scored
 from beholder.scores.store import Store
 from beholder.scores.task import Task
 
@@ -368,6 +368,21 @@ def test_what_cannot_run_on_ray_is_refused_with_words(monkeypatch: pytest.Monkey
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(MissingExtra, match=r"beholder\[ray\]"):
         connect()
+
+
+def test_a_worker_with_another_model_is_refused_and_other_libraries_are_noted():
+    pool = object.__new__(ray_pool.RayPool)
+    pool.fleet = ray_pool._Fleet(1, 1, 0)
+    pool.machines = {
+        name: ray_pool.Started(name, "1", {"torch": torch, "numpy": "2.4"})
+        for name, torch in (("a", "2.9"), ("b", "2.8"))
+    }
+    pool.map = lambda *_, **__: iter([ray_scorer._Answer("node7", "another digest", [])])
+    spec = load_model("null").spec
+    scorer = RayScorer(pool, ray_scorer._Description(spec, ("cosine",), 8, ["a note"], "", False, False), None)
+    assert scorer.notes == ["a note", "Ray's machines have different versions of torch: 2.8, 2.9"]
+    with pytest.raises(ModelError, match="null on node7 is another model than the one that began"):
+        list(scorer.scored([["a.png"]], Asked(), lambda uri: "", lambda key: False))
 
 
 def test_nobody_at_an_address_is_told_at_once():
