@@ -40,7 +40,7 @@ VERSION = 2
 """Raised when captions are read or matched in another way."""
 MOST_THREADS = 8
 """Each holds some parts of a file in memory."""
-LONG = 128 * MEGABYTE
+LONG = 256 * MEGABYTE
 """Bytes from which on worker processes pay: each takes about half a second to start."""
 
 
