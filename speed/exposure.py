@@ -234,7 +234,7 @@ def options() -> ArgumentParser:
     """How much."""
     parser = ArgumentParser(description=__doc__)
     parser.add_argument("--captions", type=int, default=400_000)
-    parser.add_argument("--megabytes", type=float, default=120.0)
+    parser.add_argument("--megabytes", type=float, default=60.0)
     return parser
 
 
