@@ -184,8 +184,8 @@ def _prevalence(part: pl.DataFrame) -> Iterator[Finding]:
         often = f" ({shares[0]} and {shares[1]} of their images do)" if len(shares) == len(rows) else ""
         sentence = (
             f"The largest move is at “{row['concept']}”: {signed(row['raw'])} points measured as published, "
-            f"{signed(row['value'])} when both groups show it equally often{often} and what few images alone produce is "
-            "removed."
+            f"{signed(row['value'])} when both groups show it equally often{often} and what few images alone "
+            "produce is removed."
         )
         published = one_row(queries.of_pair(part, pair), "ap_gap", concept=row["concept"])
         more = [published] if published else []
