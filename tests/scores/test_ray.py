@@ -64,6 +64,8 @@ class Slow(ContrastiveScorer):
     def __init__(self, pause):
         self.spec = ModelSpec("slow", "test", "none", "1", settings={"logit_scale": 5.0})
         self.pause = float(pause)
+        if self.pause < 0:
+            os.kill(os.getpid(), 9)
 
     def prepare(self, image):
         return image.tobytes()
@@ -261,6 +263,13 @@ def test_a_picture_that_ends_every_worker_is_named_and_the_others_are_kept(
     assert len(blocks(other)) >= 101 // 8
     deadly.write_bytes(content)
     assert np.array_equal(fill([task], here(), Store(other), SKIP).matrices[0].values, right)
+
+
+@pytest.mark.slow
+def test_workers_that_die_while_they_load_end_the_run(slow: RayScorer):
+    deadly = on_ray("slow:-1", LoadOptions(), RayOptions(workers=6))
+    with pytest.raises(ModelError, match="The Ray workers die while they start"), deadly:
+        pass
 
 
 @pytest.mark.slow

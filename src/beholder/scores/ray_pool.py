@@ -204,6 +204,7 @@ class _Handle:
     actor: Any
     jobs: deque[tuple[Any, int]] = field(default_factory=deque)  # object reference, number of the job
     since: float = 0.0
+    worked: bool = False
 
     def hand(self, reference: Any, number: int) -> None:
         if not self.jobs:
@@ -227,7 +228,7 @@ class RayPool(Generic[Loaded]):
         self.ray = connect(options.address)
         self.fleet = _fleet(options, self.ray.nodes(), cpus, cards=cards)
         self._actor = self.ray.remote(_Worker).options(
-            num_cpus=self.fleet.cpus, num_gpus=self.fleet.gpus, max_restarts=-1, scheduling_strategy="SPREAD"
+            num_cpus=self.fleet.cpus, num_gpus=self.fleet.gpus, max_restarts=TRIES - 1, scheduling_strategy="SPREAD"
         )
         self._given = load, os.getcwd(), socket.gethostname()
         self.starting: dict[Any, _Handle] = {}
@@ -276,19 +277,25 @@ class RayPool(Generic[Loaded]):
         `workers` are enough for these jobs if there are not more already; `described` names a job in a message.
         """
         for _ in range((workers or self.fleet.workers) - len(self.ready) - len(self.starting)):
-            self.start(_Handle(self._actor.remote(*self._given)))
+            self.start(self._new())
         return _Round(self, self.ray.put(work), jobs, described).results()
+
+    def _new(self) -> _Handle:
+        return _Handle(self._actor.remote(*self._given))
 
     def start(self, worker: _Handle) -> None:
         """Ask a worker to load. Ray does that when the worker has a place, and again if it dies meanwhile."""
-        self.starting[worker.actor.start.options(max_task_retries=TRIES - 1).remote()] = worker
+        self.starting[worker.actor.start.options(max_task_retries=-1).remote()] = worker
 
     def started(self, reference: Any) -> None:
-        """A worker has loaded, or failed to."""
+        """A worker has loaded, or Ray has given it up; one that has worked before is replaced."""
         worker = self.starting.pop(reference)
         try:
             there: Started = self.answer(reference)
         except self.ray.exceptions.RayActorError as error:
+            if worker.worked:
+                self.start(self._new())
+                return
             if not self.ready and not self.starting:
                 raise ModelError(
                     f"The Ray workers die while they start: {first_line(error)}\n"
@@ -300,7 +307,7 @@ class RayPool(Generic[Loaded]):
             raise UsageError(
                 f"Beholder is {__version__} here and {there.version} on {there.machine}. Install the same version."
             )
-        self.machines[there.machine] = there
+        self.machines[there.machine], worker.worked = there, True
         self.ready.append(worker)
 
     def lost(self, worker: _Handle) -> None:
