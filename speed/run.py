@@ -35,7 +35,7 @@ class Script(NamedTuple):
     """A script's words for a processor, for its smallest size, and for a GPU; None where it is not for that."""
 
     cpu: str | None = "--json"
-    quick: str = "--quick"
+    quick: str | None = "--quick"
     cuda: str | None = None
 
 
@@ -65,6 +65,7 @@ SCRIPTS = {
     "memory": Script("", "20"),
     "store": Script("--json 1000 10000 100000"),
     "exposure": Script(),
+    "ray_engine": Script("--json --images 300", None),  # a cluster takes 10 s to start: tests/scores has its parts
     "cost": Script("here glasshouse/contrastive glasshouse/generative", "cluster"),
 }
 
