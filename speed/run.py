@@ -74,10 +74,9 @@ def run(name: str, words: str) -> dict[str, Any]:
     """What a script printed, with its command and the time that it took."""
     command = [sys.executable, str(HERE / f"{name}.py"), *shlex.split(words.replace("WORK", "/tmp/beholder-bench"))]
     done: list[subprocess.CompletedProcess[str]] = []
-    load = os.getloadavg()[0]
-    clock, processor = spent(
-        lambda: done.append(subprocess.run(command, stdout=subprocess.PIPE, text=True, cwd=HERE.parent, check=False))
-    )
+    load, alone = os.getloadavg()[0], {**os.environ, "OMP_NUM_THREADS": "1"}  # waiting threads use processor time too
+    options: dict[str, Any] = {"stdout": subprocess.PIPE, "text": True, "cwd": HERE.parent, "env": alone}
+    clock, processor = spent(lambda: done.append(subprocess.run(command, **options)))
     if done[0].returncode:
         raise SystemExit(f"speed/{name}.py ended with {done[0].returncode}.")
     structured = "--json" in words
@@ -108,7 +107,11 @@ def machine(device: str) -> dict[str, str]:
 def section(device: str, kept: dict[str, Any]) -> str:
     """One device's part of the page."""
     facts = ", ".join(f"{name} {value}" for name, value in kept["machine"].items())
-    lines = [f"## {TITLES[device]}", "", f"Measured by `python speed/run.py --device {device}`: {facts}."]
+    lines = [
+        f"## {TITLES[device]}",
+        "",
+        f"Measured by `python speed/run.py --device {device}`, one thread each (OMP_NUM_THREADS=1): {facts}.",
+    ]
     for name, result in kept["scripts"].items():
         claim = (ast.get_docstring(ast.parse((HERE / f"{name}.py").read_text())) or "").split("\n\n")[0]
         took = f"{result['seconds']:.0f} s, {result['processor_seconds']:.0f} s of processor time"
