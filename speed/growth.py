@@ -1,4 +1,4 @@
-"""Time grows in proportion to images, prompts, draws and caption bytes; with groups, at most as their square.
+"""Time grows in proportion to images, prompts, draws and caption bytes; with groups, about as their square.
 
 Each curve is work of the product at growing sizes, on random scores or drawn people. The exponent is the slope of the
 logarithm of processor time over that of the size, by least squares, with its 95 % interval. 1 is in proportion; a fixed
