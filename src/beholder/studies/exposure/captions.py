@@ -18,7 +18,7 @@ import io
 import json
 import zlib
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -137,12 +137,18 @@ class CaptionFile:
         """All captions, or those after `start`, which is the `resume` of an earlier part, or one of `ranges`."""
         readers = {".tsv": self._tsv, ".jsonl": self._jsonl, ".parquet": self._parquet}
         whole = {".csv": self._csv, ".json": self._coco}
+        with self._reading():
+            if self._ending in whole:
+                yield from whole[self._ending]()
+            else:
+                yield from readers.get(self._ending, self._lines)(start, stop)
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        """Damage and a failing network are told with the file's name."""
         with told(self._place, "read") if isinstance(self._place, RemotePath) else nullcontext():
             try:
-                if self._ending in whole:
-                    yield from whole[self._ending]()
-                else:
-                    yield from readers.get(self._ending, self._lines)(start, stop)
+                yield
             except (EOFError, OSError, zlib.error, pa.ArrowException) as error:
                 raise DataError(
                     f"{self.path} cannot be read to its end: {error}.\nThe file may be incomplete: copy it again."
@@ -155,7 +161,7 @@ class CaptionFile:
             return
         last, step = self.size, RANGE * CHUNK
         if self._ending == ".parquet":
-            with self._open() as raw:
+            with self._reading(), self._open() as raw:
                 last = pq.ParquetFile(raw).metadata.num_row_groups
             step = max(1, step * last // max(1, self.size))
         for border in range((start // step + 1) * step, last, step):
