@@ -171,3 +171,14 @@ def test_too_little_shared_memory_means_threads(task: Task, tmp_path: Path, monk
     scorer = Averages()
     fill([task], scorer, Store(tmp_path), PROCESSES)
     assert sum(scorer.batches) == 30
+
+
+def test_workers_see_the_environment_and_the_folder_of_now(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    workers.prepare_to_start()  # what starts them may be older than what they must see
+    monkeypatch.setenv("BEHOLDER_OF_NOW", "1")
+    monkeypatch.delenv("HOME")
+    monkeypatch.chdir(tmp_path)
+    with workers.Workers(1) as pool:
+        seen = [pool.submit(os.getenv, name) for name in ("BEHOLDER_OF_NOW", "HOME")]
+        assert [pool.result(one, []) for one in seen] == ["1", None]
+        assert pool.result(pool.submit(os.getcwd), []) == str(tmp_path)
