@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
+from polars.exceptions import PanicException, PolarsError
 
 from beholder.core.digests import digest
 from beholder.core.errors import BeholderError, DataError, MissingData, first_line
@@ -144,7 +145,7 @@ def _shards(path: str, name: str, wanted: str) -> Iterator[_Shard]:
                 path_too = [f"{column}.path"] if pa.types.is_struct(file.schema_arrow.field(column).type) else []
                 table = file.read(columns=[*others, *path_too])
                 yield _Shard(path, name, table, _cells(groups), column)
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise DataError(f"{path} cannot be read: {first_line(error)}") from error
 
 
@@ -186,7 +187,10 @@ def _features(schema: pa.Schema) -> dict[str, dict[str, Any]]:
 def _attributes(shard: _Shard, split: str | None) -> pl.DataFrame:
     """The columns that can be attributes; class numbers by their names, lists and records left out."""
     features, plain = _features(shard.table.schema), _plain(shard.table.schema, shard.column)
-    table = pl.DataFrame(pl.from_arrow(shard.table.select(plain))) if plain else pl.DataFrame()
+    try:
+        table = pl.DataFrame(pl.from_arrow(shard.table.select(plain))) if plain else pl.DataFrame()
+    except (PolarsError, PanicException) as error:
+        raise DataError(f"{shard.path} cannot be read: {first_line(error)}") from error
     for name in plain:
         names = features.get(name, {}).get("names")
         if isinstance(names, list) and table[name].dtype.is_integer():
