@@ -94,7 +94,10 @@ def _lmms_eval(path: Path, samples: Sequence[Sample]) -> Scores:
                 f"{place}: there are {len(found)} log-likelihoods and {len(choices)} choices. Put the choices there "
                 "too, in their order, as 'choices'."
             )
-        scores = [float(value) for value in found]
+        try:
+            scores = [float(value) for value in found]
+        except ValueError:
+            raise BadScores(f"{place}: a log-likelihood is not a number.") from None
         if asked:
             cells.append((str(about["image_id"]), str(about["prompt_id"]), scores[_agreeing(choices, place)]))
         else:

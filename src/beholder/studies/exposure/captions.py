@@ -149,7 +149,7 @@ class CaptionFile:
         with told(self._place, "read") if isinstance(self._place, RemotePath) else nullcontext():
             try:
                 yield
-            except (EOFError, OSError, zlib.error, pa.ArrowException) as error:
+            except (EOFError, OSError, UnicodeDecodeError, zlib.error, pa.ArrowException) as error:
                 raise DataError(
                     f"{self.path} cannot be read to its end: {error}.\nThe file may be incomplete: copy it again."
                 ) from error
