@@ -144,6 +144,7 @@ def _shards(path: str, name: str, wanted: str) -> Iterator[_Shard]:
                 groups = [file.metadata.row_group(index).num_rows for index in range(file.metadata.num_row_groups)]
                 path_too = [f"{column}.path"] if pa.types.is_struct(file.schema_arrow.field(column).type) else []
                 table = file.read(columns=[*others, *path_too])
+                table.validate(full=True)
                 yield _Shard(path, name, table, _cells(groups), column)
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise DataError(f"{path} cannot be read: {first_line(error)}") from error

@@ -13,6 +13,7 @@ An adapter's libraries are imported when one of its models is opened, so importi
 from __future__ import annotations
 
 import copy
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -102,12 +103,12 @@ def _opened(name: str, options: LoadOptions) -> Scorer:
         return FAMILIES[scheme].open(rest, options)
     if name.startswith("glasshouse/"):
         return open_folder(_reference_folder(name), name, options)
-    if name and Path(name).expanduser().is_dir():
-        return open_folder(Path(name).expanduser(), name.rstrip("/"), options)
+    if name and Path(os.path.expanduser(name)).is_dir():
+        return open_folder(Path(os.path.expanduser(name)), name.rstrip("/"), options)
     if entry := lookup(name):  # a printed name may look like a folder (ViT-B/32 w/ L2B) or a hub id (ViT-B/32)
         return _open_entry(entry, options)
     if _is_folder_name(name):
-        return open_folder(Path(name).expanduser(), name.rstrip("/"), options)
+        return open_folder(Path(os.path.expanduser(name)), name.rstrip("/"), options)
     if _is_hub_name(name):
         return _open_hub(name, options)
     raise UnknownName("model", name, [*name_forms(), *reference_models(), *nearest(name)])

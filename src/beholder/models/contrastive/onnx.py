@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import mmap
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -88,7 +89,7 @@ class OnnxContrastive(ContrastiveScorer):
 def open_onnx(directory: str, options: LoadOptions) -> OnnxContrastive:
     """The model that `onnx:DIR` names."""
     return OnnxContrastive.from_folder(
-        Path(directory).expanduser(),
+        Path(os.path.expanduser(directory)),
         name=f"onnx:{directory.rstrip('/')}",
         device=options.device,
         batch_size=options.batch_size,

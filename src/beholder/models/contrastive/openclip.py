@@ -11,6 +11,7 @@ import copy
 import hashlib
 import logging
 import math
+import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -157,7 +158,7 @@ class OpenClipContrastive(TorchContrastive):
 def find_weights(architecture: str, source: str, options: LoadOptions) -> Weights:
     """The weights that a tag of open_clip's list or a file's path stands for; pickled only when allowed."""
     known = open_clip.get_pretrained_cfg(architecture, source)
-    path = Path(source).expanduser()
+    path = Path(os.path.expanduser(source))
     if known:
         notes = _refuse_other_activation(architecture, source)
         weights = _fetched(known, options)._replace(notes=notes)
