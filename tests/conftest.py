@@ -230,3 +230,14 @@ def object_world() -> Callable[..., Any]:
         return ScoreMatrix("disparity", table, prompts, (channel,), cells.astype(np.float32), {}, dataset)
 
     return make
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    """A real Ray cluster on this machine."""
+    ray = pytest.importorskip("ray")
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    room = {"num_cpus": 6, "num_gpus": 0, "object_store_memory": 100 * 2**20}
+    ray.init("local", **room, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+    yield ray
+    ray.shutdown()

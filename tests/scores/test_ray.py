@@ -88,16 +88,6 @@ FAMILIES.add("slow", Family("slow", "contrastive", "a test", lambda rest, option
 '''
 
 
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[Any]:
-    ray = pytest.importorskip("ray")
-    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
-    room = {"num_cpus": 6, "num_gpus": 0, "object_store_memory": 100 * 2**20}
-    ray.init("local", **room, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
-    yield ray
-    ray.shutdown()
-
-
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(filling, "BLOCK_ROWS", 8)

@@ -26,16 +26,6 @@ RAY = RayOptions(workers=2)
 
 
 @pytest.fixture(scope="module")
-def cluster() -> Iterator[Any]:
-    ray = pytest.importorskip("ray")
-    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
-    room = {"num_cpus": 2, "num_gpus": 0, "object_store_memory": 100 * 2**20}
-    ray.init("local", **room, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
-    yield ray
-    ray.shutdown()
-
-
-@pytest.fixture(scope="module")
 def paths(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     """Captions that can be read in ranges and others, with empty and unreadable ones; each longer than two chunks."""
     folder = tmp_path_factory.mktemp("captions")
