@@ -129,7 +129,7 @@ def test_what_a_study_declares_and_this_run_lacks_is_no_misspelling() -> None:
         ("[[rule]]\nmetric = 'a'\nat_least = 1\nrequire = 'yes'", "one of shown, possible, no worse"),
         ("[[rule]]\nmetric = 'a'\nat_least = 1\nrequire = 'no worse'", "a rule needs"),
         ("[[rule]]\nmetric = 'a'\nat_least = 1\nby = 1", "go with require"),
-        ("[[rule]]\nfinding = 'a'\nverdict_not = 'maybe'", "one of shown, not shown"),
+        ("[[rule]]\nfinding = 'a'\nverdict_not = 'maybe'", "one of difference found, none found"),
         ("[[rule]]\nfinding = 'a'\nverdict_not = 'shown'\nat_least = 1", "does not take at_least"),
         ("[[rule]\n", "not TOML"),
     ],

@@ -101,6 +101,8 @@ def audit(
     draws: int = MeasureOptions.draws,
     seed: int = MeasureOptions.seed,
     delta: float | None = None,
+    person: str | None = None,
+    within: Sequence[str] = (),
     compat: bool = False,
     perturb: int = 0,
     allow_upload: bool = False,
@@ -151,7 +153,7 @@ def audit(
         fill=FillOptions(
             skip_bad_images=skip_bad_images, progress=progress, ray=ray_options(engine, workers, gpus_per_worker)
         ),
-        measure=MeasureOptions(compat=compat, draws=draws, seed=seed, delta=delta),
+        measure=MeasureOptions(compat, draws, seed=seed, delta=delta, person=person, within=tuple(within)),
         perturb=perturb,
         allow_upload=allow_upload,
         own=chosen,
@@ -379,6 +381,8 @@ def begun(options: AuditOptions) -> Run:
         "draws": measure.draws,
         "seed": measure.seed,
         "delta": measure.delta,
+        "person": measure.person,
+        "within": list(measure.within),
         "limit": options.limit,
         **({"bins": {name: list(edges) for name, edges in options.bins.items()}} if options.bins else {}),
         "device": options.load.device,

@@ -24,7 +24,8 @@ import polars as pl
 from scipy.stats import norm
 from scipy.stats import t as student
 
-from beholder.chapter.finding import VERDICTS, Finding
+from beholder.chapter.finding import Finding
+from beholder.comparison.verdicts import DIFFERENCE, NONE_FOUND, TOO_LITTLE, VERDICTS
 from beholder.core.errors import UnknownName, UsageError
 from beholder.core.read import read_text, read_toml
 from beholder.core.record import Record
@@ -37,6 +38,8 @@ WHERE = ("benchmark", "model", "dataset", *KEY[1:])
 BOUNDS = ("at_least", "at_most")
 SHOWN, POSSIBLE, NO_WORSE = REQUIRED = ("shown", "possible", "no worse")
 BETTER = ("closer", "higher", "lower")
+ALIASES = {"shown": DIFFERENCE, "not shown": NONE_FOUND}
+"""Verdicts as rules of earlier versions name them."""
 PASS, FAIL, UNDECIDED = "pass", "fail", "undecided"
 LEVEL = 0.05
 """How often an unchanged model may fail by chance, over all numbers that are compared with the baseline."""
@@ -130,7 +133,7 @@ def _rule(entry: Mapping[str, Any], location: str, undecided: str, line: int) ->
             near = get_close_matches(key, known, 1) or (["require"] if key == "shown" else [])
             hint = f" Did you mean {near[0]!r}?" if near else f" It may say: {', '.join(known)}."
             raise UsageError(f"{location}: {key!r} is not known.{hint}")
-    for key, allowed in (("require", REQUIRED), ("better", BETTER), ("verdict_not", VERDICTS)):
+    for key, allowed in (("require", REQUIRED), ("better", BETTER), ("verdict_not", (*VERDICTS, *ALIASES))):
         if entry.get(key, allowed[0]) not in allowed:
             raise UsageError(f"{location}: {key} is one of {', '.join(allowed)}, not {entry[key]!r}.")
     if not all(_is_number(entry[key]) for key in (*BOUNDS, "by") if key in entry):
@@ -143,7 +146,7 @@ def _rule(entry: Mapping[str, Any], location: str, undecided: str, line: int) ->
             "",
             _where(entry),
             finding=entry["finding"],
-            verdict_not=entry["verdict_not"],
+            verdict_not=ALIASES.get(entry["verdict_not"], entry["verdict_not"]),
             undecided=undecided,
             line=line,
         )
@@ -257,7 +260,7 @@ def _findings_judged(rule: Rule, findings: Sequence[Finding]) -> Iterator[Verdic
     if not mine:
         yield Verdict(rule, None, FAIL, "nothing was found out about this question")
     for each in mine:
-        verdict = FAIL if each.verdict == rule.verdict_not else PASS
+        verdict = FAIL if each.verdict == rule.verdict_not else UNDECIDED if each.verdict == TOO_LITTLE else PASS
         row = {"model": each.model, "dataset": each.dataset, "finding": each.id, **_numbers(each)}
         yield Verdict(rule, row, verdict, f"{each.verdict}: {each.headline}")
 

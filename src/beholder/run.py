@@ -23,7 +23,6 @@ from beholder.chapter.finding import Finding
 from beholder.core.errors import UnknownName
 from beholder.core.files import store_folder, write_whole
 from beholder.core.read import read_own_csv
-from beholder.core.record import SCHEMA as NEWEST
 from beholder.core.record import Record, read_record
 from beholder.core.results import NEVER_NULL, SCHEMA, read_results, read_rows, write_results
 from beholder.core.written_tables import as_csv
@@ -34,12 +33,10 @@ from beholder.report.report import Report, build_report
 from beholder.report.sensitivity import PERTURBED
 from beholder.scores.recorded import Places, recorded, scores_of
 from beholder.scores.task import Task
-from beholder.studies.old_runs import upgraded
 
 PROMPTS = {"benchmark": pl.String, "dataset": pl.String, "set": pl.String, **PROMPT}
 OTHER_KEYS = ("template", "against", "concept", "subset")
 """What tells the numbers of a group apart, what is seldom there first."""
-OLD = "This run was made by Beholder 0.1. Pairs of groups and some other data were read from its texts."
 
 
 @dataclass(repr=False)
@@ -190,9 +187,6 @@ def load_run(folder: Path | str) -> Run:
     folder = Path(folder)
     record, results, path = read_record(folder), read_results(folder), folder / "prompts.csv"
     prompts = read_own_csv(path, PROMPTS) if path.is_file() else pl.DataFrame(schema=PROMPTS)
-    if record.schema < NEWEST:
-        results, record.schema = upgraded(results), NEWEST
-        record.notes.append(OLD)
     run = Run(results, record, prompts, folder=folder)
     if (folder / "perturbed.parquet").is_file():
         run.perturbed = read_rows(folder / "perturbed.parquet", PERTURBED, (*NEVER_NULL, "change"))

@@ -17,7 +17,7 @@ from beholder.studies.study import Study
 
 ROW = ("benchmark", "model", "dataset", *KEY)
 NUMBERS = ("value", "low", "high", "p_value", "expected", "chance")
-EXACT = ("n", "unit", "verdict", "variant")
+EXACT = ("n", "unit", "verdict", "equivalence")
 TOLERANCE = 1e-6
 """A smaller difference, in units of the number, is that of another machine's rounding."""
 

@@ -16,7 +16,14 @@ def part(*rows: Row) -> pl.DataFrame:
 def test_verdicts_of_traits_are_counted_by_attribute():
     rows = [
         Row(
-            "s.equivalence", bound, 80, "probability", subset="skin_tone", verdict=verdict, delta=0.02, note="undecided"
+            "s.equivalence",
+            bound,
+            80,
+            "probability",
+            subset="skin_tone",
+            equivalence=verdict,
+            delta=0.02,
+            note="undecided",
         )
         for bound, verdict in ((0.01, "equivalent"), (0.05, "difference"), (None, "difference"))
     ]
@@ -27,7 +34,6 @@ def test_verdicts_of_traits_are_counted_by_attribute():
 
 
 def test_without_a_verdict_or_rows_there_is_no_table():
-    """Runs of Beholder 0.1 have the verdict in their notes only."""
     old = Row("s.equivalence", 0.1, 80, "ratio", subset="actors", p_value=0.5, note="equivalent; δ = 0.1")
     for rows in ((), (old,)):
         assert [*ratio_equivalence_table(part(*rows)), *gap_equivalence_table(part(*rows))] == []

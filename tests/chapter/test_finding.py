@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from beholder.chapter.finding import NOT_SHOWN, SHOWN, TOO_LITTLE, VERDICTS, Finding, finding, valued
+from beholder.chapter.finding import Finding, finding, valued
+from beholder.comparison.verdicts import DIFFERENCE, NONE_FOUND, TOO_LITTLE, VERDICTS
 from beholder.core.results import KEY, Row, results_table
 
 ROWS = [
@@ -28,22 +29,22 @@ def test_the_names_of_findings_json_are_our_api():
 
 
 def test_a_finding_without_rows_has_no_number():
-    entry = Finding("s", "d", "m", "gaps", "h", "s", NOT_SHOWN, 0.0).as_dict()
+    entry = Finding("s", "d", "m", "gaps", "h", "s", NONE_FOUND, 0.0).as_dict()
     assert (entry["metric"], entry["value"], entry["n"], entry["rows"]) == (None, None, None, [])
-    assert Finding("s", "d", "m", "gaps", "h", "s", NOT_SHOWN, 0.0).metric == ""
+    assert Finding("s", "d", "m", "gaps", "h", "s", NONE_FOUND, 0.0).metric == ""
 
 
 def test_the_four_verdicts_are_fixed():
-    assert VERDICTS == ("shown", "not shown", "too little data", "not measured")
+    assert VERDICTS == ("difference found", "none found", "too little data", "fact", "not measured")
 
 
 @pytest.mark.parametrize(
-    ("options", "verdict"), [({}, NOT_SHOWN), ({"shown": True}, SHOWN), ({"verdict": TOO_LITTLE}, TOO_LITTLE)]
+    ("options", "verdict"), [({}, NONE_FOUND), ({"shown": True}, DIFFERENCE), ({"verdict": TOO_LITTLE}, TOO_LITTLE)]
 )
 def test_a_difference_is_shown_only_where_it_is_said_to_be(options: dict[str, object], verdict: str):
     made = finding(GAP, "gaps", "h", "s", **options)  # type: ignore[arg-type]
     assert made.verdict == verdict
-    assert made.shown == (verdict == SHOWN)
+    assert made.shown == (verdict == DIFFERENCE)
 
 
 def test_rows_without_a_value_are_no_evidence():

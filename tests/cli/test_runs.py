@@ -33,7 +33,7 @@ def test_runs_are_listed_with_their_verdicts_the_newest_first(
     assert (old["models"], old["benchmarks"], old["created"][:10]) == (["clip"], ["apa"], "2026-08-01")
     assert sum(old["verdicts"].values()) == len(apa_run.findings)
     assert bad["problem"].startswith("cannot be read")
-    assert "shown" in invoke("runs", tmp_path)
+    assert "found" in invoke("runs", tmp_path)
     with pytest.raises(MissingData, match="There is no folder"):
         invoke("runs", tmp_path / "nothing")
 

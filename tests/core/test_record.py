@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from beholder.core.errors import MissingData
+from beholder.core.errors import DataError, MissingData
 from beholder.core.record import SCHEMA, Record, machine, read_record
 
 
@@ -18,11 +18,14 @@ def test_a_record_is_read_again_as_it_was_written(tmp_path: Path):
     assert made.schema == SCHEMA
 
 
-def test_a_run_of_beholder_0_1_has_schema_1(tmp_path: Path):
-    entry = json.loads(Record().as_json())
-    del entry["schema"]
+@pytest.mark.parametrize(
+    ("schema", "what"), [(None, "an earlier Beholder.*Make the run again"), (99, "a newer Beholder.*Update Beholder")]
+)
+def test_a_run_of_another_beholder_is_refused(tmp_path: Path, schema: int | None, what: str):
+    entry = {**json.loads(Record().as_json()), "schema": schema}
     (tmp_path / "run.json").write_text(json.dumps(entry))
-    assert read_record(tmp_path).schema == 1
+    with pytest.raises(DataError, match=what):
+        read_record(tmp_path)
 
 
 def test_a_folder_without_a_record_says_how_to_make_one(tmp_path: Path):

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import polars as pl
 
+from beholder.core.results import PLAIN
+
 HERE = Path(__file__).parent
 SHARED = Path(os.environ.get("BEHOLDER_SHARED", HERE.parents[2] / "shared"))
 DATA, APA = SHARED / "data", SHARED / "golden" / "apa"
@@ -120,7 +122,7 @@ def comparable(results: pl.DataFrame) -> pl.DataFrame:
     if "against" in results.columns:
         pair = pl.concat_str("group", "against", separator=" | ")
         group = pl.when(pl.col("against").is_not_null()).then(pair).otherwise(group)
-    return results.select(*PLACE, group.alias("group"), *NUMBERS, "n")
+    return results.filter(PLAIN).select(*PLACE, group.alias("group"), *NUMBERS, "n")
 
 
 if __name__ == "__main__":

@@ -62,7 +62,7 @@ def test_the_first_screen_answers_every_question(path: Path, two_models: Run, br
     asked = {(finding.model, finding.question) for finding in two_models.findings if finding.question}
     assert page.locator(".card tbody tr:not(.whose)").count() == len(asked)
     assert bottom < 900
-    assert page.locator(".card .verdict").first.inner_text().split(" ", 1)[1] in ("shown", "not shown")
+    assert page.locator(".card .verdict").first.inner_text().split(" ", 1)[1] in ("difference found", "none found")
     page.close()
 
 
@@ -123,7 +123,7 @@ def test_verdicts_are_words_where_colours_are_the_readers_own(path: Path, browse
     context.close()
 
 
-WORDS = ("shown", "not shown", "too little data", "not measured")
+WORDS = ("difference found", "none found", "fact", "too little data", "not measured")
 
 
 def test_the_page_prints_on_few_sheets(path: Path, browser: Any) -> None:

@@ -14,7 +14,7 @@ def test_a_run_shows_a_line_for_every_question(two_models: Run) -> None:
     html = two_models._repr_html_()
     asked = {(finding.model, finding.question) for finding in two_models.findings if finding.question}
     assert html.count("<tr>") - html.count("<thead>") == len(asked)
-    assert "● shown" in html
+    assert "● difference found" in html
 
 
 def test_names_from_data_stay_text(hostile_run: Run) -> None:

@@ -56,7 +56,7 @@ def test_every_question_has_one_line(two_models: Run, columns: int) -> None:
     assert len(lines) <= 40
     assert max(map(len, lines)) <= columns
     asked = {(finding.model, finding.question) for finding in two_models.findings if finding.question}
-    answers = [line for line in lines if line.startswith(("● shown", "○ not shown", "△ too little", "– not measured"))]
+    answers = [line for line in lines if line.startswith(("● difference", "○ none", "△ too little", "– not measured"))]
     assert len(answers) == len(asked)
     assert any("0.62 times (" in line and "n=" in line for line in answers)
 

@@ -8,7 +8,7 @@ from beholder.run import Run
 
 
 def finding(model: str, *, shown: bool = True, study: str = "apa", headline: str = "x") -> Finding:
-    verdict = "shown" if shown else "not shown"
+    verdict = "difference found" if shown else "none found"
     return Finding(study, "photos", model, "bias", headline, "One. Two.", verdict, 1.0)
 
 

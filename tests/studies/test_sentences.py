@@ -9,7 +9,7 @@ from types import ModuleType
 
 import pytest
 
-from beholder.chapter.finding import SHOWN, VERDICTS
+from beholder.comparison.verdicts import DIFFERENCE, VERDICTS
 from beholder.studies import STUDIES
 
 ROOT = Path(__file__).parents[2]
@@ -55,7 +55,7 @@ def test_what_is_shown_excludes_its_landmark(study: str, made: ModuleType) -> No
     for case, finding in made.findings(study):
         row = finding.rows[0] if finding.rows else {}
         landmark = row.get("landmark")
-        if finding.verdict == SHOWN and landmark is not None and None not in (row["low"], row["high"]):
+        if finding.verdict == DIFFERENCE and landmark is not None and None not in (row["low"], row["high"]):
             assert row["low"] > landmark or row["high"] < landmark or row.get("verdict"), f"{case}: {finding.headline}"
 
 

@@ -18,7 +18,7 @@ CAPTION = (
 
 def equivalence_rows(part: pl.DataFrame) -> list[Result]:
     """The rows that answer the test; runs of Beholder 0.1 have none."""
-    return [row for row in rows_of(part, "equivalence") if row["verdict"] is not None and row["delta"] is not None]
+    return [row for row in rows_of(part, "equivalence") if row["equivalence"] is not None and row["delta"] is not None]
 
 
 def ratio_equivalence_table(part: pl.DataFrame) -> Iterator[Table]:
@@ -32,7 +32,7 @@ def ratio_equivalence_table(part: pl.DataFrame) -> Iterator[Table]:
             Cell(str(row["n"])),
             _bound(row),
             Cell(f"{row['p_value']:.2g}"),
-            Cell(row["verdict"], strong=True),
+            Cell(row["equivalence"], strong=True),
         ]
         for row in rows
     ]
@@ -59,7 +59,7 @@ def gap_equivalence_table(part: pl.DataFrame) -> Iterator[Table]:
     body = []
     for model, attribute in dict.fromkeys((row["model"], row["subset"]) for row in rows):
         own = [row for row in rows if (row["model"], row["subset"]) == (model, attribute)]
-        verdicts = [row["verdict"] for row in own]
+        verdicts = [row["equivalence"] for row in own]
         bounds = sorted(row["value"] for row in own if row["value"] is not None)
         middle = Cell(f"{100 * bounds[len(bounds) // 2]:.1f}") if bounds else Cell("none")
         body.append(

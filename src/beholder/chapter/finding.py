@@ -10,9 +10,8 @@ import polars as pl
 
 from beholder.chapter.numbers import Result
 from beholder.chapter.queries import metric_rows
+from beholder.comparison.verdicts import DIFFERENCE, NONE_FOUND
 from beholder.core.results import KEY
-
-SHOWN, NOT_SHOWN, TOO_LITTLE, NOT_MEASURED = VERDICTS = ("shown", "not shown", "too little data", "not measured")
 
 
 class Finding(NamedTuple):
@@ -26,7 +25,7 @@ class Finding(NamedTuple):
     headline: str
     sentence: str
     verdict: str
-    """Whether the evidence bears a difference out; a finding may also be that none is shown."""
+    """One of `comparison.VERDICTS`: a finding may also be that no difference was found."""
     effect: float
     """Distance from the landmark in e-folds: for ordering within a kind."""
     rows: tuple[Result, ...] = ()
@@ -37,8 +36,8 @@ class Finding(NamedTuple):
 
     @property
     def shown(self) -> bool:
-        """Whether a difference is borne out."""
-        return self.verdict == SHOWN
+        """Whether a difference was found."""
+        return self.verdict == DIFFERENCE
 
     @property
     def metric(self) -> str:
@@ -103,6 +102,6 @@ def finding(
     more: Sequence[Result] = (),
 ) -> Finding:
     """A finding about `row`'s model; `more` are other rows that it speaks of."""
-    verdict = verdict or (SHOWN if shown else NOT_SHOWN)
+    verdict = verdict or (DIFFERENCE if shown else NONE_FOUND)
     whose = row["benchmark"], row["dataset"], row["model"]
     return Finding(*whose, kind, headline, sentence, verdict, effect, (row, *more))

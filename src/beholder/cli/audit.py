@@ -93,6 +93,8 @@ def audit_command(
     draws: common.Draws = 2000,
     seed: common.Seed = 20260801,
     delta: common.Delta = None,
+    person: common.Person = None,
+    within: common.Within = None,
     perturb: Annotated[
         int,
         typer.Option(
@@ -163,7 +165,9 @@ def asked_of(params: Mapping[str, Any], own: Own) -> tuple[list[Study], AuditOpt
         store=common.writable(common.store_folder(params.get("store")), "--store"),
         load=LoadOptions(**load, shared_prefix=not params.get("one_by_one")),
         fill=FillOptions(**chosen("skip_bad_images", "verify"), progress=progress, ray=ray),
-        measure=MeasureOptions(**chosen("compat", "draws", "seed", "delta")),
+        measure=MeasureOptions(
+            **chosen("compat", "draws", "seed", "delta", "person"), within=tuple(params.get("within") or ())
+        ),
         perturb=params.get("perturb", 0),
         own=own,
         allow_upload=upload_question(yes=params.get("yes", False)),

@@ -37,6 +37,8 @@ def measure_command(
     draws: common.Draws = 2000,
     seed: common.Seed = 20260801,
     delta: common.Delta = None,
+    person: common.Person = None,
+    within: common.Within = None,
     as_json: common.AsJson = False,
     quiet: common.Quiet = False,
     *,
@@ -61,7 +63,7 @@ def measure_command(
         bins=parse_bins(bins or ()),
         out=common.writable(output, "--out"),
         fill=FillOptions(progress=silent if quiet else bar),
-        measure=MeasureOptions(compat=compat, draws=draws, seed=seed, delta=delta),
+        measure=MeasureOptions(compat, draws, seed=seed, delta=delta, person=person, within=tuple(within or ())),
         own=own,
         command=sys.argv[1:],
     )

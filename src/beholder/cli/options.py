@@ -185,6 +185,25 @@ Delta = Annotated[
     ),
 ]
 
+Person = Annotated[
+    str | None,
+    typer.Option(
+        "--person",
+        help="The column that says who is shown, so that each person counts once. Default: person, name, identity, "
+        "seed or subject, whichever comes first; without any of them every picture counts as someone else.",
+        rich_help_panel=NUMBERS,
+    ),
+]
+Within = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--within",
+        help="With --prompts: compare groups within the values of this column (repeatable), so that what it explains "
+        "is not held against them.",
+        rich_help_panel=NUMBERS,
+    ),
+]
+
 
 def writable(folder: FolderOrNone, option: str) -> FolderOrNone:
     """The folder, if something can be written there; checked before the work, and without making it.

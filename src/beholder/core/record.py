@@ -14,8 +14,8 @@ from beholder.core.errors import DataError, MissingData, masked
 from beholder.core.read import read_json, require_form
 
 LIBRARIES = ("numpy", "scipy", "polars", "pillow", "torch", "transformers", "onnxruntime")
-SCHEMA = 2
-"""The form of a run folder; those of Beholder 0.1 have none."""
+SCHEMA = 3
+"""The form of a run folder: 3 has a verdict for every comparison."""
 
 
 class ModelForm(TypedDict, total=False):
@@ -131,7 +131,7 @@ class Record:
 
 
 def read_record(folder: Path) -> Record:
-    """The record of a run folder; one of Beholder 0.1 has schema 1."""
+    """The record of a run folder."""
     path = folder / "run.json"
     if not path.is_file():
         raise MissingData(
@@ -141,18 +141,19 @@ def read_record(folder: Path) -> Record:
 
 
 def checked_record(entry: Any, path: Path) -> Record:
-    """The record that a file holds; one of another form, or of a newer Beholder, is refused."""
+    """The record that a file holds; one of another form, or of another Beholder, is refused."""
     require_form(entry, dict[str, Any], path)
-    if entry.get("schema", 1) not in range(1, SCHEMA + 1):
-        raise DataError(
-            f"{path} has the schema {str(entry['schema'])[:20]}; this Beholder reads up to {SCHEMA}. Update Beholder, "
-            "or make the run again."
-        )
+    schema = entry.get("schema")
+    if schema != SCHEMA:
+        newer = isinstance(schema, int) and schema > SCHEMA
+        who, todo = ("a newer", "Update Beholder, or make") if newer else ("an earlier", "Make")
+        written = f"{path} was written by {who} Beholder (schema {str(schema)[:20]}; this one reads {SCHEMA})"
+        raise DataError(f"{written}. {todo} the run again: what was scored is kept.")
     known = {**get_type_hints(Record), **FORMS}
     for name, form in known.items():
         if name in entry:
             require_form(entry[name], form, path, name)
-    return Record(**{"schema": 1, **{name: value for name, value in entry.items() if name in known}})
+    return Record(**{name: value for name, value in entry.items() if name in known})
 
 
 def machine() -> dict[str, str]:

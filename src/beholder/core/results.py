@@ -20,14 +20,18 @@ SCHEMA: dict[str, pl.DataType] = {
     "n": pl.Int64(),
     "unit": pl.String(),
     **dict.fromkeys(("landmark", "expected", "chance", "delta"), pl.Float64()),
-    **dict.fromkeys(("verdict", "variant", "note"), pl.String()),
+    **dict.fromkeys(("verdict", "equivalence", "variant", "note"), pl.String()),
     **dict.fromkeys(("benchmark", "dataset", "template", "against"), pl.String()),
     **dict.fromkeys(("concept", "subset", "group", "model"), pl.String()),
 }
 """The columns. A printed frame has room for the first four and the last four: what the number is, and of whom."""
 NEVER_NULL = ("benchmark", "model", "dataset", "metric", "n", "unit")
-KEY = ("metric", "subset", "group", "against", "concept", "template")
+KEY = ("metric", "subset", "group", "against", "concept", "template", "variant")
 """What tells the numbers of one study, model and data set apart."""
+WITHIN = "within "
+"""How the variant of a number begins that was measured within strata."""
+PLAIN = ~pl.col("variant").str.starts_with(WITHIN).fill_null(False)
+"""The numbers as published, without those that were measured within strata."""
 
 
 class Row(NamedTuple):
@@ -54,10 +58,12 @@ class Row(NamedTuple):
     expected: float | None = None
     """What the value would be without bias, or what it should be."""
     verdict: str | None = None
+    """What the comparison says, in one of `comparison.VERDICTS`; None where nothing is compared."""
+    equivalence: str | None = None
     """The answer of a test of equivalence, with the `delta` that was asked for."""
     delta: float | None = None
     variant: str | None = None
-    """In what the number differs from the published measure; None where it is that measure."""
+    """In what the number differs from the published measure, such as `within branch`; None where it is that measure."""
     chance: float | None = None
     """What a model that knows nothing would get, where that is known."""
     note: str | None = None

@@ -10,13 +10,14 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from beholder.chapter.finding import NOT_MEASURED, NOT_SHOWN, SHOWN, TOO_LITTLE, Finding
+from beholder.chapter.finding import Finding
 from beholder.chapter.numbers import ABSENT, Result, has_interval, percent, quantity, ratio
 from beholder.chapter.phrases import listed
+from beholder.comparison.verdicts import DIFFERENCE, FACT, NONE_FOUND, NOT_MEASURED, TOO_LITTLE
 from beholder.report.report import Report, Section
 from beholder.studies.printed import alike, printed_of
 
-ICONS = {SHOWN: "●", NOT_SHOWN: "○", TOO_LITTLE: "△", NOT_MEASURED: "–"}
+ICONS = {DIFFERENCE: "●", NONE_FOUND: "○", TOO_LITTLE: "△", FACT: "■", NOT_MEASURED: "–"}
 """A shape for every verdict, so that it is told apart without colour."""
 PLANTED = "planted"
 """The kind of finding that checks the audit itself against what is known; it stands last."""

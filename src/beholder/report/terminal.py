@@ -11,8 +11,9 @@ from rich.padding import Padding
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from beholder.chapter.finding import VERDICTS, Finding
+from beholder.chapter.finding import Finding
 from beholder.chapter.table import Cell, Table
+from beholder.comparison.verdicts import VERDICTS
 from beholder.core.record import Record
 from beholder.report.report import Report, Section
 from beholder.report.scorecard import Card, Line, scorecard

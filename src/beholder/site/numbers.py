@@ -13,14 +13,14 @@ from typing import Any
 
 import polars as pl
 
-from beholder.core.results import KEY
+from beholder.core.results import KEY, PLAIN
 from beholder.models.catalog import lookup
 from beholder.report.report import NOISE, slug
 from beholder.run import Run, load_run
 from beholder.studies import STUDIES
 from beholder.studies.printed import printed_of
 
-PLACE = ("benchmark", "dataset", *KEY)
+PLACE = ("benchmark", "dataset", *KEY[:-1])
 SCHEMA: dict[str, pl.DataType] = {
     **dict.fromkeys(("model", *PLACE), pl.String()),
     **dict.fromkeys(("value", "low", "high", "landmark"), pl.Float64()),
@@ -63,7 +63,7 @@ def site_numbers(runs: Iterable[SiteRun], *, published: bool = True) -> pl.DataF
 
 
 def _measured(each: SiteRun) -> pl.DataFrame:
-    results = each.run.report.results.filter(~pl.col("model").str.contains(NOISE), pl.col("value").is_not_null())
+    results = each.run.report.results.filter(~pl.col("model").str.contains(NOISE), pl.col("value").is_not_null(), PLAIN)
     reasons = {str(entry.get("name")): _reason(each.run, entry) for entry in each.run.record.datasets}
     variant = pl.when(pl.col("variant").is_not_null()).then(pl.lit("a variant of the published measure"))
     return results.with_columns(

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
+from beholder.comparison.shuffles import SHUFFLES
 from beholder.core.errors import UsageError
 from beholder.core.files import Place
 from beholder.core.progress import Progress, silent
@@ -49,6 +50,12 @@ class MeasureOptions:
     seed: int = 20260801
     delta: float | None = None
     """The largest bias that counts as none: in probability for a gap, for a ratio a factor of 1 + δ."""
+    person: str | None = None
+    """The column that says who is shown; without it, the first of `comparison.people.COLUMNS`."""
+    within: tuple[str, ...] = ()
+    """Labels that own prompts are compared within."""
+    shuffles: int = SHUFFLES
+    """Shuffles behind every verdict."""
 
     def rng(self) -> np.random.Generator:
         """A fresh generator: equal options give equal intervals."""
@@ -204,6 +211,8 @@ class Study:
     """The title in a word or two."""
     compares: tuple[str, ...] = ()
     """The attributes whose groups it compares; the data needs at least one of them."""
+    within: tuple[str, ...] = ()
+    """Other labels that its groups are compared within, as far as the data has them."""
     subset_attribute: str | None = None
     """The attribute that `--limit` takes its share of."""
     limitations: tuple[str, ...] = ()
@@ -231,8 +240,6 @@ class Study:
     """A metric whose power the calibration page draws: its name, a title, and what is planted."""
     weaknesses: str = ""
     """`module:function(Summaries)`: known weaknesses that the trials show."""
-    upgrade: str = ""
-    """`module:function(rows)`: rows that Beholder 0.1 wrote, with the columns that came later."""
     printed: str = ""
     """`module:PRINTED`: the printed numbers of the paper."""
 

@@ -75,8 +75,8 @@ def _gap(
 def _alike() -> list[Row]:
     row = Row("custom.equivalence", 0.012, 80, "probability", "gender", concept="calm", template="mood", delta=0.02)
     return [
-        row._replace(verdict=EQUIVALENT, p_value=0.01),
-        row._replace(concept="tired", verdict=UNDECIDED, p_value=0.4),
+        row._replace(equivalence=EQUIVALENT, p_value=0.01),
+        row._replace(concept="tired", equivalence=UNDECIDED, p_value=0.4),
     ]
 
 

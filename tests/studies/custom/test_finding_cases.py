@@ -9,7 +9,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from beholder.chapter.finding import NOT_SHOWN, SHOWN, TOO_LITTLE
+from beholder.comparison.verdicts import DIFFERENCE, NONE_FOUND, TOO_LITTLE
 from beholder.studies.custom.findings import custom_findings
 
 spec = importlib.util.spec_from_file_location("cases", Path(__file__).with_name("finding_cases.py"))
@@ -31,21 +31,21 @@ def test_every_case_is_said_in_whole_sentences(case: str):
     for headline, sentence, verdict in findings:
         assert sentence.endswith(".")
         assert not re.search(r"\b(nan|inf|None)\b|—", headline + sentence)
-        assert verdict in (SHOWN, NOT_SHOWN, TOO_LITTLE)
+        assert verdict in (DIFFERENCE, NONE_FOUND, TOO_LITTLE)
 
 
 @pytest.mark.parametrize(
     ("case", "headline", "verdict"),
     [
-        ("a gap is shown", "“calm” differs by gender", SHOWN),
-        ("no gap is shown", "No difference by gender is shown", NOT_SHOWN),
-        ("the interval leaves out 0, and p does not", "No difference by gender is shown", NOT_SHOWN),
+        ("a gap is shown", "“calm” differs by gender", DIFFERENCE),
+        ("no gap is shown", "No difference by gender is shown", NONE_FOUND),
+        ("the interval leaves out 0, and p does not", "No difference by gender is shown", NONE_FOUND),
         ("very few people", "No difference by gender is shown", TOO_LITTLE),
-        ("rises with a number", "“calm” rises with age", SHOWN),
-        ("falls with a number", "“calm” falls with age", SHOWN),
-        ("no slope is shown", "No difference by age is shown", NOT_SHOWN),
-        ("an intersection below", "“calm” differs for woman × 10 beyond its two attributes", SHOWN),
-        ("a gap in the correct prompt", "The share of belief on the correct prompt differs by gender", SHOWN),
+        ("rises with a number", "“calm” rises with age", DIFFERENCE),
+        ("falls with a number", "“calm” falls with age", DIFFERENCE),
+        ("no slope is shown", "No difference by age is shown", NONE_FOUND),
+        ("an intersection below", "“calm” differs for woman × 10 beyond its two attributes", DIFFERENCE),
+        ("a gap in the correct prompt", "The share of belief on the correct prompt differs by gender", DIFFERENCE),
     ],
 )
 def test_headlines_follow_the_sign_and_the_rule(case: str, headline: str, verdict: str):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from beholder.chapter.finding import NOT_SHOWN
+from beholder.comparison.verdicts import NONE_FOUND
 from beholder.run import Run
 from beholder.studies.custom.findings import custom_findings
 
@@ -24,4 +24,4 @@ def test_intervals_of_means_that_do_not_meet_are_no_finding(custom_run: Run) -> 
     results = custom_run.results
     assert list(custom_findings(results.filter(metric="custom.probability"))) == []
     (finding,) = custom_findings(results.with_columns(p_value=pl.lit(0.2)))
-    assert (finding.headline, finding.verdict) == ("No difference by gender is shown", NOT_SHOWN)
+    assert (finding.headline, finding.verdict) == ("No difference by gender is shown", NONE_FOUND)

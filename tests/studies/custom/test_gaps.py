@@ -107,11 +107,11 @@ def test_an_intersection_beyond_its_attributes_is_found_and_their_sum_is_not():
 def test_delta_says_which_prompts_are_alike_and_which_differ():
     images, cells = people(), 0.3 * logits()
     cells[:, 0] += 2.0 * (images["gender"] == "woman").to_numpy()
-    verdicts = {row.concept: row.verdict for row in of(rows_of(images, cells, "gender", delta=0.2), "equivalence")}
+    verdicts = {row.concept: row.equivalence for row in of(rows_of(images, cells, "gender", delta=0.2), "equivalence")}
     assert verdicts["prompt 0"] == DIFFERENCE
     assert not of(rows_of(images, cells, "gender"), "equivalence")
     alike = of(rows_of(images, 0.3 * logits(), "gender", delta=0.2), "equivalence")
-    assert {row.verdict for row in alike} == {EQUIVALENT}
+    assert {row.equivalence for row in alike} == {EQUIVALENT}
 
 
 def test_groups_of_fewer_than_five_people_are_not_compared():

@@ -9,8 +9,9 @@ from dataclasses import replace
 import polars as pl
 import pytest
 
-from beholder.chapter.finding import SHOWN, Finding
+from beholder.chapter.finding import Finding
 from beholder.chapter.numbers import ABSENT
+from beholder.comparison.verdicts import DIFFERENCE
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.studies.disparity.chapter import QUESTIONS, limitations
 from beholder.studies.disparity.charts import disparity_figures
@@ -34,7 +35,7 @@ def test_every_case_is_rendered_without_a_hole(case: str):
         assert not re.search(r"None|nan|  |\( |\.\.|; \)", text), text
         assert ABSENT not in text, text
         assert not re.search(r"\b1 concepts\b|\bof 1 concepts\b", text), text
-        assert (each.verdict == SHOWN) is False or "exactly 0" not in case
+        assert (each.verdict == DIFFERENCE) is False or "exactly 0" not in case
     list(disparity_tables(CASES[case]))
     list(disparity_figures(CASES[case]))
 
@@ -62,7 +63,7 @@ def test_the_side_that_is_named_is_the_side_of_the_sign(size: str):
 def test_all_gaps_together_are_told_apart_from_single_ones():
     case = "no single gap shown, but all together"
     assert of(case, "gaps").headline.startswith("No single concept's gap")
-    assert of(case, "together").verdict == SHOWN
+    assert of(case, "together").verdict == DIFFERENCE
     assert "p 0.002" in of(case, "together").sentence
     assert of("usual n, gap exactly 0", "gaps").headline.endswith("this does not show that there is none")
 

@@ -7,8 +7,9 @@ from collections.abc import Callable
 import polars as pl
 import pytest
 
-from beholder.chapter.finding import NOT_MEASURED, NOT_SHOWN, SHOWN, TOO_LITTLE, Finding
+from beholder.chapter.finding import Finding
 from beholder.chapter.queries import one_row
+from beholder.comparison.verdicts import DIFFERENCE, NONE_FOUND, NOT_MEASURED, TOO_LITTLE
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.studies.disparity.findings import disparity_findings
 
@@ -24,7 +25,7 @@ def only(results: pl.DataFrame, kind: str) -> Finding:
 
 def test_gaps_are_named_in_both_directions_with_those_of_chance(full: pl.DataFrame):
     finding = only(full, "gaps")
-    assert finding.verdict == SHOWN
+    assert finding.verdict == DIFFERENCE
     assert finding.headline == "2 of 4 concepts are recognised unequally in images of “man” and “woman”"
     assert "Better in images labelled “man”: “tie” by " in finding.sentence
     assert "Better in images labelled “woman”: “handbag” by " in finding.sentence
@@ -41,7 +42,7 @@ def test_gaps_are_named_in_both_directions_with_those_of_chance(full: pl.DataFra
 
 def test_a_gap_that_is_not_shown_is_not_called_none(quiet: pl.DataFrame, object_world: World, measure: Measure):
     finding = only(quiet, "gaps")
-    assert finding.verdict == NOT_SHOWN
+    assert finding.verdict == NONE_FOUND
     assert finding.headline.startswith("No gap is shown")
     assert finding.headline.endswith("this does not show that there is none")
     few = only(measure(object_world(24, seed=3)), "gaps")
@@ -70,7 +71,7 @@ def test_prevalence_alone_makes_no_claim_about_the_mean(object_world: World, mea
     published = one_row(results, "mean_ap_gap")
     assert published["high"] < 0  # as published, it excludes 0
     assert mean.headline == "On average over concepts, no difference is shown"
-    assert mean.verdict == NOT_SHOWN
+    assert mean.verdict == NONE_FOUND
 
 
 def test_the_mean_says_what_it_hides(full: pl.DataFrame):
@@ -91,12 +92,12 @@ def test_a_gap_of_prevalence_is_recognised(full: pl.DataFrame):
 def test_calibration_is_compared(object_world: World, measure: Measure, quiet: pl.DataFrame):
     results = measure(object_world(1500, worse={("woman", "tie"): 1.9}))
     finding = only(results, "calibration")
-    assert finding.verdict == SHOWN
+    assert finding.verdict == DIFFERENCE
     assert finding.headline == "For 1 of 4 concepts, confidence is worse calibrated for one group"
     assert "“tie”, off by" in finding.sentence
     assert "for all concepts at once" in finding.sentence
     still = only(quiet, "calibration")
-    assert still.verdict == NOT_SHOWN
+    assert still.verdict == NONE_FOUND
     assert still.headline.startswith("No gap in calibration is shown")
 
 
@@ -112,7 +113,7 @@ def test_agreement_is_counted(full: pl.DataFrame):
     assert green >= 2
     finding = only(full, "agreement")
     assert finding.headline.startswith(f"{green:.0f} of 4 concepts have a wide gap in the same direction")
-    assert finding.verdict == NOT_SHOWN
+    assert finding.verdict == NONE_FOUND
     assert len(finding.rows) == 3
 
 

@@ -122,16 +122,11 @@ class Noisy(Stub):
         return float(np.random.default_rng(np.asarray(image).ravel()[:9]).uniform(1, 255))
 
 
-@pytest.mark.parametrize("version", ["0.1", "now"])
-def test_a_run_is_compared_with_another(data: Path, monkeypatch: pytest.MonkeyPatch, version: str):
-    """Beholder 0.1 wrote a pair of groups into one column."""
+def test_a_run_is_compared_with_another(data: Path, monkeypatch: pytest.MonkeyPatch):
     audit(data, monkeypatch, Noisy("presence"))
     other = (data.parent / "run").rename(data.parent / "first")
     table = pl.read_parquet(other / "results.parquet")
     table = table.with_columns(model=pl.lit("another"))
-    if version == "0.1":
-        pair = pl.when(pl.col("against").is_null()).then("group").otherwise(pl.format("{} less {}", "group", "against"))
-        table = table.with_columns(group=pair).drop("against", "expected", "landmark")
     table.write_parquet(other / "results.parquet")
     results = audit(data, monkeypatch, Noisy("presence"), "--beside", other)
     (row,) = results.filter(metric="disparity.model_agreement").to_dicts()

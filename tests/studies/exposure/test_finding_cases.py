@@ -9,7 +9,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from beholder.chapter.finding import NOT_SHOWN, SHOWN, TOO_LITTLE
+from beholder.comparison.verdicts import DIFFERENCE, NONE_FOUND, TOO_LITTLE
 from beholder.studies.exposure.findings import exposure_findings
 
 spec = importlib.util.spec_from_file_location("cases", Path(__file__).with_name("finding_cases.py"))
@@ -31,31 +31,31 @@ def test_every_case_is_said_in_whole_sentences(case: str):
     for headline, sentence, verdict in findings:
         assert sentence.endswith(".")
         assert not re.search(r"\b(nan|inf|None)\b|—", headline + sentence)
-        assert verdict in (SHOWN, NOT_SHOWN, TOO_LITTLE)
+        assert verdict in (DIFFERENCE, NONE_FOUND, TOO_LITTLE)
 
 
 @pytest.mark.parametrize(
     ("case", "headline", "verdict"),
     [
-        ("women are named less; branches differ both ways", "Women are named less often than men", SHOWN),
-        ("men are named less; no branch is shown", "Men are named less often than women", SHOWN),
+        ("women are named less; branches differ both ways", "Women are named less often than men", DIFFERENCE),
+        ("men are named less; no branch is shown", "Men are named less often than women", DIFFERENCE),
         (
             "alike over all branches, one branch differs",
             "No difference between women and men is shown over all branches",
-            NOT_SHOWN,
+            NONE_FOUND,
         ),
         (
             "the interval leaves out 1, and p does not",
             "No difference between women and men is shown over all branches",
-            NOT_SHOWN,
+            NONE_FOUND,
         ),
         ("one branch of very few", "No difference between women and men is shown", TOO_LITTLE),
-        ("nobody is named", "No caption names anyone", NOT_SHOWN),
-        ("known and named: worse", "The model knows people worse whom captions name more often", SHOWN),
-        ("known and named: no link", "No link is shown between captions and known names", NOT_SHOWN),
-        ("gap in known names: none", "No gender gap in known names is shown", NOT_SHOWN),
-        ("gap in known names: women less", "The model knows women less well by name than men", SHOWN),
-        ("gap in known names: women more", "The model knows women better by name than men", SHOWN),
+        ("nobody is named", "No caption names anyone", NONE_FOUND),
+        ("known and named: worse", "The model knows people worse whom captions name more often", DIFFERENCE),
+        ("known and named: no link", "No link is shown between captions and known names", NONE_FOUND),
+        ("gap in known names: none", "No gender gap in known names is shown", NONE_FOUND),
+        ("gap in known names: women less", "The model knows women less well by name than men", DIFFERENCE),
+        ("gap in known names: women more", "The model knows women better by name than men", DIFFERENCE),
     ],
 )
 def test_headlines_follow_the_sign_and_the_rule(case: str, headline: str, verdict: str):

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 from studies.gras.finding_cases import cases
 
-from beholder.chapter.finding import VERDICTS
+from beholder.comparison.verdicts import VERDICTS
 from beholder.studies.gras.chapter import CHAPTER
 from beholder.studies.gras.charts import gap_title, valence_title
 from beholder.studies.gras.findings import FINDERS, gras_findings
@@ -27,7 +27,7 @@ def test_sentences_are_whole_whatever_the_numbers(results: pl.DataFrame) -> None
         assert not re.search(r"None|nan|inf\b|\(\s*[;)]|  |\{|\}|—", text), text
         assert finding.sentence.endswith((".", "!"))
         assert not re.search(r"\b1 (traits|gaps|shares)\b", text), text
-        if finding.verdict == "not shown":
+        if finding.verdict == "none found":
             assert "not" in text or "no" in text.lower()
     for table in gras_tables(results):
         assert not any("None" in cell.text or "nan" in cell.text for row in table.rows for cell in row)

@@ -7,8 +7,9 @@ from types import SimpleNamespace
 import polars as pl
 import pytest
 
-from beholder.chapter.finding import NOT_MEASURED, NOT_SHOWN, SHOWN, TOO_LITTLE, Finding
+from beholder.chapter.finding import Finding
 from beholder.chapter.numbers import points_range
+from beholder.comparison.verdicts import DIFFERENCE, NONE_FOUND, NOT_MEASURED, TOO_LITTLE
 from beholder.core.results import Row, results_table
 from beholder.run import Run
 from beholder.studies.gras import queries
@@ -174,7 +175,7 @@ def crossed(make: SimpleNamespace, size: float, *, interaction: float) -> Run:
     return Run(results_table(rows, benchmark="gras", model="vlm", dataset="gras"), make.record("vlm", dataset="gras"))
 
 
-@pytest.mark.parametrize(("p_value", "verdict"), [(0.001, SHOWN), (0.4, NOT_SHOWN), (None, TOO_LITTLE)])
+@pytest.mark.parametrize(("p_value", "verdict"), [(0.001, DIFFERENCE), (0.4, NONE_FOUND), (None, TOO_LITTLE)])
 def test_refusals_differ_only_where_the_test_says_so(
     make: SimpleNamespace, p_value: float | None, verdict: str
 ) -> None:

@@ -323,11 +323,11 @@ def test_a_model_that_answers_everyone_alike_has_no_bias_and_no_p_value(world, m
 def test_with_a_delta_every_trait_has_a_verdict(world, measure):
     """One trait differs by ten points; three by nothing, and 400 images show that to within three points."""
     rows = [row for row in measure(world(effect=0.1, seed=2), delta=0.03) if row.metric == "gras.equivalence"]
-    verdicts = {row.concept: row.verdict for row in rows if row.subset == "gender"}
+    verdicts = {row.concept: row.equivalence for row in rows if row.subset == "gender"}
     assert {row.delta for row in rows} == {0.03}
     assert verdicts == {"kind": "difference", "cold": "equivalent", "calm": "equivalent", "loud": "equivalent"}
     few = [row for row in measure(world(n=20), delta=0.03) if row.metric == "gras.equivalence"]
-    assert any(row.verdict == "undecided" for row in few)
+    assert any(row.equivalence == "undecided" for row in few)
 
 
 def test_every_count_of_significant_traits_carries_its_expectation(world, measure):

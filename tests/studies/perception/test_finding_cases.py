@@ -8,7 +8,8 @@ import polars as pl
 import pytest
 from studies.perception.finding_cases import SIZES, cases
 
-from beholder.chapter.finding import NOT_MEASURED, NOT_SHOWN, SHOWN, TOO_LITTLE, Finding
+from beholder.chapter.finding import Finding
+from beholder.comparison.verdicts import DIFFERENCE, NONE_FOUND, NOT_MEASURED, TOO_LITTLE
 from beholder.report.sensitivity import moves
 from beholder.studies.perception.findings import FINDERS, perception_findings
 from beholder.studies.perception.tables import perception_tables
@@ -46,7 +47,7 @@ KINDS = {
 @pytest.mark.parametrize("size", [size.name for size in SIZES])
 def test_a_verdict_is_that_of_the_numbers(template: str, size: str):
     verdict = only(f"{template}, {size}", KINDS[template]).verdict
-    expected = {"zero": NOT_SHOWN, "tiny n": TOO_LITTLE}.get(size, SHOWN)
+    expected = {"zero": NONE_FOUND, "tiny n": TOO_LITTLE}.get(size, DIFFERENCE)
     assert verdict == expected
 
 
@@ -93,7 +94,7 @@ def test_every_finder_has_a_case():
     assert kinds == {*KINDS.values(), "variant", "ratings"}
     assert len(FINDERS) == len(kinds) + 1  # two of them tell of a variant
     verdicts = {finding.verdict for table in CASES.values() for finding in perception_findings(table)}
-    assert verdicts == {SHOWN, NOT_SHOWN, TOO_LITTLE, NOT_MEASURED}
+    assert verdicts == {DIFFERENCE, NONE_FOUND, TOO_LITTLE, NOT_MEASURED}
 
 
 def test_a_p_value_that_is_a_bound_is_printed_as_one():
@@ -113,9 +114,9 @@ def test_small_changes_move_a_turned_number_the_same_way():
 @pytest.mark.parametrize(
     ("case", "verdict", "headline"),
     [
-        ("positive", SHOWN, "It orders images as people do on 1 of 1 trait, after correction"),
-        ("negative", SHOWN, "It orders images opposite to people's ratings on 1 of 1 trait, after correction"),
-        ("zero", NOT_SHOWN, "It is not shown to order images as people do on any trait"),
+        ("positive", DIFFERENCE, "It orders images as people do on 1 of 1 trait, after correction"),
+        ("negative", DIFFERENCE, "It orders images opposite to people's ratings on 1 of 1 trait, after correction"),
+        ("zero", NONE_FOUND, "It is not shown to order images as people do on any trait"),
         ("tiny n", TOO_LITTLE, "It is not shown to order images as people do on any trait"),
     ],
 )

@@ -8,7 +8,8 @@ import numpy as np
 import polars as pl
 from studies.perception.worlds import matrix, measured, noise, photographs, words_of
 
-from beholder.chapter.finding import NOT_MEASURED, NOT_SHOWN, TOO_LITTLE, Finding
+from beholder.chapter.finding import Finding
+from beholder.comparison.verdicts import NONE_FOUND, NOT_MEASURED, TOO_LITTLE
 from beholder.studies.perception.chapter import CHAPTER
 from beholder.studies.perception.findings import perception_findings
 
@@ -55,7 +56,7 @@ def test_photographs_have_gaps_and_not_effects(results: pl.DataFrame, matched: p
 
 def test_noise_is_reported_as_not_shown_and_not_as_absent(results: pl.DataFrame):
     finding = by_kind(results)["gap"]
-    assert finding.verdict == NOT_SHOWN
+    assert finding.verdict == NONE_FOUND
     assert "That does not mean that there is none." in finding.sentence
 
 

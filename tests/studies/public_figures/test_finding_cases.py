@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 from studies.public_figures.finding_cases import cases
 
-from beholder.chapter.finding import SHOWN, VERDICTS
+from beholder.comparison.verdicts import DIFFERENCE, VERDICTS
 from beholder.studies.public_figures.findings import public_figure_findings
 
 CASES = dict(cases())
@@ -30,7 +30,7 @@ def test_a_finding_is_a_sentence_without_gaps(description: str, dataset: str):
 @pytest.mark.parametrize("description", [each for each in CASES if each.startswith(QUIET) or " not " in each])
 def test_nothing_is_claimed_where_nothing_is_shown(description: str):
     kinds = {finding.kind: finding.verdict for finding in public_figure_findings(CASES[description])}
-    assert SHOWN not in kinds.values(), kinds
+    assert DIFFERENCE not in kinds.values(), kinds
 
 
 @pytest.mark.parametrize(

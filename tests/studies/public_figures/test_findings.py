@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from beholder.chapter.finding import NOT_SHOWN, TOO_LITTLE, Finding
+from beholder.chapter.finding import Finding
+from beholder.comparison.verdicts import NONE_FOUND, TOO_LITTLE
 from beholder.core.results import Row
 from beholder.run import Run
 from beholder.studies.public_figures.levels import LEVELS
@@ -54,7 +55,7 @@ def test_a_ratio_above_1_says_that_men_get_less(make: SimpleNamespace) -> None:
 
 def test_a_ratio_whose_interval_holds_1_is_not_called_none(make: SimpleNamespace) -> None:
     (finding,) = of_kind(make.run(make.ratio("athletes", 0.96, 0.8, 1.1)), "bias")
-    assert finding.verdict == NOT_SHOWN
+    assert finding.verdict == NONE_FOUND
     assert finding.sentence.endswith(
         "The interval does not exclude 1. No difference is shown, which does not mean that there is none."
     )
@@ -161,7 +162,7 @@ def test_men_may_be_wrongly_called_something_more_often(make: SimpleNamespace) -
     (finding,) = of_kind(make.run(gap("politicians", "salesperson", -0.1, 0.01)), "occupations")
     assert finding.headline == "Men in politics are wrongly called “salesperson” more often than women"
     (none,) = of_kind(make.run(gap("politicians", "salesperson", -0.1, 0.2)), "occupations")
-    assert none.verdict == NOT_SHOWN
+    assert none.verdict == NONE_FOUND
     assert none.headline == "No wrong occupation is shown to go to women or men more often"
 
 

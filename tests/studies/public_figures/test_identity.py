@@ -8,7 +8,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from beholder.chapter.finding import NOT_MEASURED, NOT_SHOWN, Finding
+from beholder.chapter.finding import Finding
+from beholder.comparison.verdicts import NONE_FOUND, NOT_MEASURED
 from beholder.core.results import Row, results_table
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.studies.apa.prompts import identity_prompts
@@ -94,7 +95,7 @@ def test_a_model_that_sees_gender_alone_is_not_told_to_know_people(pictures: int
     assert rows["image", "senate"].value > 1.5 / 60
     assert rows["image", "senate"].low > 1 / 60, "1/n is excluded, and is the wrong landmark"
     finding = told(rows)
-    assert finding.verdict == NOT_SHOWN
+    assert finding.verdict == NONE_FOUND
     assert finding.headline == "The model is not shown to tell people apart by name"
     assert finding.sentence.count(" times what shuffled names get") == 2, "given an image, and given a name"
     assert "Shuffled names themselves get up to" in finding.sentence

@@ -218,7 +218,7 @@ def test_one_person_has_no_interval():
 def test_with_a_delta_a_verdict_stands_beside_the_ratio(delta: float, verdict: str):
     cells, people = many()
     row = measure("association", WORDS, cells, people, delta=delta)["equivalence", "xs", None, None]
-    assert (row.verdict, row.delta) == (verdict, delta)
+    assert (row.equivalence, row.delta) == (verdict, delta)
     assert row.note.startswith(f"{verdict};")
     assert row.value > 0
 

@@ -123,8 +123,8 @@ def test_branches_words_and_options_stand_beside_the_pool(make: SimpleNamespace)
 def test_equivalence_is_read_from_its_columns(make: SimpleNamespace) -> None:
     """A δ of a million, and a note that says something else."""
     row = Row("apa.equivalence", 0.25, 100, "ratio", subset="actors", p_value=0.012, note="difference; δ = 3")
-    row = row._replace(verdict="equivalent", delta=1e6)
+    row = row._replace(equivalence="equivalent", delta=1e6)
     (table,) = tables(make.run(row)).values()
     assert table.title == "Is b shown to be within a factor of 1e+06 of 1?"
     assert [cell.text for cell in table.rows[0]] == ["actors", "100", "factor 1.25", "0.012", "equivalent"]
-    assert tables(make.run(row._replace(verdict=None, delta=None))) == {}
+    assert tables(make.run(row._replace(equivalence=None, delta=None))) == {}

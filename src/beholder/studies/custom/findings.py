@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from beholder.chapter.finding import NOT_SHOWN, TOO_LITTLE, Finding, finding
+from beholder.chapter.finding import Finding, finding
 from beholder.chapter.numbers import Result, has_interval, percent, points, points_decimals, points_range, row_p_value
 from beholder.chapter.phrases import listed
+from beholder.comparison.verdicts import NONE_FOUND, TOO_LITTLE
 from beholder.prompts.prompt_set import ONE_LEVEL
 from beholder.studies.custom.queries import BASES, BELIEF, differences, mean_of, shown
 
@@ -103,9 +104,9 @@ def _nothing(part: pl.DataFrame, gaps: list[Result], slopes: list[Result]) -> Fi
         )
     alike = differences(part, "equivalence")
     if alike:
-        within = sum(row["verdict"] == "equivalent" for row in alike)
+        within = sum(row["equivalence"] == "equivalent" for row in alike)
         delta = points(alike[0]["delta"], 2).rstrip("0").rstrip(".")
         sentence += f" Shown to lie within {delta} points: {within} of {len(alike)} comparisons."
     known = any(has_interval(row) for row in rows)
     headline = f"No difference by {attributes} is shown"
-    return finding(widest, "custom", headline, sentence, verdict=NOT_SHOWN if known else TOO_LITTLE)
+    return finding(widest, "custom", headline, sentence, verdict=NONE_FOUND if known else TOO_LITTLE)

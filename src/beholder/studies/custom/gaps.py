@@ -218,15 +218,17 @@ def _equivalence(family: Family, groups: Groups, delta: float, gaps: Sequence[Ro
         row = column.row("equivalence", min(1.0, float(test.bound[k])), n, groups.attribute)
         key = column.row("gap", 0.0, n, groups.attribute)
         gap = DIFFERENCE if (key.metric, key.concept, key.template) in differs else UNDECIDED
-        yield row._replace(p_value=float(test.p_value[k]), delta=delta, verdict=gap)
+        yield row._replace(p_value=float(test.p_value[k]), delta=delta, equivalence=gap)
 
 
 def _judged_alike(rows: list[Row]) -> Iterator[Row]:
     """The rows of equivalence, corrected over all prompts and attributes (Holm's)."""
     adjusted = holm(np.array([row.p_value for row in rows])).tolist() if rows else []
     for row, p_value in zip(rows, adjusted, strict=True):
-        said = verdict(0.0 if row.verdict == DIFFERENCE else 1.0, p_value)
-        yield row._replace(p_value=p_value, verdict=said, note="p: corrected over all prompts and attributes (Holm's)")
+        said = verdict(0.0 if row.equivalence == DIFFERENCE else 1.0, p_value)
+        yield row._replace(
+            p_value=p_value, equivalence=said, note="p: corrected over all prompts and attributes (Holm's)"
+        )
 
 
 def shown(row: Row) -> bool:

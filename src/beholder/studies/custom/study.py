@@ -65,7 +65,6 @@ def custom_study(prompts: PromptSet, *, by: Sequence[str] = ()) -> Study:
         chapter="beholder.studies.custom.chapter:CHAPTER",
         plan="beholder.studies.custom.planning:plan",
         trials="beholder.studies.custom.trials:custom_experiments",
-        upgrade="beholder.studies.custom.old_runs:upgraded",
     )
 
 

@@ -123,7 +123,12 @@ def _equivalence_table(part: pl.DataFrame) -> Iterator[Table]:
         return
     left = labels(part, "Attribute", "Prompt")
     body = [
-        [*_name_cells(part, row), Cell(points(row["value"])), Cell(row_p_value(row)), Cell(row["verdict"], strong=True)]
+        [
+            *_name_cells(part, row),
+            Cell(points(row["value"])),
+            Cell(row_p_value(row)),
+            Cell(row["equivalence"], strong=True),
+        ]
         for row in rows
     ]
     yield Table(

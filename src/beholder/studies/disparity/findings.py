@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from beholder.chapter.finding import NOT_MEASURED, TOO_LITTLE, Finding, finding
+from beholder.chapter.finding import Finding, finding
 from beholder.chapter.numbers import (
     Result,
     has_interval,
@@ -19,6 +19,7 @@ from beholder.chapter.numbers import (
 )
 from beholder.chapter.phrases import listed
 from beholder.chapter.queries import metric_rows, one_row
+from beholder.comparison.verdicts import NOT_MEASURED, TOO_LITTLE
 from beholder.metrics.multiplicity import ALPHA
 from beholder.studies.disparity import phrases, queries
 from beholder.studies.disparity.alignment import FEWEST_CONCEPTS

@@ -23,7 +23,6 @@ from beholder.studies.disparity.confidence import calibration_rows
 from beholder.studies.disparity.gaps import find_gaps, gap_rows
 from beholder.studies.disparity.prompts import IS_THERE, TEMPLATES, disparity_prompts, drawn_prompts
 from beholder.studies.disparity.scores import AUTO, CALIBRATIONS, read_concept_scores, read_confidence
-from beholder.studies.old_runs import split_pairs
 from beholder.studies.study import Matrices, MeasureOptions, Option, Study, read_metrics
 
 METRICS = read_metrics(Path(__file__).with_name("metrics.csv"))
@@ -93,7 +92,6 @@ def disparity_study(choices: Choices | None = None) -> Study:
         options=OPTIONS,
         configure=configured,
         chapter="beholder.studies.disparity.chapter:CHAPTER",
-        upgrade="beholder.studies.disparity.old_runs:upgraded",
         plan="beholder.studies.disparity.planning:plan",
         printed="beholder.studies.disparity.printed:PRINTED",
         trials="beholder.studies.disparity.trials:disparity_experiments",
@@ -153,8 +151,7 @@ def configured(study: Study, options: Mapping[str, Any]) -> Study:
     if vectors is not None and not vectors.is_file():
         raise UsageError(f"There are no word vectors at {vectors}.")
     templates = read_templates(options["templates"]) if "templates" in options else TEMPLATES
-    paired = [metric.name for metric in METRICS if metric.paired]
-    others = [split_pairs(read_results(folder), paired) for folder in options.get("beside", ())]
+    others = [read_results(folder) for folder in options.get("beside", ())]
     beside = pl.concat([Choices().beside, *others])
     ambiguous = read_ambiguous(options["ambiguous"]) if "ambiguous" in options else AMBIGUOUS
     same = read_same_concepts(options["same_concepts"]) if "same_concepts" in options else SAME_CONCEPTS

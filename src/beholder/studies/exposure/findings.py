@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from beholder.chapter.finding import NOT_SHOWN, SHOWN, TOO_LITTLE, Finding, finding, valued
+from beholder.chapter.finding import Finding, finding, valued
 from beholder.chapter.numbers import Result, has_interval, log_distance, ratio, ratio_decimals, ratio_range, row_p_value
 from beholder.chapter.phrases import count, listed, plural
+from beholder.comparison.verdicts import DIFFERENCE, NONE_FOUND, TOO_LITTLE
 from beholder.studies.exposure.measures import ADJUSTED, UNADJUSTED
 from beholder.studies.exposure.queries import shown, typical_ratios
 from beholder.studies.exposure.ratios import CRUDE, EVERYONE, TYPICAL
@@ -25,7 +26,7 @@ def exposure_findings(part: pl.DataFrame) -> list[Finding]:
 def _verdict(row: Result) -> str:
     if not has_interval(row):
         return TOO_LITTLE
-    return SHOWN if shown(row) else NOT_SHOWN
+    return DIFFERENCE if shown(row) else NONE_FOUND
 
 
 def _named(part: pl.DataFrame) -> Iterator[Finding]:
@@ -61,7 +62,7 @@ def _ratios(part: pl.DataFrame) -> Iterator[Finding]:
     sentence += "".join(map(_crude_sentence, crude)) + (_branch_sentence(branches) if several else "")
     verdict = _verdict(row)
     headline = f"No difference between women and men is shown{' over all branches' if several else ''}"
-    if verdict == SHOWN:
+    if verdict == DIFFERENCE:
         less, more = ("Women", "men") if row["value"] < 1 else ("Men", "women")
         headline = f"{less} are named less often than {more}"
     others = [each for each in (*branches, *crude) if each is not row]
@@ -116,7 +117,7 @@ def _known(part: pl.DataFrame) -> Iterator[Finding]:
         return
     verdict = _verdict(row)
     headline = "No link is shown between captions and known names"
-    if verdict == SHOWN:
+    if verdict == DIFFERENCE:
         headline = f"The model knows people {'better' if row['value'] > 0 else 'worse'} whom captions name more often"
     sentence = (
         f"Within branches, the rank correlation of captions with the probability of the right name is "
@@ -136,7 +137,7 @@ def _gap(part: pl.DataFrame) -> Iterator[Finding]:
     )
     verdict, word = _verdict(before), "better" if before["value"] > 0 else "less well"
     shown_gap = f"The model knows women {word} by name than men"
-    headline = shown_gap if verdict == SHOWN else "No gender gap in known names is shown"
+    headline = shown_gap if verdict == DIFFERENCE else "No gender gap in known names is shown"
     yield finding(before, "known", headline, sentence, verdict=verdict, effect=abs(before["value"]), more=[after])
 
 

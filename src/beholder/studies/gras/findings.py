@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from beholder.chapter.finding import NOT_MEASURED, NOT_SHOWN, SHOWN, TOO_LITTLE, Finding, finding
+from beholder.chapter.finding import Finding, finding
 from beholder.chapter.numbers import (
     Result,
     has_interval,
@@ -23,6 +23,7 @@ from beholder.chapter.numbers import (
 )
 from beholder.chapter.phrases import drawn, listed
 from beholder.chapter.queries import metric_rows, one_row, widest_first
+from beholder.comparison.verdicts import DIFFERENCE, NONE_FOUND, NOT_MEASURED, TOO_LITTLE
 from beholder.metrics.multiplicity import ALPHA
 from beholder.studies.gras import queries
 from beholder.studies.gras.groups import ATTRIBUTES
@@ -253,7 +254,7 @@ def _valence(part: pl.DataFrame) -> Iterator[Finding]:
         f"positive and negative) that are shown to differ from what shuffled labels give: {len(off)} of {len(rows)}."
         f"{'' if off else f' {NOT_NONE}'}"
     )
-    verdict = SHOWN if off else NOT_SHOWN if tested.height else TOO_LITTLE
+    verdict = DIFFERENCE if off else NONE_FOUND if tested.height else TOO_LITTLE
     yield finding(named[0], "valence", headline, sentence, verdict=verdict, more=named[1:FEW])
 
 
@@ -292,12 +293,12 @@ def _wording_headline(rows: list[Result]) -> tuple[str, str]:
     most = [attribute_name(row["subset"]) for row in known if row["low"] >= DISAGREE]
     some = [attribute_name(row["subset"]) for row in known if AGREE <= row["low"] < DISAGREE]
     if most:
-        return f"How groups differ by {listed(most)} depends mostly on the wording", SHOWN
+        return f"How groups differ by {listed(most)} depends mostly on the wording", DIFFERENCE
     if some:
-        return f"How groups differ by {listed(some)} depends in part on the wording", SHOWN
+        return f"How groups differ by {listed(some)} depends in part on the wording", DIFFERENCE
     if len(known) == len(rows) and all(row["high"] < AGREE for row in known):
-        return "The groups differ nearly alike in every wording", SHOWN
-    return "How far the differences depend on the wording is not certain", NOT_SHOWN
+        return "The groups differ nearly alike in every wording", DIFFERENCE
+    return "How far the differences depend on the wording is not certain", NONE_FOUND
 
 
 def _share_bounds(row: Result) -> str:
@@ -326,7 +327,7 @@ def _sensitive(part: pl.DataFrame) -> Iterator[Finding]:
     if tests is not None:
         found = f"{tests[0]} of {_counted(tests[1], 'trait')}"
         sentence += f" Both of the study's tests (ANOVA and Friedman, p ≤ {ALPHA:g}) find a difference for {found}."
-    verdict = TOO_LITTLE if low is None else SHOWN if low else NOT_SHOWN
+    verdict = TOO_LITTLE if low is None else DIFFERENCE if low else NONE_FOUND
     yield finding(row, "sensitive", headline, sentence, verdict=verdict, more=[most])
 
 
@@ -397,10 +398,10 @@ def _refusals(part: pl.DataFrame) -> Iterator[Finding]:
         shares += "" if own.height == 1 else f", {percent(least['value'])} for {least['group']}"
         by_attribute.append(f"{attribute_name(str(name))}: {shares} ({_p_value(most)})")
     tested = table["p_value"].drop_nulls()
-    verdict = SHOWN if (tested <= ALPHA).any() else NOT_SHOWN if tested.len() else TOO_LITTLE
-    what = "about some groups more often" if verdict == SHOWN else "some questions"
+    verdict = DIFFERENCE if (tested <= ALPHA).any() else NONE_FOUND if tested.len() else TOO_LITTLE
+    what = "about some groups more often" if verdict == DIFFERENCE else "some questions"
     sentence = f"Share of images with a refused question, highest and lowest: {'; '.join(by_attribute)}."
-    sentence += f" No difference between groups is shown. {NOT_NONE}" if verdict == NOT_SHOWN else ""
+    sentence += f" No difference between groups is shown. {NOT_NONE}" if verdict == NONE_FOUND else ""
     first, *others = table.to_dicts()
     yield finding(first, "refusal", f"It refuses to answer {what}", sentence, verdict=verdict, more=others)
 

@@ -296,7 +296,7 @@ def equivalence_rows(answers: Answers, part: Part, delta: float | None) -> Itera
     for column, trait in enumerate(answers.traits):
         differs, same = 0.0 if part.shown[column] else 1.0, float(alike[column])
         row = _row("equivalence", float(test.bound[column]), part.averaged.n, subset=part.grouped.attribute)
-        row = row._replace(concept=trait, p_value=same, verdict=verdict(differs, same), delta=delta)
+        row = row._replace(concept=trait, p_value=same, equivalence=verdict(differs, same), delta=delta)
         yield row._replace(note="p: Benjamini–Hochberg over traits")
 
 

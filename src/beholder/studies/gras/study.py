@@ -97,7 +97,6 @@ def gras_study(traits: pl.DataFrame | None = None, templates: Mapping[str, str] 
         trials="beholder.studies.gras.trials:gras_experiments",
         power_curve=("gras.largest_gap", "Gap of one trait of twenty", "gap in P(Yes)"),
         weaknesses="beholder.studies.gras.trials:weaknesses",
-        upgrade="beholder.studies.gras.old_runs:upgraded",
         limitations=LIMITATIONS,
         of_photographs=("Race, gender, age and skin tone are perceived: labels of annotators or of a classifier.",),
     )

@@ -10,10 +10,11 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from beholder.chapter.finding import NOT_MEASURED, NOT_SHOWN, SHOWN, TOO_LITTLE, Finding, finding, turned
+from beholder.chapter.finding import Finding, finding, turned
 from beholder.chapter.numbers import Result, excludes, has_interval, percent, row_p_value
 from beholder.chapter.phrases import listed
 from beholder.chapter.queries import metric_rows
+from beholder.comparison.verdicts import DIFFERENCE, NONE_FOUND, NOT_MEASURED, TOO_LITTLE
 from beholder.studies.perception import phrases, queries
 from beholder.studies.perception.ranking import top_size
 from beholder.studies.perception.scores import GROUPED, INTERACTIONS, MEAN
@@ -373,7 +374,7 @@ def _ratings(part: pl.DataFrame) -> Iterator[Finding]:
     if clear:
         way = "as people do" if agree else "opposite to people's ratings"
         headline = f"It orders {rows[0]['subset']}s {way} on {len(agree or clear)} of {of}, after correction"
-    verdict = SHOWN if clear else NOT_SHOWN if any(map(has_interval, rows)) else TOO_LITTLE
+    verdict = DIFFERENCE if clear else NONE_FOUND if any(map(has_interval, rows)) else TOO_LITTLE
     departures = [row for row in queries.largest(part, "rating_departure") if queries.shown(row)][:1]
     sentence = f"{'; '.join(map(_trait, rows[:8]))}." + "".join(map(_departure, departures))
     if agree and len(agree) < len(clear):

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import polars as pl
 
 from beholder.chapter.family_correction import surviving
-from beholder.chapter.finding import SHOWN, Finding, finding, valued
+from beholder.chapter.finding import Finding, finding, valued
 from beholder.chapter.numbers import (
     Result,
     decimals_for,
@@ -24,6 +24,7 @@ from beholder.chapter.numbers import (
     uncertainty,
 )
 from beholder.chapter.phrases import count, listed, picture
+from beholder.comparison.verdicts import DIFFERENCE
 from beholder.studies.public_figures.gender_findings import ratio_findings, wrong_occupation_findings
 from beholder.studies.public_figures.identity_findings import identity_findings
 from beholder.studies.public_figures.levels import LEVELS
@@ -75,7 +76,7 @@ def _levels(rows: list[Result]) -> Finding:
         told.append(f"After correction for their number, {above} of {len(rows)} intervals lie above chance.")
     if any(row.get("landmark") is not None for row in rows):
         told.append(EXCHANGED)
-    verdict, sentence = SHOWN if above else nothing_shown(rows), " ".join(told)
+    verdict, sentence = DIFFERENCE if above else nothing_shown(rows), " ".join(told)
     return finding(rows[0], "association", headline, sentence, verdict=verdict, effect=9.0, more=rows[1:])
 
 
@@ -100,6 +101,6 @@ def _weakest(row: Result, rows: list[Result], top1: dict[tuple[str, str], Result
         f"the right one ({uncertainty(row, decimals=places)}; chance is {percent(level, places)}).{comes_first}"
     )
     headline, effect = f"Weakest specialty: {people(branch)}, {relation}", log_distance(row["value"], level)
-    verdict = SHOWN if shown else nothing_shown([row])
+    verdict = DIFFERENCE if shown else nothing_shown([row])
     more = [first] if first else []
     return finding(row, "association", headline, sentence, verdict=verdict, effect=effect, more=more)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import polars as pl
 
 from beholder.chapter.family_correction import log
-from beholder.chapter.finding import NOT_MEASURED, Finding, finding, valued
+from beholder.chapter.finding import Finding, finding, valued
 from beholder.chapter.numbers import (
     Result,
     chance,
@@ -20,6 +20,7 @@ from beholder.chapter.numbers import (
     uncertainty,
 )
 from beholder.chapter.phrases import count, listed, picture
+from beholder.comparison.verdicts import NOT_MEASURED
 from beholder.studies.public_figures.phrases import people
 from beholder.studies.public_figures.queries import known_by_name, nothing_shown, times_landmark
 

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 import polars as pl
 
 from beholder.chapter.family_correction import ALPHA, log, surviving
-from beholder.chapter.finding import NOT_SHOWN, TOO_LITTLE
 from beholder.chapter.numbers import Result, chance, excludes, has_interval
 from beholder.chapter.queries import metric_rows
+from beholder.comparison.verdicts import NONE_FOUND, TOO_LITTLE
 
 PUBLISHED_ON = "apa"
 """The data set of the published figures."""
@@ -60,4 +60,4 @@ def times_landmark(value: float, landmark: float | None) -> float:
 
 def nothing_shown(rows: Sequence[Result]) -> str:
     """The verdict where nothing is shown: too little data if no row has an interval."""
-    return NOT_SHOWN if any(map(has_interval, rows)) else TOO_LITTLE
+    return NONE_FOUND if any(map(has_interval, rows)) else TOO_LITTLE

@@ -204,4 +204,4 @@ def _equivalence_rows(prefix: str, ratios: Sequence[Ratio], options: MeasureOpti
         answer = verdict(float(p_difference), p_value)
         note = f"{answer}; δ = {delta:g}: b between {1 / (1 + delta):.3g} and {1 + delta:.3g}"
         row = Row(f"{prefix}.equivalence", float(test.bound), sum(ratio.counts), RATIO, subset=ratio.subset)
-        yield row._replace(p_value=p_value, verdict=answer, delta=delta, note=note)
+        yield row._replace(p_value=p_value, equivalence=answer, delta=delta, note=note)

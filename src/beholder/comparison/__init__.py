@@ -1,0 +1,52 @@
+"""The one place where people are compared: who is a person, which groups, within what, and what is found.
+
+A study chooses the statistic and declares its families. Nulls, bounds and verdicts are computed here and nowhere else.
+"""
+
+from beholder.comparison.comparison import Comparison, comparison_at
+from beholder.comparison.exchange import Exchanged, exchanged
+from beholder.comparison.family import Part, judge, part_from_null
+from beholder.comparison.groups import Groups, crossing, group_by, groups_of
+from beholder.comparison.means import compare_groups, compare_slopes, levels_of, ratio_bounds
+from beholder.comparison.people import People, people_of
+from beholder.comparison.strata import Strata, strata_of
+from beholder.comparison.verdicts import (
+    DIFFERENCE,
+    FACT,
+    FEWEST,
+    NONE_FOUND,
+    NOT_MEASURED,
+    TOO_LITTLE,
+    VERDICTS,
+    verdict_of,
+)
+
+__all__ = [
+    "DIFFERENCE",
+    "FACT",
+    "FEWEST",
+    "NONE_FOUND",
+    "NOT_MEASURED",
+    "TOO_LITTLE",
+    "VERDICTS",
+    "Comparison",
+    "Exchanged",
+    "Groups",
+    "Part",
+    "People",
+    "Strata",
+    "compare_groups",
+    "compare_slopes",
+    "comparison_at",
+    "crossing",
+    "exchanged",
+    "group_by",
+    "groups_of",
+    "judge",
+    "levels_of",
+    "part_from_null",
+    "people_of",
+    "ratio_bounds",
+    "strata_of",
+    "verdict_of",
+]

@@ -1,0 +1,63 @@
+"""Comparison: one difference between groups of people, with everything a reader needs to judge it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from beholder.comparison.family import Judged
+from beholder.comparison.verdicts import verdict_of
+from beholder.core.results import Row
+
+
+class Comparison(NamedTuple):
+    """What a study states and everything else reads."""
+
+    group: str | None
+    against: str | None
+    value: float
+    """The first group less, or over, the second."""
+    low: float
+    """Bounds that hold for the whole family: they decide."""
+    high: float
+    p_value: float
+    at_most: bool
+    people: int
+    """Of the smallest group."""
+    verdict: str
+    images: tuple[str, ...] = ()
+    """The images behind it, the most telling first."""
+
+    def turned(self) -> Comparison:
+        """The same seen from the other group: second less first."""
+        turned = self._replace(group=self.against, against=self.group, value=-self.value)
+        return turned._replace(low=-self.high, high=-self.low)
+
+    def upward(self) -> Comparison:
+        """The same with the group first that is higher."""
+        return self.turned() if self.value < 0 else self
+
+    def on(self, row: Row, *, least: float = -np.inf, most: float = np.inf) -> Row:
+        """A row of results with this comparison's numbers; bounds do not leave the possible range."""
+        low, high = (float(np.clip(bound, least, most)) for bound in (self.low, self.high))
+        return row._replace(
+            value=self.value,
+            low=low,
+            high=high,
+            p_value=self.p_value,
+            p_at_most=True if self.at_most else None,
+            verdict=self.verdict,
+            group=row.group if self.group is None else self.group,
+            against=row.against if self.against is None else self.against,
+        )
+
+
+def comparison_at(
+    judged: Judged, place: tuple[int, ...] | int, group: str | None = None, against: str | None = None
+) -> Comparison:
+    """One number of a judged part."""
+    value, low, high, p_value = (float(part[place]) for part in (judged.value, judged.low, judged.high, judged.p_value))
+    people = int(judged.people[place])
+    verdict = verdict_of(p_value, people, judged.arrangements)
+    return Comparison(group, against, value, low, high, p_value, bool(judged.at_most[place]), people, verdict)

@@ -1,0 +1,206 @@
+"""Families: numbers that a reader compares with each other, judged together.
+
+Every number has a deviate: its distance from what no effect gives, in its own standard errors. Its own null says how
+large the deviate is by chance; it is taken as at least as heavy-tailed as a normal number, so that a permutation of
+unequal spreads does not promise more than Welch's test. Deviates are put on the scale of their own null, so that a few
+tiny groups do not raise the bar for all. The largest of the family in each shuffle gives p and the simultaneous bounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import ndtri
+
+from beholder.comparison.verdicts import ALPHA, FEWEST, FEWEST_ARRANGEMENTS
+
+Array = npt.NDArray[np.floating]
+TAILS = (0.9, 0.95, 0.99)
+"""Where a null is compared with a normal one."""
+TIE = 1e-5
+"""Relative differences below this are rounding: such shuffles count as equal."""
+ENDLESS = 1e9
+"""The deviate of a difference without any spread."""
+
+
+class Part(NamedTuple):
+    """Numbers of one comparison, any shape, and what shuffles make of the largest of them."""
+
+    value: Array
+    error: Array
+    freedom: Array
+    """Degrees of freedom of the error; infinite for a number whose error comes from its own null."""
+    deviate: Array
+    """|value| in errors, on the normal scale."""
+    scale: Array
+    """How much wider than normal its own null is, at least 1."""
+    largest: Array
+    """The largest deviate over scale, of all numbers, in every shuffle: `[n_shuffles]`."""
+    exact: bool
+    arrangements: float
+    people: npt.NDArray[np.int_]
+    """Of each number, the people of its smallest group."""
+    least: Array
+    """The least that a margin may be, where a group has no spread: exact bounds of a bounded score; else 0."""
+
+    @property
+    def told(self) -> npt.NDArray[np.bool_]:
+        """Which numbers can be judged at all."""
+        enough = (self.people >= FEWEST) & (self.arrangements >= FEWEST_ARRANGEMENTS)
+        return np.asarray(enough & np.isfinite(self.value) & np.isfinite(self.deviate))
+
+
+def nothing_told(people: npt.NDArray[np.int_]) -> Part:
+    """Numbers of which nothing can be said: groups are too small."""
+    absent, none = np.full(people.shape, np.nan), np.zeros(people.shape)
+    return Part(absent, absent, absent, absent, none + 1, np.zeros(0), False, 0.0, people, none)
+
+
+class Judged(NamedTuple):
+    """A part's numbers with p-values and bounds that hold for the whole family at once; NaN where nothing is told."""
+
+    value: Array
+    low: Array
+    high: Array
+    p_value: Array
+    at_most: npt.NDArray[np.bool_]
+    """Where no shuffle reaches the number: p is the smallest that there can be."""
+    found: npt.NDArray[np.bool_]
+    """Where p is at most 0.05; the bounds then leave out 0."""
+    margin: Array
+    people: npt.NDArray[np.int_]
+    arrangements: float
+
+
+def own_scale(null: Array) -> tuple[Array, Array]:
+    """Of deviates `[n_shuffles, …]`: how much wider than normal each null is, and the deviates on that scale.
+
+    Every null on its scale is at least as wide as a normal one, rank by rank.
+    """
+    normal = np.array([ndtri((1 + tail) / 2) for tail in TAILS])
+    quantiles = np.quantile(null, TAILS, axis=0)
+    scale = np.maximum((quantiles / normal.reshape(-1, *[1] * (null.ndim - 1))).max(axis=0), 1.0)
+    half_normal = ndtri(0.5 + (np.arange(len(null)) + 0.5) / (2 * len(null))).astype(null.dtype)
+    order = np.argsort(null, axis=0, kind="stable")
+    widened = null / scale
+    ranked = np.empty_like(widened)
+    np.put_along_axis(ranked, order, np.broadcast_to(half_normal.reshape(-1, *[1] * (null.ndim - 1)), null.shape), 0)
+    return np.asarray(scale), np.maximum(widened, ranked)
+
+
+def largest_of(null: Array) -> tuple[Array, Array]:
+    """The scale of each null, and the largest deviate on these scales in every shuffle."""
+    if not null.size:
+        return np.ones(null.shape[1:]), np.zeros(len(null))
+    scale, widened = own_scale(null)
+    return scale, widened.reshape(len(null), -1).max(axis=1)
+
+
+def part_from_null(
+    value: Array,
+    null: Array,
+    *,
+    people: npt.ArrayLike,
+    arrangements: float = np.inf,
+    exact: bool = False,
+    one_sided: bool = False,
+    centre: Array | None = None,
+) -> Part:
+    """Numbers of any kind `[…]` and the same after shuffles `[n_shuffles, …]`: their error is the null's own spread.
+
+    Values become distances from `centre`, without it from the mean of the null (and the value itself, so that all
+    arrangements are treated alike). One-sided: only what lies above counts.
+    """
+    null = np.asarray(null, dtype=np.float64)
+    value = np.asarray(value, dtype=np.float64)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        known = np.isfinite(null)
+        count = known.sum(axis=0) + (not exact)
+        total = np.where(known, null, 0.0).sum(axis=0) + (0.0 if exact else np.nan_to_num(value))
+        middle = total / np.maximum(count, 1) if centre is None else np.asarray(centre)
+        off = np.where(known, null - middle, 0.0)
+        error = np.sqrt((off**2).sum(axis=0) / np.maximum(count - 1, 1))
+        still = error <= TIE * np.maximum(np.abs(value), 1e-12)
+        away = value - middle
+        error = np.where(still, 0.0, error)
+        deviates = np.where(still, 0.0, off / error)
+        deviate = np.where(
+            still, np.where(np.abs(away) > TIE * np.maximum(np.abs(value), 1e-12), np.inf, 0.0), away / error
+        )
+    if one_sided:
+        deviate, deviates = np.maximum(deviate, 0.0), np.maximum(deviates, 0.0)
+    deviate, deviates = np.minimum(np.abs(deviate), ENDLESS), np.abs(deviates)
+    scale, largest = largest_of(deviates)
+    counts = np.broadcast_to(np.asarray(people), value.shape)
+    endless = np.full(value.shape, np.inf)
+    return Part(away, error, endless, deviate, scale, largest, exact, arrangements, counts, np.zeros(value.shape))
+
+
+def judge(parts: Sequence[Part]) -> list[Judged]:
+    """Every part with p-values and bounds that hold for all parts together: they are one family."""
+    told = [part for part in parts if part.told.any()]
+    exact = bool(told) and all(part.exact for part in told) and len(told) == 1
+    count = min((len(part.largest) for part in told), default=0)
+    largest = np.zeros(count)
+    for number, part in enumerate(told):
+        # An exact part has all arrangements in order; beside others they are drawn, as shuffles are.
+        drawn = part.largest
+        if len(told) > 1 and (part.exact or len(drawn) > count):
+            drawn = np.random.default_rng(number).choice(drawn, size=count)
+        largest = np.maximum(largest, drawn)
+    return [_judged(part, np.sort(largest), exact=exact) for part in parts]
+
+
+def _judged(part: Part, largest: Array, *, exact: bool) -> Judged:
+    count, told = len(largest), part.told
+    deviate = np.where(told, part.deviate / part.scale, 0.0)
+    beyond = count - np.searchsorted(largest, deviate * (1 - TIE), side="left")
+    p_value = beyond / max(count, 1) if exact else (1.0 + beyond) / (1 + count)
+    p_value = np.where(told, np.minimum(np.maximum(p_value, 1 / max(count, 1) if exact else 0.0), 1.0), np.nan)
+    found = told & (np.nan_to_num(p_value, nan=1.0) <= ALPHA)
+    with np.errstate(invalid="ignore"):
+        margin = student_scale(critical_value(largest, exact=exact) * part.scale, part.freedom) * part.error
+    margin = np.maximum(np.nan_to_num(margin, nan=0.0, posinf=np.nan), part.least)
+    # A difference without spread is found by its p-value: its exact bounds do not take that back.
+    margin = np.where(found, np.minimum(margin, 0.999 * np.abs(part.value)), margin)
+    margin = np.where(told & (margin > 0), margin, np.nan)
+    at_most = told & (beyond == 0)
+    return Judged(
+        part.value,
+        part.value - margin,
+        part.value + margin,
+        p_value,
+        at_most,
+        found,
+        margin,
+        part.people,
+        part.arrangements,
+    )
+
+
+def critical_value(largest: Array, alpha: float = ALPHA, *, exact: bool = False) -> float:
+    """The deviate (of these, ascending) that a number must exceed for its p to be at most `alpha`."""
+    allowed = int(alpha * (len(largest) + (not exact)) + 1e-9) - (not exact)
+    return float(largest[len(largest) - 1 - allowed]) if 0 <= allowed < len(largest) else np.inf
+
+
+def normal_scale(t: Array, freedom: Array) -> Array:
+    """Student's t as the normal deviate of the same probability (Wallace's approximation).
+
+    >>> normal_scale(np.array(2.571), np.array(5.0)).round(2)
+    np.float64(1.96)
+    """
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        large = np.where(np.isinf(freedom), np.abs(t), np.sqrt(freedom * np.log1p(t**2 / freedom)))
+        factor = np.where(np.isinf(freedom), 1.0, (8 * freedom + 1) / (8 * freedom + 3))
+    return np.asarray(factor * large)
+
+
+def student_scale(z: Array | float, freedom: Array) -> Array:
+    """The t that `normal_scale` turns into `z`."""
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        factor = np.where(np.isinf(freedom), 1.0, (8 * freedom + 1) / (8 * freedom + 3))
+        return np.asarray(np.where(np.isinf(freedom), z, np.sqrt(freedom * np.expm1((z / factor) ** 2 / freedom))))

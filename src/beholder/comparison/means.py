@@ -1,0 +1,390 @@
+"""Means of groups: contrasts and slopes of many columns at once, within strata, each person counted once.
+
+A unit is a person in one group: the mean over the pictures. What strata explain is taken off; groups' means come from
+least squares (with cells, that weighs them as Mantel and Haenszel do); errors are Welch's: each group has its own
+spread. A shuffle moves the weights of the units within their blocks, which is the same as moving the labels.
+Someone who is shown in several groups is a block of their own: compared with themselves.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from beholder.comparison.family import ENDLESS, Judged, Part, largest_of, normal_scale, nothing_told
+from beholder.comparison.groups import Groups
+from beholder.comparison.people import Codes, People
+from beholder.comparison.shuffles import SHUFFLES, Shuffles
+from beholder.comparison.strata import Strata, no_strata
+
+Array = npt.NDArray[np.float64]
+HELD = 1 << 23
+"""Numbers worked on at once."""
+NOTHING = 1e-12
+"""Relative to the largest score: differences below this are rounding errors."""
+SURE = 0.025
+"""Each side of the exact bound of a group without spread, before it is made as safe as its family."""
+
+
+class Units(NamedTuple):
+    """One row for every person and group that occur together."""
+
+    values: Array
+    """`[n_units, n_columns]`; NaN where the person has no score."""
+    groups: Codes
+    blocks: Codes
+    """Units that may change groups with each other have one number."""
+    design: Array
+    """What is taken off besides the blocks' own levels."""
+    levels: Codes | None
+    """Whose mean is taken off: cells of the strata, or people shown in several groups; None for all as one."""
+
+    def rows(self, keep: npt.NDArray[np.bool_]) -> Units:
+        """Some of the units."""
+        levels = None if self.levels is None else self.levels[keep]
+        return Units(self.values[keep], self.groups[keep], self.blocks[keep], self.design[keep], levels)
+
+
+def units_of(values: Array, groups: Groups, people: People, strata: Strata) -> Units:
+    """Pictures of one person in one group (and one stratum) as one unit."""
+    inside = np.flatnonzero(groups.codes >= 0)
+    person, group, cell = people.codes[inside], groups.codes[inside], strata.cells[inside]
+    keys, member = np.unique(np.stack([person, group, cell]), axis=1, return_inverse=True)
+    member, many = member.ravel(), keys.shape[1]
+    pairs = np.unique(keys[:2], axis=1)
+    shown_in = np.bincount(pairs[0])  # in how many groups each person is shown
+    several = shown_in[keys[0]] > 1
+    blocks = np.where(several, keys[2].max(initial=0) + 1 + keys[0], keys[2])
+    levels = None if not several.any() and not keys[2].any() else np.unique(blocks, return_inverse=True)[1]
+    if many == len(inside):
+        order = np.argsort(member)
+        return Units(values[inside][order], keys[1], blocks, strata.design[inside][order], levels)
+    gather = sparse.csr_array((np.ones(len(member)), (member, np.arange(len(member)))), shape=(many, len(member)))
+    there = ~np.isnan(values[inside])
+    with np.errstate(invalid="ignore", divide="ignore"):
+        means = (gather @ np.where(there, values[inside], 0.0)) / (gather @ there.astype(np.float64))
+        design = (gather @ strata.design[inside]) / gather.sum(axis=1)[:, None]
+    return Units(np.asarray(means), keys[1], blocks, np.asarray(design), levels)
+
+
+class _Fit:
+    """Least squares with what strata explain taken off: weights that turn residuals into groups' means."""
+
+    def __init__(self, units: Units, groups: int) -> None:
+        self.units, n = units, len(units.groups)
+        member = (units.groups[:, None] == np.arange(groups)).astype(np.float64)
+        design = units.design
+        plain = units.levels is None and not design.shape[1]
+        taken = self._without_levels(np.column_stack([member, design]))
+        basis = np.empty((n, 0))
+        if design.shape[1]:
+            vectors, lengths, _ = np.linalg.svd(taken[:, groups:], full_matrices=False)
+            basis = vectors[:, lengths > 1e-9 * lengths.max(initial=1.0)]
+        self._basis = basis
+        own = taken[:, :groups] - basis @ (basis.T @ taken[:, :groups])
+        self.member, self.size = member, member.sum(axis=0)
+        self.weights = np.asarray(np.linalg.pinv(own.T @ own, rcond=1e-9, hermitian=True) @ own.T)
+        leverage = np.zeros(n) if plain else self._level_share() + (basis**2).sum(axis=1) - 1 / n
+        self._stretch = 1 / np.sqrt(np.clip(1 - leverage, 0.05, 1.0))
+        levels = 1 if units.levels is None else int(units.levels.max(initial=0)) + 1
+        self.free = max(n - levels - basis.shape[1] - groups + 1, 1)
+        self.plain = plain
+
+    def _without_levels(self, columns: Array) -> Array:
+        if self.units.levels is None:
+            return np.asarray(columns - columns.mean(axis=0))
+        counts = np.bincount(self.units.levels).astype(np.float64)
+        gather = sparse.csr_array((np.ones(len(columns)), (self.units.levels, np.arange(len(columns)))))
+        return np.asarray(columns - ((gather @ columns) / counts[:, None])[self.units.levels])
+
+    def _level_share(self) -> Array:
+        if self.units.levels is None:
+            return np.full(len(self.units.groups), 1 / len(self.units.groups))
+        return np.asarray(1 / np.bincount(self.units.levels)[self.units.levels])
+
+    def residuals(self, values: Array) -> Array:
+        """What strata leave of the values; rounding errors become 0."""
+        left = self._without_levels(values)
+        left = left - self._basis @ (self._basis.T @ left) if self._basis.shape[1] else left
+        return np.asarray(np.where(np.abs(left) <= NOTHING * np.abs(values).max(axis=0, initial=0.0), 0.0, left))
+
+    def stretched(self, left: Array) -> Array:
+        """Residuals made as wide as the errors are, of which strata took a part."""
+        return np.asarray(left * self._stretch[:, None])
+
+
+class _Estimates(NamedTuple):
+    """`[…, n_contrasts, n_columns]` each."""
+
+    value: Array
+    error: Array
+    freedom: Array
+
+    def deviates(self) -> Array:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            t = np.where(self.value == 0, 0.0, np.abs(self.value) / self.error)
+            return np.minimum(np.nan_to_num(normal_scale(t, self.freedom), nan=0.0, posinf=ENDLESS), ENDLESS)
+
+
+def _estimates(
+    means: Array, sums: Array, squares: Array, size: Array, contrasts: Array, shares: Array, free: float
+) -> _Estimates:
+    """From groups' means, and sums and squares of stretched residuals: `[…, n_groups, n_columns]`."""
+    n = size[:, None]
+    variance = np.maximum(squares - sums**2 / n, 0.0)
+    variance = np.where(variance <= NOTHING * np.maximum(squares, 1e-300), 0.0, variance) / np.maximum(n - 1, 1)
+    pooled = ((n - 1) * variance).sum(axis=-2, keepdims=True) / np.maximum((n - 1).sum(), 1)
+    variance = np.where(variance > 0, variance, pooled)  # a group without spread has that of all
+    value = np.matmul(contrasts, means)
+    squared = np.matmul(shares, variance)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        parts = np.matmul(shares**2 / np.maximum(size - 1, 1), variance**2)
+        freedom = np.minimum(np.where(parts > 0, squared**2 / parts, np.inf), free)
+    scale = np.abs(means).max(axis=-2, keepdims=True)
+    value = np.where(np.abs(value) <= NOTHING * scale, 0.0, value)
+    return _Estimates(value, np.sqrt(squared), np.maximum(freedom, 1.0))
+
+
+def compare_groups(
+    values: npt.NDArray[np.floating],
+    groups: Groups,
+    people: People,
+    rng: np.random.Generator,
+    *,
+    strata: Strata | None = None,
+    contrasts: Array | None = None,
+    departures: bool = False,
+    shuffles: int = SHUFFLES,
+    bounds: tuple[float, float] | None = None,
+) -> Part:
+    """Contrasts of groups in every column of `values[n_images, n_columns]`: a part of a family, `[contrasts, columns]`.
+
+    Contrasts are rows of weights that add up to 0; without them every two groups are compared. With `departures` the
+    numbers are each group's distance from what the strata add up to. `bounds` are the ends of the scores' scale.
+    """
+    values = np.asarray(values, dtype=np.float64).reshape(len(groups.codes), -1)
+    strata = no_strata(len(values)) if strata is None else strata
+    contrasts = (np.eye(len(groups.names)) if departures else groups.pair_weights()) if contrasts is None else contrasts
+    units = units_of(values, groups, people, strata)
+    patterns, pattern_of = np.unique(~np.isnan(units.values), axis=1, return_inverse=True)
+    made = [
+        _compared(units.rows(there), contrasts, rng, shuffles, departures, bounds, pattern_of.ravel() == number)
+        for number, there in enumerate(patterns.T)
+    ]
+    return _joined(made, [pattern_of.ravel() == number for number in range(len(made))], len(contrasts))
+
+
+def _compared(
+    units: Units,
+    contrasts: Array,
+    rng: np.random.Generator,
+    shuffles: int,
+    departures: bool,
+    bounds: tuple[float, float] | None,
+    columns: npt.NDArray[np.bool_],
+) -> Part:
+    """The contrasts of some columns, whose scores are all there."""
+    values, count = units.values[:, columns], contrasts.shape[1]
+    sizes = np.bincount(units.groups, minlength=count)
+    shape = (len(contrasts), values.shape[1])
+    involved = np.where(contrasts != 0, sizes, np.iinfo(int).max).min(axis=1)
+    people = np.broadcast_to(involved[:, None], shape)
+    if not sizes.size or sizes.min() < 2:
+        return nothing_told(people)
+    fit = _Fit(units, count)
+    weights = (fit.member / fit.size).T if departures else fit.weights
+    shares = (contrasts @ weights) ** 2 @ fit.member
+    left = fit.residuals(values)
+    wide = fit.stretched(left)
+    moves = Shuffles(units.groups, units.blocks, rng, shuffles)
+
+    def measured(member: Array, own: Array | None) -> _Estimates:
+        """`member` and `own` (weights) are `[some × groups, n_units]`."""
+        some = len(member) // count
+        sums, squares = ((member @ part).reshape(some, count, -1) for part in (wide, wide**2))
+        means = sums / fit.size[:, None] if own is None else (own @ left).reshape(some, count, -1)
+        return _estimates(means, sums, squares, fit.size, contrasts, shares, fit.free)
+
+    simple = fit.plain and not departures
+    found = measured(np.ascontiguousarray(fit.member.T), None if simple else weights)
+    null = np.empty((moves.count, *shape), dtype=np.float32)
+    step = max(1, HELD // max(1, count * len(values) + 6 * count * values.shape[1] + 8 * contrasts.size))
+    start = 0
+    for part in moves.parts():
+        for first in range(0, len(part), step):
+            some = part[first : first + step]
+            member = _moved(fit.member.T, some)
+            own = None if simple else _moved(weights, some)
+            null[start : start + len(some)] = measured(member, own).deviates()
+            start += len(some)
+    value, error, freedom = (part[0] for part in found)
+    least = _least_margins(values, units, contrasts, bounds)
+    scale, largest = largest_of(null)
+    deviate = found.deviates()[0]
+    return Part(value, error, freedom, deviate, scale, largest, moves.exact, moves.arrangements, people, least)
+
+
+def _moved(weights: Array, permutations: npt.NDArray[np.intp]) -> Array:
+    """Weights `[n_groups, n_units]` after each permutation: `[permutations × n_groups, n_units]`."""
+    return np.ascontiguousarray(weights[:, permutations].swapaxes(0, 1)).reshape(-1, weights.shape[1])
+
+
+def _joined(parts: list[Part], columns: list[npt.NDArray[np.bool_]], rows: int) -> Part:
+    """Columns that lack different people, side by side again."""
+    if len(parts) == 1:
+        return parts[0]
+    width = sum(int(each.sum()) for each in columns)
+    whole = {}
+    for name in ("value", "error", "freedom", "deviate", "scale", "people", "least"):
+        whole[name] = np.zeros((rows, width), dtype=int if name == "people" else np.float64)
+        for part, mine in zip(parts, columns, strict=True):
+            whole[name][:, mine] = getattr(part, name)
+    known = [part for part in parts if len(part.largest)]
+    count = min((len(part.largest) for part in known), default=0)
+    largest = np.max([part.largest[:count] for part in known], axis=0, initial=0.0) if known else np.zeros(0)
+    fewest = min((part.arrangements for part in known), default=0.0)
+    return Part(largest=largest, exact=False, arrangements=fewest, **whole)
+
+
+def _least_margins(values: Array, units: Units, contrasts: Array, bounds: tuple[float, float] | None) -> Array:
+    """The exact bound of a contrast in which a group has no spread: all of n people alike leave room for few others.
+
+    If a share q of people differed, all n of a group would be alike with probability (1 − q)ⁿ.
+    """
+    count = contrasts.shape[1]
+    squares = np.zeros((count, values.shape[1]))
+    low, high = values.min(axis=0), values.max(axis=0)
+    if bounds is not None and np.ptp(values) == 0:
+        low, high = np.full_like(low, bounds[0]), np.full_like(high, bounds[1])
+    for group in range(count):
+        mine = values[units.groups == group]
+        still = np.ptp(mine, axis=0) <= NOTHING * np.maximum(np.abs(mine).max(axis=0), 1e-300)
+        room = np.maximum(mine.mean(axis=0) - low, high - mine.mean(axis=0))
+        squares[group] = np.where(still, (room * (1 - SURE ** (1 / len(mine)))) ** 2, 0.0)
+    return np.asarray(np.sqrt(contrasts**2 @ squares))
+
+
+# Levels and ratios
+
+
+class Levels(NamedTuple):
+    """Two groups' means within strata, `[n_columns]` each, with what their interval needs."""
+
+    first: Array
+    second: Array
+    errors: tuple[Array, Array]
+    least: tuple[Array, Array]
+    """The least margin of each, where the group has no spread."""
+
+
+def levels_of(values: npt.NDArray[np.floating], groups: Groups, people: People, strata: Strata | None = None) -> Levels:
+    """The means of two groups, each stratum with the weight that Mantel and Haenszel give it; complete columns only."""
+    values = np.asarray(values, dtype=np.float64).reshape(len(groups.codes), -1)
+    units = units_of(values, groups, people, no_strata(len(values)) if strata is None else strata)
+    units = units.rows(np.asarray(~np.isnan(units.values).any(axis=1)))
+    fit = _Fit(units, 2)
+    contrast = fit.weights[0] - fit.weights[1]
+    wide, squares = fit.stretched(fit.residuals(units.values)), []
+    for group in (0, 1):
+        mine = units.groups == group
+        squares.append(wide[mine].var(axis=0, ddof=1))
+    pooled = ((fit.size - 1)[:, None] * np.array(squares)).sum(axis=0) / (fit.size - 1).sum()
+    means, errors, least = [], [], []
+    low, high = units.values.min(axis=0), units.values.max(axis=0)
+    for group, sign in ((0, 1.0), (1, -1.0)):
+        mine = units.groups == group
+        weights = np.maximum(sign * contrast[mine], 0.0) if not units.design.shape[1] else np.ones(mine.sum())
+        weights = weights / weights.sum()
+        mean, own = weights @ units.values[mine], squares[group]
+        if units.design.shape[1]:  # labels taken off additively: the mean of all, and the group's distance from it
+            mean = units.values.mean(axis=0) + (fit.weights @ fit.residuals(units.values))[group]
+        still = own <= NOTHING * np.maximum(np.abs(units.values[mine]).max(axis=0), 1e-300) ** 2
+        room = np.maximum(mean - low, high - mean)
+        means.append(mean)
+        errors.append(np.sqrt((weights**2).sum() * np.where(still, pooled, own)))
+        least.append(np.where(still, room * (1 - SURE ** (1 / mine.sum())), 0.0))
+    return Levels(means[0], means[1], (errors[0], errors[1]), (least[0], least[1]))
+
+
+OPEN = 1e6
+"""Stands for a ratio's upper bound where the second mean may be 0."""
+
+
+def ratio_bounds(levels: Levels, judged: Judged, part: Part, row: int = 0) -> tuple[Array, Array]:
+    """Bounds of the first mean over the second, from the test that decides (Fieller): they leave out 1 where it does.
+
+    The test asks for which r the first less r times the second could be 0. Open-ended where the second may be 0.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        reach = np.where(part.error[row] > 0, judged.margin[row] / part.error[row], 0.0)
+        margins = [np.maximum(reach * error, least) for error, least in zip(levels.errors, levels.least, strict=True)]
+        top, bottom = levels.first, levels.second
+        square, free = bottom**2 - margins[1] ** 2, top**2 - margins[0] ** 2
+        root = np.sqrt(np.maximum((top * bottom) ** 2 - square * free, 0.0))
+        low = np.where(square > 0, (top * bottom - root) / square, free / np.maximum(top * bottom + root, 1e-300))
+        high = np.where(square > 0, (top * bottom + root) / square, OPEN)
+    low, high = np.where(free > 0, np.maximum(low, 0.0), 0.0), np.minimum(high, OPEN)
+    found, above = judged.found[row], top > bottom
+    low = np.where(found & above, np.maximum(low, 1.000001), low)
+    high = np.where(found & ~above, np.minimum(high, 0.999999), high)
+    unknown = np.isnan(judged.margin[row])
+    return np.where(unknown, np.nan, low), np.where(unknown, np.nan, high)
+
+
+# Slopes
+
+
+def compare_slopes(
+    values: npt.NDArray[np.floating],
+    numbers: Array,
+    people: People,
+    rng: np.random.Generator,
+    *,
+    shuffles: int = SHUFFLES,
+) -> Part:
+    """How much each column rises with one more of `numbers`: a part `[1, columns]`. NaN on either side is left out.
+
+    Errors hold whatever the spread (White's); people are moved, with the mean of their numbers and of their scores.
+    """
+    values = np.asarray(values, dtype=np.float64).reshape(len(numbers), -1)
+    parts, columns = [], []
+    patterns, pattern_of = np.unique(~np.isnan(values), axis=1, return_inverse=True)
+    for number, there in enumerate(patterns.T):
+        keep, mine = there & ~np.isnan(numbers), pattern_of.ravel() == number
+        parts.append(_sloped(values[keep][:, mine], numbers[keep], people.rows(keep), rng, shuffles))
+        columns.append(mine)
+    return _joined(parts, columns, 1)
+
+
+def _sloped(values: Array, numbers: Array, people: People, rng: np.random.Generator, shuffles: int) -> Part:
+    shape = (1, values.shape[1])
+    counts = np.bincount(people.codes).astype(np.float64)
+    n, who = len(counts), np.full(shape, len(counts))
+    if n < 3 or not len(numbers) or np.ptp(numbers) == 0:
+        return nothing_told(who)
+    gather = sparse.csr_array((np.ones(len(numbers)), (people.codes, np.arange(len(numbers)))))
+    mean = np.asarray(gather @ values) / counts[:, None]
+    level = np.asarray(gather @ numbers) / counts
+    left, across = mean - mean.mean(axis=0), level - level.mean()
+    left = np.where(np.abs(left) <= NOTHING * np.abs(values).max(axis=0, initial=0.0), 0.0, left)
+    weight = across / (across**2).sum()
+    free = np.full(shape, float(max(n - 2, 1)))
+
+    def measured(weights: Array) -> _Estimates:
+        slope = weights @ left
+        curved = weights**2 * (weights * (across**2).sum())
+        squared = (weights**2) @ left**2 - 2 * slope * (curved @ left)
+        squared = squared + slope**2 * ((weights**2 * (weights * (across**2).sum()) ** 2).sum(axis=1))[:, None]
+        error = np.sqrt(np.maximum(squared, 0.0) * n / (n - 2))
+        return _Estimates(slope[:, None], error[:, None], np.broadcast_to(free, (len(slope), *shape)))
+
+    moves = Shuffles(np.unique(level, return_inverse=True)[1], np.zeros(n, dtype=np.intp), rng, shuffles)
+    found = measured(weight[None])
+    null = np.concatenate([measured(weight[part]).deviates() for part in moves.parts()]).astype(np.float32)
+    scale, largest = largest_of(null)
+    value, error, freedom = (part[0] for part in found)
+    told = moves.exact, moves.arrangements, who, np.zeros(shape)
+    return Part(value, error, freedom, found.deviates()[0], scale, largest, *told)

@@ -1,0 +1,254 @@
+"""The engine that judges every difference: exact where it can be, honest about spread, blind to nothing."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy import stats
+
+from beholder.comparison import (
+    DIFFERENCE,
+    TOO_LITTLE,
+    Groups,
+    People,
+    compare_groups,
+    compare_slopes,
+    comparison_at,
+    exchanged,
+    group_by,
+    judge,
+    levels_of,
+    part_from_null,
+    people_of,
+    ratio_bounds,
+    strata_of,
+)
+from beholder.comparison.power import Design, detectable, noise_of
+from beholder.comparison.shuffles import Shuffles, arrangements
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    return np.random.default_rng(7)
+
+
+def two_groups(first: int, second: int) -> tuple[Groups, People]:
+    return Groups("gender", ["woman", "man"], np.repeat([0, 1], [first, second])), People(np.arange(first + second))
+
+
+def test_a_wholly_biased_model_is_found_from_five_and_five_people_on(rng):
+    for first, second in ((5, 5), (10, 10), (30, 30), (5, 40)):
+        groups, people = two_groups(first, second)
+        (judged,) = judge([compare_groups(np.repeat([1.0, 0.0], [first, second]), groups, people, rng)])
+        found = comparison_at(judged, (0, 0), "woman", "man")
+        assert found.verdict == DIFFERENCE
+        assert 0 < found.low < 1
+
+
+def test_below_five_people_or_forty_arrangements_nothing_is_said(rng):
+    groups, people = two_groups(4, 40)
+    (judged,) = judge([compare_groups(np.repeat([1.0, 0.0], [4, 40]), groups, people, rng)])
+    assert comparison_at(judged, (0, 0)).verdict == TOO_LITTLE
+    table = pl.DataFrame({"gender": ["w", "m"] * 5, "seed": np.repeat(np.arange(5), 2).astype(str)})
+    (judged,) = judge([compare_groups(np.tile([1.0, 0.0], 5), group_by(table, ("gender",)), people_of(table), rng)])
+    assert judged.arrangements == 32
+    assert comparison_at(judged, (0, 0)).verdict == TOO_LITTLE
+
+
+def test_few_people_get_the_exact_permutation_test(rng):
+    values = rng.normal(size=10)
+    groups, people = two_groups(5, 5)
+    part = compare_groups(values, groups, people, rng)
+    t = np.array(
+        [
+            abs(stats.ttest_ind(values[list(c)], np.delete(values, c), equal_var=False).statistic)
+            for c in combinations(range(10), 5)
+        ]
+    )
+    assert part.exact
+    assert part.arrangements == 252
+    assert part.error[0, 0] == pytest.approx(abs(part.value[0, 0]) / t[0])
+    # floored by a normal null, so p is at least the plain permutation's
+    assert judge([part])[0].p_value[0, 0] >= (t >= t[0] - 1e-9).mean() - 1e-12
+
+
+def test_errors_are_welchs(rng):
+    values = np.concatenate([rng.normal(size=12), 3 * rng.normal(size=30)])
+    groups, people = two_groups(12, 30)
+    part = compare_groups(values, groups, people, rng, shuffles=99)
+    welch = stats.ttest_ind(values[:12], values[12:], equal_var=False)
+    assert part.value[0, 0] / part.error[0, 0] == pytest.approx(welch.statistic)
+    assert part.freedom[0, 0] == pytest.approx(welch.df)
+
+
+def test_within_cells_the_difference_is_mantel_haenszels(rng):
+    table = pl.DataFrame({"gender": list("wwwmmwmmm"), "branch": list("aaaaabbbb")})
+    groups, people = group_by(table, ("gender",)), People(np.arange(9))
+    values = rng.normal(size=9)
+    strata = strata_of(table, groups, ["branch"], people)._replace(labels=("branch",), cells=np.repeat([0, 1], [5, 4]))
+    part = compare_groups(values, groups, people, rng, strata=strata, shuffles=99)
+    gaps, weights = [], []
+    for branch in "ab":
+        inside = (table["branch"] == branch).to_numpy()
+        w, m = (values[inside & (table["gender"] == g).to_numpy()] for g in "wm")
+        gaps.append(m.mean() - w.mean())
+        weights.append(len(w) * len(m) / (len(w) + len(m)))
+    assert part.value[0, 0] == pytest.approx(np.average(gaps, weights=weights))
+
+
+def test_a_shuffle_within_cells_equals_a_fit_to_moved_labels(rng):
+    table = pl.DataFrame({"g": list("ab") * 12, "s": np.repeat(["x", "y", "z"], 8)})
+    groups, people = group_by(table, ("g",)), People(np.arange(24))
+    values = rng.normal(size=24)
+    strata = strata_of(table, groups, ["s"], people)
+    from beholder.comparison.means import _Fit, units_of
+
+    units = units_of(values[:, None], groups, people, strata)
+    fit = _Fit(units, 2)
+    move = next(Shuffles(units.groups, units.blocks, rng, 5).parts())[0]
+    again = _Fit(units._replace(groups=units.groups[move]), 2)
+    np.testing.assert_allclose(fit.weights[:, move], again.weights, atol=1e-12)
+
+
+def test_someone_shown_in_both_groups_is_compared_with_themselves(rng):
+    n = 12
+    table = pl.DataFrame({"gender": ["w", "m"] * n, "seed": np.repeat(np.arange(n), 2).astype(str)})
+    own = 10 * rng.normal(size=n)
+    values = np.repeat(own, 2) + rng.normal(size=2 * n) * 0.1 + np.tile([0.5, 0.0], n)
+    part = compare_groups(values, group_by(table, ("gender",)), people_of(table), rng)
+    paired = stats.ttest_rel(values[1::2], values[0::2])
+    assert part.value[0, 0] / part.error[0, 0] == pytest.approx(paired.statistic, rel=0.06)
+    assert part.freedom[0, 0] == n - 1
+    assert judge([part])[0].found[0, 0]
+
+
+def test_pictures_of_one_person_count_once(rng):
+    people = People(np.repeat(np.arange(20), 4))
+    groups = Groups("g", ["a", "b"], np.repeat([0, 1], 40))
+    values = np.repeat(rng.normal(size=20), 4)
+    once = compare_groups(values[::4], Groups("g", ["a", "b"], np.repeat([0, 1], 10)), People(np.arange(20)), rng)
+    part = compare_groups(values, groups, people, rng)
+    np.testing.assert_allclose([part.value, part.error], [once.value, once.error])
+
+
+def test_columns_that_lack_people_are_compared_among_the_others(rng):
+    groups, people = two_groups(20, 20)
+    values = rng.normal(size=(40, 3))
+    values[3, 1] = np.nan
+    part = compare_groups(values, groups, people, rng, shuffles=199)
+    alone = compare_groups(np.delete(values[:, 1], 3), *two_groups(19, 20), rng, shuffles=199)
+    assert part.value[0, 1] == pytest.approx(alone.value[0, 0])
+    assert part.people[0].tolist() == [20, 19, 20]
+
+
+def test_a_difference_is_found_just_where_its_bounds_leave_out_0(rng):
+    groups, people = two_groups(15, 25)
+    values = rng.normal(size=(40, 60)) + np.linspace(0, 2, 60) * (groups.codes == 0)[:, None]
+    (judged,) = judge([compare_groups(values, groups, people, rng, shuffles=499)])
+    np.testing.assert_array_equal(judged.found, (judged.low > 0) | (judged.high < 0))
+    assert judged.found.any()
+    assert not judged.found.all()
+
+
+def test_a_family_of_several_parts_is_judged_together(rng):
+    groups, people = two_groups(20, 20)
+    parts = [compare_groups(rng.normal(size=(40, 8)), groups, people, rng, shuffles=499) for _ in range(3)]
+    alone, together = judge(parts[:1])[0], judge(parts)[0]
+    assert (together.p_value >= alone.p_value - 1e-12).all()
+
+
+def test_labels_that_are_the_groups_cannot_be_taken_off():
+    table = pl.DataFrame({"gender": ["w"] * 10 + ["m"] * 10, "title": ["Ms"] * 10 + ["Mr"] * 10})
+    strata = strata_of(table, group_by(table, ("gender",)), ["title"], People(np.arange(20)))
+    assert strata.coincide == ("title",)
+    assert strata.variant is None
+    assert "cannot be told apart" in (strata.note or "")
+
+
+def test_thin_crossings_are_taken_off_additively(rng):
+    n = 60
+    table = pl.DataFrame({name: rng.choice(list("abcde"), n) for name in ("race", "age", "tone")})
+    table = table.with_columns(gender=pl.Series(rng.choice(["w", "m"], n)))
+    groups, people = group_by(table, ("gender",)), People(np.arange(n))
+    strata = strata_of(table, groups, ["race", "age", "tone"], people)
+    assert strata.design.shape == (n, 12)
+    values = rng.normal(size=n)
+    part = compare_groups(values, groups, people, rng, strata=strata, shuffles=99)
+    design = np.column_stack([np.ones(n), groups.codes == 0, strata.design])
+    assert part.value[0, 0] == pytest.approx(np.linalg.lstsq(design, values, rcond=None)[0][1])
+
+
+def test_a_ratio_leaves_out_1_just_where_the_difference_leaves_out_0(rng):
+    groups, people = two_groups(20, 30)
+    values = rng.gamma(2, 0.2, size=(50, 40)) * np.where(groups.codes == 0, 1, 1)[:, None]
+    values[:20] *= np.linspace(0.3, 1.6, 40)
+    part = compare_groups(values, groups, people, rng, shuffles=499)
+    (judged,) = judge([part])
+    levels = levels_of(values, groups, people)
+    low, high = ratio_bounds(levels, judged, part)
+    np.testing.assert_allclose(levels.first / levels.second, values[:20].mean(0) / values[20:].mean(0))
+    np.testing.assert_array_equal(judged.found[0], (low > 1) | (high < 1))
+
+
+def test_a_slope_is_least_squares_with_whites_error(rng):
+    x, people = rng.integers(20, 60, 50).astype(float), People(np.arange(50))
+    y = 0.02 * x + rng.normal(size=50) * 0.1
+    part = compare_slopes(y[:, None], x, people, rng, shuffles=199)
+    assert part.value[0, 0] == pytest.approx(stats.linregress(x, y).slope)
+    assert judge([part])[0].found[0, 0]
+
+
+def test_belief_in_a_word_for_everyone_is_no_recognition(rng):
+    answers, blocks = rng.integers(0, 5, 40), np.zeros(40, int)
+    constant = np.tile([0.9, 0.3, 0.2, 0.1, 0.05], (40, 1))
+    assert not judge([exchanged(constant, answers, blocks, rng).part])[0].found[0]
+    assert judge([exchanged(0.2 * np.eye(5)[answers] + constant, answers, blocks, rng).part])[0].found[0]
+    assert exchanged(constant, np.zeros(40, int), blocks, rng) is None
+
+
+def test_all_arrangements_are_equally_likely_and_each_comes_once():
+    labels, blocks = np.array([0, 0, 1, 1, 0, 1]), np.array([0, 0, 0, 0, 1, 1])
+    moves = Shuffles(labels, blocks, np.random.default_rng(0))
+    made = np.concatenate(list(moves.parts()))
+    assert arrangements(labels, blocks) == 12 == len(made) == len(np.unique(labels[made], axis=0))
+    assert (labels[made[0]] == labels).all()
+
+
+@pytest.mark.parametrize("sizes", [(30, 30), (5, 40), (8, 72)])
+@pytest.mark.parametrize("world", ["normal", "cauchy", "two levels", "small group twice as wide", "saturated"])
+def test_worlds_without_effect_are_seldom_called(world, sizes, rng):
+    called, groups, people = 0, *two_groups(*sizes)
+    for _ in range(120):
+        values = rng.normal(size=(sum(sizes), 4))
+        if world == "cauchy":
+            values = rng.standard_cauchy(size=values.shape)
+        elif world == "two levels":
+            values = (values > 0.8).astype(float)
+        elif world == "small group twice as wide":
+            values[: sizes[0]] *= 2
+        elif world == "saturated":
+            values = 1 / (1 + np.exp(-8 * values))
+        called += judge([compare_groups(values, groups, people, rng, shuffles=199)])[0].found.any()
+    assert called <= stats.binom.ppf(0.999, 120, 0.06)
+
+
+def test_any_number_can_be_judged_by_its_own_null(rng):
+    null = rng.normal(size=(999, 3))
+    (judged,) = judge([part_from_null(np.array([5.0, 0.1, -0.2]), null, people=30)])
+    assert judged.found.tolist() == [True, False, False]
+
+
+@pytest.mark.parametrize(("sizes", "pictures"), [((30, 30), 1), ((8, 72), 1), ((20, 20), 4)])
+def test_a_planned_difference_is_found_as_often_as_promised(sizes, pictures, rng):
+    groups = Groups("g", ["a", "b"], np.repeat(np.repeat([0, 1], sizes), pictures))
+    people = People(np.repeat(np.arange(sum(sizes)), pictures))
+    (size,) = detectable([Design(groups, columns=5)], people, rng)
+    draw, hits = noise_of(people), 0
+    for _ in range(150):
+        values = draw(5, rng)
+        values[groups.codes == 0, 0] += size
+        hits += judge([compare_groups(values, groups, people, rng, shuffles=399)])[0].found[0, 0]
+    assert 0.68 <= hits / 150 <= 0.92
