@@ -10,7 +10,7 @@ import polars as pl
 
 from beholder.chapter.numbers import Result
 from beholder.chapter.queries import metric_rows
-from beholder.comparison.verdicts import DIFFERENCE, NONE_FOUND
+from beholder.comparison.verdicts import DIFFERENCE, NONE_FOUND, NOT_MEASURED, TOO_LITTLE
 from beholder.core.results import KEY
 
 
@@ -88,6 +88,16 @@ def stored(row: Result) -> Result:
 def valued(part: pl.DataFrame, metric: str) -> list[Result]:
     """The rows of one metric that have a value."""
     return metric_rows(part, metric).to_dicts()
+
+
+def verdict_of_rows(rows: Sequence[Result]) -> str:
+    """What several comparisons say together: a difference if one of them found one.
+
+    >>> verdict_of_rows([{"verdict": "none found"}, {"verdict": "difference found"}]), verdict_of_rows([])
+    ('difference found', 'not measured')
+    """
+    said = {row.get("verdict") for row in rows}
+    return next((each for each in (DIFFERENCE, NONE_FOUND, TOO_LITTLE) if each in said), NOT_MEASURED)
 
 
 def finding(

@@ -7,16 +7,29 @@ from collections.abc import Iterator, Sequence
 import polars as pl
 
 from beholder.chapter.numbers import Result
+from beholder.comparison.verdicts import DIFFERENCE
+from beholder.core.results import KEY, PLAIN
 from beholder.metrics.multiplicity import ALPHA
 
+FOUND = (pl.col("verdict") == DIFFERENCE).fill_null(False)
+"""Whether the comparison found a difference."""
 SHOWN = ((pl.col("p_value") <= ALPHA) & ((pl.col("low") > 0) | (pl.col("high") < 0))).fill_null(False)
 """Whether a difference is shown: a corrected p of at most 0.05, and an interval without 0."""
 
 
 def metric_rows(part: pl.DataFrame, metric: str, *, absent: bool = False) -> pl.DataFrame:
-    """The rows of one metric, named without its study; with `absent`, also those without a value."""
-    table = part.filter(pl.col("metric").str.ends_with(f".{metric}"))
+    """The published rows of one metric, named without its study; with `absent`, also those without a value."""
+    table = part.filter(pl.col("metric").str.ends_with(f".{metric}"), PLAIN)
     return table if absent else table.filter(pl.col("value").is_not_null())
+
+
+def deciding_rows(part: pl.DataFrame, metric: str) -> pl.DataFrame:
+    """The rows of one metric that decide: the one within strata, where there is one, in place of the published one."""
+    table = part.filter(pl.col("metric").str.ends_with(f".{metric}"), pl.col("value").is_not_null())
+    within = table.filter(~PLAIN)
+    place = ["model", "dataset", *KEY[:-1]]
+    plain = table.filter(PLAIN).join(within.select(place), on=place, how="anti", nulls_equal=True)
+    return pl.concat([plain, within]) if within.height else plain
 
 
 def one_row(part: pl.DataFrame, metric: str, **where: str) -> Result | None:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from beholder.comparison.family import Judged
+from beholder.comparison.strata import Strata
 from beholder.comparison.verdicts import verdict_of
 from beholder.core.results import Row
 
@@ -51,6 +52,23 @@ class Comparison(NamedTuple):
             group=row.group if self.group is None else self.group,
             against=row.against if self.against is None else self.against,
         )
+
+    def rows(
+        self, row: Row, strata: Strata | None = None, *, least: float = -np.inf, most: float = np.inf
+    ) -> list[Row]:
+        """The published row with the verdict; and where strata count, the row within them, which decided, after it.
+
+        The published row keeps its own value, and its interval if it has one: both describe, the other row decides.
+        """
+        named = row._replace(
+            group=row.group if self.group is None else self.group,
+            against=row.against if self.against is None else self.against,
+        )
+        note = "; ".join(each for each in (row.note, strata.note if strata else None) if each) or None
+        if strata is None or strata.variant is None:
+            return [self.on(named._replace(note=note), least=least, most=most)._replace(value=row.value)]
+        plain = named._replace(verdict=self.verdict, note=note)
+        return [plain, self.on(named, least=least, most=most)._replace(variant=strata.variant)]
 
 
 def comparison_at(

@@ -19,6 +19,7 @@ from beholder.comparison.groups import Groups
 from beholder.comparison.people import Codes, People
 from beholder.comparison.shuffles import SHUFFLES, Shuffles
 from beholder.comparison.strata import Strata, no_strata
+from beholder.comparison.verdicts import FEWEST
 
 Array = npt.NDArray[np.float64]
 HELD = 1 << 23
@@ -175,6 +176,27 @@ def compare_groups(
         for number, there in enumerate(patterns.T)
     ]
     return _joined(made, [pattern_of.ravel() == number for number in range(len(made))], len(contrasts))
+
+
+def each_stratum(
+    values: npt.NDArray[np.floating],
+    groups: Groups,
+    people: People,
+    strata: Strata,
+    rng: np.random.Generator,
+    *,
+    shuffles: int = SHUFFLES,
+    bounds: tuple[float, float] | None = None,
+) -> dict[str, Part]:
+    """Every two groups within each stratum in which both have five people: opposite effects do not cancel there."""
+    if strata.crossed is None:
+        return {}
+    parts = {}
+    for place, name in enumerate(strata.crossed.names):
+        inside = groups._replace(codes=np.where(strata.crossed.mask(place), groups.codes, -1))
+        if min(inside.sizes(people), default=0) >= FEWEST:
+            parts[name] = compare_groups(values, inside, people, rng, shuffles=shuffles, bounds=bounds)
+    return parts if len(strata.crossed.names) > 1 else {}
 
 
 def _compared(

@@ -34,10 +34,12 @@ class Strata(NamedTuple):
     """Each image's cell of the labels' crossing: people change groups within it; all 0 where labels are taken off."""
     design: Array
     """Columns that are taken off additively, `[n_images, n_columns]`; none where cells are used."""
-    names: tuple[str, ...] = ()
-    """Names of the cells, where they are used."""
     coincide: tuple[str, ...] = ()
     """Labels that cannot be told apart from the groups: they are not taken into account."""
+    crossed: Groups | None = None
+    """The labels' crossing, whether its cells are used or too thin."""
+    attribute: str = ""
+    """What is compared within them."""
 
     @property
     def variant(self) -> str | None:
@@ -53,16 +55,17 @@ class Strata(NamedTuple):
         """What a reader must know."""
         if not self.coincide:
             return None
-        return " ".join(f"{name} cannot be told apart from the groups here." for name in self.coincide)
+        return "; ".join(f"{self.attribute} and {name} cannot be told apart here" for name in self.coincide)
 
     def rows(self, keep: npt.NDArray[np.bool_]) -> Strata:
         """The strata of some of the images."""
-        return self._replace(cells=self.cells[keep], design=self.design[keep])
+        crossed = None if self.crossed is None else self.crossed._replace(codes=self.crossed.codes[keep])
+        return self._replace(cells=self.cells[keep], design=self.design[keep], crossed=crossed)
 
 
-def no_strata(images: int, coincide: tuple[str, ...] = ()) -> Strata:
+def no_strata(images: int, coincide: tuple[str, ...] = (), attribute: str = "") -> Strata:
     """Nothing to compare within."""
-    return Strata((), np.zeros(images, dtype=np.intp), np.empty((images, 0)), coincide=coincide)
+    return Strata((), np.zeros(images, dtype=np.intp), np.empty((images, 0)), coincide, attribute=attribute)
 
 
 def strata_of(table: pl.DataFrame, groups: Groups, labels: Sequence[str], people: People) -> Strata:
@@ -77,15 +80,17 @@ def strata_of(table: pl.DataFrame, groups: Groups, labels: Sequence[str], people
     coincide = tuple(name for name in varied if _coincides(groups, group_by(filled, (name,)).codes, people))
     used = [name for name in varied if name not in coincide]
     if not used:
-        return no_strata(table.height, coincide)
+        return no_strata(table.height, coincide, groups.attribute)
     crossed = group_by(filled, used)
     if _mixed_share(groups, crossed.codes, people) >= ENOUGH:
-        return Strata(tuple(used), crossed.codes, np.empty((table.height, 0)), tuple(crossed.names), coincide)
+        none = np.empty((table.height, 0))
+        return Strata(tuple(used), crossed.codes, none, coincide, crossed, groups.attribute)
     while used and not _estimable(groups, _dummies(filled, used)[inside], inside):
         coincide = (*coincide, used.pop())  # together the labels say all about the groups: the last one is left out
     if not used:
-        return no_strata(table.height, coincide)
-    return Strata(tuple(used), np.zeros(table.height, dtype=np.intp), _dummies(filled, used), coincide=coincide)
+        return no_strata(table.height, coincide, groups.attribute)
+    together = np.zeros(table.height, dtype=np.intp)
+    return Strata(tuple(used), together, _dummies(filled, used), coincide, group_by(filled, used), groups.attribute)
 
 
 def _people_in(groups: Groups, cells: Codes, people: People) -> npt.NDArray[np.int_]:

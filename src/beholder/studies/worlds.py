@@ -1,0 +1,179 @@
+"""Worlds: made people and scores of which it is known what the model sees. Every claim of every study is tried in them.
+
+A study turns the scores into its own quantity (a logit, P(Yes), a cosine) and the labels into its own, measures them as
+it measures a model, and declares in which world which of its claims is true. Everything else that is called a
+difference there is a false alarm. People are drawn anew in every repetition; what a world is about (which prompt a
+model gives to whom) is the same in all of them, so that true values can be known from a large draw.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from beholder.core.results import Row
+from beholder.studies.study import MeasureOptions
+
+Array = npt.NDArray[np.float64]
+WORLDS = (
+    NOISE,
+    CONSTANTS,
+    GENDER_ONLY,
+    BRANCH_ONLY,
+    SOURCE_ONLY,
+    BRIGHTNESS_ONLY,
+    VECTORS,
+    HEAVY_TAILS,
+    TIES,
+    TWO_LEVELS,
+    MISSING,
+    ALWAYS_YES,
+    UNFAIR,
+) = (
+    "noise",
+    "prompt constants",
+    "gender only",
+    "branch only",
+    "source only",
+    "brightness only",
+    "a vector per person",
+    "heavy tails",
+    "ties",
+    "two levels",
+    "10 % missing",
+    "always yes",
+    "wholly unfair",
+)
+WOMAN, MAN = GENDERS = ("woman", "man")
+CERTAIN = 4.0
+"""The score of a model without any doubt, on the normal scale."""
+
+
+class Design(NamedTuple):
+    """How many people there are, how their labels fall together, and how many pictures they have."""
+
+    women: int
+    men: int
+    pictures: int = 1
+    unbalanced: bool = False
+    """Whether four of five women are of the first branch and source, and four of five men of the second."""
+    spread: float = 1.0
+    """How much farther apart the scores of the women of the first branch are than all others."""
+
+    def times(self, factor: int) -> Design:
+        """The same with so many times as many people."""
+        return self._replace(women=factor * self.women, men=factor * self.men)
+
+
+DESIGNS = {
+    "30 + 30": Design(30, 30),
+    "5 + 40": Design(5, 40),
+    "8 + 72": Design(8, 72),
+    "4 pictures a person": Design(30, 30, pictures=4),
+    "unbalanced strata": Design(25, 25, unbalanced=True),
+    "a small cell of other spread": Design(16, 44, spread=2.0),
+}
+
+
+class World(NamedTuple):
+    """People and their scores."""
+
+    table: pl.DataFrame
+    """A row for each picture: `image_id, uri, person, gender, branch, source, race, brightness`."""
+    scores: Array
+    """`[n_pictures, n_prompts]`, about normal: mean 0, standard deviation 1; NaN is a missing score."""
+
+
+def draw(world: str, design: Design, prompts: int, rng: np.random.Generator) -> World:
+    """People of a design, drawn anew, and what the world's model makes of them.
+
+    >>> draw(UNFAIR, Design(2, 2), 2, np.random.default_rng(0)).scores[:, 0].tolist()
+    [4.0, 4.0, -4.0, -4.0]
+    """
+    people = _people(design, rng)
+    pictures = people[np.repeat(np.arange(people.height), design.pictures)]
+    ids = pl.Series("image_id", [f"{i}.jpg" for i in range(pictures.height)])
+    table = pictures.with_columns(ids, uri=pl.lit(""))
+    return World(table, _scores(world, design, table, prompts, rng))
+
+
+def _people(design: Design, rng: np.random.Generator) -> pl.DataFrame:
+    """Labels other than gender are spread alike over women and men, unless the design says otherwise."""
+    count = design.women + design.men
+    columns = {
+        "person": [f"person {i}" for i in range(count)],
+        "gender": np.repeat(GENDERS, [design.women, design.men]),
+        "branch": _label(design, ("a", "b"), 0),
+        "source": _label(design, ("x", "y"), 0 if design.unbalanced else 1),
+        "race": _label(design, ("Black", "White"), 0 if design.unbalanced else 2),
+        "brightness": rng.standard_normal(count),
+    }
+    return pl.DataFrame(columns)
+
+
+def _label(design: Design, values: tuple[str, str], turn: int) -> list[str]:
+    """Two values in turn; the turn sets labels apart from each other."""
+    made = []
+    for place, size in enumerate((design.women, design.men)):
+        often = (place == 0) if design.unbalanced else None
+        for i in range(size):
+            first = (i % 5 > 0) == often if often is not None else (i >> turn) % 2 == 0
+            made.append(values[0] if first else values[1])
+    return made
+
+
+def _scores(world: str, design: Design, table: pl.DataFrame, prompts: int, rng: np.random.Generator) -> Array:
+    n = table.height
+    if world == ALWAYS_YES:
+        return np.full((n, prompts), CERTAIN)
+    woman = (table["gender"] == WOMAN).to_numpy()
+    if world == UNFAIR:
+        return np.where(woman[:, None] == (np.arange(prompts) % 2 == 0), CERTAIN, -CERTAIN)
+    noise = _noise(world, design, table, prompts, rng)
+    levels = np.random.default_rng([7, *world.encode()]).standard_normal((2, prompts))
+    seen = {
+        GENDER_ONLY: woman,
+        BRANCH_ONLY: (table["branch"] == "a").to_numpy(),
+        SOURCE_ONLY: (table["source"] == "x").to_numpy(),
+        BRIGHTNESS_ONLY: table["brightness"].to_numpy(),
+    }
+    if world == CONSTANTS:
+        return np.asarray(2 * levels[0] + noise)
+    if world in seen:
+        return np.asarray(levels[0] * seen[world].astype(np.float64)[:, None] + 0.3 * noise)
+    if world == TIES:
+        return np.asarray(np.round(noise))
+    if world == TWO_LEVELS:
+        return np.asarray(np.where(noise > 0.8, CERTAIN, -CERTAIN) / 2)
+    if world == MISSING:
+        return np.where(rng.random(noise.shape) < 0.1, np.nan, noise)
+    return noise
+
+
+def _noise(world: str, design: Design, table: pl.DataFrame, prompts: int, rng: np.random.Generator) -> Array:
+    """People differ; pictures of one person are alike, and the same to a model that has one vector a person."""
+    people, person = design.women + design.men, np.repeat(np.arange(design.women + design.men), design.pictures)
+    shape = (people, prompts)
+    own = (rng.standard_cauchy(shape) if world == HEAVY_TAILS else rng.standard_normal(shape))[person]
+    if design.pictures > 1 and world != VECTORS:
+        own = np.sqrt(0.8) * own + np.sqrt(0.2) * rng.standard_normal(own.shape)
+    cell = (table["gender"] == WOMAN) & (table["branch"] == "a")
+    return np.asarray(own * np.where(cell.to_numpy(), design.spread, 1.0)[:, None])
+
+
+@dataclass(frozen=True)
+class Trials:
+    """How a study is tried: how many prompts it asks, how it measures a world, and which claims are true where."""
+
+    prompts: int
+    measure: Callable[[World, MeasureOptions], Iterable[Row]]
+    true: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """By world, the names that may be called there: a metric, a finding's id, or how they begin (`apa.`)."""
+    designs: tuple[str, ...] = tuple(DESIGNS)
+    found: tuple[str, ...] = ()
+    """Of the names, those that must be called when the model is wholly unfair, from 10 + 10 people on."""
