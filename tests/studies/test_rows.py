@@ -5,11 +5,13 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 import pytest
-from scipy import stats
 
+from beholder.comparison import DIFFERENCE, NONE_FOUND, TOO_LITTLE
+from beholder.core.results import Row
 from beholder.metrics.bootstrap import Resampler
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.studies.rows import NO_SPREAD, join, mean_row, people_shown, refusal_rows
+from beholder.studies.study import MeasureOptions
 
 
 def people(codes: list[int] | np.ndarray) -> Resampler:
@@ -54,30 +56,62 @@ def test_a_name_is_one_person_within_a_branch_and_an_unnamed_image_someone_of_it
     assert len(set(people_shown(images.select("branch")))) == 5
 
 
-def answered(refused: list[list[float]], groups: list[str | None]) -> ScoreMatrix:
-    cells = np.array(refused)[:, :, None]
-    images = pl.DataFrame({"image_id": [str(i) for i in range(len(groups))], "gender": groups})
+def answered(refused: list[list[float]] | np.ndarray, **labels: list[str | None]) -> ScoreMatrix:
+    cells = np.array(refused, dtype=float)[:, :, None]
+    images = pl.DataFrame({"image_id": [str(i) for i in range(len(cells))], **labels})
     prompts = pl.DataFrame({"prompt_id": ["p", "q"]})
     return ScoreMatrix("t", images, prompts, ("refused",), cells)
+
+
+def refusals(matrix: ScoreMatrix, *attributes: str, within: tuple[str, ...] = ()) -> dict[tuple[str, str], Row]:
+    asked = {attribute: (matrix, attribute) for attribute in attributes}
+    rows = refusal_rows("x", asked, MeasureOptions(draws=100, shuffles=299), within=within)
+    return {(row.subset, row.group): row for row in rows}
 
 
 def test_an_image_counts_as_refused_once_however_many_prompts_were():
     """Shares of several draws count as refused above one half; absent ones and unlabelled images for nothing."""
     cells = [[1, 1], [0.5, 0.5], [0, 0.6], [np.nan, 0], [0, 0], [1, 1]]
-    matrix = answered(cells, ["woman", "woman", "man", "man", "man", None])
-    rows = {row.group: row for row in refusal_rows("x", matrix, "gender")}
-    assert {group: (row.value, row.n) for group, row in rows.items()} == {
-        "woman": (0.5, 2),
-        "man": (pytest.approx(1 / 3), 3),
-    }
-    expected = stats.binomtest(1, 3).proportion_ci(method="exact")
-    assert (rows["man"].low, rows["man"].high) == pytest.approx((expected.low, expected.high))
-    assert rows["man"].p_value == pytest.approx(stats.fisher_exact([[1, 1], [1, 2]]).pvalue)
+    rows = refusals(answered(cells, gender=["woman", "woman", "man", "man", "man", None]), "gender")
+    shares = {group: (row.value, row.n, row.verdict) for (_, group), row in rows.items()}
+    assert shares == {"woman": (0.5, 2, TOO_LITTLE), "man": (pytest.approx(1 / 3), 3, TOO_LITTLE)}
+
+
+def test_people_are_compared_and_not_their_pictures():
+    """Ten women with ten pictures each are ten people; one woman with a hundred is one."""
+    genders, cells = np.repeat(["woman", "man"], 100), np.repeat([[1.0, 0.0], [0.0, 0.0]], 100, axis=0)
+    people = [f"{i // 10}" for i in range(200)]
+    rows = refusals(answered(cells, gender=genders.tolist(), person=people), "gender", "age")
+    assert set(rows) == {("gender", "man"), ("gender", "woman")}
+    assert {row.verdict for row in rows.values()} == {DIFFERENCE}
+    one_person = refusals(answered(cells, gender=genders.tolist(), person=["a"] * 100 + people[:100]), "gender")
+    assert {row.verdict for row in one_person.values()} == {TOO_LITTLE}
+
+
+def test_refusals_of_one_attribute_are_not_held_against_another_that_goes_with_it():
+    rng = np.random.default_rng(4)
+    gender = rng.permutation(np.repeat(["woman", "man"], 100))
+    race = np.where(rng.random(200) < np.where(gender == "woman", 0.8, 0.2), "Black", "White")
+    matrix = answered(np.column_stack([gender == "woman", np.zeros(200)]), gender=gender.tolist(), race=race.tolist())
+    rows = refusals(matrix, "gender", "race", within=("gender", "race"))
+    assert rows["gender", "woman"].verdict == DIFFERENCE
+    assert rows["race", "Black"].verdict == NONE_FOUND
+
+
+def test_refusals_without_a_pattern_are_called_in_few_worlds():
+    rng, called = np.random.default_rng(1), 0
+    for _ in range(120):
+        labels = {
+            name: rng.choice(values, 60).tolist() for name, values in (("gender", list("wm")), ("race", list("abc")))
+        }
+        rows = refusals(answered(rng.random((60, 2)) < 0.2, **labels), "gender", "race")
+        called += any(row.verdict == DIFFERENCE for row in rows.values())
+    assert called <= 12
 
 
 def test_without_refusals_or_labels_there_are_no_rows():
-    matrix = answered([[0, 0]], [None])
-    assert list(refusal_rows("x", matrix, "gender")) == list(refusal_rows("x", matrix, "age")) == []
+    matrix = answered([[0, 0]], gender=[None])
+    assert refusals(matrix, "gender") == refusals(matrix, "age") == {}
 
 
 def test_notes_are_joined_and_no_note_is_none():

@@ -23,7 +23,7 @@ from beholder.metrics.group_tests import (
     omega_squared_interval,
     repeated_measures_anova,
 )
-from beholder.metrics.multiplicity import ALPHA, benjamini_hochberg, holm, shuffles_for
+from beholder.metrics.multiplicity import ALPHA, benjamini_hochberg, shuffles_for
 from beholder.metrics.person_shuffles import has_repeats
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.studies.gras.groups import (
@@ -118,7 +118,8 @@ def _rows(matrices: Matrices, options: MeasureOptions) -> Iterator[Row]:
     yield from _wording_rows(answers, rng)
     for matrix in matrices.values():
         yield from _answer_rows(matrix)
-        yield from _refusal_rows(matrix)
+        asked = {attribute: (matrix, attribute) for attribute in ATTRIBUTES}
+        yield from refusal_rows("gras", asked, options, within=(*ATTRIBUTES, "source"))
 
 
 def _shuffles(options: MeasureOptions, tests: int) -> int:
@@ -470,11 +471,3 @@ def _mean_over_images(metric: str, values: Array, people: npt.NDArray[np.int_], 
     moments = clustered_moments(each[:, None], np.zeros(len(each), dtype=int), ["all"], people)
     margin = float(mean_margins(moments.size, moments.variance)[0, 0])
     return _row(metric, float(each.mean()), len(each), margin, **columns)
-
-
-def _refusal_rows(matrix: ScoreMatrix) -> Iterator[Row]:
-    """Whom the model refuses to answer about; p-values are Holm-corrected over the attributes."""
-    rows = {attribute: list(refusal_rows("gras", matrix, attribute)) for attribute in ATTRIBUTES}
-    raw = [own[0].p_value if own and own[0].p_value is not None else np.nan for own in rows.values()]
-    for own, p_value in zip(rows.values(), holm(np.array(raw)), strict=True):
-        yield from (row._replace(p_value=None if np.isnan(p_value) else float(p_value)) for row in own)

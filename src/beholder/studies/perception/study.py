@@ -59,8 +59,8 @@ def _measure(
     if judged.has_neutral:
         yield from _delta_rows(judged, ratings, options)
     yield from _answer_rows(matrices[TASK])
-    for attribute in GROUPED:
-        yield from refusal_rows("perception", matrices[TASK], attribute)
+    asked = {attribute: (matrices[TASK], attribute) for attribute in GROUPED}
+    yield from refusal_rows("perception", asked, options, within=GROUPED)
 
 
 def _delta_rows(judged: Judged, ratings: pl.DataFrame | None, options: MeasureOptions) -> Iterator[Row]:

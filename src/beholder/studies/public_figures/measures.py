@@ -85,6 +85,4 @@ def _unanswered(shares: Array, level: str) -> str | None:
 
 def _refusals(prefix: str, matrices: Matrices, options: MeasureOptions) -> Iterator[Row]:
     """About whom the model refuses to answer, branch by branch."""
-    for name, matrix in matrices.items():
-        for row in refusal_rows(prefix, matrix, "gender"):
-            yield row._replace(subset=name)
+    yield from refusal_rows(prefix, {name: (matrix, "gender") for name, matrix in matrices.items()}, options)
