@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from beholder.comparison.family import ENDLESS, Judged, Part, largest_of, normal_scale, nothing_told
+from beholder.comparison.family import ENDLESS, Judged, Part, largest_of, normal_scale, nothing_told, skewed
 from beholder.comparison.groups import Groups
 from beholder.comparison.people import Codes, People
 from beholder.comparison.shuffles import SHUFFLES, Shuffles
@@ -26,6 +26,8 @@ HELD = 1 << 23
 """Numbers worked on at once."""
 NOTHING = 1e-12
 """Relative to the largest score: differences below this are rounding errors."""
+MOST_SKEW = 3.0
+"""More than so few people can tell."""
 SURE = 0.025
 """Each side of the exact bound of a group without spread, before it is made as safe as its family."""
 
@@ -117,36 +119,53 @@ class _Fit:
         return np.asarray(left * self._stretch[:, None])
 
 
+class Shares(NamedTuple):
+    """What each group's spread, and its skewness, weigh in the error of each contrast: `[n_contrasts, n_groups]`."""
+
+    squares: Array
+    cubes: Array
+
+
+def _shares(weights: Array, member: Array) -> Shares:
+    return Shares(weights**2 @ member, weights**3 @ member)
+
+
 class _Estimates(NamedTuple):
     """`[…, n_contrasts, n_columns]` each."""
 
     value: Array
     error: Array
     freedom: Array
+    skew: Array | float = 0.0
 
     def deviates(self) -> Array:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            t = np.where(self.value == 0, 0.0, np.abs(self.value) / self.error)
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            t = np.where(self.value == 0, 0.0, self.value / self.error)
+            t = np.abs(np.where(np.isfinite(t), skewed(t, self.skew), t))
             return np.minimum(np.nan_to_num(normal_scale(t, self.freedom), nan=0.0, posinf=ENDLESS), ENDLESS)
 
 
 def _estimates(
-    means: Array, sums: Array, squares: Array, size: Array, contrasts: Array, shares: Array, free: float
+    means: Array, powers: tuple[Array, Array, Array], size: Array, contrasts: Array, shares: Shares, free: float
 ) -> _Estimates:
-    """From groups' means, and sums and squares of stretched residuals: `[…, n_groups, n_columns]`."""
-    n = size[:, None]
+    """From groups' means, and sums of stretched residuals, their squares and cubes: `[…, n_groups, n_columns]`."""
+    n, (sums, squares, cubes) = size[:, None], powers
+    centre = sums / n
+    third = cubes - 3 * centre * squares + 2 * n * centre**3
+    third = third * n / np.maximum((n - 1) * (n - 2), 1)
     variance = np.maximum(squares - sums**2 / n, 0.0)
     variance = np.where(variance <= NOTHING * np.maximum(squares, 1e-300), 0.0, variance) / np.maximum(n - 1, 1)
     pooled = ((n - 1) * variance).sum(axis=-2, keepdims=True) / np.maximum((n - 1).sum(), 1)
     variance = np.where(variance > 0, variance, pooled)  # a group without spread has that of all
     value = np.matmul(contrasts, means)
-    squared = np.matmul(shares, variance)
+    squared = np.matmul(shares.squares, variance)
     with np.errstate(divide="ignore", invalid="ignore"):
-        parts = np.matmul(shares**2 / np.maximum(size - 1, 1), variance**2)
+        skew = np.where(squared > 0, np.matmul(shares.cubes, third) / squared**1.5, 0.0)
+        parts = np.matmul(shares.squares**2 / np.maximum(size - 1, 1), variance**2)
         freedom = np.minimum(np.where(parts > 0, squared**2 / parts, np.inf), free)
     scale = np.abs(means).max(axis=-2, keepdims=True)
     value = np.where(np.abs(value) <= NOTHING * scale, 0.0, value)
-    return _Estimates(value, np.sqrt(squared), np.maximum(freedom, 1.0))
+    return _Estimates(value, np.sqrt(squared), np.maximum(freedom, 1.0), np.clip(skew, -MOST_SKEW, MOST_SKEW))
 
 
 def compare_groups(
@@ -218,7 +237,7 @@ def _compared(
         return nothing_told(people)
     fit = _Fit(units, count)
     weights = (fit.member / fit.size).T if departures else fit.weights
-    shares = (contrasts @ weights) ** 2 @ fit.member
+    shares = _shares(contrasts @ weights, fit.member)
     left = fit.residuals(values)
     wide = fit.stretched(left)
     moves = Shuffles(units.groups, units.blocks, rng, shuffles)
@@ -226,9 +245,9 @@ def _compared(
     def measured(member: Array, own: Array | None) -> _Estimates:
         """`member` and `own` (weights) are `[some × groups, n_units]`."""
         some = len(member) // count
-        sums, squares = ((member @ part).reshape(some, count, -1) for part in (wide, wide**2))
+        sums, squares, cubes = ((member @ part).reshape(some, count, -1) for part in (wide, wide**2, wide**3))
         means = sums / fit.size[:, None] if own is None else (own @ left).reshape(some, count, -1)
-        return _estimates(means, sums, squares, fit.size, contrasts, shares, fit.free)
+        return _estimates(means, (sums, squares, cubes), fit.size, contrasts, shares, fit.free)
 
     simple = fit.plain and not departures
     found = measured(np.ascontiguousarray(fit.member.T), None if simple else weights)
@@ -242,11 +261,11 @@ def _compared(
             own = None if simple else _moved(weights, some)
             null[start : start + len(some)] = measured(member, own).deviates()
             start += len(some)
-    value, error, freedom = (part[0] for part in found)
+    value, error, freedom, skew = (np.asarray(part)[0] for part in found)
     least = _least_margins(values, units, contrasts, bounds)
     scale, largest = largest_of(null)
     deviate = found.deviates()[0]
-    return Part(value, error, freedom, deviate, scale, largest, moves.exact, moves.arrangements, people, least)
+    return Part(value, error, freedom, deviate, scale, largest, moves.exact, moves.arrangements, people, least, skew)
 
 
 def _moved(weights: Array, permutations: npt.NDArray[np.intp]) -> Array:
@@ -260,7 +279,7 @@ def _joined(parts: list[Part], columns: list[npt.NDArray[np.bool_]], rows: int) 
         return parts[0]
     width = sum(int(each.sum()) for each in columns)
     whole = {}
-    for name in ("value", "error", "freedom", "deviate", "scale", "people", "least"):
+    for name in ("value", "error", "freedom", "deviate", "scale", "people", "least", "skew"):
         whole[name] = np.zeros((rows, width), dtype=int if name == "people" else np.float64)
         for part, mine in zip(parts, columns, strict=True):
             whole[name][:, mine] = getattr(part, name)
@@ -407,6 +426,6 @@ def _sloped(values: Array, numbers: Array, people: People, rng: np.random.Genera
     found = measured(weight[None])
     null = np.concatenate([measured(weight[part]).deviates() for part in moves.parts()]).astype(np.float32)
     scale, largest = largest_of(null)
-    value, error, freedom = (part[0] for part in found)
+    value, error, freedom = (part[0] for part in found[:3])
     told = moves.exact, moves.arrangements, who, np.zeros(shape)
     return Part(value, error, freedom, found.deviates()[0], scale, largest, *told)

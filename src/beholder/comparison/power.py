@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from beholder.comparison.family import critical_value
 from beholder.comparison.groups import Groups
-from beholder.comparison.means import _estimates, _Fit, compare_groups, units_of
+from beholder.comparison.means import _estimates, _Fit, _shares, compare_groups, units_of
 from beholder.comparison.people import People
 from beholder.comparison.strata import Strata, no_strata
 
@@ -96,13 +96,13 @@ def _share_found(
     units = units_of(images, design.groups, people, strata)
     fit = _Fit(units, len(design.groups.names))
     first = int(np.flatnonzero(contrasts[0] > 0)[0])
-    shares = (contrasts @ fit.weights) ** 2 @ fit.member
+    shares = _shares(contrasts @ fit.weights, fit.member)
 
     def share(size: float) -> float:
         left = fit.residuals(units.values + size * (units.groups == first)[:, None])
         wide = fit.stretched(left)
-        sums, squares = fit.member.T @ wide, fit.member.T @ wide**2
-        made = _estimates(fit.weights @ left, sums, squares, fit.size, contrasts, shares, fit.free)
+        powers = (fit.member.T @ wide, fit.member.T @ wide**2, fit.member.T @ wide**3)
+        made = _estimates(fit.weights @ left, powers, fit.size, contrasts, shares, fit.free)
         return float((made.deviates()[0] / scale > bar).mean())
 
     return share
