@@ -14,6 +14,7 @@ from beholder.comparison import (
     TOO_LITTLE,
     Groups,
     People,
+    ShuffledGroups,
     compare_groups,
     compare_slopes,
     comparison_at,
@@ -264,3 +265,21 @@ def test_a_planned_difference_is_found_as_often_as_promised(sizes, pictures, rng
         values[groups.codes == 0, 0] += size
         hits += judge([compare_groups(values, groups, people, rng, shuffles=399)])[0].found[0, 0]
     assert 0.68 <= hits / 150 <= 0.92
+
+
+def test_shuffled_groups_move_people_with_all_their_pictures_within_their_stratum(rng):
+    people, person = People(np.repeat(np.arange(40), 3)), np.repeat(np.arange(40), 3)
+    groups, stratum = Groups("g", ["a", "b"], (person % 4 > 0).astype(int)), person % 2
+    strata = strata_of(pl.DataFrame({"s": stratum}), groups, ["s"], people)
+    made = np.concatenate(list(ShuffledGroups(groups, people, rng, strata, 50).parts()))
+    assert made.shape == (50, 120)
+    assert (made.reshape(50, 40, 3) == made.reshape(50, 40, 3)[:, :, :1]).all()
+    assert ((made == 0)[:, stratum == 0].sum(axis=1) == 30).all()
+    assert (made != groups.codes).any()
+
+
+def test_someone_shown_in_both_groups_changes_them_with_themselves(rng):
+    people, groups = People(np.tile(np.arange(10), 2)), Groups("g", ["a", "b"], np.repeat([0, 1], 10))
+    made = np.concatenate(list(ShuffledGroups(groups, people, rng, None, 2000).parts()))
+    assert len(made) == 1024
+    assert (made[:, :10] != made[:, 10:]).all()

@@ -7,7 +7,14 @@ from beholder.comparison.comparison import Comparison, comparison_at
 from beholder.comparison.exchange import Exchanged, exchanged
 from beholder.comparison.family import Part, judge, part_from_null
 from beholder.comparison.groups import Groups, crossing, group_by, groups_of
-from beholder.comparison.means import compare_groups, compare_slopes, each_stratum, levels_of, ratio_bounds
+from beholder.comparison.means import (
+    ShuffledGroups,
+    compare_groups,
+    compare_slopes,
+    each_stratum,
+    levels_of,
+    ratio_bounds,
+)
 from beholder.comparison.people import People, people_of
 from beholder.comparison.strata import Strata, strata_of
 from beholder.comparison.verdicts import (
@@ -34,6 +41,7 @@ __all__ = [
     "Groups",
     "Part",
     "People",
+    "ShuffledGroups",
     "Strata",
     "compare_groups",
     "compare_slopes",

@@ -8,6 +8,7 @@ Someone who is shown in several groups is a block of their own: compared with th
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -51,16 +52,35 @@ class Units(NamedTuple):
         return Units(self.values[keep], self.groups[keep], self.blocks[keep], self.design[keep], levels)
 
 
-def units_of(values: Array, groups: Groups, people: People, strata: Strata) -> Units:
-    """Pictures of one person in one group (and one stratum) as one unit."""
+class Membership(NamedTuple):
+    """Which pictures are one unit, and which units may change groups with each other."""
+
+    inside: Codes
+    """The pictures that have a group."""
+    unit: Codes
+    """The unit of each of them."""
+    keys: Codes
+    """Person, group and cell of every unit: `[3, n_units]`."""
+    blocks: Codes
+    several: npt.NDArray[np.bool_]
+    """Units of people who are shown in several groups: each such person is a block."""
+
+
+def membership(groups: Groups, people: People, cells: Codes) -> Membership:
+    """Pictures of one person in one group and one cell are one unit."""
     inside = np.flatnonzero(groups.codes >= 0)
-    person, group, cell = people.codes[inside], groups.codes[inside], strata.cells[inside]
-    keys, member = np.unique(np.stack([person, group, cell]), axis=1, return_inverse=True)
-    member, many = member.ravel(), keys.shape[1]
-    pairs = np.unique(keys[:2], axis=1)
-    shown_in = np.bincount(pairs[0])  # in how many groups each person is shown
+    triples = np.stack([people.codes[inside], groups.codes[inside], cells[inside]])
+    keys, unit = np.unique(triples, axis=1, return_inverse=True)
+    shown_in = np.bincount(np.unique(keys[:2], axis=1)[0])  # in how many groups each person is shown
     several = shown_in[keys[0]] > 1
     blocks = np.where(several, keys[2].max(initial=0) + 1 + keys[0], keys[2])
+    return Membership(inside, unit.ravel(), keys, blocks, several)
+
+
+def units_of(values: Array, groups: Groups, people: People, strata: Strata) -> Units:
+    """Pictures of one person in one group (and one stratum) as one unit."""
+    inside, member, keys, blocks, several = membership(groups, people, strata.cells)
+    many = keys.shape[1]
     levels = None if not several.any() and not keys[2].any() else np.unique(blocks, return_inverse=True)[1]
     if many == len(inside):
         order = np.argsort(member)
@@ -71,6 +91,32 @@ def units_of(values: Array, groups: Groups, people: People, strata: Strata) -> U
         means = (gather @ np.where(there, values[inside], 0.0)) / (gather @ there.astype(np.float64))
         design = (gather @ strata.design[inside]) / gather.sum(axis=1)[:, None]
     return Units(np.asarray(means), keys[1], blocks, np.asarray(design), levels)
+
+
+class ShuffledGroups:
+    """The groups' codes of all images as shuffles of people make them: for statistics that no mean tells.
+
+    People change groups within cells of the strata, also where these are thin: a rank has no residual.
+    """
+
+    def __init__(
+        self, groups: Groups, people: People, rng: np.random.Generator, strata: Strata | None, shuffles: int = SHUFFLES
+    ) -> None:
+        crossed = None if strata is None else strata.crossed
+        cells = np.zeros(len(groups.codes), dtype=np.intp) if crossed is None else crossed.codes
+        self._groups, self._member = groups, membership(groups, people, cells)
+        self.moves = Shuffles(self._member.keys[1], self._member.blocks, rng, shuffles)
+
+    def parts(self) -> Iterator[Codes]:
+        """Codes, `[some shuffles, n_images]`, part after part."""
+        inside, unit, keys, *_ = self._member
+        for part in self.moves.parts():
+            step = max(1, HELD // max(1, len(self._groups.codes)))
+            for first in range(0, len(part), step):
+                some = part[first : first + step]
+                codes = np.full((len(some), len(self._groups.codes)), -1, dtype=np.intp)
+                codes[:, inside] = keys[1][some][:, unit]
+                yield codes
 
 
 class _Fit:
