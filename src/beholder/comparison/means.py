@@ -48,7 +48,7 @@ class Units(NamedTuple):
 
     def rows(self, keep: npt.NDArray[np.bool_]) -> Units:
         """Some of the units."""
-        levels = None if self.levels is None else self.levels[keep]
+        levels = None if self.levels is None else np.unique(self.levels[keep], return_inverse=True)[1]
         return Units(self.values[keep], self.groups[keep], self.blocks[keep], self.design[keep], levels)
 
 
