@@ -15,6 +15,7 @@ from beholder.comparison import (
     Groups,
     People,
     ShuffledGroups,
+    additive_strata,
     compare_groups,
     compare_slopes,
     comparison_at,
@@ -192,6 +193,46 @@ def test_thin_crossings_are_taken_off_additively(rng):
     part = compare_groups(values, groups, people, rng, strata=strata, shuffles=99)
     design = np.column_stack([np.ones(n), groups.codes == 0, strata.design])
     assert part.value[0, 0] == pytest.approx(np.linalg.lstsq(design, values, rcond=None)[0][1])
+
+
+def test_departures_are_what_a_sum_of_attributes_leaves_of_each_cell(rng):
+    n = 120
+    table = pl.DataFrame({"g": rng.choice(list("ab"), n), "r": rng.choice(list("xyz"), n)})
+    cells, people = group_by(table, ("g", "r")), People(np.arange(n))
+    strata = additive_strata(table, cells, ["g", "r"])
+    values = rng.normal(size=(n, 2)) + 2 * (table["g"] == "a").to_numpy()[:, None]
+    part = compare_groups(values, cells, people, rng, strata=strata, departures=True, shuffles=199)
+    design = np.column_stack([np.ones(n), strata.design])
+    left = values - design @ np.linalg.lstsq(design, values, rcond=None)[0]
+    for cell in range(6):
+        np.testing.assert_allclose(part.value[cell], left[cells.codes == cell].mean(axis=0))
+    assert not judge([part])[0].found.any()
+    values[cells.codes == 2] += 1.5
+    assert judge([compare_groups(values, cells, people, rng, strata=strata, departures=True)])[0].found[2].all()
+
+
+@pytest.mark.parametrize("design", ["plain", "cells", "additive"])
+def test_moving_values_gives_the_sums_of_moving_groups(design, rng):
+    from beholder.comparison.means import _Fit, _Moves, units_of
+    from beholder.comparison.strata import no_strata
+
+    n = 60
+    table = pl.DataFrame({"g": rng.choice(list("abcdef"), n), "s": np.repeat(["x", "y", "z"], n // 3)})
+    groups, people = group_by(table, ("g",)), People(np.arange(n))
+    strata = {"plain": no_strata(n), "additive": additive_strata(table, groups, ["s"])}
+    strata["cells"] = no_strata(n)._replace(cells=group_by(table, ("s",)).codes)
+    units = units_of(rng.normal(size=(n, 2)), groups, people, strata[design])
+    fit = _Fit(units, 6)
+    left = fit.residuals(units.values)
+    move = _Moves(fit.member, fit.weights, left, fit.stretched(left))
+    some = next(Shuffles(units.groups, units.blocks, rng, 7).parts())
+    own, powers = move._groups_moved(some)
+    again, same = move._values_moved(some)
+    np.testing.assert_allclose(own, again, atol=1e-12)
+    np.testing.assert_allclose(powers, same, atol=1e-12)
+    if design != "additive":  # within cells, sums are all that the means need
+        sums = _Moves(fit.member, None, left, fit.stretched(left))._groups_moved(some)[0]
+        np.testing.assert_allclose(own, fit.spread @ sums, atol=1e-12)
 
 
 def test_a_ratio_leaves_out_1_just_where_the_difference_leaves_out_0(rng):

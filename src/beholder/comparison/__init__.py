@@ -16,7 +16,7 @@ from beholder.comparison.means import (
     ratio_bounds,
 )
 from beholder.comparison.people import People, people_of
-from beholder.comparison.strata import Strata, strata_of
+from beholder.comparison.strata import Strata, additive_strata, strata_of
 from beholder.comparison.verdicts import (
     DIFFERENCE,
     FACT,
@@ -43,6 +43,7 @@ __all__ = [
     "People",
     "ShuffledGroups",
     "Strata",
+    "additive_strata",
     "compare_groups",
     "compare_slopes",
     "comparison_at",

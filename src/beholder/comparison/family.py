@@ -190,7 +190,8 @@ def skewed(t: Array, skew: Array | float) -> Array:
     >>> float(skewed(np.array(2.0), 0.0)), float(unskewed(skewed(np.array(2.0), 0.6), 0.6).round(9))
     (2.0, 2.0)
     """
-    return np.asarray(t + skew * t**2 / 3 + np.square(skew) * t**3 / 27 + skew / 6)
+    part = skew * t / 3
+    return np.asarray(t * (1 + part + part * part / 3) + skew / 6)
 
 
 def unskewed(t: Array, skew: Array | float) -> Array:

@@ -135,12 +135,13 @@ class _Fit:
         self._basis = basis
         own = taken[:, :groups] - basis @ (basis.T @ taken[:, :groups])
         self.member, self.size = member, member.sum(axis=0)
-        self.weights = np.asarray(np.linalg.pinv(own.T @ own, rcond=1e-9, hermitian=True) @ own.T)
+        self.spread = np.asarray(np.linalg.pinv(own.T @ own, rcond=1e-9, hermitian=True))
+        """Turns groups' sums of residuals into their means, where nothing is taken off additively."""
+        self.weights = self.spread @ own.T
         leverage = np.zeros(n) if plain else self._level_share() + (basis**2).sum(axis=1) - 1 / n
         self._stretch = 1 / np.sqrt(np.clip(1 - leverage, 0.05, 1.0))
         levels = 1 if units.levels is None else int(units.levels.max(initial=0)) + 1
         self.free = max(n - levels - basis.shape[1] - groups + 1, 1)
-        self.plain = plain
 
     def _without_levels(self, columns: Array) -> Array:
         if self.units.levels is None:
@@ -197,7 +198,7 @@ def _estimates(
     """From groups' means, and sums of stretched residuals, their squares and cubes: `[…, n_groups, n_columns]`."""
     n, (sums, squares, cubes) = size[:, None], powers
     centre = sums / n
-    third = cubes - 3 * centre * squares + 2 * n * centre**3
+    third = cubes - centre * (3 * squares - 2 * n * centre * centre)
     third = third * n / np.maximum((n - 1) * (n - 2), 1)
     variance = np.maximum(squares - sums**2 / n, 0.0)
     variance = np.where(variance <= NOTHING * np.maximum(squares, 1e-300), 0.0, variance) / np.maximum(n - 1, 1)
@@ -206,7 +207,7 @@ def _estimates(
     value = np.matmul(contrasts, means)
     squared = np.matmul(shares.squares, variance)
     with np.errstate(divide="ignore", invalid="ignore"):
-        skew = np.where(squared > 0, np.matmul(shares.cubes, third) / squared**1.5, 0.0)
+        skew = np.where(squared > 0, np.matmul(shares.cubes, third) / (squared * np.sqrt(squared)), 0.0)
         parts = np.matmul(shares.squares**2 / np.maximum(size - 1, 1), variance**2)
         freedom = np.minimum(np.where(parts > 0, squared**2 / parts, np.inf), free)
     scale = np.abs(means).max(axis=-2, keepdims=True)
@@ -235,12 +236,21 @@ def compare_groups(
     strata = no_strata(len(values)) if strata is None else strata
     contrasts = (np.eye(len(groups.names)) if departures else groups.pair_weights()) if contrasts is None else contrasts
     units = units_of(values, groups, people, strata)
-    patterns, pattern_of = np.unique(~np.isnan(units.values), axis=1, return_inverse=True)
+    patterns, pattern_of = _patterns(units.values)
     made = [
-        _compared(units.rows(there), contrasts, rng, shuffles, departures, bounds, pattern_of.ravel() == number)
+        _compared(units.rows(there), contrasts, rng, shuffles, departures, bounds, pattern_of == number)
         for number, there in enumerate(patterns.T)
     ]
-    return _joined(made, [pattern_of.ravel() == number for number in range(len(made))], len(contrasts))
+    return _joined(made, [pattern_of == number for number in range(len(made))], len(contrasts))
+
+
+def _patterns(values: Array) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.intp]]:
+    """The ways in which scores are missing, `[n_rows, n_patterns]`, and which of them each column has."""
+    there = ~np.isnan(values)
+    if there.all():
+        return np.ones((len(values), 1), dtype=bool), np.zeros(values.shape[1], dtype=np.intp)
+    patterns, pattern_of = np.unique(there, axis=1, return_inverse=True)
+    return patterns, pattern_of.ravel()
 
 
 def each_stratum(
@@ -252,15 +262,21 @@ def each_stratum(
     *,
     shuffles: int = SHUFFLES,
     bounds: tuple[float, float] | None = None,
+    against_rest: bool = False,
 ) -> dict[str, Part]:
-    """Every two groups within each stratum in which both have five people: opposite effects do not cancel there."""
+    """Every two groups within each stratum in which both have five people: opposite effects do not cancel there.
+
+    With `against_rest` each group is compared with all others together, which takes less time where groups are many.
+    """
     if strata.crossed is None:
         return {}
     parts = {}
     for place, name in enumerate(strata.crossed.names):
         inside = groups._replace(codes=np.where(strata.crossed.mask(place), groups.codes, -1))
         if min(inside.sizes(people), default=0) >= FEWEST:
-            parts[name] = compare_groups(values, inside, people, rng, shuffles=shuffles, bounds=bounds)
+            weights = inside.rest_weights(people) if against_rest and len(inside.names) > 2 else None
+            part = compare_groups(values, inside, people, rng, contrasts=weights, shuffles=shuffles, bounds=bounds)
+            parts[name] = part
     return parts if len(strata.crossed.names) > 1 else {}
 
 
@@ -282,30 +298,27 @@ def _compared(
     if not sizes.size or sizes.min() < 2:
         return nothing_told(people)
     fit = _Fit(units, count)
-    weights = (fit.member / fit.size).T if departures else fit.weights
+    # A departure is the mean of a group's residuals. Strata are taken off its weights too: each shuffle is fitted anew.
+    weights = fit.residuals(fit.member / fit.size).T if departures else fit.weights
     shares = _shares(contrasts @ weights, fit.member)
     left = fit.residuals(values)
-    wide = fit.stretched(left)
+    by_sums = not departures and not units.design.shape[1]
     moves = Shuffles(units.groups, units.blocks, rng, shuffles)
+    move = _Moves(fit.member, None if by_sums else weights, left, fit.stretched(left))
 
-    def measured(member: Array, own: Array | None) -> _Estimates:
-        """`member` and `own` (weights) are `[some × groups, n_units]`."""
-        some = len(member) // count
-        sums, squares, cubes = ((member @ part).reshape(some, count, -1) for part in (wide, wide**2, wide**3))
-        means = sums / fit.size[:, None] if own is None else (own @ left).reshape(some, count, -1)
-        return _estimates(means, (sums, squares, cubes), fit.size, contrasts, shares, fit.free)
+    def measured(permutations: npt.NDArray[np.intp]) -> _Estimates:
+        means, powers = move.sums(permutations)
+        means = np.matmul(fit.spread, means) if by_sums else means
+        return _estimates(means, powers, fit.size, contrasts, shares, fit.free)
 
-    simple = fit.plain and not departures
-    found = measured(np.ascontiguousarray(fit.member.T), None if simple else weights)
+    found = measured(np.arange(len(values))[None])
     null = np.empty((moves.count, *shape), dtype=np.float32)
-    step = max(1, HELD // max(1, count * len(values) + 6 * count * values.shape[1] + 8 * contrasts.size))
+    step = max(1, HELD // max(1, move.held + 6 * count * values.shape[1] + 8 * contrasts.size))
     start = 0
     for part in moves.parts():
         for first in range(0, len(part), step):
             some = part[first : first + step]
-            member = _moved(fit.member.T, some)
-            own = None if simple else _moved(weights, some)
-            null[start : start + len(some)] = measured(member, own).deviates()
+            null[start : start + len(some)] = measured(some).deviates()
             start += len(some)
     value, error, freedom, skew = (np.asarray(part)[0] for part in found)
     least = _least_margins(values, units, contrasts, bounds)
@@ -314,9 +327,52 @@ def _compared(
     return Part(value, error, freedom, deviate, scale, largest, moves.exact, moves.arrangements, people, least, skew)
 
 
+Powers = tuple[Array, Array, Array]
+"""Sums of values, of their squares and of their cubes."""
+
+
+class _Moves:
+    """Sums over groups after permutations: the groups are moved, or the values where there are fewer columns."""
+
+    def __init__(self, member: Array, weights: Array | None, left: Array, wide: Array) -> None:
+        self._member, self._weights, self._left, self._wide = member, weights, left, wide
+        alike = weights is not None or np.array_equal(left, wide)
+        self._stack = np.concatenate([wide, wide**2, wide**3, *([] if alike else [left])], axis=1)
+        self._few = 2 * left.shape[1] <= member.shape[1]
+        self.held = len(left) * (4 * left.shape[1] if self._few else member.shape[1] * (1 if weights is None else 2))
+        """Numbers that one permutation takes."""
+
+    def sums(self, permutations: npt.NDArray[np.intp]) -> tuple[Array, Powers]:
+        """`[permutations, n_groups, n_columns]` each: sums of what is left (weighted, if there are weights), powers."""
+        return self._values_moved(permutations) if self._few else self._groups_moved(permutations)
+
+    def _groups_moved(self, permutations: npt.NDArray[np.intp]) -> tuple[Array, Powers]:
+        shape = (len(permutations), self._member.shape[1], -1)
+        made = (_moved(self._member.T, permutations) @ self._stack).reshape(shape)
+        sums, squares, cubes, *rest = (made[..., start : start + self._left.shape[1]] for start in self._starts())
+        if self._weights is None:
+            return rest[0] if rest else sums, (sums, squares, cubes)
+        return (_moved(self._weights, permutations) @ self._left).reshape(shape), (sums, squares, cubes)
+
+    def _starts(self) -> range:
+        return range(0, self._stack.shape[1], max(self._left.shape[1], 1))
+
+    def _values_moved(self, permutations: npt.NDArray[np.intp]) -> tuple[Array, Powers]:
+        places = np.argsort(permutations, axis=1)
+        left, wide = (part.T[:, places].swapaxes(0, 1) for part in (self._left, self._wide))
+        weights = self._member if self._weights is None else self._weights.T
+        sums, squares, cubes = (
+            (part @ self._member).swapaxes(1, 2) for part in (wide, wide * wide, wide * wide * wide)
+        )
+        return (left @ weights).swapaxes(1, 2), (sums, squares, cubes)
+
+
 def _moved(weights: Array, permutations: npt.NDArray[np.intp]) -> Array:
     """Weights `[n_groups, n_units]` after each permutation: `[permutations × n_groups, n_units]`."""
-    return np.ascontiguousarray(weights[:, permutations].swapaxes(0, 1)).reshape(-1, weights.shape[1])
+    moved = np.empty((len(permutations), *weights.shape))
+    for group, own in enumerate(weights):
+        moved[:, group] = own[permutations]
+    return moved.reshape(-1, weights.shape[1])
 
 
 def _joined(parts: list[Part], columns: list[npt.NDArray[np.bool_]], rows: int) -> Part:
@@ -438,9 +494,9 @@ def compare_slopes(
     """
     values = np.asarray(values, dtype=np.float64).reshape(len(numbers), -1)
     parts, columns = [], []
-    patterns, pattern_of = np.unique(~np.isnan(values), axis=1, return_inverse=True)
+    patterns, pattern_of = _patterns(values)
     for number, there in enumerate(patterns.T):
-        keep, mine = there & ~np.isnan(numbers), pattern_of.ravel() == number
+        keep, mine = there & ~np.isnan(numbers), pattern_of == number
         parts.append(_sloped(values[keep][:, mine], numbers[keep], people.rows(keep), rng, shuffles))
         columns.append(mine)
     return _joined(parts, columns, 1)

@@ -93,6 +93,16 @@ def strata_of(table: pl.DataFrame, groups: Groups, labels: Sequence[str], people
     return Strata(tuple(used), together, _dummies(filled, used), coincide, group_by(filled, used), groups.attribute)
 
 
+def additive_strata(table: pl.DataFrame, groups: Groups, labels: Sequence[str]) -> Strata:
+    """The labels taken off additively, whatever the groups are: also labels that the groups are made of."""
+    filled = table.select(pl.col(name).cast(pl.String).fill_null(UNKNOWN) for name in labels if name in table.columns)
+    varied = [name for name in filled.columns if filled[name].filter(pl.Series(groups.codes >= 0)).n_unique() > 1]
+    if not varied:
+        return no_strata(table.height, attribute=groups.attribute)
+    together = np.zeros(table.height, dtype=np.intp)
+    return Strata(tuple(varied), together, _dummies(filled, varied), attribute=groups.attribute)
+
+
 def _people_in(groups: Groups, cells: Codes, people: People) -> npt.NDArray[np.int_]:
     """How many people each group has in each cell: `[n_groups, n_cells]`."""
     inside = groups.codes >= 0
