@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from beholder.chapter import numbers
 from beholder.chapter.numbers import Result, chance, excludes, options, percent, ratio_decimals, span
 
 
@@ -48,3 +49,17 @@ def test_chance_is_a_number_of_its_own_and_tells_among_how_many() -> None:
 
 def test_equal_values_make_no_range() -> None:
     assert (span([0.5, 0.5]), span([0.2, 0.6])) == ("50 %", "20–60 %")
+
+
+def test_an_interval_is_never_printed_as_if_it_had_no_width():
+    """Small shares get the decimals that tell the ends apart."""
+    row = {"value": 0.0006, "low": 0.0001, "high": 0.0012}
+    assert numbers.percent_range(row["low"], row["high"]) == "0.01–0.12 %"
+    assert numbers.percent_range(0.00061, 0.00064) == "0.061–0.064 %"
+    assert numbers.percent(row["value"], numbers.decimals_for(row)) == "0.06 %"
+    assert numbers.decimals_for({"value": 0.0006, "low": 0.00058, "high": 0.00062}) == 3
+
+
+def test_a_ratio_over_nothing_is_open_ended():
+    row = {"value": 1e6, "low": 1.2, "high": 1e6}
+    assert (numbers.ratio(row["value"]), numbers.ratio_range(row)) == ("∞", "1.20–∞")

@@ -8,7 +8,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-ABSENT = "—"
+from beholder.comparison.means import OPEN
+
+ABSENT, ENDLESS = "—", "∞"
 Result = dict[str, Any]
 """One row of the results table."""
 
@@ -28,10 +30,16 @@ def percent(value: float | None, decimals: int | None = None) -> str:
 
 
 def percent_range(low: float | None, high: float | None, decimals: int = 0) -> str:
-    """Two probabilities with one sign: `20–26 %`."""
+    """Two probabilities with one sign, with as many more decimals as it takes to tell them apart, and from 0.
+
+    >>> percent_range(0.2, 0.26), percent_range(0.0001, 0.0012)
+    ('20–26 %', '0.01–0.12 %')
+    """
     if low is None or high is None:
         return ABSENT
-    return f"{100 * low:.{decimals}f}–{100 * high:.{decimals}f} %"
+    texts = [[f"{100 * bound:.{places}f}" for bound in (low, high)] for places in range(decimals, decimals + 5)]
+    told = (pair for pair in texts if pair[0] != pair[1] and (low <= 0 or float(pair[0])))
+    return f"{'–'.join(next(told, texts[0]))} %"
 
 
 def span(values: list[float]) -> str:
@@ -56,7 +64,7 @@ def decimals_for(row: Result, *, least: int = 0) -> int:
     if row["low"] is None or row["high"] is None:
         return max(least, _places_of(row["value"] or 0.0))
     width = row["high"] - row["low"]
-    return max(least, 0 if width >= 0.03 else 1 if width >= 0.003 else 2)
+    return max(least, next((places for places in range(6) if width >= 0.03 * 0.1**places), 2))
 
 
 def ratio_decimals(row: Result) -> int:
@@ -66,16 +74,16 @@ def ratio_decimals(row: Result) -> int:
 
 
 def ratio(value: float | None, decimals: int = 2) -> str:
-    """A ratio: `0.62`."""
-    return ABSENT if value is None else f"{value:.{decimals}f}"
+    """A ratio: `0.62`; the sign of infinity where the second of the two is 0."""
+    return ABSENT if value is None else ENDLESS if value >= OPEN else f"{value:.{decimals}f}"
 
 
 def ratio_range(row: Result) -> str:
-    """The bounds of a ratio: `0.55–0.70`."""
+    """The bounds of a ratio: `0.55–0.70`, or `1.20–∞` where it is open-ended."""
     places = ratio_decimals(row)
     if row["low"] is None or row["high"] is None:
         return ABSENT
-    return f"{row['low']:.{places}f}–{row['high']:.{places}f}"
+    return f"{ratio(row['low'], places)}–{ratio(row['high'], places)}"
 
 
 def times(value: float) -> str:
