@@ -68,7 +68,6 @@ class AuditOptions(DataChoice):
     store: Place = Path("beholder-store")
     load: LoadOptions = field(default_factory=LoadOptions)
     fill: FillOptions = field(default_factory=FillOptions)
-    measure: MeasureOptions = field(default_factory=MeasureOptions)
     perturb: int = 0
     """After how many small changes of the pictures everything is measured again."""
     allow_upload: bool | Callable[[str], bool] = False

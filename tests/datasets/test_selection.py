@@ -11,7 +11,7 @@ import pytest
 
 from beholder.datasets import open_dataset
 from beholder.datasets.dataset import Dataset
-from beholder.datasets.selection import group_attributes, spread_rows
+from beholder.datasets.selection import group_attributes, select
 
 
 def sorted_people(n: int = 200) -> pl.DataFrame:
@@ -29,28 +29,28 @@ def sorted_people(n: int = 200) -> pl.DataFrame:
 
 def test_groups_are_chosen_evenly_however_the_table_is_sorted():
     table = sorted_people()
-    chosen = table[spread_rows(table, 12)]
+    chosen = table[select(table, 12).rows]
     assert Counter(chosen["gender"]) == {"man": 6, "woman": 6}
     assert Counter(chosen["age"]) == {20: 6, 40: 6}
 
 
 def test_two_rows_are_of_different_groups():
     table = sorted_people()
-    assert table[spread_rows(table, 2)]["gender"].n_unique() == 2
+    assert table[select(table, 2).rows]["gender"].n_unique() == 2
 
 
 @pytest.mark.parametrize("count", [1, 7, 50, 200, 300])
 def test_fewer_rows_are_part_of_more_and_the_same_every_time(count: int):
     table = sorted_people()
-    few, more = spread_rows(table, count), spread_rows(table, count + 5)
-    assert few == spread_rows(table, count) == sorted(few)
+    few, more = select(table, count).rows, select(table, count + 5).rows
+    assert few == select(table, count).rows == sorted(few)
     assert len(few) == min(count, 200)
     assert set(few) <= set(more)
 
 
 def test_a_small_group_is_taken_whole_before_others_take_its_place():
     table = sorted_people().with_columns(gender=pl.Series(["man"] * 197 + ["woman"] * 3))
-    chosen = table[spread_rows(table, 20)]
+    chosen = table[select(table, 20).rows]
     assert Counter(chosen["gender"])["woman"] == 3
 
 
@@ -65,7 +65,7 @@ def test_matched_sets_come_one_by_one():
             "gender": np.repeat(["man", "woman"], 12),
         }
     )
-    chosen = table[spread_rows(table, 10)]
+    chosen = table[select(table, 10).rows]
     assert sorted(Counter(chosen["seed"]).values()) == [4, 6]
     second = chosen.filter(seed="1")
     assert (second["gender"].n_unique(), second["pose"].n_unique()) == (2, 3)
@@ -77,12 +77,12 @@ def test_what_names_everyone_apart_divides_nobody():
 
 def test_rows_without_groups_are_the_first():
     table = sorted_people().select("image_id", "uri", "name")
-    assert spread_rows(table, 3) == [0, 1, 2]
+    assert select(table, 3).rows == [0, 1, 2]
 
 
 def test_rows_without_a_label_are_a_group_of_their_own():
     table = sorted_people().drop("age").with_columns(gender=pl.Series([None] * 150 + ["woman"] * 50))
-    assert table[spread_rows(table, 4)]["gender"].null_count() == 2
+    assert table[select(table, 4).rows]["gender"].null_count() == 2
 
 
 @pytest.mark.parametrize(

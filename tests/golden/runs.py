@@ -104,13 +104,14 @@ def run(name: str, folder: Path) -> pl.DataFrame:
     command = [
         sys.executable,
         "-c",
-        "from beholder.cli import main; main()",
+        "import images_of_before; from beholder.cli import main; main()",
         *COMMANDS[name],
         "--out",
         str(folder / name),
         "-q",
     ]
-    environment = {**os.environ, "BEHOLDER_STORE": str(folder / "store"), "HF_HUB_OFFLINE": "1"}
+    searched = os.pathsep.join([str(HERE), *filter(None, [os.environ.get("PYTHONPATH")])])
+    environment = {**os.environ, "PYTHONPATH": searched, "BEHOLDER_STORE": str(folder / "store"), "HF_HUB_OFFLINE": "1"}
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     assert done.returncode == 0, done.stderr
     return comparable(pl.read_parquet(folder / name / "results.parquet"))

@@ -16,6 +16,15 @@ def count(number: int) -> str:
     return NUMBERS[number] if 0 <= number < len(NUMBERS) else str(number)
 
 
+def number(count: int, one: str, several: str = "") -> str:
+    """A count with its noun (and verb), in the singular for one.
+
+    >>> number(1, "number differs", "numbers differ"), number(1400, "image")
+    ('1 number differs', '1,400 images')
+    """
+    return f"{count:,} {one if count == 1 else several or f'{one}s'}"
+
+
 def listed(names: Sequence[str]) -> str:
     """`a`, `a and b`, `a, b and c`."""
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -33,6 +33,24 @@ class ModelForm(TypedDict, total=False):
     moved_by_rounding: float
 
 
+class PeopleForm(TypedDict, total=False):
+    """Who counts as one person in a data set, in `run.json`."""
+
+    column: str | None
+    people: Required[int]
+    pictures: int
+    described: Required[str]
+    conflicts: dict[str, int]
+    """For each compared label, how many people have pictures with different values of it."""
+
+
+class SelectionForm(TypedDict, total=False):
+    """What `--limit` chose by, and what it could not balance, in `run.json`."""
+
+    over: list[str]
+    uneven: list[str]
+
+
 class DatasetForm(TypedDict, total=False):
     """A data set in `run.json`."""
 
@@ -43,6 +61,8 @@ class DatasetForm(TypedDict, total=False):
     images: int | None
     of: int | None
     groups: dict[str, dict[str, int]]
+    people: PeopleForm
+    selection: SelectionForm
     notes: list[str] | None
 
 

@@ -20,7 +20,7 @@ from beholder.datasets.group_words import GroupWords
 from beholder.datasets.images import DRAWN, is_plain_file
 from beholder.datasets.objects import check_objects, objects_in
 from beholder.datasets.perturbed import PERTURBED, change_of, original, perturbed_uri
-from beholder.datasets.selection import spread_rows
+from beholder.datasets.selection import Selection, select
 from beholder.datasets.settings import Setting, Settings
 from beholder.glasshouse.portrait import RENDERER_VERSION
 
@@ -109,16 +109,12 @@ class Dataset:
         return replace(self._with_rows(table), notes=(*self.notes, note, *self.remarks(table)))
 
     def limit(self, count: int | None, *, by: str | None = None) -> Dataset:
-        """`count` rows (of every value of `by`, when it is given and known), spread evenly over the groups.
+        """`count` rows (of every value of `by`, when it is given and known), spread evenly over the groups."""
+        return self if count is None else self.selected(select(self.table, count, each=by))
 
-        The same rows every time, in table order; fewer are always part of more.
-        """
-        if count is None:
-            return self
-        whole = self.table.with_row_index("_row_index")
-        parts = whole.partition_by(by, maintain_order=True) if by in self.attributes else [whole]
-        kept = [part["_row_index"][row] for part in parts for row in spread_rows(part.drop("_row_index"), count)]
-        return self._with_rows(self.table[sorted(kept)])
+    def selected(self, selection: Selection) -> Dataset:
+        """The rows that were selected."""
+        return self._with_rows(self.table[selection.rows])
 
     def perturbed(self, change: str) -> Dataset:
         """The same people, every picture after a small change (`datasets.perturbed`)."""

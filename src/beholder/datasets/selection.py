@@ -1,10 +1,15 @@
-"""Selection: some of a data set's images for a first look, chosen so that no group is left out.
+"""Selection: some of a data set's images, spread as evenly as the data allow over the groups that will be compared.
 
-Image after image, the next is of those groups that have been chosen least so far; among equals the first in the table.
-So the choice is the same every time, and fewer images are always part of more.
+Image after image, the next is of the cell that has been chosen least so far, counted in the crossing of all attributes,
+of every two of them, and of each alone: so no two attributes fall together unless the data make them. Among equals the
+first in the table is taken. The choice is the same every time, and fewer images are always part of more.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +19,40 @@ SET = "seed"
 """Rows with one value of this attribute are a matched set, of use only as far as it is whole: sets come one by one."""
 MOST_GROUPS = 20
 """An attribute with more values than this, such as a name, has no groups."""
+UNEVEN = 2.0
+"""A group that is so many times as large as another is called uneven."""
+TOGETHER = 0.2
+"""Cramér's V from which on two attributes are said to fall together."""
+Codes = npt.NDArray[np.int_]
+
+
+class Uneven(NamedTuple):
+    """An attribute whose groups, or two attributes whose crossing, could not be balanced."""
+
+    attributes: tuple[str, ...]
+    counts: dict[str, int]
+    """How many images each group, or each cell of the crossing, has."""
+
+    def __str__(self) -> str:
+        counts = ", ".join(f"{name} {count:,}" for name, count in self.counts.items())
+        if len(self.attributes) == 1:
+            return f"{self.attributes[0]} is uneven: {counts}"
+        return f"{' and '.join(self.attributes)} fall together: {counts}"
+
+
+class Selection(NamedTuple):
+    """Which rows were chosen, over what they were spread, and what could not be balanced."""
+
+    rows: list[int]
+    """Places in the table, in table order."""
+    over: tuple[str, ...]
+    of: int
+    """How many rows there were to choose from."""
+    uneven: tuple[Uneven, ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """For the record of a run."""
+        return {"over": list(self.over), "uneven": [str(each) for each in self.uneven]}
 
 
 def group_attributes(table: pl.DataFrame) -> list[str]:
@@ -22,38 +61,95 @@ def group_attributes(table: pl.DataFrame) -> list[str]:
     return [name for name in named if 1 < table[name].n_unique() <= MOST_GROUPS]
 
 
-def spread_rows(table: pl.DataFrame, count: int) -> list[int]:
-    """Places of `count` rows, spread over the groups of every attribute as evenly as they allow, in table order."""
-    if count >= table.height:
-        return list(range(table.height))
-    attributes, chosen = group_attributes(table), list[int]()
-    sets = table[SET].rank("dense").to_numpy() if SET in table.columns else np.zeros(table.height)
-    codes = np.stack([np.zeros(table.height, dtype=int), *(_codes(table[name]) for name in attributes)], axis=1)
-    for each in dict.fromkeys(sets.tolist()):
-        rows = np.flatnonzero(sets == each)
-        chosen += rows[_evenly(codes[rows], count - len(chosen))].tolist()
-        if len(chosen) >= count:
-            break
-    return sorted(chosen)
+def select(table: pl.DataFrame, count: int, over: Sequence[str] = (), *, each: str | None = None) -> Selection:
+    """`count` rows (of every value of `each`, where the table has it), spread over the crossing of `over`.
+
+    Of `over`, attributes count that divide the rows into a few groups; if there is none, all that do.
+
+    >>> people = pl.DataFrame({"gender": ["man", "man", "woman", "woman"], "age": ["old", "young", "old", "young"]})
+    >>> select(people, 2).rows
+    [0, 3]
+    """
+    few, together = group_attributes(table), np.zeros(table.height, dtype=int)
+    parted = [each] if each in table.columns and each is not None else []
+    names = list(dict.fromkeys([*parted, *([name for name in over if name in few] or few)]))
+    codes = np.stack([_codes(table[name]) for name in names] or [together], axis=1)
+    parts = _codes(table[parted[0]]) if parted else together
+    sets = _codes(table[SET]) if SET in table.columns else together
+    rows = sorted(_spread(codes, parts, sets, count))
+    return Selection(rows, tuple(names), table.height, tuple(_uneven(table[rows], names)))
 
 
-def _codes(values: pl.Series) -> npt.NDArray[np.int_]:
+def _codes(values: pl.Series) -> Codes:
     """A number for every value, and one for none."""
-    return np.asarray(values.cast(pl.String).fill_null("").rank("dense").to_numpy(), dtype=int)
+    return np.asarray(values.cast(pl.String).fill_null("").rank("dense").to_numpy(), dtype=int) - 1
 
 
-def _evenly(codes: npt.NDArray[np.int_], count: int) -> npt.NDArray[np.int_]:
-    """Places of up to `count` rows of `codes[rows, attributes]`, in the order in which they are chosen."""
-    kinds, kind_of = np.unique(codes, axis=0, return_inverse=True)
-    waiting = [np.flatnonzero(kind_of == kind).tolist()[::-1] for kind in range(len(kinds))]
-    times = np.zeros((codes.shape[1], int(codes.max(initial=0)) + 1))
-    groups = np.array([len(np.unique(column)) for column in codes.T], dtype=np.float64)
-    columns, chosen = np.arange(codes.shape[1]), []
-    for _ in range(min(count, len(codes))):
-        open_kinds = [kind for kind, rows in enumerate(waiting) if rows]
-        cost = times[columns, kinds[open_kinds]].sum(axis=1)
-        cheapest = [kind for kind, price in zip(open_kinds, cost, strict=True) if price == cost.min()]
-        kind = min(cheapest, key=lambda kind: waiting[kind][-1])
-        chosen.append(waiting[kind].pop())
-        times[columns, kinds[kind]] += groups  # in parts of what each group is due
-    return np.array(chosen, dtype=int)
+def _spread(codes: Codes, parts: Codes, sets: Codes, count: int) -> list[int]:
+    """Rows of `codes[rows, attributes]`, the same number of every part: they take turns, set after set."""
+    kinds, first, kind_of = np.unique(codes, axis=0, return_index=True, return_inverse=True)
+    kind_of, part_of = kind_of.ravel(), parts[first]
+    crossed = list(_crossings(kinds))
+    cells = np.array([column.max(initial=0) + 1 for column in crossed], dtype=np.float64)
+    crossed_of, cost = np.stack(crossed, axis=1), np.zeros(len(kinds))
+    places, left = list(dict.fromkeys(parts.tolist())), dict.fromkeys(parts.tolist(), count)
+    chosen: list[int] = []
+    for one in dict.fromkeys(sets.tolist()):
+        waiting = _queues(np.flatnonzero(sets == one), kind_of, len(kinds))
+        ahead = np.array([queue[-1] if queue else len(codes) for queue in waiting])
+        turns = [place for place in places if left[place]]
+        while turns:
+            for place in list(turns):
+                there = np.flatnonzero((part_of == place) & (ahead < len(codes)))
+                if not len(there) or not left[place]:
+                    turns.remove(place)
+                    continue
+                cheapest = there[cost[there] == cost[there].min()]
+                kind = cheapest[ahead[cheapest].argmin()]
+                chosen.append(waiting[kind].pop())
+                ahead[kind] = waiting[kind][-1] if waiting[kind] else len(codes)
+                left[place] -= 1
+                cost += (crossed_of == crossed_of[kind]) @ cells  # in parts of what each cell is due
+    return chosen
+
+
+def _crossings(kinds: Codes) -> Iterator[Codes]:
+    """The cell of each kind: in the crossing of all attributes, of every two, and in each alone."""
+    columns = range(kinds.shape[1])
+    for names in (tuple(columns), *combinations(columns, 2), *((column,) for column in columns)):
+        yield np.unique(kinds[:, list(names)], axis=0, return_inverse=True)[1].ravel()
+
+
+def _queues(rows: Codes, kind_of: Codes, kinds: int) -> list[list[int]]:
+    """The rows of each kind, the first last: it is taken from the end."""
+    queues: list[list[int]] = [[] for _ in range(kinds)]
+    for row in rows[::-1].tolist():
+        queues[kind_of[row]].append(row)
+    return queues
+
+
+def _uneven(table: pl.DataFrame, names: Sequence[str]) -> Iterator[Uneven]:
+    """What is out of balance; images without a label are left out."""
+    texts = table.select(pl.col(name).cast(pl.String) for name in names)
+    for name in names:
+        counts = dict(texts[name].drop_nulls().value_counts(sort=False).sort(name).rows())
+        if len(counts) > 1 and max(counts.values()) > max(UNEVEN * min(counts.values()), min(counts.values()) + 1):
+            yield Uneven((name,), counts)
+    for pair in combinations(names, 2):
+        counts = _fallen_together(texts.select(pair).drop_nulls())
+        if counts:
+            yield Uneven(pair, counts)
+
+
+def _fallen_together(pair: pl.DataFrame) -> dict[str, int]:
+    """The cells of a crossing whose attributes fall together; empty where they do not."""
+    first, second = (pair[name].unique().sort().to_list() for name in pair.columns)
+    if min(len(first), len(second)) < 2:
+        return {}
+    counted = dict(((a, b), n) for a, b, n in pair.group_by(pair.columns).len().rows())
+    counts = np.array([[counted.get((a, b), 0) for b in second] for a in first], dtype=np.float64)
+    expected = np.outer(counts.sum(axis=1), counts.sum(axis=0)) / counts.sum()
+    excess = ((counts - expected) ** 2 / expected).sum() / counts.sum() / (min(counts.shape) - 1)
+    if np.sqrt(excess) < TOGETHER or np.ptp(counts) <= 1:
+        return {}
+    return {f"{a} {b}": int(counts[i, k]) for i, a in enumerate(first) for k, b in enumerate(second)}

@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from beholder.chapter.phrases import number
 from beholder.core.record import Record
 from beholder.studies import STUDIES
 
@@ -43,7 +44,11 @@ def model_things(record: Record) -> list[Thing]:
 def dataset_things(record: Record) -> list[Thing]:
     """Every data set with its revision, licence and size."""
     return [
-        Thing(_text(entry.get("name")), list(_dataset_facts(entry)), [*map(_text, entry.get("notes") or [])])
+        Thing(
+            _text(entry.get("name")),
+            list(_dataset_facts(entry)),
+            [*conflicts(entry), *unbalanced(entry), *map(_text, entry.get("notes") or [])],
+        )
         for entry in record.datasets
     ]
 
@@ -83,6 +88,33 @@ def limited(record: Record) -> bool:
     return any(entry.get("images") != entry.get("of") for entry in record.datasets if "of" in entry)
 
 
+def people(entry: dict[str, Any]) -> str:
+    """Who counts as a person in a data set.
+
+    >>> people({"people": {"described": "2 people, 3 pictures; each person counts once", "column": "name"}})
+    '2 people, 3 pictures; each person counts once (by the column name)'
+    """
+    known = entry.get("people") or {}
+    by = f"by the column {known['column']}" if known.get("column") else "no column says who is shown"
+    return f"{known['described']} ({by})" if known else ""
+
+
+def conflicts(entry: dict[str, Any]) -> list[str]:
+    """Labels that differ between pictures of one person."""
+    known = entry.get("people") or {}
+    return [
+        f"every person is shown with more than one {name}: each is compared with themselves"
+        if count == known["people"]
+        else f"{number(count, 'person has', 'people have')} pictures with different labels of {name}"
+        for name, count in (known.get("conflicts") or {}).items()
+    ]
+
+
+def unbalanced(entry: dict[str, Any]) -> list[str]:
+    """What `--limit` could not balance."""
+    return [f"--limit: {text}" for text in (entry.get("selection") or {}).get("uneven", [])]
+
+
 def _facts(entry: dict[str, Any], *, skip: tuple[str, ...]) -> Iterator[Fact]:
     for key, value in entry.items():
         if key not in skip and value not in (None, ""):
@@ -93,7 +125,8 @@ def _dataset_facts(entry: dict[str, Any]) -> Iterator[Fact]:
     images, whole = entry.get("images"), entry.get("of")
     if images is not None:
         yield Fact("Images", _text(images) if images == whole or whole is None else f"{images} of {whole}")
-    yield from _facts(entry, skip=("name", "images", "of", "notes"))
+    yield Fact("People", people(entry))
+    yield from _facts(entry, skip=("name", "images", "of", "people", "selection", "notes"))
 
 
 def _more(entry: dict[str, Any]) -> str:

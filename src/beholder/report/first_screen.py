@@ -7,9 +7,10 @@ import io
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from beholder.chapter.phrases import drawn
+from beholder.chapter.phrases import drawn, number
 from beholder.datasets import DATASETS, open_dataset
 from beholder.datasets.images import open_image
+from beholder.report.facts import conflicts, people, unbalanced
 from beholder.report.report import Report
 
 PORTRAITS, SIDE = 8, 88
@@ -24,6 +25,8 @@ class Shown(NamedTuple):
     portraits: list[str]
     """Data addresses of drawings; a photograph of anyone is never among them."""
     groups: dict[str, dict[str, int]]
+    people: str
+    """How many there are, and who counts as one."""
 
 
 def caveats(report: Report) -> list[str]:
@@ -37,6 +40,7 @@ def _caveats(report: Report) -> Iterator[str]:
         images, whole = entry.get("images"), entry.get("of")
         if images is not None and whole not in (None, images):
             yield f"Partial data: {images:,} of {whole:,} images of {entry.get('name')}"
+        yield from (f"{entry.get('name')}: {text}" for text in (*conflicts(entry), *unbalanced(entry)))
     if any(drawn(str(entry.get("name"))) for entry in record.datasets):
         yield "Drawn people, no photographs"
     if record.settings.get("compat"):
@@ -49,8 +53,8 @@ def _caveats(report: Report) -> Iterator[str]:
         yield f"{len(record.bad_images):,} images could not be read"
     noise = [finding for section in report.sections for finding in section.noise]
     if noise:
-        shown = sum(finding.shown for finding in noise)
-        yield f"Random scores, audited in the same way: {shown} of {len(noise)} findings shown"
+        found = sum(finding.shown for finding in noise)
+        yield f"Random scores, audited in the same way: differences found in {found} of {number(len(noise), 'answer')}"
 
 
 def people_shown(report: Report) -> list[Shown]:
@@ -60,7 +64,7 @@ def people_shown(report: Report) -> list[Shown]:
         name = str(entry.get("name"))
         portraits = [] if any(each.portraits for each in shown) else _portraits(name)
         if portraits or not drawn(name):
-            shown.append(Shown(name, portraits, _groups(entry.get("groups"))))
+            shown.append(Shown(name, portraits, _groups(entry.get("groups")), people(entry)))
     return shown
 
 

@@ -24,7 +24,7 @@ from beholder.report.first_screen import caveats, people_shown
 from beholder.report.number_table import results_ledger
 from beholder.report.prompts_asked import Asked, images_of, prompts_asked
 from beholder.report.report import Report, Section, slug
-from beholder.report.scorecard import PLANTED, merged, scorecard
+from beholder.report.scorecard import PLANTED, merged, scorecard, verdict_key
 from beholder.report.top_findings import top_findings
 from beholder.studies.study import Metric
 
@@ -92,6 +92,7 @@ def render(report: Report) -> str:
             title=title(report),
             cards=merged(scorecard(report, [section.anchor for section in sections])),
             caveats=caveats(report),
+            verdict_key=verdict_key(),
             people=people_shown(report),
             telling=[each for each in top_findings(telling, FEW_SENTENCES)],
             measured=report.results["value"].is_not_null().any(),

@@ -1,4 +1,4 @@
-"""Scorecard: one line for every question that was asked, whether or not the answer is shown.
+"""Scorecard: one line for every question that was asked, whatever the verdict.
 
 Each line has a verdict in words, the answer in one sentence, the number with its interval on a scale that all numbers
 of its unit share, and the published models that compare.
@@ -19,6 +19,13 @@ from beholder.studies.printed import alike, printed_of
 
 ICONS = {DIFFERENCE: "●", NONE_FOUND: "○", TOO_LITTLE: "△", FACT: "■", NOT_MEASURED: "–"}
 """A shape for every verdict, so that it is told apart without colour."""
+MEANINGS = {
+    DIFFERENCE: "more than chance gives, with all that was compared beside it counted in",
+    NONE_FOUND: "chance alone could give this; the interval says how large a difference may still be",
+    TOO_LITTLE: "fewer than five people in a group, or too few ways to shuffle them",
+    FACT: "a description, of which nothing is tested",
+    NOT_MEASURED: "the scores for it are not there",
+}
 PLANTED = "planted"
 """The kind of finding that checks the audit itself against what is known; it stands last."""
 WIDTH = 100.0
@@ -83,6 +90,11 @@ class Line(NamedTuple):
     def icon(self) -> str:
         """The verdict as a shape."""
         return ICONS[self.finding.verdict]
+
+
+def verdict_key() -> str:
+    """What the signs mean, for below a table."""
+    return " ".join(f"{sign} {verdict}: {MEANINGS[verdict]}." for verdict, sign in ICONS.items())
 
 
 class Card(NamedTuple):
@@ -163,7 +175,7 @@ def _line(
 
 
 def _as_said(finding: Finding) -> Result:
-    """The number of a finding; a difference that is shown is read from the higher group, which the headline names."""
+    """The number of a finding; a difference that was found is read from the higher group, which the headline names."""
     row = finding.rows[0] if finding.rows else {}
     if not (
         finding.shown and row.get("against") and row.get("landmark") == 0 and has_interval(row) and row["high"] < 0

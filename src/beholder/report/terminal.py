@@ -12,9 +12,11 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from beholder.chapter.finding import Finding
+from beholder.chapter.phrases import number
 from beholder.chapter.table import Cell, Table
 from beholder.comparison.verdicts import VERDICTS
 from beholder.core.record import Record
+from beholder.report.facts import conflicts, people, unbalanced
 from beholder.report.report import Report, Section
 from beholder.report.scorecard import Card, Line, scorecard
 
@@ -37,6 +39,7 @@ def print_summary(report: Report, console: Console, *, verbose: bool = False) ->
         _print_findings([finding for section in report.sections for finding in section.findings], console)
     _print_tables([section for section in report.sections if verbose or not section.findings], console)
     _print_left_out(report.record, console)
+    _print_people(report.record, console)
     if report.sensitivity is not None:
         _print_table(
             report.sensitivity._replace(rows=report.sensitivity.rows[: None if verbose else MOST_MOVED]), console
@@ -54,7 +57,7 @@ def _print_tables(sections: list[Section], console: Console) -> None:
 
 
 def _print_scorecard(cards: list[Card], console: Console) -> None:
-    """At most MOST lines; beyond, the page has what is not measured and what is not shown."""
+    """At most MOST lines; beyond, the page has the rest."""
     lines = [line for card in cards for line in card.lines]
     room = MOST - 2 * len(cards)
     kept = sorted(lines, key=lambda line: VERDICTS.index(line.finding.verdict))[: max(room, 1)]
@@ -170,12 +173,19 @@ def one_line(text: str) -> str:
     return " ".join(text.split())
 
 
+def _print_people(record: Record, console: Console) -> None:
+    """Who counts as a person, labels that conflict, and what could not be balanced, for every data set."""
+    for entry in record.datasets:
+        for line in filter(None, (people(entry), *conflicts(entry), *unbalanced(entry))):
+            console.print(f"[dim]{escape(str(entry.get('name')))}: {escape(line)}[/dim]")
+
+
 def _print_left_out(record: Record, console: Console) -> None:
     for line in record.left_out:
         console.print(f"[dim]Left out: {escape(line)}[/dim]")
     if record.bad_images:
-        first, number = record.bad_images[0], len(record.bad_images)
+        first = record.bad_images[0]
         console.print(
-            f"[yellow]{number} image{'s' if number > 1 else ''} could not be read[/yellow], such as "
+            f"[yellow]{number(len(record.bad_images), 'image')} could not be read[/yellow], such as "
             f"{escape(first['image'])}: {escape(first['reason'])}"
         )

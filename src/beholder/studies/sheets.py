@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from beholder.comparison import people_of
 from beholder.core.record import Record
+from beholder.core.tables import column_in
 from beholder.datasets import DATASETS, open_dataset
 from beholder.datasets.bins import Edges, with_bins
 from beholder.datasets.dataset import Dataset
 from beholder.datasets.survey import group_counts
 from beholder.studies import STUDIES
-from beholder.studies.study import Study
+from beholder.studies.study import MeasureOptions, Study
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,7 @@ class DataChoice:
     limit: int | None = None
     bins: Mapping[str, Edges] = field(default_factory=dict)
     """Columns of numbers of which groups are made, with the edges of these groups."""
+    measure: MeasureOptions = field(default_factory=MeasureOptions)
 
 
 class Sheet(NamedTuple):
@@ -52,7 +55,13 @@ def open_sheet(study: Study, choice: DataChoice, record: Record, *, scored: bool
     source = choice.dataset or default_dataset(study, choice.data)
     whole = open_dataset(source, choice.data, choice.settings)
     whole = whole.present() if scored else whole
-    dataset = with_bins(whole.limit(choice.limit, by=study.subset_attribute), choice.bins)
+    within, dataset, chosen = choice.measure.within, whole, {}
+    for name in within:
+        whole.attribute(name)  # raises where there is none
+    if choice.limit is not None:
+        selection = study.select(whole, choice.limit, within)
+        dataset, chosen = whole.selected(selection), {"selection": selection.as_dict()}
+    dataset = with_bins(dataset, choice.bins)
     if study.name not in record.benchmarks:
         record.benchmarks.append(study.name)
         if not _as_it_came(study):
@@ -66,10 +75,25 @@ def open_sheet(study: Study, choice: DataChoice, record: Record, *, scored: bool
             "images": len(dataset),
             "of": len(whole),
             "groups": group_counts(dataset),
+            "people": _people(study, dataset, choice.measure),
+            **chosen,
             "notes": list(dataset.notes),
         }
     )
     return Sheet(study, dataset)
+
+
+def _people(study: Study, dataset: Dataset, options: MeasureOptions) -> dict[str, Any]:
+    """Who counts as one person, and the compared labels that differ between pictures of one."""
+    people = people_of(dataset.table, options.person)
+    labels = (*study.compares, *study.within, *options.within)
+    return {
+        "column": people.column,
+        "people": len(people),
+        "pictures": len(dataset),
+        "described": people.described(),
+        "conflicts": people.conflicts(dataset.table, [column_in(dataset.table, name) for name in labels]),
+    }
 
 
 def datasets_here(study: Study, data: Path) -> list[str]:

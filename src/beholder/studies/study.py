@@ -25,7 +25,9 @@ from beholder.core.files import Place
 from beholder.core.progress import Progress, silent
 from beholder.core.record import Record
 from beholder.core.results import Row
+from beholder.core.tables import column_in
 from beholder.datasets.dataset import Dataset
+from beholder.datasets.selection import Selection, select
 from beholder.models.spec import ModelSpec
 from beholder.prompts.instruction import Instruction
 from beholder.scores.score_matrix import ScoreMatrix
@@ -265,6 +267,11 @@ class Study:
             "of_photographs": list(self.of_photographs),
             "metrics": [asdict(metric) for metric in self.metrics],
         }
+
+    def select(self, dataset: Dataset, count: int, within: Sequence[str] = ()) -> Selection:
+        """So many images (of each value of `subset_attribute`), spread over all that is compared and its strata."""
+        names = [column_in(dataset.table, name) for name in (*self.compares, *self.within, *within)]
+        return select(dataset.table, count, names, each=self.subset_attribute)
 
     def tasks_for(
         self, dataset: Dataset, *, answers: bool, looks: bool = False, compat: bool = False

@@ -34,7 +34,8 @@ def identity_scores(folder: Path, dataset: Dataset, store: Place) -> dict[str, p
             f"{', '.join(entry['name'] for entry in record.datasets) or 'nothing'}.\n"
             "Make one with: beholder audit MODEL --benchmark apa --data DIR"
         )
-    limited = dataset.limit(record.settings.get("limit"), by=APA.subset_attribute)
+    limit = record.settings.get("limit")
+    limited = dataset if limit is None else dataset.selected(APA.select(dataset, limit))
     tasks = [task for task in APA.tasks(limited) if task.kind == IDENTITY]
     scores: dict[str, pl.DataFrame] = {}
     for entry in record.models:
