@@ -12,6 +12,7 @@ import pytest
 from beholder.datasets import open_dataset
 from beholder.datasets.dataset import Dataset
 from beholder.datasets.selection import group_attributes, select
+from beholder.studies import STUDIES
 
 
 def sorted_people(n: int = 200) -> pl.DataFrame:
@@ -105,6 +106,27 @@ def test_the_count_is_of_every_value_of_by():
     assert Counter(dataset.table["gender"]) == {"man": 3, "woman": 3}
 
 
+def test_no_two_attributes_fall_together_where_the_data_allow_it():
+    """Six images of each race, of ten ages and genders: every age has women and men."""
+    cells = [(race, age, sex) for race in "abcdefg" for age in (30, 40, 50, 60, 70) for sex in ("man", "woman")]
+    table = pl.DataFrame(cells * 3, schema=["race", "age", "gender"], orient="row").sort("gender")
+    chosen = select(table, 6, ("race", "age", "gender"), each="race")
+    counts = table[chosen.rows].group_by("age", "gender").len()["len"].to_list()
+    assert len(counts) == 10
+    assert max(counts) - min(counts) <= 1
+    assert chosen.uneven == ()
+
+
+def test_what_could_not_be_balanced_is_said():
+    table = sorted_people(40).with_columns(age=pl.Series(["old"] * 19 + ["young"] * 20 + ["old"]))
+    chosen = select(table, 20, ("gender", "age"))
+    (together,) = chosen.uneven
+    assert together.attributes == ("gender", "age")
+    assert str(together).startswith("gender and age fall together: man old")
+    few = select(table.with_columns(gender=pl.Series(["man"] * 37 + ["woman"] * 3)), 20, ("gender",))
+    assert few.as_dict() == {"over": ["gender"], "uneven": ["gender is uneven: man 17, woman 3"]}
+
+
 @pytest.mark.real
 def test_gras_has_every_age_gender_and_skin_tone_of_a_few(data: Path):
     """Ten of each race, and ten of the part without a race: one of every skin tone."""
@@ -113,3 +135,12 @@ def test_gras_has_every_age_gender_and_skin_tone_of_a_few(data: Path):
     counts = few.drop_nulls("race").group_by("race", "gender").len()
     assert counts["len"].to_list() == [5] * 14
     assert few["age"].drop_nulls().n_unique() == 5
+
+
+@pytest.mark.real
+def test_six_of_each_race_of_gras_have_women_and_men_of_every_age(data: Path):
+    gras = open_dataset("gras", data)
+    few = gras.selected(STUDIES["gras"].select(gras, 6)).table.drop_nulls("age")
+    counts = few.group_by("age", "gender").len()["len"].to_list()
+    assert len(counts) == 10
+    assert max(counts) - min(counts) <= 1

@@ -16,6 +16,6 @@ KEY = [*PLACE, "group"]
 @pytest.mark.slow
 @pytest.mark.parametrize("name", COMMANDS)
 def test_values_are_what_they_were(name: str, tmp_path: Path):
-    before = pl.read_parquet(HERE / f"{name}.parquet").select(*KEY, "value", "n").sort(KEY, "value")
-    now = run(name, tmp_path).select(*KEY, "value", "n").sort(KEY, "value")
+    before = pl.read_parquet(HERE / f"{name}.parquet").select(*KEY, "value", "n").sort(*KEY, "value")
+    now = run(name, tmp_path).select(*KEY, "value", "n").sort(*KEY, "value")
     assert_frame_equal(before, now, rel_tol=1e-6, abs_tol=1e-9)

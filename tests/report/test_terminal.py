@@ -72,3 +72,13 @@ def test_a_folder_is_called_by_its_last_name(apa_run: Run) -> None:
     text = summary(Run(apa_run.results.with_columns(model=pl.lit("/home/me/models/mine")), apa_run.record))
     assert "mine, apa on apa" in text
     assert "/home/me" not in text
+
+
+def test_the_summary_says_who_counts_as_a_person(apa_run: Run) -> None:
+    described = {"column": "name", "people": 60, "described": "60 people, 240 pictures; each person counts once"}
+    apa_run.record.datasets[0]["persons"] = {**described, "conflicts": {"gender": 1}}
+    apa_run.record.datasets[0]["selection"] = {"uneven": ["gender is uneven: man 17, woman 3"]}
+    text = summary(apa_run, 200)
+    assert "60 people, 240 pictures; each person counts once (by the column name)" in text
+    assert "1 person has pictures with different labels of gender" in text
+    assert "--limit: gender is uneven: man 17, woman 3" in text

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from beholder.core.errors import UnknownName
 from beholder.core.record import Record
 from beholder.datasets import DATASETS
+from beholder.prompts.prompt_set import prompt_set
 from beholder.studies import STUDIES
+from beholder.studies.custom.study import custom_study
 from beholder.studies.sheets import DataChoice, datasets_here, default_dataset, open_sheet, open_sheets
+from beholder.studies.study import MeasureOptions
 
+OWN = custom_study(prompt_set("words", [{"text": "kind", "level": "w", "concept": "kind"}]), by=("gender",))
 EVERYWHERE = next(study for study in STUDIES.values() if study.everywhere)
 ELSEWHERE = [name for name in EVERYWHERE.datasets if not DATASETS[name].embedded]
 
@@ -54,3 +60,24 @@ def test_a_study_of_the_users_own_declares_itself():
     (sheet,) = open_sheets(own, DataChoice(limit=2), record)
     assert sheet.study is own
     assert record.declared["gras"]["question"] == "My own question?"
+
+
+def test_the_record_says_who_is_a_person_and_what_the_limit_chose_by(people: Callable[..., Path]):
+    record = Record()
+    open_sheet(OWN, DataChoice(dataset=f"folder:{people(12)}", limit=8), record)
+    (entry,) = record.datasets
+    assert entry["persons"] == {
+        "column": "name",
+        "people": 4,
+        "pictures": 8,
+        "described": "4 people, 8 pictures; each person counts once",
+        "conflicts": {"gender": 4},
+    }
+    assert entry["selection"]["over"] == ["gender"]
+
+
+@pytest.mark.parametrize("options", [MeasureOptions(person="who"), MeasureOptions(within=("who",))])
+def test_an_unknown_column_is_told_before_anything_is_scored(options: MeasureOptions, people: Callable[..., Path]):
+    choice = DataChoice(dataset=f"folder:{people(4)}", measure=options)
+    with pytest.raises(UnknownName, match="gender"):
+        open_sheet(OWN, choice, Record())

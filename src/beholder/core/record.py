@@ -33,7 +33,7 @@ class ModelForm(TypedDict, total=False):
     moved_by_rounding: float
 
 
-class PeopleForm(TypedDict, total=False):
+class PersonsForm(TypedDict, total=False):
     """Who counts as one person in a data set, in `run.json`."""
 
     column: str | None
@@ -61,7 +61,7 @@ class DatasetForm(TypedDict, total=False):
     images: int | None
     of: int | None
     groups: dict[str, dict[str, int]]
-    people: PeopleForm
+    persons: PersonsForm
     selection: SelectionForm
     notes: list[str] | None
 

@@ -91,17 +91,17 @@ def limited(record: Record) -> bool:
 def people(entry: dict[str, Any]) -> str:
     """Who counts as a person in a data set.
 
-    >>> people({"people": {"described": "2 people, 3 pictures; each person counts once", "column": "name"}})
+    >>> people({"persons": {"described": "2 people, 3 pictures; each person counts once", "column": "name"}})
     '2 people, 3 pictures; each person counts once (by the column name)'
     """
-    known = entry.get("people") or {}
+    known = entry.get("persons") or {}
     by = f"by the column {known['column']}" if known.get("column") else "no column says who is shown"
     return f"{known['described']} ({by})" if known else ""
 
 
 def conflicts(entry: dict[str, Any]) -> list[str]:
     """Labels that differ between pictures of one person."""
-    known = entry.get("people") or {}
+    known = entry.get("persons") or {}
     return [
         f"every person is shown with more than one {name}: each is compared with themselves"
         if count == known["people"]
@@ -125,8 +125,8 @@ def _dataset_facts(entry: dict[str, Any]) -> Iterator[Fact]:
     images, whole = entry.get("images"), entry.get("of")
     if images is not None:
         yield Fact("Images", _text(images) if images == whole or whole is None else f"{images} of {whole}")
-    yield Fact("People", people(entry))
-    yield from _facts(entry, skip=("name", "images", "of", "people", "selection", "notes"))
+    yield Fact("Who is shown", people(entry))
+    yield from _facts(entry, skip=("name", "images", "of", "persons", "selection", "notes"))
 
 
 def _more(entry: dict[str, Any]) -> str:

@@ -75,7 +75,7 @@ def open_sheet(study: Study, choice: DataChoice, record: Record, *, scored: bool
             "images": len(dataset),
             "of": len(whole),
             "groups": group_counts(dataset),
-            "people": _people(study, dataset, choice.measure),
+            "persons": _people(study, dataset, choice.measure),
             **chosen,
             "notes": list(dataset.notes),
         }
