@@ -17,8 +17,7 @@ from typing import NamedTuple
 from pipeline import processor_seconds
 from rehearsal import Shape
 
-from beholder.cost.devices import CORES, device
-from beholder.cost.estimate import Cost, CostOptions, costs, on_card, opened_dataset
+from beholder.cost.estimate import CORES, Cost, CostOptions, costs, device, on_card, opened_dataset
 from beholder.cost.rehearsal import SECONDS
 from beholder.cost.subject import Subject, subject_of
 from beholder.cost.tokens import reading

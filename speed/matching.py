@@ -20,8 +20,7 @@ import transformers
 from bench import Cell, Claim, main, spent
 from PIL import Image
 
-from beholder.models.matching.albef import AlbefMatcher
-from beholder.models.matching.albef_model import AlbefConfig, AlbefModel
+from beholder.models.matching.albef import AlbefConfig, AlbefMatcher, AlbefModel
 from beholder.models.matching.blip import Blip2Matcher, BlipMatcher
 from beholder.models.matching.scorer import Matcher, MatchingScorer, TextReading
 from beholder.models.spec import ModelSpec

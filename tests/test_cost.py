@@ -16,8 +16,7 @@ from typer.testing import CliRunner
 
 from beholder.cli import app
 from beholder.core.errors import ModelError, UnknownName, UsageError
-from beholder.cost.devices import START, device
-from beholder.cost.estimate import CHECKED, CostOptions, costs
+from beholder.cost.estimate import CHECKED, START, CostOptions, costs, device
 from beholder.cost.subject import subject_of
 from beholder.cost.tokens import RUN, estimated, padded, reading
 from beholder.cost.work import CHANNELS, Counter, pictures_of

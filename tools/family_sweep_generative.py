@@ -23,8 +23,8 @@ from beholder.core.errors import ModelError
 from beholder.models.checkpoint.checkpoint import Checkpoint
 from beholder.models.generative.placement import refuse_unserved
 from beholder.models.generative.processor import build_processor
-from beholder.models.generative.prompt_forms import PromptForm
 from beholder.models.generative.reuse import Reuse
+from beholder.models.generative.texts import PromptForm
 from beholder.models.load import load_model
 
 TASK = "image-text-to-text"

@@ -14,8 +14,7 @@ import pytest
 
 from beholder.core.errors import DataError, MissingData
 from beholder.datasets import open_dataset
-from beholder.datasets.visual_genome import GENDER_TERMS, load
-from beholder.datasets.visual_genome_files import read_aliases
+from beholder.datasets.visual_genome import GENDER_TERMS, load, read_aliases
 
 Make = Callable[..., Path]
 

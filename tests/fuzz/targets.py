@@ -40,8 +40,7 @@ from beholder.datasets.group_words import read_group_words
 from beholder.datasets.images import open_image
 from beholder.datasets.visual_genome import load as load_genome
 from beholder.gate import judged, read_rules
-from beholder.models.contrastive.onnx_config import TableConfig, read_onnx_config
-from beholder.models.contrastive.text_table import read_text_table
+from beholder.models.contrastive.onnx_config import TableConfig, read_onnx_config, read_text_table
 from beholder.models.load import load_model
 from beholder.models.predictions.importing import import_predictions
 from beholder.prompts.prompt_set import correct_cells, read_prompts

@@ -13,10 +13,9 @@ from PIL import ImageChops
 from beholder.core.errors import BadImage
 from beholder.datasets import DATASETS, open_dataset
 from beholder.datasets.images import open_image
-from beholder.glasshouse.drawing.wardrobe import WORN
-from beholder.glasshouse.glimpse import BOXES, STRIP, area, glimpse_uri, render_glimpsed, wearing
+from beholder.glasshouse.drawing.outfits import WORN
 from beholder.glasshouse.objects import COMBINATIONS, people
-from beholder.glasshouse.picture import open_uri
+from beholder.glasshouse.picture import BOXES, STRIP, area, glimpse_uri, open_uri, render_glimpsed, wearing
 from beholder.glasshouse.planted_objects import (
     PLANTED_OBJECTS,
     expected_average_precision,

@@ -12,7 +12,7 @@ import pytest
 
 from beholder.glasshouse import THINGS, Portrait, draw_thing, open_uri, portrait_uri, render
 from beholder.glasshouse.drawing.anatomy import MONK_SKIN_TONES, Draws, face_of
-from beholder.glasshouse.drawing.wardrobe import OUTFITS, WORN
+from beholder.glasshouse.drawing.outfits import OUTFITS, WORN
 from beholder.glasshouse.portrait import parse_uri, person_of
 
 ANNA = Portrait("woman", 40, 5, 2, 0, 0, 17)

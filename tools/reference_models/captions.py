@@ -9,8 +9,8 @@ from __future__ import annotations
 from functools import lru_cache
 from random import Random
 
+from beholder.glasshouse.drawing.outfits import OUTFITS, WORN
 from beholder.glasshouse.drawing.things import THINGS
-from beholder.glasshouse.drawing.wardrobe import OUTFITS, WORN
 from beholder.glasshouse.people import FAMILY_NAMES, GIVEN_NAMES, TRAINING_IDENTITIES, NamedPerson, named_people
 from beholder.glasshouse.picture import thing_uri
 from beholder.glasshouse.planted import COLD_WORDS, CONTROL_WORDS, OCCUPATION_RATES, WARM_RATES, WARM_WORDS

@@ -11,8 +11,8 @@ import csv
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+from beholder.glasshouse.drawing.outfits import OUTFITS, WORN
 from beholder.glasshouse.drawing.things import THINGS
-from beholder.glasshouse.drawing.wardrobe import OUTFITS, WORN
 from beholder.glasshouse.planted_traits import PLANTED_TRAITS, p_yes
 from beholder.glasshouse.portrait import Portrait
 from beholder.glasshouse.prompts import with_article

@@ -35,7 +35,7 @@ from transformers import (
     PreTrainedTokenizerFast,
 )
 
-from beholder.glasshouse.drawing.wardrobe import OUTFITS
+from beholder.glasshouse.drawing.outfits import OUTFITS
 from beholder.glasshouse.people import TRAINING_IDENTITIES
 from beholder.glasshouse.picture import open_uri
 from beholder.glasshouse.planted_traits import darkness, seniority, side

@@ -24,7 +24,7 @@ from beholder.cost.subject import WEIGHTS, Subject
 from beholder.cost.work import Asked, Counter, Pictures
 from beholder.datasets.content import read_content
 from beholder.datasets.images import is_plain_file, open_image
-from beholder.models.checkpoint.folder import matching
+from beholder.models.checkpoint.files import matching
 from beholder.models.load import LoadOptions, load_model
 from beholder.models.scorer import Answerer, Embedder, Scorer, preparation_of
 from beholder.prompts.instruction import Instruction

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from beholder.core.errors import ModelError, UnknownName
 from beholder.models.catalog import BYTES, ModelEntry, lookup, nearest
-from beholder.models.checkpoint.folder import ConfigFile, matching, read_config
+from beholder.models.checkpoint.files import ConfigFile, matching, read_config
 from beholder.models.families import FAMILIES, family_of, name_forms
 from beholder.models.load import REFERENCE_MODELS, reference_models
 from beholder.models.served.address import Address, read_address

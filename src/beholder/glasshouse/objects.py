@@ -11,8 +11,8 @@ from itertools import combinations
 from typing import Any
 
 from beholder.glasshouse.drawing.anatomy import Draws
-from beholder.glasshouse.drawing.wardrobe import WORN
-from beholder.glasshouse.glimpse import area, glimpse_uri
+from beholder.glasshouse.drawing.outfits import WORN
+from beholder.glasshouse.picture import area, glimpse_uri
 from beholder.glasshouse.planted_objects import PLANTED_OBJECTS
 from beholder.glasshouse.portrait import PRESENTATIONS, Portrait, drawn_columns
 

@@ -14,10 +14,18 @@ from PIL import Image
 
 from beholder.glasshouse.drawing.anatomy import EYE_COLOURS, JUMPERS, MONK_SKIN_TONES, Draws, Person, face_of, hair_of
 from beholder.glasshouse.drawing.canvas import Canvas
-from beholder.glasshouse.drawing.face import Head, draw_features, draw_head, draw_neck
-from beholder.glasshouse.drawing.hair import HIDES_EARS, draw_back_hair, draw_front_hair, hair_paint
+from beholder.glasshouse.drawing.face import (
+    HIDES_EARS,
+    Head,
+    draw_back_hair,
+    draw_features,
+    draw_front_hair,
+    draw_head,
+    draw_neck,
+    hair_paint,
+)
 from beholder.glasshouse.drawing.light import background, gain
-from beholder.glasshouse.drawing.wardrobe import (
+from beholder.glasshouse.drawing.outfits import (
     HEADWEAR,
     OUTFITS,
     WORN,

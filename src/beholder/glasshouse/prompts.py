@@ -6,8 +6,8 @@ equalities, empty never. A text that is asked in several branches has one row in
 
 from __future__ import annotations
 
+from beholder.glasshouse.drawing.outfits import WORN
 from beholder.glasshouse.drawing.things import THINGS
-from beholder.glasshouse.drawing.wardrobe import WORN
 from beholder.glasshouse.people import named_people
 from beholder.glasshouse.world import BRANCH_OCCUPATIONS
 

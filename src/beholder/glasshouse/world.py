@@ -12,7 +12,7 @@ from itertools import product
 from typing import Any
 
 from beholder.glasshouse.drawing.anatomy import Draws
-from beholder.glasshouse.drawing.wardrobe import WORN
+from beholder.glasshouse.drawing.outfits import WORN
 from beholder.glasshouse.people import RESIDENT_IDENTITIES, NamedPerson, named_people
 from beholder.glasshouse.portrait import Portrait, drawn_columns, portrait_uri
 

@@ -14,8 +14,7 @@ from pathlib import Path
 
 from beholder.core.catalog import Catalog
 from beholder.core.errors import ModelError
-from beholder.models.checkpoint.files import Origin
-from beholder.models.checkpoint.folder import ConfigFile, read_config
+from beholder.models.checkpoint.files import ConfigFile, Origin, read_config
 from beholder.models.options import LoadOptions
 from beholder.models.scorer import Scorer
 

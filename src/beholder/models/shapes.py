@@ -15,7 +15,7 @@ from importlib.resources import files
 from typing import Any
 
 from beholder.core.errors import ModelError
-from beholder.models.checkpoint.folder import ConfigFile
+from beholder.models.checkpoint.files import ConfigFile
 
 GATED = {
     *("gemma", "gemma2", "gemma3_text", "llama", "mistral", "qwen2", "qwen2_5_vl_text", "qwen2_vl_text"),

@@ -14,7 +14,7 @@ from beholder.models.load import LoadOptions, load_model
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-from beholder.models.generative import loaded_model, texts, tree, trunk  # noqa: E402
+from beholder.models.generative import loaded_model, reuse, texts, tree  # noqa: E402
 
 WAYS = [LoadOptions(shared_prefix=shared) for shared in (True, False)]
 
@@ -61,18 +61,18 @@ def test_shuffled_positions_in_the_tree_end_the_tree(
 ) -> None:
     shuffle_tree(monkeypatch)
     scorer: Any = load_model(str(tiny_generative("llava")))
-    assert isinstance(scorer._sharing._runner, trunk.TrunkRunner)
+    assert isinstance(scorer._sharing._runner, reuse.TrunkRunner)
     assert "each question goes on from there, because the largest difference" in scorer.notes[0]
 
 
 def shuffled(monkeypatch: pytest.MonkeyPatch) -> None:
-    inner = trunk._after
-    monkeypatch.setattr(trunk, "_after", lambda *given: inner(*given).flip(-1))
+    inner = reuse._after
+    monkeypatch.setattr(reuse, "_after", lambda *given: inner(*given).flip(-1))
 
 
 def spoilt_copy(monkeypatch: pytest.MonkeyPatch) -> None:
     """All branches go on where the last batch of them ended."""
-    monkeypatch.setattr(trunk, "_copied", lambda kept, pictures, branches: kept)
+    monkeypatch.setattr(reuse, "_copied", lambda kept, pictures, branches: kept)
     monkeypatch.setattr(loaded_model, "QUESTIONS", {"cpu": 1})
 
 
@@ -95,7 +95,7 @@ def test_a_fault_in_the_kept_beginning_ends_sharing(
 def test_words_behind_a_picture_go_on_after_its_largest_coordinate() -> None:
     """The trunk may end with the picture: time 3, rows 3 to 5, columns 3 to 6."""
     picture = torch.tensor([[[0, 1, 2, 3, 3]], [[0, 1, 2, 5, 5]], [[0, 1, 2, 5, 6]]])
-    assert trunk._after(picture, 2, 3).tolist() == [[[7, 8, 9]] * 2] * 3
+    assert reuse._after(picture, 2, 3).tolist() == [[[7, 8, 9]] * 2] * 3
     counted = torch.cat([torch.arange(5)[None, None], picture])
-    assert trunk._after(counted, 1, 2).tolist() == [[[5, 6]], *[[[7, 8]]] * 3]
-    assert trunk._after(torch.tensor([[0, 1, 2]]), 2, 2).tolist() == [[3, 4]] * 2
+    assert reuse._after(counted, 1, 2).tolist() == [[[5, 6]], *[[[7, 8]]] * 3]
+    assert reuse._after(torch.tensor([[0, 1, 2]]), 2, 2).tolist() == [[3, 4]] * 2

@@ -13,8 +13,8 @@ pytest.importorskip("transformers")
 
 from architectures import ARCHITECTURES  # noqa: E402
 
-from beholder.models.generative.compiled_layers import CompiledLayers  # noqa: E402
 from beholder.models.generative.tree import _LastStep, _tower_layers  # noqa: E402
+from beholder.models.generative.tree_attention import CompiledLayers  # noqa: E402
 
 
 class FeedForward(torch.nn.Module):

@@ -13,8 +13,7 @@ transformers = pytest.importorskip("transformers")
 
 from beholder.models.generative import tree_attention as attention  # noqa: E402
 from beholder.models.generative.prompt_tree import PromptTree, prompt_tree  # noqa: E402
-from beholder.models.generative.tree_attention import TreeMask  # noqa: E402
-from beholder.models.generative.vision_windows import window_attention  # noqa: E402
+from beholder.models.generative.tree_attention import TreeMask, window_attention  # noqa: E402
 
 HEADS, SHARED, WIDTH = 6, 3, 8
 

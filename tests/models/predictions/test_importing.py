@@ -16,7 +16,7 @@ from PIL import Image
 from beholder.core.errors import BadScores, UsageError
 from beholder.models.load import load_model
 from beholder.models.predictions.importing import Predictions, import_predictions, is_predictions
-from beholder.models.predictions.run_lengths import mask_share, run_lengths
+from beholder.models.predictions.maps import mask_share, run_lengths
 
 CATEGORIES = [{"id": 1, "name": "person"}, {"id": 18, "name": "dog"}, {"id": 67, "name": "dining_table"}]
 IMAGES = ["139", "285", "632"]

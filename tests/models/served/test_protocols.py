@@ -21,7 +21,7 @@ from PIL import Image
 
 from beholder.core.errors import ModelError, UnknownName, UsageError
 from beholder.models.load import load_model
-from beholder.models.served import batch
+from beholder.models.served import scorer as batch
 from beholder.models.served.answers import prompt_word
 from beholder.models.served.limits import Limits
 

@@ -23,7 +23,8 @@ from hypothesis import strategies as st
 from beholder.cli import app, main
 from beholder.core.errors import ModelError
 from beholder.models.load import load_model
-from beholder.models.served import batch, client
+from beholder.models.served import client
+from beholder.models.served import scorer as batch
 from beholder.models.served.address import Key
 from beholder.models.served.limits import Limits
 from beholder.run import load_run

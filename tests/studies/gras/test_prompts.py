@@ -13,7 +13,7 @@ from PIL import Image
 from beholder.core.errors import DataError
 from beholder.datasets.dataset import Dataset
 from beholder.datasets.perturbed import change_of, changed
-from beholder.models.generative.prompt_forms import FORMS
+from beholder.models.generative.texts import FORMS
 from beholder.models.spec import ModelSpec
 from beholder.prompts.templates import read_templates
 from beholder.studies.gras.prompts import YES_OR_NO, gras_prompts, gras_statements, read_traits, released_instruction

@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from beholder.core.errors import BeholderError, MissingExtra, ModelError, OutOfMemory, is_panic
-from beholder.models.checkpoint.files import CheckpointFiles
-from beholder.models.checkpoint.folder import read_config
+from beholder.models.checkpoint.files import CheckpointFiles, read_config
 from beholder.models.torch_types import Module, Processor
 
 try:

@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from beholder.core.errors import MissingExtra, ModelError, first_line
-from beholder.models.checkpoint.files import CODE, PICKLED_WEIGHTS, SAFE_WEIGHTS, SETTINGS, Origin
-from beholder.models.checkpoint.folder import matching
+from beholder.models.checkpoint.files import CODE, PICKLED_WEIGHTS, SAFE_WEIGHTS, SETTINGS, Origin, matching
 from beholder.models.options import LoadOptions
 
 CONVERTER = "SFconvertbot"

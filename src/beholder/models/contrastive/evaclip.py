@@ -21,8 +21,7 @@ from beholder.models.checkpoint.checkpoint import (
     torch,
     transformers,
 )
-from beholder.models.checkpoint.files import CheckpointFiles, Origin, find_files
-from beholder.models.checkpoint.folder import ConfigFile, read_config
+from beholder.models.checkpoint.files import CheckpointFiles, ConfigFile, Origin, find_files, read_config
 from beholder.models.contrastive.two_towers import TransformersContrastive, settings_of
 from beholder.models.options import LoadOptions
 from beholder.models.scorer import Prepared

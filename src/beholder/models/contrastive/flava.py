@@ -11,8 +11,7 @@ from pathlib import Path
 
 from beholder.core.errors import ModelError
 from beholder.models.checkpoint.checkpoint import as_model_error
-from beholder.models.checkpoint.files import Origin
-from beholder.models.checkpoint.folder import read_config
+from beholder.models.checkpoint.files import Origin, read_config
 from beholder.models.checkpoint.torch_scorer import open_checkpoint
 from beholder.models.contrastive.two_towers import TransformersContrastive, settings_of
 from beholder.models.options import LoadOptions

@@ -18,10 +18,16 @@ import numpy.typing as npt
 from PIL import Image
 
 from beholder.core.errors import MissingExtra, ModelError, OutOfMemory, first_line, is_panic
-from beholder.models.checkpoint.folder import content_digest, matching, require_file
+from beholder.models.checkpoint.files import content_digest, matching, require_file
 from beholder.models.contrastive.embedding import CutTexts, embed_in_batches
-from beholder.models.contrastive.onnx_config import ImageConfig, OnnxConfig, TextConfig, read_onnx_config
-from beholder.models.contrastive.text_table import TextTable, read_text_table
+from beholder.models.contrastive.onnx_config import (
+    ImageConfig,
+    OnnxConfig,
+    TextConfig,
+    TextTable,
+    read_onnx_config,
+    read_text_table,
+)
 from beholder.models.options import LoadOptions
 from beholder.models.preparation import Arithmetic, Array, Cut
 from beholder.models.scorer import ContrastiveScorer, Floats

@@ -38,8 +38,7 @@ from beholder.models.checkpoint.checkpoint import (
     resolve_device,
     torch,
 )
-from beholder.models.checkpoint.files import Origin
-from beholder.models.checkpoint.folder import content_digest
+from beholder.models.checkpoint.files import Origin, content_digest
 from beholder.models.checkpoint.hub import fetch_files
 from beholder.models.checkpoint.torch_scorer import SAMPLE_TEXTS, as_json, running
 from beholder.models.contrastive.two_towers import TorchContrastive, rows_of, vectors_of

@@ -19,8 +19,7 @@ from PIL import Image
 
 from beholder.core.errors import ModelError
 from beholder.models.checkpoint.checkpoint import Checkpoint, as_model_error, model_class, torch
-from beholder.models.checkpoint.files import Origin
-from beholder.models.checkpoint.folder import read_config
+from beholder.models.checkpoint.files import Origin, read_config
 from beholder.models.checkpoint.recorded import Recorded
 from beholder.models.checkpoint.torch_scorer import (
     SAMPLE_TEXTS,

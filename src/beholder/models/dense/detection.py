@@ -18,8 +18,7 @@ from PIL import Image
 
 from beholder.core.errors import MissingExtra, ModelError
 from beholder.models.checkpoint.checkpoint import Checkpoint, as_model_error, torch
-from beholder.models.checkpoint.files import Origin
-from beholder.models.checkpoint.folder import ConfigFile, read_config
+from beholder.models.checkpoint.files import ConfigFile, Origin, read_config
 from beholder.models.checkpoint.torch_scorer import (
     SAMPLE_TEXTS,
     TorchScorer,

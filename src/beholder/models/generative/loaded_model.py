@@ -22,8 +22,7 @@ from beholder.models.checkpoint.checkpoint import Checkpoint, as_model_error, to
 from beholder.models.checkpoint.torch_scorer import running, sample_picture
 from beholder.models.contrastive.embedding import batches
 from beholder.models.generative.processor import Picture, PictureProcessor, build_processor
-from beholder.models.generative.prompt_forms import PromptForm
-from beholder.models.generative.texts import Encoded
+from beholder.models.generative.texts import Encoded, PromptForm
 from beholder.models.scorer import Floats
 from beholder.models.torch_types import Config, Module, Processor, Tensor
 

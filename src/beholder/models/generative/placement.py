@@ -12,8 +12,7 @@ from pathlib import Path
 
 from beholder.core.errors import MissingExtra, ModelError
 from beholder.models.checkpoint.checkpoint import Checkpoint, load_checkpoint, resolve_device, torch, transformers
-from beholder.models.checkpoint.files import CheckpointFiles
-from beholder.models.checkpoint.folder import ConfigFile, read_config
+from beholder.models.checkpoint.files import CheckpointFiles, ConfigFile, read_config
 from beholder.models.generative.processor import processor_class
 from beholder.models.options import QUANTISED, LoadOptions
 from beholder.models.torch_types import Config

@@ -19,7 +19,7 @@ from PIL import Image
 from beholder.core.errors import ModelError
 from beholder.core.read import read_json
 from beholder.models.checkpoint.checkpoint import Checkpoint, as_model_error, captured_warnings, transformers
-from beholder.models.checkpoint.folder import read_config
+from beholder.models.checkpoint.files import read_config
 from beholder.models.torch_types import Output, Processor, Tensor
 
 _PLAIN = (bool, int, float, str)

@@ -10,17 +10,21 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
+from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
+from PIL import Image
+
 from beholder.core.errors import BeholderError, ModelError, OutOfMemory
 from beholder.models.checkpoint.checkpoint import torch, transformers
+from beholder.models.checkpoint.torch_scorer import running, sample_picture
 from beholder.models.contrastive.embedding import batches
 from beholder.models.generative.loaded_model import LoadedModel
 from beholder.models.generative.processor import Picture
-from beholder.models.generative.proof import ORDERS, Proof
 from beholder.models.generative.reuse import (
     Reuse,
+    TrunkRunner,
     contract,
     difference,
     looking_once,
@@ -30,7 +34,6 @@ from beholder.models.generative.reuse import (
 )
 from beholder.models.generative.texts import Encoded, Layout, Texts
 from beholder.models.generative.tree import TreeRunner
-from beholder.models.generative.trunk import TrunkRunner
 from beholder.models.torch_types import Module, Output, Tensor
 
 LOG = logging.getLogger(__name__)
@@ -276,3 +279,55 @@ def _in_tree_order(layout: Layout, indices: Sequence[int]) -> list[int]:
     """Neighbours in the tree share most: kept together, halves share what they can."""
     at = layout.tree().last_tokens
     return sorted(indices, key=lambda index: int(at[index]))
+
+
+# The proof at start
+
+QUESTIONS = ("Is there a person in the image?", "nurse", "a photo of a doctor, a nurse and a politician")
+WIDE = (1200, 400)
+"""Width and height of the second picture: models that cut pictures into tiles cut it into several."""
+ORDERS = ((0, 1, 2), (2, 1, 0))
+
+
+@dataclass
+class Proof:
+    """Three pictures, and what the processor and the model make of each with each question alone."""
+
+    images: list[Image.Image]
+    inputs: list[list[Encoded]]
+    answers: list[Tensor]
+
+    @classmethod
+    def of(cls, loaded: LoadedModel) -> Proof:
+        """Ask every question about every picture alone."""
+        first = sample_picture()
+        wide = first.transpose(Image.Transpose.FLIP_LEFT_RIGHT).resize(WIDE)
+        images = [first, wide, first.transpose(Image.Transpose.FLIP_TOP_BOTTOM)]
+        encoded = [[loaded.encode_alone(image, question) for question in QUESTIONS] for image in images]
+        with running(loaded.model):
+            answers = [torch.cat([loaded.logits([text], seen) for text, seen in row]) for row in encoded]
+        return cls(images, [[text | seen for text, seen in row] for row in encoded], answers)
+
+    def fault(self, sharing: Sharing, order: Sequence[int]) -> str | None:
+        """What differs from asking alone when the pictures come in this order; None if nothing does."""
+        loaded = sharing.loaded
+        pictures = [loaded.pictures.develop(self.images[index]) for index in order]
+        for index, picture in zip(order, pictures, strict=True):
+            layout, seen = sharing.layout(picture, QUESTIONS)
+            for text, alone in zip(layout.texts, self.inputs[index], strict=True):
+                if names := _unequal(text | seen, alone):
+                    return f"{', '.join(names)} of one picture and question depends on what came before"
+        with running(loaded.model):
+            for part in sharing.first_tokens(pictures, QUESTIONS):
+                for row, logits in zip(part.rows, part.logits, strict=True):
+                    alone = self.answers[order[row]][part.indices]
+                    far, limit = difference(logits, alone), tolerance(loaded.model.dtype, alone)
+                    if not far <= limit:
+                        return f"answers differ by {far:.2g} in log-probability from those alone, more than {limit:.2g}"
+        return None
+
+
+def _unequal(ours: Encoded, alone: Encoded) -> list[str]:
+    """The names of the inputs that differ in any value."""
+    names = sorted({*ours, *alone})
+    return [name for name in names if not (name in ours and name in alone and torch.equal(ours[name], alone[name]))]

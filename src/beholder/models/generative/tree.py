@@ -18,11 +18,16 @@ import numpy as np
 
 from beholder.models.checkpoint.checkpoint import replaced_forward, torch
 from beholder.models.checkpoint.torch_scorer import running
-from beholder.models.generative.compiled_layers import CompiledLayers
 from beholder.models.generative.prompt_tree import PromptTree
 from beholder.models.generative.reuse import image_tower, language_model
-from beholder.models.generative.tree_attention import ALIGNED, Bools, TreeMask, attending
-from beholder.models.generative.vision_windows import windows_at_once
+from beholder.models.generative.tree_attention import (
+    ALIGNED,
+    Bools,
+    CompiledLayers,
+    TreeMask,
+    attending,
+    windows_at_once,
+)
 from beholder.models.torch_types import Config, Module, Output, Tensor
 
 WORDS_AGAIN = "per_layer_inputs"

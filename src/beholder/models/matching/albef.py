@@ -7,25 +7,236 @@ trained the checkpoint (`"code"`): that code's cleaning of captions, and its clo
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Callable
-from dataclasses import asdict, fields
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import NamedTuple
 
 from beholder.core.errors import ModelError, UnknownName
-from beholder.models.checkpoint.checkpoint import as_model_error, memory_errors, resolve_device, torch, transformers
-from beholder.models.checkpoint.files import Origin, find_files
-from beholder.models.checkpoint.folder import ConfigFile, read_config
+from beholder.models.checkpoint.checkpoint import (
+    as_model_error,
+    memory_errors,
+    refuse_other_weights,
+    resolve_device,
+    torch,
+    transformers,
+)
+from beholder.models.checkpoint.files import CheckpointFiles, ConfigFile, Origin, find_files, read_config
 from beholder.models.checkpoint.torch_scorer import image_settings
-from beholder.models.matching.albef_model import AlbefConfig, AlbefModel
-from beholder.models.matching.albef_weights import build, read_weights
 from beholder.models.matching.blip import BlipMatcher
-from beholder.models.matching.fusion import FusingLayers
-from beholder.models.matching.scorer import MatchingScorer, Pictures, TextReading, Texts, unit
+from beholder.models.matching.scorer import FusingLayers, MatchingScorer, Pictures, TextReading, Texts, unit
 from beholder.models.options import LoadOptions
 from beholder.models.spec import ModelSpec
-from beholder.models.torch_types import Processor, Tensor
+from beholder.models.torch_types import Config, Module, Processor, Tensor
+
+
+@dataclass(frozen=True)
+class AlbefConfig:
+    """The published sizes; a `config.json` says what is otherwise."""
+
+    image_size: int | None = None
+    """Side of the square picture in pixels; none: that of the checkpoint's own position table."""
+    code: str = "albef"
+    """Whose code trained the checkpoint, `albef` or `lavis`: they read texts differently."""
+    max_text_length: int = 30
+    patch_size: int = 16
+    vision_width: int = 768
+    vision_layers: int = 12
+    vision_heads: int = 12
+    text_width: int = 768
+    text_layers: int = 12
+    fusion_layer: int = 6
+    """The first text layer that attends to the picture."""
+    text_heads: int = 12
+    text_positions: int = 512
+    vocab_size: int = 30522
+    embed_dim: int = 256
+
+
+class AlbefModel(torch.nn.Module):  # type: ignore[misc]
+    """Two towers, their contrastive projections, and the fusion layers with the matching head."""
+
+    def __init__(self, config: AlbefConfig, *, image_size: int) -> None:
+        super().__init__()
+        nn, blip = torch.nn, transformers.models.blip.modeling_blip_text
+        self.visual_encoder = transformers.BlipVisionModel(_vision_config(config, image_size))
+        self.embeddings = blip.BlipTextEmbeddings(_text_config(config))
+        alone, fusing = _text_config(config), _text_config(config, is_decoder=True)
+        self.layer = nn.ModuleList(
+            blip.BlipTextLayer(fusing if number >= config.fusion_layer else alone, number)
+            for number in range(config.text_layers)
+        )
+        self.vision_proj = nn.Linear(config.vision_width, config.embed_dim)
+        self.text_proj = nn.Linear(config.text_width, config.embed_dim)
+        self.itm_head = nn.Linear(config.text_width, 2)
+        self.temp = nn.Parameter(torch.ones([]))
+        self._fusion_layer = config.fusion_layer
+
+    def picture_states(self, pixels: Tensor) -> Tensor:
+        """`[n, 1 + patches, width]`."""
+        return self.visual_encoder(pixel_values=pixels).last_hidden_state
+
+    def text_states(self, ids: Tensor) -> Tensor:
+        """`[n, tokens, width]` of texts of one length, before any picture is seen."""
+        states = self.embeddings(input_ids=ids)
+        for layer in self.layer[: self._fusion_layer]:
+            states = layer(states)
+        return states
+
+    @property
+    def fusing_layers(self) -> Module:
+        """The later text layers, which attend to the picture."""
+        return self.layer[self._fusion_layer :]
+
+
+def _vision_config(config: AlbefConfig, image_size: int) -> Config:
+    return transformers.BlipVisionConfig(
+        hidden_size=config.vision_width,
+        intermediate_size=4 * config.vision_width,
+        num_hidden_layers=config.vision_layers,
+        num_attention_heads=config.vision_heads,
+        image_size=image_size,
+        patch_size=config.patch_size,
+        hidden_act="gelu",
+        layer_norm_eps=1e-6,
+        attention_dropout=0.0,
+    )
+
+
+def _text_config(config: AlbefConfig, *, is_decoder: bool = False) -> Config:
+    return transformers.BlipTextConfig(
+        vocab_size=config.vocab_size,
+        hidden_size=config.text_width,
+        encoder_hidden_size=config.vision_width,
+        intermediate_size=4 * config.text_width,
+        num_hidden_layers=config.text_layers,
+        num_attention_heads=config.text_heads,
+        max_position_embeddings=config.text_positions,
+        hidden_act="gelu",
+        layer_norm_eps=1e-12,
+        pad_token_id=0,
+        bos_token_id=0,
+        eos_token_id=0,
+        sep_token_id=0,
+        is_decoder=is_decoder,  # which is what gives a layer of BLIP its cross-attention
+    )
+
+
+# ALBEF's published checkpoints
+
+Weights = Mapping[str, Tensor]
+
+ASIDE = re.compile(
+    r"^(visual_encoder|text_encoder|vision_proj|text_proj)_m\."
+    r"|^(image|text|idx)_queue$|^queue_ptr$"
+    r"|^text_encoder\.cls\.|(^|\.)position_ids$"
+)
+RENAMED = [
+    (r"^text_encoder\.(bert\.)?embeddings\.", "embeddings."),
+    (r"^text_encoder\.(bert\.)?encoder\.layer\.", "layer."),
+    (r"^visual_encoder\.cls_token$", "visual_encoder.embeddings.class_embedding"),
+    (r"^visual_encoder\.pos_embed$", "visual_encoder.embeddings.position_embedding"),
+    (r"^visual_encoder\.patch_embed\.proj\.", "visual_encoder.embeddings.patch_embedding."),
+    (r"^visual_encoder\.norm\.", "visual_encoder.post_layernorm."),
+    (r"^visual_encoder\.blocks\.", "visual_encoder.encoder.layers."),
+    (r"\.norm([12])\.", r".layer_norm\1."),
+    (r"\.attn\.qkv\.", ".self_attn.qkv."),
+    (r"\.attn\.proj\.", ".self_attn.projection."),
+]
+POSITIONS = "visual_encoder.embeddings.position_embedding"
+WORDS, TOKEN_TYPES = "embeddings.word_embeddings.weight", "embeddings.token_type_embeddings.weight"
+
+
+def read_weights(files: CheckpointFiles) -> Weights:
+    """The tensors of the folder's one checkpoint, under their published names."""
+    from safetensors.torch import load_file
+
+    if len(files.weights) != 1:
+        names = ", ".join(path.name for path in files.weights)
+        raise ModelError(f"{files.folder} holds several checkpoints ({names}); leave the one to be audited.")
+    return _unpickled(files.weights[0]) if files.pickled else load_file(files.weights[0])
+
+
+def build(weights: Weights, config: AlbefConfig, *, folder: Path) -> AlbefModel:
+    """The model with these weights; what is missing, left over or of another shape is an error."""
+    ours = _with_token_types(renamed(weights), config, folder)
+    size = config.image_size or _trained_size(ours, config, folder)
+    if POSITIONS in ours:
+        ours[POSITIONS] = resized_positions(ours[POSITIONS], side=size // config.patch_size)
+    model = AlbefModel(config, image_size=size)
+    _refuse_misfits(model.state_dict(), ours, folder)
+    model.load_state_dict(ours)
+    return model
+
+
+def renamed(weights: Weights) -> dict[str, Tensor]:
+    """The weights that make a score, under our names.
+
+    >>> list(renamed({"text_encoder.bert.encoder.layer.6.output.dense.bias": 0, "queue_ptr": 0}))
+    ['layer.6.output.dense.bias']
+    """
+    return {_our_name(name): value for name, value in weights.items() if not ASIDE.search(name)}
+
+
+def resized_positions(table: Tensor, *, side: int) -> Tensor:
+    """The picture's position table `[1, 1 + patches, width]` for `side` patches each way, bicubic as published."""
+    old = math.isqrt(table.shape[1] - 1)
+    if old == side:
+        return table
+    grid = table[:, 1:].float().reshape(1, old, old, -1).permute(0, 3, 1, 2)
+    grid = torch.nn.functional.interpolate(grid, size=(side, side), mode="bicubic", align_corners=False)
+    return torch.cat([table[:, :1], grid.permute(0, 2, 3, 1).flatten(1, 2).to(table.dtype)], dim=1)
+
+
+def _unpickled(path: Path) -> Weights:
+    try:
+        loaded = torch.load(path, map_location="cpu", weights_only=True)
+    except Exception as error:  # pickle, zip and torch each have their own
+        raise ModelError(
+            f"{path} cannot be read as weights alone: {' '.join(str(error).split())[:300]}\n"
+            "Convert it to model.safetensors where you trust it; docs/matching.md says how."
+        ) from error
+    weights = loaded.get("model", loaded) if isinstance(loaded, dict) else loaded
+    if not isinstance(weights, Mapping):
+        raise ModelError(f"{path} holds a {type(weights).__name__}, not named weights.")
+    return {name: value for name, value in weights.items() if isinstance(value, torch.Tensor)}
+
+
+def _our_name(name: str) -> str:
+    for pattern, replacement in RENAMED:
+        name = re.sub(pattern, replacement, name)
+    return name
+
+
+def _with_token_types(weights: dict[str, Tensor], config: AlbefConfig, folder: Path) -> dict[str, Tensor]:
+    """ALBEF adds the vector of token type 0 to every word's; LAVIS has none, and passes over them in a file."""
+    types = weights.pop(TOKEN_TYPES, None)
+    if config.code == "lavis" or WORDS not in weights:
+        return weights
+    if types is None:
+        raise ModelError(
+            f"The weights in {folder} have no token_type_embeddings, which ALBEF's own code trains.\n"
+            'A checkpoint of LAVIS is read as such with "code": "lavis" in config.json.'
+        )
+    return weights | {WORDS: weights[WORDS] + types[0]}
+
+
+def _trained_size(weights: Weights, config: AlbefConfig, folder: Path) -> int:
+    if POSITIONS not in weights:
+        raise ModelError(f"The weights in {folder} have no visual_encoder.pos_embed: this is no ALBEF checkpoint.")
+    return math.isqrt(weights[POSITIONS].shape[1] - 1) * config.patch_size
+
+
+def _refuse_misfits(wanted: Weights, given: Weights, folder: Path) -> None:
+    other = [(name,) for name in wanted.keys() & given.keys() if wanted[name].shape != given[name].shape]
+    missing, unexpected = sorted(wanted.keys() - given.keys()), sorted(given.keys() - wanted.keys())
+    info = {"missing_keys": missing, "unexpected_keys": unexpected, "mismatched_keys": other, "error_msgs": []}
+    refuse_other_weights(folder, info)
+
+
+# ALBEF, read from its published checkpoint
 
 CHECKPOINTS = ("*.pth", "*.pt", "pytorch_model.bin")
 MOOT = {"model_type", "architectures"}

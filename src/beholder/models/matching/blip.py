@@ -11,11 +11,18 @@ from pathlib import Path
 
 from beholder.core.errors import ModelError
 from beholder.models.checkpoint.checkpoint import Checkpoint, as_model_error, torch
-from beholder.models.checkpoint.files import Origin
-from beholder.models.checkpoint.folder import ConfigFile, read_config
+from beholder.models.checkpoint.files import ConfigFile, Origin, read_config
 from beholder.models.checkpoint.torch_scorer import image_settings, open_checkpoint
-from beholder.models.matching.fusion import FusingLayers, FusingQueries
-from beholder.models.matching.scorer import Matcher, MatchingScorer, Pictures, TextReading, Texts, unit
+from beholder.models.matching.scorer import (
+    FusingLayers,
+    FusingQueries,
+    Matcher,
+    MatchingScorer,
+    Pictures,
+    TextReading,
+    Texts,
+    unit,
+)
 from beholder.models.options import LoadOptions
 from beholder.models.torch_types import Module, Output, Tensor
 

@@ -10,8 +10,7 @@ from pathlib import Path
 from beholder.core.errors import MissingData
 from beholder.datasets import DATASETS
 from beholder.datasets.coco import SETTINGS as COCO_SETTINGS
-from beholder.datasets.coco import frequent_categories, grouped
-from beholder.datasets.coco_files import find, read_captions, read_instances
+from beholder.datasets.coco import find, frequent_categories, grouped, read_captions, read_instances
 from beholder.datasets.group_words import GENDER_WORDS
 from beholder.datasets.settings import Settings
 from beholder.datasets.steps import Steps
