@@ -43,7 +43,7 @@ def test_it_has_a_chapter_a_chart_and_a_finding(run: Path):
     assert "Indecision lies between" in page
     (finding,) = json.loads((run / "findings.json").read_text())["findings"]
     assert finding["question"] == "Is the model more torn about some people than about others?"
-    assert finding["metric"] == "indecision.evenness"
+    assert finding["metric"] == "indecision.gap"
 
 
 def test_its_page_is_drawn_again_without_the_plug_in(run: Path):
@@ -54,10 +54,11 @@ def test_its_page_is_drawn_again_without_the_plug_in(run: Path):
 
 def test_it_has_a_planning_line_a_trial_and_a_printed_number(run: Path, tmp_path: Path):
     (line,) = json.loads(beholder("plan", "indecision", "--json", folder=tmp_path))
-    assert line["subset"] == "indecision.evenness"
-    calibrate = ("calibrate", "-m", "indecision", "--repetitions", 20, "--processes", 1, "--json")
-    rows: list[dict[str, Any]] = json.loads(beholder(*calibrate, "--out", tmp_path / "cal", folder=tmp_path))["results"]
-    assert {row["subset"] for row in rows} == {"indecision.evenness"}
+    assert line["subset"] == "indecision.gap"
+    calibrate = ("calibrate", "-s", "indecision", "--worlds", 2, "--again", 0, "--workers", 1, "--json")
+    said: dict[str, Any] = json.loads(beholder(*calibrate, "--out", tmp_path / "cal", folder=tmp_path))
+    assert {cell["claim"] for cell in said["cells"]} == {"indecision.gap", "indecision.torn"}
+    assert said["promises"][-1]["broken"] == [], "a wholly unfair model is found"
     beholder("replicate", run, "--as", "ViT-B/32", "--out", tmp_path / "ledger", "-q", folder=tmp_path)
     ledger = pl.read_parquet(tmp_path / "ledger" / "ledger.parquet")
     assert ledger.filter(metric="indecision.evenness")["printed"].to_list() == [0.5]

@@ -2,31 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import altair as alt
 import numpy as np
 import polars as pl
-from scipy.special import digamma, entr
+from scipy.special import entr
 
 from beholder import STUDIES, MeasureOptions, Study
 from beholder.chapter.chapter import Chapter, Question
 from beholder.chapter.chart_parts import chart, percent_axis
 from beholder.chapter.figure import Figure
-from beholder.chapter.finding import Finding, finding, valued
+from beholder.chapter.finding import Finding, finding, valued, verdict_of_rows
+from beholder.chapter.queries import deciding_rows
+from beholder.comparison import DIFFERENCE, compare_groups, comparison_at, group_by, judge, people_of
+from beholder.comparison.power import Design, detectable
 from beholder.core.results import Row
 from beholder.datasets.dataset import Dataset
 from beholder.metrics.association import softmax
-from beholder.metrics.bootstrap import Resampler
-from beholder.metrics.power import ALPHA, detectable_gap
-from beholder.studies.planning import PlanOptions, describe_groups, group_sizes
+from beholder.studies.planning import PlanOptions
 from beholder.studies.printed import Printed, Source
-from beholder.studies.rows import mean_row, people_shown
 from beholder.studies.study import Matrices, Metric
-from beholder.studies.trial import Experiment, Outcome, Trial, outcome
+from beholder.studies.worlds import GENDER_ONLY, Trials, World
 
-METRIC = "indecision.evenness"
+METRIC, GAP = "indecision.evenness", "indecision.gap"
 
 
 def evenness(shares: Any) -> Any:
@@ -37,58 +37,60 @@ def evenness(shares: Any) -> Any:
 # What is measured
 
 
-def evenness_row(images: pl.DataFrame, shares: Any, options: MeasureOptions) -> Row:
-    people = Resampler(people_shown(images), options.rng(), options.draws)
-    return mean_row(METRIC, evenness(shares), people)._replace(unit="share")
-
-
 def measure(matrices: Matrices, options: MeasureOptions) -> Iterator[Row]:
-    """A row for each branch and gender; other sheets ask for names."""
+    """Rows of every branch; other sheets ask for names."""
+    parts = {}
     for matrix in matrices.values():
         if matrix.kind == "association" and "occupation" in matrix.prompts["level"]:
             part = matrix.level("occupation").complete_rows()
-            genders = part.images["gender"]
-            for gender in sorted(genders.drop_nulls().unique()):
-                rows = part.rows((genders == gender).fill_null(False).to_numpy())
-                row = evenness_row(rows.images, softmax(rows.logits), options)
-                yield row._replace(subset=matrix.part, group=gender, concept="occupation")
+            parts[str(matrix.part)] = (part.images, softmax(part.logits))
+    yield from rows_of(parts, options)
+
+
+def rows_of(branches: Mapping[str, tuple[pl.DataFrame, Any]], options: MeasureOptions) -> Iterator[Row]:
+    """Each gender's mean, and the gap between two genders; all branches are one family."""
+    parts, rng, shuffles = [], options.rng(), options.shuffles
+    for branch, (images, shares) in branches.items():
+        values, groups = evenness(shares), group_by(images, ("gender",))
+        part = compare_groups(values[:, None], groups, people_of(images), rng, shuffles=shuffles)
+        parts.append((branch, groups, part))
+        for code, gender in enumerate(groups.names):
+            own = values[(groups.codes == code) & ~np.isnan(values)]
+            if own.size:
+                row = Row(METRIC, float(own.mean()), own.size, "share", concept="occupation")
+                yield row._replace(subset=branch, group=gender)
+    for (branch, groups, _), judged in zip(parts, judge([part for _, _, part in parts]), strict=True):
+        for place, (first, second) in enumerate(groups.pairs()):
+            compared = comparison_at(judged, (place, 0), groups.names[first], groups.names[second])
+            row = Row(GAP, compared.value, len(groups.codes), "share", subset=branch)
+            yield from compared.rows(row, least=-1.0, most=1.0)
 
 
 # What the page shows
 
 
 def findings(part: pl.DataFrame) -> Iterator[Finding]:
-    rows = sorted(valued(part, "evenness"), key=lambda row: row["value"])
-    if len(rows) > 1:
-        least, most = rows[0], rows[-1]
-        apart = None not in (least["high"], most["low"]) and least["high"] < most["low"]
+    rows = deciding_rows(part, "gap").sort(pl.col("value").abs(), descending=True).to_dicts()
+    if rows:
+        verdict, row = verdict_of_rows(rows), rows[0]
+        more, less = (row["group"], row["against"])[:: 1 if row["value"] > 0 else -1]
         sentence = (
-            f"Belief is spread most evenly for {most['subset']} labelled {most['group']} ({most['value']:.2f}) and "
-            f"least evenly for {least['subset']} labelled {least['group']} ({least['value']:.2f}; 1 is even)."
+            f"Widest gap: {row['subset']}, {abs(row['value']):.2f} higher for {more} than for {less} (1 is even)."
         )
-        headline = "The model is more torn about some people" if apart else "No difference in indecision is shown"
-        yield finding(most, "torn", headline, sentence, shown=apart, more=[least])
+        found = "The model is more torn about some people" if verdict == DIFFERENCE else "No such difference was found"
+        yield finding(row, "torn", found, sentence, verdict=verdict, more=rows[1:])
 
 
 def figures(part: pl.DataFrame) -> Iterator[Figure]:
     rows = valued(part, "evenness")
     if rows:
         values = [{key: row[key] for key in ("model", "subset", "group", "value")} for row in rows]
-        bars = (
-            chart(values)
-            .mark_bar()
-            .encode(
-                y=alt.Y("subset:N", title=None),
-                yOffset="group:N",
-                color="group:N",
-                x=alt.X(
-                    "value:Q", title="share of an even spread", scale=alt.Scale(domain=[0, 1]), axis=percent_axis()
-                ),
-            )
-        )
+        share = alt.X("value:Q", title="share of an even spread", scale=alt.Scale(domain=[0, 1]), axis=percent_axis())
+        who = {"y": alt.Y("subset:N", title=None), "yOffset": "group:N", "color": "group:N"}
         low, high = (f"{pick(row['value'] for row in rows):.2f}" for pick in (min, max))
         title = f"Indecision lies between {low} and {high}"
-        yield Figure("evenness", title, "1: the same on all occupations.", alt.layer(bars), "torn")
+        bars = alt.layer(chart(values).mark_bar().encode(x=share, **who))
+        yield Figure("evenness", title, "1: the same on all occupations.", bars, "torn")
 
 
 CHAPTER = Chapter(
@@ -103,25 +105,21 @@ CHAPTER = Chapter(
 
 
 def plan(dataset: Dataset, options: PlanOptions) -> Iterator[Row]:
-    sizes = group_sizes(dataset.table, "gender")
-    gap = detectable_gap(sizes, 0.2, alpha=ALPHA, power=options.power)
-    row = Row("plan.detectable", gap, sum(sizes), "share", subset=METRIC, concept="gender")
-    yield row._replace(note=f"{describe_groups(sizes)}; spread assumed: 0.2")
+    designs, people = [Design(group_by(dataset.table, ("gender",)))], people_of(dataset.table)
+    (gap,) = detectable(designs, people, np.random.default_rng(0), power=options.power)
+    row = Row("plan.detectable", 0.2 * gap, people.count, "share", subset=GAP, concept="gender")
+    yield row._replace(note=f"{people.described()}; spread assumed: 0.2")
 
 
-def draw(people: int, options: int, rng: np.random.Generator) -> Sequence[Outcome]:
-    """A world in which belief is drawn evenly from all possible beliefs; the study's own code measures it."""
-    shares, images = rng.dirichlet(np.ones(options), people), pl.DataFrame({"name": [str(i) for i in range(people)]})
-    return [outcome(evenness_row(images, shares, MeasureOptions(draws=200, seed=int(rng.integers(2**31)))))]
+def measure_world(world: World, options: MeasureOptions) -> Iterator[Row]:
+    """A made world with the study's own code: scores are logits of nine occupations."""
+    of_branch = {name: (world.table["branch"] == name).to_numpy() for name in ("a", "b")}
+    parts = {name: (world.table.filter(mine), softmax(world.scores[mine])) for name, mine in of_branch.items()}
+    yield from rows_of(parts, options)
 
 
-def trials() -> Iterator[Experiment]:
-    people, options = 100, 9
-    truth = float((digamma(options + 1) - digamma(2)) / np.log(options))
-    trial = Trial(METRIC, f"{people} people, {options} options", people, truth)
-    yield Experiment("indecision", (trial,), lambda rng: draw(people, options, rng), share=0.2)
-
-
+TRUE, DESIGNS = {GENDER_ONLY: ("indecision.",)}, ("30 + 30", "unbalanced strata")
+TRIALS = Trials(9, measure_world, TRUE, DESIGNS, found=(GAP,))
 PRINTED = Printed(
     b"source,place,model,dataset,metric,subset,group,against,concept,template,printed,step,unit\n"
     b"table,Table 1,ViT-B/32,apa,indecision.evenness,actors,woman,,occupation,,0.5,0.01,share\n",
@@ -138,12 +136,15 @@ STUDIES.add(
         datasets=STUDIES["apa"].datasets,
         tasks=STUDIES["apa"].tasks,
         measures=(measure,),
-        metrics=(Metric(METRIC, "torn", "share", "0: all belief on one occupation, 1: the same on all of them"),),
+        metrics=(
+            Metric(METRIC, "torn", "share", "0: all belief on one occupation, 1: the same on all of them"),
+            Metric(GAP, "torn", "share", "0: both groups alike", landmark=0.0, paired=True),
+        ),
         subset_attribute="branch",
         limitations=("Evenness depends on the model's logit scale: compare groups within a model, not models.",),
         chapter="indecision:CHAPTER",
         plan="indecision:plan",
-        trials="indecision:trials",
+        trials="indecision:TRIALS",
         printed="indecision:PRINTED",
     ),
 )

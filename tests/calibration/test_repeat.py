@@ -5,25 +5,45 @@ from __future__ import annotations
 import signal
 import threading
 from pathlib import Path
+from typing import Any
 
-import numpy as np
+import polars as pl
 import pytest
 
 from beholder.calibration import repeat as repeating
-from beholder.calibration.experiments import chosen_experiments, experiments
-from beholder.calibration.repeat import Block, _unstopped, repeat, simulate
+from beholder.calibration.claims import Cell
+from beholder.calibration.repeat import Block, _unstopped, blocks_of, repeat, simulate
+
+CELL = Cell("gaps", "5 + 40", "noise")
+ASKED: dict[str, Any] = {"worlds": 6, "seed": 1, "workers": 1}
 
 
-def test_a_repetition_depends_on_its_number_alone():
-    name = "identity 30"
-    whole, part = simulate(Block(name, 3, 0, 6)), simulate(Block(name, 3, 4, 6))
-    np.testing.assert_array_equal(whole[4:], part)
-    assert not np.array_equal(whole[:1], simulate(Block(name, 4, 0, 1)))
+@pytest.fixture(autouse=True)
+def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(repeating, "BLOCK", 3)
+
+
+def test_a_world_depends_on_its_number_alone(tmp_path: Path):
+    def counts(start: int, stop: int) -> pl.DataFrame:
+        names = ("claim", *repeating.SCHEMA)[1:]
+        return pl.DataFrame(simulate(Block(CELL, 3, start, stop), tmp_path), schema=names[3:], orient="row")
+
+    parts = pl.concat([counts(0, 4), counts(4, 6)]).group_by("claim", maintain_order=True).sum()
+    assert parts.equals(counts(0, 6))
+
+
+def test_first_blocks_of_all_cells_come_first():
+    other = CELL._replace(world="ties")
+    assert [(block.cell, block.start) for block in blocks_of([CELL, other], 5, 1)] == [
+        (CELL, 0),
+        (other, 0),
+        (CELL, 3),
+        (other, 3),
+    ]
 
 
 def test_a_run_goes_on_where_it_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    chosen = [experiments()["identity 30"]]
-    fresh = repeat(chosen, tmp_path / "a", repetitions=120, seed=1, workers=1)["identity 30"]
+    fresh = repeat([CELL], tmp_path / "a", **ASKED)
     done: list[Block] = []
 
     def stop_after_one(block: Block, folder: Path) -> None:
@@ -35,29 +55,23 @@ def test_a_run_goes_on_where_it_stopped(tmp_path: Path, monkeypatch: pytest.Monk
     work = repeating._work
     monkeypatch.setattr(repeating, "_work", stop_after_one)
     with pytest.raises(KeyboardInterrupt):
-        repeat(chosen, tmp_path / "b", repetitions=120, seed=1, workers=1)
-    kept = len(list((tmp_path / "b" / "blocks").glob("*.npy")))
-    monkeypatch.setattr(repeating, "_work", work)
-    resumed = repeat(chosen, tmp_path / "b", repetitions=120, seed=1, workers=1)["identity 30"]
-    assert kept == 1
-    np.testing.assert_array_equal(fresh, resumed)
+        repeat([CELL], tmp_path / "b", **ASKED)
+    assert len(list((tmp_path / "b" / "blocks").iterdir())) == 1
+    done.clear()
+    advanced: list[int] = []
+    assert repeat([CELL], tmp_path / "b", **ASKED, advance=advanced.append).equals(fresh)
+    assert (len(done), advanced) == (1, [3, 3])
 
 
-@pytest.mark.slow
 def test_a_damaged_block_is_drawn_again(tmp_path: Path):
-    chosen = chosen_experiments(["apa.association_top1"])[:1]
-    asked = {"repetitions": 20, "seed": 1, "workers": 1}
-    whole = repeat(chosen, tmp_path, **asked)
+    whole = repeat([CELL], tmp_path, **ASKED)
     for path in (tmp_path / "blocks").iterdir():
-        path.write_bytes(path.read_bytes()[:100])
-    again = repeat(chosen, tmp_path, **asked)
-    np.testing.assert_equal(again, whole)
+        path.write_bytes(path.read_bytes()[:10])
+    assert repeat([CELL], tmp_path, **ASKED).equals(whole)
 
 
-def test_two_processes_give_what_one_gives(tmp_path: Path):
-    chosen = [experiments()["identity 30"]]
-    one, two = (repeat(chosen, tmp_path / str(n), repetitions=120, seed=1, workers=n)["identity 30"] for n in (1, 2))
-    np.testing.assert_array_equal(one, two)
+def test_no_cells_give_an_empty_table(tmp_path: Path):
+    assert repeat([], tmp_path, **ASKED).is_empty()
 
 
 # Ctrl-C: one message from the parent, none from the workers

@@ -1,68 +1,66 @@
-"""The calibration page: promises, curves and every trial in a table."""
+"""The calibration page and the tables of the docs."""
 
 from __future__ import annotations
 
-import numpy as np
+import html
+from pathlib import Path
+
+import polars as pl
 import pytest
 
-from beholder.calibration.experiments import experiments
-from beholder.calibration.repeat import repeat
-from beholder.calibration.summary import summarise, summary
-from beholder.calibration.weaknesses import weaknesses
-from beholder.report.calibration import promises, render_calibration
-from beholder.studies.trial import Trial
-from beholder.studies.trial_summary import Summary
+from beholder.calibration.repeat import SCHEMA
+from beholder.calibration.summary import judged
+from beholder.core.errors import UsageError
+from beholder.report.calibration import BEGIN, END, heat_cell, heats, render_calibration, write_into
 
 
-def drawn(covered: int, called: int, of: int = 1000) -> np.ndarray:
-    """Outcomes around a truth of 0: so many intervals hold it, so many p-values are small."""
-    low = np.where(np.arange(of) < covered, -1.0, 0.5)
-    p_value = np.where(np.arange(of) < called, 0.01, 0.5)
-    return np.stack([np.zeros(of), low, np.ones(of), p_value], axis=1)
-
-
-def test_a_broken_promise_is_named():
-    (coverage, alarms) = promises([summary(Trial("some.metric", "a world", 100, 0.0), drawn(900, 70))])
-    assert not coverage.kept
-    assert "some.metric · a world: 90.0" in coverage.sentence
-    assert not alarms.kept
-
-
-# What is promised, in a reduced version; the full one is `beholder calibrate`, its numbers in docs/calibration.md
-
-
-@pytest.fixture(scope="module")
-def reduced(tmp_path_factory: pytest.TempPathFactory) -> list[Summary]:
-    names = [
-        "association 100 people, mean 0.04",
-        "ratio 100 women, 100 men, b = 1",
-        "identity 100",
-        "identity 30",
-        "gap 2 groups of 100, gap 0 points",
-        "judgements 2 groups of 100, difference 0",
-        "depths",
-        "precision 2 groups of 400, shown by 40 % and 15 %, quality 1.5 and 1.5",
+@pytest.fixture
+def table() -> pl.DataFrame:
+    none = {**dict.fromkeys(SCHEMA, 0), "study": "gras", "design": "5 + 40", "worlds": 400}
+    rows = [
+        {"world": "noise", "claim": "gras.gap", "null": 400, "alarm": 40, "interval": 400, "missed": 40},
+        {"world": "noise", "claim": "gras.welch", "tests": 400, "small": 399},
+        {"world": "gender only", "claim": "gras.gap", "true": 400, "found": 399},
+        {"world": "ties", "claim": "gras.gap", "null": 400, "alarm": 4, "true": 400, "found": 400},
     ]
-    chosen = [experiments()[name] for name in names]
-    folder = tmp_path_factory.mktemp("calibration")
-    return summarise(chosen, repeat(chosen, folder, repetitions=150, seed=5, workers=1))
+    return judged(pl.DataFrame([{**none, **row} for row in rows]))
 
 
-@pytest.mark.slow
-def test_intervals_cover_and_tests_are_quiet(reduced: list[Summary]):
-    assert all(promise.kept for promise in promises(reduced)), promises(reduced)
+def test_every_claim_stands_beside_every_world(table: pl.DataFrame):
+    (heat,) = heats(table)
+    assert heat.worlds == ["noise", "gender only", "ties"]
+    ((name, cells),) = heat.rows
+    assert name == "gras.gap"
+    assert [(cell.text, cell.detail, cell.kind) for cell in cells] == [
+        ("10", "90", "broken"),
+        ("99.8", "", "true"),
+        ("1 / 100", "", ""),
+    ]
 
 
-@pytest.mark.slow
-def test_known_weaknesses_are_found_and_listed(reduced: list[Summary]):
-    listed = {weakness.metric: weakness for weakness in weaknesses(reduced)}
-    assert {"gras.largest_gap", "disparity.ap_gap", "perception.skew", "apa.identity_given_image"} <= set(listed)
-    assert all(weakness.found for weakness in listed.values())
+def test_a_claim_of_which_nothing_is_told_has_a_dash(table: pl.DataFrame):
+    assert heat_cell(table.row(1, named=True)).text == "—"
 
 
-@pytest.mark.slow
-def test_the_page_holds_every_trial_and_asks_the_network_for_nothing(reduced: list[Summary]):
-    page = render_calibration(reduced, settings="150 repetitions")
-    assert all(each.trial.metric in page for each in reduced)
+def test_the_page_names_what_is_broken_and_asks_the_network_for_nothing(table: pl.DataFrame):
+    page = html.unescape(render_calibration(table)).replace("\N{NO-BREAK SPACE}", " ")
+    assert "Not kept: gras.gap · noise · 5 + 40: 10.0 % of 400" in page
+    assert "gras.welch: 100 % of worlds" in page
     assert "default-src" in page
     assert "http://" not in page.partition("<script>")[0]
+
+
+def test_the_tables_replace_what_stood_between_the_marks(table: pl.DataFrame, tmp_path: Path):
+    page = tmp_path / "calibration.md"
+    page.write_text(f"Before\n{BEGIN}\nstale\n{END}\nAfter\n")
+    write_into(page, table)
+    once = page.read_text()
+    assert "stale" not in once
+    assert "| `gras.gap` | **10** (90) | *99.8* | 1 / 100 |" in once
+    assert once.startswith("Before\n")
+    assert once.endswith("\nAfter\n")
+    write_into(page, table)
+    assert page.read_text() == once
+    page.write_text("nothing")
+    with pytest.raises(UsageError, match="two lines"):
+        write_into(page, table)

@@ -1,1 +1,1 @@
-"""Calibration: the instrument against a standard whose true value is known, metric by metric."""
+"""Calibration: every claim of every study in worlds of which it is known what the model sees."""

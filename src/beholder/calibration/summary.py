@@ -1,92 +1,147 @@
-"""What repetitions say of a metric: coverage, false alarms, power, bias, spread; and whether that is as promised."""
+"""What many worlds say of every claim: how often it is called, how often its intervals hold; and what is promised."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
 
-import numpy as np
-import numpy.typing as npt
 import polars as pl
-from scipy import stats
 
-from beholder.core.results import Row, results_table
-from beholder.metrics.intervals import NONE, wilson_interval
-from beholder.studies.trial import Experiment, Trial
-from beholder.studies.trial_summary import ALPHA, EXCEPTION, OWN, Share, Summary
+from beholder.calibration.claims import Cell
+from beholder.calibration.repeat import PLACE, SCHEMA
+from beholder.core.errors import UnknownName
+from beholder.core.read import read_parquet
+from beholder.studies import STUDIES
+from beholder.studies.worlds import CONSTANTS, DESIGNS, HEAVY_TAILS, SMALLEST, TWO_LEVELS, UNFAIR, WORLDS, Trials
 
-Array = npt.NDArray[np.float64]
+ALARMS, COVERAGE, WIDE = 0.06, 0.93, 0.98
+"""At most so many false alarms, at least so many intervals that hold; above the last they are wider than they need."""
+SKEWED, SKEWED_ALARMS = (CONSTANTS, HEAVY_TAILS, TWO_LEVELS), 0.08
+"""Skewed scores together with unequal spread and fewer than ten people: what is promised then."""
+KEPT, TOO_MANY, TOO_NARROW, WIDER, OVERLOOKED = (
+    "kept",
+    "false alarms",
+    "intervals too narrow",
+    "intervals wide",
+    "overlooked",
+)
+COLUMNS = {
+    **SCHEMA,
+    "worlds": pl.Int64,
+    **dict.fromkeys(("alarms", "power", "coverage"), pl.Float64),
+    "expected": pl.Boolean,
+    "verdict": pl.String,
+}
 
 
-def summarise(experiments: Iterable[Experiment], outcomes: dict[str, Array]) -> list[Summary]:
-    """Every trial of every experiment."""
+def tried_studies() -> dict[str, Trials]:
+    """The studies that declare how they are tried."""
+    parts = {name: study.part("trials") for name, study in STUDIES.items()}
+    return {name: part for name, part in parts.items() if isinstance(part, Trials)}
+
+
+def chosen_cells(studies: Sequence[str] = (), designs: Sequence[str] = (), worlds: Sequence[str] = ()) -> list[Cell]:
+    """Every study in every world with every design, or those that are named."""
+    tried = tried_studies()
+    everywhere = (SMALLEST, *DESIGNS)
+    for kind, names, known in (("study", studies, tried), ("design", designs, everywhere), ("world", worlds, WORLDS)):
+        for name in names:
+            if name not in known:
+                raise UnknownName(f"{kind} with trials", name, known)
     return [
-        summary(trial, outcomes[experiment.name][:, place])
-        for experiment in experiments
-        for place, trial in enumerate(experiment.trials)
+        Cell(study, design, world)
+        for study, trials in tried.items()
+        for design in everywhere
+        for world in WORLDS
+        if design in trials.designs or (design == SMALLEST and world == UNFAIR)
+        if study in (studies or tried) and design in (designs or everywhere) and world in (worlds or WORLDS)
     ]
 
 
-def summary(trial: Trial, drawn: Array) -> Summary:
-    """One trial; `drawn[repetitions, 4]` holds value, low, high, p."""
-    value, low, high, p_value = drawn.T
-    known = value[np.isfinite(value)]
-    error = float(known.std(ddof=1) / np.sqrt(len(known))) if len(known) > 1 else np.nan
-    return Summary(
-        trial,
-        len(drawn),
-        float(known.mean()) if len(known) else np.nan,
-        float(known.mean() - trial.truth) if len(known) else np.nan,
-        float(np.hypot(error, trial.truth_error)),
-        float(known.std(ddof=1)) if len(known) > 1 else np.nan,
-        float(stats.skew(known)) if len(known) > 2 and known.std() > 0 else np.nan,
-        _share((low <= trial.truth) & (trial.truth <= high), np.isfinite(low) & np.isfinite(trial.truth)),
-        _share(p_value <= ALPHA, np.isfinite(p_value)),
+def judged(counts: pl.DataFrame) -> pl.DataFrame:
+    """The counts as shares of worlds, each with whether its promise is kept."""
+    unequal = pl.col("design").is_in([name for name, design in DESIGNS.items() if design.spread != 1])
+    extra = pl.when(unequal & pl.col("world").is_in(SKEWED)).then(SKEWED_ALARMS - ALARMS).otherwise(0.0)
+    must = {(study, claim) for study, trials in tried_studies().items() for claim in trials.found}
+    place = zip(counts["study"], counts["claim"], strict=True)
+    expected = pl.Series([each in must for each in place], dtype=pl.Boolean) & (counts["world"] == UNFAIR)
+    null, true, interval = (pl.col(name) > 0 for name in ("null", "true", "interval"))
+    shares = counts.with_columns(
+        alarms=pl.when(null).then(pl.col("alarm") / pl.col("worlds")),
+        power=pl.when(true).then(pl.col("found") / pl.col("worlds")),
+        coverage=pl.when(interval).then(1 - pl.col("missed") / pl.col("worlds")),
     )
+    verdict = (
+        pl.when(pl.lit(expected) & (pl.col("power").fill_null(0.0) < 1))
+        .then(pl.lit(OVERLOOKED))
+        .when(pl.col("alarms") > ALARMS + extra)
+        .then(pl.lit(TOO_MANY))
+        .when(pl.col("coverage") < COVERAGE - extra)
+        .then(pl.lit(TOO_NARROW))
+        .when(pl.col("coverage") > WIDE)
+        .then(pl.lit(WIDER))
+        .otherwise(pl.lit(KEPT))
+    )
+    return shares.with_columns(expected=expected, verdict=verdict)
 
 
-def _share(hits: npt.NDArray[np.bool_], known: npt.NDArray[np.bool_]) -> Share:
-    n = int(known.sum())
-    if not n:
-        return Share(np.nan, *NONE, 0)
-    count = int(hits[known].sum())
-    return Share(count / n, *wilson_interval(count, n), n)
+def doubtful_cells(table: pl.DataFrame) -> list[Cell]:
+    """The cells that are drawn again, with more worlds: those that do not keep a promise."""
+    broken = table.filter(pl.col("verdict").is_in([TOO_MANY, TOO_NARROW]))
+    return [Cell(*place) for place in broken.select(PLACE[:3]).unique(maintain_order=True).iter_rows()]
 
 
-def calibration_table(summaries: list[Summary]) -> pl.DataFrame:
-    """The tidy table: `calibration.coverage` and the like, subset = metric, group = kind, concept = world."""
-    rows = [row for each in summaries for row in _rows(each)]
-    return results_table(rows, benchmark="calibration", model="oracle", dataset="glasshouse/oracle")
+def replaced(table: pl.DataFrame, later: pl.DataFrame) -> pl.DataFrame:
+    """The table with the cells of a later one in place of its own."""
+    kept = table.join(later, on=PLACE[:3], how="anti")
+    return pl.concat([kept, later])
 
 
-def _rows(result: Summary) -> Iterator[Row]:
-    trial = result.trial
-    note = f"truth {trial.truth:.6g}, effect {trial.effect:g}, n {trial.n}"
+def read_calibration(paths: Sequence[Path]) -> pl.DataFrame:
+    """What earlier runs have written; where two have a study, the later file counts."""
+    first, *others = (read_parquet(path / "calibration.parquet" if path.is_dir() else path, COLUMNS) for path in paths)
+    for table in others:
+        first = pl.concat([first.join(table, on="study", how="anti"), table])
+    return first
 
-    def row(metric: str, value: float, unit: str, low: float = np.nan, high: float = np.nan, more: str = "") -> Row:
-        return Row(
-            f"calibration.{metric}",
-            value,
-            result.repetitions,
-            unit,
-            subset=trial.metric,
-            group=trial.kind or None,
-            concept=trial.setting,
-            low=low,
-            high=high,
-            note=note + more,
-        )
 
-    calls = "false_alarms" if trial.nothing_there else "power"
-    for metric, share, verdict in (
-        ("coverage", result.coverage, result.coverage_verdict),
-        (calls, result.called, result.alarm_verdict),
-    ):
-        if np.isfinite(share.value):
-            why = f": {trial.exception}" if verdict == EXCEPTION and trial.exception else ""
-            said = f"; {verdict}{why}" if verdict else ""
-            yield row(metric, share.value, "share of repetitions", share.low, share.high, said)
-    if np.isfinite(result.bias):
-        margin = 1.96 * result.bias_error
-        yield row("bias", result.bias, OWN, result.bias - margin, result.bias + margin)
-    if np.isfinite(result.spread):
-        yield row("spread", result.spread, OWN)
+class Promise(NamedTuple):
+    """What is promised of all claims, and where it is not kept."""
+
+    headline: str
+    sentence: str
+    broken: list[str]
+
+
+def promises(table: pl.DataFrame) -> list[Promise]:
+    """False alarms, intervals, and a model that is wholly unfair."""
+    extra = table.filter(pl.col("alarms") > ALARMS, pl.col("verdict") != TOO_MANY)
+    also = f"; up to 8 % are allowed of {'; '.join(listed(extra, 'alarms'))}" if extra.height else ""
+    wide = table.filter(verdict=WIDER).height
+    return [
+        _promise(table, TOO_MANY, "alarms", "A claim is called in at most 6 % of worlds in which it is not true", also),
+        _promise(
+            table,
+            TOO_NARROW,
+            "coverage",
+            "All intervals of a claim hold the truth in at least 93 % of worlds",
+            f"; in {wide:,} they hold in more than 98 %: they are wider than they need to be" if wide else "",
+        ),
+        _promise(table.filter("expected"), OVERLOOKED, "power", "A model that is wholly unfair is always found", ""),
+    ]
+
+
+def _promise(table: pl.DataFrame, broken: str, share: str, headline: str, more: str) -> Promise:
+    known = table.filter(pl.col(share).is_not_null() | (pl.col("verdict") == broken))
+    failed = known.filter(verdict=broken)
+    sentence = f"{known.height - failed.height:,} of {known.height:,} cells do{more}."
+    return Promise(headline, sentence, listed(failed, share))
+
+
+def listed(table: pl.DataFrame, share: str) -> list[str]:
+    """Cells in words."""
+    return [
+        f"{row['claim']} · {row['world']} · {row['design']}: {100 * (row[share] or 0):.1f} % of {row['worlds']:,}"
+        for row in table.iter_rows(named=True)
+    ]

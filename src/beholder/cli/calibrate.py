@@ -1,4 +1,4 @@
-"""`beholder calibrate`: the instrument against a standard whose true value is known."""
+"""`beholder calibrate`: every claim in worlds of which it is known what the model sees."""
 
 from __future__ import annotations
 
@@ -12,51 +12,51 @@ from beholder.cli.options import writable
 
 
 def calibrate_command(
-    metric: list[str] = typer.Option(
-        None, "--metric", "-m", help="A metric, or a study for all of its metrics (repeatable). Default: all."
-    ),
-    repetitions: int = typer.Option(1000, min=20, help="Worlds drawn for each trial; trials of power use fewer."),
+    study: list[str] = typer.Option(None, "--study", "-s", help="A study (repeatable). Default: all."),
+    design: list[str] = typer.Option(None, "--design", help="How many people, such as '5 + 40' (repeatable)."),
+    world: list[str] = typer.Option(None, "--world", help="What the model sees, such as 'noise' (repeatable)."),
+    worlds: int = typer.Option(400, min=1, help="Worlds drawn for each study, design and world."),
+    again: int = typer.Option(4000, min=0, help="Worlds of cells that do not keep a promise at first. 0: none."),
     seed: int = typer.Option(20260801, help="Equal seeds give equal numbers, on any number of processes."),
-    processes: int = typer.Option(None, min=1, help="Number of processes. Default: one per core."),
+    workers: int = typer.Option(None, "--workers", min=1, help="Number of processes. Default: one per core."),
     output: Path = typer.Option(
         Path("beholder-calibration"), "--out", "-o", help="Folder for the page, the table and finished blocks."
     ),
+    made: list[Path] = typer.Option(
+        None, "--from", help="Draw nothing: make the page from a calibration.parquet, or several (later ones count)."
+    ),
+    into: Path = typer.Option(None, "--into", help="Also put the tables into this Markdown page."),
     as_json: bool = typer.Option(False, "--json", help="Print the table as JSON."),
     quiet: bool = typer.Option(False, "--quiet", "-q", help="No progress, no summary."),
 ) -> None:
-    """Test every metric on worlds of known truth: false alarms, power, bias and coverage.
+    """Test every claim of every study in worlds of known truth: false alarms, intervals, unfair models.
 
     You can stop it with Ctrl-C at any time. The same command continues where it stopped.
     """
     # Imported here so that other commands start without it.
-    from beholder.calibration.experiments import chosen_experiments
-    from beholder.calibration.repeat import repeat, repetitions_of
-    from beholder.calibration.summary import calibration_table, summarise
-    from beholder.calibration.weaknesses import weaknesses
+    from functools import partial
+
+    from beholder.calibration.run import CalibrationOptions, calibrate
+    from beholder.calibration.summary import chosen_cells, promises, read_calibration
     from beholder.core.progress import silent
-    from beholder.report.calibration import promises, write_calibration
+    from beholder.report.calibration import write_calibration, write_into
 
     writable(output, "--out")
-    chosen = chosen_experiments(metric or [])
-    total = sum(repetitions_of(each, repetitions) for each in chosen)
-    with silent("", total, 0) if quiet else bar("Calibrating", total, 0, unit="worlds") as advance:
-        outcomes = repeat(
-            chosen,
-            output,
-            repetitions=repetitions,
-            seed=seed,
-            workers=processes or os.cpu_count() or 1,
-            advance=advance,
-        )
-    summaries = summarise(chosen, outcomes)
-    page = write_calibration(summaries, output, settings=f"up to {repetitions:,} repetitions, seed {seed}")
+    if made:
+        table = read_calibration(made)
+    else:
+        progress = silent if quiet else partial(bar, unit="worlds")
+        options = CalibrationOptions(worlds, again, seed, workers or os.cpu_count() or 1, progress)
+        table = calibrate(chosen_cells(study or (), design or (), world or ()), output, options)
+    page = write_calibration(table, output)
+    if into:
+        write_into(into, table)
     if as_json:
-        said = [weakness._asdict() for weakness in weaknesses(summaries)]
-        say_json({"results": calibration_table(summaries).to_dicts(), "weaknesses": said})
+        say_json({"cells": table.to_dicts(), "promises": [promise._asdict() for promise in promises(table)]})
     elif not quiet:
-        for promise in promises(summaries):
-            out.print(f"{'Kept' if promise.kept else 'Not kept'}: {promise.headline}. {promise.sentence}", markup=False)
-        for weakness in weaknesses(summaries):
-            out.print(f"{weakness.title}. {weakness.sentence}", markup=False)
+        for promise in promises(table):
+            out.print(f"{promise.headline}: {promise.sentence}", markup=False)
+            for each in promise.broken:
+                out.print(f"  not kept: {each}", markup=False)
     if not quiet:
         err.print(f"Page: {page.resolve()}", markup=False, soft_wrap=True)

@@ -38,8 +38,8 @@ EXAMPLES = {
         ("compare a run with the printed numbers of its model", "beholder replicate RUN --as ViT-B/32"),
     ),
     "calibrate": (
-        ("one measure, quickly", "beholder calibrate -m apa.bias_ratio --repetitions 100"),
-        ("everything, as in the docs", "beholder calibrate"),
+        ("one study in noise, quickly", "beholder calibrate -s gras --world noise --worlds 100"),
+        ("everything, as in the docs", "beholder calibrate --into docs/calibration.md"),
     ),
     "plan": (
         ("what can be seen with these images", "beholder plan apa --data DIR"),

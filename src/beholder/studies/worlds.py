@@ -78,6 +78,8 @@ DESIGNS = {
     "unbalanced strata": Design(25, 25, unbalanced=True),
     "a small cell of other spread": Design(16, 44, spread=2.0),
 }
+SMALLEST = "10 + 10"
+"""The smallest design in which a model that is wholly unfair must be found out."""
 
 
 class World(NamedTuple):
@@ -173,7 +175,17 @@ class Trials:
     prompts: int
     measure: Callable[[World, MeasureOptions], Iterable[Row]]
     true: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """By world, the names that may be called there: a metric, a finding's id, or how they begin (`apa.`)."""
+    """By world, the names that may be called there, or how they begin: a metric (`gras.largest_gap`), its rows of one
+    subset (`gras.largest_gap:gender`), a finding by study and kind (`gras.gap`), or everything (`gras.`)."""
     designs: tuple[str, ...] = tuple(DESIGNS)
     found: tuple[str, ...] = ()
-    """Of the names, those that must be called when the model is wholly unfair, from 10 + 10 people on."""
+    """Metrics and findings that must be called when the model is wholly unfair, from 10 + 10 people on."""
+
+    def may_say(self, name: str, world: str) -> bool:
+        """Whether there is such a difference in a world; where all is unfair, everything may be said.
+
+        >>> trials = Trials(1, lambda world, options: (), {GENDER_ONLY: ("gras.gap:gender",)})
+        >>> [trials.may_say(f"gras.gap:{attribute}", GENDER_ONLY) for attribute in ("gender", "race")]
+        [True, False]
+        """
+        return world == UNFAIR or name.startswith(self.true.get(world, ()))

@@ -1,0 +1,159 @@
+"""Claims: what a study says in one world, and whether that is true there.
+
+A claim has the name of a metric or of a finding (`study.kind`). It is called when the verdict of one of its rows, or of
+the finding, is "difference found". Rows are measured by the study's own code and made into findings by its chapter.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from beholder.comparison.verdicts import ALPHA, DIFFERENCE, NONE_FOUND
+from beholder.core.results import KEY, WITHIN, Row, results_table
+from beholder.studies import STUDIES
+from beholder.studies.study import MeasureOptions, Study
+from beholder.studies.worlds import DESIGNS, SMALLEST, UNFAIR, Design, Trials, draw
+
+DRAWS, SHUFFLES, FEW = 100, 299, 39
+LARGE = 6000
+"""People of the one large draw that gives true values."""
+TrueValues = Mapping[tuple[str | None, ...], float]
+"""Values of rows by what tells them apart, where there is an effect."""
+
+
+class Cell(NamedTuple):
+    """A study in one world, with people of one design."""
+
+    study: str
+    design: str
+    world: str
+
+    @property
+    def people(self) -> Design:
+        """How many people there are."""
+        return Design(10, 10) if self.design == SMALLEST else DESIGNS[self.design]
+
+    @property
+    def trials(self) -> Trials:
+        """How its study is tried."""
+        trials: Trials = STUDIES[self.study].part("trials")
+        return trials
+
+
+class Said(NamedTuple):
+    """What a study says of one claim in one world; of many worlds, in how many of them it does."""
+
+    null: int = 0
+    """Judged where nothing is there."""
+    alarm: int = 0
+    """Called where nothing is there."""
+    true: int = 0
+    """Judged where something is there."""
+    found: int = 0
+    """Called where something is there."""
+    interval: int = 0
+    """There are intervals whose true value is known."""
+    missed: int = 0
+    """One of them does not hold it."""
+    tests: int = 0
+    """There are p-values without a verdict: those that the paper prints."""
+    small: int = 0
+    """One of them is at most 0.05."""
+
+    def and_also(self, other: Said) -> Said:
+        """Both of one world."""
+        return Said(*map(max, self, other))
+
+
+Claims = dict[str, Said]
+
+
+def measured(cell: Cell, rng: np.random.Generator) -> list[Row]:
+    """The rows of one world."""
+    world = draw(cell.world, cell.people, cell.trials.prompts, rng)
+    seed = int(rng.integers(2**31))
+    return list(cell.trials.measure(world, MeasureOptions(draws=DRAWS, shuffles=SHUFFLES, seed=seed)))
+
+
+def true_values(cell: Cell) -> TrueValues:
+    """What the rows' values would be with very many people: one large draw."""
+    people, rng = cell.people, np.random.default_rng(0)
+    many = people.times(LARGE // (people.women + people.men))
+    world = draw(cell.world, many, cell.trials.prompts, rng)
+    rows = cell.trials.measure(world, MeasureOptions(draws=FEW, permutations=FEW, shuffles=FEW))
+    return {_place(row): row.value for row in rows if row.value is not None and math.isfinite(row.value)}
+
+
+def claims(cell: Cell, rows: Sequence[Row], truth: TrueValues) -> Claims:
+    """What the rows of one world, and the findings made of them, say of every claim."""
+    study, trials = STUDIES[cell.study], cell.trials
+    said = dict.fromkeys(trials.found, Said()) if cell.world == UNFAIR else Claims()
+    for name, one in (*_verdicts(study, trials, cell.world, rows), *_intervals(study, trials, cell, rows, truth)):
+        said[name] = said.get(name, Said()).and_also(one)
+    return said
+
+
+def _verdicts(study: Study, trials: Trials, world: str, rows: Sequence[Row]) -> Iterator[tuple[str, Said]]:
+    for row in rows:
+        if row.verdict:
+            yield row.metric, _judged(row.verdict, trials.may_say(_name(row.metric, row.subset), world))
+        elif row.p_value is not None and math.isfinite(row.p_value):
+            yield row.metric, Said(tests=1, small=row.p_value <= ALPHA)
+    chapter = study.part("chapter")
+    if chapter:
+        dataset = study.datasets[0] if study.datasets else "worlds"
+        for finding in chapter.findings(results_table(rows, benchmark=study.name, model="made", dataset=dataset)):
+            name = f"{study.name}.{finding.kind}"
+            subset = finding.rows[0]["subset"] if finding.rows else None
+            yield name, _judged(finding.verdict, trials.may_say(_name(name, subset), world))
+
+
+def _judged(verdict: str, true: bool) -> Said:
+    told, called = verdict in (DIFFERENCE, NONE_FOUND), verdict == DIFFERENCE
+    return Said(true=told, found=called) if true else Said(null=told, alarm=called)
+
+
+def _name(name: str, subset: str | None) -> str:
+    return name if subset is None else f"{name}:{subset}"
+
+
+def _intervals(
+    study: Study, trials: Trials, cell: Cell, rows: Sequence[Row], truth: TrueValues
+) -> Iterator[tuple[str, Said]]:
+    """Whether the intervals that decide hold what is true."""
+    if cell.world == UNFAIR:
+        return
+    for row in _deciding(rows):
+        metric = study.metric(row.metric)
+        landmark = row.landmark if row.landmark is not None else metric.landmark if metric else None
+        there = trials.may_say(_name(row.metric, row.subset), cell.world)
+        true = _true_value(row, truth, landmark) if there else landmark
+        if true is not None and row.low is not None and row.high is not None and not math.isnan(row.low + row.high):
+            yield row.metric, Said(interval=1, missed=not row.low <= true <= row.high)
+
+
+def _deciding(rows: Iterable[Row]) -> Iterator[Row]:
+    """The rows with a verdict; of two that are alike, the one within strata."""
+    judged = {_place(row): row for row in rows if row.verdict}
+    within = {place[:-1] for place in judged if (place[-1] or "").startswith(WITHIN)}
+    for place, row in judged.items():
+        if (place[-1] or "").startswith(WITHIN) or place[:-1] not in within:
+            yield row
+
+
+def _place(row: Row) -> tuple[str | None, ...]:
+    return tuple(getattr(row, name) for name in KEY)
+
+
+def _true_value(row: Row, truth: TrueValues, landmark: float | None) -> float | None:
+    """By the row's place, or by that of the same pair of groups the other way round."""
+    value = truth.get(_place(row))
+    if value is None:
+        value = truth.get(_place(row._replace(group=row.against, against=row.group)))
+        if value:
+            value = 1 / value if landmark == 1 else -value
+    return value
