@@ -29,6 +29,8 @@ NOTHING = 1e-12
 """Relative to the largest score: differences below this are rounding errors."""
 MOST_SKEW = 3.0
 """More than so few people can tell."""
+SMALL = 10
+"""People below whom a group's own spread is not trusted to be smaller than that of all groups together."""
 SURE = 0.025
 """Each side of the exact bound of a group without spread, before it is made as safe as its family."""
 
@@ -203,7 +205,8 @@ def _estimates(
     variance = np.maximum(squares - sums**2 / n, 0.0)
     variance = np.where(variance <= NOTHING * np.maximum(squares, 1e-300), 0.0, variance) / np.maximum(n - 1, 1)
     pooled = ((n - 1) * variance).sum(axis=-2, keepdims=True) / np.maximum((n - 1).sum(), 1)
-    variance = np.where(variance > 0, variance, pooled)  # a group without spread has that of all
+    # A group without spread has that of all; a small one at least that: few skewed scores look narrower than they are.
+    variance = np.where((variance > 0) & (n >= SMALL), variance, np.maximum(variance, pooled))
     value = np.matmul(contrasts, means)
     squared = np.matmul(shares.squares, variance)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -447,7 +450,8 @@ def levels_of(values: npt.NDArray[np.floating], groups: Groups, people: People, 
         still = own <= NOTHING * np.maximum(np.abs(units.values[mine]).max(axis=0), 1e-300) ** 2
         room = np.maximum(mean - low, high - mean)
         means.append(mean)
-        errors.append(np.sqrt((weights**2).sum() * np.where(still, pooled, own)))
+        trusted = own if mine.sum() >= SMALL else np.maximum(own, pooled)
+        errors.append(np.sqrt((weights**2).sum() * np.where(still, pooled, trusted)))
         least.append(np.where(still, room * (1 - SURE ** (1 / mine.sum())), 0.0))
     return Levels(means[0], means[1], (errors[0], errors[1]), (least[0], least[1]))
 
