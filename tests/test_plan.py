@@ -16,7 +16,6 @@ from beholder.cli import app
 from beholder.core.errors import UnknownName, UsageError
 from beholder.core.results import Row, results_table
 from beholder.datasets import open_dataset
-from beholder.metrics.power import detectable_gap
 from beholder.plan import PlanOptions, fitting_studies, plan
 
 
@@ -83,8 +82,10 @@ def test_a_plan_counts_the_images_that_are_there(people: Callable[..., Path]):
     for name in ("00000", "00001"):
         (folder / f"{name}.png").unlink()
     (row,) = plan("custom", options).to_dicts()
-    assert (row["n"], row["concept"], row["note"].partition(":")[0]) == (22, "gender", "2 groups of 11")
-    assert row["value"] == pytest.approx(detectable_gap([11, 11], 0.25, alpha=0.005))
+    assert (row["n"], row["concept"], row["note"].partition(":")[0]) == (22, "gender", "2 groups of 11 people")
+    assert 0.1 < row["value"] < 0.25  # everybody is shown as both, and compared with themselves
+    (apart,) = plan("custom", PlanOptions(dataset=f"folder:{folder}", person="image_id"))["value"]
+    assert 0.35 < apart < 0.5
     for path in folder.glob("*.png"):
         path.unlink()
     (row,) = plan("custom", options).to_dicts()
@@ -92,9 +93,32 @@ def test_a_plan_counts_the_images_that_are_there(people: Callable[..., Path]):
     assert row["note"].endswith("none of these images is there: counted in the table")
 
 
+@pytest.mark.parametrize("sizes", [(1, 1), (1, 2), (4, 30)])
+def test_groups_of_fewer_than_five_people_are_too_little_data(sizes: tuple[int, int], tmp_path: Path):
+    rows = [f"{i}.jpg,{'woman' if i < sizes[0] else 'man'}" for i in range(sum(sizes))]
+    (tmp_path / "people.csv").write_text("\n".join(["image_id,gender", *rows]))
+    (row,) = plan("custom", PlanOptions(dataset=f"folder:{tmp_path}", effect=0.1)).to_dicts()
+    assert (row["value"], row["verdict"]) == (None, "too little data")
+    assert "two groups of at least 5 people are needed" in row["note"]
+
+
+def test_pictures_of_one_person_count_little_more_than_one(tmp_path: Path):
+    people = [f"{i}.jpg,{i // 4},{'woman' if i // 4 % 2 else 'man'}" for i in range(160)]
+    (tmp_path / "people.csv").write_text("\n".join(["image_id,person,gender", *people]))
+    (four,) = plan("custom", PlanOptions(dataset=f"folder:{tmp_path}"))["value"]
+    (one,) = plan("custom", PlanOptions(dataset=f"folder:{tmp_path}", person="image_id"))["value"]
+    assert four > 1.6 * one
+
+
 def test_own_prompts_are_planned_on_named_data():
     with pytest.raises(UsageError, match="custom has no data of its own: add --dataset"):
         plan("custom", PlanOptions())
+
+
+def test_data_without_groups_are_refused_with_the_reason(tmp_path: Path):
+    (tmp_path / "people.csv").write_text("image_id\n0.jpg\n1.jpg")
+    with pytest.raises(UsageError, match="it compares people by an attribute, and the columns are: none"):
+        plan("custom", PlanOptions(dataset=f"folder:{tmp_path}"))
 
 
 def test_each_study_says_why_it_does_not_fit(people: Callable[..., Path]):

@@ -33,10 +33,11 @@ def plan(name: str, options: PlanOptions) -> pl.DataFrame:
         raise UsageError(f"{name} has no data of its own: add --dataset NAME or folder:PATH.")
     dataset = open_dataset(options.dataset or default_dataset(study, options.data), options.data)
     here = replace(dataset, partial=True).present()
-    if len(here):
-        return _planned(study, here, options)
+    planned = _planned(study, here if len(here) else dataset, options)
+    if planned.is_empty():
+        raise UsageError(f"{name} cannot be planned on {dataset.name}: {_nothing_to_compare(study, dataset)}.")
     told = pl.format("{}; none of these images is there: counted in the table", "note")
-    return _planned(study, dataset, options).with_columns(note=told)
+    return planned if len(here) else planned.with_columns(note=told)
 
 
 def _planned(study: Study, dataset: Dataset, options: PlanOptions) -> pl.DataFrame:
@@ -72,6 +73,7 @@ def fit(study: Study, dataset: Dataset) -> Fit:
     wanted = [column_in(dataset.table, name) for name in study.compares]
     if wanted:
         planned = planned.filter(pl.col("concept").str.split(" × ").list.eval(pl.element().is_in(wanted)).list.all())
+    planned = planned.filter(pl.col("verdict").is_null())
     compared = planned["concept"].unique(maintain_order=True).to_list()
     if compared:
         return Fit(study.name, True, f"compares by {', '.join(compared)}", planned)

@@ -39,6 +39,9 @@ def plan_command(
         help="Show how many images this effect needs (a gap in probability; 1 − b for a ratio).",
         rich_help_panel=EFFECT,
     ),
+    person: str = typer.Option(
+        None, help="The column that says who is shown, as in `beholder audit`.", rich_help_panel=EFFECT
+    ),
     cost: list[str] = typer.Option(
         None,
         help="Show what this model costs instead: tokens, FLOP, bytes, time, money. A name as in `beholder audit`, "
@@ -81,10 +84,13 @@ def plan_command(
     # Imported here so that other commands start without it.
     from beholder.cli.cost import as_record, show_costs
     from beholder.cost.estimate import CostOptions, costs
+    from beholder.run import load_run
     from beholder.studies.choice import chosen_studies
+    from beholder.studies.planning import PlanOptions
 
     if not cost:
-        _show_effects(benchmarks or [], _plan_options(data, dataset, power, effect, run), as_json)
+        results = load_run(run).results if run else None
+        _show_effects(benchmarks or [], PlanOptions(data, dataset, power, effect, results, person), as_json)
         return
     options = CostOptions(
         data=data,
@@ -107,16 +113,6 @@ def plan_command(
         say_json([as_record(each) for each in found])
     else:
         show_costs(found)
-
-
-def _plan_options(
-    data: Path | None, dataset: str | None, power: float, effect: float | None, run: Path | None
-) -> PlanOptions:
-    # Imported here so that other commands start without it.
-    from beholder.run import load_run
-    from beholder.studies.planning import PlanOptions
-
-    return PlanOptions(data, dataset, power, effect, load_run(run).results if run else None)
 
 
 def _show_effects(benchmarks: list[str], options: PlanOptions, as_json: bool) -> None:
@@ -146,7 +142,7 @@ WHAT = {
 def _readable(row: dict[str, object]) -> dict[str, object]:
     value = row["value"]
     shown = (
-        "no number is enough"
+        (row.get("verdict") or "no number is enough")
         if value is None
         else f"{value:,.0f}"
         if row["metric"] != "plan.detectable"

@@ -63,7 +63,7 @@ class Groups(NamedTuple):
     def pair_weights(self) -> Array:
         """Every two groups as a contrast, first less second: `[n_pairs, n_groups]`."""
         each = np.eye(len(self.names))
-        return np.array([each[i] - each[j] for i, j in self.pairs()]).reshape(-1, len(self.names))
+        return np.array([each[i] - each[j] for i, j in self.pairs()]).reshape(len(self.pairs()), len(self.names))
 
     def rest_weights(self, people: People) -> Array:
         """Each group less all others together, by how many people these have: `[n_groups, n_groups]`."""

@@ -296,7 +296,7 @@ def _compared(
     values, count = units.values[:, columns], contrasts.shape[1]
     sizes = np.bincount(units.groups, minlength=count)
     shape = (len(contrasts), values.shape[1])
-    involved = np.where(contrasts != 0, sizes, np.iinfo(int).max).min(axis=1)
+    involved = np.where(contrasts != 0, sizes, np.iinfo(int).max).min(axis=1, initial=np.iinfo(int).max)
     people = np.broadcast_to(involved[:, None], shape)
     if not sizes.size or sizes.min() < 2:
         return nothing_told(people)

@@ -7,35 +7,104 @@ share of worlds in which it is found tells the power. No formula: what holds her
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import expit
 
-from beholder.comparison.family import critical_value
+from beholder.comparison.family import Part, critical_value
 from beholder.comparison.groups import Groups
-from beholder.comparison.means import _estimates, _Fit, _shares, compare_groups, units_of
+from beholder.comparison.means import compare_groups, each_stratum
 from beholder.comparison.people import People
-from beholder.comparison.strata import Strata, no_strata
+from beholder.comparison.strata import Strata
 
 Array = npt.NDArray[np.float64]
 POWER = 0.8
-WORLDS, SHUFFLES, REPEATS = 600, 499, 3
-WITHIN = 0.2
+WORLDS, SHUFFLES = 400, 499
+WORK = 1e9
+"""Products that one run of the engine may take: with more people and columns fewer shuffles and worlds do."""
+MANY = 100
+"""People in the smallest group from whom on a difference does not change the null of its own column."""
+WITHIN = 0.1
 """Share of a score's variance that differs between pictures of one person: assumed."""
-STEPS = 24
 Draw = Callable[[int, np.random.Generator], Array]
 """Noise of so many columns: `[n_images, n_columns]`, of standard deviation 1."""
 
 
+class Scores(NamedTuple):
+    """How a score is spread over the people of one group, in its own unit."""
+
+    deviation: float = 1.0
+    mean: float | None = None
+    """Of a score between 0 and 1, whose spread becomes smaller near the ends; without it, the score has no ends."""
+
+    def planted(self) -> Callable[[Array, npt.NDArray[np.bool_], float], Array]:
+        """A function of noise, of which images are of the shifted group, and of how far it lies from the others."""
+        if self.mean is None:
+            return lambda noise, shifted, size: self.deviation * noise + size * shifted[:, None]
+        wide = _latent_deviation(self.deviation, self.mean)
+
+        def bounded(noise: Array, shifted: npt.NDArray[np.bool_], size: float) -> Array:
+            above, below = (_latent_mean(level, wide) for level in self.levels(size))
+            return np.asarray(expit(np.where(shifted, below, above)[:, None] + wide * noise))
+
+        return bounded
+
+    def levels(self, size: float) -> tuple[float, float]:
+        """Two means between 0 and 1 that lie so far apart, about the mean as far as the ends allow.
+
+        >>> Scores(0.2, 0.6).levels(0.25), Scores(0.2, 0.5).levels(1.0)
+        ((0.725, 0.475), (1.0, 0.0))
+        """
+        mean = self.mean or 0.0
+        above = min(max(mean + size / 2, size), 1.0)
+        return above, above - size
+
+    @property
+    def most(self) -> float:
+        """The largest difference that there can be."""
+        return np.inf if self.mean is None else 1.0
+
+
+NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(60)
+LATENT = np.linspace(-40, 40, 2001)
+
+
+def _latent_mean(mean: float, wide: float) -> float:
+    """The mean on the logit scale of a score with this mean."""
+    means = expit(LATENT[:, None] + wide * NODES) @ WEIGHTS / WEIGHTS.sum()
+    return float(np.interp(mean, means, LATENT))
+
+
+def _latent_deviation(deviation: float, mean: float) -> float:
+    """The standard deviation on the logit scale of a score with this mean and standard deviation."""
+
+    def spread(wide: float) -> float:
+        scores = expit(_latent_mean(mean, wide) + wide * NODES)
+        return float(np.sqrt((scores - mean) ** 2 @ WEIGHTS / WEIGHTS.sum()))
+
+    return smallest_found(lambda wide: float(spread(wide) >= deviation), 1.0, 20.0)
+
+
 class Design(NamedTuple):
-    """Groups that are compared, within strata, and the contrast in which an effect is looked for."""
+    """Groups that are compared within strata; the smallest group differs from all others."""
 
     groups: Groups
     strata: Strata | None = None
-    contrast: int = 0
-    """The place of the contrast among the pairs of groups."""
     columns: int = 1
+    contrasts: Array | None = None
+    """All that is judged of one column; without them, every two groups."""
+    scores: Scores = Scores()
+
+    def weights(self) -> Array:
+        """The contrasts."""
+        return self.groups.pair_weights() if self.contrasts is None else self.contrasts
+
+    def shuffles(self, columns: int) -> int:
+        """As many as there is time for."""
+        return int(np.clip(WORK // (len(self.groups.codes) * len(self.groups.names) * columns), 199, SHUFFLES))
 
 
 def noise_of(people: People, within: float = WITHIN) -> Draw:
@@ -57,68 +126,92 @@ def detectable(
     *,
     power: float = POWER,
     noise: Draw | None = None,
-    most: float = np.inf,
 ) -> list[float]:
-    """For each design of one family, the smallest difference that is found with this power, in noise's deviations.
+    """For each design of one family: how far its smallest group must lie from the others to be found with this power.
 
-    NaN where no difference up to `most` is found so often.
+    In the unit of its scores. NaN where no difference is found so often, or groups are too small.
     """
     draw = noise or noise_of(people)
-    bars, scales = _bars(designs, people, rng, draw)
-    found = []
-    for number, design in enumerate(designs):
-        share = _share_found(design, people, rng, draw, bars, scales[number])
-        found.append(_smallest(share, power, most))
-    return found
+    able = [number for number, each in enumerate(designs) if min(each.groups.sizes(people), default=0) > 1]
+    able = [number for number in able if len(designs[number].groups.names) > 1]
+    bar, scales = _bar([designs[number] for number in able], people, rng, draw)
+    sizes = np.full(len(designs), np.nan)
+    for number, scale in zip(able, scales, strict=True):
+        if np.isfinite(scale):
+            sizes[number] = _detectable(designs[number], people, rng, draw, bar, scale, power)
+    return [float(size) for size in sizes]
 
 
-def _bars(designs: Sequence[Design], people: People, rng: np.random.Generator, draw: Draw) -> tuple[float, list[float]]:
-    """What a deviate must exceed in this family, and the scale of each design's contrast: means over a few worlds."""
+def _bar(designs: Sequence[Design], people: People, rng: np.random.Generator, draw: Draw) -> tuple[float, list[float]]:
+    """What a deviate must exceed in this family, and the scale of each design's null: means over a few worlds."""
     bars, scales = [], np.zeros(len(designs))
-    for _ in range(REPEATS):
-        parts = [
-            compare_groups(draw(each.columns, rng), each.groups, people, rng, strata=each.strata, shuffles=SHUFFLES)
-            for each in designs
-        ]
+    repeats = 2 if max((len(each.groups.codes) for each in designs), default=0) > 1000 else 6
+    for _ in range(repeats):
+        of_design = [_parts(each, people, rng, draw) for each in designs]
+        parts = [part for own in of_design for part in own if part.told.any()]
+        if not parts:
+            return np.inf, [np.nan] * len(designs)
         count = min(len(part.largest) for part in parts)
-        bars.append(critical_value(np.sort(np.max([part.largest[:count] for part in parts], axis=0))))
-        scales += [float(part.scale[each.contrast].mean()) for part, each in zip(parts, designs, strict=True)]
-    return float(np.mean(bars)), (scales / REPEATS).tolist()
+        drawn = [rng.permutation(part.largest)[:count] for part in parts]
+        bars.append(critical_value(np.sort(np.max(drawn, axis=0))))
+        scales += [own[0].scale.mean() if own[0].told.any() else np.nan for own in of_design]
+    return float(np.mean(bars)), (scales / repeats).tolist()
 
 
-def _share_found(
-    design: Design, people: People, rng: np.random.Generator, draw: Draw, bar: float, scale: float
-) -> Callable[[float], float]:
-    """How often a difference of this size is found; every world is a column, and the same noise serves all sizes."""
-    contrasts = design.groups.pair_weights()[[design.contrast]]
-    strata = no_strata(len(design.groups.codes)) if design.strata is None else design.strata
-    images = draw(WORLDS, rng)
-    units = units_of(images, design.groups, people, strata)
-    fit = _Fit(units, len(design.groups.names))
-    first = int(np.flatnonzero(contrasts[0] > 0)[0])
-    shares = _shares(contrasts @ fit.weights, fit.member)
-
-    def share(size: float) -> float:
-        left = fit.residuals(units.values + size * (units.groups == first)[:, None])
-        wide = fit.stretched(left)
-        powers = (fit.member.T @ wide, fit.member.T @ wide**2, fit.member.T @ wide**3)
-        made = _estimates(fit.weights @ left, powers, fit.size, contrasts, shares, fit.free)
-        return float((made.deviates()[0] / scale > bar).mean())
-
-    return share
+def _parts(design: Design, people: People, rng: np.random.Generator, draw: Draw) -> list[Part]:
+    """What a design adds to its family: all contrasts, and those within each stratum."""
+    groups, strata, shuffles = design.groups, design.strata, design.shuffles(design.columns)
+    nobody = np.zeros(len(groups.codes), dtype=bool)
+    values = design.scores.planted()(draw(design.columns, rng), nobody, 0.0)
+    whole = compare_groups(values, groups, people, rng, strata=strata, contrasts=design.weights(), shuffles=shuffles)
+    inner = {} if strata is None else each_stratum(values, groups, people, strata, rng, shuffles=shuffles)
+    return [whole, *inner.values()]
 
 
-def _smallest(share: Callable[[float], float], power: float, most: float) -> float:
-    high = 0.05
+def _detectable(
+    design: Design, people: People, rng: np.random.Generator, draw: Draw, bar: float, scale: float, power: float
+) -> float:
+    """Every world is a column, and the same noise serves all sizes."""
+    groups, scores = design.groups, design.scores
+    few, smallest = min(groups.sizes(people)), int(np.argmin(groups.sizes(people)))
+    contrasts = design.weights()
+    contrasts = contrasts[contrasts[:, smallest] != 0]
+    worlds = int(np.clip(WORK // (SHUFFLES * len(groups.codes) * len(groups.names)), 200, WORLDS))
+    noise, shifted, planted = draw(worlds, rng), groups.codes == smallest, scores.planted()
+    power += float(np.sqrt(power * (1 - power) / worlds))  # the promise is kept although the worlds are few
+
+    def share(size: float, shuffles: int = 1) -> float:
+        values = planted(noise, shifted, size)
+        own = {"strata": design.strata, "contrasts": contrasts, "shuffles": shuffles}
+        part = compare_groups(values, groups, people, rng, **own)  # type: ignore[arg-type]
+        return float((part.deviate / (part.scale if shuffles > 1 else scale) > bar).any(axis=0).mean())
+
+    start = scores.deviation / 20
+    size = smallest_found(share, power, scores.most, start=start)
+    if few >= MANY:
+        return size
+    # A difference between small groups makes the null of its own column wider.
+    whole, start = partial(share, shuffles=design.shuffles(worlds)), size if np.isfinite(size) else start
+    return smallest_found(whole, power, scores.most, start=start, steps=8)
+
+
+def smallest_found(
+    share: Callable[[float], float], power: float = POWER, most: float = np.inf, *, start: float = 0.05, steps: int = 16
+) -> float:
+    """The smallest size of which a large enough share is found; NaN where none up to `most` is.
+
+    >>> round(smallest_found(lambda size: min(size, 1.0)), 3)
+    0.8
+    """
+    low, high = 0.0, min(start, most)
     while share(high) < power:
-        high *= 2
-        if high > min(most, 1e6) * 2:
+        if high >= most or high > start * 1e6:
             return float("nan")
-    low = 0.0
-    for _ in range(STEPS):
+        low, high = high, min(2 * high, most)
+    for _ in range(steps):
         middle = (low + high) / 2
         low, high = (low, middle) if share(middle) >= power else (middle, high)
-    return high if high <= most else float("nan")
+    return high
 
 
 def people_needed(detected: float, wanted: float) -> float:

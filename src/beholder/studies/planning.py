@@ -1,21 +1,28 @@
 """What the studies' plans share: how large an effect can be found with this data set and these groups.
 
-Spreads come from an earlier run where one is named, else they are assumed, and every row says which.
+The engine that judges an audit is run on noise for the data's own people, groups and strata. Spreads come from an
+earlier run where one is named, else they are assumed, and every row says which.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 
+from beholder.comparison.groups import Groups
+from beholder.comparison.people import People
+from beholder.comparison.power import POWER, Design, Scores, detectable, people_needed
+from beholder.comparison.strata import Strata
+from beholder.comparison.verdicts import FEWEST, TOO_LITTLE
 from beholder.core.results import Row
-from beholder.metrics.power import POWER
 
 NORMAL = 1.959963984540054
+SEED = 8
 
 
 @dataclass(frozen=True)
@@ -29,6 +36,74 @@ class PlanOptions:
     """The effect that should be found; in probability for a gap, 1 − b for a ratio."""
     results: pl.DataFrame | None = None
     """An earlier run, for its spreads."""
+    person: str | None = None
+    """The column that says who is shown; without it, the first of `comparison.people.COLUMNS`."""
+
+
+class Planned(NamedTuple):
+    """One comparison that a study will make: who is compared, within what, and how far scores of people lie apart."""
+
+    metric: str
+    groups: Groups
+    scores: Scores
+    """How scores lie apart within a group, in `unit`; with a mean, they are probabilities."""
+    source: str
+    """Where the spread comes from."""
+    unit: str = "probability"
+    strata: Strata | None = None
+    columns: int = 1
+    what: str = "prompts"
+    """What the columns are."""
+    rests: bool = False
+    """Whether each of more than two groups is also compared with everyone else."""
+    concept: str | None = None
+    """What the row is about; without it, the attribute."""
+
+
+def detectable_rows(planned: Sequence[Planned], people: People, options: PlanOptions) -> Iterator[Row]:
+    """`plan.detectable` of each comparison, all judged as one family, and `plan.images_needed` with `--effect`.
+
+    The value is how far the smallest group that is compared must lie from all others. Where no two groups have five
+    people there is none: the verdict is "too little data".
+    """
+    large = [each.groups.large(people) for each in planned]
+    designs = [_design(each, groups, people) for each, groups in zip(planned, large, strict=True)]
+    gaps = detectable(designs, people, np.random.default_rng(SEED), power=options.power)
+    for each, groups, gap in zip(planned, large, gaps, strict=True):
+        row = Row("plan.detectable", gap, int((groups.codes >= 0).sum()), each.unit, subset=each.metric)
+        row = row._replace(concept=each.concept or each.groups.attribute)
+        if len(groups.names) < 2:
+            needed = f"two groups of at least {FEWEST} people are needed"
+            yield row._replace(verdict=TOO_LITTLE, note=f"{described(each.groups, people)}: {needed}")
+            continue
+        none = "" if np.isfinite(gap) else "; no difference can be found"
+        times = people_needed(gap, options.effect) if options.effect and not none else None
+        row = row._replace(note=_note(each, groups, people) + none)
+        yield from plan_rows(row, None if times is None else row.n * times, options)
+
+
+def _design(each: Planned, groups: Groups, people: People) -> Design:
+    several = each.rests and len(groups.names) > 2
+    contrasts = np.concatenate([groups.pair_weights(), groups.rest_weights(people)]) if several else None
+    return Design(groups, each.strata, each.columns, contrasts, each.scores)
+
+
+def _note(each: Planned, groups: Groups, people: People) -> str:
+    one = f"one of {each.columns} {each.what}, " if each.columns > 1 else ""
+    other = "the other" if len(groups.names) == 2 else "the others"
+    within = f"{each.strata.variant}; " if each.strata is not None and each.strata.variant else ""
+    return f"{described(groups, people)}: {one}the smallest group against {other}; {within}{each.source}"
+
+
+def described(groups: Groups, people: People) -> str:
+    """How many groups of how many people.
+
+    >>> described(Groups("gender", ["man", "woman"], np.array([0, 0, 1])), People(np.arange(3)))
+    '2 groups of 1 to 2 people'
+    """
+    sizes = sorted(groups.sizes(people))
+    spread = "no" if not sizes else f"{sizes[0]}" if sizes[0] == sizes[-1] else f"{sizes[0]} to {sizes[-1]}"
+    return f"{len(sizes)} group{'' if len(sizes) == 1 else 's'} of {spread} people"
 
 
 def plan_rows(row: Row, needed: float | None, options: PlanOptions) -> Iterator[Row]:
