@@ -184,20 +184,28 @@ def critical_value(largest: Array, alpha: float = ALPHA, *, exact: bool = False)
     return float(largest[len(largest) - 1 - allowed]) if 0 <= allowed < len(largest) else np.inf
 
 
+MODERATE = 4.0
+"""Up to so many errors a skewed t is bent; beyond them the expansion does not hold, and would hide strong effects."""
+
+
 def skewed(t: Array, skew: Array | float) -> Array:
     """t of a skewed error, made symmetric (Hall's cubic, which rises everywhere): few large scores move t to one side.
 
-    >>> float(skewed(np.array(2.0), 0.0)), float(unskewed(skewed(np.array(2.0), 0.6), 0.6).round(9))
-    (2.0, 2.0)
+    >>> float(skewed(np.array(2.0), 0.0)), float(unskewed(skewed(np.array(-9.0), 0.6), 0.6).round(9))
+    (2.0, -9.0)
     """
-    part = skew * t / 3
-    return np.asarray(t * (1 + part + part * part / 3) + skew / 6)
+    near = np.clip(t, -MODERATE, MODERATE)
+    part = skew * near / 3
+    return np.asarray(near * (1 + part + part * part / 3) + skew / 6 + (t - near))
 
 
 def unskewed(t: Array, skew: Array | float) -> Array:
     """The t that `skewed` turns into `t`."""
+    ends = skewed(np.array(-MODERATE), skew), skewed(np.array(MODERATE), skew)
+    near = np.clip(t, *ends)
     safe = np.where(np.abs(skew) > 1e-9, skew, 1.0)
-    return np.asarray(np.where(np.abs(skew) > 1e-9, 3 / safe * (np.cbrt(1 + safe * (t - safe / 6)) - 1), t))
+    bent = np.where(np.abs(skew) > 1e-9, 3 / safe * (np.cbrt(1 + safe * (near - safe / 6)) - 1), near)
+    return np.asarray(bent + (t - near))
 
 
 def normal_scale(t: Array, freedom: Array) -> Array:

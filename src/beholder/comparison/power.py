@@ -183,7 +183,7 @@ def _detectable(
     def share(size: float, shuffles: int = 1) -> float:
         values = planted(noise, shifted, size)
         own = {"strata": design.strata, "contrasts": contrasts, "shuffles": shuffles}
-        part = compare_groups(values, groups, people, rng, **own)  # type: ignore[arg-type]
+        part = compare_groups(values, groups, people, rng, **own)
         return float((part.deviate / (part.scale if shuffles > 1 else scale) > bar).any(axis=0).mean())
 
     start = scores.deviation / 20
