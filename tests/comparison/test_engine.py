@@ -207,6 +207,14 @@ def test_thin_crossings_are_taken_off_additively(rng):
     assert part.value[0, 0] == pytest.approx(np.linalg.lstsq(design, values, rcond=None)[0][1])
 
 
+def test_cells_of_two_people_are_too_thin():
+    table = pl.DataFrame({"g": ["w", "m"] * 60, "s": [f"{k // 2 % 10}" for k in range(120)]})
+    table = table.with_columns(t=pl.Series([f"{k // 20}" for k in range(120)]))
+    groups, people = group_by(table, ("g",)), People(np.arange(120))
+    assert strata_of(table, groups, ["s", "t"], people).design.shape == (120, 9 + 5)
+    assert strata_of(table, groups, ["s"], people).design.shape == (120, 0)
+
+
 def test_departures_are_what_a_sum_of_attributes_leaves_of_each_cell(rng):
     n = 120
     table = pl.DataFrame({"g": rng.choice(list("ab"), n), "r": rng.choice(list("xyz"), n)})

@@ -361,7 +361,8 @@ class _Moves:
         return range(0, self._stack.shape[1], max(self._left.shape[1], 1))
 
     def _values_moved(self, permutations: npt.NDArray[np.intp]) -> tuple[Array, Powers]:
-        places = np.argsort(permutations, axis=1)
+        places = np.empty_like(permutations)
+        np.put_along_axis(places, permutations, np.arange(permutations.shape[1])[None], axis=1)
         left, wide = (part.T[:, places].swapaxes(0, 1) for part in (self._left, self._wide))
         weights = self._member if self._weights is None else self._weights.T
         sums, squares, cubes = (

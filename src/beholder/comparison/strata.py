@@ -22,6 +22,8 @@ from beholder.core.results import WITHIN
 Array = npt.NDArray[np.float64]
 ENOUGH = 0.8
 """Share of every group's people who have someone of another group in their cell: below it the cells are too thin."""
+CROWDED = 5
+"""People a cell has on average: with fewer, taking off every cell's own level costs more than it tells."""
 UNKNOWN = "unknown"
 
 
@@ -82,7 +84,7 @@ def strata_of(table: pl.DataFrame, groups: Groups, labels: Sequence[str], people
     if not used:
         return no_strata(table.height, coincide, groups.attribute)
     crossed = group_by(filled, used)
-    if _mixed_share(groups, crossed.codes, people) >= ENOUGH:
+    if _crowded(groups, crossed.codes, people) and _mixed_share(groups, crossed.codes, people) >= ENOUGH:
         none = np.empty((table.height, 0))
         return Strata(tuple(used), crossed.codes, none, coincide, crossed, groups.attribute)
     while used and not _estimable(groups, _dummies(filled, used)[inside], inside):
@@ -118,6 +120,13 @@ def _mixed_share(groups: Groups, cells: Codes, people: People) -> float:
     mixed = (counts > 0).sum(axis=0) > 1
     sizes = counts.sum(axis=1)
     return float((counts[:, mixed].sum(axis=1)[sizes > 0] / sizes[sizes > 0]).min(initial=1.0))
+
+
+def _crowded(groups: Groups, cells: Codes, people: People) -> bool:
+    """Whether cells have people enough on average."""
+    counts = _people_in(groups, cells, people)
+    used = (counts > 0).any(axis=0).sum()
+    return bool(counts.sum() >= CROWDED * used)
 
 
 def _coincides(groups: Groups, cells: Codes, people: People) -> bool:
