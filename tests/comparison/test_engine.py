@@ -29,6 +29,7 @@ from beholder.comparison import (
     ratio_bounds,
     strata_of,
 )
+from beholder.comparison.means import OPEN
 from beholder.comparison.power import Design, detectable, noise_of
 from beholder.comparison.shuffles import Shuffles, arrangements
 
@@ -265,6 +266,15 @@ def test_a_ratio_leaves_out_1_just_where_the_difference_leaves_out_0(rng):
     low, high = ratio_bounds(levels, judged, part)
     np.testing.assert_allclose(levels.first / levels.second, values[:20].mean(0) / values[20:].mean(0))
     np.testing.assert_array_equal(judged.found[0], (low > 1) | (high < 1))
+
+
+def test_a_ratio_over_a_group_of_zeros_is_open_ended_and_has_a_lower_bound(rng):
+    groups, people = two_groups(30, 30)
+    values = np.where(groups.codes == 0, 22026.0, 0.0)[:, None]
+    part = compare_groups(values, groups, people, rng, shuffles=299)
+    (low,), (high,) = ratio_bounds(levels_of(values, groups, people), judge([part])[0], part)
+    assert 1 < low < 100
+    assert high == OPEN
 
 
 def test_a_slope_is_least_squares_with_whites_error(rng):

@@ -16,6 +16,7 @@ from beholder.comparison.means import (
     ratio_bounds,
 )
 from beholder.comparison.people import People, people_of
+from beholder.comparison.ranks import compare_ranks
 from beholder.comparison.strata import Strata, additive_strata, strata_of
 from beholder.comparison.verdicts import (
     DIFFERENCE,
@@ -45,6 +46,7 @@ __all__ = [
     "Strata",
     "additive_strata",
     "compare_groups",
+    "compare_ranks",
     "compare_slopes",
     "comparison_at",
     "crossing",

@@ -448,7 +448,7 @@ def levels_of(values: npt.NDArray[np.floating], groups: Groups, people: People, 
         mean, own = weights @ units.values[mine], squares[group]
         if units.design.shape[1]:  # labels taken off additively: the mean of all, and the group's distance from it
             mean = units.values.mean(axis=0) + (fit.weights @ fit.residuals(units.values))[group]
-        still = own <= NOTHING * np.maximum(np.abs(units.values[mine]).max(axis=0), 1e-300) ** 2
+        still = own <= (NOTHING * np.maximum(np.abs(units.values).max(axis=0), 1e-150)) ** 2
         room = np.maximum(mean - low, high - mean)
         means.append(mean)
         trusted = own if mine.sum() >= SMALL else np.maximum(own, pooled)
@@ -466,7 +466,7 @@ def ratio_bounds(levels: Levels, judged: Judged, part: Part, row: int = 0) -> tu
 
     The test asks for which r the first less r times the second could be 0. Open-ended where the second may be 0.
     """
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         reach = np.where(part.error[row] > 0, judged.margin[row] / part.error[row], 0.0)
         margins = [np.maximum(reach * error, least) for error, least in zip(levels.errors, levels.least, strict=True)]
         top, bottom = levels.first, levels.second
