@@ -17,10 +17,10 @@ from beholder.studies.exposure.people import WORD_TERMS
 from beholder.studies.exposure.study import EXPOSURE
 from beholder.studies.study import MeasureOptions
 
-OPTIONS = MeasureOptions(draws=150)
+OPTIONS = MeasureOptions(draws=150, shuffles=299)
 
 
-def made_run(*, often: tuple[float, float] = (0.5, 2.0), known: float = 0.05, called: str = "captions.txt") -> Run:
+def made_run(*, often: tuple[float, float] = (0.5, 2.0), known: float = 1.0, called: str = "captions.txt") -> Run:
     """Two branches of 60; women and men are named as often as `often` says (log), and that makes them `known`."""
     rng = np.random.default_rng(2)
     woman = np.arange(120) % 2 == 0
@@ -32,9 +32,9 @@ def made_run(*, often: tuple[float, float] = (0.5, 2.0), known: float = 0.05, ca
             "gender": np.where(woman, "woman", "man"),
             "ambiguous": pl.Series([None] * 120, dtype=pl.String),
             "captions": captions,
-            "identity": known * np.log1p(captions) + rng.normal(0, 0.01, 120),
+            "known": known * np.log1p(captions) + rng.normal(0, 0.2, 120),
         }
-    )
+    ).with_columns(gain="known")
     counts = Counts(np.arange(len(WORD_TERMS)), np.zeros(len(WORD_TERMS), int), [Tally("a", captions=9000)])
     run = Run()
     for model, rows in (

@@ -9,7 +9,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from beholder.comparison.verdicts import DIFFERENCE, NONE_FOUND, TOO_LITTLE
+from beholder.comparison import DIFFERENCE, FACT, NONE_FOUND, TOO_LITTLE
 from beholder.studies.exposure.findings import exposure_findings
 
 spec = importlib.util.spec_from_file_location("cases", Path(__file__).with_name("finding_cases.py"))
@@ -31,7 +31,7 @@ def test_every_case_is_said_in_whole_sentences(case: str):
     for headline, sentence, verdict in findings:
         assert sentence.endswith(".")
         assert not re.search(r"\b(nan|inf|None)\b|—", headline + sentence)
-        assert verdict in (DIFFERENCE, NONE_FOUND, TOO_LITTLE)
+        assert verdict in (DIFFERENCE, NONE_FOUND, TOO_LITTLE, FACT)
 
 
 @pytest.mark.parametrize(
@@ -41,21 +41,19 @@ def test_every_case_is_said_in_whole_sentences(case: str):
         ("men are named less; no branch is shown", "Men are named less often than women", DIFFERENCE),
         (
             "alike over all branches, one branch differs",
-            "No difference between women and men is shown over all branches",
-            NONE_FOUND,
+            "Women and men are named unequally often in some branches",
+            DIFFERENCE,
         ),
-        (
-            "the interval leaves out 1, and p does not",
-            "No difference between women and men is shown over all branches",
-            NONE_FOUND,
-        ),
-        ("one branch of very few", "No difference between women and men is shown", TOO_LITTLE),
-        ("nobody is named", "No caption names anyone", NONE_FOUND),
+        ("none found in any branch", "No difference between how often women and men are named was found", NONE_FOUND),
+        ("one branch of very few", "Too few people to compare how often women and men are named", TOO_LITTLE),
+        ("nobody is named", "No caption names anyone", FACT),
+        ("everybody is named", "Actresses and actors", FACT),
         ("known and named: worse", "The model knows people worse whom captions name more often", DIFFERENCE),
-        ("known and named: no link", "No link is shown between captions and known names", NONE_FOUND),
-        ("gap in known names: none", "No gender gap in known names is shown", NONE_FOUND),
-        ("gap in known names: women less", "The model knows women less well by name than men", DIFFERENCE),
-        ("gap in known names: women more", "The model knows women better by name than men", DIFFERENCE),
+        ("known and named: no link", "No link between captions and known names was found", NONE_FOUND),
+        ("known and named: one branch", "In some branches captions and known names go together", DIFFERENCE),
+        ("gap in known names: none", "No difference in how well women and men are known by name was found", NONE_FOUND),
+        ("gap in known names: women less", "The right name stands out more for men than for women", DIFFERENCE),
+        ("gap in known names: women more", "The right name stands out more for women than for men", DIFFERENCE),
     ],
 )
 def test_headlines_follow_the_sign_and_the_rule(case: str, headline: str, verdict: str):
@@ -66,10 +64,19 @@ def test_branches_are_named_with_their_direction():
     ((_, sentence, _),) = told("women are named less; branches differ both ways")
     assert sentence == (
         "Captions name a typical woman 0.80 times as often as a typical man of her branch (geometric means of 1 + "
-        "captions; 95 % interval 0.70–0.90, p 0.001, n = 400). Over all people at once the ratio is 1.15 (95 % "
-        "interval 1.03–1.26); that ratio also follows which branches are named often. Branch by branch, corrected for "
-        "three branches, women are shown to be named less often among senators and women are shown to be named more "
-        "often among mayors."
+        "captions; 95 % interval 0.70–0.90, p 0.001, n = 400). Over all people at once the ratio is 1.15, which also "
+        "follows which branches are named often. Branch by branch, women are named less often among senators, and "
+        "women are named more often among mayors."
     )
     ((_, sentence, _),) = told("the p-value is the smallest that the draws give")
     assert "p ≤ 0.002" in sentence
+
+
+def test_what_is_known_is_said_as_it_was_measured():
+    ((_, sentence, _),) = told("gap in known names: one branch")
+    assert sentence == (
+        "How many times as likely the right name is as the names of other people with the same labels is 1.00 times as "
+        "large for women as for men of their branch (geometric means; 95 % interval 0.95–1.05, p 0.70, n = 400), and "
+        "1.10 times at equal exposure (95 % interval 1.05–1.15, p 0.010, n = 400). Branch by branch, it is larger for "
+        "women among senators."
+    )

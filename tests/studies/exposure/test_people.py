@@ -10,7 +10,7 @@ import pytest
 from beholder.datasets import open_dataset
 from beholder.datasets.dataset import Dataset
 from beholder.studies.apa.prompts import CATEGORIES, OCCUPATIONS, association_prompts
-from beholder.studies.exposure.people import ONE_WORD, SHARED, WITHIN, WORD_TERMS, people_of
+from beholder.studies.exposure.people import ONE_WORD, SHARED, WITHIN, WORD_TERMS, people_table
 
 
 def dataset(*people: tuple[str, str]) -> Dataset:
@@ -22,13 +22,13 @@ def dataset(*people: tuple[str, str]) -> Dataset:
 
 
 def test_two_photographs_of_a_person_are_one_person_and_a_name_in_two_branches_is_flagged():
-    people = people_of(dataset(("a", "Ana Bo"), ("a", "Ana Bo"), ("b", "ANA BÓ"), ("b", "Cy Di")))
+    people = people_table(dataset(("a", "Ana Bo"), ("a", "Ana Bo"), ("b", "ANA BÓ"), ("b", "Cy Di")))
     assert people["name"].to_list() == ["Ana Bo", "ANA BÓ", "Cy Di"]
     assert people["ambiguous"].to_list() == [SHARED, SHARED, None]
 
 
 def test_names_inside_longer_ones_and_single_words_are_flagged_and_the_longer_is_not():
-    people = people_of(dataset(("a", "Ana"), ("a", "Cy Ana Bo"), ("a", "Ana Bo"), ("a", "Di"), ("a", "Bo Ana")))
+    people = people_table(dataset(("a", "Ana"), ("a", "Cy Ana Bo"), ("a", "Ana Bo"), ("a", "Di"), ("a", "Bo Ana")))
     assert people["ambiguous"].to_list() == [f"{WITHIN}; {ONE_WORD}", None, WITHIN, ONE_WORD, None]
 
 
@@ -44,8 +44,8 @@ def test_the_words_are_those_of_the_prompts():
 
 
 @pytest.mark.real
-def test_apa_has_844_people_of_whom_three_have_ambiguous_names(data: Path):
-    people = people_of(open_dataset("apa", data))
+def test_apa_has_844_people_table_whom_three_have_ambiguous_names(data: Path):
+    people = people_table(open_dataset("apa", data))
     assert people.height == 844
     assert people["ambiguous"].is_not_null().sum() == 3
     assert people.filter(pl.col("ambiguous").str.contains(WITHIN)).height == 1

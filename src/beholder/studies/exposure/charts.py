@@ -9,9 +9,9 @@ import polars as pl
 
 from beholder.chapter.chart_parts import Rows, dots, height, lanes, rule_at
 from beholder.chapter.figure import Figure
-from beholder.chapter.numbers import excludes, percent
+from beholder.chapter.numbers import percent
 from beholder.chapter.table import rows_of
-from beholder.studies.exposure.queries import shown, typical_ratios
+from beholder.studies.exposure.queries import found, typical_ratios
 
 
 def exposure_figures(results: pl.DataFrame) -> Iterator[Figure]:
@@ -32,13 +32,13 @@ def _ratio_figure(rows: Rows) -> Figure:
     domain = [min(0.5, 0.95 * min(bounds)), max(2.0, 1.05 * max(bounds))]
     scale = alt.Scale(type="log", domain=domain, nice=False)
     x = alt.X("value:Q", title="women ÷ men (logarithmic)", scale=scale, axis=alt.Axis(format="~g"))
-    away = sum(shown(row) for row in rows)
+    away = sum(map(found, rows))
     return Figure(
         "captions-women-over-men",
-        f"Captions per person, women over men: a difference is shown in {away or 'none'} of {len(rows)} ratios",
-        "Geometric means of 1 + captions, with 95 % intervals; over all branches women are compared with men of their "
-        "own branch. The line at 1 means alike; to the left of it women are named less. What is shown is corrected for "
-        "the number of branches.",
+        f"Captions per person, women over men: a difference was found in {away or 'none'} of {len(rows)} ratios",
+        "Geometric means of 1 + captions, with 95 % intervals that hold for all of them together; over all branches "
+        "women are compared with men of their own branch. The line at 1 means alike; to the left of it women are named "
+        "less.",
         alt.layer(*lanes(rows, [], x), rule_at(1.0)).properties(height=height(rows, [])),
         "named",
     )
@@ -58,11 +58,12 @@ def _never_figure(rows: Rows) -> Figure:
 
 def _correlation_figure(rows: Rows) -> Figure:
     x = alt.X("value:Q", title="Spearman's correlation", scale=alt.Scale(domain=[-1, 1]))
-    away = sum(excludes(row, 0.0) for row in rows)
+    away = sum(map(found, rows))
     return Figure(
         "named-and-known",
-        f"Captions and probability of the right name: {away or 'none'} of {len(rows)} intervals exclude 0",
-        "With 95 % intervals. To the right of the line: the model knows people better whom more captions name.",
+        f"Captions and known names: a link was found in {away or 'none'} of {len(rows)} correlations",
+        "With 95 % intervals that hold for all of them together, within branch and gender. To the right of the line: "
+        "the model knows people better whom more captions name.",
         alt.layer(*lanes(rows, [], x), rule_at(0.0)).properties(height=height(rows, [])),
         "known",
         wide=True,

@@ -18,7 +18,7 @@ from beholder.studies.exposure.counting import Counts, count_captions
 from beholder.studies.exposure.identity import identity_scores
 from beholder.studies.exposure.measures import count_rows, identity_rows, word_rows
 from beholder.studies.exposure.mentions import Mentions, Term
-from beholder.studies.exposure.people import NAME, WORD_TERMS, people_of
+from beholder.studies.exposure.people import NAME, WORD_TERMS, people_table
 from beholder.studies.exposure.study import EXPOSURE
 from beholder.studies.study import CommandOptions, Measured, MeasureOptions
 
@@ -28,7 +28,7 @@ def expose(captions: Sequence[str], options: CommandOptions) -> Measured:
     audit = options.own.get("run")
     dataset = open_dataset("apa", options.data)
     files = caption_files(captions, options.own.get("column"))
-    people = people_of(dataset)
+    people = people_table(dataset)
     scores = identity_scores(audit, dataset, options.store) if audit else {}
     mentions = Mentions([*(Term(NAME, name) for name in people[NAME]), *WORD_TERMS])
     ray = ray_options(options.own.get("engine", "local"), options.own.get("workers"))

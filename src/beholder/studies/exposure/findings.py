@@ -6,27 +6,24 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from beholder.chapter.finding import Finding, finding, valued
+from beholder.chapter.finding import Finding, finding, valued, verdict_of_rows
 from beholder.chapter.numbers import Result, has_interval, log_distance, ratio, ratio_decimals, ratio_range, row_p_value
-from beholder.chapter.phrases import count, listed, plural
-from beholder.comparison.verdicts import DIFFERENCE, NONE_FOUND, TOO_LITTLE
+from beholder.chapter.phrases import listed, plural
+from beholder.comparison import DIFFERENCE, FACT, NONE_FOUND
+from beholder.studies.exposure.compared import EVERYONE
 from beholder.studies.exposure.measures import ADJUSTED, UNADJUSTED
-from beholder.studies.exposure.queries import shown, typical_ratios
-from beholder.studies.exposure.ratios import CRUDE, EVERYONE, TYPICAL
+from beholder.studies.exposure.queries import found, typical_ratios
+from beholder.studies.exposure.ratios import CRUDE, TYPICAL
 from beholder.studies.exposure.tables import plain
 from beholder.studies.public_figures.phrases import people
+
+FACTOR = "how many times as likely the right name is as the names of other people with the same labels"
 
 
 def exposure_findings(part: pl.DataFrame) -> list[Finding]:
     """Of one set of captions, or of one model compared with them."""
     findings = [*_named(part), *_ratios(part), *_players(part), *_known(part), *_gap(part)]
     return sorted(findings, key=lambda each: not each.shown)
-
-
-def _verdict(row: Result) -> str:
-    if not has_interval(row):
-        return TOO_LITTLE
-    return DIFFERENCE if shown(row) else NONE_FOUND
 
 
 def _named(part: pl.DataFrame) -> Iterator[Finding]:
@@ -44,60 +41,72 @@ def _named(part: pl.DataFrame) -> Iterator[Finding]:
         sentence = f"At least one of {captions:,} captions names {', '.join(groups)}."
     else:
         headline = "No caption names anyone"
-        sentence = f"None of {captions:,} captions names any of {everyone:,} people. Nothing is shown."
-    yield finding(rows[0], "named", headline, sentence, shown=sum(counts) > 0, effect=9.0, more=rows[1:])
+        sentence = f"None of {captions:,} captions names any of {everyone:,} people."
+    yield finding(rows[0], "named", headline, sentence, verdict=FACT, effect=9.0, more=rows[1:])
 
 
 def _ratios(part: pl.DataFrame) -> Iterator[Finding]:
     """Women over men: over all branches at equal branches, and the branches that differ."""
-    rows = [row for row in typical_ratios(part) if row["value"] is not None]
-    branches = [row for row in rows if row["subset"] != EVERYONE]
-    several = len({row["subset"] for row in valued(part, "captions")}) > 1
-    row = next((row for row in rows if several == (row["subset"] == EVERYONE)), None)
+    row, branches = _pooled([row for row in typical_ratios(part) if row["value"] is not None])
     if row is None:
         return
+    less, more = ("Women", "men") if row["value"] < 1 else ("Men", "women")
+    verdict, headline = _headline(
+        (row, branches),
+        f"{less} are named less often than {more}",
+        "Women and men are named unequally often in some branches",
+        "No difference between how often women and men are named was found",
+        "Too few people to compare how often women and men are named",
+    )
     sentence = f"Captions name a typical woman {_times(row)} times as often as a typical man"
-    sentence += f"{' of her branch' if several else ''} ({_ratio_bracket(row)})."
+    sentence += f"{' of her branch' if branches else ''} (geometric means of 1 + captions; {_bracket(row)})."
     crude = [each for each in valued(part, "ratio") if each["concept"] == CRUDE[TYPICAL]]
-    sentence += "".join(map(_crude_sentence, crude)) + (_branch_sentence(branches) if several else "")
-    verdict = _verdict(row)
-    headline = f"No difference between women and men is shown{' over all branches' if several else ''}"
-    if verdict == DIFFERENCE:
-        less, more = ("Women", "men") if row["value"] < 1 else ("Men", "women")
-        headline = f"{less} are named less often than {more}"
-    others = [each for each in (*branches, *crude) if each is not row]
+    sentence += "".join(map(_crude_sentence, crude))
+    sentence += _branch_sentence(branches, "women are named less often", "women are named more often", 1.0)
     effect = log_distance(row["value"], 1.0)
-    yield finding(row, "named", headline, sentence, verdict=verdict, effect=effect, more=others)
+    yield finding(row, "named", headline, sentence, verdict=verdict, effect=effect, more=[*branches, *crude])
+
+
+def _pooled(rows: list[Result]) -> tuple[Result | None, list[Result]]:
+    """The row over all branches and those of the branches; the only row, if there is one branch."""
+    pooled = next((row for row in rows if row["subset"] == EVERYONE), rows[0] if len(rows) == 1 else None)
+    return pooled, [row for row in rows if row is not pooled] if pooled else []
+
+
+def _headline(rows: tuple[Result, list[Result]], overall: str, some: str, none: str, few: str) -> tuple[str, str]:
+    """The verdict of the row over all branches and of the branches together, and its headline."""
+    row, branches = rows
+    verdict = verdict_of_rows([row, *branches])
+    if verdict == DIFFERENCE:
+        return verdict, overall if found(row) else some
+    return verdict, none if verdict == NONE_FOUND else few
 
 
 def _times(row: Result) -> str:
     return ratio(row["value"], ratio_decimals(row))
 
 
-def _ratio_bracket(row: Result) -> str:
-    bounds = f"95 % interval {ratio_range(row)}, p {row_p_value(row)}" if has_interval(row) else "no interval"
-    return f"geometric means of 1 + captions; {bounds}, n = {row['n']:,}"
+def _bracket(row: Result) -> str:
+    if not has_interval(row):
+        return f"no interval, n = {row['n']:,}"
+    bounds = ratio_range(row) if row["unit"] == "ratio" else f"{plain(row['low'])} to {plain(row['high'])}"
+    return f"95 % interval {bounds}, p {row_p_value(row)}, n = {row['n']:,}"
 
 
 def _crude_sentence(row: Result) -> str:
     """The crude ratio, and why it is not the one to read."""
-    bounds = f"95 % interval {ratio_range(row)}" if has_interval(row) else "no interval"
-    return (
-        f" Over all people at once the ratio is {_times(row)} ({bounds}); that ratio also follows which branches are "
-        "named often."
-    )
+    return f" Over all people at once the ratio is {_times(row)}, which also follows which branches are named often."
 
 
-def _branch_sentence(branches: list[Result]) -> str:
-    """Which branches differ and in which direction, after correction for their number."""
+def _branch_sentence(branches: list[Result], less: str, more: str, landmark: float) -> str:
+    """Which branches differ and in which direction."""
+    if not branches:
+        return ""
     parts = []
-    for word, below in (("less", True), ("more", False)):
-        names = [people(row["subset"]) for row in branches if shown(row) and (row["value"] < 1) == below]
-        parts += [f"women are shown to be named {word} often among {listed(names)}"] if names else []
-    return (
-        f" Branch by branch, corrected for {count(len(branches))} branches, "
-        f"{listed(parts) if parts else 'no difference is shown'}."
-    )
+    for words, below in ((less, True), (more, False)):
+        names = [people(row["subset"]) for row in branches if found(row) and (row["value"] < landmark) == below]
+        parts += [f"{words} among {listed(names)}"] if names else []
+    return f" Branch by branch, {', and '.join(parts) if parts else 'no difference was found'}."
 
 
 def _players(part: pl.DataFrame) -> Iterator[Finding]:
@@ -108,45 +117,48 @@ def _players(part: pl.DataFrame) -> Iterator[Finding]:
         sentence = (
             f"Of {actor['n']:,} captions, {actress['value']:,.0f} contain “actress” and {actor['value']:,.0f} “actor”."
         )
-        yield finding(actress, "words", "Actresses and actors", sentence, more=[actor])
+        yield finding(actress, "words", "Actresses and actors", sentence, verdict=FACT, more=[actor])
 
 
 def _known(part: pl.DataFrame) -> Iterator[Finding]:
-    row = _pooled(part, "identity_correlation")
+    row, branches = _pooled(valued(part, "identity_correlation"))
     if row is None:
         return
-    verdict = _verdict(row)
-    headline = "No link is shown between captions and known names"
-    if verdict == DIFFERENCE:
-        headline = f"The model knows people {'better' if row['value'] > 0 else 'worse'} whom captions name more often"
-    sentence = (
-        f"Within branches, the rank correlation of captions with the probability of the right name is "
-        f"{plain(row['value'])} ({_interval(row, 1.0)}; n = {row['n']:,})."
+    verdict, headline = _headline(
+        (row, branches),
+        f"The model knows people {'better' if row['value'] > 0 else 'worse'} whom captions name more often",
+        "In some branches captions and known names go together",
+        "No link between captions and known names was found",
+        "Too few people to link captions and known names",
     )
-    yield finding(row, "known", headline, sentence, verdict=verdict, effect=abs(row["value"]))
+    sentence = (
+        f"Within {'branch and ' if branches else ''}gender, the rank correlation of captions with {FACTOR} is "
+        f"{plain(row['value'])} ({_bracket(row)})."
+    )
+    sentence += _branch_sentence(branches, "people named more often are known less", "they are known better", 0.0)
+    yield finding(row, "known", headline, sentence, verdict=verdict, effect=abs(row["value"]), more=branches)
 
 
 def _gap(part: pl.DataFrame) -> Iterator[Finding]:
-    before, after = (_pooled(part, "identity_gap", concept) for concept in (UNADJUSTED, ADJUSTED))
-    if before is None or after is None:
-        return
-    sentence = (
-        f"The probability of the right name, women minus men, is {plain(100 * before['value'])} points "
-        f"({_interval(before, 100.0)}) as measured and {plain(100 * after['value'])} points "
-        f"({_interval(after, 100.0)}) at equal exposure, within branches."
+    rows = valued(part, "identity_gap")
+    (before, branches), (after, _) = (
+        _pooled([row for row in rows if row["concept"] == concept]) for concept in (UNADJUSTED, ADJUSTED)
     )
-    verdict, word = _verdict(before), "better" if before["value"] > 0 else "less well"
-    shown_gap = f"The model knows women {word} by name than men"
-    headline = shown_gap if verdict == DIFFERENCE else "No gender gap in known names is shown"
-    yield finding(before, "known", headline, sentence, verdict=verdict, effect=abs(before["value"]), more=[after])
-
-
-def _pooled(part: pl.DataFrame, metric: str, concept: str | None = None) -> Result | None:
-    rows = [row for row in valued(part, metric) if row["concept"] == concept]
-    return next((row for row in rows if row["subset"] == EVERYONE), rows[0] if len(rows) == 1 else None)
-
-
-def _interval(row: Result, unit: float) -> str:
-    if not has_interval(row):
-        return "no interval"
-    return f"95 % interval {plain(unit * row['low'])} to {plain(unit * row['high'])}"
+    if before is None:
+        return
+    one, other = ("women", "men") if before["value"] > 1 else ("men", "women")
+    verdict, headline = _headline(
+        (before, branches),
+        f"The right name stands out more for {one} than for {other}",
+        "In some branches the right name does not stand out alike for women and men",
+        "No difference in how well women and men are known by name was found",
+        "Too few people to compare how well women and men are known by name",
+    )
+    sentence = (
+        f"{FACTOR.capitalize()} is {_times(before)} times as large for women as for men"
+        f"{' of their branch' if branches else ''} (geometric means; {_bracket(before)})"
+    )
+    sentence += f", and {_times(after)} times at equal exposure ({_bracket(after)})" if after else ""
+    sentence += "." + _branch_sentence(branches, "it is smaller for women", "it is larger for women", 1.0)
+    more, effect = [*branches, *([after] if after else [])], log_distance(before["value"], 1.0)
+    yield finding(before, "known", headline, sentence, verdict=verdict, effect=effect, more=more)

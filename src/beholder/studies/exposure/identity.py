@@ -1,4 +1,4 @@
-"""How much of a model's belief is on each person's right name, as an earlier audit scored it."""
+"""How well a model knows each person by name, as an earlier audit scored it."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from beholder.scores.store import Store
 from beholder.scores.stored import stored_scores
 from beholder.scores.task import Task
 from beholder.studies.apa.study import APA
-from beholder.studies.public_figures.identity import IDENTITY, right_name_shares
+from beholder.studies.public_figures.identity import IDENTITY, known_by_name
 
 
 def identity_scores(folder: Path, dataset: Dataset, store: Place) -> dict[str, pl.DataFrame]:
-    """For every model of an APA audit: `branch, name, identity`, the mean over a person's pictures.
+    """For every model of an APA audit: `branch, name, gain, known`, by person.
 
     Read from the store, or again from the files of imported scores; the model itself is not needed.
     """
@@ -58,8 +58,6 @@ def _matrices(entry: dict[str, Any], tasks: list[Task], store: Place) -> list[Sc
 
 def _people(matrices: list[ScoreMatrix]) -> Iterator[pl.DataFrame]:
     for matrix in matrices:
-        shares = right_name_shares(matrix)
-        if shares.height > 1:
-            branch = pl.lit(matrix.part).alias("branch")
-            mean = shares.group_by("name", maintain_order=True).agg(identity=pl.col("share").mean())
-            yield mean.select(branch, "name", "identity")
+        people = known_by_name(matrix)
+        if people.height > 1:
+            yield people.select(pl.lit(matrix.part).alias("branch"), "name", "gain", "known")

@@ -22,7 +22,7 @@ WORD_TERMS = [Term(level, word) for level, words in LEVEL_WORDS.items() for word
 SHARED, WITHIN, ONE_WORD = ("shared with another person", "part of a longer name", "one word, which may mean others")
 
 
-def people_of(dataset: Dataset) -> pl.DataFrame:
+def people_table(dataset: Dataset) -> pl.DataFrame:
     """A row for every person of every branch: `branch, name, gender`, and why the name is ambiguous, if it is.
 
     A person with two photographs in one branch is one person; one name in two branches may be two.

@@ -1,13 +1,13 @@
-"""Queries about captions: which ratios there are, and what counts as shown."""
+"""Queries about captions: which ratios decide, and how many differences were found."""
 
 from __future__ import annotations
 
 import polars as pl
 
-from beholder.chapter.numbers import Result, excludes
+from beholder.chapter.numbers import Result
 from beholder.chapter.table import rows_of
-from beholder.metrics.multiplicity import ALPHA
-from beholder.studies.exposure.ratios import RATIO, TYPICAL
+from beholder.comparison import DIFFERENCE
+from beholder.studies.exposure.ratios import TYPICAL
 
 
 def typical_ratios(results: pl.DataFrame) -> list[Result]:
@@ -15,8 +15,6 @@ def typical_ratios(results: pl.DataFrame) -> list[Result]:
     return [row for row in rows_of(results, "ratio") if row["concept"] == TYPICAL]
 
 
-def shown(row: Result) -> bool:
-    """Whether an effect is shown: the interval leaves out the landmark, and a ratio's corrected p is at most 0.05."""
-    if row["metric"] == RATIO:
-        return excludes(row, 1.0) and row["p_value"] is not None and bool(row["p_value"] <= ALPHA)
-    return excludes(row, 0.0)
+def found(row: Result) -> bool:
+    """Whether the comparison found a difference."""
+    return bool(row["verdict"] == DIFFERENCE)

@@ -37,13 +37,11 @@ EXPOSURE = Study(
         "Only these captions were counted. How often a model saw them is not known.",
         "A few famous people decide the means of counts, whose intervals hold the truth in as few as 79 of 100 cases "
         "instead of 95. The typical ratio and the median are safer.",
-        "Each branch has its own 95 % interval: without any difference, about one in twenty would exclude 1. Findings "
-        "go by p-values that are corrected for the number of branches.",
-        "A correlation with identity is not a cause: people who are named often are also photographed often.",
+        "A correlation with captions is not a cause: people who are named often are also photographed often.",
+        "Traits that no label names may suffice to be known by name.",
     ),
     chapter="beholder.studies.exposure.chapter:CHAPTER",
-    trials="beholder.studies.exposure.trials:exposure_experiments",
-    weaknesses="beholder.studies.exposure.trials:weaknesses",
+    within=("branch",),
     command=Command(
         "exposure",
         "Count how often captions name people and occupations, by gender, and compare with what a model knows.",

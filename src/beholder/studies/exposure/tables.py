@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import polars as pl
@@ -9,9 +10,10 @@ import polars as pl
 from beholder.chapter.numbers import ABSENT, MINUS, Result, remarks, row_p_value
 from beholder.chapter.phrases import plural
 from beholder.chapter.table import INTERVALS, Cell, Table, labels, names, notes_of, percent_cell, ratio_cell, rows_of
+from beholder.studies.exposure.compared import EVERYONE
 from beholder.studies.exposure.measures import ADJUSTED, CHANGE, UNADJUSTED
-from beholder.studies.exposure.queries import shown
-from beholder.studies.exposure.ratios import CRUDE, EVERYONE, MEAN, TYPICAL
+from beholder.studies.exposure.queries import found
+from beholder.studies.exposure.ratios import CRUDE, MEAN, TYPICAL
 from beholder.studies.public_figures.levels import GROUPS
 
 
@@ -60,15 +62,15 @@ def _ratio_table(rows: list[Result], people: dict[tuple[str, str], int]) -> Tabl
     caption = (
         "Captions per person, women over men; 1: alike, below 1: women are named less often. Typical: geometric means "
         "of 1 + captions. All branches: women against men of their own branch; crude: against all men, so that it also "
-        f"follows which branches are named often. p: of the typical ratio, of branches corrected for their number. "
-        f"{INTERVALS}"
+        "follows which branches are named often. p: of the typical ratio. Small print: 95 % interval. Intervals and p "
+        "hold for all subsets together."
     )
     header = ["Branch", "n women / men", "Typical", "Of the means", "p"]
     return Table("Women over men", caption, header, body, 1, notes_of(rows), "named")
 
 
 def _p_cell(row: Result | None) -> Cell:
-    return Cell(ABSENT) if row is None else Cell(row_p_value(row), strong=shown(row))
+    return Cell(ABSENT) if row is None else Cell(row_p_value(row), strong=found(row))
 
 
 def _word_table(rows: list[Result]) -> Table:
@@ -92,34 +94,25 @@ def _identity_table(part: pl.DataFrame) -> Table:
     body = []
     for row in rows:
         key = row["model"], row["subset"]
-        differences = [points_cell(gap_of.get((*key, which))) for which in (UNADJUSTED, ADJUSTED, CHANGE)]
+        differences = [_ratio(gap_of.get((*key, which))) for which in (UNADJUSTED, ADJUSTED, CHANGE)]
         body.append([*names(part, *key), Cell(str(row["n"])), number_cell(row, strong=True), *differences])
     caption = (
-        "Spearman's correlation of captions with the probability of the right name; then that probability, women minus "
-        f"men, in percentage points, as measured and at equal log(1 + captions). {INTERVALS}"
+        "How many times as likely the right name is as the names of other people with the same labels: Spearman's "
+        "correlation with captions, within branch and gender; and women over men, as measured and at equal "
+        f"log(1 + captions). {INTERVALS} It holds for all subsets together."
     )
     left = labels(part, "Branch")
-    header = [*left, "n", "Correlation", "Gap as measured", "At equal exposure", "Change"]
+    header = [*left, "n", "Correlation", "Women over men", "At equal exposure", "Change"]
     notes = notes_of([*rows, *gaps])
     return Table("Named and known by name", caption, header, body, len(left), notes, "known")
 
 
 def number_cell(row: Result | None, *, strong: bool = False) -> Cell:
     """A plain number with its interval."""
-    return _cell(row, 1.0, strong)
-
-
-def points_cell(row: Result | None) -> Cell:
-    """A difference of probabilities in percentage points."""
-    return _cell(row, 100.0, strong=False)
-
-
-def _cell(row: Result | None, unit: float, strong: bool) -> Cell:
     if row is None or row["value"] is None:
         return Cell(ABSENT)
-    numbers = [row[key] for key in ("value", "low", "high")]
-    value, low, high = ("" if each is None else plain(unit * each) for each in numbers)
-    return Cell(value, f"{low} to {high}" if low else "", strong)
+    interval = "" if row["low"] is None else f"{plain(row['low'])} to {plain(row['high'])}"
+    return Cell(plain(row["value"]), interval, strong)
 
 
 def _ratio(row: Result | None) -> Cell:
@@ -127,11 +120,14 @@ def _ratio(row: Result | None) -> Cell:
 
 
 def plain(value: float) -> str:
-    """A number with three digits or fewer after rounding, with a true minus sign.
+    """A number with at least two digits that tell it from 0, and a true minus sign.
 
-    >>> plain(1234.5), plain(-0.1234), plain(0)
-    ('1,234', '−0.12', '0')
+    >>> plain(1234.5), plain(-0.1234), plain(0.00123), plain(0)
+    ('1,234', '−0.12', '0.0012', '0')
     """
     size = abs(value)
-    text = f"{value:,.0f}" if size >= 100 or size == 0 else f"{value:.3g}" if size >= 1 else f"{value:.2f}"
-    return text.replace("-", MINUS)
+    if size >= 100 or size < 1e-9:
+        text = f"{value:,.0f}"
+    else:
+        text = f"{value:.3g}" if size >= 1 else f"{value:.{max(2, 1 - math.floor(math.log10(size)))}f}"
+    return text.replace("-", MINUS) if float(text.replace(",", "")) else text.removeprefix("-")

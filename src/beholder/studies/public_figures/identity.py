@@ -168,13 +168,27 @@ def _against_shuffled(row: Row, shuffled: ShuffledNames, people: SameLabels) -> 
 # Scored people
 
 
-def right_name_shares(matrix: ScoreMatrix) -> pl.DataFrame:
-    """For every scored picture, the person's `name` and the `share` of belief on that name."""
+def known_by_name(matrix: ScoreMatrix) -> pl.DataFrame:
+    """For every scored person: `name`, and how much more likely the right name is than the labels explain, in e-folds.
+
+    `gain` is the logit of the right name less those of the names of other people with the same labels, on average: how
+    many names there are, and what they get together, does not matter. `known` is the same without what a name gets
+    whoever is shown. Null for people who share their labels with nobody.
+    """
     matrix = _one_column_a_name(scored_people(matrix)[0])
-    if not matrix.images.height:
-        return pl.DataFrame(schema={"name": pl.String, "share": pl.Float64})
-    right = correct_share(softmax(matrix.logits), correct_cells(matrix.prompts, matrix.images))
-    return matrix.images.select("name", share=pl.Series(right))
+    names = matrix.prompts["concept"].to_numpy().astype(str)
+    same = same_labels(matrix.images, names)
+    gain, known = np.full((2, len(same.names)), np.nan)
+    if len(same.names):
+        own = correct_cells(matrix.prompts, matrix.images)[:, same.names].astype(np.float64)
+        logits = own.T @ matrix.logits[:, same.names] / own.sum(axis=0)[:, None]
+        for mine in (np.flatnonzero(same.groups == group) for group in np.unique(same.groups)):
+            if (size := len(mine)) > 1:
+                left = logits[np.ix_(mine, mine)]
+                left = (left - left.mean(axis=1, keepdims=True)) * size / (size - 1)
+                gain[mine] = np.diag(left)
+                known[mine] = np.diag(left - left.mean(axis=0))
+    return pl.DataFrame({"name": names[same.names], "gain": gain, "known": known}).fill_nan(None)
 
 
 def scored_people(matrix: ScoreMatrix) -> tuple[ScoreMatrix, str | None]:
