@@ -13,6 +13,7 @@ QUESTIONS = {
     "named": Question("Are women named as often as men?", "named"),
     "words": Question("How often do captions say “actress” and “actor”?", "words"),
     "known": Question("Does a model know the people best that captions name most?", "known"),
+    "gap": Question("Does a model know women and men equally well by name?", "known"),
 }
 
 

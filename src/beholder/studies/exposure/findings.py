@@ -161,4 +161,4 @@ def _gap(part: pl.DataFrame) -> Iterator[Finding]:
     sentence += f", and {_times(after)} times at equal exposure ({_bracket(after)})" if after else ""
     sentence += "." + _branch_sentence(branches, "it is smaller for women", "it is larger for women", 1.0)
     more, effect = [*branches, *([after] if after else [])], log_distance(before["value"], 1.0)
-    yield finding(before, "known", headline, sentence, verdict=verdict, effect=effect, more=more)
+    yield finding(before, "gap", headline, sentence, verdict=verdict, effect=effect, more=more)

@@ -42,6 +42,7 @@ EXPOSURE = Study(
     ),
     chapter="beholder.studies.exposure.chapter:CHAPTER",
     within=("branch",),
+    trials="beholder.studies.exposure.trials:TRIALS",
     command=Command(
         "exposure",
         "Count how often captions name people and occupations, by gender, and compare with what a model knows.",

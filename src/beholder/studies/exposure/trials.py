@@ -17,10 +17,11 @@ from beholder.studies.exposure.measures import identity_rows
 from beholder.studies.exposure.ratios import RATIO, ratio_rows
 from beholder.studies.public_figures.identity import IDENTITY, known_by_name
 from beholder.studies.study import MeasureOptions
-from beholder.studies.worlds import GENDER_ONLY, UNFAIR, WOMAN, Trials, World
+from beholder.studies.worlds import GENDER_ONLY, WOMAN, Trials, World
 
 SEEN = 4
 """Numbers that a model reads off a picture."""
+CAPTIONS_DIFFER = (RATIO, "exposure.named")
 
 
 def measure(world: World, options: MeasureOptions) -> Iterator[Row]:
