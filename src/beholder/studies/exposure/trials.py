@@ -48,6 +48,4 @@ def _matrices(pictures: pl.DataFrame, seen: np.ndarray, options: MeasureOptions)
         yield ScoreMatrix("names", part, prompts, ("logit_true",), cells[:, :, None], kind=IDENTITY, part=str(branch))
 
 
-TRIALS = Trials(
-    prompts=1 + SEEN, measure=measure, true={GENDER_ONLY: (RATIO, "named"), UNFAIR: (RATIO, "named")}, found=(RATIO,)
-)
+TRIALS = Trials(prompts=1 + SEEN, measure=measure, true={GENDER_ONLY: CAPTIONS_DIFFER}, found=CAPTIONS_DIFFER)
