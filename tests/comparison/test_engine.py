@@ -180,6 +180,18 @@ def test_a_difference_is_found_just_where_its_bounds_leave_out_0(rng):
     assert not judged.found.all()
 
 
+def test_a_comparison_says_the_value_of_each_group_and_how_it_was_judged(rng):
+    groups, people = two_groups(20, 30)
+    values = rng.normal(size=(50, 2))
+    values[3, 1] = np.nan
+    (judged,) = judge([compare_groups(values, groups, people, rng, shuffles=499)])
+    for column in (0, 1):
+        found = comparison_at(judged, (0, column), "woman", "man").turned()
+        assert found.sides == pytest.approx((values[20:, column].mean(), np.nanmean(values[:20, column])))
+        assert found.low < found.own[0] < found.value < found.own[1] < found.high
+        assert found.method == "499 shuffles of people; the largest of 2 studentised numbers"
+
+
 def test_a_family_of_several_parts_is_judged_together(rng):
     groups, people = two_groups(20, 20)
     parts = [compare_groups(rng.normal(size=(40, 8)), groups, people, rng, shuffles=499) for _ in range(3)]
@@ -357,7 +369,7 @@ def test_someone_shown_in_both_groups_changes_them_with_themselves(rng):
 
 
 def test_a_few_skewed_scores_of_wider_spread_are_no_difference(rng):
-    """Shares of five options: equal means, and twice the spread for eight people. By Welch's errors 14 of 100 were called."""
+    """Shares of five options: equal means, and twice the spread for eight people; by Welch's errors 14 % are called."""
     groups, people = two_groups(8, 22)
     called = 0
     for _ in range(150):

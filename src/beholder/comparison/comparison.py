@@ -27,13 +27,17 @@ class Comparison(NamedTuple):
     people: int
     """Of the smallest group."""
     verdict: str
-    images: tuple[str, ...] = ()
-    """The images behind it, the most telling first."""
+    own: tuple[float, float] = (np.nan, np.nan)
+    """The interval of this number by itself; it decides nothing."""
+    sides: tuple[float, float] | None = None
+    """The value of each group, within the strata."""
+    method: str = ""
 
     def turned(self) -> Comparison:
         """The same seen from the other group: second less first."""
-        turned = self._replace(group=self.against, against=self.group, value=-self.value)
-        return turned._replace(low=-self.high, high=-self.low)
+        sides = self.sides and (self.sides[1], self.sides[0])
+        turned = self._replace(group=self.against, against=self.group, value=-self.value, sides=sides)
+        return turned._replace(low=-self.high, high=-self.low, own=(-self.own[1], -self.own[0]))
 
     def upward(self) -> Comparison:
         """The same with the group first that is higher."""
@@ -78,4 +82,7 @@ def comparison_at(
     value, low, high, p_value = (float(part[place]) for part in (judged.value, judged.low, judged.high, judged.p_value))
     people = int(judged.people[place])
     verdict = verdict_of(p_value, people, judged.arrangements)
-    return Comparison(group, against, value, low, high, p_value, bool(judged.at_most[place]), people, verdict)
+    own = float(judged.own[0][place]), float(judged.own[1][place])
+    sides = judged.sides and (float(judged.sides[0][place]), float(judged.sides[1][place]))
+    numbers = (value, low, high, p_value, bool(judged.at_most[place]), people)
+    return Comparison(group, against, *numbers, verdict, own, sides, judged.method)

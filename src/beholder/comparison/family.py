@@ -22,6 +22,7 @@ TAILS = (0.9, 0.95, 0.99)
 """Where a null is compared with a normal one."""
 TIE = 1e-5
 """Relative differences below this are rounding: such shuffles count as equal."""
+NORMAL = 1.959963984540054
 ENDLESS = 1e9
 """The deviate of a difference without any spread."""
 
@@ -47,6 +48,8 @@ class Part(NamedTuple):
     """The least that a margin may be, where a group has no spread: exact bounds of a bounded score; else 0."""
     skew: Array | float = 0.0
     """Skewness of the number's error: its interval reaches farther to one side (Hall 1992)."""
+    sides: tuple[Array, Array] | None = None
+    """The values whose difference each number is, within the strata: of the first group, and of the second."""
 
     @property
     def told(self) -> npt.NDArray[np.bool_]:
@@ -75,6 +78,10 @@ class Judged(NamedTuple):
     margin: Array
     people: npt.NDArray[np.int_]
     arrangements: float
+    own: tuple[Array, Array]
+    """Bounds of each number by itself: 95 % of its own null, whatever else is compared."""
+    sides: tuple[Array, Array] | None
+    method: str
 
 
 def own_scale(null: Array) -> tuple[Array, Array]:
@@ -153,20 +160,21 @@ def judge(parts: Sequence[Part]) -> list[Judged]:
         if len(told) > 1 and (part.exact or len(drawn) > count):
             drawn = np.random.default_rng(number).choice(drawn, size=count)
         largest = np.maximum(largest, drawn)
-    return [_judged(part, np.sort(largest), exact=exact) for part in parts]
+    numbers = sum(int(part.told.sum()) for part in told)
+    drawn = f"all {count:,} arrangements" if exact else f"{count:,} shuffles"
+    method = f"{drawn} of people; the largest of {numbers:,} studentised numbers" if numbers else "no test"
+    return [_judged(part, np.sort(largest), method, exact=exact) for part in parts]
 
 
-def _judged(part: Part, largest: Array, *, exact: bool) -> Judged:
+def _judged(part: Part, largest: Array, method: str, *, exact: bool) -> Judged:
     count, told = len(largest), part.told
     deviate = np.where(told, part.deviate / part.scale, 0.0)
     beyond = count - np.searchsorted(largest, deviate * (1 - TIE), side="left")
     p_value = beyond / max(count, 1) if exact else (1.0 + beyond) / (1 + count)
     p_value = np.where(told, np.minimum(np.maximum(p_value, 1 / max(count, 1) if exact else 0.0), 1.0), np.nan)
     found = told & (np.nan_to_num(p_value, nan=1.0) <= ALPHA)
-    with np.errstate(invalid="ignore"):
-        reach = student_scale(critical_value(largest, exact=exact) * part.scale, part.freedom)
-        below, above = (np.abs(unskewed(side * reach, part.skew)) * part.error for side in (1, -1))
-    below, above = (np.maximum(np.nan_to_num(each, nan=0.0, posinf=np.nan), part.least) for each in (below, above))
+    below, above = _reach(part, critical_value(largest, exact=exact))
+    own = _reach(part, NORMAL)
     # A difference without spread is found by its p-value: its exact bounds do not take that back.
     near = 0.999 * np.abs(part.value)
     below = np.where(found & (part.value > 0), np.minimum(below, near), below)
@@ -175,7 +183,18 @@ def _judged(part: Part, largest: Array, *, exact: bool) -> Judged:
     low, high = (np.where(told & (margin > 0), each, np.nan) for each in (part.value - below, part.value + above))
     margin = np.where(told & (margin > 0), margin, np.nan)
     at_most = told & (beyond == 0)
-    return Judged(part.value, low, high, p_value, at_most, found, margin, part.people, part.arrangements)
+    alone = part.value - np.where(told, own[0], np.nan), part.value + np.where(told, own[1], np.nan)
+    rest = part.people, part.arrangements, alone, part.sides, method
+    return Judged(part.value, low, high, p_value, at_most, found, margin, *rest)
+
+
+def _reach(part: Part, deviate: float) -> tuple[Array, Array]:
+    """How far each number's interval reaches below and above it, for a deviate on the normal scale."""
+    with np.errstate(invalid="ignore"):
+        reach = student_scale(deviate * part.scale, part.freedom)
+        below, above = (np.abs(unskewed(side * reach, part.skew)) * part.error for side in (1, -1))
+        below, above = (np.maximum(np.nan_to_num(each, nan=0.0, posinf=np.nan), part.least) for each in (below, above))
+    return below, above
 
 
 def critical_value(largest: Array, alpha: float = ALPHA, *, exact: bool = False) -> float:

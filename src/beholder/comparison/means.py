@@ -327,7 +327,10 @@ def _compared(
     least = _least_margins(values, units, contrasts, bounds)
     scale, largest = largest_of(null)
     deviate = found.deviates()[0]
-    return Part(value, error, freedom, deviate, scale, largest, moves.exact, moves.arrangements, people, least, skew)
+    means = values.mean(axis=0) + weights @ left
+    sides = np.maximum(contrasts, 0) @ means, np.maximum(-contrasts, 0) @ means
+    drawn = moves.exact, moves.arrangements, people, least, skew, None if departures else sides
+    return Part(value, error, freedom, deviate, scale, largest, *drawn)
 
 
 Powers = tuple[Array, Array, Array]
@@ -393,7 +396,11 @@ def _joined(parts: list[Part], columns: list[npt.NDArray[np.bool_]], rows: int) 
     count = min((len(part.largest) for part in known), default=0)
     largest = np.max([part.largest[:count] for part in known], axis=0, initial=0.0) if known else np.zeros(0)
     fewest = min((part.arrangements for part in known), default=0.0)
-    return Part(largest=largest, exact=False, arrangements=fewest, **whole)
+    sides = np.full((2, rows, width), np.nan)
+    for part, mine in zip(parts, columns, strict=True):
+        sides[:, :, mine] = np.nan if part.sides is None else part.sides
+    both = None if np.isnan(sides).all() else (sides[0], sides[1])
+    return Part(largest=largest, exact=False, arrangements=fewest, sides=both, **whole)
 
 
 def _least_margins(values: Array, units: Units, contrasts: Array, bounds: tuple[float, float] | None) -> Array:
