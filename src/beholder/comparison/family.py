@@ -161,8 +161,8 @@ def judge(parts: Sequence[Part]) -> list[Judged]:
             drawn = np.random.default_rng(number).choice(drawn, size=count)
         largest = np.maximum(largest, drawn)
     numbers = sum(int(part.told.sum()) for part in told)
-    drawn = f"all {count:,} arrangements" if exact else f"{count:,} shuffles"
-    method = f"{drawn} of people; the largest of {numbers:,} studentised numbers" if numbers else "no test"
+    tried = f"all {count:,} arrangements" if exact else f"{count:,} shuffles"
+    method = f"{tried} of people; the largest of {numbers:,} studentised numbers" if numbers else "no test"
     return [_judged(part, np.sort(largest), method, exact=exact) for part in parts]
 
 

@@ -327,7 +327,8 @@ def _compared(
     least = _least_margins(values, units, contrasts, bounds)
     scale, largest = largest_of(null)
     deviate = found.deviates()[0]
-    means = values.mean(axis=0) + weights @ left
+    effects = weights @ left
+    means = values.mean(axis=0) + effects - fit.size / fit.size.sum() @ effects
     sides = np.maximum(contrasts, 0) @ means, np.maximum(-contrasts, 0) @ means
     drawn = moves.exact, moves.arrangements, people, least, skew, None if departures else sides
     return Part(value, error, freedom, deviate, scale, largest, *drawn)
