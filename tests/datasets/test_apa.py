@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from beholder.comparison import people_of
 from beholder.core.errors import DataError, MissingData
 from beholder.datasets import open_dataset
 from beholder.datasets.apa import BRANCHES, load
 from beholder.datasets.verify import damaged_images
-from beholder.studies.rows import people_shown
 
 ACTORS = '""\tUnnamed: 0\t"filename"\t"names"\t"film"\t"gender"\t"academy_award"\n'
 ROW = '0 \t0 \t"000.jpg"\t"Ann Other "\t"A Film"\t" woman"\t0\n'
@@ -99,6 +99,5 @@ def test_people_of_one_branch_are_told_apart(data: Path):
     """A table read from five files lay in pieces, over which polars panicked."""
     table = open_dataset("apa", str(data)).table
     for branch in BRANCHES:
-        people = people_shown(table.filter((table["branch"] == branch).to_numpy()))
-        assert len(people) == BRANCHES[branch].images
-        assert people[0].startswith(f"{branch}/")
+        people = people_of(table.filter((table["branch"] == branch).to_numpy()))
+        assert (people.column, len(people.codes)) == ("name", BRANCHES[branch].images)
