@@ -10,13 +10,11 @@ from beholder.metrics.bootstrap import Resampler, percentile_interval
 from beholder.metrics.intervals import (
     Estimate,
     accelerated_interval,
-    difference_estimate,
     mean_estimate,
     mean_interval,
     ratio_estimate,
     studentised_interval,
     studentised_tails,
-    two_way_means,
     wilson_interval,
     yes_or_no_bounds,
 )
@@ -100,12 +98,6 @@ def test_in_every_draw_the_error_of_a_ratio_is_that_of_its_two_means():
     found = ratio_estimate(top, bottom)
     for a, b, sa, sb, error in zip(top.draws, bottom.draws, top.errors, bottom.errors, found.errors, strict=True):
         assert error == pytest.approx(np.sqrt(sa**2 / b**2 + a**2 * sb**2 / b**4))
-
-
-def test_a_difference_has_welchs_error():
-    (first, one), (second, two) = estimate(25, 5), estimate(60, 6)
-    expected = np.hypot(stats.sem(first), stats.sem(second))
-    assert difference_estimate(one, two).error == pytest.approx(expected)
 
 
 def test_a_p_value_says_what_the_interval_says():
@@ -199,19 +191,6 @@ def test_a_95_percent_interval_covers_a_small_mean_where_percentiles_do_not():
         percentiles += low <= 0.1 <= high
     assert 0.92 <= ours / 400 <= 0.98
     assert percentiles < ours
-
-
-def test_two_way_draws_are_those_of_the_loop_and_spread_wider():
-    table = rng(3).random((12, 1)) + rng(4).random((1, 8)) + 0.1 * rng(5).random((12, 8))
-    table[0, 0] = np.nan
-    rows, columns = Resampler(np.arange(12), rng(6), 200), Resampler(np.arange(8), rng(7), 200)
-    found = two_way_means(table, rows, columns)
-    across, down = np.concatenate(list(rows.weights())), np.concatenate(list(columns.weights()))
-    for draw in (0, 77, 199):
-        weight = np.outer(across[draw], down[draw])
-        expected = np.nansum(weight * table) / weight[~np.isnan(table)].sum()
-        assert found[draw] == pytest.approx(expected)
-    assert found.std() > rows.means(np.nanmean(table, axis=1)).std()
 
 
 def test_a_ratio_whose_top_is_nothing_is_0_and_has_no_interval() -> None:

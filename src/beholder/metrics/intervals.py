@@ -84,17 +84,6 @@ def ratio_estimate(top: Estimate, bottom: Estimate) -> Estimate:
     return Estimate(float(value), float(error), draws, errors, np.concatenate(moved))
 
 
-def difference_estimate(first: Estimate, second: Estimate) -> Estimate:
-    """One mean less another, of groups that were drawn apart."""
-    return Estimate(
-        first.value - second.value,
-        float(np.hypot(first.error, second.error)),
-        first.draws - second.draws,
-        np.hypot(first.errors, second.errors),
-        np.concatenate([first.influence, -second.influence]),
-    )
-
-
 def mean_interval(values: Array, resampler: Resampler) -> Interval:
     """Interval of a mean over pictures; NaN where fewer than five people, or too little spread, let it be said.
 
@@ -268,22 +257,3 @@ def accelerated_interval(estimate: Estimate, level: float = 0.95) -> Interval:
     places = ndtr(shift + (shift + tails) / (1 - skew * (shift + tails)))
     low, high = np.quantile(draws, places)
     return Interval(float(low), float(high))
-
-
-def two_way_means(values: Array, rows: Resampler, columns: Resampler) -> Array:
-    """The mean of a table in every draw when its rows (images) and its columns (prompts) are both a sample.
-
-    Draws of rows meet draws of columns one by one (the pigeonhole bootstrap: if anything, too wide); NaN cells count
-    for nothing.
-    """
-    there = ~np.isnan(values)
-    known = np.where(there, values, 0.0)
-    across = np.concatenate(list(columns.weights()))
-    studentised, start = [], 0
-    for weights in rows.weights():
-        mine = across[start : start + len(weights)]
-        start += len(weights)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            total = ((weights @ known) * mine).sum(axis=1)
-            studentised.append(total / ((weights @ there.astype(np.float64)) * mine).sum(axis=1))
-    return np.concatenate(studentised)
