@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import signal
-import threading
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +10,7 @@ import pytest
 
 from beholder.calibration import repeat as repeating
 from beholder.calibration.claims import Cell
-from beholder.calibration.repeat import Block, _unstopped, blocks_of, repeat, simulate
+from beholder.calibration.repeat import Block, blocks_of, repeat, simulate
 
 CELL = Cell("gaps", "5 + 40", "noise")
 ASKED: dict[str, Any] = {"worlds": 6, "seed": 1, "workers": 1}
@@ -23,10 +21,10 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(repeating, "BLOCK", 3)
 
 
-def test_a_world_depends_on_its_number_alone(tmp_path: Path):
+def test_a_world_depends_on_its_number_alone():
     def counts(start: int, stop: int) -> pl.DataFrame:
-        names = ("claim", *repeating.SCHEMA)[1:]
-        return pl.DataFrame(simulate(Block(CELL, 3, start, stop), tmp_path), schema=names[3:], orient="row")
+        made = simulate(Block(CELL, 3, start, stop, Path()))
+        return pl.DataFrame(made, schema=list(repeating.SCHEMA)[3:], orient="row")
 
     parts = pl.concat([counts(0, 4), counts(4, 6)]).group_by("claim", maintain_order=True).sum()
     assert parts.equals(counts(0, 6))
@@ -34,7 +32,7 @@ def test_a_world_depends_on_its_number_alone(tmp_path: Path):
 
 def test_first_blocks_of_all_cells_come_first():
     other = CELL._replace(world="ties")
-    assert [(block.cell, block.start) for block in blocks_of([CELL, other], 5, 1)] == [
+    assert [(block.cell, block.start) for block in blocks_of([CELL, other], 5, 1, Path())] == [
         (CELL, 0),
         (other, 0),
         (CELL, 3),
@@ -46,11 +44,11 @@ def test_a_run_goes_on_where_it_stopped(tmp_path: Path, monkeypatch: pytest.Monk
     fresh = repeat([CELL], tmp_path / "a", **ASKED)
     done: list[Block] = []
 
-    def stop_after_one(block: Block, folder: Path) -> None:
+    def stop_after_one(blocks: list[Block]) -> list[int]:
         if done:
             raise KeyboardInterrupt
-        done.append(block)
-        work(block, folder)
+        done.extend(blocks)
+        return work(blocks)
 
     work = repeating._work
     monkeypatch.setattr(repeating, "_work", stop_after_one)
@@ -72,25 +70,3 @@ def test_a_damaged_block_is_drawn_again(tmp_path: Path):
 
 def test_no_cells_give_an_empty_table(tmp_path: Path):
     assert repeat([], tmp_path, **ASKED).is_empty()
-
-
-# Ctrl-C: one message from the parent, none from the workers
-
-
-def test_workers_started_here_do_not_hear_ctrl_c_and_the_parent_does_again_afterwards():
-    before = signal.getsignal(signal.SIGINT)
-    with _unstopped():
-        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
-    assert signal.getsignal(signal.SIGINT) is before
-
-
-def test_in_another_thread_signals_are_left_alone():
-    def seen() -> None:
-        with _unstopped():
-            handlers.append(signal.getsignal(signal.SIGINT))
-
-    handlers: list[object] = []
-    thread = threading.Thread(target=seen)
-    thread.start()
-    thread.join()
-    assert handlers == [signal.getsignal(signal.SIGINT)]

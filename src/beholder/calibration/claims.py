@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -16,7 +17,7 @@ from beholder.comparison.verdicts import ALPHA, DIFFERENCE, NONE_FOUND
 from beholder.core.results import KEY, WITHIN, Row, results_table
 from beholder.studies import STUDIES
 from beholder.studies.study import MeasureOptions, Study
-from beholder.studies.worlds import DESIGNS, SMALLEST, UNFAIR, Design, Trials, draw
+from beholder.studies.worlds import DESIGNS, GENDER_ONLY, SMALLEST, UNFAIR, Design, Trials, draw
 
 DRAWS, SHUFFLES, FEW = 100, 299, 39
 LARGE = 6000
@@ -79,8 +80,11 @@ def measured(cell: Cell, rng: np.random.Generator) -> list[Row]:
     return list(cell.trials.measure(world, MeasureOptions(draws=DRAWS, shuffles=SHUFFLES, seed=seed)))
 
 
+@cache
 def true_values(cell: Cell) -> TrueValues:
-    """What the rows' values would be with very many people: one large draw."""
+    """What the rows' values would be with very many people, where there is an effect: one large draw."""
+    if cell.world != GENDER_ONLY:
+        return {}
     people, rng = cell.people, np.random.default_rng(0)
     many = people.times(LARGE // (people.women + people.men))
     world = draw(cell.world, many, cell.trials.prompts, rng)

@@ -9,13 +9,8 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import signal
-import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from functools import cache
-from multiprocessing import active_children, get_context, parent_process
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,83 +18,79 @@ import numpy as np
 import polars as pl
 
 import beholder
-from beholder.calibration.claims import Cell, Claims, Said, TrueValues, claims, measured, true_values
+from beholder.calibration.claims import Cell, Claims, Said, claims, measured, true_values
 from beholder.core.errors import DataError
 from beholder.core.files import write_whole
 from beholder.core.read import read_json
-from beholder.studies.worlds import GENDER_ONLY
+from beholder.scores.workers import Workers
 
 BLOCK = 50
+PARTS = ("studies", "chapter", "comparison", "metrics", "calibration")
 PLACE = ("study", "design", "world", "claim")
 SCHEMA = {**dict.fromkeys(PLACE, pl.String), **dict.fromkeys(Said._fields, pl.Int64)}
 
 
 class Block(NamedTuple):
-    """Some worlds of one cell."""
+    """Some worlds of one cell, and the folder that keeps what is said in them."""
 
     cell: Cell
     seed: int
     start: int
     stop: int
+    folder: Path
 
-    def path(self, folder: Path) -> Path:
+    @property
+    def path(self) -> Path:
         """Where its counts lie: the name stands for everything that they depend on."""
-        return _path(folder, *self.cell, self.seed, self.start, self.stop)
+        name = json.dumps([_code(), *self[:-1]]).encode()
+        return self.folder / "blocks" / f"{hashlib.sha256(name).hexdigest()[:24]}.json"
 
 
 @cache
 def _code() -> str:
     """A digest of the program: blocks of another version are not taken for ours."""
-    root = Path(beholder.__file__).parent
-    files = (path for part in ("studies", "comparison", "metrics", "calibration") for path in root.glob(f"{part}/**/*"))
-    return hashlib.sha256(
-        b"".join(path.read_bytes() for path in sorted(files) if path.suffix in (".py", ".csv"))
-    ).hexdigest()
+    root, digest = Path(beholder.__file__).parent, hashlib.sha256()
+    for path in sorted(each for part in PARTS for each in (root / part).rglob("*") if each.suffix in (".py", ".csv")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
 
 
-def _path(folder: Path, *parts: object) -> Path:
-    return folder / "blocks" / f"{hashlib.sha256(json.dumps([_code(), *parts]).encode()).hexdigest()[:24]}.json"
-
-
-def blocks_of(cells: Iterable[Cell], worlds: int, seed: int) -> list[Block]:
+def blocks_of(cells: Sequence[Cell], worlds: int, seed: int, folder: Path) -> list[Block]:
     """All cells cut into blocks, the first blocks of all cells first."""
     starts = range(0, worlds, BLOCK)
-    return [Block(cell, seed, start, min(start + BLOCK, worlds)) for start in starts for cell in cells]
+    return [Block(cell, seed, start, min(start + BLOCK, worlds), folder) for start in starts for cell in cells]
 
 
-def simulate(block: Block, folder: Path) -> list[list[str | int]]:
+def simulate(block: Block) -> list[list[str | int]]:
     """For each claim, in how many worlds of a block what is said of it."""
-    cell, counts, truth = block.cell, Claims(), _true_values(block, folder)
+    cell, counts = block.cell, Claims()
     for number in range(block.start, block.stop):
         rng = np.random.default_rng([block.seed, *"".join(cell).encode(), number])
-        for name, said in claims(cell, measured(cell, rng), truth).items():
+        for name, said in claims(cell, measured(cell, rng), true_values(cell)).items():
             counts[name] = Said(*map(sum, zip(counts.get(name, Said()), said, strict=True)))
     return [[name, *map(int, said)] for name, said in counts.items()]
 
 
-def _true_values(block: Block, folder: Path) -> TrueValues:
-    """Kept in a file: the large draw is made once for a cell."""
-    if block.cell.world != GENDER_ONLY:
-        return {}
-    path = _path(folder, *block.cell, "true values")
-    kept = _kept(path)
-    if kept is None:
-        kept = [[*place, value] for place, value in true_values(block.cell).items()]
-        write_whole(path, json.dumps(kept).encode())
-    return {tuple(place): float(value) for *place, value in kept}
-
-
-def _kept(path: Path) -> list[list[Any]] | None:
-    """What a file holds; None where it is not there, or damaged and to be made again."""
+def _kept(block: Block) -> list[list[Any]] | None:
+    """What is said in a block; None where it was not drawn yet, or its file is damaged and it is drawn again."""
     try:
-        kept: list[list[Any]] = read_json(path)
+        kept: list[list[Any]] = read_json(block.path)
     except DataError:
         return None
     return kept
 
 
-def _work(block: Block, folder: Path) -> None:
-    write_whole(block.path(folder), json.dumps(simulate(block, folder)).encode())
+def _work(blocks: list[Block]) -> list[int]:
+    """How many worlds were drawn."""
+    for block in blocks:
+        write_whole(block.path, json.dumps(simulate(block)).encode())
+    return [block.stop - block.start for block in blocks]
+
+
+class Drawers(Workers):
+    """Processes that draw worlds."""
+
+    does = "draws worlds"
 
 
 def repeat(
@@ -112,58 +103,18 @@ def repeat(
     advance: Callable[[int], None] = lambda count: None,
 ) -> pl.DataFrame:
     """In how many of so many worlds of every cell what is said; blocks that lie in the folder are not drawn again."""
-    blocks = blocks_of(cells, worlds, seed)
-    missing = [block for block in blocks if _kept(block.path(folder)) is None]
+    blocks = blocks_of(cells, worlds, seed, folder)
+    missing = [block for block in blocks if _kept(block) is None]
     advance(sum(block.stop - block.start for block in set(blocks) - set(missing)))
-    if workers == 1 or len(missing) < 2:
+    if workers == 1:
         for block in missing:
-            _work(block, folder)
-            advance(block.stop - block.start)
+            advance(*_work([block]))
     else:
-        _in_parallel(missing, folder, workers, advance)
-    counts = [(*block.cell, *entry) for block in blocks for entry in _kept(block.path(folder)) or ()]
+        for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "POLARS_MAX_THREADS"):
+            os.environ.setdefault(name, "1")  # before the workers load numpy and polars: processes, not threads
+        with Drawers(workers) as pool:
+            for drawn in pool.map(_work, missing, per_job=1):
+                advance(drawn)
+    counts = [(*block.cell, *entry) for block in blocks for entry in _kept(block) or ()]
     table = pl.DataFrame(counts, schema=SCHEMA, orient="row")
     return table.group_by(PLACE, maintain_order=True).sum().with_columns(worlds=pl.lit(worlds))
-
-
-def _in_parallel(blocks: list[Block], folder: Path, workers: int, advance: Callable[[int], None]) -> None:
-    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "POLARS_MAX_THREADS"):
-        os.environ.setdefault(name, "1")  # before the workers load numpy and polars: processes, not threads
-    spawn, others = get_context("spawn"), set(active_children())
-    with ProcessPoolExecutor(workers, mp_context=spawn, initializer=_end_with_parent) as pool:
-        with _unstopped():
-            waiting = {pool.submit(_work, block, folder): block for block in blocks}
-        try:
-            for done in as_completed(waiting):
-                done.result()
-                advance(waiting[done].stop - waiting[done].start)
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            for worker in set(active_children()) - others:  # blocks are written whole: none is left by half
-                worker.terminate()
-            raise
-
-
-@contextmanager
-def _unstopped() -> Iterator[None]:
-    """Processes started here do not hear Ctrl-C, each with a traceback of its own: the parent does, and ends them."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
-def _end_with_parent() -> None:
-    """A worker whose parent was killed would wait for work for ever."""
-    threading.Thread(target=_wait_for_parent, daemon=True).start()
-
-
-def _wait_for_parent() -> None:
-    parent = parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
