@@ -20,6 +20,8 @@ from beholder.studies.study import MeasureOptions, Study
 from beholder.studies.worlds import DESIGNS, GENDER_ONLY, SMALLEST, UNFAIR, Design, Trials, draw
 
 DRAWS, SHUFFLES, FEW = 100, 299, 39
+STATISTIC = "statistic"
+"""The unit of numbers that grow with the number of people, such as t: they have no true value."""
 LARGE = 6000
 """People of the one large draw that gives true values."""
 TrueValues = Mapping[tuple[str | None, ...], float]
@@ -89,7 +91,8 @@ def true_values(cell: Cell) -> TrueValues:
     many = people.times(LARGE // (people.women + people.men))
     world = draw(cell.world, many, cell.trials.prompts, rng)
     rows = cell.trials.measure(world, MeasureOptions(draws=FEW, permutations=FEW, shuffles=FEW))
-    return {_place(row): row.value for row in rows if row.value is not None and math.isfinite(row.value)}
+    known = (row for row in rows if row.value is not None and math.isfinite(row.value) and row.unit != STATISTIC)
+    return {_place(row): float(row.value or 0.0) for row in known}
 
 
 def claims(cell: Cell, rows: Sequence[Row], truth: TrueValues) -> Claims:
