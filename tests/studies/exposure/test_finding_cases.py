@@ -64,19 +64,24 @@ def test_branches_are_named_with_their_direction():
     ((_, sentence, _),) = told("women are named less; branches differ both ways")
     assert sentence == (
         "Captions name a typical woman 0.80 times as often as a typical man of her branch (geometric means of 1 + "
-        "captions; 95 % interval 0.70–0.90, p 0.001, n = 400). Over all people at once the ratio is 1.15, which also "
-        "follows which branches are named often. Branch by branch, women are named less often among senators, and "
-        "women are named more often among mayors."
+        "captions; 95 % interval 0.70 to 0.90, p 0.001, n = 400). Over all people at once the ratio is 1.15, which "
+        "also follows which branches are named often. Branch by branch, women are named less often among senators and more "
+        "often among mayors."
     )
     ((_, sentence, _),) = told("the p-value is the smallest that the draws give")
     assert "p ≤ 0.002" in sentence
 
 
+def test_what_could_still_be_is_said_where_nothing_was_found():
+    ((_, sentence, _),) = told("none found in any branch")
+    assert "It could still be as low as 0.80 or as high as 1.10." in sentence
+
+
 def test_what_is_known_is_said_as_it_was_measured():
     ((_, sentence, _),) = told("gap in known names: one branch")
     assert sentence == (
-        "How many times as likely the right name is as the names of other people with the same labels is 1.00 times as "
-        "large for women as for men of their branch (geometric means; 95 % interval 0.95–1.05, p 0.70, n = 400), and "
-        "1.10 times at equal exposure (95 % interval 1.05–1.15, p 0.010, n = 400). Branch by branch, it is larger for "
-        "women among senators."
+        "Belief in the right name, over that in the names of other people with the same labels, is 1.00 times as large "
+        "for women as for men of their branch (geometric means; 95 % interval 0.95 to 1.05, p 0.70, n = 400), and 1.10 "
+        "times at equal exposure (95 % interval 1.05 to 1.15, p 0.010, n = 400). It could still be as low as 0.95 or "
+        "as high as 1.05. Branch by branch, for women it is larger among senators."
     )

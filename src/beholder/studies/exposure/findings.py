@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import polars as pl
 
 from beholder.chapter.finding import Finding, finding, valued, verdict_of_rows
-from beholder.chapter.numbers import Result, has_interval, log_distance, ratio, ratio_decimals, ratio_range, row_p_value
+from beholder.chapter.numbers import Result, has_interval, log_distance, ratio, ratio_decimals, row_p_value
 from beholder.chapter.phrases import listed, plural
 from beholder.comparison import DIFFERENCE, FACT, NONE_FOUND
 from beholder.studies.exposure.compared import EVERYONE
@@ -17,7 +17,7 @@ from beholder.studies.exposure.ratios import CRUDE, TYPICAL
 from beholder.studies.exposure.tables import plain
 from beholder.studies.public_figures.phrases import people
 
-FACTOR = "how many times as likely the right name is as the names of other people with the same labels"
+BELIEF = "belief in the right name, over that in the names of other people with the same labels,"
 
 
 def exposure_findings(part: pl.DataFrame) -> list[Finding]:
@@ -37,7 +37,7 @@ def _named(part: pl.DataFrame) -> Iterator[Finding]:
     counts = [round(row["n"] * (1 - row["value"])) for row in rows]
     if sum(counts):
         headline = f"Captions name {sum(counts):,} of {everyone:,} people"
-        groups = [f"{count} of {row['n']} {plural(row['group'])}" for count, row in zip(counts, rows, strict=True)]
+        groups = [f"{count:,} of {row['n']:,} {plural(row['group'])}" for count, row in zip(counts, rows, strict=True)]
         sentence = f"At least one of {captions:,} captions names {', '.join(groups)}."
     else:
         headline = "No caption names anyone"
@@ -61,8 +61,8 @@ def _ratios(part: pl.DataFrame) -> Iterator[Finding]:
     sentence = f"Captions name a typical woman {_times(row)} times as often as a typical man"
     sentence += f"{' of her branch' if branches else ''} (geometric means of 1 + captions; {_bracket(row)})."
     crude = [each for each in valued(part, "ratio") if each["concept"] == CRUDE[TYPICAL]]
-    sentence += "".join(map(_crude_sentence, crude))
-    sentence += _branch_sentence(branches, "women are named less often", "women are named more often", 1.0)
+    sentence += _still(row) + "".join(map(_crude_sentence, crude))
+    sentence += _branch_sentence(branches, "women are named", ("less often", "more often"), 1.0)
     effect = log_distance(row["value"], 1.0)
     yield finding(row, "named", headline, sentence, verdict=verdict, effect=effect, more=[*branches, *crude])
 
@@ -86,11 +86,16 @@ def _times(row: Result) -> str:
     return ratio(row["value"], ratio_decimals(row))
 
 
+def _bounds(row: Result) -> list[str]:
+    if row["unit"] == "ratio":
+        return [ratio(row[end], ratio_decimals(row)) for end in ("low", "high")]
+    return [plain(row[end]) for end in ("low", "high")]
+
+
 def _bracket(row: Result) -> str:
     if not has_interval(row):
         return f"no interval, n = {row['n']:,}"
-    bounds = ratio_range(row) if row["unit"] == "ratio" else f"{plain(row['low'])} to {plain(row['high'])}"
-    return f"95 % interval {bounds}, p {row_p_value(row)}, n = {row['n']:,}"
+    return f"95 % interval {' to '.join(_bounds(row))}, p {row_p_value(row)}, n = {row['n']:,}"
 
 
 def _crude_sentence(row: Result) -> str:
@@ -98,15 +103,23 @@ def _crude_sentence(row: Result) -> str:
     return f" Over all people at once the ratio is {_times(row)}, which also follows which branches are named often."
 
 
-def _branch_sentence(branches: list[Result], less: str, more: str, landmark: float) -> str:
-    """Which branches differ and in which direction."""
+def _still(row: Result) -> str:
+    """Where nothing was found: what could still be."""
+    if row["verdict"] != NONE_FOUND or not has_interval(row):
+        return ""
+    low, high = _bounds(row)
+    return f" It could still be as low as {low} or as high as {high}."
+
+
+def _branch_sentence(branches: list[Result], subject: str, ways: tuple[str, str], landmark: float) -> str:
+    """Which branches differ and in which direction: below the landmark, or above."""
     if not branches:
         return ""
     parts = []
-    for words, below in ((less, True), (more, False)):
+    for way, below in zip(ways, (True, False), strict=True):
         names = [people(row["subset"]) for row in branches if found(row) and (row["value"] < landmark) == below]
-        parts += [f"{words} among {listed(names)}"] if names else []
-    return f" Branch by branch, {', and '.join(parts) if parts else 'no difference was found'}."
+        parts += [f"{way} among {listed(names)}"] if names else []
+    return f" Branch by branch, {f'{subject} ' + ' and '.join(parts) if parts else 'no difference was found'}."
 
 
 def _players(part: pl.DataFrame) -> Iterator[Finding]:
@@ -132,10 +145,10 @@ def _known(part: pl.DataFrame) -> Iterator[Finding]:
         "Too few people to link captions and known names",
     )
     sentence = (
-        f"Within {'branch and ' if branches else ''}gender, the rank correlation of captions with {FACTOR} is "
-        f"{plain(row['value'])} ({_bracket(row)})."
+        f"Within {'branch and ' if branches else ''}gender, the rank correlation of captions with {BELIEF} is "
+        f"{plain(row['value'])} ({_bracket(row)}).{_still(row)}"
     )
-    sentence += _branch_sentence(branches, "people named more often are known less", "they are known better", 0.0)
+    sentence += _branch_sentence(branches, "the correlation is", ("negative", "positive"), 0.0)
     yield finding(row, "known", headline, sentence, verdict=verdict, effect=abs(row["value"]), more=branches)
 
 
@@ -155,10 +168,10 @@ def _gap(part: pl.DataFrame) -> Iterator[Finding]:
         "Too few people to compare how well women and men are known by name",
     )
     sentence = (
-        f"{FACTOR.capitalize()} is {_times(before)} times as large for women as for men"
+        f"{BELIEF.capitalize()} is {_times(before)} times as large for women as for men"
         f"{' of their branch' if branches else ''} (geometric means; {_bracket(before)})"
     )
-    sentence += f", and {_times(after)} times at equal exposure ({_bracket(after)})" if after else ""
-    sentence += "." + _branch_sentence(branches, "it is smaller for women", "it is larger for women", 1.0)
+    sentence += f", and {_times(after)} times at equal exposure ({_bracket(after)})." if after else "."
+    sentence += _still(before) + _branch_sentence(branches, "for women it is", ("smaller", "larger"), 1.0)
     more, effect = [*branches, *([after] if after else [])], log_distance(before["value"], 1.0)
     yield finding(before, "gap", headline, sentence, verdict=verdict, effect=effect, more=more)
