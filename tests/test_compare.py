@@ -13,13 +13,14 @@ import polars as pl
 import pytest
 
 from beholder.audit import AuditOptions, audit_models
-from beholder.compare import _compared, _parts, compare_models, scored_models
+from beholder.compare import _paired, _parts, compare_models, scored_models
+from beholder.comparison import DIFFERENCE
 from beholder.core.errors import MissingData, UsageError
 from beholder.datasets.dataset import Dataset
 from beholder.models import load
 from beholder.models.spec import ModelSpec
 from beholder.prompts.prompt_set import prompt_set
-from beholder.report.comparison import Comparison, lead, lines, read_comparison, render_comparison
+from beholder.report.comparison import SCHEMA, Comparison, lead, lines, read_comparison, render_comparison
 from beholder.run import Run
 from beholder.studies import STUDIES
 from beholder.studies.custom.study import custom_study
@@ -83,24 +84,23 @@ def small(options: AuditOptions, people: Callable[..., Path]) -> dict[str, Any]:
 
 @pytest.mark.slow
 def test_what_was_planted_is_found_and_nothing_else(compared: Any) -> None:
-    plain, shifted = Shifted("plain", apart=0.01), Shifted("shifted", "judge", 0.1, apart=0.01)
+    plain, shifted = Shifted("plain", apart=0.01), Shifted("shifted", "judge", 0.25, apart=0.01)
     table = compared(plain, shifted).table
     judges = table.filter((pl.col("metric") == "apa.occupation_probability") & (pl.col("concept") == "judge"))
     assert judges.height
     assert (judges["low"] > 0).all()
-    assert (judges["p_adjusted"] <= 0.05).all()
+    assert (judges["verdict"] == DIFFERENCE).all()
     assert (judges["difference"] == judges["second"] - judges["first"]).all()
     known = table.filter(pl.col("metric").str.contains("identity"))
     assert known.height
-    assert (known["p_adjusted"] <= 0.05).sum() <= 1
+    assert DIFFERENCE not in set(known["verdict"])
 
 
 @pytest.mark.slow
 def test_models_that_differ_by_noise_alone_are_seldom_called_different(compared: Any) -> None:
     table = compared(Shifted("one", apart=0.02), Shifted("other", apart=0.02)).table
     assert table.height > 50
-    assert (table["p_adjusted"] <= 0.05).mean() <= 0.05
-    assert (table["p_value"] <= 0.05).mean() <= 0.15
+    assert DIFFERENCE not in set(table["verdict"])
     assert (table["low"].is_null() == table["p_value"].is_null()).all()
 
 
@@ -132,9 +132,8 @@ def test_models_that_are_asked_in_different_ways_are_left_out_and_it_is_said(
     statements = replace(questions, prompts=questions.prompts.with_columns(prompt_id=pl.lit("statement")))
     run, dataset = Run(), Dataset("gras", "1", "none", questions.images)
     models = {"answers": [questions], "matches": [statements]}
-    table = _compared(Sheet(STUDIES["gras"], dataset), models, options, run, 20)
-    found = Comparison(list(models), table, run.record)
-    assert table.is_empty()
+    assert _paired(Sheet(STUDIES["gras"], dataset), models, options, run, 20) == {}
+    found = Comparison(list(models), pl.DataFrame(schema=SCHEMA), run.record)
     assert "matches and answers are asked in different ways" in found.record.left_out[0]
     assert "0 of 0" in lead(found)
     assert "Left out" in render_comparison(found)
@@ -160,17 +159,17 @@ def test_all_models_are_compared_with_the_first_as_two_alone_would_be(
     compared: Any, small: dict[str, Any], tmp_path: Path
 ) -> None:
     models = [Shifted("a", apart=0.02), Shifted("bb", apart=0.02), Shifted("ccc", "kind", 0.5, apart=0.02)]
-    table = compared(*models, study=WORDS, parts=5, **small).table
+    table = compared(*models, study=WORDS, parts=10, **small).table
     assert set(table["baseline"]) == {"a"}
     assert set(table["model"]) == {"bb", "ccc"}
-    alone = compared(models[0], models[2], study=WORDS, parts=5, **small, out=tmp_path / "two").table
+    alone = compared(models[0], models[2], study=WORDS, parts=10, **small, out=tmp_path / "two").table
     assert table.filter(pl.col("model") == "ccc").equals(alone)
 
 
 def test_no_interval_of_a_difference_leaves_the_possible_range(compared: Any, small: dict[str, Any]) -> None:
     """One model always says one word, the other nearly always another: shares of 0.03 and 0.97."""
     sure, other = Shifted("sure", "kind", 0.3), Shifted("other", "cold", 0.3)
-    table = compared(sure, other, study=WORDS, parts=5, **small).table
+    table = compared(sure, other, study=WORDS, parts=10, **small).table
     shares = table.filter(metric="custom.probability")
     assert shares["difference"].abs().max() > 0.9
     assert shares["low"].min() >= -1
@@ -190,7 +189,7 @@ def test_runs_are_compared_from_their_stored_scores_without_their_models(
         run = audit_models([name], [WORDS], replace(options, out=folder / name))
         (model,) = scored_models(run, [options.store])
         operands.append(model.called(name))
-    found = compare_models(operands, [WORDS], replace(options, out=folder / "runs"), parts=5)
+    found = compare_models(operands, [WORDS], replace(options, out=folder / "runs"), parts=10)
     assert list(found.models) == ["m (a)", "m (b)"]
     kind = found.table.filter(metric="custom.probability", concept="kind")
     assert kind.height

@@ -1,8 +1,8 @@
 """Comparison: where models differ from the first, asked the same about the same people.
 
-All are measured as in an audit, then again without a twentieth of the people, twenty times, the same people for
-all: the spread of the differences is the differences' own. Two checkpoints that err on the same photographs can so
-be told apart where their own intervals overlap.
+All are measured as in an audit, then again without a twentieth of the people, twenty times, the same people for all:
+that tells what each twentieth adds to each difference, and the engine judges them in pairs. Two checkpoints that err on
+the same photographs can so be told apart where their own intervals overlap.
 """
 
 from __future__ import annotations
@@ -19,14 +19,13 @@ import numpy.typing as npt
 import polars as pl
 
 from beholder.audit import AuditOptions, confirm_upload, filled, from_store, measure, run_digest
+from beholder.comparison import Part, compare_pairs, comparison_at, judge, people_of
 from beholder.core.callable_module import callable_module
 from beholder.core.errors import MissingData, UsageError
 from beholder.core.files import Place, store_folder
 from beholder.core.results import KEY
 from beholder.datasets import DATASETS, data_root
 from beholder.datasets.dataset import Dataset
-from beholder.metrics.jackknife import dealt, left_out_in_turn
-from beholder.metrics.multiplicity import benjamini_hochberg
 from beholder.models.load import load_model
 from beholder.models.spec import ModelSpec
 from beholder.report.comparison import SCHEMA, Comparison, write_comparison
@@ -35,15 +34,26 @@ from beholder.run_folder import folder_name, run_folder
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.scores.store import Store
 from beholder.studies import STUDIES
-from beholder.studies.rows import people_shown
 from beholder.studies.sheets import Sheet, open_sheets
 from beholder.studies.study import MeasureOptions, Study
 
 PARTS = 20
-"""Parts into which people are dealt. More cost more and say little more: an interval is 7 % wider than with endless."""
+"""Parts into which people are dealt. More cost more and say little more."""
 KINDS = 12
 """An attribute with at most so many values is one that people are spread by."""
 Matrices = list[ScoreMatrix]
+Array = npt.NDArray[np.float64]
+
+
+class Number(NamedTuple):
+    """A value, and how many it counts."""
+
+    value: float
+    n: int
+
+
+Numbers = dict[Any, Number]
+"""By what tells a study's numbers apart."""
 
 
 class Scored(NamedTuple):
@@ -127,7 +137,8 @@ def _asked_again(run: Run) -> tuple[list[Study], AuditOptions]:
     for name in run.record.benchmarks:
         STUDIES[name].refuse_by_name()
     here = str(first.get("name")) if first.get("name") in DATASETS else str(first.get("origin"))
-    measured = {name: settings[name] for name in ("compat", "draws", "seed", "delta") if name in settings}
+    measured = {name: settings[name] for name in ("compat", "draws", "seed", "delta", "person") if name in settings}
+    measured["within"] = tuple(settings.get("within", ()))
     bins = {name: tuple(edges) for name, edges in settings.get("bins", {}).items()}
     options = AuditOptions(
         data_root(), None if more else here, limit=settings.get("limit"), bins=bins, measure=MeasureOptions(**measured)
@@ -147,18 +158,19 @@ def compare_models(
         raise UsageError(f"Name two models or more, each once; these were named: {', '.join(names) or 'none'}.")
     run = Run()
     run.record.command = list(options.command)
-    run.record.settings = {"seed": options.measure.seed, "limit": options.limit, "parts": parts}
+    asked_for = {"seed": options.measure.seed, "person": options.measure.person, "limit": options.limit}
+    run.record.settings = {**asked_for, "parts": parts}
     asked = [STUDIES[study] if isinstance(study, str) else study for study in studies]
     sheets = [sheet for study in asked for sheet in open_sheets(study, options, run.record)]
     run.record.digest = run_digest(run, models, sheets, options)
     named = f"compare-{folder_name(names, run.record.benchmarks)}"
     with run_folder(run.record, options.out, named, file="comparison.json") as (folder, _):
         scored = [_matrices(model, sheets, options, run) for model in models]
-        tables = [
-            _compared(sheet, dict(zip(names, each, strict=True)), options, run, parts)
+        paired = [
+            _paired(sheet, dict(zip(names, each, strict=True)), options, run, parts)
             for sheet, *each in zip(sheets, *scored, strict=True)
         ]
-        table = pl.concat([pl.DataFrame(schema=SCHEMA), *tables])
+        table = pl.concat(_judged([each[name] for each in paired if name in each]) for name in names[1:])
         comparison = Comparison(names, table, run.record, parts, folder)
         run.record.finished = True
         write_comparison(comparison, folder)
@@ -186,10 +198,17 @@ def _from_store(model: Scored, sheet: Sheet, options: AuditOptions) -> Matrices:
     return matrices
 
 
-def _compared(
+class Paired(NamedTuple):
+    """The differences of one model from the first on one sheet."""
+
+    rows: list[dict[str, Any]]
+    part: Part
+
+
+def _paired(
     sheet: Sheet, models: Mapping[str, Matrices], options: AuditOptions, run: Run, parts: int
-) -> pl.DataFrame:
-    """The differences of all models from the first, which is measured once for all of them."""
+) -> dict[str, Paired]:
+    """For every other model its differences from the first, which is measured once for all of them."""
     study, dataset = sheet
     first, *_ = models
     for name in [name for name in models if _asked(models[name]) != _asked(models[first])]:
@@ -199,55 +218,79 @@ def _compared(
         )
         models = {other: matrices for other, matrices in models.items() if other != name}
     if len(models) < 2:
-        return pl.DataFrame(schema=SCHEMA)
+        return {}
     models = _shared(models)
     part = _parts(dataset, parts, options.measure)
-    wholes = {name: measure(sheet, each, options.measure, model=name) for name, each in models.items()}
-    cheap = replace(options.measure, draws=2, permutations=2, values_only=True)
-    turns: list[dict[str, dict[Any, float]]] = []
+    few = replace(options.measure, draws=100, shuffles=99)
+    wholes = {name: measure(sheet, each, few, model=name) for name, each in models.items()}
+    cheap = replace(few, draws=2, permutations=2, shuffles=2, values_only=True)
+    turns: list[dict[str, Numbers]] = []
     with options.fill.progress(f"{study.name}: leaving people out", parts, 0) as advance:
-        for number in range(parts):
+        for number in sorted(set(part.values())):
             kept = {name: [_without(matrix, part, number) for matrix in each] for name, each in models.items()}
-            turns.append({name: _values_of_rows(study, each, cheap) for name, each in kept.items()})
+            turns.append({name: _numbers_of_rows(study, each, cheap) for name, each in kept.items()})
             advance(1)
-    return pl.concat(
-        _table(study, wholes[first], whole, [(turn[first], turn[name]) for turn in turns])
+    rng = options.measure.rng()
+    return {
+        name: _differences(study, wholes[first], whole, [(turn[first], turn[name]) for turn in turns], rng)
         for name, whole in wholes.items()
         if name != first
-    )
+    }
 
 
-def _table(
-    study: Study, first: pl.DataFrame, second: pl.DataFrame, turns: Sequence[tuple[dict[Any, float], dict[Any, float]]]
-) -> pl.DataFrame:
-    """The differences; what is alike for both whoever is left out is a fact of the data, and is not listed."""
-    values = _values(first), _values(second)
-    estimated = _estimated(first, study), _estimated(second, study)
-    keys = [key for key in estimated[0] if key in estimated[1]]
-    keys = [key for key in keys if any(_differences([key], each)[0] != 0 for each in (values, *turns))]
-    difference = _differences(keys, values)
-    without = np.array([_differences(keys, turn) for turn in turns]).reshape(len(turns), len(keys))
+def _differences(
+    study: Study,
+    first: pl.DataFrame,
+    second: pl.DataFrame,
+    turns: Sequence[tuple[Numbers, Numbers]],
+    rng: np.random.Generator,
+) -> Paired:
+    """Numbers that are estimates of both; what is alike whoever is left out is a fact of the data, and not listed."""
+    numbers, known = (_numbers(first), _numbers(second)), _estimated(first, study) & _estimated(second, study)
+    keys = [key for key in numbers[1] if key in known]
+    every = np.array([[_difference(key, each) for key in keys] for each in (numbers, *turns)])
+    listed = np.flatnonzero((every != 0).any(axis=0))
+    keys, every = [keys[place] for place in listed], every[:, listed]
+    counts = np.array([[each[1].get(key, Number(np.nan, 0)).n for key in keys] for each in (numbers, *turns)])
+    shares, weights = _added(every[0], every[1:], counts[0], counts[1:])
     facts = {tuple(row[name] for name in KEY): row for row in second.iter_rows(named=True)}
-    found = left_out_in_turn(difference, without, reach=np.array([_reach(facts[key], values[0][key]) for key in keys]))
     rows = [
         {
             "baseline": first["model"][0],
             **{name: facts[key][name] for name in ("benchmark", "model", "dataset", *KEY, "n", "unit", "landmark")},
-            "first": values[0][key],
-            "second": values[1][key],
-            "difference": difference[at],
-            "low": found.low[at],
-            "high": found.high[at],
-            "p_value": found.p_value[at],
-            "note": None if np.isfinite(found.low[at]) else NO_INTERVAL,
+            "first": numbers[0][key].value,
+            "second": numbers[1][key].value,
+            "difference": every[0, place],
+            "reach": _reach(facts[key], numbers[0][key].value),
         }
-        for at, key in enumerate(keys)
+        for place, key in enumerate(keys)
     ]
-    table = pl.DataFrame(rows, schema={name: kind for name, kind in SCHEMA.items() if name != "p_adjusted"})
-    return table.with_columns(pl.selectors.float().fill_nan(None)).pipe(_adjusted).select(list(SCHEMA))
+    return Paired(rows, compare_pairs(shares, weights, rng))
 
 
-NO_INTERVAL = "no interval: alike in every part, or not there without some of the people"
+def _added(whole: Array, without: Array, count: Array, left: Array) -> tuple[Array, Array]:
+    """What each part of the people adds to every difference, and its weight: its part of what the number counts."""
+    weights = np.maximum(1 - left / np.maximum(count, 1), 0.0)
+    total = weights.sum(axis=0)
+    weights = np.where(total > 0, weights / np.where(total > 0, total, 1.0), 1 / max(len(left), 1))
+    shares = (whole - without) * (1 - weights) + weights * whole
+    return shares + (whole - shares.sum(axis=0)) * weights, weights
+
+
+def _judged(pairs: Sequence[Paired]) -> pl.DataFrame:
+    """All differences of one model, on all sheets, as one family."""
+    rows = []
+    for pair, judged in zip(pairs, judge([pair.part for pair in pairs]), strict=True):
+        for place, row in enumerate(pair.rows):
+            found, reach = comparison_at(judged, place), row.pop("reach")
+            low, high = (float(np.clip(end, -reach, reach)) for end in (found.low, found.high))
+            note = None if np.isfinite(found.p_value) else NOT_TOLD
+            own = {"low": low, "high": high, "p_value": found.p_value, "verdict": found.verdict, "note": note}
+            rows.append({**row, **own})
+    return pl.DataFrame(rows, schema=SCHEMA).with_columns(pl.selectors.float().fill_nan(None))
+
+
+NOT_TOLD = "fewer than six parts of the people move it, or it is not there without some of them"
 SHARES = ("probability", "share", "share of the picture", "share of variance", "average precision", "reciprocal rank")
 SHARES_OR_LESS = ("correlation", "rank correlation", "cosine")
 
@@ -261,44 +304,35 @@ def _reach(row: Mapping[str, Any], other: float) -> float:
     return 2.0 if row["unit"] in SHARES_OR_LESS else np.inf
 
 
-def _adjusted(table: pl.DataFrame) -> pl.DataFrame:
-    """p-values that stay honest over all numbers of one metric."""
-    adjusted = pl.col("p_value").map_batches(
-        lambda column: pl.Series(benjamini_hochberg(column.fill_null(np.nan).to_numpy()), dtype=pl.Float64).fill_nan(
-            None
-        ),
-        return_dtype=pl.Float64,
-    )
-    return table.with_columns(adjusted.over("metric").alias("p_adjusted"))
-
-
-def _values(results: pl.DataFrame) -> dict[Any, float]:
+def _numbers(results: pl.DataFrame) -> Numbers:
     known = results.filter(pl.col("value").is_not_null())
-    return dict(zip(known.select(KEY).iter_rows(), known["value"].to_list(), strict=True))
+    numbers = map(Number, known["value"], known["n"])
+    return dict(zip(known.select(KEY).iter_rows(), numbers, strict=True))
 
 
-def _values_of_rows(study: Study, matrices: Matrices, options: MeasureOptions) -> dict[Any, float]:
+def _numbers_of_rows(study: Study, matrices: Matrices, options: MeasureOptions) -> Numbers:
     """The same without a table, which would take a tenth of the time."""
     by_task = {matrix.task: matrix for matrix in matrices}
     rows = (row for read_off in study.measures for row in read_off(by_task, options))
-    return {_key(row): row.value for row in rows if row.value is not None and isfinite(row.value)}
+    return {_key(row): Number(row.value, row.n) for row in rows if row.value is not None and isfinite(row.value)}
 
 
 _key = attrgetter(*KEY)
 
 
-def _estimated(results: pl.DataFrame, study: Study) -> dict[Any, float]:
-    """The numbers that have an interval; the others (statistics, quantiles, counts) are no estimates.
+def _estimated(results: pl.DataFrame, study: Study) -> set[Any]:
+    """The numbers that have an interval or a verdict; the others (statistics, quantiles, counts) are no estimates.
 
     What shuffled labels give is none either: it is what chance does, whatever the model.
     """
     by_chance = [metric.name for metric in study.metrics if metric.chance_only]
-    return _values(results.filter(pl.col("low").is_not_null() & ~pl.col("metric").is_in(by_chance)))
+    told = pl.col("low").is_not_null() | pl.col("verdict").is_not_null()
+    return set(results.filter(told & ~pl.col("metric").is_in(by_chance)).select(KEY).iter_rows())
 
 
-def _differences(keys: list[Any], values: tuple[dict[Any, float], dict[Any, float]]) -> npt.NDArray[np.float64]:
-    first, second = values
-    return np.array([second.get(key, np.nan) - first.get(key, np.nan) for key in keys])
+def _difference(key: Any, numbers: tuple[Numbers, Numbers]) -> float:
+    first, second = (each[key].value if key in each else np.nan for each in numbers)
+    return second - first
 
 
 def _asked(matrices: Matrices) -> list[Any]:
@@ -321,12 +355,16 @@ def _shared(models: Mapping[str, Matrices]) -> dict[str, Matrices]:
 
 
 def _parts(dataset: Dataset, parts: int, options: MeasureOptions) -> dict[str, int]:
-    """For every image, when it is left out."""
+    """For every image, when it is left out: a person's images together, people who are alike spread evenly."""
     few = [name for name in dataset.attributes if dataset.table[name].n_unique() <= KINDS]
     told = dataset.table.select(pl.col(few).cast(pl.String).fill_null("")).to_numpy().astype(str)
-    kind = np.unique(told, axis=0, return_inverse=True)[1] if few else np.zeros(len(dataset), dtype=int)
-    part = dealt(people_shown(dataset.table), kind.ravel(), parts, options.rng())
-    return dict(zip(dataset.table["image_id"], part.tolist(), strict=True))
+    kind = np.unique(told, axis=0, return_inverse=True)[1].ravel() if few else np.zeros(len(dataset), dtype=int)
+    people = people_of(dataset.table, options.person)
+    first = np.unique(people.codes, return_index=True)[1]
+    order = np.lexsort((options.rng().random(len(people)), kind[first]))
+    part = np.empty(len(people), dtype=int)
+    part[order] = np.arange(len(people)) % parts
+    return dict(zip(dataset.table["image_id"], part[people.codes].tolist(), strict=True))
 
 
 def _without(matrix: ScoreMatrix, part: dict[str, int], number: int) -> ScoreMatrix:

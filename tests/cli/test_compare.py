@@ -21,7 +21,8 @@ ROW: dict[str, Any] = {
     **dict.fromkeys(SCHEMA),
     **{"benchmark": "apa", "baseline": "null:1", "model": "null:2", "dataset": "apa", "metric": "apa.association"},
     **{"n": 100, "unit": "probability"},
-    **{"first": 0.5, "second": 0.75, "difference": 0.25, "low": 0.2, "high": 0.3, "p_value": 0.001, "p_adjusted": 0.01},
+    **{"first": 0.5, "second": 0.75, "difference": 0.25, "low": 0.2, "high": 0.3, "p_value": 0.001},
+    "verdict": "difference found",
 }
 
 
@@ -80,7 +81,7 @@ def test_runs_say_what_was_asked_and_must_agree(
 
 @pytest.mark.usefixtures("asked")
 def test_the_summary_counts_what_differs_and_quiet_prints_nothing(invoke: Callable[..., str], compare: list[object]):
-    assert "1 of 1 numbers differ between null:1 and null:2" in " ".join(invoke(*compare).split())
+    assert "1 of 1 number differs between null:1 and null:2" in " ".join(invoke(*compare).split())
     assert invoke(*compare, "--quiet") == ""
 
 

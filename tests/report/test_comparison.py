@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 from rich.console import Console
 
+from beholder.comparison import verdict_of
 from beholder.core.record import Record
 from beholder.report.comparison import (
     Comparison,
@@ -34,7 +35,7 @@ def row(metric: str, difference: float, p: float | None, **others: object) -> di
         **places,
         **numbers,
         "p_value": p,
-        "p_adjusted": p,
+        "verdict": verdict_of(p, 100),
         "n": 100,
         "unit": "probability",
         "note": None,
@@ -83,8 +84,9 @@ def test_decimals_follow_the_width_of_the_interval(low: float | None, high: floa
 
 def test_the_lead_counts_what_differs_and_does_not_call_the_rest_equal(comparison: Comparison):
     text = lead(comparison)
-    assert text.startswith("1 of 3 numbers differ between [b]one[/b] and other")
-    assert "not shown to be equal" in text
+    assert text.startswith("1 of 3 numbers differs between [b]one[/b] and other")
+    assert "the interval says how large one may still be" in text
+    assert "For 1 there is too little data." in text
     assert named(comparison) == ["[b]one[/b]", "other"]
 
 

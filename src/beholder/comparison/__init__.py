@@ -15,6 +15,7 @@ from beholder.comparison.means import (
     levels_of,
     ratio_bounds,
 )
+from beholder.comparison.pairs import compare_pairs
 from beholder.comparison.people import People, people_of
 from beholder.comparison.ranks import compare_ranks
 from beholder.comparison.strata import Strata, additive_strata, strata_of
@@ -46,6 +47,7 @@ __all__ = [
     "Strata",
     "additive_strata",
     "compare_groups",
+    "compare_pairs",
     "compare_ranks",
     "compare_slopes",
     "comparison_at",

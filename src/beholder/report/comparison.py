@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from importlib import metadata
@@ -14,6 +15,9 @@ from rich.markup import escape
 from rich.table import Table as RichTable
 
 from beholder.chapter.numbers import Result, has_interval
+from beholder.chapter.phrases import number
+from beholder.chapter.queries import FOUND
+from beholder.comparison.verdicts import DIFFERENCE, TOO_LITTLE
 from beholder.core.errors import DataError
 from beholder.core.files import write_whole
 from beholder.core.read import read_json
@@ -26,15 +30,12 @@ from beholder.report.scorecard import Mark, mark_of, scales_of, unit_of
 from beholder.report.short_names import short_names
 from beholder.studies import STUDIES
 
-LEVEL = 0.05
-DIFFERS, OPEN = "differs", "not shown"
-
-
 COMPARED = "comparison.parquet"
 SCHEMA: dict[str, Any] = {
     **dict.fromkeys(("benchmark", "baseline", "model", "dataset"), pl.String),
     **dict.fromkeys(KEY, pl.String),
-    **dict.fromkeys(("first", "second", "difference", "low", "high", "p_value", "p_adjusted"), pl.Float64),
+    **dict.fromkeys(("first", "second", "difference", "low", "high", "p_value"), pl.Float64),
+    "verdict": pl.String,
     "n": pl.Int64,
     "unit": pl.String,
     "landmark": pl.Float64,
@@ -115,7 +116,7 @@ def _line(metric: str, rows: pl.DataFrame, surest: Result, mark: Mark | None) ->
     return Line(
         metric,
         _meaning(rows["benchmark"][0], metric),
-        rows.filter(pl.col("p_adjusted") <= LEVEL).height,
+        rows.filter(FOUND).height,
         rows.height,
         place(surest),
         f"{surest['first']:.3g}",
@@ -151,12 +152,13 @@ def _digits(row: dict[str, Any]) -> int:
 
 def lead(comparison: Comparison) -> str:
     """The result in a sentence or two."""
-    table = comparison.table
-    differ = table.filter(pl.col("p_adjusted") <= LEVEL).height
-    first, second = named(comparison)
+    counts, (first, second) = Counter(comparison.table["verdict"]), named(comparison)
+    compared = number(comparison.table.height, "number")
+    differ = "differs" if counts[DIFFERENCE] == 1 else "differ"
+    few = f" For {counts[TOO_LITTLE]:,} there is too little data." if counts[TOO_LITTLE] else ""
     return (
-        f"{differ:,} of {table.height:,} numbers differ between {first} and {second} by more than chance, after "
-        f"correction over the numbers of each metric. A number that is not shown to differ is not shown to be equal."
+        f"{counts[DIFFERENCE]:,} of {compared} {differ} between {first} and {second} by more than chance, with all of "
+        f"them judged together. Where no difference was found, the interval says how large one may still be.{few}"
     )
 
 
@@ -221,8 +223,7 @@ def _ledger(comparison: Comparison) -> Ledger | None:
     """Every difference, the surest first; None where there are too many for a page."""
     if not 0 < comparison.table.height <= MOST:
         return None
-    verdict = pl.when(pl.col("p_adjusted") <= LEVEL).then(pl.lit(DIFFERS)).otherwise(pl.lit(OPEN))
-    table = comparison.table.with_columns(verdict.alias("verdict")).sort("p_adjusted", "p_value", nulls_last=True)
+    table = comparison.table.sort("p_value", nulls_last=True)
     several = len(comparison.models) > 2
     columns = [
         Column("Metric", ("metric",), "name"),
@@ -231,7 +232,7 @@ def _ledger(comparison: Comparison) -> Ledger | None:
         Column(named(comparison)[0], ("first",), "number"),
         Column("Other model" if several else named(comparison)[1], ("second",), "number"),
         Column("Difference", ("difference",), "number", ("low", "high")),
-        Column("p, corrected", ("p_adjusted",), "number"),
+        Column("p", ("p_value",), "number"),
         Column("n", ("n",), "number"),
         Column("Verdict", ("verdict",), "reason", ("note",), dot=True),
     ]
