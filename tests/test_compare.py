@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,19 +13,22 @@ import polars as pl
 import pytest
 
 from beholder.audit import AuditOptions, audit_models
-from beholder.compare import _paired, _parts, compare_models, scored_models
+from beholder.compare import _judged, _paired, _parts, compare_models, scored_models
 from beholder.comparison import DIFFERENCE
 from beholder.core.errors import MissingData, UsageError
+from beholder.core.results import Row
 from beholder.datasets.dataset import Dataset
 from beholder.models import load
 from beholder.models.spec import ModelSpec
 from beholder.prompts.prompt_set import prompt_set
 from beholder.report.comparison import SCHEMA, Comparison, lead, lines, read_comparison, render_comparison
 from beholder.run import Run
+from beholder.scores.score_matrix import ScoreMatrix
 from beholder.studies import STUDIES
 from beholder.studies.custom.study import custom_study
 from beholder.studies.sheets import Sheet
 from beholder.studies.study import MeasureOptions, Study
+from beholder.studies.worlds import NOISE, VECTORS, Design, draw
 
 
 @dataclass
@@ -205,3 +208,52 @@ def test_people_of_whom_nothing_is_said_are_dealt_too(tmp_path: Path, options: A
     for each in (table, table.with_columns(gender=pl.Series(["a", None] * 20))):
         part = _parts(Dataset("d", "1", "none", each), 20, options.measure)
         assert sorted(part.values()) == sorted(list(range(20)) * 2)
+
+
+def _means(matrices: Any, options: MeasureOptions) -> Iterator[Row]:
+    """A measure of the user's own: each gender's mean, and the gap."""
+    matrix = matrices["made"]
+    woman = (matrix.images["gender"] == "woman").to_numpy()
+    for prompt in range(matrix.values.shape[1]):
+        women, men = (matrix.values[mask, prompt, 0] for mask in (woman, ~woman))
+        for group, scores in (("woman", women), ("man", men)):
+            yield Row(
+                "made.mean", float(scores.mean()), len(scores), "logit", group=group, concept=str(prompt), low=0.0
+            )
+        gap = float(women.mean() - men.mean())
+        yield Row("made.gap", gap, len(woman), "logit", group="woman", against="man", concept=str(prompt), low=0.0)
+
+
+def _in_a_world(world: str, design: Design, seed: int, person: str | None = None, shift: float = 0.0) -> pl.DataFrame:
+    """Two models that see the same people; the second says more of one prompt by `shift`."""
+    rng = np.random.default_rng(seed)
+    one, other = (draw(world, design, 4, rng) for _ in range(2))
+    prompts = prompt_set("made", [{"text": f"{i}", "level": "all", "concept": f"{i}"} for i in range(4)])
+    cells = {"a": one.scores, "b": other.scores + np.array([shift, 0, 0, 0])}
+    matrices = {
+        name: [ScoreMatrix("made", one.table, prompts.table, ("score",), values[:, :, None])]
+        for name, values in cells.items()
+    }
+    sheet = Sheet(replace(STUDIES["apa"], measures=(_means,), metrics=()), Dataset("made", "1", "none", one.table))
+    options = AuditOptions(measure=MeasureOptions(seed=seed, person=person))
+    return _judged([_paired(sheet, matrices, options, Run(), 20)["b"]])
+
+
+@pytest.mark.parametrize("design", [Design(30, 30), Design(20, 20, pictures=4)])
+def test_a_vector_for_each_person_is_seldom_called_a_difference(design: Design) -> None:
+    called = [DIFFERENCE in set(_in_a_world(VECTORS, design, seed)["verdict"]) for seed in range(30)]
+    assert sum(called) <= 4
+
+
+def test_pictures_of_one_person_count_once_whichever_column_names_them() -> None:
+    table = _in_a_world(VECTORS, Design(8, 8, pictures=4), 1)
+    assert (
+        table["verdict"].to_list() == _in_a_world(VECTORS, Design(8, 8, pictures=4), 1, "person")["verdict"].to_list()
+    )
+
+
+def test_a_shift_of_ten_and_ten_people_is_found() -> None:
+    table = _in_a_world(NOISE, Design(10, 10), 1, shift=4.0)
+    moved = table.filter(pl.col("concept") == "0", pl.col("metric") == "made.mean")
+    assert set(moved["verdict"]) == {DIFFERENCE}
+    assert DIFFERENCE not in set(table.filter(pl.col("concept") != "0")["verdict"])

@@ -9,9 +9,10 @@ import numpy as np
 import polars as pl
 import pytest
 
+from beholder.chapter.finding import Finding
 from beholder.core.errors import UnknownName, UsageError
 from beholder.core.results import Row, results_table
-from beholder.gate import Change, Rule, changed, decided, judged, read_rules, refuse_unknown_names, worsening
+from beholder.gate import Rule, changed, decided, judged, read_rules, refuse_unknown_names, worsening
 
 ROWS = [
     Row("apa.bias_ratio", 0.9, 50, "ratio", subset="actors", low=0.85, high=0.95),
@@ -143,6 +144,35 @@ def test_wrong_rules_are_told(text: str, said: str, tmp_path: Path) -> None:
         read_rules(tmp_path / "none.toml")
 
 
+def test_too_little_data_never_decides_and_the_rule_says_what_becomes_of_it(tmp_path: Path) -> None:
+    few = Row("m", 0.9, 6, "probability", low=0.85, high=0.95, verdict="too little data")
+    table = results_table([few], benchmark="b", model="m", dataset="d")
+    path = tmp_path / "rules.toml"
+    text = "[[rule]]\nmetric = 'm'\nat_least = 0.5\n"
+    path.write_text(f"{text}{text}undecided = 'fail'\n{text}require = 'shown'\n")
+    found = judged(table, read_rules(path))
+    assert [one.verdict for one in found] == ["undecided"] * 3
+    assert [one.stops for one in found] == [False, True, True]
+    assert found[0].reason == "too little data: the value keeps the bound, which means little"
+
+
+def test_the_row_within_strata_decides_unless_the_rule_names_a_variant() -> None:
+    crude = Row("m", 0.4, 60, "probability", group="a", against="b", low=0.3, high=0.5)
+    within = crude._replace(value=0.0, low=-0.1, high=0.1, variant="within branch")
+    table = results_table([crude, within], benchmark="b", model="m", dataset="d")
+    (one,) = judged(table, [Rule("m", at_most=0.2)])
+    assert (one.verdict, one.row["variant"] if one.row else None) == ("pass", "within branch")
+    (named,) = judged(table, [Rule("m", {"variant": "within branch"}, at_most=0.05)])
+    assert named.verdict == "undecided"
+
+
+@pytest.mark.parametrize("said", ["too little data", "not measured"])
+def test_a_finding_of_which_nothing_is_told_is_undecided(said: str) -> None:
+    finding = Finding("apa", "d", "m", "bias", "Nothing is known", "", said, 0.0)
+    rule = Rule("", finding="apa.bias", verdict_not="difference found")
+    assert judged(results(), [rule], findings=lambda: [finding])[0].verdict == "undecided"
+
+
 # no worse than the baseline
 
 
@@ -189,7 +219,8 @@ def test_nearer_to_no_effect_is_better_and_ratios_count_in_logarithms() -> None:
     assert verdict(closer, one_row(1.9, 1.85, 1.95, **ratio), before) == "pass"  # log 1.9 < log 2
     assert verdict(closer, one_row(2.4, 2.3, 2.5, **ratio), before) == "fail"
     assert verdict(closer, one_row(0.3, 0.28, 0.32, **ratio), before) == "fail"
-    assert worsening("closer", Change(0.1, -0.3, -0.45, -0.35, 0.0, False)) == pytest.approx((0.2, 0.15, 0.25))
+    turned = {"first": 0.1, "second": -0.3, "low": -0.45, "high": -0.35, "landmark": 0.0}
+    assert worsening("closer", turned) == pytest.approx((0.2, 0.15, 0.25))
     with pytest.raises(UsageError, match="Say better"):
         verdict(closer, one_row(0.5, 0.4, 0.6), one_row(0.5, 0.4, 0.6))
 

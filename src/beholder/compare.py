@@ -19,7 +19,7 @@ import numpy.typing as npt
 import polars as pl
 
 from beholder.audit import AuditOptions, confirm_upload, filled, from_store, measure, run_digest
-from beholder.comparison import Part, compare_pairs, comparison_at, judge, people_of
+from beholder.comparison import Part, compare_pairs, comparison_at, judge, people_of, shares_of
 from beholder.core.callable_module import callable_module
 from beholder.core.errors import MissingData, UsageError
 from beholder.core.files import Place, store_folder
@@ -138,10 +138,13 @@ def _asked_again(run: Run) -> tuple[list[Study], AuditOptions]:
         STUDIES[name].refuse_by_name()
     here = str(first.get("name")) if first.get("name") in DATASETS else str(first.get("origin"))
     measured = {name: settings[name] for name in ("compat", "draws", "seed", "delta", "person") if name in settings}
-    measured["within"] = tuple(settings.get("within", ()))
     bins = {name: tuple(edges) for name, edges in settings.get("bins", {}).items()}
     options = AuditOptions(
-        data_root(), None if more else here, limit=settings.get("limit"), bins=bins, measure=MeasureOptions(**measured)
+        data_root(),
+        None if more else here,
+        limit=settings.get("limit"),
+        bins=bins,
+        measure=MeasureOptions(**measured, within=tuple(settings.get("within", ()))),
     )
     return [STUDIES[name] for name in run.record.benchmarks], options
 
@@ -252,7 +255,7 @@ def _differences(
     listed = np.flatnonzero((every != 0).any(axis=0))
     keys, every = [keys[place] for place in listed], every[:, listed]
     counts = np.array([[each[1].get(key, Number(np.nan, 0)).n for key in keys] for each in (numbers, *turns)])
-    shares, weights = _added(every[0], every[1:], counts[0], counts[1:])
+    shares, weights = shares_of(every[0], every[1:], counts[0], counts[1:])
     facts = {tuple(row[name] for name in KEY): row for row in second.iter_rows(named=True)}
     rows = [
         {
@@ -266,15 +269,6 @@ def _differences(
         for place, key in enumerate(keys)
     ]
     return Paired(rows, compare_pairs(shares, weights, rng))
-
-
-def _added(whole: Array, without: Array, count: Array, left: Array) -> tuple[Array, Array]:
-    """What each part of the people adds to every difference, and its weight: its part of what the number counts."""
-    weights = np.maximum(1 - left / np.maximum(count, 1), 0.0)
-    total = weights.sum(axis=0)
-    weights = np.where(total > 0, weights / np.where(total > 0, total, 1.0), 1 / max(len(left), 1))
-    shares = (whole - without) * (1 - weights) + weights * whole
-    return shares + (whole - shares.sum(axis=0)) * weights, weights
 
 
 def _judged(pairs: Sequence[Paired]) -> pl.DataFrame:

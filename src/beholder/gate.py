@@ -7,7 +7,8 @@ A rule says which of three things it means:
     require = "no worse"                    not shown to be worse than the baseline
 
 A rule with a bound and without `require` passes if the whole interval keeps the bound, fails if the whole interval
-breaks it, and is undecided in between. What was not measured fails: it was not shown.
+breaks it, and is undecided in between, and where there is too little data. What was not measured fails: it was not
+shown. Where a number was also measured within strata, that row decides, unless the rule names a `variant`.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ from scipy.stats import norm
 from scipy.stats import t as student
 
 from beholder.chapter.finding import Finding
-from beholder.comparison.verdicts import DIFFERENCE, NONE_FOUND, TOO_LITTLE, VERDICTS
+from beholder.chapter.queries import deciding
+from beholder.comparison.verdicts import DIFFERENCE, NONE_FOUND, NOT_MEASURED, TOO_LITTLE, VERDICTS
 from beholder.core.errors import UnknownName, UsageError
 from beholder.core.read import read_text, read_toml
 from beholder.core.record import Record
@@ -94,17 +96,6 @@ class Verdict(NamedTuple):
         return FAIL in (self.verdict, self.rule.undecided if self.verdict == UNDECIDED else "")
 
 
-class Change(NamedTuple):
-    """How a number changed since the baseline, with the interval of the change; None where there is none."""
-
-    first: float
-    second: float
-    low: float | None
-    high: float | None
-    landmark: float | None
-    ratio: bool
-
-
 def read_rules(path: Path, *, undecided: str | None = None) -> list[Rule]:
     """The rules of a TOML file, `[[rule]]` after `[[rule]]`; `undecided` goes before what the file says."""
     if not path.is_file():
@@ -127,19 +118,21 @@ def read_rules(path: Path, *, undecided: str | None = None) -> list[Rule]:
 
 
 def _rule(entry: Mapping[str, Any], location: str, undecided: str, line: int) -> Rule:
-    known = ("metric", "finding", *WHERE, *BOUNDS, "require", "better", "by", "verdict_not")
+    known = ("metric", "finding", *WHERE, *BOUNDS, "require", "better", "by", "verdict_not", "undecided")
     for key in entry:
         if key not in known:
             near = get_close_matches(key, known, 1) or (["require"] if key == "shown" else [])
             hint = f" Did you mean {near[0]!r}?" if near else f" It may say: {', '.join(known)}."
             raise UsageError(f"{location}: {key!r} is not known.{hint}")
-    for key, allowed in (("require", REQUIRED), ("better", BETTER), ("verdict_not", (*VERDICTS, *ALIASES))):
+    choices = {"require": REQUIRED, "better": BETTER, "verdict_not": (*VERDICTS, *ALIASES), "undecided": (PASS, FAIL)}
+    for key, allowed in choices.items():
         if entry.get(key, allowed[0]) not in allowed:
             raise UsageError(f"{location}: {key} is one of {', '.join(allowed)}, not {entry[key]!r}.")
     if not all(_is_number(entry[key]) for key in (*BOUNDS, "by") if key in entry):
         raise UsageError(f"{location}: at_least, at_most and by are numbers.")
+    undecided = entry.get("undecided", undecided)
     if isinstance(entry.get("finding"), str) and "verdict_not" in entry and "metric" not in entry:
-        extra = sorted(set(entry) - {"finding", "verdict_not", "model", "dataset"})
+        extra = sorted(set(entry) - {"finding", "verdict_not", "model", "dataset", "undecided"})
         if extra:
             raise UsageError(f"{location}: a rule about a finding does not take {', '.join(extra)}.")
         return Rule(
@@ -195,17 +188,17 @@ def judged(
     rules: Iterable[Rule],
     *,
     changes: pl.DataFrame | None = None,
-    parts: int | None = None,
+    together: bool = False,
     findings: Callable[[], Sequence[Finding]] = list,
 ) -> list[Verdict]:
     """Every rule at every number it is about.
 
     `changes` are the numbers beside those of the baseline (`changed`, or the table of a comparison, whose intervals
-    come from `parts` parts). `findings` is called if a rule is about one.
+    already hold for all numbers `together`). `findings` is called if a rule is about one.
     """
     rules = list(rules)
     matched = {id(rule): _matching(changes, rule) for rule in rules if rule.require == NO_WORSE and changes is not None}
-    compared = sum(rows.height for rows in matched.values())
+    compared = 0 if together else sum(rows.height for rows in matched.values())
     verdicts: list[Verdict] = []
     for rule in rules:
         if rule.finding:
@@ -216,7 +209,7 @@ def judged(
             rows = matched.get(id(rule), _matching(results, rule))
             for row in rows.iter_rows(named=True):
                 bound = rule.require != NO_WORSE
-                found = decided(rule, row) if bound else decided_change(rule, row, _wider(compared, parts, row["n"]))
+                found = decided(rule, row) if bound else decided_change(rule, row, _wider(compared, row["n"]))
                 verdicts.append(Verdict(rule, row, *found))
             if rows.is_empty():
                 verdicts.append(Verdict(rule, None, FAIL, _why_none(results, rule)))
@@ -231,7 +224,7 @@ def judge_folder(folder: Path, rules: Sequence[Rule], *, baseline: Path | None =
         comparison = read_comparison(folder)
         table = comparison.table.with_columns(value=pl.col("difference"))
         refuse_unknown_names(rules, table, _declared(comparison.record))
-        return judged(table, rules, changes=comparison.table.with_columns(value="second"), parts=comparison.parts)
+        return judged(table, rules, changes=comparison.table.with_columns(value="second"), together=True)
     run = load_run(folder)
     refuse_unknown_names(rules, run.results, _declared(run.record))
     if baseline is None and (rule := next((rule for rule in rules if rule.require == NO_WORSE), None)):
@@ -246,7 +239,10 @@ def _declared(record: Record) -> list[str]:
 
 
 def _matching(table: pl.DataFrame, rule: Rule) -> pl.DataFrame:
-    return table.filter(pl.col("metric") == rule.metric, *(pl.col(name) == value for name, value in rule.where.items()))
+    """The rows that a rule is about: of a number that was also measured within strata, the row that decides."""
+    rows = table.filter(pl.col("metric") == rule.metric)
+    rows = rows if "variant" in rule.where else deciding(rows)
+    return rows.filter(*(pl.col(name) == value for name, value in rule.where.items()))
 
 
 def _findings_judged(rule: Rule, findings: Sequence[Finding]) -> Iterator[Verdict]:
@@ -260,7 +256,8 @@ def _findings_judged(rule: Rule, findings: Sequence[Finding]) -> Iterator[Verdic
     if not mine:
         yield Verdict(rule, None, FAIL, "nothing was found out about this question")
     for each in mine:
-        verdict = FAIL if each.verdict == rule.verdict_not else UNDECIDED if each.verdict == TOO_LITTLE else PASS
+        untold = each.verdict in (TOO_LITTLE, NOT_MEASURED)
+        verdict = FAIL if each.verdict == rule.verdict_not else UNDECIDED if untold else PASS
         row = {"model": each.model, "dataset": each.dataset, "finding": each.id, **_numbers(each)}
         yield Verdict(rule, row, verdict, f"{each.verdict}: {each.headline}")
 
@@ -278,12 +275,11 @@ def decided(rule: Rule, row: Row) -> tuple[str, str]:
     least = -math.inf if rule.at_least is None else rule.at_least
     most = math.inf if rule.at_most is None else rule.at_most
     kept = least <= value <= most
+    if row.get("verdict") == TOO_LITTLE:
+        return UNDECIDED, f"{TOO_LITTLE}: the value {'keeps' if kept else 'breaks'} the bound, which means little"
     if low is None or high is None:
-        return (
-            (UNDECIDED, "the value keeps the bound, but has no interval")
-            if kept
-            else (FAIL, "the value breaks the bound")
-        )
+        lone = UNDECIDED, "the value keeps the bound, but has no interval"
+        return lone if kept else (FAIL, "the value breaks the bound")
     if least <= low and high <= most:
         return PASS, "the whole interval keeps the bound"
     if high < least or low > most:
@@ -299,12 +295,11 @@ def decided_change(rule: Rule, row: Row, wider: float = 1.0) -> tuple[str, str]:
         return FAIL, "measured in the baseline, but not in this run"
     if row["first"] is None:
         return UNDECIDED, "not measured in the baseline"
-    change = Change(
-        row["first"], row["second"], row["low"], row["high"], row.get("landmark"), row.get("unit") == "ratio"
-    )
-    if rule.better == "closer" and change.landmark is None:
+    if rule.better == "closer" and row.get("landmark") is None:
         raise UsageError(f"{rule.metric} has no value without effect. Say better = 'higher' or better = 'lower'.")
-    worse, low, high = worsening(rule.better, change, wider)
+    worse, low, high = worsening(rule.better, row, wider)
+    if row.get("verdict") == TOO_LITTLE:
+        return UNDECIDED, f"{TOO_LITTLE}: worse by {worse:.3g}, which means little"
     if low is None or high is None:
         return (PASS, "not worse") if worse <= (rule.by or 0.0) else (UNDECIDED, "worse, but without an interval")
     told = f"worse by {worse:.3g} ({low:.3g} to {high:.3g})"
@@ -315,31 +310,30 @@ def decided_change(rule: Rule, row: Row, wider: float = 1.0) -> tuple[str, str]:
     return UNDECIDED, f"{told}: it may be more than is allowed"
 
 
-def worsening(better: str, change: Change, wider: float = 1.0) -> tuple[float, float | None, float | None]:
+def worsening(better: str, row: Row, wider: float = 1.0) -> tuple[float, float | None, float | None]:
     """By how much a number became worse, with its interval: below 0 is better.
 
     Distances of ratios from their landmark are counted on the scale of logarithms: half is as far as double.
 
-    >>> worsening("lower", Change(0.2, 0.3, 0.05, 0.15, None, False))[1:]
+    >>> worsening("lower", {"first": 0.2, "second": 0.3, "low": 0.05, "high": 0.15})[1:]
     (0.05, 0.15)
     """
-    landmark = change.landmark or 0.0
+    landmark, first, second = row.get("landmark") or 0.0, row["first"], row["second"]
 
     def cost(value: float) -> float:
         if better != "closer":
             return -value if better == "higher" else value
-        if change.ratio and landmark > 0:
+        if row.get("unit") == "ratio" and landmark > 0:
             return abs(math.log(max(value, 1e-9) / landmark))
         return abs(value - landmark)
 
-    before = cost(change.first)
-    if change.low is None or change.high is None:
-        return cost(change.second) - before, None, None
-    difference = change.second - change.first
-    ends = [change.second + wider * (end - difference) for end in (change.low, change.high)]
+    before = cost(first)
+    if row["low"] is None or row["high"] is None:
+        return cost(second) - before, None, None
+    ends = [second + wider * (end - (second - first)) for end in (row["low"], row["high"])]
     inside = better == "closer" and ends[0] <= landmark <= ends[1]
     costs = [cost(end) for end in ends] + [0.0] * inside
-    return cost(change.second) - before, _tidy(min(costs) - before), _tidy(max(costs) - before)
+    return cost(second) - before, _tidy(min(costs) - before), _tidy(max(costs) - before)
 
 
 def _tidy(value: float) -> float:
@@ -347,16 +341,13 @@ def _tidy(value: float) -> float:
 
 
 @cache
-def _wider(compared: int, parts: int | None, n: int | None) -> float:
+def _wider(compared: int, n: int | None) -> float:
     """How much wider an interval is if all of them together shall be wrong in one of twenty cases only.
 
-    Tails are those of Student's t: with the parts of a comparison, or with half of a run's people, as most numbers
-    are about two groups.
+    Tails are those of Student's t with half of a run's people, as most numbers are about two groups.
     """
-    tail, end = 1 - LEVEL / 2 / max(1, compared), 1 - LEVEL / 2
-    if parts:
-        return float(student.ppf(tail, parts - 1) / student.ppf(end, parts - 1))
-    return float(student.ppf(tail, max(2.0, (n or 0) / 2 - 1)) / norm.ppf(end))
+    tail = 1 - LEVEL / 2 / max(1, compared)
+    return float(student.ppf(tail, max(2.0, (n or 0) / 2 - 1)) / norm.ppf(1 - LEVEL / 2)) if compared else 1.0
 
 
 def changed(results: pl.DataFrame, baseline: pl.DataFrame) -> pl.DataFrame:
@@ -383,9 +374,9 @@ def _square(width: pl.Expr) -> pl.Expr:
 
 
 def _why_none(results: pl.DataFrame, rule: Rule) -> str:
-    measured = results.filter(pl.col("metric") == rule.metric)
+    measured, what = results.filter(pl.col("metric") == rule.metric), "nothing was measured by that name; this run has"
     if measured.is_empty():
-        return f"nothing was measured by that name; this run has {_some(results['metric'])}"
+        return f"{what} {_some(results['metric'])}"
     for name, value in rule.where.items():
         if value not in (known := measured[name].drop_nulls()).to_list():
             return f"no {name} is called {value!r}; there is {_some(known)}"

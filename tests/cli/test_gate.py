@@ -38,7 +38,7 @@ def folder(apa_run: Run, tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize(
     ("subset", "status", "summary"),
-    [("athletes", 0, "Passes: 0 of 1 checks fail."), ("politicians", 1, "Stopped: 1 of 1 checks fail.")],
+    [("athletes", 0, "Passes: 0 of 1 check fail."), ("politicians", 1, "Stopped: 1 of 1 check fails.")],
 )
 def test_the_exit_status_and_the_summary_follow_the_rules(folder: Path, subset: str, status: int, summary: str):
     code, text = gate(folder, RULE.format(subset))
@@ -52,7 +52,7 @@ def test_quiet_sets_only_the_exit_status(folder: Path):
 
 def test_undecided_checks_are_counted_and_can_be_made_to_fail(folder: Path):
     rules = "[[rule]]\nmetric = 'apa.bias_ratio'\nsubset = 'actors'\nat_least = 0.9\n"
-    assert "Passes: 0 of 1 checks fail, 1 undecided." in gate(folder, rules)[1]
+    assert "Passes: 0 of 1 check fail, 1 undecided. The rules let 1 undecided check pass." in gate(folder, rules)[1]
     assert gate(folder, rules, "--undecided", "fail")[0] == 1
 
 
@@ -111,7 +111,7 @@ def test_github_gets_annotations_and_a_table(folder: Path, tmp_path: Path, monke
     lines = gate(folder, rules, "--github", "--quiet")[1].splitlines()
     assert [line.split()[0] for line in lines] == ["::warning", "::error"]
     text = (tmp_path / "summary.md").read_text()
-    assert text.startswith("before\n### Beholder gate: Stopped: 1 of 3 checks fail, 1 undecided.")
+    assert text.startswith("before\n### Beholder gate: Stopped: 1 of 3 checks fails, 1 undecided.")
     assert text.count("\n| ") == 4
 
 

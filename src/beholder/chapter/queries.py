@@ -24,8 +24,12 @@ def metric_rows(part: pl.DataFrame, metric: str, *, absent: bool = False) -> pl.
 
 
 def deciding_rows(part: pl.DataFrame, metric: str) -> pl.DataFrame:
-    """The rows of one metric that decide: the one within strata, where there is one, in place of the published one."""
-    table = part.filter(pl.col("metric").str.ends_with(f".{metric}"), pl.col("value").is_not_null())
+    """The rows of one metric that have a value and decide."""
+    return deciding(part.filter(pl.col("metric").str.ends_with(f".{metric}"), pl.col("value").is_not_null()))
+
+
+def deciding(table: pl.DataFrame) -> pl.DataFrame:
+    """The rows that decide: one within strata, where there is one, in place of the published one."""
     within = table.filter(~PLAIN)
     place = ["model", "dataset", *KEY[:-1]]
     plain = table.filter(PLAIN).join(within.select(place), on=place, how="anti", nulls_equal=True)

@@ -48,6 +48,8 @@ def compare_command(
     yes: common.Yes = False,
     compat: common.Compat = False,
     seed: Annotated[int, typer.Option(help="Seed that decides who is left out.")] = 20260801,
+    person: common.Person = None,
+    within: common.Within = None,
     as_json: common.AsJson = False,
     quiet: common.Quiet = False,
     *,
@@ -56,8 +58,8 @@ def compare_command(
     """Show where models differ from the first on the same questions and the same people.
 
     Scores of earlier audits are reused. All models are measured again twenty times, each time without the same
-    twentieth of the people. This gives the interval of each difference. Run folders also say what was asked: no other
-    option is needed with them.
+    twentieth of the people. This tells what each twentieth adds to each difference. All differences of two models are
+    judged together. Run folders also say what was asked: no other option is needed with them.
     """
     # Imported here so that other commands start without it.
     from beholder.compare import compare_models

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
+from beholder.chapter.phrases import number
+from beholder.comparison.verdicts import NOT_MEASURED, TOO_LITTLE
 from beholder.core.results import place
 
 if TYPE_CHECKING:
@@ -127,8 +129,13 @@ def summary(verdicts: Sequence[Verdict]) -> str:
 
 
 def outcome(verdicts: Sequence[Verdict]) -> str:
-    """The result in a few words."""
+    """The result in a few words; what is undecided, or has too little data, never passes in silence."""
     stopped = sum(one.stops for one in verdicts)
-    undecided = sum(one.verdict == "undecided" for one in verdicts)
-    more = f", {undecided} undecided" if undecided else ""
-    return f"{'Stopped' if stopped else 'Passes'}: {stopped} of {len(verdicts)} checks fail{more}."
+    undecided = [one for one in verdicts if one.verdict == "undecided"]
+    passing = [one for one in undecided if not one.stops]
+    few = sum(one.reason.startswith((TOO_LITTLE, NOT_MEASURED)) for one in passing)
+    fails = "fails" if stopped == 1 else "fail"
+    more = f", {len(undecided)} undecided" if undecided else ""
+    why = f", {few} of them for want of data" if few else ""
+    told = f" The rules let {number(len(passing), 'undecided check')} pass{why}." if passing else ""
+    return f"{'Stopped' if stopped else 'Passes'}: {stopped} of {number(len(verdicts), 'check')} {fails}{more}.{told}"

@@ -15,7 +15,7 @@ from beholder.comparison.means import (
     levels_of,
     ratio_bounds,
 )
-from beholder.comparison.pairs import compare_pairs
+from beholder.comparison.pairs import compare_pairs, shares_of
 from beholder.comparison.people import People, people_of
 from beholder.comparison.ranks import compare_ranks
 from beholder.comparison.strata import Strata, additive_strata, strata_of
@@ -61,6 +61,7 @@ __all__ = [
     "part_from_null",
     "people_of",
     "ratio_bounds",
+    "shares_of",
     "strata_of",
     "verdict_of",
 ]

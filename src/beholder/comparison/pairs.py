@@ -15,8 +15,24 @@ from beholder.comparison.shuffles import SHUFFLES
 from beholder.comparison.verdicts import FEWEST_ARRANGEMENTS
 
 Array = npt.NDArray[np.float64]
-NOTHING = 1e-9
+NOTHING = 1e-6
 """Relative to the difference: spreads below this are rounding errors."""
+
+
+def shares_of(whole: Array, without: Array, count: Array, left: Array) -> tuple[Array, Array]:
+    """What each unit adds to differences, and its weight, from leaving it out: for `compare_pairs`.
+
+    `without[n_units, n_columns]` are the differences without each unit; `count` and `left` are what the numbers count
+    (images, people), with all units and without each.
+
+    >>> shares_of(np.array([2.0]), np.array([[3.0], [1.0]]), np.array([2]), np.array([[1], [1]]))[0].ravel().tolist()
+    [0.5, 1.5]
+    """
+    weights = np.maximum(1 - left / np.maximum(count, 1), 0.0)
+    total = weights.sum(axis=0)
+    weights = np.where(total > 0, weights / np.where(total > 0, total, 1.0), 1 / max(len(left), 1))
+    shares = (whole - without) * (1 - weights) + weights * whole
+    return shares + (whole - shares.sum(axis=0)) * weights, weights
 
 
 def compare_pairs(shares: Array, weights: Array, rng: np.random.Generator, shuffles: int = SHUFFLES) -> Part:
@@ -46,7 +62,7 @@ def compare_pairs(shares: Array, weights: Array, rng: np.random.Generator, shuff
 
 def _all_signs(units: int) -> Array:
     """Every arrangement of signs, all as they are first."""
-    return 1.0 - 2.0 * ((np.arange(2**units)[:, None] >> np.arange(units)) & 1)
+    return np.asarray(1.0 - 2.0 * ((np.arange(2**units)[:, None] >> np.arange(units)) & 1))
 
 
 def _estimates(signs: Array, shares: Array, weights: Array) -> tuple[Array, Array, Array]:
@@ -68,7 +84,7 @@ def _estimates(signs: Array, shares: Array, weights: Array) -> tuple[Array, Arra
     with np.errstate(divide="ignore", invalid="ignore"):
         error = np.sqrt(squares / np.maximum(1 - (weights**2).sum(axis=0), 1e-9))
         alike = np.where(squares > 0, 3 * squares**2 / fourths, np.inf)
-    return value, error, np.clip(alike - 1, 1.0, max(len(shares) - 1, 1))
+    return value, error, np.clip(0.8 * alike - 1, 1.0, max(len(shares) - 1, 1))
 
 
 def _deviates(value: Array, error: Array, freedom: Array) -> Array:
