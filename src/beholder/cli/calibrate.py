@@ -55,8 +55,8 @@ def calibrate_command(
         say_json({"cells": table.to_dicts(), "promises": [promise._asdict() for promise in promises(table)]})
     elif not quiet:
         for promise in promises(table):
-            out.print(f"{promise.headline}: {promise.sentence}", markup=False)
+            out.print(f"{promise.headline}: {promise.sentence}", markup=False, soft_wrap=True)
             for each in promise.broken:
-                out.print(f"  not kept: {each}", markup=False)
+                out.print(f"  not kept: {each}", markup=False, soft_wrap=True)
     if not quiet:
         err.print(f"Page: {page.resolve()}", markup=False, soft_wrap=True)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from importlib import metadata
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import polars as pl
 
+from beholder import __version__
 from beholder.calibration.summary import KEPT, WIDER, Promise, promises
 from beholder.chapter.numbers import ABSENT
 from beholder.core.errors import UsageError
@@ -59,7 +59,7 @@ def render_calibration(table: pl.DataFrame) -> str:
         promises=promises(table),
         heats=heats(table),
         published=published(table),
-        citation=f"Beholder {metadata.version('beholder')}, calibration; {described(table)}.",
+        citation=f"Beholder {__version__}, calibration; {described(table)}.",
         css=(TEMPLATES / "page.css").read_text(encoding="utf-8"),
         scripts=scripts,
         policy=policy(scripts),
