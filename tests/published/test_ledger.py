@@ -40,6 +40,7 @@ def test_a_ratio_that_does_not_follow_from_its_rows_would_be_found(monkeypatch: 
     ratio = pl.col("metric").eq("apa.bias_ratio") & pl.col("model").eq("BLIP") & pl.col("subset").eq("athletes")
     file = tmp_path / "printed.csv"
     APA.table.with_columns(printed=pl.when(ratio).then(pl.lit("0.7")).otherwise("printed")).write_csv(file)
+    APA.derived.write_csv(tmp_path / "derived.csv")
     monkeypatch.setattr("beholder.studies.apa.printed.PRINTED", replace(APA, file=file))
     off = ledger().filter(pl.col("metric").eq("apa.bias_ratio") & pl.col("verdict").ne(EQUAL))
     assert off.select("model", "subset", "verdict").rows() == [("BLIP", "athletes", DIFFERS)]

@@ -121,12 +121,8 @@ def _of_run(results: pl.DataFrame) -> pl.DataFrame:
 
 def _of_tables(printed: Printed) -> pl.DataFrame:
     """What follows from the printed cells alone."""
-    empty = pl.DataFrame(schema=_OURS)
-    if printed.derived is None:
-        return empty
-    return pl.concat(
-        [empty, printed.derived(printed.cells).with_columns(origin=pl.lit(TABLES))], how="diagonal_relaxed"
-    )
+    derived = printed.derived.with_columns(origin=pl.lit(TABLES))
+    return pl.concat([pl.DataFrame(schema=_OURS), derived], how="diagonal_relaxed")
 
 
 def _of_data(study: str, sizes: Sizes) -> pl.DataFrame:

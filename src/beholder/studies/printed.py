@@ -7,11 +7,12 @@ last printed place. The machinery in `beholder.published` compares the cells wit
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import json
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import polars as pl
 
@@ -36,6 +37,7 @@ EQUAL, WITHIN, DIFFERS, CANNOT_BE, NOT_MEASURED = (
 )
 """The verdicts on a printed number."""
 
+T = TypeVar("T")
 Cell = Mapping[str, Any]
 """A row of the ledger."""
 
@@ -88,10 +90,6 @@ def _nothing(*_: object) -> None:
     return None
 
 
-def _empty(*_: object) -> tuple[()]:
-    return ()
-
-
 def _no_sizes(data: Path) -> Sizes:
     return {}
 
@@ -105,10 +103,6 @@ class Printed:
     sources: tuple[Source, ...]
     more: Callable[[], pl.DataFrame] | None = None
     """More cells, which are compared only with a run on their models."""
-    derived: Callable[[pl.DataFrame], pl.DataFrame] | None = None
-    """Values that follow from the printed cells alone: columns of a results table."""
-    checks: Callable[[Printed, pl.DataFrame], Iterable[Check]] = _empty
-    """Whether the printed numbers agree with each other; given the study's part of the ledger without a run."""
     sizes: Callable[[Path], Sizes] = _no_sizes
     """Printed sizes of data sets, counted again in a folder of data."""
     impossible: Callable[[Cell], str | None] = _nothing
@@ -137,6 +131,21 @@ class Printed:
         """The printed figures; `model` is the catalogue's name and `printed_as` the paper's."""
         figures = self.table.with_columns(pl.col("printed").cast(pl.Float64, strict=False), printed_as="model")
         return figures.drop_nulls("printed").with_columns(pl.col("model").map_elements(catalogued, pl.String))
+
+    @property
+    def derived(self) -> pl.DataFrame:
+        """Values that follow from the printed cells alone, as columns of a results table: `derived.csv` beside them."""
+        return self._beside("derived.csv", pl.read_csv, pl.DataFrame())
+
+    @property
+    def checks(self) -> list[Check]:
+        """Whether the printed numbers agree with each other: `checks.json` beside them."""
+        entries: list[dict[str, Any]] = self._beside("checks.json", json.loads, [])
+        return [Check(**{**entry, "exceptions": tuple(entry["exceptions"])}) for entry in entries]
+
+    def _beside(self, name: str, read: Callable[[bytes], T], absent: T) -> T:
+        path = None if isinstance(self.file, bytes) else self.file.with_name(name)
+        return read(path.read_bytes()) if path is not None and path.is_file() else absent
 
     def source_of(self, metric: str) -> Source | None:
         """The first source that prints a metric."""

@@ -8,18 +8,13 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from beholder.studies.gras.checks import gras_checks
 from beholder.studies.gras.printed import PRINTED
 from beholder.studies.gras.prompts import read_traits
 from beholder.studies.printed import Check
 
-LEDGER = pl.DataFrame(
-    {"metric": [], "model": [], "printed": []}, schema={"metric": str, "model": str, "printed": float}
-)
-
 
 def sentences() -> dict[str, Check]:
-    return {check.rule: check for check in gras_checks(PRINTED, LEDGER) if "above the mean" in check.rule}
+    return {check.rule: check for check in PRINTED.checks if "above the mean" in check.rule}
 
 
 def test_the_abstracts_valence_sentences_do_not_hold_for_blip2() -> None:

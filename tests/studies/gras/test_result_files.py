@@ -12,8 +12,8 @@ import pytest
 
 from beholder.metrics.group_tests import GroupTest, Moments
 from beholder.studies.gras.groups import Compared
+from beholder.studies.gras.printed import gras_results
 from beholder.studies.gras.prompts import VALENCES, read_traits
-from beholder.studies.gras.result_files import gras_results
 from beholder.studies.gras.valence import above_mean
 
 pytestmark = pytest.mark.real

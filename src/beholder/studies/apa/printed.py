@@ -7,44 +7,16 @@ from pathlib import Path
 
 import polars as pl
 
-from beholder.studies.apa.checks import Totals, apa_checks, over_one
 from beholder.studies.apa.sizes import EIGHT, SIZES
 from beholder.studies.printed import Cell, Printed, Source
 
-RIGHT = {
-    "actors": {"woman": "actress", "man": "actor"},
-    "politicians": {"woman": "politician", "man": "politician"},
-    "athletes": {"woman": "athlete", "man": "athlete"},
-}
-"""The occupation from which a pool's ratio is taken."""
 NAMED_OTHERWISE = (
     "P-FI's Text Score is APA's Image Score: the caption of P-FI's Table 2 defines it as identifying the unique name, "
     "given an image. P-FI's body text reads the other way. Values here are by what is given."
 )
+CLOSE = 0.005 * 8
+"""By how much eight figures of two places may miss 100."""
 FLOAT16 = "The released scripts take means in float16, so the figures sit on that grid."
-
-
-def ratios_from_rows(cells: pl.DataFrame) -> pl.DataFrame:
-    """Each ratio from its own two rows; the bounds are what rounding leaves open."""
-    shares = {
-        (row["model"], row["subset"], row["group"], row["concept"]): row["printed"]
-        for row in cells.filter(pl.col("metric").str.ends_with(".occupation_probability")).to_dicts()
-    }
-    half = 0.5e-4
-    rows = []
-    for row in cells.filter(pl.col("metric").str.ends_with(".bias_ratio")).to_dicts():
-        model, pool = row["model"], row["subset"]
-        women, men = (shares[model, pool, gender, RIGHT[pool][gender]] for gender in ("woman", "man"))
-        rows.append(
-            {
-                **{name: row[name] for name in ("model", "dataset", "metric", "subset")},
-                "value": women / men,
-                "low": (women - half) / (men + half),
-                "high": (women + half) / (men - half),
-                "note": f"{100 * women:g} over {100 * men:g}, as printed in the same table",
-            }
-        )
-    return pl.DataFrame(rows)
 
 
 def other_people(row: Cell) -> str | None:
@@ -56,8 +28,11 @@ def other_people(row: Cell) -> str | None:
 
 
 @cache
-def _over_one() -> Totals:
-    return over_one(PRINTED.cells)
+def _over_one() -> dict[tuple[str, str], float]:
+    """Per cent that the shares of a row of Table 5 add up to, by model and gender, where that is more than 100."""
+    shares = PRINTED.cells.filter(metric="apa.occupation_probability", place="Table 5")
+    sums = shares.group_by("model", "group").agg(total=(100 * pl.col("printed")).round(2).sum())
+    return {(model, gender): total for model, gender, total in sums.iter_rows() if total > 100 + CLOSE}
 
 
 def _impossible(row: Cell) -> str | None:
@@ -113,8 +88,6 @@ PRINTED = Printed(
             half_precision=True,
         ),
     ),
-    derived=ratios_from_rows,
-    checks=apa_checks,
     impossible=_impossible,
     partial=_partial,
     unlike=other_options,

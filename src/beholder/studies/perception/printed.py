@@ -4,22 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import polars as pl
-
 from beholder.core.errors import MissingData
 from beholder.datasets import DATASETS, open_dataset
-from beholder.studies.perception.checks import perception_checks
 from beholder.studies.printed import Cell, Printed, Size, Sizes, Source, part_of_source
-
-
-def _averages(cells: pl.DataFrame) -> pl.DataFrame:
-    """The last row of Table S.2 from the three above it."""
-    keys = ["model", "dataset", "metric", "subset"]
-    rows = cells.filter(pl.col("metric").eq("perception.opposites_r") & pl.col("concept").ne("mean"))
-    means = rows.group_by(keys, maintain_order=True).agg(value=pl.col("printed").mean())
-    note = pl.lit("mean of the three printed correlations")
-    bounds = {"low": pl.col("value") - 0.005, "high": pl.col("value") + 0.005}
-    return means.with_columns(concept=pl.lit("mean"), **bounds, note=note)
 
 
 def _sizes(data: Path) -> Sizes:
@@ -64,8 +51,6 @@ PRINTED = Printed(
         ),
         Source("perception_text", f"{PAPER}, text", "sizes of two image sets"),
     ),
-    derived=_averages,
-    checks=perception_checks,
     sizes=_sizes,
     impossible=_impossible,
     lower_case_groups=True,

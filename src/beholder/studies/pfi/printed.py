@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from beholder.studies.apa.printed import NAMED_OTHERWISE, other_people, ratios_from_rows
-from beholder.studies.pfi.checks import pfi_checks
+from beholder.studies.apa.printed import NAMED_OTHERWISE, other_people
 from beholder.studies.printed import Printed, Source
 
 PAPER = "P-FI, the public-figure benchmark"
@@ -24,7 +23,5 @@ PRINTED = Printed(
             (NAMED_OTHERWISE,),
         ),
     ),
-    derived=ratios_from_rows,
-    checks=pfi_checks,
     partial=other_people,
 )

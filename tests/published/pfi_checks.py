@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterator
 
 import polars as pl
+from apa_checks import ratio_check, totals
 
-from beholder.studies.apa.checks import ratio_check, totals
 from beholder.studies.apa.printed import PRINTED as APA
 from beholder.studies.apa.sizes import SIZES
 from beholder.studies.printed import Check, Printed

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from beholder.published.ledger import ledger_of
-from beholder.studies.pfi.checks import pfi_checks
 from beholder.studies.pfi.printed import PRINTED
 from beholder.studies.printed import Check
 
 
 @pytest.fixture(scope="module")
 def checks() -> dict[tuple[str, str], Check]:
-    checks = pfi_checks(PRINTED, ledger_of("pfi", PRINTED))
+    checks = PRINTED.checks
     return {(check.table, " ".join(check.rule.split(" ")[:2])): check for check in checks}
 
 

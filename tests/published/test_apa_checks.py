@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from beholder.published.ledger import ledger_of
-from beholder.studies.apa.checks import apa_checks
 from beholder.studies.apa.printed import PRINTED
 from beholder.studies.printed import Check
 
 
 @pytest.fixture(scope="module")
 def checks() -> dict[tuple[str, str], Check]:
-    checks = apa_checks(PRINTED, ledger_of("apa", PRINTED))
+    checks = PRINTED.checks
     return {(check.table, " ".join(check.rule.split(" ")[:2])): check for check in checks}
 
 

@@ -16,6 +16,13 @@ BRANCHES = ("actors", "senate", "house", "mayors", "athletes")
 PRINTED_PAIRS = 1_942_777
 MODELS = 39
 
+RIGHT = {
+    "actors": {"woman": "actress", "man": "actor"},
+    "politicians": {"woman": "politician", "man": "politician"},
+    "athletes": {"woman": "athlete", "man": "athlete"},
+}
+"""The occupation from which a pool's ratio is taken."""
+
 Totals = dict[tuple[str, str], float]
 """Per cent by model and gender."""
 
@@ -159,3 +166,26 @@ def _text() -> Iterator[Check]:
     yield Check("apa", "text", "The number of sports is that of the data", 0, 1, finding)
     finding = "A row called MetaCLIP-b32-400M has the numbers of Table 7's MetaCLIP-114-400m (which is MetaCLIP-L14)."
     yield Check("apa", "Table 1", "Rows of Table 1 are those of Tables 5–7 of the same name", 0, 1, finding)
+
+
+def ratios_from_rows(cells: pl.DataFrame) -> pl.DataFrame:
+    """Each ratio from its own two rows; the bounds are what rounding leaves open."""
+    shares = {
+        (row["model"], row["subset"], row["group"], row["concept"]): row["printed"]
+        for row in cells.filter(pl.col("metric").str.ends_with(".occupation_probability")).to_dicts()
+    }
+    half = 0.5e-4
+    rows = []
+    for row in cells.filter(pl.col("metric").str.ends_with(".bias_ratio")).to_dicts():
+        model, pool = row["model"], row["subset"]
+        women, men = (shares[model, pool, gender, RIGHT[pool][gender]] for gender in ("woman", "man"))
+        rows.append(
+            {
+                **{name: row[name] for name in ("model", "dataset", "metric", "subset")},
+                "value": women / men,
+                "low": (women - half) / (men + half),
+                "high": (women + half) / (men - half),
+                "note": f"{100 * women:g} over {100 * men:g}, as printed in the same table",
+            }
+        )
+    return pl.DataFrame(rows)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from perception_checks import correlation_p
 from scipy import stats
-
-from beholder.studies.perception.checks import correlation_p
 
 
 def test_the_p_of_a_correlation_is_that_of_scipy():

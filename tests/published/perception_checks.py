@@ -78,3 +78,13 @@ def correlation_p(r: float, points: int) -> float:
     r = min(r, 1 - 1e-12)
     statistic = r * math.sqrt((points - 2) / (1 - r**2))
     return float(2 * stats.t.sf(statistic, points - 2))
+
+
+def averages(cells: pl.DataFrame) -> pl.DataFrame:
+    """The last row of Table S.2 from the three above it."""
+    keys = ["model", "dataset", "metric", "subset"]
+    rows = cells.filter(pl.col("metric").eq("perception.opposites_r") & pl.col("concept").ne("mean"))
+    means = rows.group_by(keys, maintain_order=True).agg(value=pl.col("printed").mean())
+    note = pl.lit("mean of the three printed correlations")
+    bounds = {"low": pl.col("value") - 0.005, "high": pl.col("value") + 0.005}
+    return means.with_columns(concept=pl.lit("mean"), **bounds, note=note)
