@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from beholder.comparison import verdict_of
 from beholder.core.record import Record
 from beholder.core.results import Row, results_table
 from beholder.run import Run
@@ -119,7 +120,7 @@ def custom_results(
     ends = {"subset": attribute, "group": groups[0], "against": groups[1], "template": "mood"}
     for concept, gap, p_value in (("calm", 0.15, 0.002), ("tired", -0.05, 0.3), ("angry", -0.1, 0.01)):
         row = Row("custom.gap", gap, 80, "probability", concept=concept, low=gap - 0.06, high=gap + 0.06, **ends)
-        rows.append(row._replace(p_value=p_value, chance=0.02))
+        rows.append(row._replace(p_value=p_value, verdict=verdict_of(p_value, 40)))
     return results_table(rows, benchmark="custom", model=model, dataset="photos")
 
 

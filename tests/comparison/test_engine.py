@@ -289,6 +289,19 @@ def test_a_ratio_over_a_group_of_zeros_is_open_ended_and_has_a_lower_bound(rng):
     assert high == OPEN
 
 
+def test_a_slope_within_strata_is_the_partial_one(rng):
+    """The score follows the branch, and the number does too: within branches there is no slope."""
+    branch = np.repeat([0, 1], 30)
+    x, table = rng.normal(size=60) + 2 * branch, pl.DataFrame({"branch": branch.astype(str), "half": ["a", "b"] * 30})
+    y = 3.0 * branch + rng.normal(size=60)
+    groups, people = group_by(table, ("half",)), People(np.arange(60))
+    strata = strata_of(table, groups, ["branch"], people)
+    plain, within = (compare_slopes(y, x, people, rng, strata=each, shuffles=199) for each in (None, strata))
+    full = np.column_stack([np.ones(60), branch, x])
+    assert within.value[0, 0] == pytest.approx(np.linalg.lstsq(full, y, rcond=None)[0][2])
+    assert [bool(each.found[0, 0]) for part in (plain, within) for each in judge([part])] == [True, False]
+
+
 def test_a_slope_is_least_squares_with_whites_error(rng):
     x, people = rng.integers(20, 60, 50).astype(float), People(np.arange(50))
     y = 0.02 * x + rng.normal(size=50) * 0.1

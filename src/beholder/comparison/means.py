@@ -499,45 +499,57 @@ def compare_slopes(
     people: People,
     rng: np.random.Generator,
     *,
+    strata: Strata | None = None,
     shuffles: int = SHUFFLES,
 ) -> Part:
     """How much each column rises with one more of `numbers`: a part `[1, columns]`. NaN on either side is left out.
 
-    Errors hold whatever the spread (White's); people are moved, with the mean of their numbers and of their scores.
+    Errors hold whatever the spread (White's); people are moved, with the mean of their numbers and of their scores,
+    within cells of the strata; what strata explain is taken off both.
     """
     values = np.asarray(values, dtype=np.float64).reshape(len(numbers), -1)
+    strata = no_strata(len(values)) if strata is None else strata
     parts, columns = [], []
     patterns, pattern_of = _patterns(values)
     for number, there in enumerate(patterns.T):
         keep, mine = there & ~np.isnan(numbers), pattern_of == number
-        parts.append(_sloped(values[keep][:, mine], numbers[keep], people.rows(keep), rng, shuffles))
+        parts.append(_sloped(values[keep][:, mine], numbers[keep], people.rows(keep), strata.rows(keep), rng, shuffles))
         columns.append(mine)
     return _joined(parts, columns, 1)
 
 
-def _sloped(values: Array, numbers: Array, people: People, rng: np.random.Generator, shuffles: int) -> Part:
+def _sloped(
+    values: Array, numbers: Array, people: People, strata: Strata, rng: np.random.Generator, shuffles: int
+) -> Part:
     shape = (1, values.shape[1])
     counts = np.bincount(people.codes).astype(np.float64)
     n, who = len(counts), np.full(shape, len(counts))
     if n < 3 or not len(numbers) or np.ptp(numbers) == 0:
         return nothing_told(who)
     gather = sparse.csr_array((np.ones(len(numbers)), (people.codes, np.arange(len(numbers)))))
-    mean = np.asarray(gather @ values) / counts[:, None]
-    level = np.asarray(gather @ numbers) / counts
-    left, across = mean - mean.mean(axis=0), level - level.mean()
+    means = np.asarray(gather @ np.column_stack([values, numbers, strata.design])) / counts[:, None]
+    cells = np.zeros(n, dtype=np.intp)
+    cells[people.codes] = strata.cells
+    known = np.column_stack([cells[:, None] == np.unique(cells), means[:, shape[1] + 1 :]]).astype(np.float64)
+    taken = known @ np.linalg.lstsq(known, means[:, : shape[1] + 1], rcond=None)[0]
+    left, across = np.split(means[:, : shape[1] + 1] - taken, [shape[1]], axis=1)
+    across = across[:, 0]
     left = np.where(np.abs(left) <= NOTHING * np.abs(values).max(axis=0, initial=0.0), 0.0, left)
+    if (np.abs(across) <= 1e-9 * np.abs(numbers).max()).all():
+        return nothing_told(who)
     weight = across / (across**2).sum()
-    free = np.full(shape, float(max(n - 2, 1)))
+    free = np.full(shape, float(max(n - 1 - np.linalg.matrix_rank(known), 1)))
 
     def measured(weights: Array) -> _Estimates:
         slope = weights @ left
         curved = weights**2 * (weights * (across**2).sum())
         squared = (weights**2) @ left**2 - 2 * slope * (curved @ left)
         squared = squared + slope**2 * ((weights**2 * (weights * (across**2).sum()) ** 2).sum(axis=1))[:, None]
-        error = np.sqrt(np.maximum(squared, 0.0) * n / (n - 2))
+        error = np.sqrt(np.maximum(squared, 0.0) * n / free)
         return _Estimates(slope[:, None], error[:, None], np.broadcast_to(free, (len(slope), *shape)))
 
-    moves = Shuffles(np.unique(level, return_inverse=True)[1], np.zeros(n, dtype=np.intp), rng, shuffles)
+    ranks = np.unique((across / np.abs(across).max()).round(9), return_inverse=True)[1]
+    moves = Shuffles(ranks, cells, rng, shuffles)
     found = measured(weight[None])
     null = np.concatenate([measured(weight[part]).deviates() for part in moves.parts()]).astype(np.float32)
     scale, largest = largest_of(null)

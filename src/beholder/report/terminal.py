@@ -40,6 +40,7 @@ def print_summary(report: Report, console: Console, *, verbose: bool = False) ->
     _print_tables([section for section in report.sections if verbose or not section.findings], console)
     _print_left_out(report.record, console)
     _print_people(report.record, console)
+    _print_balance([finding for section in report.sections for finding in section.findings], console)
     if report.sensitivity is not None:
         _print_table(
             report.sensitivity._replace(rows=report.sensitivity.rows[: None if verbose else MOST_MOVED]), console
@@ -178,6 +179,12 @@ def _print_people(record: Record, console: Console) -> None:
     for entry in record.datasets:
         for line in filter(None, (people(entry), *conflicts(entry), *unbalanced(entry))):
             console.print(f"[dim]{escape(str(entry.get('name')))}: {escape(line)}[/dim]")
+
+
+def _print_balance(findings: list[Finding], console: Console) -> None:
+    """Labels that go together with those that were compared."""
+    for line in dict.fromkeys(f"{each.headline}: {each.sentence}" for each in findings if each.kind == "balance"):
+        console.print(f"[yellow]{escape(line)}[/yellow]")
 
 
 def _print_left_out(record: Record, console: Console) -> None:

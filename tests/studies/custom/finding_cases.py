@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import polars as pl
 
+from beholder.comparison import verdict_of
 from beholder.core.results import Row, results_table
 from beholder.metrics.equivalence import EQUIVALENT, UNDECIDED
 from beholder.prompts.prompt_set import ONE_LEVEL
@@ -26,7 +27,9 @@ def cases() -> Iterator[tuple[str, pl.DataFrame]]:
     yield "the p-value is the smallest that the shuffles give", _table(*_gap(0.15, 0.003, at_most=True))
     yield "no gap is shown", _table(*_gap(0.02, 0.4, width=0.1))
     yield "no gap at all", _table(*_gap(0.0, 1.0, width=0.1))
-    yield "the interval leaves out 0, and p does not", _table(*_gap(0.15, 0.06))
+    yield "a gap within another label is shown", _table(*_within(0.15, 0.08, 0.01))
+    yield "a gap is another label's doing", _table(*_within(0.15, 0.01, 0.6))
+    yield "another label goes together with the groups", _table(*_gap(0.15, 0.002), *_together())
     yield "no gap is shown, and most are shown to be small", _table(*_gap(0.0, 1.0, width=0.02), *_alike())
     yield "very few people", _table(*_gap(0.5, None, width=None, n=6))
     yield "very many people, a tiny gap", _table(*_gap(0.0012, 0.001, width=0.0008, n=4_000_000))
@@ -69,22 +72,31 @@ def _gap(
     name = metric.removesuffix("probability") + "gap" if metric == "custom.probability" else f"{metric}_gap"
     row = Row(name, value, n, "probability", "gender", *groups, concept=concept, template=level, p_value=p_value)
     bounds = {} if width is None else {"low": value - width / 2, "high": value + width / 2}
-    return [*means, row._replace(chance=0.021, p_at_most=at_most, **bounds)]
+    return [*means, row._replace(verdict=verdict_of(p_value, n // 2), p_at_most=at_most, **bounds)]
+
+
+def _within(crude: float, value: float, p_value: float) -> list[Row]:
+    *means, plain = _gap(crude, p_value)
+    decided = plain._replace(value=value, low=value - 0.05, high=value + 0.05, variant="within branch")
+    return [*means, plain._replace(low=None, high=None, p_value=None), decided]
+
+
+def _together() -> list[Row]:
+    row = Row("custom.balance", 0.8, 40, "probability", "gender", "woman", concept="branch", template="actor")
+    return [row, row._replace(group="man", value=0.2), row._replace(template="judge", value=0.2)]
 
 
 def _alike() -> list[Row]:
     row = Row("custom.equivalence", 0.012, 80, "probability", "gender", concept="calm", template="mood", delta=0.02)
-    return [
-        row._replace(equivalence=EQUIVALENT, p_value=0.01),
-        row._replace(concept="tired", equivalence=UNDECIDED, p_value=0.4),
-    ]
+    return [row._replace(equivalence=EQUIVALENT), row._replace(concept="tired", equivalence=UNDECIDED)]
 
 
 def _slope(value: float, p_value: float) -> Row:
     row = Row("custom.slope", value, 300, "probability", "age", concept="calm", template="mood", p_value=p_value)
-    return row._replace(low=value - 0.002, high=value + 0.002)
+    return row._replace(low=value - 0.002, high=value + 0.002, verdict=verdict_of(p_value, 300))
 
 
 def _interaction(value: float, p_value: float) -> Row:
     row = Row("custom.interaction", value, 12, "probability", "gender × tone", "woman × 10", concept="calm")
-    return row._replace(template="mood", p_value=p_value, low=value - 0.05, high=value + 0.05)
+    bounds = {"low": value - 0.05, "high": value + 0.05}
+    return row._replace(template="mood", p_value=p_value, verdict=verdict_of(p_value, 12), **bounds)

@@ -13,6 +13,6 @@ def test_titles_say_what_is_seen(custom_run: Run) -> None:
     assert figure.title == "Prompts of level mood by gender: widest gap at “calm”, women 60 % and men 45 %"
 
 
-def test_a_gap_that_is_not_shown_is_in_no_title(custom_run: Run) -> None:
-    (figure,) = custom_figures(custom_run.results.with_columns(p_value=pl.lit(0.2)))
-    assert figure.title == "Prompts of level mood by gender: no gap is shown"
+def test_a_gap_that_was_not_found_is_in_no_title(custom_run: Run) -> None:
+    (figure,) = custom_figures(custom_run.results.with_columns(verdict=pl.lit("none found")))
+    assert figure.title == "Prompts of level mood by gender: no gap was found"

@@ -1,4 +1,4 @@
-"""Findings about own prompts: only from gaps that are shown."""
+"""Findings about own prompts: only from gaps that were found."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from beholder.run import Run
 from beholder.studies.custom.findings import custom_findings
 
 
-def test_own_prompts_differ_where_a_gap_is_shown(custom_run: Run) -> None:
+def test_own_prompts_differ_where_a_gap_was_found(custom_run: Run) -> None:
     findings = {finding.headline: finding for finding in custom_run.findings}
-    assert set(findings) == {"“calm” differs by gender", "“angry” differs by gender"}
-    finding = findings["“calm” differs by gender"]
+    assert set(findings) == {"Belief in “calm” differs by gender", "Belief in “angry” differs by gender"}
+    finding = findings["Belief in “calm” differs by gender"]
     assert finding.sentence.startswith(
-        "The share of belief on “calm” among the prompts of level “mood” is 60 % for woman and 45 % for man"
+        "Mean belief in “calm” among the prompts of level “mood” is 60 % for women and 45 % for men"
     )
     assert [row["metric"] for row in finding.rows] == ["custom.gap"]
 
@@ -23,5 +23,5 @@ def test_intervals_of_means_that_do_not_meet_are_no_finding(custom_run: Run) -> 
     """As in the audits of `null`, of which 27 in 40 said that something differs."""
     results = custom_run.results
     assert list(custom_findings(results.filter(metric="custom.probability"))) == []
-    (finding,) = custom_findings(results.with_columns(p_value=pl.lit(0.2)))
-    assert (finding.headline, finding.verdict) == ("No difference by gender is shown", NONE_FOUND)
+    (finding,) = custom_findings(results.with_columns(verdict=pl.lit(NONE_FOUND)))
+    assert (finding.headline, finding.verdict) == ("No difference by gender was found", NONE_FOUND)

@@ -52,7 +52,7 @@ def test_a_name_comes_out_whole(name: str):
     assert results["template"].unique(maintain_order=True).to_list() == [name, "b"]
     findings = Run(results).findings
     assert len(findings) == 4
-    assert {finding.headline for finding in findings} == {f"“{name}{n}” differs by {name}" for n in range(2)}
+    assert {finding.headline for finding in findings} == {f"Belief in “{name}{n}” differs by {name}" for n in range(2)}
     assert sum(f"of level “{name}”" in finding.sentence for finding in findings) == 2
     groups = {finding.rows[0]["group"] for finding in findings} | {finding.rows[0]["against"] for finding in findings}
     assert groups == {name, f"{name}!"}

@@ -8,7 +8,10 @@ from beholder.studies.custom.findings import custom_findings
 from beholder.studies.custom.tables import custom_tables
 
 TOPICS = {"prompts": "Prompt by prompt"}
-QUESTIONS = {"custom": Question("Which prompts does the model rate differently between groups?", "prompts")}
+QUESTIONS = {
+    "custom": Question("Which prompts does the model rate differently between groups?", "prompts"),
+    "balance": Question("Which other labels go together with those that are compared?", "prompts"),
+}
 
 CHAPTER = Chapter(
     topics=TOPICS, questions=QUESTIONS, findings=custom_findings, tables=custom_tables, figures=custom_figures

@@ -11,8 +11,9 @@ from beholder.chapter.figure import Figure, sentence, whose
 from beholder.chapter.numbers import percent
 from beholder.chapter.phrases import plural
 from beholder.chapter.table import rows_of
+from beholder.comparison.verdicts import DIFFERENCE
 from beholder.prompts.prompt_set import ONE_LEVEL
-from beholder.studies.custom.queries import BASES, BELIEF, differences, mean_of, shown
+from beholder.studies.custom.queries import BASES, BELIEF, differences, mean_of
 
 
 def custom_figures(results: pl.DataFrame) -> Iterator[Figure]:
@@ -30,19 +31,20 @@ def custom_figures(results: pl.DataFrame) -> Iterator[Figure]:
         yield Figure(
             f"prompts-{number}",
             sentence(whose(rows, model), f"{what}: {result}"),
-            "Mean share of belief among the prompts of the level, with each group's own 95 % interval. A gap is shown "
-            "only where it is wider than the widest of all prompts and groups would be by chance.",
+            "Mean share of belief among the prompts of the level, with each group's own 95 % interval. A difference is "
+            "found only where it is wider than the widest of all prompts and groups would be by chance.",
             dots(own),
             "prompts",
         )
 
 
 def _gap_title(results: pl.DataFrame, level: str | None, attribute: str) -> str:
-    """The widest gap that is shown."""
-    gaps = [row for row in differences(results, "gap") if BASES[row["metric"]] == BELIEF and shown(row)]
+    """The widest gap that was found."""
+    gaps = [row for row in differences(results, "gap") if BASES[row["metric"]] == BELIEF]
     gaps = [row for row in gaps if (row["template"], row["subset"]) == (level, attribute)]
+    gaps = [row for row in gaps if row["verdict"] == DIFFERENCE]
     if not gaps:
-        return "no gap is shown"
+        return "no gap was found"
     widest = max(gaps, key=lambda row: abs(row["value"]))
     ends = (f"{plural(end)} {percent(mean_of(results, widest, end))}" for end in (widest["group"], widest["against"]))
     return f"widest gap at “{widest['concept']}”, {' and '.join(ends)}"

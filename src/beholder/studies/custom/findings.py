@@ -1,4 +1,4 @@
-"""Findings about own prompts: only what gaps, slopes and intersections show, all of them judged together."""
+"""Findings about own prompts: what gaps, slopes and intersections say, all of them judged together."""
 
 from __future__ import annotations
 
@@ -6,50 +6,47 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from beholder.chapter.finding import Finding, finding
+from beholder.chapter.finding import Finding, finding, verdict_of_rows
 from beholder.chapter.numbers import Result, has_interval, percent, points, points_decimals, points_range, row_p_value
-from beholder.chapter.phrases import listed
-from beholder.comparison.verdicts import NONE_FOUND, TOO_LITTLE
+from beholder.chapter.phrases import listed, plural
+from beholder.comparison.verdicts import DIFFERENCE, FACT, TOO_LITTLE
 from beholder.prompts.prompt_set import ONE_LEVEL
-from beholder.studies.custom.queries import BASES, BELIEF, differences, mean_of, shown
+from beholder.studies.custom.queries import BASES, BELIEF, differences, imbalances, mean_of, within
 
 MOST_FINDINGS = 4
 MEASURED = {
-    BELIEF: "the share of belief on “{}”",
-    "custom.p_yes": "P(yes) to “{}”",
-    "custom.presence": "the presence of “{}”",
-    "custom.association": "the share of belief on the correct prompt",
-    "custom.association_top1": "the share of images whose correct prompt comes first",
+    BELIEF: ("Belief in “{}”", "Mean belief in “{}”"),
+    "custom.p_yes": ("P(yes) to “{}”", "Mean P(yes) to “{}”"),
+    "custom.presence": ("The presence of “{}”", "The mean presence of “{}”"),
+    "custom.association": ("Belief in the correct prompt", "Mean belief in the correct prompt"),
+    "custom.association_top1": ("The share of images whose correct prompt comes first",) * 2,
 }
+"""What differs, in a headline and at the beginning of a sentence."""
 
 
 def custom_findings(part: pl.DataFrame) -> Iterator[Finding]:
-    """The widest differences that are shown; where none is, that none is."""
+    """The widest differences that were found, or that none was; and labels that go together with those compared."""
     gaps, slopes, crossed = (differences(part, kind) for kind in ("gap", "slope", "interaction"))
     found = [
-        *(_gap(part, row) for row in gaps if shown(row)),
-        *(_slope(row) for row in slopes if shown(row)),
-        *(_interaction(row) for row in crossed if shown(row)),
+        *(_gap(part, row) for row in gaps if row["verdict"] == DIFFERENCE),
+        *(_slope(row) for row in slopes if row["verdict"] == DIFFERENCE),
+        *(_interaction(row) for row in crossed if row["verdict"] == DIFFERENCE),
     ]
     yield from sorted(found, key=lambda each: -each.effect)[:MOST_FINDINGS]
     if not found and (gaps or slopes):
         yield _nothing(part, gaps, slopes)
+    yield from _together(part)
+
+
+def _subject(row: Result) -> str:
+    return MEASURED[BASES[row["metric"]]][0].format(row["concept"])
 
 
 def _what(row: Result) -> str:
     """What differs, at the beginning of a sentence."""
-    what = MEASURED[BASES[row["metric"]]].format(row["concept"])
-    level = row["template"]
-    among = (
-        "" if level in (None, ONE_LEVEL) or BASES[row["metric"]] != BELIEF else f" among the prompts of level “{level}”"
-    )
-    return f"{what[0].upper()}{what[1:]}{among}"
-
-
-def _subject(row: Result) -> str:
-    """What a headline speaks of: the prompt, or what is measured of a whole level."""
-    base = BASES[row["metric"]]
-    return f"“{row['concept']}”" if "{}" in MEASURED[base] else _what(row)
+    base, level = BASES[row["metric"]], row["template"]
+    among = "" if level in (None, ONE_LEVEL) or base != BELIEF else f" among the prompts of level “{level}”"
+    return MEASURED[base][1].format(row["concept"]) + among
 
 
 def _bracket(row: Result) -> str:
@@ -60,53 +57,84 @@ def _bracket(row: Result) -> str:
 
 def _gap(part: pl.DataFrame, row: Result) -> Finding:
     groups = row["group"], row["against"]
-    means = [percent(mean_of(part, row, group)) for group in groups]
-    chance = f" Shuffled labels give {points(row['chance'])} points on average." if row["chance"] is not None else ""
+    means = [f"{percent(mean_of(part, row, group))} for {plural(group)}" for group in groups]
+    strata = f"; within {within(row)} they are" if within(row) else ":"
     sentence = (
-        f"{_what(row)} is {means[0]} for {groups[0]} and {means[1]} for {groups[1]}: "
-        f"{points(row['value'], points_decimals(row))} points apart ({_bracket(row)}).{chance}"
+        (
+            f"{_what(row)} is {' and '.join(means)}{strata} "
+            f"{points(row['value'], points_decimals(row))} points apart ({_bracket(row)})."
+        )
+        .replace("Mean p(yes)", "Mean P(yes)")
+        .replace("Mean the ", "The mean ")
     )
+    sentence += _warning(part, row["subset"])
     headline = f"{_subject(row)} differs by {row['subset']}"
-    return finding(row, "custom", headline, sentence, shown=True, effect=abs(row["value"]))
+    return finding(row, "custom", headline, sentence, verdict=DIFFERENCE, effect=abs(row["value"]))
 
 
 def _slope(row: Result) -> Finding:
     rises = "rises" if row["value"] > 0 else "falls"
+    strata = f", within {within(row)}" if within(row) else ""
     sentence = (
-        f"{_what(row)} {rises} by {points(abs(row['value']), 2)} points per unit of {row['subset']} ({_bracket(row)})."
+        f"{_what(row)} {rises} by {points(abs(row['value']), 2)} points per unit of {row['subset']}{strata} "
+        f"({_bracket(row)})."
     )
     headline = f"{_subject(row)} {rises} with {row['subset']}"
-    return finding(row, "custom", headline, sentence, shown=True, effect=abs(row["value"]))
+    return finding(row, "custom", headline, sentence, verdict=DIFFERENCE, effect=abs(row["value"]))
 
 
 def _interaction(row: Result) -> Finding:
     more = "above" if row["value"] > 0 else "below"
     sentence = (
         f"{_what(row)} is, for {row['group']}, {points(abs(row['value']), points_decimals(row))} points {more} what "
-        f"its two attributes add up to ({row['subset']}; {_bracket(row)}; partly pooled with the other intersections)."
+        f"its two attributes add up to ({row['subset']}; {_bracket(row)})."
     )
     headline = f"{_subject(row)} differs for {row['group']} beyond its two attributes"
-    return finding(row, "custom", headline, sentence, shown=True, effect=abs(row["value"]))
+    return finding(row, "custom", headline, sentence, verdict=DIFFERENCE, effect=abs(row["value"]))
 
 
 def _nothing(part: pl.DataFrame, gaps: list[Result], slopes: list[Result]) -> Finding:
-    """That nothing is shown, with the widest gap that was seen."""
-    rows = gaps or slopes
+    """That nothing was found, with the widest gap that was seen and how large one could still be."""
+    rows, verdict = gaps or slopes, verdict_of_rows(gaps or slopes)
     widest = max(rows, key=lambda row: abs(row["value"]))
     attributes = listed(list(dict.fromkeys(row["subset"] for row in rows)))
-    sentence = f"No prompt is shown to differ by {attributes}, with all prompts and groups judged together."
+    sentence = f"No prompt is found to differ by {attributes}, with all prompts and groups judged together."
+    if verdict == TOO_LITTLE:
+        sentence = f"The data are too few to say whether a prompt differs by {attributes}."
     if gaps:
-        chance = f"; shuffled labels give {points(widest['chance'])} on average" if widest["chance"] is not None else ""
+        strata = f" within {within(widest)}" if within(widest) else ""
         sentence += (
-            f" The widest gap is {points(widest['value'], points_decimals(widest))} points, in "
-            f"{MEASURED[BASES[widest['metric']]].format(widest['concept'])} between {widest['group']} and "
-            f"{widest['against']} ({_bracket(widest)}{chance})."
+            f" {_subject(widest)} has the widest gap{strata}: {points(widest['value'], points_decimals(widest))} "
+            f"points between {plural(widest['group'])} and {plural(widest['against'])} ({_bracket(widest)})."
         )
+    bounds = [max(abs(row["low"]), abs(row["high"])) for row in gaps if has_interval(row)]
+    if bounds:
+        sentence += f" Gaps of up to {points(max(bounds))} points could have been missed."
     alike = differences(part, "equivalence")
     if alike:
-        within = sum(row["equivalence"] == "equivalent" for row in alike)
+        inside = sum(row["equivalence"] == "equivalent" for row in alike)
         delta = points(alike[0]["delta"], 2).rstrip("0").rstrip(".")
-        sentence += f" Shown to lie within {delta} points: {within} of {len(alike)} comparisons."
-    known = any(has_interval(row) for row in rows)
-    headline = f"No difference by {attributes} is shown"
-    return finding(widest, "custom", headline, sentence, verdict=NONE_FOUND if known else TOO_LITTLE)
+        sentence += f" Shown to lie within {delta} points: {inside} of {len(alike)} comparisons."
+    sentence += "".join(_warning(part, attribute) for attribute in dict.fromkeys(row["subset"] for row in rows))
+    return finding(widest, "custom", f"No difference by {attributes} was found", sentence, verdict=verdict)
+
+
+def _warning(part: pl.DataFrame, attribute: str) -> str:
+    """The label that goes most together with an attribute: it may be behind a difference, or hide one."""
+    told = next((rows for (own, _), rows in imbalances(part).items() if own == attribute), None)
+    return f" But {_go_together(told)}: {_shares(told)}" if told else ""
+
+
+def _together(part: pl.DataFrame) -> Iterator[Finding]:
+    """Labels that are spread unequally over the groups, and what to do."""
+    for rows in imbalances(part).values():
+        yield finding(rows[0], "balance", _go_together(rows), _shares(rows), verdict=FACT, more=rows[1:])
+
+
+def _go_together(rows: list[Result]) -> str:
+    return f"{rows[0]['subset']} and {rows[0]['concept']} go together in this data"
+
+
+def _shares(rows: list[Result]) -> str:
+    shares = listed([f"{percent(row['value'])} of {plural(row['group'])}" for row in rows])
+    return f"{shares} are {rows[0]['template']}; compare within it: --within {rows[0]['concept']}."

@@ -1,29 +1,47 @@
-"""Where own prompts differ between groups: gaps, slopes, intersections, each judged among all of them.
+"""Where own prompts differ between groups: gaps, slopes and intersections of all prompts and attributes, one family.
 
-A prompt differs by an attribute if its corrected p-value is at most 0.05 and its interval leaves out 0. Both hold for
-all prompts, all pairs of groups and all attributes together, so that noise seldom says anything at all.
+Groups are compared within the other attributes of `--by` and the labels of `--within`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 
+from beholder.comparison import (
+    DIFFERENCE,
+    Comparison,
+    Groups,
+    Part,
+    Strata,
+    additive_strata,
+    compare_groups,
+    compare_slopes,
+    comparison_at,
+    each_stratum,
+    groups_of,
+    judge,
+    people_of,
+    strata_of,
+)
+from beholder.comparison.family import Judged
+from beholder.comparison.groups import REST, crossings
+from beholder.comparison.people import COLUMNS
+from beholder.core.errors import UnknownName
 from beholder.core.results import Row
-from beholder.metrics.bootstrap import FEWEST
-from beholder.metrics.contrasts import Contrasts, group_contrasts, interactions, pairs_and_rests, slopes
-from beholder.metrics.equivalence import DIFFERENCE, UNDECIDED, verdict, welch_equivalence
-from beholder.metrics.group_gaps import clustered_moments
-from beholder.metrics.multiplicity import ALPHA, holm, shuffles_for
-from beholder.studies.custom.groups import Groups, crossings
+from beholder.core.tables import column_in
+from beholder.datasets.bins import NUMBERS
+from beholder.datasets.dataset import KEYS
+from beholder.metrics.equivalence import verdict
 from beholder.studies.rows import PROBABILITY, join
 from beholder.studies.study import MeasureOptions, Metric
 
 Array = npt.NDArray[np.float64]
-REST = "everyone else"
 GAPS = {
     "custom.probability": "custom.gap",
     "custom.p_yes": "custom.p_yes_gap",
@@ -40,12 +58,14 @@ WHAT = {
     "custom.association_top1": "share of images whose correct prompt comes first",
 }
 KINDS = {
-    "gap": "one group less another; 0: alike. The highest against the lowest group, and each against everyone else; "
-    "chance: the highest less the lowest after shuffling people",
+    "gap": "one group less another; 0: alike. The two groups farthest apart, and each against everyone else",
     "slope": "its change with one more of a number, such as a year of age; 0: none",
-    "interaction": "how far an intersection of two attributes departs from what they add up to, partly pooled; 0: not",
+    "interaction": "how far an intersection of two attributes departs from what they add up to; 0: not",
     "equivalence": "the smallest δ within which all groups are shown to lie (needs --delta)",
 }
+BALANCE = "custom.balance"
+MOST_UNBALANCED = 3
+"""Labels of which the balance is told for each attribute."""
 TOGETHER = "interval and p hold for all prompts, groups and attributes together"
 
 
@@ -55,6 +75,8 @@ def gap_metrics() -> Iterator[Metric]:
         for ending, meaning in KINDS.items():
             name, landmark = gap.removesuffix("gap") + ending, None if ending == "equivalence" else 0.0
             yield Metric(name, "prompts", PROBABILITY, f"{WHAT[base]}: {meaning}", landmark, paired=ending == "gap")
+    meaning = "share of a group's people who have a value of another label that is spread unequally over the groups"
+    yield Metric(BALANCE, "prompts", PROBABILITY, meaning, counts="people")
 
 
 class Column(NamedTuple):
@@ -71,168 +93,165 @@ class Column(NamedTuple):
         return Row(metric, value, n, PROBABILITY, subset=subset, concept=self.concept, template=self.level)
 
 
-class Family(NamedTuple):
+class Compared(NamedTuple):
+    """A part of the family, and the rows that it becomes when all are judged."""
+
+    part: Part
+    rows: Callable[[Judged], Iterator[Row]]
+
+
+class Family:
     """Everything that is compared, and by what."""
 
-    columns: Sequence[Column]
-    values: Array
-    people: npt.NDArray[np.str_]
-    scored: npt.NDArray[np.bool_]
-    groups: list[Groups]
-    crossed: list[tuple[Groups, Groups, Groups]]
-    tests: int
-    """Attributes, slopes and crossings: each is judged by itself, and p-values are multiplied by their number."""
-    shuffles: int
+    def __init__(self, columns: Sequence[Column], images: pl.DataFrame, by: Sequence[str], options: MeasureOptions):
+        self.columns, self.images, self.options = columns, images, options
+        self.values = np.stack([column.values for column in columns], axis=1)
+        self.people = people_of(images, options.person)
+        self.within = [within_column(images, name) for name in options.within]
+        self._rng = options.rng()
+        every = groups_of(images, list(dict.fromkeys([*(column_in(images, name) for name in by), *self.within])))
+        self._labels = pl.DataFrame({each.attribute: _names(each) for each in every})
+        self.by = [each.attribute for each in every if each.attribute not in self.within]
+        scored = np.asarray(~np.isnan(self.values).all(axis=1))
+        whole = [each for each in every if each.attribute in self.by]
+        self.groups = [each.large(self.people, scored) for each in whole]
+        self.numbers = [each for each in whole if each.numbers is not None]
+
+    def rows(self) -> Iterator[Row]:
+        """Gaps, slopes and intersections, judged together; and labels that are spread unequally over the groups."""
+        compared = [*self._gaps(), *self._slopes(), *self._intersections()]
+        for each, judged in zip(compared, judge([each.part for each in compared]), strict=True):
+            yield from each.rows(judged)
+        yield from self._balance()
+
+    def _strata(self, groups: Groups, labels: Sequence[str]) -> Strata:
+        return strata_of(self._labels, groups, labels, self.people)
+
+    def _gaps(self) -> Iterator[Compared]:
+        """Every two groups, and with more than two each against all others; then every two within each stratum."""
+        scale = {"shuffles": self.options.shuffles, "bounds": (0.0, 1.0)}
+        for groups in self.groups:
+            if len(groups.names) < 2:
+                continue
+            pairs, rest = groups.pair_weights(), groups.rest_weights(self.people)
+            weights = np.concatenate([pairs, rest]) if len(groups.names) > 2 else pairs
+            strata = self._strata(groups, [*self.within, *self.by])
+            own = {"strata": strata, "contrasts": weights, **scale}
+            part = compare_groups(self.values, groups, self.people, self._rng, **own)  # type: ignore[arg-type]
+            yield Compared(part, partial(self._gap_rows, groups, strata))
+            inner = self._strata(groups, self.within)
+            parts = each_stratum(self.values, groups, self.people, inner, self._rng, **scale)  # type: ignore[arg-type]
+            for name, one in parts.items():
+                yield Compared(one, partial(self._inner, groups, f"{inner.variant}: {name}"))
+
+    def _comparisons(self, judged: Judged, groups: Groups, column: int) -> list[Comparison]:
+        """The two groups farthest apart (of those that differ, if any do), and each group against everyone else."""
+        pairs = [(groups.names[i], groups.names[j]) for i, j in groups.pairs()]
+        ends = [*pairs, *((name, REST) for name in groups.names)][: len(judged.value)]
+        all_of = [comparison_at(judged, (place, column), *ends[place]) for place in range(len(ends))]
+        widest = max(all_of[: len(pairs)], key=lambda one: (one.verdict == DIFFERENCE, abs(np.nan_to_num(one.value))))
+        return [widest.upward(), *all_of[len(pairs) :]]
+
+    def _gap_rows(self, groups: Groups, strata: Strata, judged: Judged) -> Iterator[Row]:
+        several = f"the widest of {len(groups.pairs())} pairs" if len(groups.names) > 2 else None
+        for k, column in enumerate(self.columns):
+            there = ~np.isnan(column.values)
+            inside = {name: column.values[there & groups.mask(name)] for name in groups.names}
+            if min(map(len, inside.values())) == 0:
+                continue
+            n = sum(map(len, inside.values()))
+            for number, one in enumerate(self._comparisons(judged, groups, k)):
+                others = [name for name in inside if name == one.against or (one.against == REST and name != one.group)]
+                rest = np.concatenate([inside[name] for name in others]).mean()
+                row = column.row("gap", float(inside[str(one.group)].mean() - rest), n, groups.attribute)
+                note = join((several if number == 0 else None, TOGETHER))
+                yield from one.rows(row._replace(note=note), strata, least=-1.0, most=1.0)
+            if self.options.delta is not None:
+                yield self._alike(column.row("equivalence", 0.0, n, groups.attribute), judged, groups, k)
+
+    def _inner(self, groups: Groups, variant: str, judged: Judged) -> Iterator[Row]:
+        """What differs within one stratum."""
+        for k, column in enumerate(self.columns):
+            one = self._comparisons(judged, groups, k)[0]
+            row = column.row("gap", one.value, int(judged.people[0, k]), groups.attribute)
+            if np.isfinite(one.value):
+                yield one.on(row._replace(variant=variant, note=TOGETHER), least=-1.0, most=1.0)
+
+    def _alike(self, row: Row, judged: Judged, groups: Groups, column: int) -> Row:
+        """The smallest δ within which the bounds of all pairs lie."""
+        pairs = slice(len(groups.pairs()))
+        bound = np.abs(np.stack([judged.low[pairs, column], judged.high[pairs, column]])).max()
+        delta, differs = self.options.delta or 0.0, judged.found[pairs, column].any()
+        said = verdict(0.0 if differs else 1.0, 0.0 if bound <= delta else 1.0)
+        return row._replace(value=min(1.0, float(bound)), delta=delta, equivalence=said, note=TOGETHER)
+
+    def _slopes(self) -> Iterator[Compared]:
+        """How much each prompt rises with one more of an attribute."""
+        for groups in self.numbers:
+            others = [name for name in (*self.within, *self.by) if name != groups.attribute]
+            strata, numbers = additive_strata(self._labels, groups, others), np.asarray(groups.numbers)
+            own = {"strata": strata, "shuffles": self.options.shuffles}
+            part = compare_slopes(self.values, numbers, self.people, self._rng, **own)  # type: ignore[arg-type]
+            yield Compared(part, partial(self._slope_rows, groups, strata))
+
+    def _slope_rows(self, groups: Groups, strata: Strata, judged: Judged) -> Iterator[Row]:
+        for k, column in enumerate(self.columns):
+            numbers, one = np.asarray(groups.numbers), comparison_at(judged, (0, k))
+            known = ~np.isnan(column.values + numbers)
+            numbers = numbers[known]
+            if not np.isfinite(one.value):
+                continue
+            away = numbers - numbers.mean()
+            row = column.row("slope", float(away @ column.values[known] / (away @ away)), len(away), groups.attribute)
+            span = f"from {numbers.min():g} to {numbers.max():g}"
+            note = f"change with one more of {groups.attribute}, {span}; {TOGETHER}"
+            most = 1 / float(np.ptp(numbers))
+            yield from one.rows(row._replace(note=note), strata, least=-most, most=most)
+
+    def _intersections(self) -> Iterator[Compared]:
+        """How far each intersection departs from what its two attributes add up to."""
+        scored = np.asarray(~np.isnan(self.values).all(axis=1))
+        for first, second, cells in crossings([each for each in self.groups if len(each.names) > 1]):
+            cells = cells.large(self.people, scored)
+            if len(cells.names) < 4:
+                continue
+            strata = additive_strata(self._labels, cells, [first.attribute, second.attribute, *self.within])
+            own = {"strata": strata, "departures": True, "shuffles": self.options.shuffles}
+            part = compare_groups(self.values, cells, self.people, self._rng, **own)  # type: ignore[arg-type]
+            yield Compared(part, partial(self._intersection_rows, cells))
+
+    def _intersection_rows(self, cells: Groups, judged: Judged) -> Iterator[Row]:
+        for k, column in enumerate(self.columns):
+            for place, name in enumerate(cells.names):
+                n = int((cells.mask(place) & ~np.isnan(column.values)).sum())
+                one = comparison_at(judged, (place, k), name)
+                if np.isfinite(one.value):
+                    row = column.row("interaction", one.value, n, cells.attribute)._replace(note=TOGETHER)
+                    yield one.on(row, least=-1.0, most=1.0)
+
+    def _balance(self) -> Iterator[Row]:
+        """Other labels that groups differ in, and that they were not compared within."""
+        used = {*KEYS, *COLUMNS, *self._labels.columns, self.people.column}
+        others = [name for name in self.images.columns if name not in used and not name.endswith(NUMBERS)]
+        for groups in self.groups:
+            if len(groups.names) < 2:
+                continue
+            sizes = dict(zip(groups.names, groups.sizes(self.people), strict=True))
+            for found in groups.balance(self.images, self.people, others)[:MOST_UNBALANCED]:
+                for value, shares in found.shares.items():
+                    for group, share in shares.items():
+                        row = Row(BALANCE, share, sizes[group], PROBABILITY, subset=groups.attribute, group=group)
+                        yield row._replace(concept=found.column, template=value)
 
 
-def family_of(columns: Sequence[Column], groups: Sequence[Groups], people: npt.NDArray[np.str_]) -> Family | None:
-    """What can be compared; None where there is nothing."""
-    if not columns or not groups:
-        return None
-    values = np.stack([column.values for column in columns], axis=1)
-    scored = np.asarray(~np.isnan(values).all(axis=1))
-    large = [each.large(people, scored) for each in groups]
-    crossed = [
-        (first, second, whole)
-        for first, second, cells in crossings(large)
-        if len((whole := cells.large(people, scored)).names) > 3
-    ]
-    compared = [each for each in large if len(each.names) > 1]
-    tests = len(compared) + sum(each.numbers is not None for each in large) + len(crossed)
-    return Family(columns, values, people, scored, large, crossed, tests, shuffles_for(max(tests, 1)))
+def within_column(images: pl.DataFrame, name: str) -> str:
+    """The column of `--within`, or an error that names those that exist."""
+    column = column_in(images, name)
+    if column not in images.columns:
+        raise UnknownName("column for --within", name, [each for each in images.columns if each not in KEYS])
+    return column
 
 
-def gap_rows(family: Family, options: MeasureOptions) -> Iterator[Row]:
-    """Gaps of all attributes, then slopes, then intersections; with a δ also whether groups are shown to be alike."""
-    rng = options.rng()
-    alike: list[Row] = []
-    for groups in family.groups:
-        if len(groups.names) > 1:
-            rows = list(_group_rows(family, groups, rng))
-            yield from rows
-            if options.delta is not None:
-                alike += _equivalence(family, groups, options.delta, rows)
-        if groups.numbers is not None:
-            yield from _slope_rows(family, groups, rng)
-    for first, second, cells in family.crossed:
-        yield from _intersection_rows(family, first, second, cells, rng)
-    yield from _judged_alike(alike)
-
-
-def _group_rows(family: Family, groups: Groups, rng: np.random.Generator) -> Iterator[Row]:
-    """For every prompt: the highest group against the lowest; with more than two groups, each against the rest."""
-    many = len(groups.names)
-    inside = np.where(family.scored, groups.codes, -1)
-    sizes = np.bincount(inside[inside >= 0], minlength=many)
-    contrasts = pairs_and_rests(sizes)
-    result = group_contrasts(
-        family.values, inside, contrasts, rng, family.shuffles, people=family.people, tests=family.tests
-    )
-    pairs = [(i, j) for i in range(many) for j in range(i + 1, many)]
-    for k, column in enumerate(family.columns):
-        gaps = result.value[: len(pairs), k]
-        if np.isnan(gaps).all():
-            continue
-        widest = int(np.nanargmax(np.abs(gaps)))
-        n = int((inside[~np.isnan(column.values)] >= 0).sum())
-        higher, lower = pairs[widest] if gaps[widest] >= 0 else pairs[widest][::-1]
-        row = _bounded(column.row("gap", 0.0, n, groups.attribute), result, widest, k, flipped=gaps[widest] < 0)
-        chance = float(result.by_chance[k])
-        note = join((f"the widest of {len(pairs)} pairs" if len(pairs) > 1 else None, TOGETHER))
-        yield row._replace(group=groups.names[higher], against=groups.names[lower], chance=chance, note=note)
-        for place in range(many if many > 2 else 0):
-            row = _bounded(column.row("gap", 0.0, n, groups.attribute), result, len(pairs) + place, k)
-            yield row._replace(group=groups.names[place], against=REST, note=TOGETHER)
-
-
-def _bounded(row: Row, result: Contrasts, place: int, column: int, *, flipped: bool = False, most: float = 1.0) -> Row:
-    """The row with its value, interval and p-value; no interval leaves the possible range."""
-    value, low, high = (float(part[place, column]) for part in (result.value, result.low, result.high))
-    if flipped:
-        value, low, high = -value, -high, -low
-    low, high = (float(np.clip(bound, -most, most)) for bound in (low, high))
-    p_value, at_most = float(result.p_value[place, column]), bool(result.at_most[place, column])
-    return row._replace(value=value, low=low, high=high, p_value=p_value, p_at_most=at_most or None)
-
-
-def _slope_rows(family: Family, groups: Groups, rng: np.random.Generator) -> Iterator[Row]:
-    """How much each prompt rises with one more of the attribute."""
-    numbers = groups.numbers
-    assert numbers is not None
-    known = ~np.isnan(numbers)
-    there = ~np.isnan(family.values)
-    patterns = list({tuple(rows) for rows in (there & known[:, None]).T.tolist()})
-    for pattern in patterns:
-        rows, columns = np.array(pattern), np.flatnonzero((there & known[:, None] == np.array(pattern)[:, None]).all(0))
-        people = family.people[rows]
-        spread = float(np.ptp(numbers[rows])) if rows.any() else 0.0
-        if len(np.unique(people)) < FEWEST or not spread:
-            continue
-        values = family.values[np.ix_(rows, columns)]
-        tests = family.tests * len(patterns)
-        result = slopes(values, numbers[rows], rng, shuffles_for(tests), people=people, tests=tests)
-        for k, column in enumerate(columns.tolist()):
-            row = family.columns[column].row("slope", 0.0, int(rows.sum()), groups.attribute)
-            note = f"change with one more of {groups.attribute}, from {_span(numbers[rows])}; {TOGETHER}"
-            yield _bounded(row, result, 0, k, most=1 / spread)._replace(note=note)
-
-
-def _span(numbers: Array) -> str:
-    return f"{numbers.min():g} to {numbers.max():g}"
-
-
-def _intersection_rows(
-    family: Family, first: Groups, second: Groups, cells: Groups, rng: np.random.Generator
-) -> Iterator[Row]:
-    """How far each intersection departs from what its two attributes add up to, partly pooled."""
-    whole = (cells.codes >= 0) & ~np.isnan(family.values).any(axis=1)
-    if len(np.unique(cells.codes[whole])) < len(cells.names):
-        return
-    design = np.column_stack(
-        [
-            np.ones(whole.sum()),
-            *(groups.codes[whole, None] == np.arange(1, len(groups.names)) for groups in (first, second)),
-        ]
-    ).astype(np.float64)
-    own = {"people": family.people[whole], "tests": family.tests}
-    result = interactions(family.values[whole], cells.codes[whole], design, rng, family.shuffles, **own)  # type: ignore[arg-type]
-    sizes = np.bincount(cells.codes[whole])
-    for k, column in enumerate(family.columns):
-        for place, name in enumerate(cells.names):
-            row = column.row("interaction", float(result.value[place, k]), int(sizes[place]), cells.attribute)
-            low, high = (float(np.clip(part[place, k], -1, 1)) for part in (result.low, result.high))
-            p_value, at_most = float(result.p_value[place, k]), bool(result.at_most[place, k])
-            note = f"partly pooled; {100 * result.raw[place, k]:+.2f} points without pooling; {TOGETHER}"
-            row = row._replace(low=low, high=high, p_value=p_value, p_at_most=at_most or None)
-            yield row._replace(group=name, note=note)
-
-
-def _equivalence(family: Family, groups: Groups, delta: float, gaps: Sequence[Row]) -> Iterator[Row]:
-    """The smallest δ within which all groups are shown to lie; p is not corrected yet, the verdict that of the gap."""
-    codes = np.where(family.scored, groups.codes, -1)
-    people = np.unique(family.people, return_inverse=True)[1]
-    test = welch_equivalence(clustered_moments(family.values, codes, groups.names, people), delta)
-    differs = {(row.metric, row.concept, row.template) for row in gaps if row.against != REST and shown(row)}
-    for k, column in enumerate(family.columns):
-        n = int((codes[~np.isnan(column.values)] >= 0).sum())
-        row = column.row("equivalence", min(1.0, float(test.bound[k])), n, groups.attribute)
-        key = column.row("gap", 0.0, n, groups.attribute)
-        gap = DIFFERENCE if (key.metric, key.concept, key.template) in differs else UNDECIDED
-        yield row._replace(p_value=float(test.p_value[k]), delta=delta, equivalence=gap)
-
-
-def _judged_alike(rows: list[Row]) -> Iterator[Row]:
-    """The rows of equivalence, corrected over all prompts and attributes (Holm's)."""
-    adjusted = holm(np.array([row.p_value for row in rows])).tolist() if rows else []
-    for row, p_value in zip(rows, adjusted, strict=True):
-        said = verdict(0.0 if row.equivalence == DIFFERENCE else 1.0, p_value)
-        yield row._replace(
-            p_value=p_value, equivalence=said, note="p: corrected over all prompts and attributes (Holm's)"
-        )
-
-
-def shown(row: Row) -> bool:
-    """Whether a row shows a difference: a corrected p of at most 0.05, and an interval without 0."""
-    if row.p_value is None or row.low is None or row.high is None:
-        return False
-    return row.p_value <= ALPHA and (row.low > 0 or row.high < 0)
+def _names(groups: Groups) -> pl.Series:
+    """Each image's group by its name, null for none."""
+    return pl.Series([groups.names[code] if code >= 0 else None for code in groups.codes], dtype=pl.String)

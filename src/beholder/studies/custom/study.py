@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from beholder.comparison import Groups, People, groups_of, people_of
 from beholder.core.results import Row
 from beholder.datasets.dataset import Dataset
 from beholder.metrics.association import correct_rank, correct_share, first, softmax
@@ -18,8 +19,7 @@ from beholder.metrics.bootstrap import Resampler
 from beholder.prompts.prompt_set import PromptSet, correct_cells, prompt_set, read_prompts
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.scores.task import Task
-from beholder.studies.custom.gaps import Column, family_of, gap_metrics, gap_rows
-from beholder.studies.custom.groups import Groups, groups_of, people_of
+from beholder.studies.custom.gaps import Column, Family, gap_metrics
 from beholder.studies.rows import join, mean_row
 from beholder.studies.study import Matrices, MeasureOptions, Option, Study, read_metrics
 
@@ -31,6 +31,7 @@ LIMITATIONS = (
     "Probabilities are shares among the prompts offered together. Other prompts give other shares.",
     "The interval of a group's mean is its own. Differences are judged by gaps, whose intervals and p-values hold for "
     "all prompts, groups and attributes together. Groups of fewer than five people are not compared.",
+    "Groups may differ in what the data does not say, or in labels that they were not compared within (--within).",
 )
 AMONG = ("custom.probability", "custom.association", "custom.association_top1")
 ALONE = {"presence": "custom.presence", "P(Yes)": "custom.p_yes"}
@@ -64,7 +65,7 @@ def custom_study(prompts: PromptSet, *, by: Sequence[str] = ()) -> Study:
         configure=configured,
         chapter="beholder.studies.custom.chapter:CHAPTER",
         plan="beholder.studies.custom.planning:plan",
-        trials="beholder.studies.custom.trials:custom_experiments",
+        trials="beholder.studies.custom.trials:TRIALS",
     )
 
 
@@ -82,15 +83,16 @@ def configured(study: Study, options: Mapping[str, Any]) -> Study:
 def _measure(by: tuple[str, ...], matrices: Matrices, options: MeasureOptions) -> Iterator[Row]:
     """Means for everyone and by group; then how far groups lie apart."""
     matrix = matrices["custom"]
-    groups, everything = groups_of(matrix.images, by), []
+    groups, everything, people = groups_of(matrix.images, by), [], people_of(matrix.images, options.person)
     for level in matrix.prompts["level"].unique(maintain_order=True).to_list():
         columns = list(_columns(matrix.level(level), level))
         everything += columns
         scored = np.asarray(~np.isnan(np.stack([column.values for column in columns])).all(axis=0))
         for attribute, group, mask in _parts(groups, scored):
-            yield from _mean_rows(matrix, columns, mask, attribute, group, options)
-    if family := family_of(everything, groups, people_of(matrix.images)):
-        yield from gap_rows(family, options)
+            own = (row._replace(subset=attribute, group=group) for row in _mean_rows(columns, mask, people, options))
+            yield from own
+    if everything and by:
+        yield from Family(everything, matrix.images, by, options).rows()
 
 
 def _parts(
@@ -104,16 +106,11 @@ def _parts(
 
 
 def _mean_rows(
-    matrix: ScoreMatrix,
-    columns: Sequence[Column],
-    mask: npt.NDArray[np.bool_],
-    attribute: str | None,
-    group: str | None,
-    options: MeasureOptions,
+    columns: Sequence[Column], mask: npt.NDArray[np.bool_], people: People, options: MeasureOptions
 ) -> Iterator[Row]:
     if not mask.any():
         return
-    resampler = Resampler(people_of(matrix.images.filter(mask)), options.rng(), options.draws)
+    resampler = Resampler(people.codes[mask], options.rng(), options.draws)
     prompts = sum(column.metric == AMONG[0] for column in columns)
     for column in columns:
         values = column.values[mask]
@@ -122,7 +119,7 @@ def _mean_rows(
         row = mean_row(column.metric, values, resampler)
         among = f"among the {prompts} prompts of level '{column.level}'" if column.metric in AMONG else None
         chance = 1 / prompts if column.metric == AMONG[0] else None
-        row = row._replace(subset=attribute, group=group, concept=column.concept, template=column.level)
+        row = row._replace(concept=column.concept, template=column.level)
         yield row._replace(chance=chance, note=join((row.note, among)))
 
 

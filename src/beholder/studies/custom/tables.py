@@ -7,11 +7,13 @@ from collections.abc import Callable, Iterator
 import polars as pl
 
 from beholder.chapter.equivalence import CAPTION as EQUIVALENCE
-from beholder.chapter.numbers import ABSENT, Result, has_interval, points, points_decimals, remarks, row_p_value
+from beholder.chapter.numbers import Result, has_interval, percent, points, points_decimals, remarks, row_p_value
 from beholder.chapter.table import INTERVALS, Cell, Table, labels, names, percent_cell
+from beholder.comparison.verdicts import DIFFERENCE
 from beholder.metrics.equivalence import VERDICTS
 from beholder.prompts.prompt_set import ONE_LEVEL
-from beholder.studies.custom.queries import BASES, differences, kind_of, shown
+from beholder.studies.custom.gaps import BALANCE
+from beholder.studies.custom.queries import BASES, differences, within
 
 MANY = 12
 """Rows above which a table is better opened than shown."""
@@ -25,12 +27,13 @@ def custom_tables(part: pl.DataFrame) -> Iterator[Table]:
     yield from _slope_table(part)
     yield from _interaction_table(part)
     yield from _equivalence_table(part)
-    rows = [row for row in part.to_dicts() if not kind_of(row)]
+    yield from _balance_table(part)
+    rows = [row for row in part.to_dicts() if row["metric"] not in (*BASES, BALANCE)]
     for level in dict.fromkeys(row["template"] for row in rows):
         of_level = [row for row in rows if row["template"] == level]
         for attribute in dict.fromkeys(row["subset"] for row in of_level if row["subset"]) or [None]:
-            shown = [row for row in of_level if row["subset"] in (None, attribute)]
-            yield _custom_table(part, level, attribute, shown)
+            own = [row for row in of_level if row["subset"] in (None, attribute)]
+            yield _custom_table(part, level, attribute, own)
 
 
 def _custom_table(part: pl.DataFrame, level: str | None, attribute: str | None, rows: list[Result]) -> Table:
@@ -57,8 +60,7 @@ def _custom_table(part: pl.DataFrame, level: str | None, attribute: str | None, 
 
 
 JUDGED = (
-    "Bold: shown, with p ≤ 0.05 and an interval without 0. Both hold for all prompts, groups and attributes together. "
-    f"{INTERVALS}"
+    f"Bold: a difference was found. Intervals and p hold for all prompts, groups and attributes together. {INTERVALS}"
 )
 
 
@@ -68,13 +70,14 @@ def _name_cells(part: pl.DataFrame, row: Result) -> list[Cell]:
     level = "" if row["template"] in (None, ONE_LEVEL) else f"{row['template']}: "
     name = NO_PROMPT.get(base, row["concept"] or "")
     suffix = {"custom.p_yes": ", P(yes)", "custom.presence": ", presence"}.get(base, "")
-    return names(part, row["model"], row["subset"], f"{level}{name}{suffix}")
+    attribute = f"{row['subset']} within {within(row)}" if within(row) else row["subset"]
+    return names(part, row["model"], attribute, f"{level}{name}{suffix}")
 
 
 def _points(row: Result, decimals: int | None = None) -> Cell:
     places = points_decimals(row) if decimals is None else decimals
     bounds = f"{points(row['low'], places)} to {points(row['high'], places)}" if has_interval(row) else ""
-    return Cell(points(row["value"], places), bounds, strong=shown(row))
+    return Cell(points(row["value"], places), bounds, strong=row["verdict"] == DIFFERENCE)
 
 
 def _difference_table(
@@ -83,7 +86,7 @@ def _difference_table(
     rows = differences(part, kind)
     if not rows:
         return
-    rows = sorted(rows, key=lambda row: (not shown(row), -abs(row["value"])))
+    rows = sorted(rows, key=lambda row: (row["verdict"] != DIFFERENCE, -abs(row["value"])))
     left = labels(part, "Attribute", "Prompt")
     body = [[*_name_cells(part, row), *cells(row)] for row in rows]
     yield Table(title, f"{caption} {JUDGED}", [*left, *header], body, len(left), topic="prompts", long=len(body) > MANY)
@@ -91,12 +94,11 @@ def _difference_table(
 
 def _gap_table(part: pl.DataFrame) -> Iterator[Table]:
     def cells(row: Result) -> list[Cell]:
-        chance = ABSENT if row["chance"] is None else points(row["chance"])
         ends = (Cell(row["group"]), Cell(row["against"]))
-        return [*ends, _points(row), Cell(chance), Cell(row_p_value(row)), Cell(str(row["n"]))]
+        return [*ends, _points(row), Cell(row_p_value(row)), Cell(str(row["n"]))]
 
-    caption = "The highest group less the lowest, in points. By chance: the same after shuffling people, on average."
-    header = ["Highest", "Lowest", "Gap", "By chance", "p", "n"]
+    caption = "The two groups farthest apart, in points; of several pairs that differ, the widest of these."
+    header = ["Higher", "Lower", "Gap", "p", "n"]
     yield from _difference_table(part, "gap", "Gaps between groups", caption, header, cells)
 
 
@@ -112,9 +114,27 @@ def _interaction_table(part: pl.DataFrame) -> Iterator[Table]:
     def cells(row: Result) -> list[Cell]:
         return [Cell(row["group"]), _points(row), Cell(row_p_value(row)), Cell(str(row["n"]))]
 
-    caption = "How far intersections depart from what their two attributes add up to, in points; partly pooled."
+    caption = "How far intersections depart from what their two attributes add up to, in points."
     header = ["Intersection", "Points", "p", "n"]
     yield from _difference_table(part, "interaction", "Intersections", caption, header, cells)
+
+
+def _balance_table(part: pl.DataFrame) -> Iterator[Table]:
+    for (attribute, label), own in part.filter(metric=BALANCE).group_by("subset", "concept", maintain_order=True):
+        rows = own.unique(["group", "template"], maintain_order=True).to_dicts()
+        groups = list(dict.fromkeys(row["group"] for row in rows))
+        share = {(row["template"], row["group"]): percent(row["value"]) for row in rows}
+        values = dict.fromkeys(row["template"] for row in rows)
+        yield Table(
+            f"{attribute} and {label} go together in this data",
+            f"Share of each group's people, by {label}. What looks like a difference by {attribute} may be one by "
+            f"{label}: compare within it (--within {label}).",
+            [str(label), *groups],
+            [[Cell(value), *(Cell(share[value, group]) for group in groups)] for value in values],
+            1,
+            topic="prompts",
+            long=len(values) > MANY,
+        )
 
 
 def _equivalence_table(part: pl.DataFrame) -> Iterator[Table]:
@@ -123,18 +143,12 @@ def _equivalence_table(part: pl.DataFrame) -> Iterator[Table]:
         return
     left = labels(part, "Attribute", "Prompt")
     body = [
-        [
-            *_name_cells(part, row),
-            Cell(points(row["value"])),
-            Cell(row_p_value(row)),
-            Cell(row["equivalence"], strong=True),
-        ]
-        for row in rows
+        [*_name_cells(part, row), Cell(points(row["value"])), Cell(row["equivalence"], strong=True)] for row in rows
     ]
     yield Table(
         f"Are groups shown to be within {100 * rows[0]['delta']:g} points?",
-        f"{EQUIVALENCE} In points, corrected over all prompts and attributes.",
-        [*left, "Bound", "p", "Verdict"],
+        f"{EQUIVALENCE} In points, for all prompts and attributes together.",
+        [*left, "Bound", "Verdict"],
         body,
         len(left),
         tuple(f"{name}: {meaning}." for name, meaning in VERDICTS.items()),
