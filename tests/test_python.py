@@ -179,4 +179,4 @@ def test_runs_of_earlier_programs_are_compared_too(tmp_path: Path, monkeypatch: 
 def test_a_printed_run_says_what_was_asked_and_found(gras_run: Run):
     first, *findings = repr(gras_run).splitlines()
     assert first.startswith("Run of ")
-    assert [line.strip() for line in findings] == [f"{each.verdict}: {each.headline}" for each in gras_run.findings]
+    assert [line.strip() for line in findings] == [f"{each.marked}: {each.headline}" for each in gras_run.findings]

@@ -258,8 +258,14 @@ def _findings_judged(rule: Rule, findings: Sequence[Finding]) -> Iterator[Verdic
     for each in mine:
         untold = each.verdict in (TOO_LITTLE, NOT_MEASURED)
         verdict = FAIL if each.verdict == rule.verdict_not else UNDECIDED if untold else PASS
-        row = {"model": each.model, "dataset": each.dataset, "finding": each.id, **_numbers(each)}
-        yield Verdict(rule, row, verdict, f"{each.verdict}: {each.headline}")
+        row = {
+            "model": each.model,
+            "dataset": each.dataset,
+            "finding": each.id,
+            "verdict": each.verdict,
+            **_numbers(each),
+        }
+        yield Verdict(rule, row, verdict, f"{each.marked}: {each.headline}")
 
 
 def _numbers(finding: Finding) -> dict[str, Any]:

@@ -122,7 +122,7 @@ class Run:
         """A line for the run and one for each finding."""
         models = ", ".join(str(model["name"]) for model in self.record.models) or "no model"
         studies = ", ".join(self.record.benchmarks) or "no study"
-        findings = "".join(f"\n  {each.verdict}: {each.headline}" for each in self.findings)
+        findings = "".join(f"\n  {each.marked}: {each.headline}" for each in self.findings)
         return f"Run of {models} on {studies}, {self.results.height} results{findings}"
 
     def _repr_html_(self) -> str:

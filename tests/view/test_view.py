@@ -18,6 +18,7 @@ from starlette.testclient import TestClient
 
 from beholder.audit import AuditOptions, audit_models
 from beholder.core.errors import MissingData
+from beholder.core.results import SCHEMA
 from beholder.datasets import open_dataset
 from beholder.models.spec import ModelSpec
 from beholder.prompts.prompt_set import prompt_set
@@ -87,6 +88,18 @@ def test_distributions_count_every_picture_once(client: TestClient, sheets: list
     assert {group: sum(counts) for group, counts in spread["groups"].items()} == {"man": 12, "woman": 12}
     nearest = get(client, "api/nearest", sheet=0, prompt=0, value=float(sheets[0].scores[3, 0])).json()
     assert nearest[0]["place"] == 3
+
+
+def test_groups_say_how_many_people_they_have_and_what_was_found(client: TestClient, sheets: list[Sheet]) -> None:
+    """Twelve people, each shown as a man and as a woman."""
+    assert get(client, "api/sheets").json()[0]["people"] == "12 people, 24 pictures; each person counts once"
+    row = {**dict.fromkeys(SCHEMA), "metric": "custom.gap", "group": "woman", "against": "man", "concept": "kind"}
+    told = {**row, "value": 0.1, "verdict": "none found"}
+    sheets[0].compared = pl.DataFrame([told, {**told, "concept": "cold"}], schema=SCHEMA)
+    spread = get(client, "api/distributions", sheet=0, prompt=0, by="gender").json()
+    assert spread["people"] == {"man": 12, "woman": 12}
+    (verdict,) = spread["verdicts"]
+    assert (verdict["sign"], verdict["verdict"], verdict["group"]) == ("○", "none found", "woman")
 
 
 def test_a_picture_is_a_small_copy_of_the_file(client: TestClient) -> None:
@@ -175,7 +188,14 @@ def many() -> Sheet:
     dataset = type(drawn)("glasshouse", "1", "MIT", table)
     values = np.random.default_rng(1).normal(size=(count, len(WORDS), 1)).astype(np.float32)
     sheet = Sheet(
-        "run", "custom", "<b>model</b>", ModelSpec("m", "a", "w", "r"), Task("t", dataset, WORDS), Store(Path()), None
+        "run",
+        "custom",
+        "<b>model</b>",
+        ModelSpec("m", "a", "w", "r"),
+        Task("t", dataset, WORDS),
+        Store(Path()),
+        None,
+        pl.DataFrame(schema=SCHEMA),
     )
     sheet.__dict__["matrix"] = ScoreMatrix("t", table, WORDS.table, ("cosine",), values)
     return sheet

@@ -10,7 +10,7 @@ import polars as pl
 
 from beholder.chapter.numbers import Result
 from beholder.chapter.queries import metric_rows
-from beholder.comparison.verdicts import DIFFERENCE, NONE_FOUND, NOT_MEASURED, TOO_LITTLE
+from beholder.comparison.verdicts import DIFFERENCE, NONE_FOUND, NOT_MEASURED, SIGNS, TOO_LITTLE
 from beholder.core.results import KEY
 
 
@@ -40,13 +40,18 @@ class Finding(NamedTuple):
         return self.verdict == DIFFERENCE
 
     @property
+    def marked(self) -> str:
+        """The verdict with its sign."""
+        return f"{SIGNS[self.verdict]} {self.verdict}"
+
+    @property
     def metric(self) -> str:
         """The metric of the most telling row."""
         return str(self.rows[0].get("metric") or "") if self.rows else ""
 
     def _repr_html_(self) -> str:
         """In a notebook: verdict, headline and sentence."""
-        verdict, headline, sentence = (html.escape(text) for text in (self.verdict, self.headline, self.sentence))
+        verdict, headline, sentence = (html.escape(text) for text in (self.marked, self.headline, self.sentence))
         return f"<p>({verdict}) <b>{headline}.</b> {sentence}</p>"
 
     def as_dict(self) -> dict[str, Any]:

@@ -133,7 +133,7 @@ def outcome(verdicts: Sequence[Verdict]) -> str:
     stopped = sum(one.stops for one in verdicts)
     undecided = [one for one in verdicts if one.verdict == "undecided"]
     passing = [one for one in undecided if not one.stops]
-    few = sum(one.reason.startswith((TOO_LITTLE, NOT_MEASURED)) for one in passing)
+    few = sum((one.row or {}).get("verdict") in (TOO_LITTLE, NOT_MEASURED) for one in passing)
     fails = "fails" if stopped == 1 else "fail"
     more = f", {len(undecided)} undecided" if undecided else ""
     why = f", {few} of them for want of data" if few else ""

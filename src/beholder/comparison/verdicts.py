@@ -11,6 +11,8 @@ DIFFERENCE, NONE_FOUND, TOO_LITTLE, FACT, NOT_MEASURED = VERDICTS = (
     "fact",
     "not measured",
 )
+SIGNS = dict(zip(VERDICTS, "●○△■–", strict=True))
+"""A shape for every verdict, so that it is told apart without colour."""
 ALPHA = 0.05
 """A p-value for the whole family up to this is a difference found."""
 FEWEST = 5

@@ -73,7 +73,7 @@ def card(report: Report, target: Target = Target()) -> str:  # noqa: B008
     cards = [each for each in scorecard(report, [""] * len(report.sections)) if each.model == model]
     room = LONGEST_CARD - 4 * len(cards) - 20
     asked = [(each, line) for each in cards for line in each.lines]
-    # What is shown comes first where there is no room for all.
+    # Differences that were found come first where there is no room for all.
     kept = set(sorted(range(len(asked)), key=lambda number: not asked[number][1].finding.shown)[:room])
     lines = [_card_line(*asked[number]) for number in sorted(kept)]
     header = ["Study", "Question", "Verdict", "Answer", "Number", "95 % interval", "n"]
@@ -153,7 +153,7 @@ def _section(section: Section) -> Iterator[str]:
     several = len({one.model for one in section.findings}) > 1
     for one in section.findings:
         whose = f"{_md(one.model)}: " if several else ""
-        yield f"- **{whose}{_md(one.headline)}.** {_md(one.sentence)}"
+        yield f"- **{whose}{_md(one.headline)}.** {_md(one.sentence)} ({one.marked})"
     for table in _shown(section):
         yield f"### {_md(table.title)}\n\n{_md_table(table)}\n\n{_md(table.caption)}"
 
@@ -179,7 +179,7 @@ def _without_folders(word: str) -> str:
 
 def _card_line(card: Card, line: Line) -> str:
     study = f"{card.title} on {card.dataset}"
-    cells = (study, line.question, line.finding.verdict, line.finding.headline, line.number, line.interval, line.n)
+    cells = (study, line.question, line.finding.marked, line.finding.headline, line.number, line.interval, line.n)
     return f"| {' | '.join(map(_md, cells))} |"
 
 

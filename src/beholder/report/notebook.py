@@ -25,14 +25,7 @@ def report_html(report: Report) -> str:
     parts = []
     for card in scorecard(report, [""] * len(report.sections)):
         cells = [
-            (
-                f"{line.icon} {line.finding.verdict}",
-                line.question,
-                line.finding.headline,
-                line.number,
-                line.interval,
-                line.n,
-            )
+            (line.finding.marked, line.question, line.finding.headline, line.number, line.interval, line.n)
             for line in card.lines
         ]
         head = "".join(f"<th style='text-align:left'>{name}</th>" for name in HEADER)

@@ -50,6 +50,7 @@ FILTERS = {
     "against": "Against",
     "concept": "Concept",
     "template": "Wording",
+    "verdict": "Verdict",
 }
 
 
@@ -66,10 +67,11 @@ def results_ledger(results: pl.DataFrame) -> Ledger | None:
         Column("Value", ("value",), "number", ("low", "high")),
         Column("p", ("p_value",), "number"),
         Column("n", ("n",), "number"),
+        *([Column("Verdict", ("verdict",), "words")] if results["verdict"].is_not_null().any() else []),
         Column("Unit", ("unit",), "reason", ("note",)),
     ]
-    names = listed([FILTERS[name].lower() for name in varied]) if varied else ""
-    note = f"Each row is one number; it is named by {names}." if varied else ""
+    names = [FILTERS[name].lower() for name in varied if name != "verdict"]
+    note = f"Each row is one number; it is named by {listed(names)}." if names else ""
     return Ledger(
         packed(results, columns, varied), [(name, FILTERS[name]) for name in varied], columns, results.height, note
     )

@@ -13,12 +13,10 @@ from typing import NamedTuple
 from beholder.chapter.finding import Finding
 from beholder.chapter.numbers import ABSENT, Result, has_interval, percent, quantity, ratio
 from beholder.chapter.phrases import listed
-from beholder.comparison.verdicts import DIFFERENCE, FACT, NONE_FOUND, NOT_MEASURED, TOO_LITTLE
+from beholder.comparison.verdicts import DIFFERENCE, FACT, NONE_FOUND, NOT_MEASURED, SIGNS, TOO_LITTLE
 from beholder.report.report import Report, Section
 from beholder.studies.printed import alike, printed_of
 
-ICONS = {DIFFERENCE: "●", NONE_FOUND: "○", TOO_LITTLE: "△", FACT: "■", NOT_MEASURED: "–"}
-"""A shape for every verdict, so that it is told apart without colour."""
 MEANINGS = {
     DIFFERENCE: "more than chance gives, with all that was compared beside it counted in",
     NONE_FOUND: "chance alone could give this; the interval says how large a difference may still be",
@@ -86,15 +84,10 @@ class Line(NamedTuple):
     """In words: among how many published models."""
     anchor: str
 
-    @property
-    def icon(self) -> str:
-        """The verdict as a shape."""
-        return ICONS[self.finding.verdict]
-
 
 def verdict_key() -> str:
     """What the signs mean, for below a table."""
-    return " ".join(f"{sign} {verdict}: {MEANINGS[verdict]}." for verdict, sign in ICONS.items())
+    return " ".join(f"{sign} {verdict}: {MEANINGS[verdict]}." for verdict, sign in SIGNS.items())
 
 
 class Card(NamedTuple):

@@ -84,7 +84,7 @@ def _card(lines: list[Line], width: int) -> RichTable:
     for line in lines:
         shown = line.finding.shown
         table.add_row(
-            Text(f"{line.icon} {line.finding.verdict}", style="bold" if shown else "dim"),
+            Text(line.finding.marked, style="bold" if shown else "dim"),
             Text(one_line(line.question if width >= WIDE else line.short), style="" if shown else "dim"),
             Text.assemble(
                 (line.number, "bold" if shown else ""), (f" ({line.interval})" if line.interval else "", "dim")
@@ -109,7 +109,7 @@ def _print_findings(findings: list[Finding], console: Console) -> None:
         if heading != (heading := f"{finding.model}, {finding.study} on {finding.dataset}"):
             console.print(f"\n[bold]{escape(heading)}[/bold]")
         style = "bold" if finding.shown else "dim bold"
-        text = Text.assemble((f"{finding.headline}. ", style), finding.sentence)
+        text = Text.assemble((f"{finding.headline}. ", style), finding.sentence, (f" ({finding.marked})", "dim"))
         console.print(Padding(text, (0, 0, 0, 2)))
 
 

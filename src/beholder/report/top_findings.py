@@ -1,7 +1,7 @@
 """In short: the few findings that a reader with half a minute should take away.
 
-Every model and benchmark has its say before any has its second; what is shown comes before what is not, and noise,
-which is audited to be compared with, comes last.
+Every model and benchmark has its say before any has its second; differences that were found come before the rest, and
+noise, which is audited to be compared with, comes last.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from beholder.chapter.numbers import quantity
 from beholder.core.errors import UsageError
 from beholder.core.files import write_whole
 from beholder.core.written_tables import as_csv
-from beholder.gate import Rule, judged
+from beholder.gate import UNDECIDED, Rule, judged
 from beholder.models.catalog import lookup
 from beholder.report.drawing import chart_library, packed
 from beholder.report.page import TEMPLATES as PAGE_TEMPLATES
@@ -116,7 +116,9 @@ def _run_line(each: SiteRun, rules: Sequence[Rule]) -> dict[str, Any]:
     """A run with its date, its models and what the gate says of it."""
     verdicts = judged(each.run.results, rules) if rules else []
     stopped = sum(verdict.stops for verdict in verdicts)
-    gate = "" if not rules else f"stopped: {stopped} of {len(verdicts)} checks fail" if stopped else "passes"
+    undecided = sum(verdict.verdict == UNDECIDED for verdict in verdicts)
+    passes = f"passes, {undecided} undecided" if undecided else "passes"
+    gate = "" if not rules else f"stopped: {stopped} of {len(verdicts)} checks fail" if stopped else passes
     record = each.run.record
     return {
         "name": each.name,

@@ -18,7 +18,10 @@ import numpy.typing as npt
 import polars as pl
 from PIL import Image
 
+from beholder.chapter.queries import deciding
+from beholder.comparison import SIGNS, Groups, People, group_by, people_of
 from beholder.core.errors import BadImage, BeholderError, MissingData
+from beholder.core.results import KEY
 from beholder.datasets.content import container
 from beholder.datasets.crops import files_of
 from beholder.datasets.images import DRAWN, open_image
@@ -34,6 +37,7 @@ from beholder.scores.task import Task
 
 Scores = npt.NDArray[np.float64]
 BINS = 30
+MOST_VERDICTS = 20
 LARGEST = 1024
 """Pixels of the longer side of a picture that is sent."""
 
@@ -54,6 +58,10 @@ class Sheet:
     store: Store
     root: Path | None
     """The folder that its pictures must lie in; None for drawn people."""
+    compared: pl.DataFrame
+    """The rows of the run's results that decided something about this study, model and data."""
+    person: str | None = None
+    """The column that says who is shown, where the run named one."""
 
     @cached_property
     def matrix(self) -> ScoreMatrix | None:
@@ -106,27 +114,45 @@ class Sheet:
         order = np.argsort(scores if lowest else -scores, kind="stable")
         return np.asarray(chosen[order])
 
+    @cached_property
+    def people(self) -> People:
+        """Who is shown, as the run counted them."""
+        return people_of(self.images, self.person)
+
+    def groups(self, by: str) -> Groups:
+        """The groups of one attribute."""
+        if by not in self.attributes:
+            raise BeholderError(f"There is no attribute {by!r}. There are: {', '.join(self.attributes)}.")
+        return group_by(self.images, (by,))
+
     def surprising(self, prompt: int, by: str, group: str) -> npt.NDArray[np.int_]:
         """Pictures of a group that score least like it: nearest to the side on which the other groups lie."""
-        labels = self.images[by].cast(pl.String).to_numpy()
-        scores, inside = self.scores[:, prompt], labels == group
+        scores, inside = self.scores[:, prompt], self.groups(by).mask(group)
         higher = np.nanmean(scores[inside]) > np.nanmean(scores[~inside]) if inside.any() and (~inside).any() else True
         return self.ranked(prompt, {by: group}, lowest=bool(higher))
 
     def distributions(self, prompt: int, by: str) -> dict[str, Any]:
-        """The scores of each group in equal bins."""
-        if by not in self.attributes:
-            raise BeholderError(f"There is no attribute {by!r}. There are: {', '.join(self.attributes)}.")
-        scores = self.scores[:, prompt]
+        """The scores of each group in equal bins, its people, and what the run says of its differences."""
+        groups, scores = self.groups(by), self.scores[:, prompt]
         known = scores[~np.isnan(scores)]
         low, high = (float(known.min()), float(known.max())) if len(known) else (0.0, 1.0)
         edges = np.linspace(low, high if high > low else low + 1.0, BINS + 1)
-        labels = self.images[by].cast(pl.String).to_numpy()
-        groups = {
-            group: np.histogram(scores[(labels == group) & ~np.isnan(scores)], edges)[0].tolist()
-            for group in self.attributes[by]
+        counts = {
+            name: np.histogram(scores[groups.mask(name) & ~np.isnan(scores)], edges)[0].tolist()
+            for name in groups.names
         }
-        return {"edges": edges.tolist(), "groups": groups}
+        people = dict(zip(groups.names, groups.sizes(self.people), strict=True))
+        return {"edges": edges.tolist(), "groups": counts, "people": people, "verdicts": self.verdicts(prompt, groups)}
+
+    def verdicts(self, prompt: int, groups: Groups) -> list[dict[str, Any]]:
+        """What was compared between these groups, about this prompt or about all."""
+        concept = str(self.task.prompts.table["concept"][prompt])
+        rows = self.compared.filter(
+            pl.col("group").is_in(groups.names) | (pl.col("subset") == groups.attribute),
+            pl.col("concept").is_null() | (pl.col("concept") == concept),
+        ).head(MOST_VERDICTS)
+        named = [*KEY[:4], "value", "low", "high", "verdict"]
+        return [{**row, "sign": SIGNS[row["verdict"]]} for row in rows.select(named).iter_rows(named=True)]
 
     def nearest(self, prompt: int, value: float, where: Mapping[str, str]) -> int | None:
         """The picture whose score lies nearest to a value."""
@@ -176,5 +202,7 @@ def open_gallery(folders: Sequence[Path], places: Places) -> list[Sheet]:
 
 def _sheets(folder: Path, run: Run, places: Places) -> Iterable[Sheet]:
     store, name = Store(places.store), slug(folder.resolve().name)
+    compared = deciding(run.results.filter(pl.col("verdict").is_in(list(SIGNS))))
     for study, spec, task, root in recorded(run.record, run.prompts, places):
-        yield Sheet(name, study, spec.name, spec, task, store, root)
+        own = compared.filter(benchmark=study, model=spec.name, dataset=task.dataset.name)
+        yield Sheet(name, study, spec.name, spec, task, store, root, own, run.record.settings.get("person"))

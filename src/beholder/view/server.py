@@ -167,6 +167,7 @@ def described(sheet: Sheet) -> dict[str, Any]:
         "dataset": sheet.task.dataset.name,
         "set": sheet.task.name,
         "images": sheet.images.height,
+        "people": sheet.people.described(),
         "prompts": prompts["text"].to_list(),
         "attributes": sheet.attributes,
     }

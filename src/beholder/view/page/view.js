@@ -98,7 +98,7 @@
     const { sheet: number, prompt, by } = chosen();
     const box = document.getElementById("spread");
     if (!by) return box.replaceChildren();
-    const { edges, groups } = await (await fetch("api/distributions?" + new URLSearchParams({ sheet: number, prompt, by }))).json();
+    const { edges, groups, people, verdicts } = await (await fetch("api/distributions?" + new URLSearchParams({ sheet: number, prompt, by }))).json();
     const space = "http://www.w3.org/2000/svg";
     const svg = document.createElementNS(space, "svg");
     svg.setAttribute("viewBox", "0 0 300 60");
@@ -121,7 +121,7 @@
       const line = document.createElement("i");
       line.style.borderTopColor = colours[place % colours.length];
       if (place) line.style.borderTopStyle = "dashed";
-      key.append(line, `${group} (${sum === 1 && !counts.some(Boolean) ? 0 : sum})`);
+      key.append(line, `${group} (${people[group]} people, ${sum === 1 && !counts.some(Boolean) ? 0 : sum} pictures)`);
       keys.append(key);
     });
     let waiting = null;
@@ -131,7 +131,13 @@
       clearTimeout(waiting);
       waiting = setTimeout(() => under(value), 60);
     });
-    box.replaceChildren(svg, keys);
+    const said = document.createElement("ul");
+    verdicts.forEach((each) => {
+      const pair = [each.subset, each.group, each.against && "against " + each.against].filter(Boolean).join(", ");
+      const range = each.low === null ? "" : ` (${digits(each.low)} to ${digits(each.high)})`;
+      said.append(Object.assign(document.createElement("li"), { textContent: `${each.sign} ${each.verdict}: ${each.metric}, ${pair}: ${digits(each.value)}${range}` }));
+    });
+    box.replaceChildren(svg, keys, said);
   }
   async function under(value) {
     const { sheet: number, prompt } = chosen();
