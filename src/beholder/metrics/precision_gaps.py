@@ -1,8 +1,8 @@
-"""Gaps in average precision between groups of pictures, for all concepts at once: intervals and tests.
+"""Gaps in average precision between groups of pictures, for all concepts at once: as they are, drawn and shuffled.
 
-Draws resample pictures. The test shuffles the groups' labels among the pictures that show a concept and among
-those that do not, apart: what is held against the labels is then the ranking alone, not how often a group shows it.
-In one shuffle a picture has one random key for all concepts, so its labels agree as far as the counts allow: a mean
+Draws resample people. Shuffles move people between groups, each with all their pictures, among those who show a concept
+as often: what is held against the labels is then the ranking alone, not how often a group shows the concept.
+In one shuffle a person has one random key for all concepts, so their labels agree as far as the counts allow: a mean
 over concepts varies between shuffles as much as it does between data sets.
 Every concept's ranking is walked once for all draws; concepts are walked by several threads.
 """
@@ -12,20 +12,23 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import norm
 
 from beholder.metrics.average_precision import Array, Counts, Mask, Ranking
 from beholder.metrics.bootstrap import CELLS, Resampler
 
-Codes = npt.NDArray[np.integer[Any]]
+Codes = npt.NDArray[np.intp]
 Keys = npt.NDArray[np.uint16]
 KEYS = 1 << 16
-"""Values of a random key that decides a picture's shuffled group."""
-POWER, LEVEL = 0.8, 0.05
+"""Values of a random key that decides a person's shuffled group."""
+JUDGED, LARGE = 10, 50
+"""People with one picture who do not show a concept: with fewer nothing is judged; from LARGE on, groups keep their
+sizes on average only, which is much faster and changes nothing."""
+MIXED, BINS = 0.8, 5
+"""Share of people who must have someone of another group in their block, or else blocks are as many bins."""
 
 
 class Precision(NamedTuple):
@@ -57,12 +60,10 @@ def measured(scores: Array, present: Mask, sets: Sequence[Mask], *, importance: 
     return Precision(*precisions)
 
 
-def resampled(
-    scores: Array, present: Mask, sets: Sequence[Mask], resampler: Resampler, *, importance: Array | None = None
-) -> Precision:
-    """The same in every draw of the pictures, `[n_sets, n_concepts, n_draws]`, float32."""
+def resampled(scores: Array, present: Mask, sets: Sequence[Mask], resampler: Resampler) -> Precision:
+    """The same in every draw of the people, `[n_sets, n_concepts, n_draws]`, float32."""
     common, width = prevalences(scores, present), scores.shape[1]
-    rankings = rankings_of(scores, present, sets, importance)
+    rankings = rankings_of(scores, present, sets)
     precisions = np.full((2, len(sets), width, resampler.draws), np.nan, dtype=np.float32)
     start = 0
     for part in resampler.weights():
@@ -80,75 +81,123 @@ def resampled(
 
 
 def shuffled(
-    scores: Array, present: Mask, groups: Codes, rng: np.random.Generator, draws: int, *, people: Codes | None = None
-) -> tuple[Precision, Precision]:
-    """Average precision of every group, and of all pictures besides it, when labels are shuffled.
+    scores: Array,
+    present: Mask,
+    groups: Codes,
+    rng: np.random.Generator,
+    draws: int,
+    *,
+    people: Codes | None = None,
+    cells: Codes | None = None,
+) -> Array:
+    """Matched average precision of every group less that of all others, when people change groups.
 
-    `groups` numbers each picture's group from 0; of two groups only the first is there, for the second is all besides
-    it. Each `[n_groups, n_concepts, n_draws]`, float32. Of the pictures that show the concept every group keeps as many
-    as it has; of the others it keeps its share, on average. `people` numbers who is in each picture: pictures of one
-    person are shuffled together.
+    `groups` numbers each picture's group from 0; of two groups only the first is there: the second is all others.
+    `[n_groups, n_concepts, n_draws]`, float32; NaN where a shuffle leaves a side without pictures. `people` and `cells`
+    as in `LabelShuffles`.
     """
     common, (n, width), many = prevalences(scores, present), scores.shape, int(groups.max()) + 1
     many = 1 if many == 2 else many
-    everyone = np.ones(n, dtype=bool)
-    (rankings,) = rankings_of(scores, present, [everyone])
-    precisions = np.full((2, 2, many, width, draws), np.nan, dtype=np.float32)
-    for here, keys in shuffle_keys(n, rng, draws, people):
+    (rankings,) = rankings_of(scores, present, [np.ones(n, dtype=bool)])
+    gaps = np.full((many, width, draws), np.nan, dtype=np.float32)
+    shuffles, known = LabelShuffles(groups, people, cells), ~np.isnan(scores)
+    for here, keys in shuffles.keys(rng, draws):
 
         def walk(concept: int, keys: Keys = keys, here: slice = here) -> None:
-            ranking, shows = rankings[concept], present[:, concept]
+            ranking, share = rankings[concept], float(common[concept])
             if not ranking.steps:
                 return
             whole = ranking.counts(np.ones((n, 1), dtype=np.float32))
-            labels = shuffled_labels(groups, shows, keys)
+            labels = shuffles.labels(present[:, concept], known[:, concept], keys)
             for group in range(many):
                 mine = ranking.counts((labels == group).astype(np.float32))
-                precisions[0, :, group, concept, here] = _both(mine, float(common[concept]))
-                precisions[1, :, group, concept, here] = _both(whole.besides(mine), float(common[concept]))
+                rest = whole.besides(mine).average_precision(share).astype(np.float32)
+                gaps[group, concept, here] = mine.average_precision(share).astype(np.float32) - rest
 
         each_concept(walk, width)
-    return Precision(*precisions[0]), Precision(*precisions[1])
+    return gaps
 
 
-def shuffle_p_value(value: float, shuffles: Array) -> float:
-    """How often shuffled labels give a value as far from the mean of all of them as this one; never 0.
+class LabelShuffles:
+    """Groups of pictures as they could have been: people change groups, each with all their pictures.
 
-    The mean is over the shuffles and this value, so that all are treated alike: exact for any number of shuffles.
-
-    >>> shuffle_p_value(3.0, np.array([-1.0, 0.0, 1.0]))
-    0.25
+    `people` numbers who is in each picture, else each is someone else; `cells` numbers what people are compared within.
+    Someone who is shown in several groups only changes places with themselves.
     """
-    defined = shuffles[np.isfinite(shuffles)]
-    if not defined.size:
-        return float("nan")
-    centre = float((defined.sum(dtype=np.float64) + value) / (defined.size + 1))
-    farther = np.abs(defined - centre) >= abs(value - centre) * (1 - 1e-6)  # float32 draws: ties count
-    return float((1 + farther.sum()) / (1 + defined.size))
+
+    def __init__(self, groups: Codes, people: Codes | None = None, cells: Codes | None = None) -> None:
+        who = np.arange(len(groups)) if people is None else people
+        _, first, self._unit = np.unique(who * (int(groups.max()) + 1) + groups, return_index=True, return_inverse=True)
+        self.groups, own = groups[first], who[first]
+        cell = np.zeros(len(first), dtype=int) if cells is None else cells[first]
+        self._blocks = np.where(np.bincount(own)[own] > 1, cell.max() + 1 + own, cell)
+
+    def keys(self, rng: np.random.Generator, draws: int) -> Iterator[tuple[slice, Keys]]:
+        """Random keys of the people, `[n_people, part of the draws]`, part after part; a slice says which draws."""
+        many = len(self.groups)
+        # In the order of their numbers as text, as in earlier versions: matched gaps rest on these very draws.
+        place = np.argsort(np.argsort(np.arange(many).astype(str)))
+        size = max(1, CELLS // max(1, len(self._unit)))
+        for start in range(0, draws, size):
+            here = slice(start, min(start + size, draws))
+            yield here, rng.integers(0, KEYS, size=(many, here.stop - start), dtype=np.uint16)[place]
+
+    def labels(self, shows: Mask, known: Mask, keys: Keys) -> npt.NDArray[np.uint8]:
+        """A group for each picture in each draw, `[n_pictures, n_draws]`; `known` are the pictures that have a score.
+
+        People of a block get its groups from the lowest key up.
+        """
+        often, blocks = self.blocks(shows, known)
+        never = often == 0
+        members = sorted(_members(blocks), key=len, reverse=True)
+        labels = _by_share(keys, self.groups[members[0]])
+        several = len(self.groups) < len(self._unit) or sum(never[mine[0]] for mine in members) > 1
+        exact = several or JUDGED <= never.sum() < LARGE
+        for number, mine in enumerate(members):
+            if never[mine[0]] and (len(mine) >= LARGE or not exact):
+                if number:
+                    labels[mine] = _by_share(keys[mine], self.groups[mine])
+            else:
+                order = np.argsort(keys[mine].T, axis=1, kind="stable")
+                own = np.empty(order.shape, dtype=np.uint8)
+                np.put_along_axis(own, order, np.sort(self.groups[mine]).astype(np.uint8)[None, :], axis=1)
+                labels[mine] = own.T
+        return labels if len(labels) == len(self._unit) else labels[self._unit]
+
+    def blocks(self, shows: Mask, known: Mask) -> tuple[Codes, Codes]:
+        """How often each person shows the concept, and a number that is the same for people who may change groups."""
+        many = len(self.groups)
+        often, other = (np.bincount(self._unit[rows], minlength=many) for rows in (shows & known, ~shows & known))
+        alike = often * (int(other.max(initial=0)) + 1) + other
+        blocks = self._within(alike)
+        if many < len(self._unit) and self._mixed(blocks) < MIXED:
+            shares = np.arange(1, BINS) / BINS
+            edges = np.unique(np.quantile(often[often > 0], shares)) if often.any() else np.empty(0)
+            blocks = self._within(np.where(often > 0, 1 + np.searchsorted(edges, often), 0))
+        return often, blocks
+
+    def _within(self, alike: Codes) -> Codes:
+        return np.asarray(alike * (int(self._blocks.max(initial=0)) + 1) + self._blocks)
+
+    def _mixed(self, blocks: Codes) -> float:
+        """The share of people who have someone of another group in their block."""
+        pairs = np.unique(np.stack([blocks, self.groups]), axis=1)[0]
+        several = pairs[1:][pairs[1:] == pairs[:-1]]
+        return float(np.isin(blocks, several).mean())
 
 
-def exceed_p_value(value: float, shuffles: Array) -> float:
-    """How often shuffled labels give at least this value; never 0. For widths, which cannot be below 0.
-
-    >>> exceed_p_value(3.0, np.array([1.0, 2.0, 4.0]))
-    0.5
-    """
-    defined = shuffles[np.isfinite(shuffles)]
-    return float((1 + (defined >= value * (1 - 1e-6)).sum()) / (1 + defined.size)) if defined.size else float("nan")
+def _members(blocks: Codes) -> list[npt.NDArray[np.intp]]:
+    """The people of every block."""
+    order = np.argsort(blocks, kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(blocks[order])) + 1)
 
 
-def is_floor(p_value: float, shuffles: Array) -> bool:
-    """Whether a p-value is the smallest that these shuffles can give.
-
-    >>> is_floor(0.25, np.zeros(3)), is_floor(0.5, np.zeros(3))
-    (True, False)
-    """
-    return bool(p_value * (1 + np.isfinite(shuffles).sum()) < 1.5)
-
-
-def smallest_detectable(shuffles: Array) -> float:
-    """The gap that would be found at p ≤ 0.05 in four of five such data sets, from the spread of shuffled gaps."""
-    return float((norm.ppf(1 - LEVEL / 2) + norm.ppf(POWER)) * np.nanstd(shuffles))
+def _by_share(keys: Keys, groups: Codes) -> npt.NDArray[np.uint8]:
+    """A group for everybody by their key alone: each of these groups gets its share, on average."""
+    labels = np.zeros(keys.shape, dtype=np.uint8)
+    for edge in np.cumsum(np.bincount(groups) / len(groups))[:-1]:
+        labels += keys >= edge * KEYS
+    return labels
 
 
 def _both(counts: Counts, prevalence: float) -> tuple[Array, Array]:
@@ -171,43 +220,6 @@ def rankings_of(
             ]
         )
     return made
-
-
-def shuffle_keys(
-    images: int, rng: np.random.Generator, draws: int, people: Codes | None = None
-) -> Iterator[tuple[slice, Keys]]:
-    """Random keys of the pictures, `[n_images, part of the draws]`, part after part; one for all pictures of a person.
-
-    A slice says which draws these are.
-    """
-    who = np.arange(images) if people is None else people
-    for here in _parts(draws, images):
-        yield (
-            here,
-            rng.integers(0, KEYS, size=(int(who.max(initial=0)) + 1, here.stop - here.start), dtype=np.uint16)[who],
-        )
-
-
-def shuffled_labels(groups: Codes, shows: Mask, keys: Keys) -> npt.NDArray[np.uint8]:
-    """A group for each picture in each draw, from the lowest key up: the first group's, then the second's.
-
-    Among the pictures that show the concept, every group gets exactly as many as it has; among the others its share.
-    """
-    shares = np.bincount(groups[~shows], minlength=int(groups.max()) + 1) / max(1, int((~shows).sum()))
-    labels = np.zeros(keys.shape, dtype=np.uint8)
-    for edge in np.cumsum(shares)[:-1]:
-        labels += keys >= edge * KEYS
-    order = np.argsort(keys[shows].T, axis=1, kind="stable")
-    own = np.empty(order.shape, dtype=np.uint8)
-    np.put_along_axis(own, order, np.sort(groups[shows]).astype(np.uint8)[None, :], axis=1)
-    labels[shows] = own.T
-    return labels
-
-
-def _parts(draws: int, images: int) -> Iterator[slice]:
-    size = max(1, CELLS // max(1, images))
-    for start in range(0, draws, size):
-        yield slice(start, min(start + size, draws))
 
 
 def each_concept(work: Callable[[int], None], count: int) -> None:

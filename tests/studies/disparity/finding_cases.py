@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 
 import polars as pl
 
+from beholder.comparison.verdicts import DIFFERENCE, NONE_FOUND, TOO_LITTLE
 from beholder.core.results import Row, results_table
 
 AP, COUNT, SQUARED = "average precision", "concepts", "squared calibration error"
@@ -26,7 +27,6 @@ def cases() -> Iterator[tuple[str, pl.DataFrame]]:
     usual = NUMBERS["usual"]
     yield "gaps in opposite directions, mean hides them", table(_opposite(*usual))
     yield "no single gap shown, but all together", table(_gaps(*usual, 0.04, p_value=0.3, together=0.002))
-    yield "a gap without an interval, because one group has no error", table(_faultless(*usual))
     yield "only one group", table([_mean("man", 0.4, 80, 500, note="no other group")])
     yield "no concept could be tested", table(_untested())
     yield "calibration was not measured", table(_not_calibrated())
@@ -54,6 +54,10 @@ def _row(metric: str, value: float | None, n: int, unit: str = AP, **columns: ob
     return Row(f"disparity.{metric}", value, n, unit)._replace(**{**PAIR, **columns})  # type: ignore[arg-type]
 
 
+def _verdict(p_value: float) -> str:
+    return DIFFERENCE if p_value <= 0.05 else NONE_FOUND
+
+
 def _mean(group: str, value: float, concepts: int, images: int, note: str = "") -> Row:
     row = Row("disparity.mean_average_precision", value, concepts, AP, group=group)
     return row._replace(low=value - 0.05, high=value + 0.05, note=note or f"{images} images")
@@ -63,52 +67,47 @@ def _gaps(
     concepts: int, images: int, gap: float, *, p_value: float, together: float = 0.9, concept: str = "tie"
 ) -> Iterator[Row]:
     """The rows of one concept's gap, the mean and the test of all."""
-    shown = p_value <= 0.05
+    found = p_value <= 0.05
     yield from (_mean(group, value, concepts, images) for group, value in (("man", 0.61), ("woman", 0.61 - gap)))
-    yield _row("mean_ap_gap", gap, concepts, low=gap - 0.03, high=gap + 0.03)
-    width = 0.03 if shown else 0.08
-    mean = _row("mean_ap_gap_matched", gap, concepts, low=gap - width, high=gap + width)
-    yield mean._replace(p_value=p_value, p_at_most=shown)
-    yield _row("gaps_shown", float(shown), concepts, COUNT)
-    yield _row("gap_spread", 0.162 if together < 0.05 else 0.1, concepts, p_value=together)
+    yield _row("mean_ap_gap", gap, concepts)
+    width = 0.06 if found else 0.08
+    tested = {"p_value": p_value, "p_at_most": found, "verdict": _verdict(p_value)}
+    yield _row("mean_ap_gap_matched", gap, concepts, low=gap - width, high=gap + width, **tested)
+    yield _row("gaps_shown", float(found), concepts, COUNT)
+    width_of_all = 0.162 if together < 0.05 else 0.1
+    yield _row("gap_spread", width_of_all, concepts, p_value=together, verdict=_verdict(together))
     yield _row("gap_spread_expected", 0.115, concepts, low=0.087, high=0.142)
-    one = {"concept": concept, "p_value": p_value, "p_at_most": shown}
-    yield _row("ap_gap", 1.7 * gap, images, concept=concept, p_value=p_value)
-    yield _row("ap_gap_matched", gap, images, low=gap - width, high=gap + width, **one)
-    yield _row("ap_gap_simultaneous", gap, images, low=gap - 2 * width, high=gap + 2 * width, concept=concept)
+    for group, value in (("man", 0.6), ("woman", 0.6 - gap)):
+        yield Row("disparity.average_precision_matched", value, images, AP, group=group, concept=concept)
+    yield _row("ap_gap", 1.7 * gap, images, concept=concept)
+    yield _row("ap_gap_matched", gap, images, low=gap - width, high=gap + width, concept=concept, **tested)
     yield _row("gap_detectable", 0.09, images, concept=concept)
     if concepts > 1 and concept == "tie":
         yield from _other(images)
 
 
 def _other(images: int) -> Iterator[Row]:
-    """A second concept, whose gap is not shown."""
-    for metric in ("ap_gap", "ap_gap_matched", "ap_gap_simultaneous"):
-        p_value = None if metric == "ap_gap_simultaneous" else 0.9
-        yield _row(metric, 0.01, images, low=-0.05, high=0.07, concept="chair", p_value=p_value)
+    """A second concept, whose gap was not found."""
+    yield _row("ap_gap", 0.01, images, concept="chair")
+    tested = {"p_value": 0.9, "verdict": NONE_FOUND}
+    yield _row("ap_gap_matched", 0.01, images, low=-0.05, high=0.07, concept="chair", **tested)
     yield _row("gap_detectable", 0.06, images, concept="chair")
 
 
 def _opposite(concepts: int, images: int) -> Iterator[Row]:
     rows = list(_gaps(concepts, images, 0.12, p_value=0.01))
     yield from (row for row in rows if row.metric not in ("disparity.mean_ap_gap_matched", "disparity.gaps_shown"))
-    yield _row("mean_ap_gap_matched", 0.001, concepts, low=-0.02, high=0.022, p_value=0.9)
+    yield _row("mean_ap_gap_matched", 0.001, concepts, low=-0.02, high=0.022, p_value=0.9, verdict=NONE_FOUND)
     yield _row("gaps_shown", 2.0, concepts, COUNT)
-    names = ("ap_gap_matched", "ap_gap_simultaneous", "ap_gap")
+    names = ("ap_gap_matched", "ap_gap", "average_precision_matched")
     others = _gaps(concepts, images, -0.2, p_value=0.02, concept="handbag")
     yield from (row for row in others if row.metric.removeprefix("disparity.") in names)
-
-
-def _faultless(concepts: int, images: int) -> Iterator[Row]:
-    for row in _gaps(concepts, images, 0.3, p_value=0.01, together=0.2):
-        bare = row.metric in ("disparity.ap_gap_matched", "disparity.ap_gap_simultaneous")
-        count = row._replace(value=0.0) if row.metric == "disparity.gaps_shown" else row
-        yield count._replace(low=None, high=None) if bare else count
 
 
 def _untested() -> Iterator[Row]:
     yield from (_mean(group, 0.5, 2, 6) for group in ("man", "woman"))
     yield _row("ap_gap", 0.2, 12, concept="tie")
+    yield _row("ap_gap_matched", 0.2, 12, concept="tie", verdict=TOO_LITTLE)
     yield _row("gap_spread", None, 0, note="no concept is shown by 5 images of both groups")
 
 
@@ -120,7 +119,7 @@ def _not_calibrated() -> Iterator[Row]:
 def _rest(concepts: int, images: int) -> Iterator[Row]:
     yield from (_mean(group, 0.6, concepts, images) for group in ("child", "adult", "elder"))
     for row in _gaps(concepts, images, -0.12, p_value=0.01):
-        if row.metric != "disparity.mean_average_precision":
+        if "average_precision" not in row.metric:
             yield row._replace(group="child", against="the rest")
     for row in _calibration(images, 0.02, 0.01):
         if row.against:
@@ -138,19 +137,16 @@ def _calibration(images: int, gap: float, p_value: float) -> Iterator[Row]:
         yield row._replace(low=value - 0.01, high=value + 0.01)
     width = 0.015
     gap_row = _row("miscalibration_gap", gap, images, SQUARED, concept="tie", p_value=p_value)
-    yield gap_row._replace(low=gap - width, high=gap + width, p_at_most=p_value <= 0.05)
-    wide = _row("miscalibration_gap_simultaneous", gap, images, SQUARED, concept="tie")
-    yield wide._replace(low=gap - 1.5 * width, high=gap + 1.5 * width)
+    yield gap_row._replace(low=gap - width, high=gap + width, p_at_most=p_value <= 0.05, verdict=_verdict(p_value))
 
 
 def _words(concepts: int, share: float, p_value: float) -> Iterator[Row]:
     row = _row("word_agreement", share, concepts, "probability", subset="ap_gap_matched", p_value=p_value)
-    yield row._replace(low=share - 0.1, high=share + 0.1, expected=0.5)
+    yield row._replace(low=share - 0.1, high=share + 0.1, expected=0.5, verdict=_verdict(p_value))
 
 
 def _models(concepts: int, share: float) -> Iterator[Row]:
-    row = Row("disparity.model_agreement", share, concepts, "probability", subset="another model")
-    yield row._replace(low=share - 0.1, high=share + 0.1)
+    yield Row("disparity.model_agreement", share, concepts, "probability", subset="another model")
 
 
 def _colours(green: int, yellow: int, red: int) -> Iterator[Row]:

@@ -1,4 +1,4 @@
-"""Possible causes of a gap: sizes, numbers and names of objects, compared with loops over the boxes and with scipy."""
+"""Possible causes of a gap: sizes, numbers and names of objects, compared with loops over the boxes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from scipy import stats
 from sklearn.metrics import roc_auc_score
 
 from beholder.scores.score_matrix import ScoreMatrix
@@ -17,7 +16,6 @@ from beholder.studies.disparity.causes import equal_areas, outranked
 from beholder.studies.disparity.scores import read_concept_scores
 
 PAIR = {"group": "man", "against": "woman"}
-CONCEPTS = ("tie", "handbag", "dog", "chair")
 One = Callable[..., dict[str, Any]]
 Measure = Callable[..., pl.DataFrame]
 World = Callable[..., ScoreMatrix]
@@ -34,7 +32,7 @@ def boxes(matrix: ScoreMatrix, concept: str) -> dict[str, list[dict[str, Any]]]:
 
 @pytest.mark.parametrize("concept", ["tie", "dog"])
 @pytest.mark.parametrize("metric", ["area", "instances"])
-def test_sizes_and_numbers_differ_as_welchs_test_says(
+def test_sizes_and_numbers_are_described_not_tested(
     matrix: ScoreMatrix, results: pl.DataFrame, one: One, metric: str, concept: str
 ):
     parts = {group: np.array([box[metric] for box in part]) for group, part in boxes(matrix, concept).items()}
@@ -44,28 +42,7 @@ def test_sizes_and_numbers_differ_as_welchs_test_says(
     gap = one(results, f"{metric}_gap", **PAIR, concept=concept)
     assert gap["value"] == pytest.approx(parts["man"].mean() - parts["woman"].mean())
     assert gap["n"] == len(parts["man"]) + len(parts["woman"])
-    expected = stats.ttest_ind(parts["man"], parts["woman"], equal_var=False).confidence_interval()
-    assert (gap["low"], gap["high"]) == pytest.approx((expected.low, expected.high))
-
-
-def test_intervals_of_sizes_allow_for_few_images(object_world: World, measure: Measure, one: One):
-    matrix = object_world(60)
-    sides = [[box["area"] for box in part] for part in boxes(matrix, "tie").values()]
-    row = one(measure(matrix), "area_gap", **PAIR, concept="tie")
-    expected = stats.ttest_ind(*sides, equal_var=False).confidence_interval(0.95)
-    assert min(map(len, sides)) < 15  # a normal quantile would be a tenth too narrow
-    assert (row["low"], row["high"]) == pytest.approx(tuple(expected), rel=1e-6)
-
-
-@pytest.mark.parametrize("metric", ["area", "instances"])
-def test_p_values_are_corrected_over_the_concepts(matrix: ScoreMatrix, results: pl.DataFrame, one: One, metric: str):
-    raw = []
-    for concept in CONCEPTS:
-        by_group = boxes(matrix, concept)
-        parts = [[box[metric] for box in by_group[group]] for group in ("man", "woman")]
-        raw.append(stats.ttest_ind(*parts, equal_var=False).pvalue)
-    corrected = [one(results, f"{metric}_gap", **PAIR, concept=concept)["p_value"] for concept in CONCEPTS]
-    assert corrected == pytest.approx(stats.false_discovery_control(raw).tolist())
+    assert (gap["low"], gap["p_value"], gap["verdict"]) == (None, None, None)
 
 
 @pytest.mark.parametrize("concept", ["tie", "dog"])
@@ -106,7 +83,7 @@ def test_a_gap_of_size_alone_vanishes_at_equal_sizes(object_world: World, measur
     results = measure(matrix)
     before, after = (one(results, m, **PAIR, concept="tie") for m in ("ap_gap_matched", "ap_gap_same_area"))
     assert before["low"] > 0.1
-    assert after["low"] < 0 < after["high"]
+    assert abs(after["value"]) < 0.05
 
 
 def test_weights_give_all_groups_the_same_sizes(matrix: ScoreMatrix):

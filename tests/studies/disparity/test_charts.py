@@ -66,8 +66,8 @@ def test_three_models_are_in_one_chart(three_models: dict[str, Figure], full: pl
     dots = values(three_models["models-gaps"])
     assert {dot["model"] for dot in dots} == {"CLIP", "Detic", "LSeg"}
     gaps = {row["concept"]: row for row in queries.gaps(full, Pair("man", "woman")).to_dicts()}
-    assert {(dot["concept"], dot["value"], bool(dot["shown"])) for dot in dots} == {
-        (concept, round(100 * row["value"], 2), row["shown"]) for concept, row in gaps.items()
+    assert {(dot["concept"], dot["value"], bool(dot["found"])) for dot in dots} == {
+        (concept, round(100 * row["value"], 2), row["found"]) for concept, row in gaps.items()
     }
     assert {dot["concept"]: dot["words"] for dot in dots}["tie"] == "nearer to words for “man”"
     assert {dot["concept"]: dot["words"] for dot in dots}["handbag"] == "nearer to words for “woman”"

@@ -47,15 +47,17 @@ def test_every_kind_of_finding_has_a_case():
 @pytest.mark.parametrize("size", ["tiny", "usual", "huge"])
 def test_the_side_that_is_named_is_the_side_of_the_sign(size: str):
     above, below = (f"{size} n, gap {side} 0" for side in ("above", "below"))
-    assert "Better in images labelled “man”: “tie” by 12.0 points (6.0–18.0), p ≤ 0.004." in of(above, "gaps").sentence
-    assert "Better in images labelled “woman”: “tie” by 12.0 points (6.0–18.0)" in of(below, "gaps").sentence
+    gap = "a gap of 12.0 points (6.0–18.0; p ≤ 0.004)."
+    worse = "“tie” is recognised worse in images labelled “{}”: average precision {}, " + gap
+    assert worse.format("woman", "48 % against 60 %") in of(above, "gaps").sentence
+    assert worse.format("man", "60 % against 72 %") in of(below, "gaps").sentence
     assert "off by 17.3 points in images labelled “man” and by 10.0" in of(above, "calibration").sentence
     assert "off by 17.3 points in images labelled “woman” and by 10.0" in of(below, "calibration").sentence
     if size == "tiny":
         assert {each.kind for each in disparity_findings(CASES[above])}.isdisjoint({"mean", "together", "words"})
         return
-    assert of(above, "mean").headline.endswith("better in images labelled “man”")
-    assert of(below, "mean").headline.endswith("better in images labelled “woman”")
+    assert of(above, "mean").headline.endswith("worse in images labelled “woman”")
+    assert of(below, "mean").headline.endswith("worse in images labelled “man”")
     assert of(above, "words").headline == "Gaps agree with word vectors"
     assert of(below, "words").headline == "Gaps point against word vectors"
 
@@ -65,13 +67,16 @@ def test_all_gaps_together_are_told_apart_from_single_ones():
     assert of(case, "gaps").headline.startswith("No single concept's gap")
     assert of(case, "together").verdict == DIFFERENCE
     assert "p 0.002" in of(case, "together").sentence
-    assert of("usual n, gap exactly 0", "gaps").headline.endswith("this does not show that there is none")
 
 
-def test_a_gap_without_an_interval_is_named_but_not_counted():
-    finding = of("a gap without an interval, because one group has no error", "gaps")
-    assert finding.headline.startswith("No gap is shown")
-    assert "there is no interval: “tie”." in finding.sentence
+def test_where_no_gap_was_found_it_is_said_how_wide_one_could_be():
+    finding = of("usual n, gap exactly 0", "gaps")
+    assert finding.headline == "No gap was found between images of “man” and “woman”"
+    assert finding.sentence.startswith("A gap could still be up to 8.0 points, at “tie”.")
+    calibration = of("usual n, gap exactly 0", "calibration")
+    assert calibration.sentence.startswith(
+        "The squared errors could still differ by up to 150 square points, at “tie”."
+    )
 
 
 def test_the_mean_hides_gaps_only_where_there_are_gaps_to_hide():

@@ -9,7 +9,7 @@ import pytest
 
 from beholder.chapter.finding import Finding
 from beholder.chapter.queries import one_row
-from beholder.comparison.verdicts import DIFFERENCE, NONE_FOUND, NOT_MEASURED, TOO_LITTLE
+from beholder.comparison.verdicts import DIFFERENCE, FACT, NONE_FOUND, NOT_MEASURED, TOO_LITTLE
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.studies.disparity.findings import disparity_findings
 
@@ -27,10 +27,11 @@ def test_gaps_are_named_in_both_directions_with_those_of_chance(full: pl.DataFra
     finding = only(full, "gaps")
     assert finding.verdict == DIFFERENCE
     assert finding.headline == "2 of 4 concepts are recognised unequally in images of “man” and “woman”"
-    assert "Better in images labelled “man”: “tie” by " in finding.sentence
-    assert "Better in images labelled “woman”: “handbag” by " in finding.sentence
-    assert "The intervals hold for all 4 tested concepts at once." in finding.sentence
-    assert "four of five tries" in finding.sentence
+    assert "“tie” is recognised worse in images labelled “woman”: average precision " in finding.sentence
+    assert "“handbag” is recognised worse in images labelled “man”: average precision " in finding.sentence
+    assert "intervals and p hold for all concepts at once." in finding.sentence
+    tie = one_row(full, "ap_gap_matched", concept="tie")
+    assert f"({100 * tie['low']:.1f}–{100 * tie['high']:.1f}; p < 0.001)" in finding.sentence  # those that decided
     rows = [(row["metric"], row["concept"]) for row in finding.rows]
     assert rows[:3] == [
         ("disparity.gaps_shown", None),
@@ -40,23 +41,27 @@ def test_gaps_are_named_in_both_directions_with_those_of_chance(full: pl.DataFra
     assert finding.as_dict()["rows"][1]["against"] == "woman"
 
 
-def test_a_gap_that_is_not_shown_is_not_called_none(quiet: pl.DataFrame, object_world: World, measure: Measure):
+def test_where_no_gap_is_found_the_bounds_say_how_wide_one_could_be(
+    quiet: pl.DataFrame, object_world: World, measure: Measure
+):
     finding = only(quiet, "gaps")
     assert finding.verdict == NONE_FOUND
-    assert finding.headline.startswith("No gap is shown")
-    assert finding.headline.endswith("this does not show that there is none")
+    assert finding.headline == "No gap was found between images of “man” and “woman”"
+    gaps = quiet.filter(pl.col("metric") == "disparity.ap_gap_matched")
+    widest = max(gaps["high"].max(), -gaps["low"].min())
+    assert f"A gap could still be up to {100 * widest:.1f} points" in finding.sentence
     few = only(measure(object_world(24, seed=3)), "gaps")
     assert few.verdict == TOO_LITTLE
     assert few.headline == "Too few images show any one concept to test a gap"
 
 
-def test_gaps_too_small_to_be_shown_alone_are_shown_together(object_world: World, measure: Measure):
+def test_gaps_too_small_to_be_found_alone_are_found_together(object_world: World, measure: Measure):
     """Forty concepts are seen a little worse in either group: no single gap is wide enough."""
     names = tuple(f"thing {number}" for number in range(40))
     worse = {(("man", "woman")[number % 2], name): 0.3 for number, name in enumerate(names)}
     results = measure(object_world(240, names, worse, seed=2))
     gaps, together = only(results, "gaps"), only(results, "together")
-    assert gaps.headline == "No single concept's gap between images of “man” and “woman” is shown"
+    assert gaps.headline == "No single concept's gap was found between images of “man” and “woman”"
     assert together.headline == "Taken together, gaps between images of “man” and “woman” are wider than chance"
     assert together.shown
     assert "shuffled labels give" in together.sentence
@@ -68,9 +73,8 @@ def test_prevalence_alone_makes_no_claim_about_the_mean(object_world: World, mea
     rare = {(group, name): share for name in names for group, share in (("man", 0.08), ("woman", 0.4))}
     results = measure(object_world(400, names, rare=rare, seed=5))
     mean = only(results, "mean")
-    published = one_row(results, "mean_ap_gap")
-    assert published["high"] < 0  # as published, it excludes 0
-    assert mean.headline == "On average over concepts, no difference is shown"
+    assert one_row(results, "mean_ap_gap")["value"] < -0.1  # as published
+    assert mean.headline == "On average over concepts, no difference was found"
     assert mean.verdict == NONE_FOUND
 
 
@@ -95,10 +99,10 @@ def test_calibration_is_compared(object_world: World, measure: Measure, quiet: p
     assert finding.verdict == DIFFERENCE
     assert finding.headline == "For 1 of 4 concepts, confidence is worse calibrated for one group"
     assert "“tie”, off by" in finding.sentence
-    assert "for all concepts at once" in finding.sentence
+    assert "4 concepts tested together" in finding.sentence
     still = only(quiet, "calibration")
     assert still.verdict == NONE_FOUND
-    assert still.headline.startswith("No gap in calibration is shown")
+    assert still.headline.startswith("No gap in calibration was found")
 
 
 def test_calibration_that_was_not_measured_has_its_reason(object_world: World, measure: Measure):
@@ -113,7 +117,7 @@ def test_agreement_is_counted(full: pl.DataFrame):
     assert green >= 2
     finding = only(full, "agreement")
     assert finding.headline.startswith(f"{green:.0f} of 4 concepts have a wide gap in the same direction")
-    assert finding.verdict == NONE_FOUND
+    assert finding.verdict == FACT
     assert len(finding.rows) == 3
 
 
@@ -122,7 +126,10 @@ def test_word_vectors_are_mentioned_from_ten_concepts_on(full: pl.DataFrame, sha
     assert not [each for each in disparity_findings(full) if each.kind == "words"]
     words = pl.col("metric") == "disparity.word_agreement"
     changed = {"n": 40, "value": share, "low": share - 0.04, "high": share + 0.04, "p_value": 0.01}
-    many = full.with_columns(pl.when(words).then(value).otherwise(name).alias(name) for name, value in changed.items())
+    changed["verdict"] = DIFFERENCE
+    many = full.with_columns(
+        pl.when(words).then(pl.lit(value)).otherwise(name).alias(name) for name, value in changed.items()
+    )
     finding = only(many, "words")
     assert finding.headline == f"{headline} word vectors"
     assert finding.shown
@@ -132,4 +139,4 @@ def test_a_group_is_compared_with_the_other_images(three_groups: pl.DataFrame):
     headlines = [each.headline for each in disparity_findings(three_groups) if each.kind == "gaps"]
     assert headlines[1] == "1 of 4 concepts is recognised unequally in images of “b” and the rest"
     sentences = [each.sentence for each in disparity_findings(three_groups) if each.kind == "gaps"]
-    assert "Better in the other images: “tie”" in sentences[1]
+    assert "“tie” is recognised worse in images labelled “b”: a gap of " in sentences[1]

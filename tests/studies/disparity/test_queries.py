@@ -27,7 +27,7 @@ def test_gaps_say_whether_they_agree_with_word_vectors(full: pl.DataFrame):
     table = {row["concept"]: row for row in queries.gaps(full, Pair("man", "woman")).to_dicts()}
     assert table["tie"]["words"] == queries.AGREES  # texts put it nearer to men, and it is seen better there
     assert table["handbag"]["words"] == queries.AGREES
-    assert {name for name, row in table.items() if row["shown"]} == {"tie", "handbag"}
+    assert {name for name, row in table.items() if row["found"]} == {"tie", "handbag"}
     assert list(table) == sorted(table, key=lambda name: -abs(table[name]["value"]))
 
 

@@ -36,7 +36,7 @@ def test_each_group_against_the_rest_has_its_lines(three_groups: pl.DataFrame):
 
 
 def test_an_empty_table_says_why(full: pl.DataFrame):
-    untested = full.with_columns(p_value=pl.lit(None, pl.Float64))
+    untested = full.with_columns(verdict=pl.lit("too little data"))
     gaps = next(table for table in disparity_tables(untested) if table.title == "Widest gaps")
     assert not gaps.rows
-    assert gaps.notes == ("No concept is shown by five images of both groups: nothing could be tested.",)
+    assert gaps.notes == ("No concept is shown by five people of both groups: nothing could be tested.",)

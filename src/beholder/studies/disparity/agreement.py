@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
 import polars as pl
 
-from beholder.core.results import Row, results_table
-from beholder.metrics.bootstrap import exact_proportion_interval
+from beholder.comparison.verdicts import DIFFERENCE, NONE_FOUND
+from beholder.core.results import PLAIN, Row, results_table
 from beholder.studies.disparity.alignment import FEWEST_CONCEPTS, rank_correlation
 from beholder.studies.disparity.concepts import SAME_CONCEPTS, Words
 from beholder.studies.rows import PROBABILITY
@@ -59,8 +58,13 @@ def colour(first: float, second: float) -> float:
 
 def _gaps(results: pl.DataFrame, *, every: bool) -> dict[Key, pl.DataFrame]:
     """The published gaps of every model on every data set: all, or only those with enough images to test."""
-    rows = results.filter((pl.col("metric") == "disparity.ap_gap") & pl.col("value").is_not_null())
-    rows = rows if every else rows.drop_nulls("p_value")
+    rows, matched = (
+        results.filter(pl.col("metric") == f"disparity.{name}", pl.col("value").is_not_null(), PLAIN)
+        for name in ("ap_gap", "ap_gap_matched")
+    )
+    place = ["model", "dataset", "concept", "group", "against"]
+    tested = matched.filter(pl.col("verdict").is_in([DIFFERENCE, NONE_FOUND]))
+    rows = rows if every else rows.join(tested, on=place, how="semi", maintain_order="left")
     return {
         (str(model), str(dataset)): part
         for (model, dataset), part in rows.group_by(["model", "dataset"], maintain_order=True)
@@ -96,7 +100,7 @@ def _dataset_rows(elsewhere: str, pairs: pl.DataFrame) -> Iterator[Row]:
         colours.append(value)
         made = Row("disparity.ap_gap_elsewhere", row["value_there"], row["n_there"], row["unit"], subset=elsewhere)
         names = {key: row[key] for key in ("group", "against", "concept")}
-        yield made._replace(**names, low=row["low_there"], high=row["high_there"], note=row["concept_there"])
+        yield made._replace(**names, note=row["concept_there"])
         note = f"{COLOURS[value]}: {100 * row['value']:+.1f} points here, {100 * row['value_there']:+.1f} there"
         yield Row("disparity.agreement", value, 2, "colour", subset=elsewhere, note=note)._replace(**names)
     for value, name in COLOURS.items():
@@ -113,16 +117,14 @@ def _model_rows(other: str, pairs: pl.DataFrame) -> Iterator[Row]:
     signs = pairs.filter((pl.col("value") != 0) & (pl.col("value_there") != 0))
     if signs.height:
         same = int(((signs["value"] > 0) == (signs["value_there"] > 0)).sum())
-        low, high = exact_proportion_interval(same, signs.height)
         note = "concepts whose gaps point in the same direction in both models; 0.5 by chance"
         row = Row("disparity.model_agreement", same / signs.height, signs.height, PROBABILITY, subset=other)
-        yield row._replace(low=low, high=high, note=note)
+        yield row._replace(note=note)
     yield from _correlation(other, pairs)
 
 
 def _correlation(other: str, pairs: pl.DataFrame) -> Iterator[Row]:
     if pairs.height >= FEWEST_CONCEPTS:
-        numbers = rank_correlation(pairs["value"].to_numpy(), pairs["value_there"].to_numpy())
-        value, low, high, p_value = (float(np.float64(number)) for number in numbers)
+        value = rank_correlation(pairs["value"].to_numpy(), pairs["value_there"].to_numpy())
         row = Row("disparity.gap_correlation", value, pairs.height, "rank correlation", subset=other)
-        yield row._replace(low=low, high=high, p_value=p_value, note="Spearman's, over concepts")
+        yield row._replace(note="Spearman's, over concepts")

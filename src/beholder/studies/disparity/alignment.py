@@ -14,23 +14,20 @@ from typing import NamedTuple
 import numpy as np
 from scipy import stats
 
+from beholder.comparison import Part, comparison_at, judge, part_from_null
 from beholder.core.errors import DataError
 from beholder.core.results import Row
 from beholder.datasets.group_words import GroupWords
-from beholder.metrics.bootstrap import exact_proportion_interval
-from beholder.metrics.multiplicity import holm
-from beholder.metrics.precision_gaps import is_floor, shuffle_p_value
 from beholder.studies.disparity.concepts import AMBIGUOUS, Words, concept_name
 from beholder.studies.disparity.gaps import Gaps
-from beholder.studies.disparity.scores import Cells, Comparison
+from beholder.studies.disparity.scores import Cells, Sides
 from beholder.studies.disparity.vectors import Vector, WordVectors, read_vectors
 from beholder.studies.rows import PROBABILITY, join
 
 FEWEST_CONCEPTS = 10
 """No rank correlation is given for fewer concepts."""
 ERRORS = ("ece_gap", "miscalibration_gap")
-GAPS = ("ap_gap", "ap_gap_matched", *ERRORS)
-NORMAL = 1.959963984540054
+GAPS = ("ap_gap", JUDGED := "ap_gap_matched", *ERRORS)
 
 
 class Alignment(NamedTuple):
@@ -107,111 +104,84 @@ def word_rows(
 ) -> Iterator[Row]:
     """The alignment of every concept, and how well its sign and rank agree with those of the gaps.
 
-    `every` counts all concepts with a gap, as the study does; otherwise only those with enough images to test.
+    `every` counts all concepts with a gap, as the study does; otherwise only those with enough people to test.
     """
     data = gaps.data
-    words = data.dataset.group_words
-    if words is None or set(words.groups) != set(data.groups):
-        note = f"{data.dataset.name} has no words for {', '.join(data.groups)}"
+    words, names = data.dataset.group_words, data.groups.names
+    if words is None or set(words.groups) != set(names):
+        note = f"{data.dataset.name} has no words for {', '.join(names)}"
         yield Row("disparity.word_alignment", None, 0, "cosine", note=note)
         return
     alignments = align(vectors, data.concepts, words, ambiguous)
     source = join([vectors.name, *alignments.notes])
-    rows, made = list(gap_rows), []
+    rows, shares, parts = list(gap_rows), [], []
     for code, pair in enumerate(data.pairs):
-        towards = [each.towards(data.groups[code]) for each in alignments.concepts]
+        towards = [each.towards(names[code]) for each in alignments.concepts]
         for each, value in zip(alignments.concepts, towards, strict=True):
             number = sum(map(len, words.words.values()))
             note = each.note or f"as '{each.name}'"
             yield pair.row("word_alignment", value, number, "cosine", concept=each.concept, note=note)
-        near = {each.concept: value for each, value in zip(alignments.concepts, towards, strict=True)}
         for gap in GAPS:
-            found = _gaps_of(rows, gap, pair, every=every)
-            kept = [concept for concept in data.concepts if near[concept] and found.get(concept)]
-            towards_first, values = (np.array([table[concept] for concept in kept]) for table in (near, found))
-            shuffles = _shuffles_of(gaps, gap, pair, kept)
-            for row in agreement_rows(towards_first, values, shuffles, gap):
-                made.append(row._replace(group=pair.group, against=pair.against, note=join((row.note, source))))
-    yield from corrected_over_pairs(made)
+            found = _gaps_of(rows, gap, pair, data.concepts if every else _tested(gaps, pair))
+            kept = [column for column, name in enumerate(data.concepts) if towards[column] and found.get(name)]
+            near = np.array([towards[column] for column in kept], dtype=np.float64)
+            made = agreement_rows(near, np.array([found[data.concepts[column]] for column in kept]), gap)
+            for row in made:
+                row = row._replace(group=pair.group, against=pair.against, note=join((row.note, source)))
+                if gap == JUDGED and row.metric.endswith("word_agreement"):
+                    shares.append(row)
+                    parts.append(_agreement_part(gaps, pair, near, kept))
+                else:
+                    yield row
+    for row, part, judged in zip(shares, parts, judge(parts), strict=True):
+        usual = float(row.value or 0.0) - float(part.value[0])
+        comparison = comparison_at(judged, 0)
+        moved = comparison._replace(value=usual + comparison.value, low=usual + comparison.low)
+        moved = moved._replace(high=usual + comparison.high)
+        yield from moved.rows(row._replace(expected=usual), data.strata, least=0.0, most=1.0)
 
 
-def corrected_over_pairs(rows: list[Row]) -> Iterator[Row]:
-    """p-values after Holm's correction over pairs of groups, metric by metric."""
-    for key in dict.fromkeys((row.metric, row.subset) for row in rows):
-        family = [row for row in rows if (row.metric, row.subset) == key]
-        p_values = holm(np.array([np.nan if row.p_value is None else row.p_value for row in family]))
-        yield from (row._replace(p_value=float(p)) for row, p in zip(family, p_values, strict=True))
+def _tested(gaps: Gaps, pair: Sides) -> list[str]:
+    return [gaps.data.concepts[column] for column in np.flatnonzero(gaps.enough(pair)).tolist()]
 
 
-def _shuffles_of(gaps: Gaps, gap: str, pair: Comparison, concepts: list[str]) -> Cells | None:
-    """The gaps of these concepts with shuffled labels; only gaps of average precision have them."""
-    if gap not in ("ap_gap", "ap_gap_matched"):
-        return None
-    columns = [gaps.data.concepts.index(concept) for concept in concepts]
-    return gaps.shuffles(pair, matched=gap == "ap_gap_matched")[columns]
+def _gaps_of(rows: list[Row], gap: str, pair: Sides, concepts: Sequence[str]) -> dict[str, float]:
+    """The published gaps of some concepts. Positive is better for the first group: a smaller error counts as such."""
+    known, sign = set(concepts), -1.0 if gap in ERRORS else 1.0
+    own = [row for row in rows if row.metric == f"disparity.{gap}" and (row.group, row.against) == pair[:2]]
+    valued = {str(row.concept): row.value for row in own if row.variant is None and row.concept in known}
+    return {name: sign * value for name, value in valued.items() if value is not None and np.isfinite(value)}
 
 
-def _gaps_of(rows: list[Row], gap: str, pair: Comparison, *, every: bool) -> dict[str, float]:
-    """The gaps by concept: all of them, or only those with enough images to test, because other signs are noise.
-
-    Positive is better for the first group: a smaller error counts like a higher precision.
-    """
-    own = [row for row in rows if (row.group, row.against) == pair[:2] and _known(row.value)]
-    tested = {row.concept for row in own if row.metric == "disparity.ap_gap" and _known(row.p_value)}
-    kept = [row for row in own if row.metric == f"disparity.{gap}" and (every or row.concept in tested)]
-    sign = -1.0 if gap in ERRORS else 1.0
-    return {str(row.concept): sign * float(row.value or 0.0) for row in kept}
-
-
-def _known(number: float | None) -> bool:
-    return number is not None and bool(np.isfinite(number))
-
-
-def agreement_rows(near: Cells, gaps: Cells, shuffles: Cells | None, gap: str) -> Iterator[Row]:
-    """The share of concepts whose gap has the sign of their alignment, and the rank correlation of both.
-
-    Gaps of all concepts move together, because images show several. So neither is tested as if concepts were
-    independent, but with shuffled labels of the images; `expected` is their mean.
-    """
+def agreement_rows(near: Cells, gaps: Cells, gap: str) -> Iterator[Row]:
+    """The share of concepts whose gap has the sign of their alignment, and the rank correlation of both."""
     n = len(near)
     if not n:
         return
     same = int(((near > 0) == (gaps > 0)).sum())
-    low, high = exact_proportion_interval(same, n)
     better = "a smaller error counts as better; " if gap in ERRORS else ""
     note = f"concepts that are better for the group whose words are nearer; {better}0.5 by chance"
-    row = Row("disparity.word_agreement", same / n, n, PROBABILITY, subset=gap, low=low, high=high, note=note)
-    null = None if shuffles is None else ((near[:, None] > 0) == (shuffles > 0)).mean(axis=0)
-    yield _tested(row, null)
+    yield Row("disparity.word_agreement", same / n, n, PROBABILITY, subset=gap, note=note)
     row = Row("disparity.word_correlation", None, n, "rank correlation", subset=gap)
     if n < FEWEST_CONCEPTS:
         yield row._replace(note=f"fewer than {FEWEST_CONCEPTS} concepts")
-        return
-    value, low, high, _ = rank_correlation(near, gaps)
-    null = None if shuffles is None else _correlations(near, shuffles)
-    yield _tested(row._replace(value=value, low=low, high=high, note="Spearman's, over concepts"), null)
+    else:
+        yield row._replace(value=rank_correlation(near, gaps), note="Spearman's, over concepts")
 
 
-def _tested(row: Row, null: Cells | None) -> Row:
-    """The row with its p-value and its value with shuffled labels; without them if there are no shuffles."""
-    if null is None or row.value is None:
-        return row
-    p_value = shuffle_p_value(row.value, null)
-    return row._replace(p_value=p_value, p_at_most=is_floor(p_value, null), expected=float(null.mean()))
+def _agreement_part(gaps: Gaps, pair: Sides, near: Cells, columns: list[int]) -> Part:
+    """The share that agrees, here and when people change groups.
+
+    Gaps of all concepts move together, because images show several: so concepts are not counted as independent.
+    """
+    data, index = gaps.data, gaps.data.pairs.index(pair)
+    null = gaps.within[index, columns]
+    centre = np.nanmean(null, axis=1)
+    gap = (gaps.precision.matched[pair.first] - gaps.precision.matched[pair.second])[columns] - centre
+    shares = [((near[:, None] > 0) == (each > 0)).mean(axis=0) for each in (gap[:, None], null - centre[:, None])]
+    return part_from_null(shares[0], shares[1][:, None], people=int(data.fewest[index, columns].min()))
 
 
-def _correlations(near: Cells, shuffles: Cells) -> Cells:
-    """Spearman's coefficient of the alignments with the gaps of every shuffle."""
-    ranks = stats.rankdata(near), stats.rankdata(shuffles, axis=0)
-    first, second = (each - each.mean(axis=0) for each in ranks)
-    return np.asarray(first @ second / np.sqrt((first**2).sum() * (second**2).sum(axis=0)))
-
-
-def rank_correlation(first: Cells, second: Cells) -> tuple[float, float, float, float]:
-    """Spearman's coefficient with Bonett and Wright's interval and its p-value; NaN where one does not vary."""
-    test = stats.spearmanr(first, second)
-    value = float(test.statistic)
-    error = np.sqrt((1 + value**2 / 2) / (len(first) - 3))
-    centre = np.arctanh(np.clip(value, -1 + 1e-12, 1 - 1e-12))
-    low, high = np.tanh(centre - NORMAL * error), np.tanh(centre + NORMAL * error)
-    return value, float(low), float(high), float(test.pvalue)
+def rank_correlation(first: Cells, second: Cells) -> float:
+    """Spearman's coefficient; NaN where one does not vary."""
+    return float(stats.spearmanr(first, second).statistic)

@@ -21,7 +21,7 @@ STRIP_OF_MODEL, MEANS_OF_MODEL = 90, 44
 
 
 def gap_bars(rows: Rows, title: str, colours: Mapping[str, str] = WORD_COLOURS) -> Layers:
-    """One bar per concept for its matched gap, with whiskers; a tick for the published gap; pale if not shown.
+    """One bar per concept for its matched gap, with whiskers; a tick for the published gap; pale if none found.
 
     `colours` are those of what `words` says, in the order of the legend.
     """
@@ -34,10 +34,10 @@ def gap_bars(rows: Rows, title: str, colours: Mapping[str, str] = WORD_COLOURS) 
     matched, published = (
         alt.Tooltip(f"{name}:Q", title=f"{kind}, points") for name, kind in (("value", "matched"), ("raw", "published"))
     )
-    corrected = alt.Tooltip("p_value:Q", title="corrected p", format=".2g")
+    corrected = alt.Tooltip("p_value:Q", title="p", format=".2g")
     tooltip = ["concept:N", matched, "low:Q", "high:Q", published, corrected, "words:N", "n:Q"]
     base = chart(rows).encode(y=y)
-    pale = alt.condition("datum.shown", alt.value(1), alt.value(0.4))
+    pale = alt.condition("datum.found", alt.value(1), alt.value(0.4))
     return alt.layer(
         base.mark_bar(height=11, aria=False).encode(
             x=x, color=alt.Color("words:N", scale=scale, legend=several), opacity=pale, tooltip=tooltip
@@ -67,14 +67,14 @@ def stacked(rows: list[dict[str, Any]], height: int) -> list[dict[str, Any]]:
 def gap_strip(rows: Rows, mean: dict[str, Any], title: str) -> Layers:
     """All gaps as stacked dots; above them the difference of the means with its interval."""
     x = alt.X("value:Q", title=title, axis=points_axis())
-    shown = alt.condition("datum.shown", alt.value(0.95), alt.value(0.35))
+    found = alt.condition("datum.found", alt.value(0.95), alt.value(0.35))
     dots = (
         chart(rows)
         .mark_circle(size=42, color=SERIES[0], aria=False)
         .encode(
             x=x,
             y=alt.Y("level:Q", axis=None, scale=alt.Scale(domain=[0, 1.15])),
-            opacity=shown,
+            opacity=found,
             tooltip=["concept:N", alt.Tooltip("value:Q", title="matched, points"), "p_value:Q"],
         )
     )
@@ -151,7 +151,7 @@ def model_strips(rows: Rows, title: str, colours: Mapping[str, str]) -> Layers:
             y=y,
             yOffset=alt.YOffset("level:Q", scale=alt.Scale(domain=[1.1, -0.1])),
             color=alt.Color("words:N", scale=scale, legend=legend),
-            opacity=alt.condition("datum.shown", alt.value(0.95), alt.value(0.4)),
+            opacity=alt.condition("datum.found", alt.value(0.95), alt.value(0.4)),
             tooltip=["model:N", "concept:N", alt.Tooltip("value:Q", title="points"), "words:N"],
         )
     )

@@ -8,7 +8,8 @@ import polars as pl
 
 from beholder.chapter.figure import Figure, each_model
 from beholder.chapter.numbers import Result, points_range, signed
-from beholder.chapter.queries import metric_rows, one_row
+from beholder.chapter.queries import metric_rows
+from beholder.comparison.verdicts import DIFFERENCE
 from beholder.studies.disparity import chart_parts, phrases, queries
 from beholder.studies.disparity.agreement import COLOURS
 from beholder.studies.disparity.model_charts import COLOURED, association_colours, calibration_bars, model_figures
@@ -49,9 +50,8 @@ def _bar_figure(part: pl.DataFrame, pair: Pair, suffix: str) -> Iterator[Figure]
     if bars:
         coloured = any(bar["words"] != queries.UNKNOWN for bar in bars)
         caption = (
-            "Bars: gap at the same prevalence for both groups, each with its own 95 % interval (the title's hold for "
-            "all concepts at once); pale: not shown after correction. "
-            f"Ticks: the published gap.{WORD_COLOURS if coloured else ''}"
+            "Bars: gap at the same prevalence for both groups, with 95 % intervals that hold for all concepts at once; "
+            f"pale: no difference found. Ticks: the published gap.{WORD_COLOURS if coloured else ''}"
         )
         yield Figure(f"gaps{suffix}", gap_title(table, pair), caption, chart_parts.gap_bars(bars, _axis(pair)), "gaps")
 
@@ -59,7 +59,7 @@ def _bar_figure(part: pl.DataFrame, pair: Pair, suffix: str) -> Iterator[Figure]
 def _in_points(row: Result) -> Result:
     kept = {key: row[key] for key in ("concept", "words", "p_value", "n")}
     numbers = {key: _points(row[key]) for key in (*NUMBERS, "raw")}
-    return {**kept, **numbers, "shown": int(row["shown"])}
+    return {**kept, **numbers, "found": int(row["found"])}
 
 
 def _points(value: float | None) -> float | None:
@@ -67,34 +67,26 @@ def _points(value: float | None) -> float | None:
 
 
 def gap_title(table: pl.DataFrame, pair: Pair) -> str:
-    """The widest gaps that are shown, in either direction."""
-    shown = table.filter("shown")
-    if not shown.height:
-        return f"{phrases.less(pair)}: no gap is shown"
-    widest = [
-        f"“{side['concept'][0]}” {signed(side['value'][0])}{_bounds(side.row(0, named=True))}"
-        for side in (shown.filter(pl.col("value") > 0), shown.filter(pl.col("value") < 0))
-        if side.height
-    ]
+    """The widest gaps that were found, in either direction."""
+    found = table.filter("found")
+    if not found.height:
+        return f"{phrases.less(pair)}: no gap was found"
+    directions = found.filter(pl.col("value") > 0), found.filter(pl.col("value") < 0)
+    rows = [side.row(0, named=True) for side in directions if side.height]
+    widest = [f"“{row['concept']}” {signed(row['value'])} ({points_range(row)})" for row in rows]
     return f"{phrases.less(pair)}: widest gaps {' and '.join(widest)} points"
 
 
-def _bounds(row: Result) -> str:
-    """The bounds that hold for all concepts at once: a title picks the widest."""
-    bounds = points_range({"value": row["value"], "low": row["all_low"], "high": row["all_high"]})
-    return f" ({bounds})" if bounds else ""
-
-
 def _strip_figure(part: pl.DataFrame, pair: Pair, suffix: str) -> Iterator[Figure]:
-    mean, table = one_row(queries.of_pair(part, pair), "mean_ap_gap_matched"), queries.tested(part, pair)
+    mean, table = queries.decided(queries.of_pair(part, pair), "mean_ap_gap_matched"), queries.tested(part, pair)
     if mean is None or table.height < 2:
         return
     dots = chart_parts.stacked([_in_points(row) for row in table.sort("value").to_dicts()], STACK)
     reach = f"{signed(table['value'].min())} to {signed(table['value'].max())}"  # type: ignore[arg-type]
-    result = "a difference" if queries.shown(mean) else "no difference"
-    title = f"the mean gap ({signed(mean['value'])} points) shows {result}; single gaps range from {reach}"
+    result = "a difference" if mean["verdict"] == DIFFERENCE else "no difference"
+    title = f"the mean gap ({signed(mean['value'])} points): {result} found; single gaps range from {reach}"
     caption = (
-        "Each dot is a concept at matched prevalence; pale: its gap is not shown. Diamond: the mean over the "
+        "Each dot is a concept at matched prevalence; pale: no difference found. Diamond: the mean over the "
         f"{mean['n']} concepts, with its 95 % interval."
     )
     chart = chart_parts.gap_strip(dots, {key: _points(mean[key]) for key in NUMBERS}, _axis(pair))
@@ -107,13 +99,13 @@ def _calibration_figure(part: pl.DataFrame, pair: Pair, suffix: str) -> Iterator
     if not bars:
         return
     ends = bars if len(bars) <= 2 * BARS else [*bars[:BARS], *bars[-BARS:]]
-    shown = sum(bar["shown"] for bar in bars)
+    found = sum(bar["found"] for bar in bars)
     coloured = COLOURED if any(bar["words"] != queries.UNKNOWN for bar in bars) else ""
     caption = (
         "Bars: how much farther confidence is off for the first group than for the second, in points, at the same "
-        f"prevalence and less what chance adds; pale: not shown. Ticks: the published gap of ECE.{coloured}"
+        f"prevalence and less what chance adds; pale: no difference found. Ticks: the published gap of ECE.{coloured}"
     )
-    title = f"calibration, {phrases.less(pair)}: {shown} of {len(bars)} gaps are shown"
+    title = f"calibration, {phrases.less(pair)}: {phrases.found(found, len(bars))}"
     chart = chart_parts.gap_bars(ends, _axis(pair), association_colours(pair))
     yield Figure(f"calibration-gaps{suffix}", title, caption, chart, "calibration")
 

@@ -12,23 +12,15 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 import numpy.typing as npt
 
+from beholder.comparison import FEWEST, Comparison, comparison_at, judge, part_from_null
+from beholder.comparison.verdicts import TOO_LITTLE
 from beholder.core.results import Row
-from beholder.metrics.bootstrap import FEWEST
 from beholder.metrics.calibration import BINS, Array, Calibrated, equal_width_bins, reliability
-from beholder.metrics.intervals import Reach, clustered_share_interval, difference_reach
+from beholder.metrics.intervals import clustered_share_interval
 from beholder.metrics.miscalibration import MatchedBins, Miscalibration, miscalibration
-from beholder.metrics.multiplicity import ALPHA, benjamini_hochberg, shuffles_for
-from beholder.metrics.precision_gaps import (
-    Keys,
-    each_concept,
-    is_floor,
-    prevalences,
-    shuffle_keys,
-    shuffle_p_value,
-    shuffled_labels,
-)
-from beholder.studies.disparity.gaps import NONE, RARE, spread
-from beholder.studies.disparity.scores import Cells, Comparison, ConceptScores, Confidence, Mask
+from beholder.metrics.precision_gaps import Keys, LabelShuffles, each_concept, prevalences
+from beholder.studies.disparity.gaps import NONE, spread
+from beholder.studies.disparity.scores import Cells, ConceptScores, Confidence, Mask, Sides, fewest_people
 from beholder.studies.rows import PROBABILITY, join
 from beholder.studies.study import MeasureOptions
 
@@ -36,7 +28,8 @@ UNIT, SQUARED = "calibration error", "squared calibration error"
 Counts = npt.NDArray[np.int_]
 KINDS = ("ece", "ece_adaptive", "brier")
 FEW_TO_MATCH = "fewer than two images with the concept or without it: prevalence cannot be matched"
-FEW_TO_TEST = f"fewer than {FEWEST} images of one group with it or without it: no interval, no test"
+FEW_TO_TEST = f"fewer than {FEWEST} people of one group with it or without it: not tested"
+TOGETHER = "bounds hold for all concepts at once"
 DRAWN = 5
 """How many concepts get a reliability diagram: those with the widest gaps."""
 
@@ -51,11 +44,10 @@ def calibration_rows(data: ConceptScores, confidence: Confidence, options: Measu
     parts = (np.ascontiguousarray(part.T) for part in data.resampler(options).weights())
     draws = _calibrations(data, values, parts, options.draws)
     known = np.stack([(~np.isnan(values[members])).sum(axis=0) for members in data.sets])
-    for index, group in enumerate(data.groups):
+    for index, group in enumerate(data.groups.names):
         yield from _group_rows(data, group, index, (errors, draws), known, confidence.source)
     for pair in data.pairs:
-        gaps, gap_draws = errors[pair.first] - errors[pair.second], draws[pair.first] - draws[pair.second]
-        yield from _gap_rows(data, pair, (gaps, gap_draws), known)
+        yield from _gap_rows(data, pair, errors[pair.first] - errors[pair.second], known)
     matched = MatchedCalibration(data, values, options)
     yield from _miscalibration_rows(matched, confidence.source)
     yield from _miscalibration_gap_rows(matched)
@@ -94,14 +86,12 @@ def _group_rows(
             yield row._replace(low=max(low, 0.0), high=high, note=_note(n, source))
 
 
-def _gap_rows(data: ConceptScores, pair: Comparison, numbers: tuple[Array, Array], known: Counts) -> Iterator[Row]:
+def _gap_rows(data: ConceptScores, pair: Sides, gaps: Array, known: Counts) -> Iterator[Row]:
     """Gaps of the published errors; positive: worse calibrated for the first group."""
-    gaps, draws = numbers
     for kind, metric in enumerate(KINDS):
         for column, concept in enumerate(data.concepts):
             sizes, value = known[pair.both, column], float(gaps[kind, column])
-            low, high = spread(draws[kind, column], value) if sizes.min() >= FEWEST else NONE
-            row = pair.row(f"{metric}_gap", value, int(sizes.sum()), UNIT, concept=concept, low=low, high=high)
+            row = pair.row(f"{metric}_gap", value, int(sizes.sum()), UNIT, concept=concept)
             yield row._replace(note=_note(int(sizes.min()), None))
 
 
@@ -116,76 +106,50 @@ class MatchedCalibration:
     """Miscalibration of every set and concept at the concept's common prevalence, with the test of every gap."""
 
     def __init__(self, data: ConceptScores, values: Cells, options: MeasureOptions) -> None:
-        self.data, self._values = data, values
-        known = ~np.isnan(values)
+        self.data, self._values, known = data, values, ~np.isnan(values)
         self._prevalence = prevalences(values, data.present)
         self.known = np.stack([known[members].sum(axis=0) for members in data.sets])
-        self._showing = np.stack([(data.present & known)[members].sum(axis=0) for members in data.sets])
-        tests = max(1, sum(int(self.enough(pair).sum()) for pair in data.pairs))
-        self._level_of_all = 1 - ALPHA / tests
-        self.measured, self._together = (self._measured(level) for level in (0.95, self._level_of_all))
-        self.p_values, self.at_most = self._tests(options)
-        self.adjusted = benjamini_hochberg(self.p_values.ravel()).reshape(self.p_values.shape)
+        self.measured = [[self._one(members, column) for column in range(known.shape[1])] for members in data.sets]
+        self._fewest = fewest_people(data, known)
+        self.judged = self._judged(options)
 
-    def enough(self, pair: Comparison) -> Mask:
-        """Concepts that at least five images of both sets show and at least five do not."""
-        showing, without = self._showing[pair.both], (self.known - self._showing)[pair.both]
-        return np.asarray((np.minimum(showing, without) >= FEWEST).all(axis=0))
-
-    def gap(self, pair: Comparison) -> Cells:
+    def gap(self, pair: Sides) -> Cells:
         """First less second, of every concept."""
         first, second = (np.array([each.value for each in self.measured[index]]) for index in pair.both)
         return np.asarray(first - second)
 
-    def reach(self, pair: Comparison, column: int, *, together: bool = False) -> Reach:
-        """How far the interval of a gap reaches; `together`: that of all gaps at once (Bonferroni's)."""
-        measured = self._together if together else self.measured
-        return difference_reach(*(measured[index][column].reach for index in pair.both))
-
-    def _measured(self, level: float) -> list[list[Miscalibration]]:
-        return [[self._one(members, column, level) for column in self._columns] for members in self.data.sets]
-
-    @property
-    def _columns(self) -> range:
-        return range(len(self.data.concepts))
-
-    def _one(self, members: Mask, column: int, level: float) -> Miscalibration:
+    def _one(self, members: Mask, column: int) -> Miscalibration:
         rows = np.flatnonzero(members & ~np.isnan(self._values[:, column]))
-        cells, present, people = self._values[rows, column], self.data.present[rows, column], self.data.people[rows]
-        return miscalibration(cells, present, people, prevalence=float(self._prevalence[column]), level=level)
+        cells, present = self._values[rows, column], self.data.present[rows, column]
+        who = self.data.people.codes[rows]
+        return miscalibration(cells, present, who, prevalence=float(self._prevalence[column]))
 
-    def _tests(self, options: MeasureOptions) -> tuple[Cells, Mask]:
-        """p-values before correction, pairs × concepts; concepts with the smallest get more shuffles if need be."""
-        rng, tested = options.rng(), np.stack([self.enough(pair) for pair in self.data.pairs])
-        columns = np.flatnonzero(tested.any(axis=0))
-        shuffles = self._shuffles(columns, rng, max(options.draws, shuffles_for(1, least=0)))
-        p_values, at_most = self._compared(tested, shuffles)
-        needed = shuffles_for(int(tested.sum()))
-        rare = np.flatnonzero((p_values <= RARE / (1 + options.draws)).any(axis=0))
-        if needed > options.draws and 0 < len(rare) < tested.sum() / (ALPHA * (1 + options.draws)):
-            more = self._shuffles(rare, rng, needed - options.draws)
-            shuffles |= {column: np.concatenate([shuffles[column], more[column][:, 1:]], axis=-1) for column in more}
-            p_values, at_most = self._compared(tested, shuffles)
-        return p_values, at_most
+    def _judged(self, options: MeasureOptions) -> dict[tuple[int, int], Comparison]:
+        """By pair and concept: all tested gaps are one family."""
+        tested = [(int(index), int(column)) for index, column in np.argwhere(self._fewest >= FEWEST)]
+        if not tested:
+            return {}
+        shuffles = self._shuffles(np.unique([column for _, column in tested]), options)
+        moved = np.stack([shuffles[column][index] for index, column in tested], axis=1)
+        people = np.array([self._fewest[place] for place in tested])
+        (judged,) = judge([part_from_null(moved[0], moved[1:], people=people)])
+        pairs = [self.data.pairs[index] for index, _ in tested]
+        return {
+            place: comparison_at(judged, number, pair.group, pair.against)
+            for number, (place, pair) in enumerate(zip(tested, pairs, strict=True))
+        }
 
-    def _compared(self, tested: Mask, shuffles: dict[int, Array]) -> tuple[Cells, Mask]:
-        p_values, at_most = np.full(tested.shape, np.nan), np.zeros(tested.shape, dtype=bool)
-        for index, column in np.argwhere(tested).tolist():
-            observed, null = shuffles[column][index, 0], shuffles[column][index, 1:]
-            p_values[index, column] = shuffle_p_value(float(observed), null)
-            at_most[index, column] = is_floor(p_values[index, column], null)
-        return p_values, at_most
-
-    def _shuffles(self, columns: npt.NDArray[np.intp], rng: np.random.Generator, draws: int) -> dict[int, Array]:
-        """The gap of every pair as it is and in every shuffle of the labels: pairs × (1 + shuffles), by column."""
+    def _shuffles(self, columns: npt.NDArray[np.intp], options: MeasureOptions) -> dict[int, Array]:
+        """The gap of every pair as it is and when people change groups: pairs × (1 + shuffles), by column."""
         data = self.data
+        moves = LabelShuffles(data.codes, data.people.codes, data.cells)
         made: dict[int, list[Array]] = {int(column): [] for column in columns}
         bins = {column: self._bins(column) for column in made}
-        for _, keys in shuffle_keys(len(data.codes), rng, draws, data.people):
+        for _, keys in moves.keys(options.rng(), options.shuffles):
 
             def walk(place: int, keys: Keys = keys) -> None:
                 column = int(columns[place])
-                labels = shuffled_labels(data.codes, data.present[:, column], keys)
+                labels = moves.labels(data.present[:, column], bins[column][1], keys)
                 if not made[column]:
                     labels = np.concatenate([data.codes[:, None].astype(labels.dtype), labels], axis=1)
                 made[column].append(np.stack([self._gaps(bins[column], labels, pair) for pair in data.pairs]))
@@ -198,7 +162,7 @@ class MatchedCalibration:
         cells, present = self._values[known, column], self.data.present[known, column]
         return MatchedBins(cells, present, float(self._prevalence[column])), known
 
-    def _gaps(self, bins: tuple[MatchedBins, Mask], labels: npt.NDArray[np.uint8], pair: Comparison) -> Array:
+    def _gaps(self, bins: tuple[MatchedBins, Mask], labels: npt.NDArray[np.uint8], pair: Sides) -> Array:
         own = (labels[bins[1]] == pair.first).astype(np.float32)
         return np.asarray(bins[0].miscalibrations(own) - bins[0].miscalibrations(1 - own))
 
@@ -206,39 +170,32 @@ class MatchedCalibration:
 def _miscalibration_rows(matched: MatchedCalibration, source: str) -> Iterator[Row]:
     """Miscalibration of every concept and group; notes give its root, in points."""
     data = matched.data
-    for index, group in enumerate(data.groups):
+    for index, group in enumerate(data.groups.names):
         for column, concept in enumerate(data.concepts):
             (value, reach), n = matched.measured[index][column], int(matched.known[index, column])
             row = Row("disparity.miscalibration", value, n, SQUARED, group=group, concept=concept)
             few = FEW_TO_MATCH if n and np.isnan(value) else None
             row = row._replace(note=join((_note(n, source), few, _root(value))))
-            yield _within(row, reach) if n >= FEWEST else row
+            yield row._replace(low=value - reach.below, high=value + reach.above) if n >= FEWEST else row
 
 
 def _miscalibration_gap_rows(matched: MatchedCalibration) -> Iterator[Row]:
-    """The gaps between groups, tested with shuffled labels, and with bounds that hold for all of them at once."""
+    """The gaps between groups, tested with shuffled labels, with bounds that hold for all of them at once."""
     data = matched.data
     for index, pair in enumerate(data.pairs):
-        gaps, enough = matched.gap(pair), matched.enough(pair)
+        gaps = matched.gap(pair)
         for column, concept in enumerate(data.concepts):
-            sizes = matched.known[pair.both, column]
+            sizes, value = matched.known[pair.both, column], float(gaps[column])
             roots = [_root(matched.measured[side][column].value) for side in pair.both]
             notes = [_note(int(sizes.min()), None), f"{roots[0]}; {roots[1]}" if all(roots) else None]
-            row = pair.row("miscalibration_gap", float(gaps[column]), int(sizes.sum()), SQUARED, concept=concept)
-            if not enough[column]:
-                yield row._replace(note=join([*notes, FEW_TO_TEST if sizes.min() >= FEWEST else None]))
+            row = pair.row("miscalibration_gap", value, int(sizes.sum()), SQUARED, concept=concept)
+            comparison = matched.judged.get((index, column))
+            if comparison is None:
+                verdict, few = (None, None) if np.isnan(value) else (TOO_LITTLE, FEW_TO_TEST)
+                yield row._replace(note=join([*notes, few if sizes.min() >= FEWEST else None]), verdict=verdict)
                 continue
-            row = _within(row, matched.reach(pair, column))._replace(note=join(notes))
-            p_value, at_most = float(matched.adjusted[index, column]), bool(matched.at_most[index, column])
-            yield row._replace(p_value=p_value, p_at_most=at_most)
-            wide = _within(row, matched.reach(pair, column, together=True))
-            note = "bounds hold for all concepts at once"
-            yield wide._replace(metric="disparity.miscalibration_gap_simultaneous", note=note)
-
-
-def _within(row: Row, reach: Reach) -> Row:
-    value = np.nan if row.value is None else row.value
-    return row._replace(low=value - reach.below, high=value + reach.above)
+            judged = comparison.rows(row._replace(note=join([*notes, TOGETHER])), data.strata)
+            yield from (*judged, judged[0]._replace(metric="disparity.miscalibration_gap_simultaneous"))
 
 
 def _root(value: float) -> str | None:
@@ -258,13 +215,13 @@ def _diagram(data: ConceptScores, values: Cells, columns: np.ndarray, concept: s
     """Bins of one diagram. With all concepts together, a bin can hold several cells of one image; its interval is then
     over images.
     """
-    for index, group in enumerate(data.groups):
+    for index, group in enumerate(data.groups.names):
         rows, across = np.nonzero(data.sets[index][:, None] & ~np.isnan(values[:, columns]))
         cells, there = (table[rows, columns[across]] for table in (values, data.present))
         bins = equal_width_bins(cells)
         for each in reliability(cells, there):
             in_bin = bins == round(each.low * BINS)
-            low, high = clustered_share_interval(there[in_bin], data.people[rows[in_bin]])
+            low, high = clustered_share_interval(there[in_bin], data.people.codes[rows[in_bin]])
             row = Row("disparity.reliability", each.shows / each.n, each.n, PROBABILITY, group=group)
             counted = None if concept else f"n counts image × concept, of {len(np.unique(rows[in_bin]))} images"
             row = row._replace(subset=f"{each.low:.1f}–{each.high:.1f}", concept=concept, low=low, high=high)

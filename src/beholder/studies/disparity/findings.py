@@ -1,4 +1,4 @@
-"""Disparity's findings: which gaps are shown, what the mean says, and what could have been found at all."""
+"""Disparity's findings: which gaps were found, what the mean says, and how wide a gap could still be."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from beholder.chapter.finding import Finding, finding
+from beholder.chapter.finding import Finding, finding, verdict_of_rows
 from beholder.chapter.numbers import (
     Result,
     has_interval,
@@ -17,16 +17,15 @@ from beholder.chapter.numbers import (
     row_p_value,
     signed,
 )
-from beholder.chapter.phrases import listed
 from beholder.chapter.queries import metric_rows, one_row
-from beholder.comparison.verdicts import NOT_MEASURED, TOO_LITTLE
-from beholder.metrics.multiplicity import ALPHA
+from beholder.comparison.verdicts import DIFFERENCE, FACT, NOT_MEASURED, TOO_LITTLE
 from beholder.studies.disparity import phrases, queries
 from beholder.studies.disparity.alignment import FEWEST_CONCEPTS
 from beholder.studies.disparity.queries import Pair
 
 NAMED = 3
 """How many concepts a sentence names in either direction."""
+NO_AGREEMENT = "No agreement of gaps with word vectors was found"
 MOVED = 0.05
 """A published gap depends on prevalence if matching moves it by at least five points."""
 
@@ -40,14 +39,15 @@ def _mean(part: pl.DataFrame) -> Iterator[Finding]:
     """The mean of the matched gaps: the published means depend on prevalence, and are only told."""
     for pair in queries.pairs(part):
         compared = queries.of_pair(part, pair)
-        row = one_row(compared, "mean_ap_gap_matched")
+        row = queries.decided(compared, "mean_ap_gap_matched")
         if row is None or row["n"] < 2:
             continue
-        shown = queries.shown(row)
-        result = f"recognition is better in {phrases.better(row, pair)}" if shown else "no difference is shown"
+        found = row["verdict"] == DIFFERENCE
+        result = f"recognition is worse in {phrases.worse(row, pair)}" if found else "no difference was found"
+        bounds = points_range(row)
         sentence = (
-            f"The mean gap over {phrases.concepts(row['n'])} at matched prevalence is {signed(row['value'])} points "
-            f"({phrases.interval(row)}; p {row_p_value(row)}, from shuffled labels)."
+            f"The mean gap over {phrases.concepts(row['n'])} at the same prevalence is {signed(row['value'])} points "
+            f"({f'{bounds}; ' if bounds else ''}p {row_p_value(row)})."
         )
         means = [one_row(part, "mean_average_precision", group=name) for name in pair.names]
         published = one_row(compared, "mean_ap_gap")
@@ -59,115 +59,93 @@ def _mean(part: pl.DataFrame) -> Iterator[Finding]:
                 f" Mean average precision as published, over {phrases.concepts(published['n'])}: {levels}, difference "
                 f"{signed(published['value'])}."
             )
-        gaps = queries.tested(part, pair).filter("shown")["value"]
+        gaps = queries.tested(part, pair).filter("found")["value"]
         if (gaps > 0).any() and (gaps < 0).any():
             sentence += " The mean hides gaps that point in opposite directions."
         headline = f"On average over concepts, {result}"
-        yield finding(row, "mean", headline, sentence, shown=shown, effect=abs(row["value"]), more=more)
+        yield finding(row, "mean", headline, sentence, verdict=row["verdict"], effect=abs(row["value"]), more=more)
 
 
 def _gaps(part: pl.DataFrame) -> Iterator[Finding]:
-    """Which concepts differ, at matched prevalence and after correction."""
+    """Which concepts differ, at the same prevalence; all of them are one family."""
     for pair in queries.pairs(part):
         compared = queries.of_pair(part, pair)
-        count, spread = (one_row(compared, metric) for metric in ("gaps_shown", "gap_spread"))
-        if count is None or spread is None:
+        table = queries.tested(part, pair)
+        count = one_row(compared, "gaps_shown")
+        if count is None or not table.height:
             yield from _untested(compared)
             continue
-        table = queries.tested(part, pair)
-        number = int(count["value"])
-        named = _widest(table.filter("shown"))
-        parts = _named(named, pair), _all_at_once(named, count), _unbounded(table), _detectable(table)
-        sentence = " ".join(each for sentences in parts for each in sentences)
-        more = [row for side in named for row in side]
-        headline = _gaps_headline(number, count["n"], spread, pair)
-        yield finding(count, "gaps", headline, sentence, shown=number > 0, effect=float(number), more=more)
+        found = table.filter("found")
+        directions = found.filter(pl.col("value") > 0), found.filter(pl.col("value") < 0)
+        named = [row for side in directions for row in side.head(NAMED).to_dicts()]
+        sentence = " ".join(_named(part, named, pair) if named else _missed(table))
+        headline = _gaps_headline(found.height, table.height, queries.decided(compared, "gap_spread"), pair)
+        verdict = verdict_of_rows(table.to_dicts())
+        yield finding(count, "gaps", headline, sentence, verdict=verdict, effect=float(found.height), more=named)
 
 
-def _gaps_headline(number: int, tested: int, spread: Result, pair: Pair) -> str:
+def _gaps_headline(number: int, tested: int, spread: Result | None, pair: Pair) -> str:
     groups = " and ".join(phrases.quoted(pair))
     if number:
         are = "is" if number == 1 else "are"
         return f"{number} of {phrases.concepts(tested)} {are} recognised unequally in images of {groups}"
-    if queries.is_called(spread):
-        return f"No single concept's gap between images of {groups} is shown"
-    return f"No gap is shown between images of {groups}; this does not show that there is none"
+    if spread is not None and spread["verdict"] == DIFFERENCE:
+        return f"No single concept's gap was found between images of {groups}"
+    return f"No gap was found between images of {groups}"
+
+
+def _named(part: pl.DataFrame, rows: list[Result], pair: Pair) -> Iterator[str]:
+    """For whom each concept is recognised worse: both groups' values, and the gap with the bounds that decided."""
+    sides = queries.sides(part, "average_precision_matched", pair)
+    for row in rows:
+        first = 1 if row["value"] > 0 else 0
+        values = [side[row["concept"]]["value"] for side in sides if row["concept"] in side]
+        both = len(values) > 1  # the rest of several groups has no row of its own
+        levels = f"average precision {percent(values[first])} against {percent(values[1 - first])}, " if both else ""
+        gap = f"a gap of {points(abs(row['value']))} points {phrases.decided(row)}"
+        yield f"“{row['concept']}” is recognised worse in {phrases.worse(row, pair)}: {levels}{gap}."
+    which = "All values are at the same prevalence for both groups"
+    yield f"{which}; intervals and p hold for all concepts at once."
+
+
+def _missed(table: pl.DataFrame) -> Iterator[str]:
+    """How wide a gap could still be."""
+    most = phrases.largest_missed(table.to_dicts())
+    if most is not None:
+        yield f"A gap could still be up to {points(most[0])} points, at “{most[1]['concept']}”."
+    yield _tested(table)
+
+
+def _tested(table: pl.DataFrame) -> str:
+    together = " together" if table.height > 1 else ""
+    return f"{phrases.concepts(table.height).capitalize()} tested{together}, at the same prevalence for both groups."
 
 
 def _together(part: pl.DataFrame) -> Iterator[Finding]:
     """All gaps together: are they wider than shuffled labels make them?"""
     for pair in queries.pairs(part):
         compared = queries.of_pair(part, pair)
-        row, chance = (one_row(compared, metric) for metric in ("gap_spread", "gap_spread_expected"))
-        if row is None or chance is None or row["p_value"] is None or row["n"] < 2:
+        row, chance = queries.decided(compared, "gap_spread"), one_row(compared, "gap_spread_expected")
+        if row is None or chance is None or row["n"] < 2:
             continue
-        shown, groups = queries.is_called(row), " and ".join(phrases.quoted(pair))
-        headline = (
-            f"Taken together, gaps between images of {groups} are wider than chance"
-            if shown
-            else f"Taken together, gaps between images of {groups} are not shown to be wider than chance"
-        )
+        groups, width = " and ".join(phrases.quoted(pair)), one_row(compared, "gap_spread") or row
+        wider = "wider than chance" if row["verdict"] == DIFFERENCE else "not found to be wider than chance"
         sentence = (
-            f"Over {phrases.concepts(row['n'])}, a gap is {points(row['value'])} points wide on average, at matched "
+            f"Over {phrases.concepts(row['n'])}, a gap is {points(width['value'])} points wide on average, at the same "
             f"prevalence; shuffled labels give {points(chance['value'])} "
             f"({points(chance['low'])}–{points(chance['high'])}; p {row_p_value(row)})."
         )
-        effect = row["value"] - chance["value"]
-        yield finding(row, "together", headline, sentence, shown=shown, effect=effect, more=[chance])
+        headline = f"Taken together, gaps between images of {groups} are {wider}"
+        effect = width["value"] - chance["value"]
+        yield finding(row, "together", headline, sentence, verdict=row["verdict"], effect=effect, more=[chance])
 
 
 def _untested(compared: pl.DataFrame) -> Iterator[Finding]:
     rows = compared.filter(pl.col("metric") == "disparity.ap_gap").head(1)
     if rows.height:
-        sentence = "A gap is tested if at least five images of both groups show the concept and five do not."
+        sentence = "A gap is tested if at least five people of both groups show the concept and five do not."
         headline = "Too few images show any one concept to test a gap"
         yield finding(rows.row(0, named=True), "gaps", headline, sentence, verdict=TOO_LITTLE)
-
-
-def _widest(shown: pl.DataFrame) -> list[list[Result]]:
-    """The widest gaps in favour of the first group, and of the second."""
-    directions = shown.filter(pl.col("value") > 0), shown.filter(pl.col("value") < 0)
-    return [side.head(NAMED).to_dicts() for side in directions]
-
-
-def _named(widest: list[list[Result]], pair: Pair) -> Iterator[str]:
-    for side in widest:
-        if side:
-            concepts = [
-                f"“{row['concept']}” by {points(abs(row['value']))} points{_bounds(row)}, p {row_p_value(row)}"
-                for row in side
-            ]
-            yield f"Better in {phrases.better(side[0], pair)}: {'; '.join(concepts)}."
-
-
-def _bounds(row: Result) -> str:
-    """The bounds of the width of a gap that hold for all concepts at once, in brackets."""
-    bounds = {"value": row["value"], "low": row["all_low"], "high": row["all_high"]}
-    if not has_interval(bounds):
-        return ""
-    return f" ({points_range(bounds if row['value'] > 0 else phrases.mirrored(bounds))})"
-
-
-def _all_at_once(named: list[list[Result]], count: Result) -> Iterator[str]:
-    if count["n"] > 1 and any(row["all_low"] is not None for side in named for row in side):
-        yield f"The intervals hold for all {count['n']} tested concepts at once."
-
-
-def _unbounded(table: pl.DataFrame) -> Iterator[str]:
-    """Concepts with a small p but no interval: named, because they are not counted as shown."""
-    rows = table.filter((pl.col("p_value") <= ALPHA) & pl.col("low").is_null())
-    if rows.height:
-        names = listed([f"“{concept}”" for concept in rows["concept"].head(NAMED)])
-        most = f"{rows.height} concepts, among them {names}," if rows.height > NAMED else names
-        yield f"Not counted although p ≤ {ALPHA:g}, because without an error in one group there is no interval: {most}."
-
-
-def _detectable(table: pl.DataFrame) -> Iterator[str]:
-    known = table["detectable"].drop_nulls()
-    if len(known):
-        median = float(known.median())  # type: ignore[arg-type]
-        which = "For half of the tested concepts" if len(known) > 1 else "For the one tested concept"
-        yield f"{which}, only gaps of {points(median)} points or more would be found in four of five tries."
 
 
 def _prevalence(part: pl.DataFrame) -> Iterator[Finding]:
@@ -190,23 +168,23 @@ def _prevalence(part: pl.DataFrame) -> Iterator[Finding]:
         )
         published = one_row(queries.of_pair(part, pair), "ap_gap", concept=row["concept"])
         more = [published] if published else []
-        yield finding(row, "prevalence", headline, sentence, effect=abs(row["moved"]), more=more)
+        yield finding(row, "prevalence", headline, sentence, verdict=FACT, effect=abs(row["moved"]), more=more)
 
 
 def _words(part: pl.DataFrame) -> Iterator[Finding]:
     for pair in queries.pairs(part):
-        row = one_row(queries.of_pair(part, pair), "word_agreement", subset="ap_gap_matched")
+        row = queries.decided(queries.of_pair(part, pair), "word_agreement", subset="ap_gap_matched")
         if row is None or row["n"] < FEWEST_CONCEPTS:
             continue
-        shown = queries.shown(row, 0.5)
-        way = "agree with" if row["value"] > 0.5 else "point against"
-        headline = f"Gaps {way} word vectors" if shown else "No agreement of gaps with word vectors is shown"
-        tested = f"; shuffled labels give {percent(row['expected'])}, p {row_p_value(row)}" if row["p_value"] else ""
+        way = "agree with" if row["value"] > (row["expected"] or 0.5) else "point against"
+        headline = f"Gaps {way} word vectors" if row["verdict"] == DIFFERENCE else NO_AGREEMENT
+        bounds = f"{percent_range(row['low'], row['high'])}; " if has_interval(row) else ""
+        usual = f"shuffled labels give {percent(row['expected'])}, " if row["expected"] is not None else ""
         sentence = (
             f"{percent(row['value'])} of {row['n']} concepts are recognised better in images of the group whose words "
-            f"are nearer to theirs (95 % interval {percent_range(row['low'], row['high'])}{tested})."
+            f"are nearer to theirs ({bounds}{usual}p {row_p_value(row)})."
         )
-        yield finding(row, "words", headline, sentence, shown=shown, effect=abs(row["value"] - 0.5))
+        yield finding(row, "words", headline, sentence, verdict=row["verdict"], effect=abs(row["value"] - 0.5))
 
 
 def _agreement(part: pl.DataFrame) -> Iterator[Finding]:
@@ -222,15 +200,14 @@ def _agreement(part: pl.DataFrame) -> Iterator[Finding]:
         sentence = f"In opposite directions: {red}. No wide gap on at least one of the data sets: {yellow}."
         if green + red:
             sentence += " Of concepts with two wide gaps, half would agree in direction by chance."
-        yield finding(first, "agreement", headline, sentence, more=more)
+        yield finding(first, "agreement", headline, sentence, verdict=FACT, more=more)
     for row in metric_rows(part, "model_agreement").filter(pl.col("n") >= FEWEST_CONCEPTS).to_dicts():
         headline = f"{percent(row['value'])} of the gaps point in the same direction as those of {row['subset']}"
         sentence = (
-            f"Over {row['n']} concepts, 95 % interval {percent_range(row['low'], row['high'])}; 50 % if gaps were "
-            "unrelated. This is no test of a difference between groups: two models that find the same images hard "
-            "agree more often without one."
+            f"Over {row['n']} concepts; 50 % if gaps were unrelated. This is no test of a difference between "
+            "groups: two models that find the same images hard agree more often without one."
         )
-        yield finding(row, "agreement", headline, sentence)
+        yield finding(row, "agreement", headline, sentence, verdict=FACT)
 
 
 def _calibration(part: pl.DataFrame) -> Iterator[Finding]:
@@ -242,22 +219,25 @@ def _calibration(part: pl.DataFrame) -> Iterator[Finding]:
         sentence = f"The model's scores only rank images: {row['note']}."
         yield finding(row, "calibration", "Calibration was not measured", sentence, verdict=NOT_MEASURED)
     for pair in queries.pairs(part):
-        table = queries.calibration_gaps(part, pair).drop_nulls("p_value")
+        table = queries.calibration_gaps(part, pair)
         if not table.height:
             continue
-        off, groups = table.filter("shown"), " and ".join(phrases.quoted(pair))
+        off, groups = table.filter("found"), " and ".join(phrases.quoted(pair))
         row, *more = off.to_dicts() or table.head(1).to_dicts()
         headline = (
             f"For {off.height} of {phrases.concepts(table.height)}, confidence is worse calibrated for one group"
             if off.height
-            else f"No gap in calibration is shown between images of {groups}; this does not show that there is none"
+            else f"No gap in calibration was found between images of {groups}"
         )
-        counted = (
-            f"{phrases.concepts(table.height).capitalize()} tested at the same prevalence for both groups; counted if "
-            "p ≤ 0.05 after correction and the gap's own 95 % interval excludes 0."
+        most = None if off.height else phrases.largest_missed(table.to_dicts())
+        missed = (
+            f"The squared errors could still differ by up to {phrases.SQUARE_POINTS * most[0]:.0f} square points, at "
+            f"“{most[1]['concept']}”. "
+            if most
+            else ""
         )
-        sentence = f"{_least_calibrated(part, row, pair) if off.height else ''}{counted}"
-        yield finding(row, "calibration", headline, sentence, shown=off.height > 0, more=more)
+        sentence = f"{_least_calibrated(part, row, pair) if off.height else missed}{_tested(table)}"
+        yield finding(row, "calibration", headline, sentence, verdict=verdict_of_rows(table.to_dicts()), more=more)
 
 
 def _least_calibrated(part: pl.DataFrame, row: Result, pair: Pair) -> str:

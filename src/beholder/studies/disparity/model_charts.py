@@ -9,7 +9,7 @@ import polars as pl
 from beholder.chapter.chart_style import QUIET, series_colours
 from beholder.chapter.figure import Figure
 from beholder.chapter.numbers import Result
-from beholder.chapter.queries import by_model, metric_rows, one_row
+from beholder.chapter.queries import by_model, metric_rows
 from beholder.studies.disparity import chart_parts, phrases, queries
 from beholder.studies.disparity.chart_parts import stacked
 from beholder.studies.disparity.queries import Pair
@@ -43,7 +43,7 @@ def calibration_bars(part: pl.DataFrame, pair: Pair) -> list[Result]:
     first, second = queries.sides(part, "miscalibration", pair)
     published = queries.by_concept(queries.of_pair(part, pair), "ece_gap")
     near, bars = queries.association(part, pair), []
-    for row in queries.calibration_gaps(part, pair).drop_nulls("p_value").to_dicts():
+    for row in queries.calibration_gaps(part, pair).to_dicts():
         concept = row["concept"]
         if concept in first and concept in second:
             roots = [phrases.root(side[concept]["value"]) for side in (first, second)]
@@ -56,7 +56,7 @@ def calibration_bars(part: pl.DataFrame, pair: Pair) -> list[Result]:
                     "low": None,
                     "high": None,
                     "words": near.get(concept, queries.UNKNOWN),
-                    "shown": int(row["shown"]),
+                    "found": int(row["found"]),
                 }
             )
     return sorted(bars, key=lambda bar: -bar["value"])
@@ -81,12 +81,12 @@ def _gaps(part: pl.DataFrame, pair: Pair, suffix: str) -> Iterator[Figure]:
                 "concept": row["concept"],
                 "value": round(100 * row["value"], 2),
                 "words": near.get(row["concept"], queries.UNKNOWN),
-                "shown": int(row["shown"]),
+                "found": int(row["found"]),
             }
             for row in table.to_dicts()
         ]
         rows += stacked(dots, STACK) if dots else []
-        mean = one_row(queries.of_pair(own, pair), "mean_ap_gap_matched")
+        mean = queries.decided(queries.of_pair(own, pair), "mean_ap_gap_matched")
         if mean:
             numbers = {key: None if mean[key] is None else 100 * mean[key] for key in ("value", "low", "high")}
             rows.append({"model": model, "concept": None, "words": None, **numbers})
@@ -108,12 +108,12 @@ def _strips(pair: Pair, rows: list[Result], name: str, topic: str, what: str) ->
     concepts = [row for row in rows if row["concept"] is not None]
     if not concepts:
         return
-    shown = sum(row["shown"] for row in concepts)
+    found = sum(row["found"] for row in concepts)
     models = len({row["model"] for row in concepts})
     coloured = COLOURED if any(row["words"] != queries.UNKNOWN for row in concepts) else ""
     diamond = " Diamond: the mean, with its 95 % interval." if len(concepts) < len(rows) else ""
-    caption = f"Each dot is a concept: {what}, in points; pale: not shown.{diamond}{coloured}"
-    title = f"{phrases.less(pair)}: {shown} of {len(concepts)} gaps of {models} models are shown"
+    caption = f"Each dot is a concept: {what}, in points; pale: no difference found.{diamond}{coloured}"
+    title = f"{phrases.less(pair)}, {models} models: {phrases.found(found, len(concepts))}"
     if topic == "calibration":
         title = f"Calibration, {title}"
     chart = chart_parts.model_strips(rows, f"points: {pair.first} less {pair.second}", association_colours(pair))

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
-from beholder.chapter.numbers import MINUS, Result, has_interval, points, points_range
+from beholder.chapter.finding import turned
+from beholder.chapter.numbers import MINUS, Result, has_interval, points, points_range, row_p_value
 from beholder.studies.disparity.queries import Pair
 
 SQUARE_POINTS = 10_000
@@ -38,23 +40,26 @@ def images_of(pair: Pair) -> tuple[str, str]:
     return f"images labelled “{pair.first}”", "the other images" if pair.rest else f"images labelled “{pair.second}”"
 
 
+def worse(row: Result, pair: Pair) -> str:
+    """The images in which a concept is recognised worse."""
+    return images_of(pair)[1 if row["value"] > 0 else 0]
+
+
 def better(row: Result, pair: Pair) -> str:
     """The images in which a concept is recognised better."""
     return images_of(pair)[0 if row["value"] > 0 else 1]
 
 
-def interval(row: Result) -> str:
-    """The bracket after a gap in points."""
-    return f"95 % interval {points_range(row)}" if has_interval(row) else "no interval"
+def decided(row: Result) -> str:
+    """The bracket after a gap in points, whichever way it points: the bounds that decided, and p."""
+    bounds = points_range(row if row["value"] >= 0 else turned(row))
+    return f"({f'{bounds}; ' if bounds else ''}p {row_p_value(row)})"
 
 
-def mirrored(row: Result) -> Result:
-    """A gap and its bounds seen from the other group.
-
-    >>> mirrored({"value": -0.2, "low": -0.3, "high": -0.1})
-    {'value': 0.2, 'low': 0.1, 'high': 0.3}
-    """
-    return {"value": -row["value"], "low": -row["high"], "high": -row["low"]}
+def largest_missed(rows: Sequence[Result]) -> tuple[float, Result] | None:
+    """How large a gap could still be, by the bounds that decided, and where; None without bounds."""
+    reach = [(max(abs(row["low"]), abs(row["high"])), place) for place, row in enumerate(rows) if has_interval(row)]
+    return (max(reach)[0], rows[max(reach)[1]]) if reach else None
 
 
 def concepts(number: int) -> str:
@@ -66,22 +71,30 @@ def concepts(number: int) -> str:
     return f"{number} concept{'' if number == 1 else 's'}"
 
 
+def found(number: int, tested: int) -> str:
+    """How many gaps were found.
+
+    >>> found(1, 14), found(0, 1)
+    ('1 of 14 gaps was found', '0 of 1 gap were found')
+    """
+    return f"{number} of {tested} gap{'' if tested == 1 else 's'} {'was' if number == 1 else 'were'} found"
+
+
 def root(squared: float) -> float:
     """The root of a squared error; 0 for one below 0."""
     return math.sqrt(max(squared, 0.0))
 
 
 def squared_gap(row: Result) -> str:
-    """The width of a gap of squared errors, in squared points, with its bounds for all concepts at once.
+    """The width of a gap of squared errors, in square points, with the bounds that decided.
 
-    >>> squared_gap({"value": -0.02, "all_low": -0.035, "all_high": -0.001})
-    'gap of the squares 200 square points, 10 to 350 for all concepts at once'
+    >>> squared_gap({"value": -0.02, "low": -0.035, "high": -0.001, "against": "a", "group": "b"})
+    'gap of the squares 200 square points, 10 to 350'
     """
-    bounds = row["all_low"], row["all_high"]
-    value, *ends = (SQUARE_POINTS * number for number in (row["value"], *bounds) if number is not None)
-    ends = sorted(-end for end in ends) if value < 0 else ends
-    across = f", {ends[0]:.0f} to {ends[1]:.0f} for all concepts at once".replace("-", MINUS) if ends else ""
-    return f"gap of the squares {abs(value):.0f} square points{across}"
+    row = row if row["value"] >= 0 else turned(row)
+    value, *ends = (SQUARE_POINTS * row[name] for name in ("value", "low", "high") if row[name] is not None)
+    across = f", {ends[0]:.0f} to {ends[1]:.0f}".replace("-", MINUS) if ends else ""
+    return f"gap of the squares {value:.0f} square points{across}"
 
 
 def root_range(row: Result) -> str:

@@ -28,13 +28,14 @@ def disparity_planted(part: pl.DataFrame) -> Table | None:
         for planted in PLANTED_OBJECTS:
             row = measured[planted.item]
             raw = [Cell(signed(value)) for value in (implied_gap(planted.item), row["raw"])]
-            matched = Cell(signed(row["value"]), points_range(row), strong=bool(row["shown"]))
+            matched = Cell(signed(row["value"]), points_range(row), strong=row["found"])
             cells = [*raw, Cell(signed(implied_matched_gap(planted.item))), matched]
             body.append([*names(own, model, planted.item), *cells])
     caption = (
         "On some people only a strip of an object is drawn, more often in one group. Planted: the gap in points of a "
         "model that ranks whole objects first and the others at random; as published, and at matched prevalence. A "
-        "trained model also misses whole objects and may recognise a strip. Small print: 95 % interval."
+        "trained model also misses whole objects and may recognise a strip. Small print: 95 % "
+        "interval for all objects at once; bold: a difference was found."
     )
     header = [*labels(own, "Object"), "Planted", "Found", "Planted, matched", "Found, matched"]
     notes = tuple(f"{planted.item}: {planted.note}" for planted in PLANTED_OBJECTS)

@@ -9,12 +9,13 @@ from typing import NamedTuple
 
 import polars as pl
 
-from beholder.chapter.numbers import Result, excludes
-from beholder.chapter.queries import SHOWN, by_column, metric_rows, widest_first, with_metrics
-from beholder.metrics.multiplicity import ALPHA
+from beholder.chapter.numbers import Result
+from beholder.chapter.queries import FOUND, by_column, deciding_rows, metric_rows, widest_first, with_metrics
+from beholder.comparison.verdicts import DIFFERENCE, NONE_FOUND
 
 AGREES, OPPOSES, UNKNOWN = "as word vectors", "against word vectors", "no word vector"
 """Whether a gap points towards the group that word vectors put the concept nearer to."""
+TESTED = pl.col("verdict").is_in([DIFFERENCE, NONE_FOUND])
 
 
 class Pair(NamedTuple):
@@ -49,30 +50,17 @@ def of_pair(part: pl.DataFrame, pair: Pair) -> pl.DataFrame:
     return part.filter(pl.col("group") == pair.first, pl.col("against") == pair.second)
 
 
-def shown(row: Result, landmark: float = 0.0) -> bool:
-    """Whether a difference is shown: a corrected p of at most 0.05, and an interval without the landmark."""
-    return is_called(row) and excludes(row, landmark)
-
-
-def is_called(row: Result) -> bool:
-    """Whether a corrected p is at most 0.05: all there is for tests of numbers that have no interval."""
-    return row["p_value"] is not None and bool(row["p_value"] <= ALPHA)
-
-
 def gaps(part: pl.DataFrame, pair: Pair) -> pl.DataFrame:
     """Every concept with a matched gap, the widest first, with its other numbers in columns of their own.
 
-    `shown`: p ≤ 0.05 after correction and an interval that excludes 0. `all_low`, `all_high`: bounds that hold for all
-    concepts at once.
+    Bounds hold for all concepts at once; `found` says what the verdict says.
     """
     compared = of_pair(part, pair)
     others = {"raw": "ap_gap", "detectable": "gap_detectable", "alignment": "word_alignment"}
-    table = with_metrics(metric_rows(compared, "ap_gap_matched"), compared, ["concept"], **others)
-    bounds = metric_rows(compared, "ap_gap_simultaneous").select("concept", all_low="low", all_high="high")
-    table = table.join(bounds, on="concept", how="left", maintain_order="left")
+    table = with_metrics(deciding_rows(compared, "ap_gap_matched"), compared, ["concept"], **others)
     same = (pl.col("value") * pl.col("alignment")).sign()
     words = pl.when(same > 0).then(pl.lit(AGREES)).when(same < 0).then(pl.lit(OPPOSES)).otherwise(pl.lit(UNKNOWN))
-    return widest_first(table.with_columns(shown=SHOWN, words=words))
+    return widest_first(table.with_columns(found=FOUND, words=words))
 
 
 def association(part: pl.DataFrame, pair: Pair) -> dict[str, str]:
@@ -87,16 +75,20 @@ def nearer(group: str) -> str:
 
 
 def tested(part: pl.DataFrame, pair: Pair) -> pl.DataFrame:
-    """The gaps that have a p-value."""
-    return gaps(part, pair).filter(pl.col("p_value").is_not_null())
+    """The gaps that were tested."""
+    return gaps(part, pair).filter(TESTED)
 
 
 def calibration_gaps(part: pl.DataFrame, pair: Pair) -> pl.DataFrame:
-    """Gaps of miscalibration, the widest first; `shown` and bounds as in `gaps`."""
-    compared = of_pair(part, pair)
-    bounds = metric_rows(compared, "miscalibration_gap_simultaneous").select("concept", all_low="low", all_high="high")
-    table = metric_rows(compared, "miscalibration_gap").join(bounds, on="concept", how="left", maintain_order="left")
-    return widest_first(table.with_columns(shown=SHOWN))
+    """Gaps of miscalibration that were tested, the widest first; `found` and bounds as in `gaps`."""
+    table = deciding_rows(of_pair(part, pair), "miscalibration_gap").filter(TESTED)
+    return widest_first(table.with_columns(found=FOUND))
+
+
+def decided(part: pl.DataFrame, metric: str, **where: str) -> Result | None:
+    """The row of a metric that decides, if there is one."""
+    rows = deciding_rows(part, metric).filter(**where)
+    return rows.row(0, named=True) if rows.height else None
 
 
 def ends(table: pl.DataFrame, number: int) -> list[Result]:

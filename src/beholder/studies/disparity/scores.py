@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
+from scipy import sparse
 
+from beholder.comparison import Groups, People, Strata, group_by, people_of, strata_of
+from beholder.comparison.people import Codes
 from beholder.core.errors import DataError, UnknownName, UsageError
 from beholder.core.results import Row
 from beholder.datasets.dataset import Dataset
@@ -19,7 +22,6 @@ from beholder.metrics.calibration import READINGS, cross_fitted
 from beholder.models.predictions.importing import MINIMUM
 from beholder.scores.quantity import Quantity
 from beholder.scores.score_matrix import ScoreMatrix
-from beholder.studies.rows import people_shown
 from beholder.studies.study import MeasureOptions
 
 Cells = npt.NDArray[np.float64]
@@ -27,9 +29,11 @@ Mask = npt.NDArray[np.bool_]
 AUTO, AS_GIVEN = "auto", "scores"
 CALIBRATIONS = (AUTO, AS_GIVEN, *READINGS)
 GENDER, REST = "gender", "the rest"
+WITHIN = ("source", "branch")
+"""Labels that groups are compared within, where the data has them."""
 
 
-class Comparison(NamedTuple):
+class Sides(NamedTuple):
     """Two sets of images that are compared: a positive gap favours the first."""
 
     group: str
@@ -65,27 +69,39 @@ class ConceptScores:
     concepts: list[str]
     scores: Cells
     present: Mask
-    groups: list[str]
-    codes: npt.NDArray[np.intp]
-    """Each image's group: its index in `groups`."""
-    unit: str
-    is_probability: bool
-    """Whether the scores are known to be probabilities."""
+    groups: Groups
+    people: People
+    strata: Strata
+    """Labels that groups are compared within, as far as the data has them."""
     dataset: Dataset
+    unit: str = "score"
+    is_probability: bool = False
+    """Whether the scores are known to be probabilities."""
+
+    @property
+    def codes(self) -> Codes:
+        """Each image's group: its index among the groups' names."""
+        return self.groups.codes
+
+    @property
+    def cells(self) -> Codes | None:
+        """The stratum of each image, also where strata are thin: a rank has no residual; None without strata."""
+        return self.strata.crossed.codes if self.strata.labels and self.strata.crossed else None
 
     @cached_property
     def sets(self) -> list[Mask]:
         """The images of each group; with more than two groups, then all images outside each group."""
-        own = [self.codes == code for code in range(len(self.groups))]
+        own = [self.groups.mask(code) for code in range(len(self.groups.names))]
         return own if len(own) == 2 else [*own, *(~mask for mask in own)]
 
     @cached_property
-    def pairs(self) -> list[Comparison]:
+    def pairs(self) -> list[Sides]:
         """The first of two groups against the second, or each of several groups against the rest."""
-        if len(self.groups) == 2:
-            return [Comparison(self.groups[0], self.groups[1], 0, 1)]
-        many, rest = len(self.groups), rest_name(self.groups)
-        return [Comparison(group, rest, code, many + code) for code, group in enumerate(self.groups)]
+        names = self.groups.names
+        if len(names) == 2:
+            return [Sides(names[0], names[1], 0, 1)]
+        many, rest = len(names), rest_name(names)
+        return [Sides(group, rest, code, many + code) for code, group in enumerate(names)]
 
     @cached_property
     def showing(self) -> npt.NDArray[np.int_]:
@@ -100,13 +116,17 @@ class ConceptScores:
         return np.stack([known[members].sum(axis=0) for members in self.sets])
 
     @cached_property
-    def people(self) -> npt.NDArray[np.intp]:
-        """A number for the person in each image: images of one person belong together."""
-        return np.unique(people_shown(self.images), return_inverse=True)[1]
+    def fewest(self) -> npt.NDArray[np.int_]:
+        """The people of the smallest part of each pair: those of a set who show a concept, or who do not.
+
+        `[n_pairs, n_concepts]`.
+        """
+        return fewest_people(self, ~np.isnan(self.scores))
 
     def resampler(self, options: MeasureOptions) -> Resampler:
-        """Draws of images within each group; every measure gets the same draws."""
-        return Resampler(self.people, options.rng(), options.draws, strata=self.codes)
+        """Draws of people within each group and stratum; every measure gets the same draws."""
+        strata = self.codes if self.cells is None else self.codes * (int(self.cells.max()) + 1) + self.cells
+        return Resampler(self.people.codes, options.rng(), options.draws, strata=strata)
 
     def objects(self) -> pl.DataFrame:
         """The annotated objects, with the row and the column of each."""
@@ -114,6 +134,18 @@ class ConceptScores:
         rows = self.images.select("image_id", pl.int_range(pl.len()).alias("row"))
         columns = pl.DataFrame({"concept": self.concepts}).with_row_index("column")
         return self.dataset.objects.join(rows, on="image_id").join(columns, on="concept")
+
+
+def fewest_people(data: ConceptScores, known: Mask) -> npt.NDArray[np.int_]:
+    """As `ConceptScores.fewest`, of the cells that are `known`."""
+    counts = []
+    for shows in (data.present & known, ~data.present & known):
+        for members in data.sets:
+            who = data.people.codes[members]
+            pictures = sparse.csr_array((np.ones(len(who)), (who, np.arange(len(who))))) @ shows[members]
+            counts.append((pictures > 0).sum(axis=0))
+    smallest = np.minimum(*np.split(np.stack(counts), 2))
+    return np.stack([smallest[pair.both].min(axis=0) for pair in data.pairs])
 
 
 def rest_name(groups: Sequence[str]) -> str:
@@ -128,8 +160,8 @@ def rest_name(groups: Sequence[str]) -> str:
     return name
 
 
-def read_concept_scores(matrix: ScoreMatrix, by: str | None) -> ConceptScores:
-    """One score per concept for each image whose group is known."""
+def read_concept_scores(matrix: ScoreMatrix, by: str | None, person: str | None = None) -> ConceptScores:
+    """One score per concept for each image whose group is known; `person` is the column that says who is shown."""
     dataset = matrix.dataset
     if dataset is None or dataset.objects is None:
         name = dataset.name if dataset else matrix.task
@@ -141,21 +173,33 @@ def read_concept_scores(matrix: ScoreMatrix, by: str | None) -> ConceptScores:
     if attribute not in matrix.images.columns:
         raise UnknownName("attribute", attribute, dataset.attributes, where=dataset.name)
     matrix = matrix.rows(matrix.images[attribute].is_not_null().to_numpy())
-    labels = matrix.images[attribute].cast(pl.String)
-    groups = sorted(labels.unique())
-    if len(groups) < 2:
-        present = f"only '{groups[0]}'" if groups else "none"
-        raise DataError(f"{dataset.name}: disparity needs two groups of '{attribute}', and there is {present}.")
-    codes = labels.replace_strict({group: code for code, group in enumerate(groups)}, return_dtype=pl.Int64)
-    concepts = matrix.prompts["concept"].unique(maintain_order=True).to_list()
-    ranking = matrix.quantity("ranking")
+    concepts, ranking = matrix.prompts["concept"].unique(maintain_order=True).to_list(), matrix.quantity("ranking")
     scores = _by_concept(matrix, ranking_cells(matrix, ranking), concepts)
     blank = np.zeros(scores.shape, dtype=bool)
-    what = ranking.unit, ranking.is_probability
-    data = ConceptScores(matrix.images, concepts, scores, blank, groups, codes.to_numpy(), *what, dataset)
+    data = concept_scores(matrix.images, attribute, concepts, scores, blank, dataset, person=person)
+    data = replace(data, unit=ranking.unit, is_probability=ranking.is_probability)
     objects = data.objects()
     blank[objects["row"].to_numpy(), objects["column"].to_numpy()] = True
     return data
+
+
+def concept_scores(
+    images: pl.DataFrame,
+    attribute: str,
+    concepts: list[str],
+    scores: Cells,
+    present: Mask,
+    dataset: Dataset,
+    *,
+    person: str | None = None,
+) -> ConceptScores:
+    """Scores of images that all have a group, with whom they show."""
+    groups, people = group_by(images, (attribute,)), people_of(images, person)
+    if len(groups.names) < 2:
+        there = f"only '{groups.names[0]}'" if groups.names else "none"
+        raise DataError(f"{dataset.name}: disparity needs two groups of '{attribute}', and there is {there}.")
+    strata = strata_of(images, groups, WITHIN, people)
+    return ConceptScores(images, concepts, scores, present, groups, people, strata, dataset)
 
 
 def ranking_cells(matrix: ScoreMatrix, ranking: Quantity) -> Cells:

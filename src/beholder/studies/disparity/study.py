@@ -22,7 +22,7 @@ from beholder.studies.disparity.concepts import AMBIGUOUS, SAME_CONCEPTS, Words,
 from beholder.studies.disparity.confidence import calibration_rows
 from beholder.studies.disparity.gaps import find_gaps, gap_rows
 from beholder.studies.disparity.prompts import IS_THERE, TEMPLATES, disparity_prompts, drawn_prompts
-from beholder.studies.disparity.scores import AUTO, CALIBRATIONS, read_concept_scores, read_confidence
+from beholder.studies.disparity.scores import AUTO, CALIBRATIONS, GENDER, WITHIN, read_concept_scores, read_confidence
 from beholder.studies.study import Matrices, MeasureOptions, Option, Study, read_metrics
 
 METRICS = read_metrics(Path(__file__).with_name("metrics.csv"))
@@ -63,14 +63,14 @@ def disparity_study(choices: Choices | None = None) -> Study:
         return [Task("disparity", dataset, prompts)]
 
     def measure(matrices: Matrices, options: MeasureOptions) -> Iterator[Row]:
-        data = read_concept_scores(matrices["disparity"], chosen.by)
+        data = read_concept_scores(matrices["disparity"], chosen.by, options.person)
         gaps = find_gaps(data, options)
         rows = list(gap_rows(gaps))
         rows += calibration_rows(data, read_confidence(data, chosen.calibration, options), options)
         yield from rows
         if chosen.word_vectors is not None:
             yield from word_rows(gaps, rows, chosen.word_vectors, chosen.ambiguous, every=options.compat)
-        yield from cause_rows(gaps, options)
+        yield from cause_rows(gaps)
 
     return Study(
         name="disparity",
@@ -94,10 +94,9 @@ def disparity_study(choices: Choices | None = None) -> Study:
         chapter="beholder.studies.disparity.chapter:CHAPTER",
         plan="beholder.studies.disparity.planning:plan",
         printed="beholder.studies.disparity.printed:PRINTED",
-        trials="beholder.studies.disparity.trials:disparity_experiments",
-        power_curve=("disparity.ap_gap_matched", "Gap of average precision at matched prevalence", "loss of quality"),
-        weaknesses="beholder.studies.disparity.trials:weaknesses",
-        subset_attribute=chosen.by or "gender",
+        trials="beholder.studies.disparity.trials:TRIALS",
+        subset_attribute=chosen.by or GENDER,
+        within=WITHIN,
         limitations=LIMITATIONS,
     )
 

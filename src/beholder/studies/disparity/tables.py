@@ -10,7 +10,6 @@ from beholder.chapter.numbers import (
     ABSENT,
     MINUS,
     Result,
-    excludes,
     has_interval,
     percent,
     points,
@@ -20,6 +19,7 @@ from beholder.chapter.numbers import (
 )
 from beholder.chapter.queries import by_model, metric_rows, one_row
 from beholder.chapter.table import INTERVALS, Cell, Table, labels, names, percent_cell
+from beholder.comparison.verdicts import DIFFERENCE
 from beholder.studies.disparity import phrases, queries
 from beholder.studies.disparity.queries import Pair
 
@@ -72,33 +72,34 @@ def _side_labels(part: pl.DataFrame) -> tuple[str, str]:
 
 
 def mean_table(part: pl.DataFrame) -> Table:
-    """Mean average precision of each group, the mean matched gap, and how many gaps are shown."""
+    """Mean average precision of each group, the mean matched gap, and how many gaps were found."""
     body = []
     for model, rows in by_model(part):
         for group in queries.groups(rows):
             row = one_row(rows, "mean_average_precision", group=group)
             body.append([*names(part, model, group), percent_cell(row, strong=True), _number(row), Cell(""), Cell("")])
         for pair in queries.pairs(rows):
-            published, matched, width, chance, shown = (
-                one_row(queries.of_pair(rows, pair), metric)
-                for metric in ("mean_ap_gap", "mean_ap_gap_matched", "gap_spread", "gap_spread_expected", "gaps_shown")
+            compared = queries.of_pair(rows, pair)
+            published, width, chance, found = (
+                one_row(compared, metric)
+                for metric in ("mean_ap_gap", "gap_spread", "gap_spread_expected", "gaps_shown")
             )
-            count = f"{int(shown['value'])} of {shown['n']}" if shown else ABSENT
+            matched = queries.decided(compared, "mean_ap_gap_matched")
+            count = f"{int(found['value'])} of {found['n']}" if found else ABSENT
             less = phrases.less(pair)
-            cells = [_points_cell(published)._replace(strong=False), _number(published), Cell(""), Cell("")]
+            cells = [_points_cell(published), _number(published), Cell(""), Cell("")]
             body.append([*names(part, model, f"{less}, as published"), *cells])
-            strong = matched is not None and queries.shown(matched)
-            cells = [_points_cell(matched)._replace(strong=strong), _number(matched), _p_cell(matched), Cell(count)]
+            cells = [_points_cell(matched), _number(matched), _p_cell(matched), Cell(count)]
             body.append([*names(part, model, less), *cells])
             body.append([*names(part, model, f"{less}, mean width"), *_width_cells(width, chance)])
     caption = (
         f"Mean average precision of each group; differences in points. {INTERVALS} As published: the difference of "
         "these means. Without that: the mean of the gaps at matched prevalence. Mean width: how far matched gaps "
-        "are from 0, and in small print with shuffled labels. p: from shuffled labels. Gaps shown: concepts whose "
-        "matched gap has p ≤ 0.05 after correction and an interval without 0."
+        "are from 0, and in small print with shuffled labels. p: from shuffled labels. Bold: a difference was found. "
+        "Gaps found: concepts with a difference, all tested together."
     )
     columns = labels(part, "Images")
-    header = [*columns, "Mean", "Concepts", "p", "Gaps shown"]
+    header = [*columns, "Mean", "Concepts", "p", "Gaps found"]
     return Table("On average over concepts", caption, header, body, len(columns), topic="means")
 
 
@@ -107,8 +108,8 @@ def _width_cells(width: Result | None, chance: Result | None) -> list[Cell]:
     if width is None or chance is None:
         return [Cell(ABSENT), _number(width), Cell(ABSENT), Cell("")]
     detail = f"shuffled: {points(chance['low'])}–{points(chance['high'])}"
-    strong = queries.is_called(width)
-    return [Cell(points(width["value"]), detail, strong=strong), _number(width), _p_cell(width), Cell("")]
+    cell = Cell(points(width["value"]), detail, strong=width["verdict"] == DIFFERENCE)
+    return [cell, _number(width), _p_cell(width), Cell("")]
 
 
 def _p_cell(row: Result | None) -> Cell:
@@ -122,14 +123,14 @@ def _number(row: Result | None) -> Cell:
 def _points_cell(row: Result | None) -> Cell:
     if row is None or row["value"] is None:
         return Cell(ABSENT)
-    return Cell(signed(row["value"]), points_range(row), strong=excludes(row, 0.0))
+    return Cell(signed(row["value"]), points_range(row), strong=row["verdict"] == DIFFERENCE)
 
 
 def _why_none(part: pl.DataFrame) -> str:
     """Why the table of gaps is empty."""
     if any(queries.tested(rows, pair).height for _, pair, rows in _model_pairs(part)):
         return "Every concept that could be tested is recognised equally well in both groups: there is no gap."
-    return "No concept is shown by five images of both groups: nothing could be tested."
+    return "No concept is shown by five people of both groups: nothing could be tested."
 
 
 def gap_table(part: pl.DataFrame, number: int) -> Table:
@@ -144,9 +145,9 @@ def gap_table(part: pl.DataFrame, number: int) -> Table:
     long, columns = number > FEW, _concept_labels(part)
     caption = (
         "Average precision of each group, and the gap in points. Published: as in the study. Matched (read this one): "
-        "at the same prevalence for both groups, less the gap that few images alone produce. p: from shuffled labels, "
-        "after correction. Found from: the smallest gap that these counts would show. "
-        f"{WORDS if words else ''}{INTERVALS}"
+        "at the same prevalence for both groups, less the gap that few images alone produce. Its interval and p hold "
+        "for all concepts at once; bold: a difference was found. Found from: the smallest gap that a test of this "
+        f"concept alone would find in four of five data sets. {WORDS if words else ''}{INTERVALS}"
     )
     header = [*columns, *_side_labels(part), "Published", "Matched", "p", "Found from", *(["Words"] if words else [])]
     title = "The widest gaps in either direction" if long else "Widest gaps"
@@ -158,7 +159,7 @@ def _gap_cells(row: Result) -> list[Cell]:
     words = row["alignment"]
     return [
         Cell(signed(row["raw"])),
-        Cell(signed(row["value"]), points_range(row), strong=bool(row["shown"])),
+        Cell(signed(row["value"]), points_range(row), strong=row["found"]),
         Cell(row_p_value(row)),
         Cell(points(row["detectable"])),
         Cell(ABSENT if words is None else f"{words:+.2f}".replace("-", MINUS)),
@@ -173,12 +174,12 @@ def calibration_table(part: pl.DataFrame) -> Table:
         compared = queries.of_pair(rows, pair)
         published = [queries.by_concept(compared, f"{kind}_gap") for kind in ("ece", "ece_adaptive", "brier")]
         for row in queries.calibration_gaps(rows, pair).head(2 * FEW).to_dicts():
-            concept, shown = row["concept"], bool(row["shown"])
+            concept = row["concept"]
             cells = [
-                *(_root_cell(side.get(concept), strong=shown) for side in roots),
+                *(_root_cell(side.get(concept), strong=row["found"]) for side in roots),
                 _p_cell(row),
                 *(percent_cell(side.get(concept)) for side in errors),
-                *(_points_cell(each.get(concept))._replace(strong=False) for each in published),
+                *(_points_cell(each.get(concept)) for each in published),
             ]
             body.append([*_concept_names(part, model, pair, concept), *cells])
     first, second = _side_labels(part)
@@ -186,8 +187,8 @@ def calibration_table(part: pl.DataFrame) -> Table:
     columns = _concept_labels(part)
     caption = (
         "Off by (read this one): root of the mean squared distance between confidence and what the images show, in "
-        "points, at the same prevalence for all groups, less what chance adds; p: is it the same for both, from "
-        "shuffled labels, after correction; bold if p ≤ 0.05 and the interval of the gap excludes 0. ECE: expected "
+        "points, at the same prevalence for all groups, less what chance adds; p: is it the same for both, for all "
+        "concepts at once; bold: a difference was found. ECE: expected "
         "calibration error in ten equal bins, as published, and its gap (positive: worse for the first group); equal "
         "counts: the gap in bins of equally many images. These and the gap of the Brier score depend on the groups' "
         f"sizes and prevalences. {INTERVALS}"
@@ -211,25 +212,22 @@ def cause_table(part: pl.DataFrame) -> Table:
     for model, pair, rows in _model_pairs(part):
         areas, counts = (queries.sides(rows, metric, pair) for metric in ("area", "instances"))
         compared = queries.of_pair(rows, pair)
-        gaps, left, named = (
-            queries.by_concept(compared, metric) for metric in ("area_gap", "ap_gap_same_area", "names")
-        )
+        left, named = (queries.by_concept(compared, metric) for metric in ("ap_gap_same_area", "names"))
         for row in queries.ends(queries.tested(rows, pair), FEW):
             concept = row["concept"]
-            size, other = gaps.get(concept), named.get(concept)
+            other = named.get(concept)
             sizes = [Cell(percent(area[concept]["value"] if concept in area else None, 1)) for area in areas]
             number = [Cell(f"{count[concept]['value']:.1f}" if concept in count else ABSENT) for count in counts]
-            size_p = _p_cell(size)
             now = [Cell(signed(row["value"])), _points_cell(left.get(concept))]
             words = Cell(percent(other["value"]), other["note"]) if other else Cell(ABSENT)
-            body.append([*_concept_names(part, model, pair, concept), *sizes, size_p, *number, *now, words])
+            body.append([*_concept_names(part, model, pair, concept), *sizes, *number, *now, words])
     caption = (
         "Area: share of the image that the largest box covers. Boxes: how many. Both are means over the images of each "
-        "group that show the concept. p: do areas differ, after correction. Gap: matched, in points. Same sizes: the "
-        f"gap that remains when sizes are distributed alike. Names: how differently annotators name it. {INTERVALS}"
+        "group that show the concept: described, not tested. Gap: matched, in points. Same sizes: the gap that remains "
+        "when sizes are distributed alike. Names: how differently annotators name it."
     )
     columns, (first, second) = _concept_labels(part), _side_labels(part)
-    header = [f"Area, {first}", second, "p", f"Boxes, {first}", second, "Gap", "Same sizes", "Names"]
+    header = [f"Area, {first}", second, f"Boxes, {first}", second, "Gap", "Same sizes", "Names"]
     title = "Possible causes of the widest gaps"
     return Table(title, caption, [*columns, *header], body, len(columns), topic="causes", long=True)
 
@@ -245,10 +243,11 @@ def agreement_table(part: pl.DataFrame) -> Table:
             body.append([*names(part, model, str(other)), Cell(str(table["n"][0])), *cells, Cell(ABSENT)])
         for row in metric_rows(rows, "model_agreement").to_dicts():
             empty = [Cell(ABSENT)] * 3
-            body.append([*names(part, model, row["subset"]), Cell(str(row["n"])), *empty, percent_cell(row)])
+            share = Cell(percent(row["value"]))
+            body.append([*names(part, model, row["subset"]), Cell(str(row["n"])), *empty, share])
     caption = (
         "Green: published gaps wider than five points in the same direction; red: in opposite directions; yellow: all "
-        f"others. Same sign: gaps of the same sign in another model, 50 % by chance. {INTERVALS}"
+        "others. Same sign: gaps of the same sign in another model, 50 % by chance."
     )
     columns, title = labels(part, "Compared with"), "Agreement with other data sets and models"
     header = [*columns, "Concepts", "Green", "Yellow", "Red", "Same sign"]
