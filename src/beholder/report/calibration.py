@@ -51,7 +51,6 @@ def write_calibration(table: pl.DataFrame, folder: Path) -> Path:
 
 def render_calibration(table: pl.DataFrame) -> str:
     """The page as text."""
-    scripts = [(TEMPLATES / name).read_text(encoding="utf-8") for name in ("files.js", "page.js")]
     template = environment().get_template("calibration.html.j2")
     return template.render(
         title="Every claim in worlds of known truth",
@@ -61,8 +60,7 @@ def render_calibration(table: pl.DataFrame) -> str:
         published=published(table),
         citation=f"Beholder {__version__}, calibration; {described(table)}.",
         css=(TEMPLATES / "page.css").read_text(encoding="utf-8"),
-        scripts=scripts,
-        policy=policy(scripts),
+        policy=policy([]),
     )
 
 
