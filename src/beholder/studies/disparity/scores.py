@@ -132,7 +132,7 @@ class ConceptScores:
         """The annotated objects, with the row and the column of each."""
         assert self.dataset.objects is not None
         rows = self.images.select("image_id", pl.int_range(pl.len()).alias("row"))
-        columns = pl.DataFrame({"concept": self.concepts}).with_row_index("column")
+        columns = pl.DataFrame({"concept": self.concepts}, schema={"concept": pl.String}).with_row_index("column")
         return self.dataset.objects.join(rows, on="image_id").join(columns, on="concept")
 
 
