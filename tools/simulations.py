@@ -1,44 +1,68 @@
-"""Simulations whose results the docs state: `python tools/simulations.py [bounds] [gate]`. Takes some 2 minutes.
+"""Simulations whose results the docs state: `python tools/simulations.py [compare] [gate]`. Takes some 15 minutes.
 
-`bounds` (docs/compare.md): how often the interval of a difference of shares holds the truth, on the difference's own
-scale and on one that keeps to the bounds. `gate` (docs/gate.md): how often a gate stops a model that has not changed.
+`compare` (docs/compare.md): how often two models that differ by chance alone are said to differ. `gate` (docs/gate.md):
+how often a gate stops a model that has not changed.
 """
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from itertools import product
+from typing import Any
 
 import numpy as np
 import polars as pl
 
 from beholder.audit import AuditOptions, measure
+from beholder.compare import PARTS, _judged, _paired
+from beholder.comparison import DIFFERENCE
+from beholder.core.results import Row
+from beholder.datasets.dataset import Dataset
 from beholder.gate import Rule, changed, judged
-from beholder.metrics.jackknife import dealt, left_out_in_turn
+from beholder.prompts.prompt_set import prompt_set
 from beholder.run import Run
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.studies import STUDIES
 from beholder.studies.sheets import Sheet, open_sheets
 from beholder.studies.study import MeasureOptions
+from beholder.studies.worlds import DESIGNS, WORLDS, draw
 
-PARTS = 20
+
+def means(matrices: Mapping[str, ScoreMatrix], options: MeasureOptions) -> Iterator[Row]:
+    """Each gender's mean probability, the gap and the ratio, prompt by prompt."""
+    matrix = matrices["made"]
+    woman = (matrix.images["gender"] == "woman").to_numpy()
+    cells = 1 / (1 + np.exp(-matrix.values[:, :, 0]))
+    for prompt, column in enumerate(cells.T):
+        known = {"woman": column[woman & ~np.isnan(column)], "man": column[~woman & ~np.isnan(column)]}
+        place: dict[str, Any] = {"concept": str(prompt), "low": 0.0, "high": 1.0}
+        for group, scores in known.items():
+            yield Row("made.mean", float(scores.mean()), len(scores), "probability", group=group, **place)
+        first, second = (float(scores.mean()) for scores in known.values())
+        n, pair = sum(map(len, known.values())), {"group": "woman", "against": "man", **place}
+        yield Row("made.gap", first - second, n, "probability", **pair)
+        yield Row("made.ratio", first / second, n, "ratio", **pair)
 
 
-def bounds(worlds: int, *, people: int = 200, shares: tuple[float, float] = (0.03, 0.96)) -> None:
-    """Two shares of the same people, alike in half of what decides them; the truth is the shares' difference."""
-    rng = np.random.default_rng(1)
-    covered = {np.inf: 0, 1.0: 0}
-    for _ in range(worlds):
-        luck = rng.random(people)
-        second = np.where(rng.random(people) < 0.5, luck, rng.random(people))
-        difference = (second < shares[1]).astype(float) - (luck < shares[0])
-        part = dealt(np.arange(people), np.zeros(people), PARTS, rng)
-        without = np.array([[difference[part != turn].mean()] for turn in range(PARTS)])
-        for reach in covered:
-            interval = left_out_in_turn(difference.mean(keepdims=True), without, reach=reach)
-            covered[reach] += int(interval.low[0] <= shares[1] - shares[0] <= interval.high[0])
-    own, kept = (f"{100 * count / worlds:.1f}" for count in covered.values())
-    print(f"bounds: shares of {shares[0]} and {shares[1]} of {people} people, {worlds:,} worlds, seed 1:")
-    print(f"  the interval covers the truth in {kept} of 100 on the bounded scale, in {own} on the difference's own")
+def compare(worlds: int) -> None:
+    """How often anything is called between two models that differ by chance alone, world by world."""
+    made = prompt_set("made", [{"text": f"{i}", "level": "all", "concept": f"{i}"} for i in range(4)]).table
+    study = replace(STUDIES["apa"], measures=(means,), metrics=())
+    for world in WORLDS[:-1]:
+        called = dict.fromkeys(DESIGNS, 0)
+        for name, seed in product(DESIGNS, range(worlds)):
+            rng = np.random.default_rng([seed, len(world)])
+            one, other = (draw(world, DESIGNS[name], 4, rng) for _ in range(2))
+            models = {
+                which: [ScoreMatrix("made", one.table, made, ("score",), each.scores[:, :, None])]
+                for which, each in (("first", one), ("second", other))
+            }
+            sheet = Sheet(study, Dataset("made", "1", "none", one.table))
+            paired = _paired(sheet, models, AuditOptions(measure=MeasureOptions(seed=seed)), Run(), PARTS)
+            called[name] += DIFFERENCE in set(_judged(list(paired.values()))["verdict"])
+        print(f"compare: {world}:", ", ".join(f"{name} {100 * count / worlds:.1f} %" for name, count in called.items()))
 
 
 def random_results(sheet: Sheet, seed: int) -> pl.DataFrame:
@@ -72,11 +96,11 @@ def gate(worlds: int) -> None:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("which", nargs="*", metavar="bounds|gate")
-    parser.add_argument("--worlds", type=int, help="default: 10,000 for bounds, 400 for gate")
+    parser.add_argument("which", nargs="*", metavar="compare|gate")
+    parser.add_argument("--worlds", type=int, help="default: 300 for compare, 400 for gate")
     options = parser.parse_args()
-    which = options.which or ["bounds", "gate"]
-    if "bounds" in which:
-        bounds(options.worlds or 10_000)
+    which = options.which or ["compare", "gate"]
+    if "compare" in which:
+        compare(options.worlds or 300)
     if "gate" in which:
         gate(options.worlds or 400)

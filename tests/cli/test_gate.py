@@ -7,12 +7,14 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from xml.etree import ElementTree
 
 import polars as pl
 import pytest
 import yaml
+from PIL import Image
 from typer.testing import CliRunner
 
 from beholder.cli import app
@@ -180,3 +182,26 @@ def test_the_example_workflow_runs(tmp_path: Path):
     assert (tmp_path / "summary.md").read_text().startswith("### Beholder gate: Passes")
     assert ElementTree.parse(tmp_path / "gate.xml").getroot().attrib["failures"] == "0"
     assert json.loads((tmp_path / "gate.sarif").read_text())["version"] == "2.1.0"
+
+
+def test_a_model_that_is_perfectly_biased_does_not_pass(invoke: Callable[..., str], tmp_path: Path):
+    """Thirty women, all "receptionist", thirty men, all "politician", without any doubt."""
+    people, labels, scores = tmp_path / "people", ["image,gender"], ["image_id,receptionist,politician"]
+    people.mkdir()
+    for i in range(60):
+        Image.new("RGB", (4, 4), (i, i, i)).save(people / f"{i:02}.png")
+        woman = i < 30
+        labels.append(f"{i:02}.png,{'woman' if woman else 'man'}")
+        scores.append(f"{i:02}.png,{4 if woman else -4},{-4 if woman else 4}")
+    (people / "labels.csv").write_text("\n".join(labels))
+    (tmp_path / "scores.csv").write_text("\n".join(scores))
+    (tmp_path / "prompts.csv").write_text("text,concept\nreceptionist,receptionist\npolitician,politician\n")
+    own = ["--prompts", tmp_path / "prompts.csv", "--by", "gender", "--dataset", f"folder:{people}"]
+    invoke("measure", "custom", *own, "--scores", tmp_path / "scores.csv", "--out", tmp_path / "run", "-q")
+    bound = "[[rule]]\nmetric = 'custom.gap'\nat_least = -0.1\nat_most = 0.1\n"
+    finding = "[[rule]]\nfinding = 'custom.custom'\nverdict_not = 'shown'\n"
+    status, text = gate(tmp_path / "run", bound + finding, "--json")
+    found = json.loads(text)["verdicts"]
+    assert status == 1
+    assert {one["verdict"] for one in found} == {"fail"}
+    assert any("● difference found" in one["reason"] for one in found)

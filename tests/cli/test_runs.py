@@ -82,3 +82,18 @@ def test_rows_are_counted_by_what_became_of_them(apa_run: Run):
     assert (found.same, found.changed.height, found.gone.height, found.new.height) == (old.height - 3, 1, 2, 1)
     assert not found.holds
     assert compared(old, old.select(list(SCHEMA))).holds
+
+
+def test_who_counts_as_a_person_is_recorded_and_verified(
+    audit: list[object], invoke: Callable[..., str], undrawn: list[object], tmp_path: Path
+):
+    invoke(*audit, "--person", "name", "--within", "name", "-q")
+    record = json.loads((tmp_path / "run" / "run.json").read_text())
+    assert (record["settings"]["person"], record["settings"]["within"]) == ("name", ["name"])
+    assert record["datasets"][0]["persons"]["described"] == "5 people, 10 pictures; each person counts once"
+    assert "person = " in (tmp_path / "run" / "audit.toml").read_text()
+    assert verify(tmp_path / "run")[0] == 0
+
+
+def test_an_unknown_person_column_names_what_exists(audit: list[object], refused: Callable[..., str]):
+    assert "gender" in refused(*map(str, audit), "--person", "who")

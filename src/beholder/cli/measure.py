@@ -15,7 +15,7 @@ from beholder.studies.choice import chosen_studies
 
 
 def measure_command(
-    benchmark: Annotated[str, typer.Argument(help=f"One of {common.NAMES}.")],
+    benchmark: Annotated[str, typer.Argument(help=f"One of {common.NAMES}; or custom, with --prompts.")],
     scores: Annotated[
         list[str],
         typer.Option(

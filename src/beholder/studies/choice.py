@@ -42,7 +42,7 @@ def with_own_options(study: Study, own: Own) -> Study:
 
 def _chosen_by_option(study: Study, names: Sequence[str], own: Own, dataset: str | None) -> Study:
     flag = next(option.flag for option in study.options if option.chooses)
-    if names or not dataset:
+    if set(names) - {study.name} or not dataset:
         raise UsageError(f"{flag} defines its own study: add --dataset NAME or folder:PATH, and remove --benchmark.")
     return with_own_options(study, own)
 
