@@ -12,7 +12,6 @@ from beholder.calibration.claims import Cell
 from beholder.calibration.repeat import SCHEMA
 from beholder.calibration.run import CalibrationOptions, calibrate
 from beholder.calibration.summary import (
-    KEPT,
     OVERLOOKED,
     TOO_MANY,
     TOO_NARROW,
@@ -27,7 +26,7 @@ from beholder.core.errors import MissingData, UnknownName
 from beholder.core.written_tables import write_table
 from beholder.studies.worlds import NOISE, SMALLEST, TWO_LEVELS, UNFAIR, WORLDS
 
-SPREAD = "a small cell of other spread"
+KEPT, SPREAD = "", "a small cell of other spread"
 
 
 def counted(world: str = NOISE, design: str = "30 + 30", claim: str = "gaps.gap", **counts: int) -> pl.DataFrame:
@@ -47,6 +46,7 @@ def counted(world: str = NOISE, design: str = "30 + 30", claim: str = "gaps.gap"
         ({"null": 1000, "interval": 1000, "missed": 70}, KEPT),
         ({"null": 1000, "interval": 1000, "missed": 71}, TOO_NARROW),
         ({"null": 1000, "interval": 1000, "missed": 19}, WIDER),
+        ({"null": 1000, "alarm": 80, "interval": 1000, "missed": 80}, f"{TOO_MANY}, {TOO_NARROW}"),
         ({"true": 1000, "found": 100}, KEPT),
         ({"true": 1000, "found": 1000, "world": UNFAIR}, KEPT),
         ({"true": 1000, "found": 999, "world": UNFAIR}, OVERLOOKED),

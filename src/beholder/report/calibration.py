@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from beholder import __version__
-from beholder.calibration.summary import KEPT, WIDER, Promise, promises
+from beholder.calibration.summary import WIDER, Promise, promises
 from beholder.chapter.numbers import ABSENT
 from beholder.core.errors import UsageError
 from beholder.core.files import write_whole
@@ -77,7 +77,7 @@ def heats(table: pl.DataFrame) -> list[Heat]:
         part = table.filter(pl.col("design") == design, (pl.col("tests") == 0) | (pl.col("null") + pl.col("true") > 0))
         worlds = [world for world in WORLDS if world in part["world"]]
         cells = {(row["claim"], row["world"]): heat_cell(row) for row in part.iter_rows(named=True)}
-        names = part["claim"].unique(maintain_order=True)
+        names = sorted(part["claim"].unique())
         rows = [(name, [cells.get((name, world), HeatCell(ABSENT)) for world in worlds]) for name in names]
         if rows:
             made.append(Heat(design, worlds, rows))
@@ -88,7 +88,7 @@ def heat_cell(row: dict[str, Any]) -> HeatCell:
     """What is called, and beside it how often the intervals hold."""
     told = [_percent(row[name]) for name in ("alarms", "power") if row[name] is not None]
     kind = "true" if row["alarms"] is None and told else ""
-    kind = kind if row["verdict"] in (KEPT, WIDER) else "broken"
+    kind = kind if row["verdict"] in ("", WIDER) else "broken"
     detail = "" if row["coverage"] is None else _percent(row["coverage"])
     return HeatCell(" / ".join(told) or ABSENT, detail, kind, min(1.0, (row["alarms"] or 0.0) / HOT))
 
