@@ -29,6 +29,7 @@ from beholder.comparison import (
     ratio_bounds,
     strata_of,
 )
+from beholder.comparison.family import largest_of
 from beholder.comparison.means import OPEN
 from beholder.comparison.power import Design, detectable, noise_of
 from beholder.comparison.shuffles import Shuffles, arrangements
@@ -226,6 +227,17 @@ def test_cells_of_two_people_are_too_thin():
     groups, people = group_by(table, ("g",)), People(np.arange(120))
     assert strata_of(table, groups, ["s", "t"], people).design.shape == (120, 9 + 5)
     assert strata_of(table, groups, ["s"], people).design.shape == (120, 0)
+
+
+def test_a_null_is_put_on_its_own_scale_and_is_never_narrower_than_a_normal_one(rng):
+    null = np.abs(rng.normal(size=(499, 3, 2)) * np.array([0.2, 1.0, 4.0])[:, None])
+    scale, largest = largest_of(null)
+    tails = np.array([0.9, 0.95, 0.99])
+    own = (np.quantile(null, tails, axis=0) / stats.norm.ppf((1 + tails) / 2)[:, None, None]).max(axis=0)
+    np.testing.assert_allclose(scale, np.maximum(own, 1.0))
+    ranks = stats.rankdata(null, axis=0, method="ordinal")
+    normal = stats.norm.ppf(0.5 + (ranks - 0.5) / (2 * 499))
+    np.testing.assert_allclose(largest, np.maximum(null / scale, normal).max(axis=(1, 2)))
 
 
 def test_departures_are_what_a_sum_of_attributes_leaves_of_each_cell(rng):

@@ -10,12 +10,16 @@ from polars.testing import assert_frame_equal
 from runs import COMMANDS, HERE, PLACE, run
 
 KEY = [*PLACE, "group"]
+NO_VALUES = r"^gras\.((bias_score|biased_traits)_(shown|sized|expected)|wording_share|other_gap)$"
+"""Counts of verdicts, what shuffles give, and what folds of people gave: no values of the paper."""
 
 
 @pytest.mark.real
 @pytest.mark.slow
 @pytest.mark.parametrize("name", COMMANDS)
 def test_values_are_what_they_were(name: str, tmp_path: Path):
-    before = pl.read_parquet(HERE / f"{name}.parquet").select(*KEY, "value", "n").sort(*KEY, "value")
-    now = run(name, tmp_path).select(*KEY, "value", "n").sort(*KEY, "value")
+    before, now = (
+        table.filter(~pl.col("metric").str.contains(NO_VALUES)).select(*KEY, "value", "n").sort(*KEY, "value")
+        for table in (pl.read_parquet(HERE / f"{name}.parquet"), run(name, tmp_path))
+    )
     assert_frame_equal(before, now, rel_tol=1e-6, abs_tol=1e-9)

@@ -23,6 +23,8 @@ TAILS = (0.9, 0.95, 0.99)
 TIE = 1e-5
 """Relative differences below this are rounding: such shuffles count as equal."""
 NORMAL = 1.959963984540054
+HELD = 1 << 21
+"""Deviates sorted at once."""
 ENDLESS = 1e9
 """The deviate of a difference without any spread."""
 
@@ -84,28 +86,32 @@ class Judged(NamedTuple):
     method: str
 
 
-def own_scale(null: Array) -> tuple[Array, Array]:
-    """Of deviates `[n_shuffles, …]`: how much wider than normal each null is, and the deviates on that scale.
+def largest_of(null: Array) -> tuple[Array, Array]:
+    """Of deviates `[n_shuffles, …]`: how much wider than normal each null is, and the largest on these scales.
 
     Every null on its scale is at least as wide as a normal one, rank by rank.
     """
-    normal = np.array([ndtri((1 + tail) / 2) for tail in TAILS])
-    quantiles = np.quantile(null, TAILS, axis=0)
-    scale = np.maximum((quantiles / normal.reshape(-1, *[1] * (null.ndim - 1))).max(axis=0), 1.0)
-    half_normal = ndtri(0.5 + (np.arange(len(null)) + 0.5) / (2 * len(null))).astype(null.dtype)
-    order = np.argsort(null, axis=0, kind="stable")
-    widened = null / scale
-    ranked = np.empty_like(widened)
-    np.put_along_axis(ranked, order, np.broadcast_to(half_normal.reshape(-1, *[1] * (null.ndim - 1)), null.shape), 0)
-    return np.asarray(scale), np.maximum(widened, ranked)
-
-
-def largest_of(null: Array) -> tuple[Array, Array]:
-    """The scale of each null, and the largest deviate on these scales in every shuffle."""
+    count, largest = len(null), np.zeros(len(null), dtype=null.dtype)
     if not null.size:
-        return np.ones(null.shape[1:]), np.zeros(len(null))
-    scale, widened = own_scale(null)
-    return scale, widened.reshape(len(null), -1).max(axis=1)
+        return np.ones(null.shape[1:]), largest
+    half_normal = ndtri(0.5 + (np.arange(count) + 0.5) / (2 * count)).astype(null.dtype)
+    columns, scales = null.reshape(count, -1), []
+    step = max(1, HELD // count)
+    for start in range(0, columns.shape[1], step):
+        part = np.ascontiguousarray(columns[:, start : start + step].T)
+        order = np.argsort(part, axis=1)
+        scale = np.ones(len(part))
+        for tail in TAILS:
+            place = tail * (count - 1)
+            ends = (part[np.arange(len(part)), order[:, each]] for each in (int(place), min(int(place) + 1, count - 1)))
+            low, high = (each.astype(np.float64) for each in ends)
+            scale = np.maximum(scale, (low + (place - int(place)) * (high - low)) / ndtri((1 + tail) / 2))
+        ranked = np.empty_like(part)
+        np.put_along_axis(ranked, order, np.broadcast_to(half_normal, part.shape), 1)
+        widened = np.maximum(part / scale[:, None].astype(null.dtype), ranked)
+        largest = np.maximum(largest, widened.max(axis=0))
+        scales.append(scale)
+    return np.concatenate(scales).reshape(null.shape[1:]), largest
 
 
 def part_from_null(

@@ -9,9 +9,10 @@ from collections.abc import Iterator
 
 import polars as pl
 
+from beholder.comparison import verdict_of
 from beholder.core.results import Row, results_table
 
-POINTS = (("a gap", 0.12, 0.03, 0.002), ("no gap at all", 0.0, 0.03, None), ("a small gap", 0.004, 0.001, 0.004))
+POINTS = (("a gap", 0.12, 0.03, 0.002), ("no gap at all", 0.0, 0.03, 1.0), ("a small gap", 0.004, 0.001, 0.004))
 SIZES = (("few images", 6), ("many images", 500_000))
 
 
@@ -22,7 +23,7 @@ def table(rows: list[Row], dataset: str = "gras") -> pl.DataFrame:
 def gap(trait: str, value: float, margin: float | None, p: float | None, **columns: object) -> Row:
     """A row of `largest_gap` by gender."""
     row = Row("gras.largest_gap", value, 1000, "probability", subset="gender", concept=trait, p_value=p)
-    row = row._replace(group="Male", against="Female", p_at_most=p is not None and p < 0.003)
+    row = row._replace(group="Male", against="Female", p_at_most=p is not None and p < 0.003, verdict=verdict_of(p, 30))
     if margin is not None:
         row = row._replace(low=value - margin, high=value + margin)
     return row._replace(**columns)
@@ -34,7 +35,7 @@ def biased(*attributes: str) -> list[Row]:
 
 def cases() -> Iterator[tuple[str, pl.DataFrame]]:
     """Descriptions and results tables."""
-    for find in (_scores, _gaps, _sources, _valence, _crossed, _wordings, _answers, _refusals, _planted):
+    for find in (_scores, _gaps, _within, _valence, _crossed, _wordings, _answers, _refusals, _planted):
         yield from find()
 
 
@@ -43,7 +44,8 @@ def _scores() -> Iterator[tuple[str, pl.DataFrame]]:
         for traits in (100, 4, 1):
             rows = [
                 *biased("gender", "race", "age", "skin_tone"),
-                Row("gras.bias_score", value, traits, "per cent", p_value=p, p_at_most=p == 0.01, expected=20.5),
+                Row("gras.bias_score", value, traits, "per cent", expected=20.5),
+                Row("gras.attribute", 0.1, 500, "probability", subset="gender", p_value=p, verdict=verdict_of(p, 30)),
                 Row("gras.bias_score_expected", 20.5, traits, "per cent", low=14.0, high=28.0),
                 Row("gras.bias_score_shown", value / 2, traits, "per cent"),
                 Row("gras.bias_score_sized", value / 4, traits, "per cent"),
@@ -74,41 +76,46 @@ def _gaps() -> Iterator[tuple[str, pl.DataFrame]]:
     yield "drawings", table([*biased("gender"), shown], dataset="glasshouse-faces")
 
 
-def _sources() -> Iterator[tuple[str, pl.DataFrame]]:
-    for name, crude, adjusted, value in (
-        ("lost", 0.002, 0.5, 0.01),
-        ("turned round", 0.002, 0.5, -0.02),
-        ("kept", 0.002, 0.002, 0.11),
-        ("only with sources", 0.5, 0.002, 0.15),
-        ("neither", 0.5, 0.5, 0.0),
+def _within() -> Iterator[tuple[str, pl.DataFrame]]:
+    for name, p, value in (
+        ("lost", 0.5, 0.01),
+        ("turned round", 0.002, -0.05),
+        ("kept", 0.002, 0.11),
+        ("none", 1.0, 0.0),
     ):
-        first = gap("kind", 0.12, 0.03 if crude < 0.05 else 0.2, crude)
-        again = gap("kind", value, 0.03, adjusted, metric="gras.adjusted_gap")
-        yield f"gap {name} at the same mix of sources", table([*biased("gender"), first, again])
+        plain = gap("kind", 0.12, None, p, note="gender and age cannot be told apart here")
+        decided = gap("kind", value, 0.03, p, variant="within source, race")
+        yield f"gap {name} within the source", table([*biased("gender"), plain, decided])
+    plain, decided = gap("kind", 0.01, None, 0.7), gap("kind", 0.01, 0.05, 0.7, variant="within source")
+    other = gap("kind", 0.2, 0.05, 0.002, metric="gras.other_gap", variant="within FFHQ")
+    yield "opposite gaps in two sources", table([*biased("gender"), plain, decided, other])
 
 
 def _valence() -> Iterator[tuple[str, pl.DataFrame]]:
     for name, value, p in (("above", 98.0, 0.004), ("below", 2.0, 0.004), ("at chance", 30.0, 1.0), ("zero", 0.0, 0.2)):
         for traits in (50, 1):
             row = Row("gras.valence_share", value, traits, "per cent", subset="gender", group="Male", p_value=p)
-            row = row._replace(concept="negative", landmark=30.0, low=max(value - 9, 0.0), high=min(value + 9, 100.0))
-            both = [row, row._replace(group="Female", value=31.0, low=20.0, high=42.0, p_value=0.9)]
+            row = row._replace(concept="negative", landmark=30.0, verdict=verdict_of(p, 30))
+            both = [row, row._replace(group="Female", value=31.0, p_value=0.9, verdict="none found")]
             yield f"valence share {name}, {traits} traits", table(both)
             yield f"valence share {name}, {traits} traits, one group", table([row])
-    yield "valence share untested", table([row._replace(p_value=None, low=None, high=None)])
+    yield "valence share untested", table([row._replace(p_value=None, verdict="too little data")])
 
 
 def _crossed() -> Iterator[tuple[str, pl.DataFrame]]:
     for off, p_off in ((0.05, 0.01), (0.0, 1.0)):
-        for together, single in ((0.002, 0.01), (0.002, 0.3), (0.6, 0.7)):
+        for together, single in ((0.002, 0.002), (0.6, 0.6)):
             rows = [Row("gras.interaction_spread", 0.02, 100, "probability", p_value=together)]
+            rows = [row._replace(verdict=verdict_of(together, 30)) for row in rows]
             for group, sign in (("Female × White", 1), ("Male × White", 0), ("Male × Black", -1)):
                 v, n = sign * off, 5 if sign else 50_000
                 row = Row("gras.intersection", v, n, "probability", group=group, low=v - 0.01, high=v + 0.01)
-                rows.append(row._replace(expected=0.8 * v, p_value=p_off if sign else 1.0))
+                p = p_off if sign else 1.0
+                row = row._replace(expected=0.8 * v, p_value=p, verdict=verdict_of(p, 30))
+                rows += [row._replace(value=0.7 * v), row._replace(variant="within each intersection")]
                 own = sign * 0.03
                 beyond = row._replace(metric="gras.interaction", value=own, low=own - 0.01, high=own + 0.01)
-                rows.append(beyond._replace(expected=None, p_value=single))
+                rows.append(beyond._replace(expected=None, p_value=single, verdict=verdict_of(single, 30)))
             yield (
                 f"intersections {off:g} off the mean, interaction p {together:g}, single cells p {single:g}",
                 table(rows),
@@ -116,34 +123,18 @@ def _crossed() -> Iterator[tuple[str, pl.DataFrame]]:
 
 
 def _wordings() -> Iterator[tuple[str, pl.DataFrame]]:
-    for name, value, low, high in (
-        ("agree", 0.02, 0.0, 0.06),
-        ("matter in part", 0.3, 0.2, 0.4),
-        ("matter most", 0.8, 0.7, 0.9),
-        ("uncertain", 0.2, 0.0, 0.7),
-        ("without interval", 0.2, None, None),
-    ):
-        row = Row("gras.wording_share", value, 1000, "share", subset="gender", low=low, high=high)
-        yield f"wordings {name}", table([row])
-        yield (
-            f"wordings {name}, two attributes",
-            table([row, row._replace(subset="race", value=0.04, low=0.0, high=0.08)]),
-        )
-    for moved, low, high, traits in (
-        (93.0, 90.0, 96.0, 100),
-        (0.0, 0.0, 0.0, 100),
-        (40.0, 0.0, 100.0, 5),
-        (100.0, None, None, 1),
-    ):
-        rows = [Row("gras.wording_sensitive", moved, traits, "per cent", low=low, high=high)]
-        top = Row(
-            "gras.wording_range", moved / 1000, 1000, "probability", concept="kind", low=low and 0.02, high=high and 0.2
-        )
+    for value in (0.0, 0.3, 1.0):
+        row = Row("gras.wording_share", value, 1000, "share", subset="gender")
+        yield f"{value:g} changes with the wording", table([row])
+        yield f"{value:g} changes, two attributes", table([row, row._replace(subset="race", value=0.04)])
+    for moved, traits in ((93.0, 100), (0.0, 100), (100.0, 1)):
+        rows = [Row("gras.wording_sensitive", moved, traits, "per cent")]
+        top = Row("gras.wording_range", moved / 1000, 1000, "probability", concept="kind")
         tests = [
             Row(f"gras.template_{test}", 9.0, 1000, "statistic", concept="kind", p_value=0.001 if moved else 0.5)
             for test in ("anova", "friedman")
         ]
-        yield f"{moved:g} % of {traits} traits depend on the wording, {low}–{high}", table([*rows, top, *tests])
+        yield f"{moved:g} % of {traits} traits depend on the wording", table([*rows, top, *tests])
 
 
 def _answers() -> Iterator[tuple[str, pl.DataFrame]]:
@@ -160,7 +151,9 @@ def _refusals() -> Iterator[tuple[str, pl.DataFrame]]:
         ("none", {"Black": 0.0, "White": 0.0}, None),
     ):
         rows = [
-            Row("gras.refusal_share", share, 50, "probability", subset="race", group=group, p_value=p)
+            Row("gras.refusal_share", share, 50, "probability", subset="race", group=group, p_value=p)._replace(
+                verdict=verdict_of(p, 30)
+            )
             for group, share in shares.items()
         ]
         yield f"refusals {name}", table(rows)

@@ -11,6 +11,7 @@ import pytest
 from beholder.chapter.figure import Figure
 from beholder.report.figure_files import save_charts
 from beholder.run import Run
+from beholder.studies.gras import queries
 from beholder.studies.gras.charts import gras_figures
 from beholder.studies.gras.tables import gras_tables
 
@@ -35,13 +36,13 @@ def test_a_bar_points_to_the_higher_group(gras_full: Run, drawn: list[Figure]) -
     bars = [row for row in layers[0]["data"]["values"] if "concept" in row]
     texts = [row.get("text") for layer in layers for row in layer["data"]["values"]]
     assert {"← Female higher", "Male higher →", "← younger higher", "darker higher →"} <= set(texts)
-    gaps = gras_full.results.filter(metric="gras.largest_gap")
+    gaps = {row["concept"]: row for row in queries.largest(gras_full.results, "gender", 100)}
     for bar in bars[:5]:  # by gender
-        (row,) = gaps.filter(subset="gender", concept=bar["concept"]).to_dicts()
+        row = gaps[bar["concept"]]
         assert bar["value"] == pytest.approx(100 * row["value"] * (1 if row["group"] == "Male" else -1), abs=1e-3)
         assert bar["low"] <= bar["value"] <= bar["high"]
-        assert bar["shown"] == (row["p_value"] <= 0.05 and row["low"] > 0)
-        assert bar["who"] == (f"{row['group']} above {row['against']}" if bar["shown"] else "not shown")
+        assert bar["found"] == (row["verdict"] == "difference found")
+        assert bar["who"] == (f"{row['group']} above {row['against']}" if bar["found"] else "none found")
     assert [bar["value"] for bar in bars[:5]] == sorted((bar["value"] for bar in bars[:5]), reverse=True)
 
 

@@ -12,7 +12,7 @@ from beholder.comparison.verdicts import VERDICTS
 from beholder.studies.gras.chapter import CHAPTER
 from beholder.studies.gras.charts import gap_title, valence_title
 from beholder.studies.gras.findings import FINDERS, gras_findings
-from beholder.studies.gras.queries import gaps, shown
+from beholder.studies.gras.queries import gaps, other_gaps, valence_shares
 from beholder.studies.gras.tables import gras_tables
 
 CASES = list(cases())
@@ -43,23 +43,43 @@ def test_every_finder_has_a_case() -> None:
 @pytest.mark.parametrize("results", [table for _, table in CASES], ids=[name for name, _ in CASES])
 def test_sentences_tables_and_charts_ask_one_rule(results: pl.DataFrame) -> None:
     """What a finding calls shown is bold in the table and in the title of the chart, and nothing else is."""
-    table = gaps(results)
+    table, others = gaps(results), other_gaps(results)
     said = {row["concept"] for f in gras_findings(results) if f.kind == "gap" and f.shown for row in f.rows}
-    assert said <= set(table.filter("shown")["concept"])
-    assert bool(said) == bool(table["shown"].any())
-    if table.height:
-        assert (gap_title(table.to_dicts()) == "no gap is shown") == (not said)
-    shares = shown(results.filter(metric="gras.valence_share"))
+    assert said <= {*table.filter("found")["concept"], *others["concept"]}
+    assert bool(said) == bool(table["found"].any() or others.height)
+    if table.height and others.is_empty():
+        assert (gap_title(table.to_dicts()) == "no difference found") == (not said)
+    shares = valence_shares(results)
     if shares.height:
         rows = [{**row, "valence": row["concept"]} for row in shares.to_dicts()]
         (finding,) = [f for f in gras_findings(results) if f.kind == "valence"]
-        assert finding.shown == any(row["shown"] for row in rows)
+        assert finding.shown == any(row["found"] for row in rows)
         assert ("no share" in valence_title(rows)) == (not finding.shown)
 
 
-def test_nothing_shown_is_followed_by_nothing_that_says_it_is() -> None:
-    """With few images the chapter said that no test tells a gap from chance, and then spoke of those that are shown."""
+def test_nothing_found_is_followed_by_nothing_that_says_it_is() -> None:
     for name, results in CASES:
         texts = [f"{f.headline} {f.sentence}" for f in gras_findings(results)]
-        if any("No difference is shown by gender" in text for text in texts):
-            assert not any("the traits whose gap is shown" in text for text in texts), name
+        if any("No difference found by gender" in text for text in texts):
+            assert not any("differences were found" in text.lower() for text in texts), name
+
+
+def test_none_found_says_how_large_a_difference_could_still_be() -> None:
+    results = dict(CASES)["gap lost within the source"]
+    (finding,) = [f for f in gras_findings(results) if f.kind == "gap"]
+    assert "A difference of up to 4.0 points may still be there." in finding.sentence
+    assert finding.sentence.endswith("Note: gender and age cannot be told apart here.")
+
+
+def test_a_gap_is_said_as_it_was_judged_and_the_published_one_beside_it() -> None:
+    (finding,) = [f for f in gras_findings(dict(CASES)["gap turned round within the source"]) if f.kind == "gap"]
+    assert finding.headline == "The model affirms “kind” more for Female than for Male, by 5.0 points"
+    assert "than those labelled Male within source, race (95 % interval 2.0–8.0, for all" in finding.sentence
+    assert "Without regard to that the widest gap is 12.0 points." in finding.sentence
+    assert finding.as_dict()["rows"][0]["group"] == "Male", "the row keeps its place in the results"
+
+
+def test_opposite_gaps_in_two_sources_do_not_cancel() -> None:
+    (finding,) = [f for f in gras_findings(dict(CASES)["opposite gaps in two sources"]) if f.kind == "gap"]
+    assert finding.shown
+    assert "than those labelled Female within FFHQ (95 % interval 15.0–25.0" in finding.sentence

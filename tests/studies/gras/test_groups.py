@@ -10,7 +10,7 @@ import pytest
 
 from beholder.core.errors import BadScores
 from beholder.scores.score_matrix import ScoreMatrix
-from beholder.studies.gras.groups import DENIALS, STATEMENTS, ordered, people_of, read_answers
+from beholder.studies.gras.groups import DENIALS, STATEMENTS, all_grouped, read_answers
 from beholder.studies.gras.prompts import gras_prompts, gras_statements
 
 TRAITS = pl.DataFrame({"trait": ["kind", "cold", "calm", "loud"], "valence": ["positive", "negative"] * 2})
@@ -26,17 +26,18 @@ def test_compat_reads_the_one_token_and_otherwise_all_that_say_yes(world):
     np.testing.assert_array_equal(read_answers({"gras": older}, compat=True).p_yes, whole)
 
 
-def test_people_are_numbered_by_their_column_and_images_without_one_are_someone_else():
-    images = pl.DataFrame({"image_id": ["a", "b", "c", "d"], "person": ["x", None, "x", None]})
-    numbers = people_of(images)
-    assert numbers[0] == numbers[2]
-    assert len(set(numbers)) == 3
-    assert len(set(people_of(images.drop("person")))) == 4
+@pytest.mark.parametrize("column", ["person", "name", "identity"])
+def test_people_are_told_by_any_of_the_columns_that_say_who_is_shown(column, world):
+    matrix = world(40)
+    images = matrix.images.with_columns(pl.Series(column, [str(i // 2) for i in range(40)]))
+    grouped = all_grouped(read_answers({"gras": replace(matrix, images=images)}))
+    assert [each.repeated for each in grouped] == [True, True]
+    assert [len(each.people) for each in grouped] == [20, 20]
 
 
-def test_skin_tones_are_in_their_own_order():
-    assert ordered(pl.Series([str(tone) for tone in range(10, 0, -1)])) == [str(tone) for tone in range(1, 11)]
-    assert ordered(pl.Series(["White", "Black"])) == ["Black", "White"]
+def test_skin_tones_are_in_their_own_order(world):
+    (_, tones) = all_grouped(read_answers({"gras": world()}))
+    assert tones.groups.names == [str(tone) for tone in range(1, 11)]
 
 
 def test_a_model_that_matches_texts_is_read_by_statement_against_denial(world):

@@ -43,7 +43,7 @@ def run() -> Run:
     values[::2] += 0.2
     values += 0.02 * (np.arange(n) % 5)[:, None]
     matrix = ScoreMatrix("gras", images, prompts, ("score",), values[:, :, None])
-    rows = GRAS.measures[0]({"gras": matrix}, MeasureOptions(permutations=5, delta=0.01))
+    rows = GRAS.measures[0]({"gras": matrix}, MeasureOptions(permutations=5, shuffles=299, delta=0.01))
     results = results_table(rows, benchmark="gras", model="m | over", dataset="own")
     return Run(results, Record(beholder="0.1", created="2026-08-01T12:00:00+00:00", command=["beholder"]))
 
@@ -72,9 +72,9 @@ def test_a_finding_names_the_pair_and_the_trait_as_the_data_does(run: Run) -> No
         for name in ("age", "race")
     )
     assert "labelled 60 and over get" in by_age.sentence
-    assert "those labelled under 60 (" in by_age.sentence
+    assert "those labelled under 60 within race (" in by_age.sentence
     assert f"labelled {RACES[-1]} get" in by_race.sentence
-    assert "those labelled 2 or more races (" in by_race.sentence
+    assert "those labelled 2 or more races within age (" in by_race.sentence
     assert by_age.as_dict()["rows"][0]["against"] == "under 60"
     assert any(f"“{trait}”" in by_age.headline for trait in TRAITS)
 

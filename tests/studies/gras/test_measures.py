@@ -13,9 +13,7 @@ from scipy import stats
 
 from beholder.core.results import Row, results_table
 from beholder.scores.score_matrix import ScoreMatrix
-from beholder.studies.gras.groups import DENIALS, STATEMENTS, all_grouped, read_answers
-from beholder.studies.gras.intersections import intersections
-from beholder.studies.gras.measures import shuffled_counts
+from beholder.studies.gras.groups import DENIALS, STATEMENTS
 from beholder.studies.gras.prompts import gras_prompts
 from beholder.studies.gras.study import GRAS
 from beholder.studies.study import MeasureOptions
@@ -23,7 +21,7 @@ from beholder.studies.study import MeasureOptions
 TRAITS = {"kind": "positive", "cold": "negative", "calm": "positive", "loud": "negative", "wise": "positive"}
 WORDINGS = ("T1", "T2", "T3", "T4", "T5")
 GENDERS, RACES = ("Female", "Male"), ("Black", "Indian", "White")
-OPTIONS = MeasureOptions(permutations=40)
+OPTIONS = MeasureOptions(permutations=40, shuffles=499)
 
 
 @pytest.fixture(scope="module")
@@ -52,6 +50,14 @@ def rows(matrix: ScoreMatrix) -> list[Row]:
 
 def named(rows: list[Row], metric: str) -> list[Row]:
     return [row for row in rows if row.metric == f"gras.{metric}"]
+
+
+def plain(rows: list[Row], attribute: str, trait: str) -> Row:
+    """The published gap."""
+    (row,) = [
+        row for row in named(rows, "largest_gap") if (row.subset, row.concept, row.variant) == (attribute, trait, None)
+    ]
+    return row
 
 
 def scores(matrix: ScoreMatrix, trait: str, wording: str, **group: str) -> np.ndarray:
@@ -128,8 +134,7 @@ def test_the_expected_score_is_that_of_scipys_tests_on_shuffled_labels(matrix: S
     assert row.value == pytest.approx(np.mean(scores), abs=5 * np.std(scores) / np.sqrt(40))
     assert row.low < row.value < row.high
     (score,) = named(rows, "bias_score")
-    assert score.expected == row.value
-    assert 1 / 41 <= score.p_value <= 1
+    assert (score.expected, score.p_value, score.verdict) == (row.value, None, None)
 
 
 def test_valence_shares_count_the_traits_above_the_mean_in_every_wording(matrix: ScoreMatrix, rows: list[Row]):
@@ -166,13 +171,21 @@ def test_intersections_are_pulled_from_their_own_means_towards_the_mean(matrix: 
                 for valence in ("positive", "negative")
             ]
             own[f"{gender} × {race}"] = by_valence[0] - by_valence[1]
-    cells = intersections(read_answers({"gras": matrix}), np.random.default_rng(0))
-    assert dict(zip(cells.names, cells.raw, strict=True)) == pytest.approx(own)
-    pooled = {row.group: row for row in named(rows, "intersection")}
+    judged = {row.group: row for row in named(rows, "intersection") if row.variant == "within each intersection"}
+    people = {
+        name: len(scores(matrix, "kind", "T1", gender=g, race=r))
+        for g in GENDERS
+        for r in RACES
+        for name in [f"{g} × {r}"]
+    }
+    mean = np.average([own[name] for name in people], weights=list(people.values()))
+    assert {name: row.value for name, row in judged.items()} == pytest.approx({k: v - mean for k, v in own.items()})
+    pooled = {row.group: row for row in named(rows, "intersection") if row.variant is None}
     assert set(pooled) == set(own)
     for group, row in pooled.items():
-        assert abs(row.value) <= abs(own[group] - cells.pooled.overall) + 1e-9
+        assert abs(row.value) <= abs(own[group] - mean) + 1e-3
         assert row.low < row.value < row.high
+        assert row.verdict == judged[group].verdict
 
 
 # Small worlds
@@ -180,23 +193,21 @@ def test_intersections_are_pulled_from_their_own_means_towards_the_mean(matrix: 
 
 def test_an_effect_is_found_named_and_sized(world, measure, one):
     rows = measure(world(effect=0.1))
-    gap = one(rows, "largest_gap", subset="gender", concept="kind")
-    assert (gap.group, gap.against) == ("Female", "Male")
+    plain, gap = (row for row in named(rows, "largest_gap") if (row.subset, row.concept) == ("gender", "kind"))
+    assert (plain.group, plain.against, plain.verdict) == ("Female", "Male", "difference found")
+    assert (gap.group, gap.against, gap.variant) == ("Female", "Male", "within skin_tone")
     assert gap.low < 0.1 < gap.high
-    assert (gap.p_value, gap.p_at_most) == (pytest.approx(2 / 1000), True)  # two attributes, 999 shuffles
+    assert (gap.p_value, gap.p_at_most) == (pytest.approx(1 / 500), True)
     assert one(rows, "bias_score_shown").value == pytest.approx(12.5)
     assert one(rows, "bias_score_sized").value == pytest.approx(12.5)  # one of four traits for one of two attributes
 
 
-def test_without_an_effect_the_corrected_score_is_near_0_and_the_plain_one_near_its_expectation(world, measure, one):
-    matrix, rng = world(effect=0.0, seed=3), np.random.default_rng(7)
-    counts = [shuffled_counts(each, rng, 400) for each in all_grouped(read_answers({"gras": matrix}))]
-    plain, corrected = (np.mean([getattr(each, name).mean() for each in counts]) for name in ("published", "corrected"))
-    assert 15 < plain < 28  # 100 (1 − 0.95⁵) = 22.6 with independent wordings
-    assert corrected < 3
-    rows = measure(matrix)
-    assert one(rows, "bias_score_expected").value == pytest.approx(plain, abs=6)
+def test_without_an_effect_nothing_is_found_and_the_score_is_near_that_of_shuffled_labels(world, measure, one):
+    rows = measure(world(effect=0.0, seed=3))
+    assert 15 < one(rows, "bias_score_expected").value < 28  # 100 (1 − 0.95⁵) = 22.6 with independent wordings
+    assert one(rows, "bias_score_corrected").value < 3
     assert one(rows, "bias_score_shown").value == 0
+    assert not any(row.verdict == "difference found" for row in rows)
 
 
 def test_an_attribute_has_the_widest_gap_of_its_traits_and_the_least_p(world, measure, one):
@@ -204,9 +215,10 @@ def test_an_attribute_has_the_widest_gap_of_its_traits_and_the_least_p(world, me
     rows = measure(world(effect=0.1))
     for attribute in ("gender", "skin_tone"):
         gaps = [row for row in rows if row.metric == "gras.largest_gap" and row.subset == attribute]
-        widest, row = max(gaps, key=lambda gap: gap.value), one(rows, "attribute", subset=attribute)
-        assert (row.value, row.low, row.high) == (widest.value, widest.low, widest.high)
-        assert row.p_value == min(gap.p_value for gap in gaps)
+        others = [row.p_value for row in rows if row.metric == "gras.other_gap" and row.subset == attribute]
+        row = one(rows, "attribute", subset=attribute)
+        assert row.value == max(gap.value for gap in gaps if gap.variant is None)
+        assert row.p_value == min(*(gap.p_value for gap in gaps if gap.variant), *others)
 
 
 def test_the_complement_is_printed_under_its_own_name(world, measure, one):
@@ -239,13 +251,6 @@ def test_a_groups_mean_over_a_valence_has_the_interval_of_its_images(world, meas
     own = matrix.values[mine][:, negative, 0].mean(axis=1)
     margin = stats.t.ppf(0.975, len(own) - 1) * own.std(ddof=1) / np.sqrt(len(own))
     assert (row.value, row.high - row.value, row.n) == pytest.approx((own.mean(), margin, mine.sum()))
-
-
-def test_whether_groups_differ_over_a_valence_is_tested_with_correction(world, measure):
-    rows = [row for row in measure(world(effect=0.1)) if row.metric == "gras.valence_mean"]
-    p_value = {(row.subset, row.concept): row.p_value for row in rows}
-    assert p_value["gender", "positive"] == pytest.approx(2 / 1000)
-    assert p_value["gender", "negative"] > 0.05
 
 
 def test_the_share_of_variance_has_an_interval(world, measure, one):
@@ -293,31 +298,31 @@ def test_the_variant_for_models_that_match_texts_is_labelled(world, measure, one
         STATEMENTS: replace(matrix, task=STATEMENTS, channels=("cosine",)),
         DENIALS: replace(other, task=DENIALS, channels=("cosine",), images=matrix.images),
     }
-    rows = list(GRAS.measures[0](pair, MeasureOptions(permutations=5)))
-    assert {row.variant for row in rows} == {"statement against denial"}
-    assert {row.variant for row in measure(matrix)} == {None}
+    rows = list(GRAS.measures[0](pair, MeasureOptions(permutations=5, shuffles=99)))
+    assert all(row.variant.endswith("statement against denial") for row in rows)
+    assert not any("denial" in (row.variant or "") for row in measure(matrix))
 
 
 def test_the_favoured_intersection_stands_out(measure, crossed):
-    rows = [row for row in measure(crossed(favoured=0.2)) if row.metric == "gras.intersection"]
+    rows = [row for row in measure(crossed(favoured=0.2)) if row.metric == "gras.intersection" and row.variant]
     assert len(rows) == 12
     top = max(rows, key=lambda row: row.value)
-    assert top.group == "Male × C × 40"
+    assert (top.group, top.verdict) == ("Male × C × 40", "difference found")
     assert top.low > 0
 
 
 def test_without_an_effect_small_cells_do_not_shout(measure, crossed):
     rows = [row for row in measure(crossed()) if row.metric == "gras.intersection"]
-    assert max(abs(row.value) for row in rows) < 0.01
-    assert not any(row.low > 0 or row.high < 0 for row in rows)
+    assert max(abs(row.value) for row in rows if not row.variant) < 0.01
+    assert not any(row.verdict == "difference found" for row in rows)
 
 
-def test_a_model_that_answers_everyone_alike_has_no_bias_and_no_p_value(world, measure, one):
+def test_a_model_that_answers_everyone_alike_has_no_bias(world, measure, one):
     matrix = world(40)
     matrix.values[:] = 0.5
     rows = measure(matrix)
     assert one(rows, "bias_score").value == 0
-    assert all(np.isnan(row.p_value) for row in rows if row.metric in ("gras.largest_gap", "gras.valence_share"))
+    assert not any(row.verdict == "difference found" for row in rows)
 
 
 def test_with_a_delta_every_trait_has_a_verdict(world, measure):
@@ -332,7 +337,7 @@ def test_with_a_delta_every_trait_has_a_verdict(world, measure):
 
 def test_every_count_of_significant_traits_carries_its_expectation(world, measure):
     for row in measure(world()):
-        if row.metric in ("gras.biased_traits", "gras.bias_score", "gras.bias_score_corrected"):
+        if row.metric in ("gras.biased_traits", "gras.bias_score"):
             assert 0 <= row.expected < 50
 
 
@@ -344,7 +349,7 @@ def test_some_of_the_wordings_are_measured_as_if_there_were_no_others(world, mea
         for each in (only(matrix, "T1", "T3"), matrix.columns(asked))
     )
     assert_frame_equal(some, alone)
-    assert one(measure(only(matrix, "T2")), "largest_gap", subset="gender", concept="kind").value > 0.15
+    assert plain(measure(only(matrix, "T2")), "gender", "kind").value > 0.15
 
 
 def test_an_attribute_whose_images_were_asked_less_is_measured_on_what_they_were_asked(world, measure, one, only):
@@ -358,7 +363,7 @@ def test_an_attribute_whose_images_were_asked_less_is_measured_on_what_they_were
         for name in ("gender", "skin_tone")
     }
     assert wordings == {"gender": {"T1", "T2", "T3", "T4", "T5"}, "skin_tone": {"T1", "T2"}}
-    assert one(rows, "largest_gap", subset="skin_tone", concept="kind").n == 200
+    assert plain(rows, "skin_tone", "kind").n == 200
 
 
 def test_a_trait_that_was_not_asked_of_an_attributes_images_is_not_counted_as_unbiased(world, measure, one):
@@ -378,7 +383,7 @@ def test_a_trait_that_one_group_was_not_asked_about_is_absent(world, measure, on
     matrix.values[(matrix.images["gender"] == "Male").to_numpy(), :5] = np.nan
     rows = measure(matrix)
     assert one(rows, "biased_traits", subset="gender").n == 3
-    assert np.isnan(one(rows, "largest_gap", subset="gender", concept="kind").value)
+    assert np.isnan(plain(rows, "gender", "kind").value)
 
 
 def test_images_that_were_asked_one_wording_each_have_tests_but_no_gap_over_wordings(world, measure, one, only):
@@ -420,7 +425,7 @@ def test_the_widest_pair_is_named_among_the_groups_that_have_all_wordings(world,
     female = (images["gender"] == "Female").to_numpy()
     less = (images["gender"] == "A, asked less").to_numpy()
     matrix = only(replace(matrix, images=images), "T1", rows=np.flatnonzero(less))
-    row = one(measure(matrix), "largest_gap", subset="gender", concept="kind")
+    row = plain(measure(matrix), "gender", "kind")
     assert (row.group, row.against) == ("Female", "Male")
     assert row.n == female.sum() + (images["gender"] == "Male").sum()
 

@@ -13,7 +13,8 @@ from beholder.studies.gras.planted import gras_planted
 
 def gap_row(trait: str, higher: str, lower: str, gap: float) -> Row:
     row = Row("gras.largest_gap", gap, 120, "probability", subset="gender", group=higher, against=lower, concept=trait)
-    return row._replace(low=gap - 0.01, high=gap + 0.01, p_value=0.001 if gap > 0.01 else 0.5)
+    verdict = "difference found" if gap > 0.01 else "none found"
+    return row._replace(low=gap - 0.01, high=gap + 0.01, verdict=verdict)
 
 
 def test_planted_traits_are_compared_with_what_was_found(make: SimpleNamespace) -> None:
@@ -23,7 +24,7 @@ def test_planted_traits_are_compared_with_what_was_found(make: SimpleNamespace) 
     assert table is not None
     cells = ["gender", "brave", "120", "20.0", "19.0", "woman higher than man", "yes"]
     assert [cell.text for cell in table.rows[0]] == cells
-    assert table.notes == ("Where nothing was planted, 0 of 1 gaps are shown.",)
+    assert table.notes == ("Where nothing was planted, a difference was found in 0 of 1 gaps.",)
     assert Run(results, make.record("x")).findings[0].headline == "The audit finds 1 of 1 planted associations"
     assert gras_planted(results.with_columns(model=pl.lit("other"))) is None
 

@@ -38,7 +38,7 @@ def test_a_wording_that_turns_a_pair_round_has_a_negative_gap() -> None:
         {"metric": "gras.group_mean", "concept": "kind", "group": group, "template": template, "value": mean}
         for (group, template), mean in means.items()
     ]
-    gaps = queries.wording_gaps(pl.DataFrame(rows))
+    gaps = queries.wording_gaps(pl.DataFrame(rows).with_columns(variant=pl.lit(None, pl.String)))
     assert sorted(gaps.select("template", "mean", "gap").rows()) == [("T1", 15.0, 40.0), ("T2", 15.0, -10.0)]
 
 

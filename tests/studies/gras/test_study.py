@@ -44,5 +44,5 @@ def test_every_metric_is_declared_and_pairs_are_marked(crossed, measure):
     rows = measure(crossed(), delta=0.03)
     assert {row.metric for row in rows} <= {metric.name for metric in GRAS.metrics}
     paired = {row.metric for row in rows if row.against is not None}
-    assert paired == {"gras.largest_gap"}  # and adjusted_gap, where images have a source
-    assert {metric.name for metric in GRAS.metrics if metric.paired} == {"gras.largest_gap", "gras.adjusted_gap"}
+    assert paired == {"gras.largest_gap", "gras.other_gap"}
+    assert {metric.name for metric in GRAS.metrics if metric.paired} == paired

@@ -80,4 +80,4 @@ def test_attributes_without_images_are_noted(gras_run: Run, without) -> None:
 
 def test_a_count_of_biased_traits_is_printed_with_its_expectation(gras_full: Run) -> None:
     expected = gras_full.results.filter(metric="gras.biased_traits", subset="gender")["expected"][0]
-    assert table(gras_full, "Bias scores").rows[0][2].detail == f"{expected:.0f} without bias"
+    assert table(gras_full, "Bias scores").rows[0][2].detail == f"{expected:.0f} with shuffled labels"

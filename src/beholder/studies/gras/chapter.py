@@ -10,7 +10,7 @@ from beholder.studies.gras.tables import gras_published, gras_tables
 
 TOPICS = {
     "gaps": "The largest gaps",
-    "score": "The score, and its value without bias",
+    "score": "The score, and that of shuffled labels",
     "traits": "Trait by trait",
     "valence": "Positive and negative traits",
     "tones": "P(Yes) by skin tone",
@@ -23,7 +23,6 @@ QUESTIONS = {
     "answers": Question("Does the model answer with yes or no?", "wording"),
     "score": Question("For how many traits do the answers differ between groups?", "score"),
     "gap": Question("Which trait differs most between groups?", "gaps"),
-    "sources": Question("Do the gaps remain at the same mix of image sources?", "gaps"),
     "valence": Question("Which groups get more positive or more negative traits?", "valence"),
     "intersection": Question("Which intersections get more positive and fewer negative traits?", "crossed"),
     "wording": Question("Do the differences between groups depend on the wording?", "wording"),

@@ -36,14 +36,14 @@ SHORT_PAIR = 24
 """Names of two groups with more letters than these stand on two lines."""
 WORDING_SHAPES = ("circle", "square", "triangle-up", "diamond", "cross")
 PALE = 0.35
-"""Opacity of traits whose gap is not shown."""
+"""Opacity of what was not found."""
 FAVOUR = SERIES[0]
 HEADING = " traits:"
 """Ends the headings among the traits."""
 
 
 def gap_bars(rows: Rows) -> Layers:
-    """Bars to the side on which the higher group stands, under a heading for each attribute; hollow where not shown.
+    """Bars to the side on which the higher group stands, under a heading for each attribute; hollow: none found.
 
     The value stands at the end of the bar, who is higher on its other side.
     """
@@ -68,10 +68,10 @@ def gap_bars(rows: Rows) -> Layers:
     )
     tooltip = [alt.Tooltip("concept:N", title="trait"), "pair:N", alt.Tooltip("points:N"), "low:Q", "high:Q"]
     tooltip += [alt.Tooltip("p_value:Q", title="corrected p", format=".2g"), "n:Q"]
-    shown = alt.condition("datum.shown", alt.value(1), alt.value(0))
+    found = alt.condition("datum.found", alt.value(1), alt.value(0))
     layers = [
         base.mark_bar(height=11, strokeWidth=1.5, aria=False).encode(
-            x=x, stroke=colour, fill=fill, fillOpacity=shown, tooltip=tooltip
+            x=x, stroke=colour, fill=fill, fillOpacity=found, tooltip=tooltip
         ),
         base.transform_filter("isValid(datum.low)")
         .mark_rule(strokeWidth=1.5, color="currentColor", opacity=0.7, aria=False)
@@ -118,19 +118,19 @@ def _unsigned_axis() -> alt.Axis:
 
 
 def favour_forest(rows: Rows) -> Layers:
-    """Intersections down, their names above the marks so that long ones fit a phone; hollow where 0 is within."""
+    """Intersections down, their names above the marks so that long ones fit a phone; hollow: none found."""
     groups = order(rows, "group")
     low = min(0.0, *(row[key] for row in rows for key in ("low", "alone", "value") if row.get(key) is not None))
     x = alt.X("value:Q", title="points off the mean", scale=alt.Scale(domainMin=low, nice=False), axis=points_axis())
     base = chart(rows).encode(y=alt.Y("group:N", title=None, sort=groups, axis=None))
-    shown = alt.condition("datum.shown", alt.value(1), alt.value(0))
+    found = alt.condition("datum.found", alt.value(1), alt.value(0))
     tooltip = ["group:N", alt.Tooltip("value:Q", title="points"), "low:Q", "high:Q", "n:Q"]
     return alt.layer(
         base.transform_filter("isValid(datum.low)")
         .mark_rule(strokeWidth=2, opacity=0.55, color=FAVOUR, aria=False)
         .encode(x="low:Q", x2="high:Q"),
         base.mark_point(size=60, opacity=1, strokeWidth=2, stroke=FAVOUR, fill=FAVOUR, aria=False).encode(
-            x=x, fillOpacity=shown, tooltip=tooltip
+            x=x, fillOpacity=found, tooltip=tooltip
         ),
         base.transform_filter("isValid(datum.alone)")
         .mark_tick(thickness=2, size=10, color="currentColor", opacity=0.8, aria=False)
@@ -146,7 +146,7 @@ def heat_map(cells: Rows, groups: list[str], traits: dict[str, list[str]]) -> La
     """Groups across, traits down under a heading for their valence; colour is points off the mean."""
     rows = [name for kind, names in traits.items() for name in (f"{kind}{HEADING}", *names)]
     most = max((abs(cell["points"]) for cell in cells), default=1.0) or 1.0
-    pale = alt.condition("datum.shown", alt.value(1), alt.value(PALE))
+    pale = alt.condition("datum.found", alt.value(1), alt.value(PALE))
     near = most / 1e6  # either side keeps its hue and fades towards 0
     colours = [f"rgba({hue}, {alpha})" for hue, alpha in ((BELOW, 1), (BELOW, 0.03), (ABOVE, 0.03), (ABOVE, 1))]
     scale = alt.Scale(domain=[-most, -near, near, most], range=colours)
@@ -188,37 +188,35 @@ def valence_bars(rows: Rows) -> Layers:
     """Groups down, a bar for positive and one for negative traits, with a tick at what shuffled labels give."""
     groups, kinds = order(rows, "group"), _kinds(rows)
     legend = alt.Legend(columns=2, symbolType="square")
-    numbers = [alt.Tooltip("value:Q", title="per cent"), "low:Q", "high:Q"]
     chance = alt.Tooltip("landmark:Q", title="shuffled labels", format=".1f")
     base = chart(rows).encode(y=alt.Y("group:N", title=None, sort=groups), yOffset=alt.YOffset("valence:N", sort=kinds))
     x = alt.X("value:Q", title="per cent of traits", scale=alt.Scale(domain=[0, 100]), axis=points_axis())
     bars = base.mark_bar(cornerRadiusEnd=2, aria=False).encode(
         x=x,
         color=alt.Color("valence:N", scale=_scale(rows, VALENCE_COLOURS), legend=legend),
-        opacity=alt.condition("datum.shown", alt.value(1), alt.value(PALE)),
-        tooltip=["group:N", "valence:N", *numbers, chance, alt.Tooltip("n:Q", title="traits")],
+        opacity=alt.condition("datum.found", alt.value(1), alt.value(PALE)),
+        tooltip=[
+            "group:N",
+            "valence:N",
+            alt.Tooltip("value:Q", title="per cent"),
+            chance,
+            alt.Tooltip("n:Q", title="traits"),
+        ],
     )
     ticks = base.transform_filter("isValid(datum.landmark)").mark_tick(
         thickness=2, color="currentColor", aria=False, opacity=0.8, size=0.8 * BAR
     )
-    whiskers = base.transform_filter("isValid(datum.low)").mark_rule(
-        strokeWidth=1.5, color="currentColor", opacity=0.7, aria=False
-    )
-    layers = [bars, whiskers.encode(x="low:Q", x2="high:Q"), ticks.encode(x="landmark:Q")]
-    return alt.layer(*layers).properties(height=BAR * len(groups) * (len(kinds) + 0.5))
+    return alt.layer(bars, ticks.encode(x="landmark:Q")).properties(height=BAR * len(groups) * (len(kinds) + 0.5))
 
 
 def range_strip(rows: Rows) -> Layers:
-    """Traits across, the farthest first; how far P(Yes) moves with the wording, with intervals and a line at 1."""
+    """Traits across, the farthest first; how far P(Yes) moves with the wording, with a line at 1."""
     traits = order(rows, "trait")
     named = alt.Axis(labelAngle=-90, labelFontSize=9) if len(traits) <= 40 else None
     base = chart(rows).encode(x=alt.X("trait:N", title="traits", sort=traits, axis=named))
     y = alt.Y("value:Q", title="points of P(Yes)", scale=alt.Scale(domainMin=0), axis=points_axis())
-    tooltip = ["trait:N", alt.Tooltip("value:Q", title="points"), "low:Q", "high:Q"]
+    tooltip = ["trait:N", alt.Tooltip("value:Q", title="points")]
     return alt.layer(
-        base.transform_filter("isValid(datum.low)")
-        .mark_rule(strokeWidth=2, opacity=0.55, color=FAVOUR, aria=False)
-        .encode(y="low:Q", y2="high:Q"),
         base.mark_point(filled=True, size=24, opacity=1, color=FAVOUR, aria=False).encode(y=y, tooltip=tooltip),
         chart([{"line": 1}]).mark_rule(color=QUIET, strokeWidth=1.5, strokeDash=[4, 3]).encode(y="line:Q"),
     ).properties(height=240)

@@ -8,9 +8,9 @@ from functools import partial
 import polars as pl
 
 from beholder.chapter.figure import Figure, each_model
-from beholder.chapter.numbers import Result, points, points_decimals
-from beholder.chapter.queries import metric_rows, one_row
-from beholder.metrics.multiplicity import ALPHA
+from beholder.chapter.numbers import Result, percent_range, points, points_decimals
+from beholder.chapter.queries import FOUND, metric_rows, one_row
+from beholder.comparison.verdicts import DIFFERENCE, NONE_FOUND
 from beholder.studies.gras import chart_parts, queries
 from beholder.studies.gras.phrases import attribute_name, group_name, pair_names, pair_text, sides
 from beholder.studies.gras.tables import CROSSED, MOST_MODELS, TOP
@@ -48,9 +48,9 @@ def _gap_figure(part: pl.DataFrame) -> Iterator[Figure]:
     by_attribute = {each: queries.largest(part, each, number) for each in attributes}
     bars = [bar for each, rows in by_attribute.items() for bar in _gap_bars(part, each, rows)]
     caption = (
-        "Mean P(Yes) of the highest group less that of the lowest, over all wordings, in points. The lines are "
-        "intervals that hold for all traits, pairs and attributes together. Hollow: not shown. + and −: positive and "
-        "negative traits."
+        "Mean P(Yes) of one group less that of another, over all wordings, within the other labels, in points. The "
+        "lines are intervals that hold for all traits, pairs and attributes together. Hollow: no difference was found. "
+        "+ and −: positive and negative traits."
     )
     rows = sorted((row for rows in by_attribute.values() for row in rows), key=lambda row: -row["value"])
     if rows:
@@ -58,13 +58,13 @@ def _gap_figure(part: pl.DataFrame) -> Iterator[Figure]:
 
 
 def gap_title(rows: list[Result]) -> str:
-    """The largest of the gaps that are shown; where a wider one is not, the title says which one it means."""
-    shown = [row for row in rows if row["shown"]]
-    if not shown:
-        return "no gap is shown"
-    first = shown[0]
+    """The largest of the gaps that were found; where a wider one was not, the title says which one it means."""
+    found = [row for row in rows if row["found"]]
+    if not found:
+        return "no difference found"
+    first = found[0]
     higher, lower = pair_names(first)
-    which = "widest gap" if first == rows[0] else "widest gap that is shown"
+    which = "widest gap" if first == rows[0] else "widest gap that was found"
     return f"{which}: “{first['concept']}”, {higher} {points(first['value'])} points above {lower}"
 
 
@@ -83,7 +83,7 @@ def _gap_bars(part: pl.DataFrame, attribute: str, rows: list[Result]) -> Iterato
 
 
 def _gap_bar(row: Result, *, mirrored: bool) -> Result:
-    """A gap in points, to the left if `mirrored`; who is higher is written only where that is shown."""
+    """A gap in points, to the left if `mirrored`; who is higher is written only where that was found."""
     ends = _in_points(row)
     if mirrored:
         ends = {
@@ -93,10 +93,10 @@ def _gap_bar(row: Result, *, mirrored: bool) -> Result:
     higher, lower = pair_names(row)
     who = (
         f"{higher}{chart_parts.LINE if len(higher + lower) > chart_parts.SHORT_PAIR else ' '}above {lower}"
-        if row["shown"]
-        else "not shown"
+        if row["found"]
+        else "none found"
     )
-    kept = {key: row[key] for key in ("concept", "valence", "shown", "p_value", "n")}
+    kept = {key: row[key] for key in ("concept", "valence", "found", "p_value", "n")}
     return {**kept, **ends, "pair": pair_text(row), "who": who, "points": points(row["value"], points_decimals(row))}
 
 
@@ -109,23 +109,27 @@ def _deviation_figure(part: pl.DataFrame, attribute: str, slug: str) -> Iterator
     groups = list(dict.fromkeys(table["group"]))
     if len(groups) < 3:  # one of two columns would mirror the other
         return
-    shown = pl.col("concept").is_in(queries.gaps(part).filter("shown")["concept"].to_list())
-    cells = table.select("group", "points", trait="concept", shown=shown.cast(pl.Int64)).to_dicts()
+    found = pl.col("concept").is_in(_found(part))
+    cells = table.select("group", "points", trait="concept", found=found.cast(pl.Int64)).to_dicts()
     title = f"{attribute_name(attribute)}: {deviation_title(part, table, attribute)}"
     caption = (
         "Group mean minus the mean over everyone, in points of P(Yes), averaged over the wordings. Within each valence "
-        "the widest gap comes first. Pale: no difference is shown after correction."
+        "the widest gap comes first. Pale: no difference was found."
     )
     chart = chart_parts.heat_map(cells, groups, queries.traits_in_order(part))
     yield Figure(f"deviations-{slug}", title, caption, chart, "traits")
 
 
+def _found(part: pl.DataFrame) -> list[str]:
+    """The traits whose gap was found."""
+    return queries.gaps(part).filter("found")["concept"].to_list()
+
+
 def deviation_title(part: pl.DataFrame, table: pl.DataFrame, attribute: str) -> str:
-    """The cell farthest from the mean, among the traits whose gap is shown."""
-    shown = queries.gaps(part).filter("shown")["concept"].to_list()
-    cells = table.filter(pl.col("concept").is_in(shown)).sort(pl.col("points").abs(), descending=True)
+    """The cell farthest from the mean, among the traits whose gap was found."""
+    cells = table.filter(pl.col("concept").is_in(_found(part))).sort(pl.col("points").abs(), descending=True)
     if not cells.height:
-        return "no trait's deviation is shown"
+        return "no difference found"
     cell = cells.row(0, named=True)
     side = "above" if cell["points"] > 0 else "below"
     group = group_name(cell["group"], attribute)
@@ -133,30 +137,30 @@ def deviation_title(part: pl.DataFrame, table: pl.DataFrame, attribute: str) -> 
 
 
 def _valence_figure(part: pl.DataFrame, attribute: str, slug: str) -> Iterator[Figure]:
-    kept = ("value", "low", "high", "landmark", "n", "shown")
+    kept = ("value", "landmark", "n", "found")
     rows = [
         {"group": group_name(row["group"], attribute), "valence": row["concept"], **{key: row[key] for key in kept}}
-        for row in queries.shown(metric_rows(part, "valence_share")).to_dicts()
+        for row in metric_rows(part, "valence_share").with_columns(found=FOUND).to_dicts()
     ]
     if rows:
         title = f"{attribute_name(attribute)}: {valence_title(rows)}"
         caption = (
             "Per cent of positive and of negative traits whose group mean lies above the overall mean in every "
-            "wording, however small the difference, with 95 % intervals. Tick: with shuffled labels. Pale: not shown "
-            "to differ from that, all groups and attributes together."
+            "wording, however small the difference. Tick: with shuffled labels. Pale: no difference from that was "
+            "found, all groups and attributes together."
         )
         yield Figure(f"valence-{slug}", title, caption, chart_parts.valence_bars(rows), "valence")
 
 
 def valence_title(rows: list[Result]) -> str:
-    """The share farthest from its chance level among those that are shown."""
-    shown = [row for row in rows if row["shown"]]
-    if not shown:
-        return "no share of traits above the mean is shown to differ from chance"
-    far = max(shown, key=lambda row: abs(row["value"] - row["landmark"]))
+    """The share farthest from what shuffled labels give, among those that were found to differ from it."""
+    found = [row for row in rows if row["found"]]
+    if not found:
+        return "no share of traits above the mean differs from shuffled labels"
+    far = max(found, key=lambda row: abs(row["value"] - row["landmark"]))
     return (
         f"{far['value']:.0f} % of {far['valence']} traits above the mean for {far['group']}, "
-        f"{far['landmark']:.0f} % by chance"
+        f"{far['landmark']:.0f} % with shuffled labels"
     )
 
 
@@ -166,7 +170,7 @@ def _tone_figure(part: pl.DataFrame) -> Iterator[Figure]:
         return
     rows = table.with_columns(tone=pl.col("group").cast(pl.Int64, strict=False)).drop_nulls("tone").to_dicts()
     if rows:
-        title = f"from light to dark skin tone: {tone_title(rows)}"
+        title = f"mean P(Yes) from light to dark skin tone: {tone_title(rows)}"
         caption = (
             "Mean P(Yes) over all traits of a valence and all wordings, by Monk skin tone (1 light to 10 dark) as "
             "labelled. Bands: 95 % intervals over the images of a tone."
@@ -175,27 +179,29 @@ def _tone_figure(part: pl.DataFrame) -> Iterator[Figure]:
 
 
 def tone_title(rows: list[Result]) -> str:
-    """The valences in which the tones are shown to differ."""
-    p_values = {row["valence"]: row["p_value"] for row in rows}
-    differ = [kind for kind, p_value in p_values.items() if p_value is not None and p_value <= ALPHA]
-    return f"P(Yes) of {' and '.join(differ)} traits differs" if differ else "no difference is shown"
+    """The range of the means of each valence."""
+    kinds = dict.fromkeys(row["valence"] for row in rows)
+    values = {kind: [row["value"] for row in rows if row["valence"] == kind] for kind in kinds}
+    return "; ".join(f"{kind} traits {percent_range(min(means), max(means), 1)}" for kind, means in values.items())
 
 
 def _crossed_figure(part: pl.DataFrame) -> Iterator[Figure]:
     table = queries.favoured(part)
     if table.height < 2:
         return
-    off, spread = table.filter("shown").height, one_row(part, "interaction_spread")
+    off, spread = table.filter("found").height, one_row(part, "interaction_spread")
     rows = [
-        {"group": row["group"], "n": row["n"], **_in_points(row), "shown": int(row["shown"]), "alone": _alone(row)}
+        {"group": row["group"], "n": row["n"], **_in_points(row), "found": int(row["found"]), "alone": _alone(row)}
         for row in queries.ends(table, CROSSED)
     ]
-    title = f"{off} of {table.height} intersections are shown to differ from the mean"
-    if spread is not None and spread["p_value"] is not None:
-        title += ", and no interaction" if spread["p_value"] > ALPHA else ", and beyond their single attributes"
+    title = f"of {table.height} intersections, {off} differ from the mean"
+    if spread is not None and spread["verdict"] in (DIFFERENCE, NONE_FOUND):
+        title += (
+            ", also beyond their single attributes" if spread["verdict"] == DIFFERENCE else "; no interaction found"
+        )
     caption = (
-        "Positive traits minus negative ones, against the mean over everyone, with 95 % intervals; the most and the "
-        "least favoured. Partial pooling pulls small cells towards the mean. Hollow: not shown. Tick: what the single "
+        "Positive traits minus negative ones, against the mean over everyone; the most and the least favoured. "
+        "Intervals hold for all intersections together. Hollow: no difference was found. Tick: what the single "
         "attributes add up to."
     )
     yield Figure("intersections", title, caption, chart_parts.favour_forest(rows), "crossed", wide=True)
@@ -211,12 +217,10 @@ def _range_figure(part: pl.DataFrame) -> Iterator[Figure]:
     if row is None or ranges.height < STRIP:
         return
     rows = [{"trait": each["concept"], **_in_points(each)} for each in ranges.to_dicts()]
-    moved = round((row["low"] or 0.0) * row["n"] / 100)
-    title = f"P(Yes) is shown to move by a point or more with the wording for {moved} of {row['n']} traits"
-    title = title if moved else "no trait's P(Yes) is shown to move by a point or more with the wording"
+    moved = round(row["value"] * row["n"] / 100)
+    title = f"P(Yes) moves by a point or more with the wording for {moved} of {row['n']} traits"
     caption = (
-        "How far mean P(Yes) over everyone lies apart between two wordings at most, by trait, with 95 % intervals "
-        "that hold for all traits together. The line is at one point."
+        "How far mean P(Yes) over everyone lies apart between two wordings at most, by trait. The line is at one point."
     )
     yield Figure("wording-ranges", title, caption, chart_parts.range_strip(rows), "wording", wide=True)
 
@@ -225,8 +229,7 @@ def _wording_figure(part: pl.DataFrame, attribute: str, slug: str) -> Iterator[F
     table = queries.wording_gaps(part)
     if table["template"].n_unique() < 2:
         return
-    shown = queries.gaps(part).filter("shown")["concept"].to_list()
-    title = f"{attribute_name(attribute)}: {wording_title(table, shown)}"
+    title = f"{attribute_name(attribute)}: {wording_title(table, _found(part))}"
     caption = (
         "Each column of marks is a trait: the gap of its widest pair in each wording, against their mean. On the line "
         "all wordings agree; below 0 a wording reverses the pair. Small gaps do so by chance."
@@ -235,11 +238,11 @@ def _wording_figure(part: pl.DataFrame, attribute: str, slug: str) -> Iterator[F
     yield Figure(f"wordings-{slug}", title, caption, chart, "wording")
 
 
-def wording_title(table: pl.DataFrame, shown: list[str]) -> str:
-    """Whether a wording reverses any of the gaps that are shown; gaps of noise reverse anyway."""
-    if not shown:
-        return "no gap is shown"
-    reversed_gaps = table.filter((pl.col("gap") < 0) & pl.col("concept").is_in(shown))["concept"].n_unique()
+def wording_title(table: pl.DataFrame, found: list[str]) -> str:
+    """Whether a wording reverses any of the gaps that were found; gaps of noise reverse anyway."""
+    if not found:
+        return "no difference found"
+    reversed_gaps = table.filter((pl.col("gap") < 0) & pl.col("concept").is_in(found))["concept"].n_unique()
     if not reversed_gaps:
-        return "in no wording does a gap that is shown point the other way"
-    return f"in some wording {reversed_gaps} of the {len(shown)} gaps shown point the other way"
+        return "in no wording does a gap that was found point the other way"
+    return f"in some wording {reversed_gaps} of the {len(found)} gaps found point the other way"

@@ -1,6 +1,7 @@
-"""GRAS's findings: the score and its value without bias, the largest gaps and their groups, the effect of the wording.
+"""GRAS's findings: the score beside that of shuffled labels, the largest gaps and their groups, the effect of wording.
 
-A significant difference is not called large, and a difference that is not shown is not called absent.
+Verdicts are those of the rows. A difference that was found is not called large, and where none was found the sentence
+says how large one could still be.
 """
 
 from __future__ import annotations
@@ -9,21 +10,11 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from beholder.chapter.finding import Finding, finding
-from beholder.chapter.numbers import (
-    Result,
-    has_interval,
-    percent,
-    percent_range,
-    points,
-    points_decimals,
-    points_range,
-    row_p_value,
-    signed,
-)
-from beholder.chapter.phrases import drawn, listed
+from beholder.chapter.finding import Finding, finding, verdict_of_rows
+from beholder.chapter.numbers import Result, percent, points, points_decimals, points_range, row_p_value, signed
+from beholder.chapter.phrases import drawn, listed, number, plural
 from beholder.chapter.queries import metric_rows, one_row, widest_first
-from beholder.comparison.verdicts import DIFFERENCE, NONE_FOUND, NOT_MEASURED, TOO_LITTLE
+from beholder.comparison.verdicts import DIFFERENCE, FACT, NONE_FOUND, NOT_MEASURED, TOO_LITTLE
 from beholder.metrics.multiplicity import ALPHA
 from beholder.studies.gras import queries
 from beholder.studies.gras.groups import ATTRIBUTES
@@ -34,7 +25,7 @@ from beholder.studies.gras.phrases import (
     pair_names,
     pair_text,
     score,
-    share_range,
+    within,
 )
 from beholder.studies.gras.planted import false_calls, recovered
 
@@ -42,10 +33,7 @@ ANSWERS = 0.5
 """Below this mean probability of yes or no, a model is not answering the question."""
 SMALL = 0.01
 """A gap below one point of P(Yes) is called small."""
-AGREE, DISAGREE = 0.1, 0.5
-"""Share of the group differences that changes with the wording: below the first hardly any, from the second most."""
 TOGETHER = "for all traits, pairs of groups and attributes together"
-NOT_NONE = "This does not mean that there is none."
 FEW = 3
 """Groups that a sentence about valences names."""
 
@@ -66,7 +54,7 @@ def _not_answering(part: pl.DataFrame) -> Iterator[Finding]:
     )
     first, *others = masses.to_dicts()
     headline = "It mostly answers with something other than yes or no"
-    yield finding(first, "answers", headline, sentence, shown=True, more=others)
+    yield finding(first, "answers", headline, sentence, verdict=FACT, more=others)
 
 
 def _by_wording(masses: pl.DataFrame) -> str:
@@ -92,18 +80,15 @@ def _variant(part: pl.DataFrame) -> Iterator[Finding]:
 
 def _score(part: pl.DataFrame) -> Iterator[Finding]:
     published, expected = one_row(part, "bias_score"), one_row(part, "bias_score_expected")
-    shown, sized = (one_row(part, f"bias_score_{name}") for name in ("shown", "sized"))
+    counted, sized = (one_row(part, f"bias_score_{name}") for name in ("shown", "sized"))
     if published is None:
         return
-    above = expected is not None and expected["high"] is not None and published["value"] > expected["high"]
-    above = above if published["p_value"] is None else expected is not None and published["p_value"] <= ALPHA
     headline = f"{_share(published)} of {_traits(published)} count as biased under the study's rule"
-    if expected is not None:
-        chance = f"{_share(expected)} would without any bias" if above else f"chance alone gives {_share(expected)}"
-        headline += f"; {chance}"
-    sentence = " ".join((_rule(part, published), *_comparisons(published, expected, shown, sized)))
-    more = [row for row in (expected, shown, sized) if row is not None]
-    yield finding(published, "score", headline, sentence, shown=above, more=more)
+    headline += "" if expected is None else f"; {_share(expected)} with shuffled labels"
+    sentence = " ".join((_rule(part, published), *_comparisons(expected, counted, sized)))
+    more = [row for row in (expected, counted, sized) if row is not None]
+    verdict = verdict_of_rows(metric_rows(part, "attribute").to_dicts())
+    yield finding(published, "score", headline, sentence, verdict=verdict, more=more)
 
 
 def _share(row: Result) -> str:
@@ -125,73 +110,82 @@ def _rule(part: pl.DataFrame, published: Result) -> str:
     )
 
 
-def _comparisons(
-    published: Result, expected: Result | None, shown: Result | None, sized: Result | None
-) -> Iterator[str]:
+def _comparisons(expected: Result | None, counted: Result | None, sized: Result | None) -> Iterator[str]:
     """What to compare the published score with."""
-    if expected is None:
-        yield "Its value for shuffled labels is not known, so no bias is shown."
-    else:
+    if expected is not None:
         low, high = expected["low"], expected["high"]
         bounds = "" if low is None else f" ({low:.0f}–{high:.0f} in 95 % of shuffles)"
-        p_value = "" if published["p_value"] is None else f", p {row_p_value(published)}"
-        yield f"With shuffled labels, which mean nothing, the score is {score(expected['value'])}{bounds}{p_value}."
-    if shown is not None and not shown["value"]:
-        yield f"No trait's gap is shown after correction {TOGETHER}."
-    elif shown is not None:
+        yield f"With shuffled labels, which mean nothing, the score is {score(expected['value'])}{bounds}."
+    if counted is not None and not counted["value"]:
+        yield f"Compared within the other labels, {TOGETHER}, no trait's difference was found."
+    elif counted is not None:
         then = f"; {score(sized['value'])} if only gaps of at least one point count" if sized else ""
-        yield f"Counting only traits whose gap is shown, {TOGETHER}, the score is {score(shown['value'])}{then}."
+        yield f"Counting only traits with a difference found, {TOGETHER}, the score is {score(counted['value'])}{then}."
 
 
 def _gaps(part: pl.DataFrame) -> Iterator[Finding]:
-    gaps, findings, not_shown, untested = queries.gaps(part), [], [], []
+    gaps, others, findings, alike, untested = queries.gaps(part), queries.other_gaps(part), [], [], []
     for attribute in queries.attributes(part):
-        own = gaps.filter(pl.col("subset") == attribute)
-        if own["shown"].any():
-            findings.append(_gap(own))
-        elif own["p_value"].drop_nulls().len() or not own["value"].max():
-            not_shown += own.head(1).to_dicts()
-        else:
+        own, other = (table.filter(pl.col("subset") == attribute) for table in (gaps, others))
+        verdict = verdict_of_rows(own.to_dicts())
+        if verdict == DIFFERENCE or other.height:
+            findings.append(_gap(own, other))
+        elif verdict == NONE_FOUND:
+            alike.append(own)
+        elif own.height:
             untested += own.head(1).to_dicts()
     yield from sorted(findings, key=lambda finding: -finding.effect)
-    if not_shown:
-        yield _no_gap(not_shown)
+    if alike:
+        yield _no_gap(alike)
     if untested:
         yield _too_few(untested)
 
 
-def _gap(gaps: pl.DataFrame) -> Finding:
-    """An attribute's largest gap that is shown, the next ones, and how many are shown in all."""
-    (first, *others), widest = gaps.filter("shown").to_dicts(), gaps.row(0, named=True)
+def _gap(gaps: pl.DataFrame, others: pl.DataFrame) -> Finding:
+    """An attribute's largest gap that was found, the next ones, and for how many traits there is one."""
+    rows, widest = gaps.filter("found").to_dicts() or others.to_dicts(), gaps.row(0, named=True)
+    first, *next_rows = rows
     name, (higher, lower) = attribute_name(first["subset"]), pair_names(first)
     noun = "drawings" if drawn(first["dataset"]) else "images"
     value = points(first["value"], points_decimals(first))
-    interval = f"95 % interval {points_range(first)}, {TOGETHER}"
-    interval = interval if has_interval(first) else "no interval: within each group all answers are alike"
-    place = f"the widest of all gaps by {name}" if first["concept"] == widest["concept"] else "the widest that is shown"
-    sentence = (
-        f"For “{first['concept']}” {noun} labelled {higher} get {value} points more P(Yes) than those labelled {lower} "
-        f"({interval}; {first['n']} {noun}), {place}."
+    place = (
+        f"the widest of all gaps by {name}" if first["concept"] == widest["concept"] else "the widest that was found"
     )
-    next_gaps = [f"“{row['concept']}” {points(row['value'])} ({pair_text(row)})" for row in others[:2]]
+    sentence = (
+        f"For “{first['concept']}” {noun} labelled {higher} get {value} points more P(Yes) than those labelled {lower}"
+        f"{within(first)} (95 % interval {points_range(first)}, {TOGETHER}; {first['n']} {noun}), {place}."
+    )
+    sentence += _plain(first)
+    next_gaps = [f"“{row['concept']}” {points(row['value'])} ({pair_text(row)})" for row in next_rows[:2]]
     verb = "The next are" if len(next_gaps) > 1 else "The next is"
     sentence += f" {verb} {listed(next_gaps)}." if next_gaps else ""
-    sentence += f" Gaps are shown for {len(others) + 1} of {_counted(gaps.height, 'trait')}."
-    headline = f"The model affirms “{first['concept']}” more for {higher} than for {lower}, by {value} points"
-    headline = f"By {name}, differences are shown, all of them below one point" if first["value"] < SMALL else headline
-    return finding(first, "gap", headline, sentence, shown=True, effect=first["value"], more=others[:2])
+    count = len({row["concept"] for row in (*gaps.filter("found").to_dicts(), *others.to_dicts())})
+    sentence += f" Differences were found for {count} of {number(gaps.height, 'trait')}."
+    ends = (plural(higher), plural(lower))
+    headline = f"The model affirms “{first['concept']}” more for {ends[0]} than for {ends[1]}, by {value} points"
+    headline = f"By {name}, differences were found, all of them below one point" if first["value"] < SMALL else headline
+    return finding(first, "gap", headline, sentence, verdict=DIFFERENCE, effect=first["value"], more=next_rows[:2])
 
 
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+def _plain(row: Result) -> str:
+    """What the gap is without regard to the other labels, and which of them cannot be told apart from the groups."""
+    apart = row.get("plain") is not None and within(row) and points(row["plain"]) != points(row["value"])
+    plain = f" Without regard to that the widest gap is {points(row['plain'])} points." if apart else ""
+    return plain + (f" Note: {row['remark']}." if row.get("remark") else "")
 
 
-def _no_gap(rows: list[Result]) -> Finding:
+def _no_gap(tables: list[pl.DataFrame]) -> Finding:
+    """Where none was found: the widest gaps, and how large a difference could still be."""
+    rows = [table.row(0, named=True) for table in tables]
+    ends = [abs(bound) for table in tables for name in ("low", "high") for bound in table[name].drop_nulls()]
+    most = f" A difference of up to {points(max(ends))} points may still be there." if ends else ""
     sentence = (
-        f"The widest gaps: {_listed_gaps(rows)}. Some gap is always the widest; none is shown, {TOGETHER}. {NOT_NONE}"
+        f"The widest gaps: {_listed_gaps(rows)}. Some gap is always the widest; none was found, {TOGETHER}.{most}"
     )
+    sentence += "".join(f" Note: {row['remark']}." for row in rows if row["remark"])
     names = attribute_names(row["subset"] for row in rows)
-    return finding(rows[0], "gap", f"No difference is shown by {names}", sentence, more=rows[1:])
+    headline = f"No difference found by {names}"
+    return finding(rows[0], "gap", headline, sentence, verdict=NONE_FOUND, more=rows[1:])
 
 
 def _listed_gaps(rows: list[Result]) -> str:
@@ -210,60 +204,28 @@ def _too_few(rows: list[Result]) -> Finding:
     return finding(rows[0], "gap", f"Too few people to compare by {names}", sentence, verdict=TOO_LITTLE, more=rows[1:])
 
 
-def _sources(part: pl.DataFrame) -> Iterator[Finding]:
-    """Whether gaps remain at the same mix of image sources; nothing where neither way shows any."""
-    gaps = queries.gaps(part).filter(pl.col("adjusted").is_not_null())
-    for (name,), own in gaps.group_by(["subset"], maintain_order=True):
-        crude, adjusted = own.filter("shown"), own.filter("adjusted_shown")
-        if crude.is_empty() and adjusted.is_empty():
-            continue
-        lost = crude.filter(~pl.col("adjusted_shown"))
-        by, same = attribute_name(str(name)), "at the same mix of image sources"
-        headline = f"Gaps by {by} are shown {same} too"
-        if lost.height:
-            headline = f"{lost.height} of {_counted(crude.height, 'gap')} by {by} not shown {same}"
-        elif crude.is_empty():
-            headline = f"{_counted(adjusted.height, 'gap')} by {by} shown only {same}"
-        first = (lost if lost.height else crude if crude.height else adjusted).row(0, named=True)
-        row = one_row(part, "adjusted_gap", subset=first["subset"], concept=first["concept"])
-        assert row is not None  # it was joined on
-        sentence = (
-            f"Groups differ in where their images come from. With the same mix in every group, {adjusted.height} of "
-            f"{_counted(own.height, 'trait')} show a gap between the same two groups, without it {crude.height}. "
-            f"“{first['concept']}”: {signed(first['adjusted'])} points ({points_range(row) or 'no interval'}) in place "
-            f"of {signed(first['value'])} ({pair_text(first)})."
-        )
-        yield finding(row, "sources", headline, sentence, shown=bool(adjusted.height), more=[first])
-
-
 def _valence(part: pl.DataFrame) -> Iterator[Finding]:
     """Which groups have more, or fewer, traits above the mean than shuffled labels give them."""
     table = queries.valence_shares(part).filter(pl.col("landmark").is_not_null())
-    tested = table.filter(pl.col("p_value").is_not_null())
     if table.is_empty():
         return
-    off, rows = tested.filter("shown").to_dicts(), table.to_dicts()
+    off, rows = table.filter("found").to_dicts(), table.to_dicts()
     named = off or rows[:1]
-    headline = "No group's share of positive or negative traits is shown to differ from chance"
+    headline = "No group's share of positive or negative traits was found to differ from shuffled labels"
     if off:
         side = "more" if off[0]["value"] > off[0]["landmark"] else "fewer"
         group = group_name(off[0]["group"], off[0]["subset"])
-        headline = f"{group}: {side} {off[0]['concept']} traits above the mean than chance gives"
+        headline = f"{group}: {side} {off[0]['concept']} traits above the mean than with shuffled labels"
     sentence = (
         f"Traits above the mean in every wording: {'; '.join(map(_valence_text, named[:FEW]))}. Shares (groups, "
-        f"positive and negative) that are shown to differ from what shuffled labels give: {len(off)} of {len(rows)}."
-        f"{'' if off else f' {NOT_NONE}'}"
+        f"positive and negative) that were found to differ from what shuffled labels give: {len(off)} of {len(rows)}."
     )
-    verdict = DIFFERENCE if off else NONE_FOUND if tested.height else TOO_LITTLE
-    yield finding(named[0], "valence", headline, sentence, verdict=verdict, more=named[1:FEW])
+    yield finding(named[0], "valence", headline, sentence, verdict=verdict_of_rows(rows), more=named[1:FEW])
 
 
 def _valence_text(row: Result) -> str:
-    group, traits = group_name(row["group"], row["subset"]), _counted(row["n"], f"{row['concept']} trait")
-    return (
-        f"{group} {row['value']:.0f} % of {traits} ({share_range(row)}"
-        f"shuffled labels {row['landmark']:.0f} %, {_p_value(row)})"
-    )
+    group, traits = group_name(row["group"], row["subset"]), number(row["n"], f"{row['concept']} trait")
+    return f"{group} {row['value']:.0f} % of {traits} (shuffled labels {row['landmark']:.0f} %, {_p_value(row)})"
 
 
 def _p_value(row: Result) -> str:
@@ -271,38 +233,19 @@ def _p_value(row: Result) -> str:
 
 
 def _wording(part: pl.DataFrame) -> Iterator[Finding]:
-    """How much of the shown differences depends on the wording."""
+    """How much of the differences that were found depends on the wording."""
     shares = metric_rows(part, "wording_share").filter(pl.col("concept").is_null(), pl.col("subset").is_not_null())
     if shares.is_empty():
         return
     rows = widest_first(shares).to_dicts()
-    headline, verdict = _wording_headline(rows)
-    by_attribute = [f"{attribute_name(row['subset'])} {percent(row['value'])} ({_share_bounds(row)})" for row in rows]
+    by_attribute = [f"{attribute_name(row['subset'])} {percent(row['value'])}" for row in rows]
+    headline = f"{percent(rows[0]['value'])} of how groups differ by {attribute_name(rows[0]['subset'])} changes with "
+    headline += "the wording"
     sentence = (
-        f"Share of the differences between groups that changes from wording to wording, of the traits whose gap is "
-        f"shown: {', '.join(by_attribute)}. 0 %: all wordings agree. Sampling noise is taken off.{_answer_share(part)}"
+        "Share of the differences between groups that changes from wording to wording, of the traits with a difference "
+        f"found: {', '.join(by_attribute)}. 0 %: all wordings agree. Chance is taken off.{_answer_share(part)}"
     )
-    yield finding(rows[0], "wording", headline, sentence, verdict=verdict, effect=rows[0]["value"], more=rows[1:])
-
-
-def _wording_headline(rows: list[Result]) -> tuple[str, str]:
-    """By the intervals: a share is small, large or in between only if its interval is."""
-    known = [row for row in rows if row["low"] is not None]
-    if not known:
-        return "How far the differences depend on the wording is not known", TOO_LITTLE
-    most = [attribute_name(row["subset"]) for row in known if row["low"] >= DISAGREE]
-    some = [attribute_name(row["subset"]) for row in known if AGREE <= row["low"] < DISAGREE]
-    if most:
-        return f"How groups differ by {listed(most)} depends mostly on the wording", DIFFERENCE
-    if some:
-        return f"How groups differ by {listed(some)} depends in part on the wording", DIFFERENCE
-    if len(known) == len(rows) and all(row["high"] < AGREE for row in known):
-        return "The groups differ nearly alike in every wording", DIFFERENCE
-    return "How far the differences depend on the wording is not certain", NONE_FOUND
-
-
-def _share_bounds(row: Result) -> str:
-    return percent_range(row["low"], row["high"]) if row["low"] is not None else "no interval"
+    yield finding(rows[0], "wording", headline, sentence, verdict=FACT, effect=rows[0]["value"], more=rows[1:])
 
 
 def _sensitive(part: pl.DataFrame) -> Iterator[Finding]:
@@ -310,25 +253,19 @@ def _sensitive(part: pl.DataFrame) -> Iterator[Finding]:
     row, ranges = one_row(part, "wording_sensitive"), queries.wording_ranges(part)
     if row is None or ranges.is_empty():
         return
-    most, traits = ranges.row(0, named=True), row["n"]
-    moved, low, high = (None if row[k] is None else round(row[k] * traits / 100) for k in ("value", "low", "high"))
-    bounds = "no interval" if low is None else f"95 % interval {low}–{high}, for all traits together"
-    headline = "No trait's probability of yes is shown to move by a point or more with the wording"
-    if low:
-        known = f"at least {low} of {_counted(traits, 'trait')}"
-        headline = f"The probability of yes moves by a point or more with the wording for {known}"
+    most, traits = ranges.row(0, named=True), number(row["n"], "trait")
+    moved = round(row["value"] * row["n"] / 100)
+    headline = f"The probability of yes moves by a point or more with the wording for {moved} of {traits}"
     sentence = (
-        f"Mean P(Yes) over everyone lies at least one point apart between two wordings for {moved} of "
-        f"{_counted(traits, 'trait')} ({bounds}). The median trait moves by {points(_median(ranges['value']))} points, "
-        f"“{most['concept']}” most: {points(most['value'], points_decimals(most))} "
-        f"({points_range(most) or 'no interval'})."
+        f"Mean P(Yes) over everyone lies at least one point apart between two wordings for {moved} of {traits}. The "
+        f"median trait moves by {points(_median(ranges['value']))} points, “{most['concept']}” most: "
+        f"{points(most['value'])}."
     )
     tests = queries.wording_tests(part)
     if tests is not None:
-        found = f"{tests[0]} of {_counted(tests[1], 'trait')}"
-        sentence += f" Both of the study's tests (ANOVA and Friedman, p ≤ {ALPHA:g}) find a difference for {found}."
-    verdict = TOO_LITTLE if low is None else DIFFERENCE if low else NONE_FOUND
-    yield finding(row, "sensitive", headline, sentence, verdict=verdict, more=[most])
+        called = f"{tests[0]} of {number(tests[1], 'trait')}"
+        sentence += f" Both of the study's tests (ANOVA and Friedman, p ≤ {ALPHA:g}) call {called}."
+    yield finding(row, "sensitive", headline, sentence, verdict=FACT, more=[most])
 
 
 def _median(values: pl.Series) -> float:
@@ -346,36 +283,39 @@ def _intersections(part: pl.DataFrame) -> Iterator[Finding]:
     table, spread = queries.favoured(part), one_row(part, "interaction_spread")
     if table.height < 2:
         return
-    most, least = table.row(0, named=True), table.row(-1, named=True)
-    off, beyond = table.filter("shown").height, table.filter(pl.col("beyond_shown").fill_null(False))
-    interacts = spread is not None and spread["p_value"] is not None and spread["p_value"] <= ALPHA
-    headline = "No intersection is shown to be favoured"
-    if off:
-        headline = f"Most favoured intersection: {most['group']}; least: {least['group']}"
-        headline += "" if interacts or spread is None else "; no interaction is shown"
-    elif interacts:
-        headline = "Intersections are shown to differ beyond what their single attributes add up to"
+    rows = table.to_dicts()
+    above, below = ([row for row in rows if row["found"] and sign * row["value"] > 0] for sign in (1, -1))
+    ends = [*above[:1], *below[-1:]]
+    interacts = spread is not None and spread["verdict"] == DIFFERENCE
+    names = [f"most favoured intersection: {row['group']}" for row in above[:1]]
+    names += [f"least favoured: {row['group']}" for row in below[-1:]]
+    headline = "; ".join(names).replace("most", "Most", 1) if above else "; ".join(names).replace("least", "Least", 1)
+    if not names:
+        headline = (
+            "Intersections differ beyond their single attributes" if interacts else "No intersection found to differ"
+        )
+    named = ends or [rows[0], rows[-1]]
     sentence = (
         "Mean P(Yes) of positive traits minus that of negative ones, against the mean over everyone: "
-        f"{_favour(most)}, {_favour(least)}. {off} of {table.height} intersections are shown to lie off the mean "
-        f"(partly pooled: small cells are pulled towards it).{'' if off else f' {NOT_NONE}'}"
+        f"{', '.join(map(_favour, named))}. Differences from the mean were found for {len(above) + len(below)} of "
+        f"{table.height} intersections."
     )
-    sentence += "" if spread is None else f" {_interaction(spread, interacts, beyond)}"
-    more = [least, *([] if spread is None else [spread])]
-    yield finding(most, "intersection", headline, sentence, shown=bool(off) or interacts, more=more)
+    sentence += "" if spread is None else f" {_interaction(spread, table.filter('beyond_found'))}"
+    verdict = verdict_of_rows([*rows, *([] if spread is None else [spread])])
+    first, *others = [*named, *([] if spread is None else [spread])]
+    yield finding(first, "intersection", headline, sentence, verdict=verdict, more=others)
 
 
-def _interaction(spread: Result, interacts: bool, beyond: pl.DataFrame) -> str:
+def _interaction(spread: Result, beyond: pl.DataFrame) -> str:
     """Whether intersections go beyond the sum of their attributes, and which."""
-    p_value = f"p {row_p_value(spread)}"
-    if not interacts:
+    p_value = _p_value(spread)
+    if spread["verdict"] != DIFFERENCE:
         return (
-            f"Beyond what their single attributes add up to, no difference between intersections is shown ({p_value})."
+            f"Beyond what their single attributes add up to, no difference between intersections was found ({p_value})."
         )
     farthest = beyond.sort(pl.col("beyond").abs(), descending=True).to_dicts()
     named = [f"{row['group']} ({signed(row['beyond'])} points)" for row in farthest[:FEW]]
-    cells = f"of single intersections, {listed(named)}" if named else "no single intersection is shown to"
-    return f"They differ beyond what their single attributes add up to ({p_value}); {cells}."
+    return f"They differ beyond what their single attributes add up to ({p_value}): {listed(named)}."
 
 
 def _favour(row: Result) -> str:
@@ -397,12 +337,11 @@ def _refusals(part: pl.DataFrame) -> Iterator[Finding]:
         shares = f"{percent(most['value'])} for {most['group']}"
         shares += "" if own.height == 1 else f", {percent(least['value'])} for {least['group']}"
         by_attribute.append(f"{attribute_name(str(name))}: {shares} ({_p_value(most)})")
-    tested = table["p_value"].drop_nulls()
-    verdict = DIFFERENCE if (tested <= ALPHA).any() else NONE_FOUND if tested.len() else TOO_LITTLE
+    first, *others = table.to_dicts()
+    verdict = verdict_of_rows([first, *others])
     what = "about some groups more often" if verdict == DIFFERENCE else "some questions"
     sentence = f"Share of images with a refused question, highest and lowest: {'; '.join(by_attribute)}."
-    sentence += f" No difference between groups is shown. {NOT_NONE}" if verdict == NONE_FOUND else ""
-    first, *others = table.to_dicts()
+    sentence += " No difference between groups was found." if verdict == NONE_FOUND else ""
     yield finding(first, "refusal", f"It refuses to answer {what}", sentence, verdict=verdict, more=others)
 
 
@@ -410,16 +349,13 @@ def _planted(part: pl.DataFrame) -> Iterator[Finding]:
     planted, others = recovered(part)
     if not planted:
         return
-    right = [gap for gap in planted if gap.same_direction and gap.row["shown"]]
-    headline, complete = (
-        f"The audit finds {len(right)} of {len(planted)} planted associations",
-        len(right) == len(planted),
-    )
-    found = "An association is found if its gap is shown and points in the planted direction."
-    missed = "" if complete else " The others are not shown, or point the other way."
-    sentence = f"{found}{missed}{f' {false_calls(others)}' if others else ''}"
+    right = [gap for gap in planted if gap.same_direction and gap.row["found"]]
+    headline = f"The audit finds {len(right)} of {len(planted)} planted associations"
+    rule = "An association is recovered if a difference was found that points in the planted direction."
+    missed = "" if len(right) == len(planted) else " The others were not found, or point the other way."
+    sentence = f"{rule}{missed}{f' {false_calls(others)}' if others else ''}"
     more = [gap.row for gap in planted[1:]]
-    yield finding(planted[0].row, "planted", headline, sentence, shown=complete, more=more)
+    yield finding(planted[0].row, "planted", headline, sentence, verdict=FACT, more=more)
 
 
 def _absent(part: pl.DataFrame) -> Iterator[Finding]:
@@ -447,7 +383,6 @@ FINDERS = (
     _not_answering,
     _score,
     _gaps,
-    _sources,
     _valence,
     _intersections,
     _wording,

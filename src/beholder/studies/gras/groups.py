@@ -1,7 +1,6 @@
-"""GRAS's scores as an array of traits and wordings, and the comparison of its groups.
+"""GRAS's scores as an array of traits and wordings, its groups, and the published tests of them.
 
-One matrix product gives every group's moments in every (trait, wording), so each shuffle of the labels costs only one
-more product.
+One matrix product gives every group's moments in every (trait, wording).
 """
 
 from __future__ import annotations
@@ -13,12 +12,12 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from beholder.comparison import Groups, People, ShuffledGroups, Strata, group_by, people_of, strata_of
+from beholder.comparison.means import units_of
+from beholder.comparison.strata import no_strata
 from beholder.core.errors import BadScores
-from beholder.metrics.bootstrap import FEWEST
-from beholder.metrics.group_gaps import Gaps, Pairs, clustered_moments, group_gaps
-from beholder.metrics.group_tests import Columns, GroupTest, Moments, group_codes, mean_margins, welch
-from beholder.metrics.multiplicity import ALPHA, benjamini_hochberg, shuffles_for, simes
-from beholder.metrics.person_shuffles import PersonShuffles, has_repeats
+from beholder.metrics.group_tests import Columns, GroupTest, Moments, mean_margins, welch
+from beholder.metrics.multiplicity import ALPHA, benjamini_hochberg, simes
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.studies.gras.prompts import VALENCES
 
@@ -26,6 +25,8 @@ Array = npt.NDArray[np.float64]
 QUESTIONS, STATEMENTS, DENIALS = "gras", "gras/statements", "gras/denials"
 """Names of the tasks: questions for models that answer in words, statements and denials for the others."""
 ATTRIBUTES = ("gender", "race", "age", "skin_tone")
+WITHIN = ("source", *ATTRIBUTES)
+"""Labels that groups are compared within, apart from their own."""
 NOTHING = 1e-13
 """Differences of probabilities below this are rounding errors."""
 ROUNDED = 1e-6
@@ -195,157 +196,60 @@ class Compared(NamedTuple):
         return 100 * float(calls[self.tested].mean()) if self.tested.any() else np.nan
 
 
-class WidestGaps(NamedTuple):
-    """The widest gap of every column between any two of some groups."""
-
-    groups: list[str]
-    n: int
-    """Images in these groups."""
-    higher: npt.NDArray[np.intp]
-    lower: npt.NDArray[np.intp]
-    pairs: Pairs
-    gaps: Gaps
-
-    @property
-    def shown(self) -> npt.NDArray[np.bool_]:
-        """Where the corrected p-value is at most 0.05 and the interval, which holds for all columns, leaves out 0."""
-        return np.asarray((self.pairs.p_value <= ALPHA) & (self.pairs.low > 0))
-
-
 class Grouped:
-    """One attribute's images and labels, prepared for comparisons with its own labels and with shuffled ones."""
+    """One attribute's images and groups of two images or more."""
 
-    def __init__(self, answers: Answers, attribute: str) -> None:
-        labels = _labels(answers.images, attribute)
-        rows = labels.is_not_null().to_numpy() & answers.scored
-        known = labels.filter(rows)
+    def __init__(self, answers: Answers, attribute: str, people: People) -> None:
+        groups = group_by(answers.images, (attribute,))
+        rows = (groups.codes >= 0) & answers.scored
         self.answers = answers = answers.asked(rows)
-        self._flat = answers.p_yes.reshape(len(answers.p_yes), len(answers.traits) * len(answers.templates))
-        self.attribute, self._shape, self._rows = attribute, answers.p_yes.shape[1:], np.flatnonzero(rows)
-        sizes = {group: int((known == group).sum()) for group in ordered(known)}
-        self.groups = [group for group, size in sizes.items() if size > 1]
-        self.alone = [group for group, size in sizes.items() if size == 1]
+        self.attribute, self.people = attribute, people
+        self.flat = answers.p_yes.reshape(len(answers.p_yes), len(answers.traits) * len(answers.templates))
+        """`[n_images, n_traits × n_wordings]`, of all images."""
+        sizes = np.bincount(groups.codes[rows], minlength=len(groups.names))
+        self.alone = [name for name, size in zip(groups.names, sizes, strict=True) if size == 1]
         """Groups of one image, which cannot be compared and are left out."""
-        self.codes = group_codes(known.to_numpy(), self.groups)
-        self.people = people_of(answers.images)[rows]
-        self.repeated = has_repeats(self.people[self.codes >= 0])
+        self.groups = groups._replace(codes=np.where(rows, groups.codes, -1)).kept(np.flatnonzero(sizes > 1).tolist())
+        self.inside = np.flatnonzero(self.groups.codes >= 0)
+        self.repeated = people.rows(self.inside).repeated
         """Whether somebody has several images."""
-        ready = len(self.groups) > 1 and self._flat.shape[1] > 0
-        self._columns = Columns(self._flat, self._rows) if ready else None
+        self._columns = Columns(self.flat, self.inside) if self.comparable else None
 
     @property
     def comparable(self) -> bool:
         """Whether at least two groups have images and a trait was asked."""
-        return self._columns is not None
+        return len(self.groups.names) > 1 and self.flat.shape[1] > 0
 
-    @property
-    def values(self) -> Array:
-        """The scores of these images, `[n_images, n_columns]`."""
-        return np.asarray(self._flat[self._rows], dtype=np.float64)
-
-    def moments(self, codes: npt.NDArray[np.int_], groups: list[str]) -> Moments:
-        """Moments of any grouping of these images."""
-        assert self._columns is not None
-        return self._columns.moments(codes, groups)
+    def strata(self, groups: Groups) -> Strata:
+        """What the groups are compared within."""
+        return strata_of(self.answers.images, groups, WITHIN, self.people)
 
     def compared(self) -> Compared:
-        """The comparison of the groups."""
-        return self._compared(self.moments(self.codes, self.groups), self.codes)
-
-    def shuffled(self, rng: np.random.Generator, shuffles: int, *, by_person: int) -> Iterator[Compared]:
-        """The comparison after each shuffle of people; of the first `by_person` also with people in place of images."""
+        """The comparison of the groups, as published; margins are those of people."""
         assert self._columns is not None
-        done = 0
-        for part in PersonShuffles(self.codes, self.people).parts(shuffles, rng):
-            for codes, moments in zip(part, self._columns.moments_of_each(part, self.groups), strict=True):
-                yield self._compared(moments, codes if done < by_person else None)
-                done += 1
-
-    def _compared(self, moments: Moments, codes: npt.NDArray[np.int_] | None) -> Compared:
-        compared = Compared(self.attribute, moments, welch(moments), self._shape)
-        if not self.repeated or codes is None:
+        moments = self._columns.moments(self.groups.codes[self.inside], self.groups.names)
+        compared = Compared(self.attribute, moments, welch(moments), self.answers.p_yes.shape[1:])
+        if not self.repeated:
             return compared
-        people = clustered_moments(self.values, codes, self.groups, self.people)
-        all_of_them = clustered_moments(self.values, np.minimum(codes, 0), ["all"], self.people)
-        return compared._replace(by_person=people, everyone=all_of_them)
+        everyone = self.groups._replace(names=["all"], codes=np.minimum(self.groups.codes, 0))
+        by_person, all_of_them = (self._of_people(groups) for groups in (self.groups, everyone))
+        return compared._replace(by_person=by_person, everyone=all_of_them)
 
-    def widest_gaps(self, rng: np.random.Generator, tests: int, shuffles: int | None = None) -> WidestGaps:
-        """The widest gap in every column, judged among `tests` attributes by as many shuffles as that takes.
+    def shuffled(self, rng: np.random.Generator, shuffles: int) -> Iterator[Compared]:
+        """The comparison after each shuffle of people, image by image."""
+        assert self._columns is not None
+        for part in ShuffledGroups(self.groups, self.people, rng, None, shuffles).parts():
+            for moments in self._columns.moments_of_each(part[:, self.inside], self.groups.names):
+                yield Compared(self.attribute, moments, welch(moments), self.answers.p_yes.shape[1:])
 
-        Groups with fewer than five people are left out. Where that leaves less than two groups, all are compared,
-        without intervals and p-values.
-        """
-        kept = self._large_groups()
-        shuffles = shuffles_for(tests) if shuffles is None else shuffles
-        return self._widest(kept or list(range(len(self.groups))), rng, shuffles if kept else 0, tests)
-
-    def gaps_by_source(self, rng: np.random.Generator, tests: int, shuffles: int | None = None) -> WidestGaps | None:
-        """The same at the same mix of image sources; None where there are no sources, or a group lacks one."""
-        kept = self._large_groups()
-        sources = self._sources(kept) if kept else None
-        shuffles = shuffles_for(tests) if shuffles is None else shuffles
-        return None if sources is None else self._widest(kept, rng, shuffles, tests, sources)
-
-    def _large_groups(self) -> list[int]:
-        """The groups with at least five people; none where only one has them."""
-        people = [len(np.unique(self.people[self.codes == k])) for k in range(len(self.groups))]
-        large = [k for k, count in enumerate(people) if count >= FEWEST]
-        return large if len(large) > 1 else []
-
-    def _widest(
-        self,
-        kept: list[int],
-        rng: np.random.Generator,
-        shuffles: int,
-        tests: int,
-        sources: npt.NDArray[np.int_] | None = None,
-    ) -> WidestGaps:
-        codes = self._codes_of(kept)
-        own = {"people": self.people, "strata": sources, "tests": tests}
-        gaps = group_gaps(self.values, codes, len(kept), rng, shuffles, **own)  # type: ignore[arg-type]
-        higher, lower = gaps.widest()
-        groups = [self.groups[k] for k in kept]
-        return WidestGaps(groups, int((codes >= 0).sum()), higher, lower, gaps.pair(higher, lower), gaps)
-
-    def _codes_of(self, kept: list[int]) -> npt.NDArray[np.int_]:
-        """Each image's place among some of the groups, −1 for none of them."""
-        place = np.full(len(self.groups) + 1, -1)
-        place[kept] = np.arange(len(kept))
-        return place[self.codes]
-
-    def _sources(self, kept: list[int]) -> npt.NDArray[np.int_] | None:
-        """Where each image was taken from, as numbers; None unless every group has two people of each source."""
-        codes, names = self._codes_of(kept), _labels(self.answers.images, "source").gather(self._rows)
-        inside = codes >= 0
-        if names.filter(inside).null_count() or names.filter(inside).n_unique() < 2:
-            return None
-        known = names.filter(inside).unique().sort()
-        sources = group_codes(names.to_numpy(), known.to_list())
-        triples = np.unique(np.stack([codes, sources, self.people])[:, inside], axis=1)
-        people = np.bincount(triples[0] * len(known) + triples[1], minlength=len(kept) * len(known))
-        return np.maximum(sources, 0) if people.min() > 1 else None
+    def _of_people(self, groups: Groups) -> Moments:
+        """Moments of people's means."""
+        units = units_of(self.flat, groups, self.people, no_strata(len(self.flat)))
+        return Columns(units.values).moments(units.groups, groups.names)
 
 
-def people_of(images: pl.DataFrame) -> npt.NDArray[np.int_]:
-    """Who is shown, as numbers: the column `person`; an image without one shows someone else."""
-    own = pl.format("image {}", pl.int_range(pl.len()))
-    person = pl.col("person").cast(pl.String) if "person" in images.columns else pl.lit(None, pl.String)
-    names = images.select(pl.coalesce(person, own).alias("who"))["who"].to_numpy().astype(str)
-    return np.unique(names, return_inverse=True)[1]
-
-
-def _labels(images: pl.DataFrame, attribute: str) -> pl.Series:
-    if attribute not in images.columns:
-        return pl.Series(attribute, [None] * images.height, dtype=pl.String)
-    return images[attribute].cast(pl.String)
-
-
-def ordered(labels: pl.Series) -> list[str]:
-    """Groups in order: numbers by size (skin tones 1 to 10), words by alphabet."""
-    return sorted(labels.unique(), key=lambda group: (int(group) if group.isdecimal() else -1, group))
-
-
-def all_grouped(answers: Answers) -> list[Grouped]:
+def all_grouped(answers: Answers, person: str | None = None) -> list[Grouped]:
     """Every attribute that can be compared."""
-    every = (Grouped(answers, attribute) for attribute in ATTRIBUTES)
+    people, there = people_of(answers.images, person), answers.images.columns
+    every = (Grouped(answers, attribute, people) for attribute in ATTRIBUTES if attribute in there)
     return [grouped for grouped in every if grouped.comparable]

@@ -1,21 +1,23 @@
 """GRAS's rows: scores, gaps, tests, valence, wordings and answers.
 
-`groups`, `valence`, `wordings`, `intersections` and `metrics` compute the numbers; here each becomes a row with its
-name, n, interval and note.
+`groups`, `gaps`, `valence`, `wordings`, `intersections` and `metrics` compute the numbers; here each becomes a row with
+its name, n, interval, verdict and note.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from beholder.comparison import Comparison, People, comparison_at, judge, people_of
+from beholder.comparison.family import Judged
+from beholder.core.results import WITHIN as WITHIN_STRATA
 from beholder.core.results import Row
 from beholder.metrics.equivalence import verdict, welch_equivalence
-from beholder.metrics.group_gaps import clustered_moments, rank_p_values
 from beholder.metrics.group_tests import (
     friedman,
     mean_margins,
@@ -23,25 +25,24 @@ from beholder.metrics.group_tests import (
     omega_squared_interval,
     repeated_measures_anova,
 )
-from beholder.metrics.multiplicity import ALPHA, benjamini_hochberg, shuffles_for
-from beholder.metrics.person_shuffles import has_repeats
+from beholder.metrics.multiplicity import ALPHA, benjamini_hochberg
 from beholder.scores.score_matrix import ScoreMatrix
+from beholder.studies.gras.gaps import Gaps, gaps_of, judged_gaps
 from beholder.studies.gras.groups import (
     ATTRIBUTES,
     STATEMENTS,
+    WITHIN,
     Answers,
     Array,
     Compared,
     Grouped,
-    WidestGaps,
     all_grouped,
-    people_of,
     read_answers,
 )
-from beholder.studies.gras.intersections import Departures, intersections
+from beholder.studies.gras.intersections import intersections
 from beholder.studies.gras.prompts import VALENCES
-from beholder.studies.gras.valence import above_mean, valence_shares
-from beholder.studies.gras.wordings import SENSITIVE, WordingShares, wording_ranges
+from beholder.studies.gras.valence import above_mean, shuffled_shares
+from beholder.studies.gras.wordings import SENSITIVE, WordingShares
 from beholder.studies.rows import PROBABILITY, join, refusal_rows
 from beholder.studies.study import Matrices, MeasureOptions
 
@@ -49,12 +50,8 @@ SIZE = 0.01
 """The smallest gap that counts in the sized score: one point of P(Yes)."""
 ANY_WORDING = "traits with p ≤ 0.05 in any wording"
 CORRECTED = "Simes over wordings, Benjamini–Hochberg over traits"
-SHOWN = (
-    "traits whose widest gap over all wordings is shown: its interval, for all traits and pairs together, is above 0"
-)
-SIZED = f"shown, and a gap of at least {100 * SIZE:g} point of P(Yes)"
-FEW_CORRECTED = 100
-"""Shuffles behind the expected corrected score."""
+FOUND = "traits with a difference found over all wordings, all traits, pairs and attributes together"
+SIZED = f"a difference found, and a gap of at least {100 * SIZE:g} point of P(Yes)"
 NORMAL = 1.959963984540054
 PERCENT, STATISTIC, SHARE = "per cent", "statistic", "share of variance"
 VARIANT = "statement against denial"
@@ -62,91 +59,55 @@ VARIANT = "statement against denial"
 TOGETHER = "interval and p hold for all traits, pairs and attributes together"
 
 
-class Part(NamedTuple):
-    """One attribute: its comparison in every wording, and its widest gaps over all wordings."""
-
-    grouped: Grouped
-    compared: Compared
-    averaged: Compared | None
-    """Over all wordings; None where no image was asked a trait in all of them."""
-    widest: WidestGaps | None
-    adjusted: WidestGaps | None
-    """The widest pairs at the same mix of image sources."""
-
-    @property
-    def shown(self) -> npt.NDArray[np.bool_]:
-        """The traits whose gap is shown."""
-        return self.widest.shown if self.widest is not None else np.zeros(len(self.grouped.answers.traits), dtype=bool)
-
-
-class Shuffled(NamedTuple):
-    """What is counted in one attribute after each shuffle of the labels."""
-
-    published: Array
-    corrected: Array
-    valence: Array
-
-
 def gras_rows(matrices: Matrices, options: MeasureOptions) -> Iterator[Row]:
     """Every row of the study; where the model could not be asked, each row says which variant it is."""
-    variant = VARIANT if STATEMENTS in matrices else None
     for row in _rows(matrices, options):
-        yield row._replace(variant=variant)
+        named = join((row.variant, VARIANT)) if STATEMENTS in matrices else row.variant
+        yield row._replace(variant=named)
 
 
 def _rows(matrices: Matrices, options: MeasureOptions) -> Iterator[Row]:
     answers, rng = read_answers(matrices, compat=options.compat), options.rng()
-    grouped = all_grouped(answers)
-    averages, tests = Averages(), len(grouped)
-    parts = [part_of(group, averages, rng, tests, 0 if options.values_only else None) for group in grouped]
-    shuffled = [shuffled_counts(group, rng, _shuffles(options, tests)) for group in grouped]
-    if parts:
-        yield from score_rows(parts, shuffled)
-    for part, chance in zip(parts, shuffled, strict=True):
-        own = part.grouped.answers
-        if part.averaged is not None and part.widest is not None:
-            yield from gap_rows(own, part)
-            yield from adjusted_rows(own, part)
-            yield from equivalence_rows(own, part, options.delta)
-            yield from _trait_rows(own, part.averaged)
-        yield from wording_share_rows(part, rng)
-        yield from valence_rows(part, chance, rng, tests)
-        yield from test_rows(own, part.compared, repeated=part.grouped.repeated)
-    for group in grouped:
-        yield from _valence_mean_rows(averages.answers(group).by_valence(), group.attribute, rng, tests)
-    yield from intersection_rows(answers, rng)
-    yield from _wording_rows(answers, rng)
+    people = people_of(answers.images, options.person)
+    grouped = all_grouped(answers, options.person)
+    yield from compared_rows(grouped, options, rng)
+    yield from intersection_rows(answers, people, rng, _shuffles(options))
+    yield from _wording_rows(answers, people)
     for matrix in matrices.values():
-        yield from _answer_rows(matrix)
+        yield from _answer_rows(matrix, people_of(matrix.images, options.person))
         asked = {attribute: (matrix, attribute) for attribute in ATTRIBUTES}
-        yield from refusal_rows("gras", asked, options, within=(*ATTRIBUTES, "source"))
+        yield from refusal_rows("gras", asked, options, within=WITHIN)
 
 
-def _shuffles(options: MeasureOptions, tests: int) -> int:
-    """As many shuffles as asked for; where nobody asked, enough for a corrected p-value."""
-    default = MeasureOptions().permutations
-    return options.permutations if options.permutations != default else max(default, shuffles_for(max(tests, 1)))
+def _shuffles(options: MeasureOptions) -> int:
+    return 0 if options.values_only else options.shuffles
 
 
-def part_of(
-    grouped: Grouped, averages: Averages, rng: np.random.Generator, tests: int, shuffles: int | None = None
-) -> Part:
-    mean = averages.of(grouped)
-    if not mean.comparable:
-        return Part(grouped, grouped.compared(), None, None, None)
-    widest, adjusted = mean.widest_gaps(rng, tests, shuffles), mean.gaps_by_source(rng, tests, shuffles)
-    return Part(grouped, grouped.compared(), mean.compared(), widest, adjusted)
+def compared_rows(grouped: list[Grouped], options: MeasureOptions, rng: np.random.Generator) -> Iterator[Row]:
+    """The comparisons of all attributes."""
+    averages: dict[int, Answers] = {}
+    for each in grouped:  # attributes whose images were asked the same share one average
+        averages.setdefault(id(each.answers), each.answers.averaged())
+    shuffles = _shuffles(options)
+    gaps = list(judged_gaps([gaps_of(each, averages[id(each.answers)], rng, shuffles) for each in grouped]))
+    compared = [each.compared() for each in grouped]
+    scores = [_shuffled_scores(each, rng, options.permutations) for each in grouped]
+    if grouped:
+        yield from score_rows(grouped, compared, gaps, scores)
+    shares = judge([shuffled_shares(each, rng, shuffles) for each in grouped])
+    for own, published, gap, share in zip(grouped, compared, gaps, shares, strict=True):
+        if gap is not None:
+            yield from gap_rows(gap)
+            yield from equivalence_rows(gap, options.delta)
+            yield from _mean_rows(gap)
+        yield from wording_share_rows(own, gap)
+        yield from valence_rows(own, published, share)
+        yield from test_rows(own.answers, published, repeated=own.repeated)
 
 
-def shuffled_counts(grouped: Grouped, rng: np.random.Generator, shuffles: int) -> Shuffled:
-    """What the rules count in an attribute after people's labels are shuffled, so that there is no effect."""
-    published, corrected, valence = [], [], []
-    for k, compared in enumerate(grouped.shuffled(rng, shuffles, by_person=FEW_CORRECTED)):
-        published.append(compared.percent(compared.biased))
-        valence.append(above_mean(compared.deviations, grouped.answers.valences))
-        if k < FEW_CORRECTED:
-            corrected.append(compared.percent(compared.adjusted <= ALPHA))
-    return Shuffled(np.array(published), np.array(corrected), np.array(valence))
+def _shuffled_scores(grouped: Grouped, rng: np.random.Generator, shuffles: int) -> Array:
+    """The published count after people's labels are shuffled, so that there is no effect."""
+    return np.array([each.percent(each.biased) for each in grouped.shuffled(rng, shuffles)])
 
 
 def _row(
@@ -157,166 +118,127 @@ def _row(
     return Row(f"gras.{metric}", value, n, unit, **{"low": low, "high": high, **columns})
 
 
-class Averages:
-    """Answers with the wordings of each trait averaged, once for all attributes whose images were asked the same."""
-
-    def __init__(self) -> None:
-        self._made: dict[int, Answers] = {}
-
-    def answers(self, group: Grouped) -> Answers:
-        """The averages of what this attribute's images were asked."""
-        key = id(group.answers)
-        if key not in self._made:
-            self._made[key] = group.answers.averaged()
-        return self._made[key]
-
-    def of(self, group: Grouped) -> Grouped:
-        """The attribute's groups by these averages."""
-        return Grouped(self.answers(group), group.attribute)
-
-
-def score_rows(parts: list[Part], shuffled: list[Shuffled]) -> Iterator[Row]:
-    """The bias score as published, its complement, the score after corrections, and its value without bias."""
-    compared = [part.compared for part in parts]
+def score_rows(
+    grouped: list[Grouped], compared: list[Compared], gaps: list[Gaps | None], shuffled: list[Array]
+) -> Iterator[Row]:
+    """The bias score as published, its complement, the score after corrections, and what shuffled labels give."""
     tested = [int(each.tested.sum()) for each in compared]
+    found, sized = (
+        [_called(each, gap, least) for each, gap in zip(grouped, gaps, strict=True)] for least in (0.0, SIZE)
+    )
     counts = {
         "": [each.percent(each.biased) for each in compared],
         "_corrected": [each.percent(each.adjusted <= ALPHA) for each in compared],
-        "_shown": [each.percent(part.shown) for part, each in zip(parts, compared, strict=True)],
-        "_sized": [each.percent(part.shown & _large(part)) for part, each in zip(parts, compared, strict=True)],
+        "_shown": [each.percent(own) for own, each in zip(found, compared, strict=True)],
+        "_sized": [each.percent(own) for own, each in zip(sized, compared, strict=True)],
     }
-    notes = {"": ANY_WORDING, "_corrected": CORRECTED, "_shown": SHOWN, "_sized": SIZED}
-    by_chance: dict[str, list[float] | None] = {
-        "": [float(each.published.mean()) for each in shuffled],
-        "_corrected": [float(each.corrected.mean()) for each in shuffled],
-        "_shown": None,
-        "_sized": None,
-    }
-    for k, part in enumerate(parts):
-        alone = f"left out, with one image each: {', '.join(part.grouped.alone)}" if part.grouped.alone else None
+    notes = {"": ANY_WORDING, "_corrected": CORRECTED, "_shown": FOUND, "_sized": SIZED}
+    for k, own in enumerate(grouped):
+        alone = f"left out, with one image each: {', '.join(own.alone)}" if own.alone else None
         for end, values in counts.items():
-            chance = by_chance[end]
-            row = _row(f"biased_traits{end}", values[k], tested[k], unit=PERCENT, subset=part.grouped.attribute)
-            note = join((notes[end], alone if not end else None))
-            yield row._replace(expected=None if chance is None else chance[k], note=note)
-    names = [each.attribute for each in compared]
+            row = _row(f"biased_traits{end}", values[k], tested[k], unit=PERCENT, subset=own.attribute)
+            expected = None if end else float(shuffled[k].mean())
+            yield row._replace(expected=expected, note=join((notes[end], None if end else alone)))
+    names = [each.attribute for each in grouped]
     absent = [attribute for attribute in ATTRIBUTES if attribute not in names]
     missing = f"nothing to compare for {', '.join(absent)}" if absent else None
     uneven = None if len(set(tested)) == 1 else f"traits of each: {', '.join(map(str, tested))}"
-    scores = np.mean([each.published for each in shuffled], axis=0)
-    score = float(np.mean(counts[""]))
-    p_value, at_most = rank_p_values(np.array([score]), np.sort(scores))
+    scores = np.mean([each[: min(map(len, shuffled))] for each in shuffled], axis=0)
     for end, values in counts.items():
-        chance = by_chance[end]
         row = _row(f"bias_score{end}", float(np.mean(values)), max(tested), unit=PERCENT)
-        row = row._replace(expected=None if chance is None else float(np.mean(chance)))
-        if not end:
-            row = row._replace(p_value=float(p_value[0]), p_at_most=bool(at_most[0]))
+        row = row._replace(expected=None if end else float(scores.mean()))
         yield row._replace(note=join((notes[end] if end else f"mean over {', '.join(names)}", missing, uneven)))
     note = join(("100 minus the bias score, as the study's abstract prints it", missing, uneven))
-    yield _row("fairness_score", 100 - score, max(tested), unit=PERCENT, note=note)
+    yield _row("fairness_score", 100 - float(np.mean(counts[""])), max(tested), unit=PERCENT, note=note)
     low, high = (float(bound) for bound in np.quantile(scores, [0.025, 0.975]))
     note = f"the bias score after shuffling the labels, mean of {len(scores)} shuffles"
     yield _row("bias_score_expected", float(scores.mean()), max(tested), unit=PERCENT, low=low, high=high, note=note)
-    yield from _attribute_rows(parts)
+    yield from _attribute_rows(gaps)
 
 
-def _large(part: Part) -> npt.NDArray[np.bool_]:
-    assert part.widest is not None or not part.shown.any()
-    return part.shown if part.widest is None else np.asarray(part.widest.pairs.gap >= SIZE)
+def _called(grouped: Grouped, gap: Gaps | None, least: float) -> npt.NDArray[np.bool_]:
+    """The traits with a difference found whose widest gap is at least so wide."""
+    if gap is None:
+        return np.zeros(len(grouped.answers.traits), dtype=bool)
+    called = {trait for trait, own in zip(gap.answers.traits, gap.found & (gap.widest >= least), strict=True) if own}
+    return np.array([trait in called for trait in grouped.answers.traits])
 
 
-def _attribute_rows(parts: list[Part]) -> Iterator[Row]:
-    """The widest gap of each attribute, with its interval; p: does any trait's gap differ from 0?"""
-    for part in parts:
-        if part.widest is None or np.isnan(part.widest.pairs.gap).all():
+def _attribute_rows(gaps: list[Gaps | None]) -> Iterator[Row]:
+    """The widest gap of each attribute; p and verdict: does any trait differ?"""
+    for gap in gaps:
+        if gap is None or np.isnan(gap.widest).all():
             continue
-        pairs, top = part.widest.pairs, int(np.nanargmax(part.widest.pairs.gap))
-        p_values = np.nan_to_num(pairs.p_value, nan=np.inf)
-        least = int(p_values.argmin())
-        row = _row("attribute", float(pairs.gap[top]), part.widest.n, subset=part.grouped.attribute)
-        row = row._replace(low=float(pairs.low[top]), high=float(pairs.high[top]), p_value=float(p_values[least]))
-        yield row._replace(
-            p_at_most=bool(pairs.at_most[least]),
-            note=f"the widest gap of any trait; p: the least of any trait's gap; {TOGETHER}",
-        )
+        p_value, at_most, verdict = gap.least()
+        row = _row("attribute", float(np.nanmax(gap.widest)), gap.n, subset=gap.groups.attribute)
+        row = row._replace(p_value=p_value, p_at_most=at_most or None, verdict=verdict)
+        yield row._replace(note=f"the widest gap of any trait; p: the least of any trait's gap; {TOGETHER}")
 
 
-def gap_rows(answers: Answers, part: Part) -> Iterator[Row]:
-    """For every trait, over all wordings: the widest gap and its two groups."""
-    assert part.widest is not None
-    widest, pairs = part.widest, part.widest.pairs
-    for column, trait in enumerate(answers.traits):
-        row = _row("largest_gap", float(pairs.gap[column]), widest.n, subset=part.grouped.attribute, concept=trait)
-        yield _judged(row, widest, column)._replace(note=f"mean over the wordings; {TOGETHER}")
+def gap_rows(gap: Gaps) -> Iterator[Row]:
+    """For every trait, over all wordings: the widest gap, and a difference that it does not tell."""
+    for column, trait in enumerate(gap.answers.traits):
+        row = _row("largest_gap", float(gap.widest[column]), gap.n, subset=gap.groups.attribute, concept=trait)
+        if np.isnan(gap.widest[column]):
+            yield row
+            continue
+        widest = gap.compared(column)
+        if np.isnan(widest.value):
+            yield row._replace(group=widest.group, against=widest.against, verdict=widest.verdict)
+            continue
+        yield from widest.rows(row, gap.strata, least=-1.0, most=1.0)
+        other = gap.other(column)
+        if other is not None:
+            row = other.comparison.on(row, least=-1.0, most=1.0)
+            yield row._replace(metric="gras.other_gap", variant=other.variant, n=other.n)
 
 
-def _judged(row: Row, widest: WidestGaps, column: int) -> Row:
-    """The row of a gap with its interval, its p-value and its two groups."""
-    pairs = widest.pairs
-    row = row._replace(
-        low=float(pairs.low[column]),
-        high=float(pairs.high[column]),
-        p_value=float(pairs.p_value[column]),
-        p_at_most=bool(pairs.at_most[column]),
-    )
-    if np.isnan(pairs.gap[column]):
-        return row
-    higher, lower = (widest.groups[end[column]] for end in (widest.higher, widest.lower))
-    return row._replace(group=higher, against=lower)
-
-
-def adjusted_rows(answers: Answers, part: Part) -> Iterator[Row]:
-    """The same pairs where every group has the same mix of image sources."""
-    if part.adjusted is None or part.widest is None:
-        return
-    pairs = part.adjusted.gaps.pair(part.widest.higher, part.widest.lower)
-    adjusted = part.adjusted._replace(higher=part.widest.higher, lower=part.widest.lower, pairs=pairs)
-    for column, trait in enumerate(answers.traits):
-        row = _row("adjusted_gap", float(pairs.gap[column]), adjusted.n, subset=part.grouped.attribute, concept=trait)
-        note = f"the pair of largest_gap, each group with the same mix of image sources; {TOGETHER}"
-        yield _judged(row, adjusted, column)._replace(note=note)
-
-
-def _trait_rows(answers: Answers, averaged: Compared) -> Iterator[Row]:
-    """Every trait's mean over all images and wordings; `group` is the trait's valence."""
+def _mean_rows(gap: Gaps) -> Iterator[Row]:
+    """Every trait's mean over all images and wordings (`group` is its valence), and groups' means over a valence."""
+    attribute, traits, averaged = gap.groups.attribute, gap.answers.traits, gap.averaged
     n, margins = averaged.moments.size.sum(axis=0), averaged.overall_margins
-    for column, (trait, valence) in enumerate(zip(answers.traits, answers.valences, strict=True)):
-        columns = {"subset": averaged.attribute, "group": valence, "concept": trait}
+    for column, (trait, valence) in enumerate(zip(traits, gap.answers.valences, strict=True)):
+        columns = {"subset": attribute, "group": valence, "concept": trait}
         mean = float(averaged.moments.overall[column])
         yield _row("trait_mean", mean, int(n[column]), float(margins[column]), **columns)
+    compared = gap.by_valence
+    if compared is None:
+        return
+    margin = mean_margins(compared.independent.size, compared.independent.variance)
+    for k, group in enumerate(compared.groups):
+        for column, valence in enumerate(gap.valences):
+            numbers = (compared.moments.mean, compared.moments.size, margin)
+            mean, size, width = (float(part[k, column]) for part in numbers)
+            columns = {"subset": attribute, "group": group, "concept": valence}
+            yield _row(
+                "valence_mean", mean, int(size), width, note="all traits of the valence, all wordings", **columns
+            )
 
 
-def equivalence_rows(answers: Answers, part: Part, delta: float | None) -> Iterator[Row]:
+def equivalence_rows(gap: Gaps, delta: float | None) -> Iterator[Row]:
     """For every trait: are all groups shown to lie within δ of each other? No rows without a δ."""
     if delta is None:
         return
-    assert part.averaged is not None
-    test = welch_equivalence(part.averaged.independent, delta)
+    test, found = welch_equivalence(gap.averaged.independent, delta), gap.found
     alike = benjamini_hochberg(test.p_value)
-    for column, trait in enumerate(answers.traits):
-        differs, same = 0.0 if part.shown[column] else 1.0, float(alike[column])
-        row = _row("equivalence", float(test.bound[column]), part.averaged.n, subset=part.grouped.attribute)
+    for column, trait in enumerate(gap.answers.traits):
+        differs, same = 0.0 if found[column] else 1.0, float(alike[column])
+        row = _row("equivalence", float(test.bound[column]), gap.averaged.n, subset=gap.groups.attribute)
         row = row._replace(concept=trait, p_value=same, equivalence=verdict(differs, same), delta=delta)
         yield row._replace(note="p: Benjamini–Hochberg over traits")
 
 
-def wording_share_rows(part: Part, rng: np.random.Generator) -> Iterator[Row]:
-    """How much of the group differences changes with the wording: of every trait, and of the shown ones together."""
-    grouped = part.grouped
+def wording_share_rows(grouped: Grouped, gap: Gaps | None) -> Iterator[Row]:
+    """How much of the group differences changes with the wording: of every trait, and of those found together."""
     if len(grouped.answers.templates) < 2:
         return
-    shares, traits = WordingShares(grouped, rng), grouped.answers.traits
-    each = np.eye(len(traits), dtype=bool)
-    n, note = part.compared.n, "without sampling noise; interval by leaving out one fold of people after another"
-    for trait, alone in zip(traits, each, strict=True):
-        value, low, high = shares.share(alone)
-        yield _row("wording_share", value, n, unit="share", subset=grouped.attribute, concept=trait, low=low, high=high)
-    if part.shown.any():
-        value, low, high = shares.share(part.shown)
-        note = f"the {int(part.shown.sum())} traits whose gap is shown, together; {note}"
-        row = _row("wording_share", value, n, unit="share", subset=grouped.attribute, low=low, high=high)
-        yield row._replace(note=note)
+    shares, traits, n = WordingShares(grouped), grouped.answers.traits, len(grouped.inside)
+    for trait, alone in zip(traits, np.eye(len(traits), dtype=bool), strict=True):
+        yield _row("wording_share", shares.share(alone), n, unit="share", subset=grouped.attribute, concept=trait)
+    found = _called(grouped, gap, 0.0)
+    if found.any():
+        row = _row("wording_share", shares.share(found), n, unit="share", subset=grouped.attribute)
+        yield row._replace(note=f"the {int(found.sum())} traits with a difference found, together; without chance")
 
 
 def test_rows(answers: Answers, compared: Compared, *, repeated: bool) -> Iterator[Row]:
@@ -342,45 +264,36 @@ def test_rows(answers: Answers, compared: Compared, *, repeated: bool) -> Iterat
         yield row._replace(p_value=float(test.p_value[column]))
 
 
-def intersection_rows(answers: Answers, rng: np.random.Generator) -> Iterator[Row]:
+def intersection_rows(answers: Answers, people: People, rng: np.random.Generator, shuffles: int) -> Iterator[Row]:
     """Which intersections are favoured, and which beyond what their single attributes add up to."""
-    cells = intersections(answers, rng)
+    cells = intersections(answers, people, rng, shuffles)
     if cells is None:
         return
-    pooled, n = cells.pooled, int(cells.size.sum())
+    pooled, together = cells.pooled, "interval and p hold for all intersections together"
+    variant = f"{WITHIN_STRATA}{', '.join(('each intersection', *cells.strata.labels))}"
     for k, name in enumerate(cells.names):
         value, margin = float(pooled.mean[k] - pooled.overall), NORMAL * float(pooled.error[k])
-        raw = 100 * (cells.raw[k] - pooled.overall)
         row = _row("intersection", value, int(cells.size[k]), margin, group=name)
-        row = row._replace(expected=float(cells.additive[k] - pooled.overall))
-        row = _with_p_value(row, cells.from_mean, k)
-        note = f"partly pooled; {raw:+.2f} points without pooling; expected: what its attributes add up to"
-        yield row._replace(note=note)
+        row = row._replace(expected=float(cells.raw[k] - cells.departures[k] - pooled.overall))
+        found = comparison_at(cells.from_mean, (k, 0))
+        note = join(("expected: what its attributes add up to", cells.strata.note))
+        yield row._replace(verdict=found.verdict, note=join(("partly pooled: small cells borrow from all", note)))
+        yield found.on(row._replace(note=join((together, note)), variant=variant))
     if cells.beyond is None:
         return
-    beyond, note = cells.beyond, "interval and p hold for all intersections together"
     for k, name in enumerate(cells.names):
-        low, high = float(beyond.low[k]), float(beyond.high[k])
-        row = _row("interaction", float(beyond.value[k]), int(cells.size[k]), group=name, low=low, high=high)
-        yield _with_p_value(row, beyond, k)._replace(note=note)
-    row = _row("interaction_spread", beyond.spread, n, p_value=beyond.together, p_at_most=beyond.together_at_most)
-    yield row._replace(note="p: shuffled residuals of the fit without interactions")
+        row = _row("interaction", float(cells.departures[k]), int(cells.size[k]), group=name, note=together)
+        yield from comparison_at(cells.beyond, (k, 0)).rows(row, cells.strata)
+    every = [comparison_at(cells.beyond, (k, 0)) for k in range(len(cells.names))]
+    first = min(every, key=lambda each: np.inf if np.isnan(each.p_value) else each.p_value)
+    row = _row("interaction_spread", cells.spread, int(cells.size.sum()), verdict=first.verdict)
+    yield row._replace(p_value=first.p_value, p_at_most=first.at_most or None, note="p: the least of any intersection")
 
 
-def _with_p_value(row: Row, departures: Departures, place: int) -> Row:
-    p_value, at_most = float(departures.p_value[place]), bool(departures.at_most[place])
-    return row._replace(p_value=p_value, p_at_most=at_most)
-
-
-def valence_rows(part: Part, shuffled: Shuffled, rng: np.random.Generator, tests: int) -> Iterator[Row]:
+def valence_rows(grouped: Grouped, compared: Compared, judged: Judged) -> Iterator[Row]:
     """Per cent of positive and of negative traits whose group mean exceeds the overall mean in every wording."""
-    grouped, compared = part.grouped, part.compared
     value = above_mean(compared.deviations, grouped.answers.valences)
-    shares = valence_shares(grouped, value, shuffled.valence, rng, tests)
     whole = ~np.isnan(compared.deviations).any(axis=(0, 2))
-    note = (
-        "above the overall mean in every wording; landmark and p: shuffled labels, all groups and attributes together"
-    )
     for k, group in enumerate(compared.groups):
         for j, valence in enumerate(VALENCES):
             if np.isnan(value[k, j]):
@@ -388,57 +301,46 @@ def valence_rows(part: Part, shuffled: Shuffled, rng: np.random.Generator, tests
             traits = int((whole & np.array([own == valence for own in grouped.answers.valences])).sum())
             columns = {"subset": compared.attribute, "group": group, "concept": valence}
             row = _row("valence_share", float(value[k, j]), traits, unit=PERCENT, **columns)
-            row = row._replace(low=float(shares.low[k, j]), high=float(shares.high[k, j]))
-            row = row._replace(landmark=float(shares.by_chance[k, j]), p_value=float(shares.p_value[k, j]))
-            yield row._replace(p_at_most=bool(shares.at_most[k, j]), note=note)
+            yield _valence_row(row, comparison_at(judged, (k, j)))
 
 
-def _valence_mean_rows(by_valence: Answers, attribute: str, rng: np.random.Generator, tests: int) -> Iterator[Row]:
-    """Mean P(Yes) of each group over all traits of a valence and all wordings; its interval is over images."""
-    grouped = Grouped(by_valence, attribute)
-    if not grouped.comparable:
-        return
-    compared, by_valence = grouped.compared(), grouped.answers
-    moments, alone = compared.moments, compared.independent
-    margin = mean_margins(alone.size, alone.variance)
-    p_values, at_most = grouped.widest_gaps(rng, tests).gaps.differ()
-    note = "all traits of the valence, all wordings; p: do groups differ (shuffled labels, all attributes together)"
-    for k, group in enumerate(compared.groups):
-        for column, valence in enumerate(by_valence.traits):
-            mean, width, size = float(moments.mean[k, column]), float(margin[k, column]), moments.size[k, column]
-            row = _row("valence_mean", mean, int(size), width, subset=attribute, group=group, concept=valence)
-            yield row._replace(p_value=float(p_values[column]), p_at_most=bool(at_most[column]), note=note)
+def _valence_row(row: Row, found: Comparison) -> Row:
+    """A share with what shuffled labels give, from which its distance is judged."""
+    assert row.value is not None
+    note = "above the overall mean in every wording; landmark and p: labels shuffled within the other labels"
+    row = row._replace(landmark=row.value - found.value, verdict=found.verdict, note=note)
+    return row._replace(p_value=found.p_value, p_at_most=found.at_most or None)
 
 
-def _wording_rows(answers: Answers, rng: np.random.Generator) -> Iterator[Row]:
+def _wording_rows(answers: Answers, people: People) -> Iterator[Row]:
     """Does the wording matter? The tests of every trait, and how far P(Yes) moves, over the FairFace part."""
     images = answers.images
     part = images["part"] == "fairface" if "part" in images.columns else pl.repeat(True, len(images), eager=True)
     answers = answers.asked(part.to_numpy())
     rows = part.to_numpy() & ~np.isnan(answers.p_yes).any(axis=(1, 2))
-    scores, people = answers.p_yes[rows], people_of(images)[rows]
+    scores = answers.p_yes[rows]
     if len(scores) < 2 or len(answers.templates) < 2:
         return
-    yield from _wording_tests(answers.traits, scores, people)
-    ranges = wording_ranges(scores, people, rng)
-    for column, trait in enumerate(answers.traits):
-        low, high = float(ranges.low[column]), float(ranges.high[column])
-        row = _row("wording_range", float(ranges.value[column]), len(scores), concept=trait, low=low, high=high)
-        yield row._replace(note="between two wordings; the interval holds for all traits together")
-    value, low, high = (100 * float((part >= SENSITIVE).mean()) for part in ranges)
-    known = not np.isnan(ranges.low).any()
-    row = _row("wording_sensitive", value, len(answers.traits), unit=PERCENT)
+    yield from _wording_tests(answers.traits, _by_person(scores, people.rows(rows)))
+    ranges = np.ptp(scores.mean(axis=0, dtype=np.float64), axis=1)
+    for value, trait in zip(ranges, answers.traits, strict=True):
+        yield _row("wording_range", float(value), len(scores), concept=trait, note="between two wordings")
     note = f"traits whose P(Yes) moves by at least {100 * SENSITIVE:g} point between two wordings"
-    yield row._replace(low=low if known else None, high=high if known else None, note=note)
+    moved = 100 * float((ranges >= SENSITIVE).mean())
+    yield _row("wording_sensitive", moved, len(answers.traits), unit=PERCENT, note=note)
 
 
-def _wording_tests(traits: list[str], scores: npt.NDArray[Any], people: npt.NDArray[np.int_]) -> Iterator[Row]:
+def _by_person(scores: npt.NDArray[Any], people: People) -> npt.NDArray[Any]:
+    """The mean over the images of each person."""
+    if not people.repeated:
+        return scores
+    sums = np.zeros((len(people), *scores.shape[1:]))
+    np.add.at(sums, people.codes, scores)
+    return np.asarray(sums / np.bincount(people.codes).reshape(-1, *[1] * (scores.ndim - 1)))
+
+
+def _wording_tests(traits: list[str], scores: npt.NDArray[Any]) -> Iterator[Row]:
     """The study's two tests; where people have several images, over people's means."""
-    if has_repeats(people):
-        names, who = np.unique(people, return_inverse=True)
-        sums = np.zeros((len(names), *scores.shape[1:]))
-        np.add.at(sums, who, scores)
-        scores = sums / np.bincount(who)[:, None, None]
     if len(scores) < 2:
         return
     for metric, test in (("template_anova", repeated_measures_anova(scores)), ("template_friedman", friedman(scores))):
@@ -449,13 +351,13 @@ def _wording_tests(traits: list[str], scores: npt.NDArray[Any], people: npt.NDAr
             yield row._replace(p_value=float(test.p_value[column]))
 
 
-def _answer_rows(matrix: ScoreMatrix) -> Iterator[Row]:
+def _answer_rows(matrix: ScoreMatrix, people: People) -> Iterator[Row]:
     """Does the model answer? The probability of yes or no, and P(yes) among the two, by wording."""
     answers = matrix.answers()
     if answers is None:
         return
     yes, no = answers
-    templates, people = matrix.prompts["template"], people_of(matrix.images)
+    templates = matrix.prompts["template"]
     for template in templates.unique(maintain_order=True):
         columns = (templates == template).to_numpy()
         mass = yes[:, columns] + no[:, columns]
@@ -463,11 +365,11 @@ def _answer_rows(matrix: ScoreMatrix) -> Iterator[Row]:
         yield _mean_over_images("p_yes_given_answer", yes[:, columns] / mass, people, template=template)
 
 
-def _mean_over_images(metric: str, values: Array, people: npt.NDArray[np.int_], **columns: str) -> Row:
+def _mean_over_images(metric: str, values: Array, people: People, **columns: str) -> Row:
     """The mean of all cells, with Student's interval over the people shown."""
     each = values.mean(axis=1)
     if not len(each):
         return _row(metric, np.nan, 0, **columns)
-    moments = clustered_moments(each[:, None], np.zeros(len(each), dtype=int), ["all"], people)
-    margin = float(mean_margins(moments.size, moments.variance)[0, 0])
+    own = _by_person(each, people)
+    margin = float(mean_margins(np.array(float(len(own))), np.array(own.var(ddof=1) if len(own) > 1 else np.nan)))
     return _row(metric, float(each.mean()), len(each), margin, **columns)

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 
 from beholder.chapter.numbers import ABSENT, Result
 from beholder.chapter.phrases import listed
+from beholder.core.results import WITHIN
 from beholder.studies.gras.prompts import TEMPLATES
 
 
@@ -74,6 +75,16 @@ def pair_text(row: Result) -> str:
     return f"{higher} higher than {lower}" if row["value"] else "no group is higher"
 
 
+def within(row: Result) -> str:
+    """Within which labels, or which stratum, a difference was judged; empty where without any.
+
+    >>> within({"variant": "within source, race; statement against denial"}), within({"variant": None})
+    (' within source, race', '')
+    """
+    variant = row["variant"] or ""
+    return f" {variant.split(';')[0].replace('skin_tone', 'skin tone')}" if variant.startswith(WITHIN) else ""
+
+
 def wording(template: str) -> str:
     """A template in its own words, where it is the study's."""
     return TEMPLATES.get(template, "").replace("{}", "…")
@@ -92,18 +103,9 @@ def score(value: float | None) -> str:
 
 
 def expected_text(row: Result) -> str:
-    """What the count would be without bias, where the row says so; no count is printed alone.
+    """What shuffled labels give, where the row says so; no count is printed alone.
 
     >>> expected_text({"expected": 21.4}), expected_text({"expected": None})
-    ('21 without bias', '')
+    ('21 with shuffled labels', '')
     """
-    return "" if row["expected"] is None else f"{row['expected']:.0f} without bias"
-
-
-def share_range(row: Result) -> str:
-    """The bounds of a share in per cent, as the beginning of a bracket; empty without bounds.
-
-    >>> share_range({"low": 20.4, "high": 51.0}), share_range({"low": None, "high": None})
-    ('95 % interval 20–51 %; ', '')
-    """
-    return "" if row["low"] is None else f"95 % interval {row['low']:.0f}–{row['high']:.0f} %; "
+    return "" if row["expected"] is None else f"{row['expected']:.0f} with shuffled labels"

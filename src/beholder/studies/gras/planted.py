@@ -68,9 +68,9 @@ def gras_planted(part: pl.DataFrame) -> Table | None:
 
 
 def false_calls(gaps: list[Recovered]) -> str:
-    """How many of these gaps are shown, though nothing was planted."""
-    shown = sum(gap.row["shown"] for gap in gaps)
-    return f"Where nothing was planted, {shown} of {len(gaps)} gaps are shown."
+    """In how many of these a difference was found, though nothing was planted."""
+    found = sum(gap.row["found"] for gap in gaps)
+    return f"Where nothing was planted, a difference was found in {found} of {len(gaps)} gaps."
 
 
 def _cells(gap: Recovered) -> list[Cell]:
@@ -78,7 +78,7 @@ def _cells(gap: Recovered) -> list[Cell]:
     return [
         Cell(str(row["n"])),
         Cell(points(gap.planted)),
-        Cell(points(row["value"]), points_range(row), strong=row["shown"]),
+        Cell(points(row["value"]), points_range(row), strong=row["found"]),
         Cell(pair_text(row)),
         Cell("yes" if gap.same_direction else "no"),
     ]

@@ -1,28 +1,23 @@
 """What the chapter reads off GRAS's rows: small tables, aggregated over wordings, in points of P(Yes).
 
-Every number is a row of the results, or a mean, maximum or difference of such rows. `shown` alone decides whether a
-difference is shown: every sentence, table and chart asks it.
+Every number is a row of the results, or a mean, maximum or difference of such rows. Whether a difference was found is
+the rows' verdict: every sentence, table and chart asks it.
 """
 
 from __future__ import annotations
 
 import polars as pl
 
+from beholder.chapter.finding import turned
 from beholder.chapter.numbers import Result
-from beholder.chapter.queries import metric_rows, widest_first, with_metrics
+from beholder.chapter.queries import FOUND, deciding_rows, metric_rows, widest_first, with_metrics
+from beholder.core.results import PLAIN
 from beholder.metrics.multiplicity import ALPHA
 from beholder.studies.gras.groups import ATTRIBUTES
 from beholder.studies.gras.prompts import TEMPLATES, VALENCES, read_traits
 
 TRAIT = ["model", "subset", "concept"]
 """The columns that identify a trait's group differences."""
-
-
-def shown(table: pl.DataFrame) -> pl.DataFrame:
-    """The rows with the column `shown`: a corrected p of at most 0.05, and an interval without the landmark."""
-    landmark = pl.col("landmark").fill_null(0.0)
-    apart = (pl.col("low") > landmark) | (pl.col("high") < landmark)
-    return table.with_columns(shown=((pl.col("p_value") <= ALPHA) & apart).fill_null(False))
 
 
 def attributes(part: pl.DataFrame) -> list[str]:
@@ -38,12 +33,30 @@ def absent(part: pl.DataFrame) -> list[str]:
 
 
 def gaps(part: pl.DataFrame) -> pl.DataFrame:
-    """Every trait's largest gap, the largest first, with the columns `wording` (its share), `valence` and `shown`."""
-    table = with_metrics(metric_rows(part, "largest_gap"), part, TRAIT, wording="wording_share")
-    valences = metric_rows(part, "trait_mean").select(*TRAIT, valence="group")
-    table = table.join(valences, on=TRAIT, how="left", maintain_order="left")
-    adjusted = shown(metric_rows(part, "adjusted_gap")).select(*TRAIT, adjusted="value", adjusted_shown="shown")
-    return widest_first(shown(table).join(adjusted, on=TRAIT, how="left", maintain_order="left"))
+    """Every trait's gap as it was judged, the higher group first, the largest first.
+
+    With the columns `found`, `plain` (the published gap, without regard to other labels) and its `remark`, `wording`
+    (the share that changes with it), `valence`, and `turned` where the published row names the other group first.
+    """
+    table = _upward(deciding_rows(part, "largest_gap")).with_columns(found=FOUND)
+    table = with_metrics(table, part, TRAIT, wording="wording_share")
+    for other in (
+        metric_rows(part, "largest_gap").select(*TRAIT, plain="value", remark="note"),
+        metric_rows(part, "trait_mean").select(*TRAIT, valence="group"),
+    ):
+        table = table.join(other, on=TRAIT, how="left", maintain_order="left")
+    return widest_first(table)
+
+
+def _upward(table: pl.DataFrame) -> pl.DataFrame:
+    """The rows with the higher group first, as `turned` turns them."""
+    rows = [turned(row) if (row["value"] or 0.0) < 0 else {**row, "turned": False} for row in table.to_dicts()]
+    return pl.DataFrame(rows, schema={**table.schema, "turned": pl.Boolean()})
+
+
+def other_gaps(part: pl.DataFrame) -> pl.DataFrame:
+    """Differences that were found in another pair than the widest, or within a single stratum; the largest first."""
+    return widest_first(deciding_rows(part, "other_gap").filter(FOUND))
 
 
 def largest(part: pl.DataFrame, attribute: str, number: int) -> list[Result]:
@@ -99,10 +112,10 @@ def wording_gaps(part: pl.DataFrame) -> pl.DataFrame:
 
 
 def by_tone(part: pl.DataFrame) -> pl.DataFrame:
-    """`group, valence, value, low, high, p_value, n` over the skin tones: P(Yes) over all traits and wordings."""
+    """`group, valence, value, low, high, n` over the skin tones: P(Yes) over all traits and wordings."""
     tones = metric_rows(part.filter(pl.col("subset") == "skin_tone"), "valence_mean")
     numbers = pl.col("value", "low", "high").round(5)
-    return tones.select("group", numbers, "p_value", "n", valence="concept")
+    return tones.select("group", numbers, "n", valence="concept")
 
 
 def wording_ranges(part: pl.DataFrame) -> pl.DataFrame:
@@ -118,20 +131,18 @@ def wording_tests(part: pl.DataFrame) -> tuple[int, int] | None:
 
 
 def valence_shares(part: pl.DataFrame) -> pl.DataFrame:
-    """Shares of positive and negative traits above the mean, with `shown`; the farthest from its chance level first."""
-    table = shown(metric_rows(part, "valence_share"))
-    return table.sort(
-        (pl.col("value") - pl.col("landmark")).abs(), descending=True, nulls_last=True, maintain_order=True
-    )
+    """Shares of positive and negative traits above the mean, with `found`; the farthest from shuffled labels first."""
+    off = (pl.col("value") - pl.col("landmark")).abs()
+    table = metric_rows(part, "valence_share").with_columns(found=FOUND)
+    return table.sort(off, descending=True, nulls_last=True, maintain_order=True)
 
 
 def favoured(part: pl.DataFrame) -> pl.DataFrame:
-    """Intersections, the most favoured first, with `shown` and the columns `beyond`, `beyond_low`, `beyond_high`."""
-    names = {"beyond": "value", "beyond_low": "low", "beyond_high": "high", "beyond_shown": "shown"}
-    beyond = shown(metric_rows(part, "interaction")).select("model", "group", **names)
-    table = shown(metric_rows(part, "intersection")).join(
-        beyond, on=["model", "group"], how="left", maintain_order="left"
-    )
+    """Intersections as they were judged, the most favoured first, with `found`, and `beyond` their attributes."""
+    names = {"beyond": "value", "beyond_low": "low", "beyond_high": "high"}
+    beyond = deciding_rows(part, "interaction").select("model", "group", **names, beyond_found=FOUND)
+    table = deciding_rows(part, "intersection").with_columns(found=FOUND)
+    table = table.join(beyond, on=["model", "group"], how="left", maintain_order="left")
     return table.sort("value", descending=True, maintain_order=True)
 
 
@@ -144,7 +155,7 @@ def ends(table: pl.DataFrame, number: int) -> list[Result]:
 
 def is_published_measure(part: pl.DataFrame) -> bool:
     """Whether the numbers are the study's P(Yes), and no variant of it."""
-    return part["variant"].null_count() == part.height
+    return part.filter(PLAIN)["variant"].drop_nulls().is_empty()
 
 
 def complete(part: pl.DataFrame) -> bool:

@@ -9,7 +9,7 @@ import polars as pl
 from beholder.chapter.equivalence import gap_equivalence_table
 from beholder.chapter.numbers import ABSENT, Result, percent, points, points_decimals, points_range, row_p_value, signed
 from beholder.chapter.phrases import count
-from beholder.chapter.queries import by_column, by_model, metric_rows, one_row
+from beholder.chapter.queries import FOUND, by_column, by_model, metric_rows, one_row
 from beholder.chapter.table import INTERVALS, Cell, Table, labels, names
 from beholder.studies.gras import queries
 from beholder.studies.gras.phrases import (
@@ -64,11 +64,11 @@ def score_table(part: pl.DataFrame) -> Table:
     body = [[*names(part, model), *cells] for model, own in by_model(part) for cells in _score_rows(own)]
     caption = (
         "Per cent of traits that count as biased. Published: p ≤ 0.05 in any wording. Corrected: Simes over wordings, "
-        "Benjamini–Hochberg over traits. Shown: the widest gap over all wordings is above 0 after correction for all "
-        "traits, pairs and attributes; p: the least of any trait's. One point: shown, and at least one point of P(Yes)."
+        "Benjamini–Hochberg over traits. Found: a difference was found over all wordings, all traits, pairs and "
+        "attributes together; p: the least of any trait's. One point: found, and at least one point of P(Yes)."
     )
     columns = labels(part, "Attribute")
-    header = [*columns, "n", "Published", "Corrected", "Shown", "One point", "Widest gap", "p"]
+    header = [*columns, "n", "Published", "Corrected", "Found", "One point", "Widest gap", "p"]
     notes = tuple(_score_notes(part))
     return Table("Bias scores", caption, header, body, len(columns), notes, "score", extras=("Corrected",))
 
@@ -99,18 +99,10 @@ def _score_rows(part: pl.DataFrame) -> Iterator[list[Cell]]:
         *[Cell("")] * 3,
         *empty,
     ]
-    expected, corrected = one_row(part, "bias_score_expected"), overall[1]
+    expected = one_row(part, "bias_score_expected")
     if expected is not None:
         bounds = "" if expected["low"] is None else f"{expected['low']:.0f}–{expected['high']:.0f}"
-        chance = Cell(score(corrected["expected"]) if corrected else ABSENT)
-        yield [
-            Cell("shuffled labels"),
-            Cell(""),
-            Cell(score(expected["value"]), bounds),
-            chance,
-            *[Cell("")] * 2,
-            *empty,
-        ]
+        yield [Cell("shuffled labels"), Cell(""), Cell(score(expected["value"]), bounds), *[Cell("")] * 3, *empty]
 
 
 def _widest(part: pl.DataFrame, attribute: str) -> list[Cell]:
@@ -118,7 +110,7 @@ def _widest(part: pl.DataFrame, attribute: str) -> list[Cell]:
     if not gaps:
         return [Cell(ABSENT)]
     first = gaps[0]
-    return [Cell(points(first["value"], points_decimals(first)), first["concept"], strong=first["shown"])]
+    return [Cell(points(first["value"], points_decimals(first)), first["concept"], strong=first["found"])]
 
 
 def _score_notes(part: pl.DataFrame) -> Iterator[str]:
@@ -133,44 +125,40 @@ def _score_notes(part: pl.DataFrame) -> Iterator[str]:
 
 def gap_table(part: pl.DataFrame) -> Table:
     """The largest gaps of every attribute: the two groups, the size, and how much depends on the wording."""
-    adjusted = metric_rows(part, "adjusted_gap").height > 0
     body = [
-        [*names(part, model, attribute_name(attribute), row["concept"]), *_gap_cells(row, adjusted=adjusted)]
+        [*names(part, model, attribute_name(attribute), row["concept"]), *_gap_cells(row)]
         for model, own in by_model(part)
         for attribute in queries.attributes(own)
         for row in queries.largest(own, attribute, TOP)
     ]
     columns = labels(part, "Attribute", "Trait")
     caption = (
-        "Highest group mean minus lowest, in points of P(Yes), over all wordings; bold: shown. Interval and p hold for "
-        "all traits, pairs and attributes together. Wording: the share of the group differences that changes with the "
-        f"wording. {INTERVALS} results.csv lists all traits."
+        "Mean P(Yes) of one group minus that of another, in points, over all wordings, within the other labels; bold: "
+        "a difference was found. Interval and p hold for all traits, pairs and attributes together. Published: highest "
+        "plain mean minus lowest. Wording: the share of the group differences that changes with the wording. "
+        f"{INTERVALS} results.csv lists all traits."
     )
-    caption += " Same sources: the gap of the same pair at the same mix of image sources." if adjusted else ""
-    header = [*columns, "Valence", "Higher", "Lower", "Points", "p", "Wording"]
-    header += ["Same sources"] if adjusted else []
-    extras = ("Valence", "Wording", "Same sources")
+    header = [*columns, "Valence", "Higher", "Lower", "Points", "p", "Published", "Wording"]
     title = f"The {count(TOP)} largest gaps of each attribute"
-    return Table(title, caption, header, body, len(columns), topic="gaps", extras=extras)
+    return Table(title, caption, header, body, len(columns), topic="gaps", extras=("Valence", "Published", "Wording"))
 
 
-def _gap_cells(row: Result, *, adjusted: bool) -> list[Cell]:
+def _gap_cells(row: Result) -> list[Cell]:
     higher, lower = pair_names(row)
-    cells = [
+    return [
         Cell(row["valence"]),
         Cell(higher),
         Cell(lower),
-        Cell(points(row["value"], points_decimals(row)), points_range(row), strong=row["shown"]),
+        Cell(points(row["value"], points_decimals(row)), points_range(row), strong=row["found"]),
         Cell(row_p_value(row)),
+        Cell(points(row["plain"])),
         Cell(percent(row["wording"])),
     ]
-    same = [Cell(signed(row["adjusted"]), strong=bool(row["adjusted_shown"]))] if adjusted else []
-    return [*cells, *same]
 
 
 def valence_table(part: pl.DataFrame) -> Table:
     """Positive and negative traits above the mean in every wording, group by group, as the study prints them."""
-    rows = queries.shown(metric_rows(part, "valence_share")).to_dicts()
+    rows = metric_rows(part, "valence_share").with_columns(found=FOUND).to_dicts()
     shares = {(row["model"], row["subset"], row["group"], row["concept"]): row for row in rows}
     groups = dict.fromkeys((row["model"], row["subset"], row["group"]) for row in rows)
     kinds = [kind for kind in VALENCES if any(row["concept"] == kind for row in rows)]
@@ -184,8 +172,8 @@ def valence_table(part: pl.DataFrame) -> Table:
     columns = labels(part, "Attribute", "Group")
     caption = (
         "Per cent of positive and of negative traits whose group mean lies above the overall mean in every wording, "
-        "however small the difference. Chance: with shuffled labels. Bold: shown to differ from chance, all groups and "
-        f"attributes together. {INTERVALS}"
+        "however small the difference. Shuffled: what shuffled labels give. Bold: a difference from that was found, "
+        "all groups and attributes together."
     )
     header = [*columns, *(kind.capitalize() for kind in kinds)]
     return Table("Traits above the mean", caption, header, body, len(columns), topic="valence", long=True)
@@ -194,9 +182,8 @@ def valence_table(part: pl.DataFrame) -> Table:
 def _share_cell(row: Result | None) -> Cell:
     if row is None:
         return Cell(ABSENT)
-    bounds = "" if row["low"] is None else f"{row['low']:.0f}–{row['high']:.0f}"
-    chance = "" if row["landmark"] is None else f"chance {row['landmark']:.0f}"
-    return Cell(score(row["value"]), bounds, row["shown"], chance)
+    shuffled = "" if row["landmark"] is None else f"shuffled {row['landmark']:.0f}"
+    return Cell(score(row["value"]), shuffled, row["found"])
 
 
 def intersection_table(part: pl.DataFrame) -> Table:
@@ -205,7 +192,7 @@ def intersection_table(part: pl.DataFrame) -> Table:
         [
             *names(part, model, row["group"]),
             Cell(str(row["n"])),
-            Cell(signed(row["value"]), points_range(row), strong=row["shown"]),
+            Cell(signed(row["value"]), points_range(row), strong=row["found"]),
             Cell(signed(row["expected"])),
             _beyond_cell(row),
         ]
@@ -214,10 +201,9 @@ def intersection_table(part: pl.DataFrame) -> Table:
     ]
     columns = labels(part, "Intersection")
     caption = (
-        "Mean P(Yes) of positive minus that of negative traits, against the mean over everyone, in points; partial "
-        "pooling pulls small cells towards the mean. Attributes alone: what gender, race and age add up to one by one. "
-        "Beyond: how far the cell lies from that, without pooling; its interval holds for all intersections together. "
-        f"Bold: shown. {INTERVALS} results.csv lists all intersections."
+        "Mean P(Yes) of positive minus that of negative traits, against the mean over everyone, in points. Attributes "
+        "alone: what gender, race and age add up to one by one. Beyond: how far the cell lies from that. Intervals "
+        f"hold for all intersections together. Bold: a difference was found. {INTERVALS} results.csv lists all of them."
     )
     header, title = [*columns, "n", "Points", "Attributes alone", "Beyond"], "Most and least favoured intersections"
     return Table(title, caption, header, body, len(columns), topic="crossed", long=True)
@@ -225,7 +211,7 @@ def intersection_table(part: pl.DataFrame) -> Table:
 
 def _beyond_cell(row: Result) -> Cell:
     bounds = {"value": row["beyond"], "low": row["beyond_low"], "high": row["beyond_high"]}
-    return Cell(signed(row["beyond"]), points_range(bounds), strong=bool(row["beyond_shown"]))
+    return Cell(signed(row["beyond"]), points_range(bounds), strong=bool(row["beyond_found"]))
 
 
 def wording_table(part: pl.DataFrame) -> Table:

@@ -1,31 +1,20 @@
-"""Positive and negative traits above the mean in every wording: what shuffled labels give, and how sure a share is."""
+"""Positive and negative traits above the mean in every wording, and what shuffled labels give."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Iterator
 
 import numpy as np
 import numpy.typing as npt
 
-from beholder.metrics.bootstrap import Resampler
-from beholder.metrics.group_gaps import rank_p_values
-from beholder.studies.gras.groups import NOTHING, Array, Grouped
+from beholder.comparison import Part, ShuffledGroups, part_from_null
+from beholder.studies.gras.groups import Array, Grouped
 from beholder.studies.gras.prompts import VALENCES
 
-DRAWS = 300
-NORMAL = 1.959963984540054
-
-
-class ValenceShares(NamedTuple):
-    """Per cent of the positive and of the negative traits above the mean: `[n_groups, n_valences]` each."""
-
-    value: Array
-    low: Array
-    high: Array
-    by_chance: Array
-    """The mean over shuffled labels."""
-    p_value: Array
-    at_most: npt.NDArray[np.bool_]
+ALIKE = 1e-6
+"""Means in single precision that differ by less are equal."""
+HELD = 1 << 23
+"""Numbers worked on at once."""
 
 
 def above_mean(deviations: Array, valences: list[str]) -> Array:
@@ -45,52 +34,46 @@ def above_mean(deviations: Array, valences: list[str]) -> Array:
     return np.stack(shares, axis=-1)
 
 
-def valence_shares(
-    grouped: Grouped, value: Array, shuffled: Array, rng: np.random.Generator, tests: int
-) -> ValenceShares:
-    """The shares with their chance level, p-value and interval; `shuffled[n_shuffles, n_groups, n_valences]`.
-
-    p: how often the share of any group, in its own standard deviations, lies as far off its chance level after a
-    shuffle; times `tests`.
-    """
-    by_chance, spread = shuffled.mean(axis=0), shuffled.std(axis=0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        off = np.abs(shuffled - by_chance) / spread
-        mine = np.abs(value - by_chance) / spread
-    widest = np.sort(np.nan_to_num(off, nan=0.0).max(axis=(1, 2), initial=0.0))
-    p_value, at_most = rank_p_values(np.nan_to_num(mine, nan=0.0), widest, tests)
-    # Draws of people scatter around what luck put above the mean, and so too little where nothing differs; there the
-    # shuffles tell the scatter.
-    error = np.maximum(_errors(grouped, rng), spread)
-    untold = ~(spread > 0)
-    return ValenceShares(
-        value,
-        np.maximum(value - NORMAL * error, 0.0),
-        np.minimum(value + NORMAL * error, 100.0),
-        by_chance,
-        np.where(untold, np.nan, p_value),
-        at_most & ~untold,
+def shuffled_shares(grouped: Grouped, rng: np.random.Generator, shuffles: int) -> Part:
+    """The shares `[n_groups, n_valences]` against those that people's labels give, shuffled within the strata."""
+    groups, people = grouped.groups, grouped.people
+    moves = ShuffledGroups(groups, people, rng, grouped.strata(groups), shuffles)
+    means = _GroupMeans(grouped)
+    value = means.shares(groups.codes[None])[0]
+    parts = [means.shares(some) for part in moves.parts() for some in means.portions(part)]
+    null = np.concatenate([np.empty((0, *value.shape)), *parts])
+    asked = ~np.isnan(value)  # a valence without traits has no share
+    return part_from_null(
+        np.where(asked, value, 0.0),
+        np.where(asked, null, 0.0),
+        people=np.broadcast_to(np.array(groups.sizes(people))[:, None], value.shape),
+        arrangements=moves.moves.arrangements,
+        exact=moves.moves.exact,
     )
 
 
-def _errors(grouped: Grouped, rng: np.random.Generator) -> Array:
-    """How much a share moves with other people: the standard deviation over draws of people within their groups."""
-    inside = grouped.codes >= 0
-    codes, values = grouped.codes[inside], grouped.values[inside]
-    values = np.nan_to_num(values - np.nanmean(values, axis=0)) if np.isnan(values).any() else values
-    resampler = Resampler(grouped.people[inside], rng, DRAWS, strata=codes)
-    sizes = np.bincount(codes, minlength=len(grouped.groups)) / len(codes)
-    shares = []
-    for weights in resampler.weights():
-        means = np.stack(
-            [
-                (weights[:, codes == k] @ values[codes == k]) / weights[:, codes == k].sum(axis=1, keepdims=True)
-                for k in range(len(grouped.groups))
-            ],
-            axis=1,
-        )
-        deviations = means - (sizes[None, :, None] * means).sum(axis=1, keepdims=True)
-        deviations[np.abs(deviations) < NOTHING] = 0.0
-        shape = (len(means), len(grouped.groups), len(grouped.answers.traits), len(grouped.answers.templates))
-        shares.append(above_mean(deviations.reshape(shape), grouped.answers.valences))
-    return np.asarray(np.concatenate(shares).std(axis=0, ddof=1))
+class _GroupMeans:
+    """Means of groups in every (trait, wording), for many groupings: in single precision, since only signs count."""
+
+    def __init__(self, grouped: Grouped) -> None:
+        self._grouped = grouped
+        values = grouped.flat[grouped.inside].astype(np.float64)
+        self._there = None if not np.isnan(values).any() else (~np.isnan(values)).astype(np.float32)
+        self._values = np.nan_to_num(values - np.nanmean(values, axis=0)).astype(np.float32)
+
+    def portions(self, codes: npt.NDArray[np.intp]) -> Iterator[npt.NDArray[np.intp]]:
+        """Groupings, as many at once as memory should hold."""
+        groups = len(self._grouped.groups.names)
+        step = max(1, HELD // (groups * sum(self._values.shape)))
+        yield from (codes[start : start + step] for start in range(0, len(codes), step))
+
+    def shares(self, codes: npt.NDArray[np.intp]) -> Array:
+        """`[n_groupings, n_groups, n_valences]`: the shares of each grouping of the images."""
+        answers, names = self._grouped.answers, self._grouped.groups.names
+        belongs = codes[:, None, self._grouped.inside] == np.arange(len(names))[:, None]
+        flat = belongs.astype(np.float32).reshape(-1, belongs.shape[2])
+        size = flat.sum(axis=1)[:, None] if self._there is None else flat @ self._there
+        with np.errstate(invalid="ignore", divide="ignore"):
+            deviations = (flat @ self._values) / size
+        deviations[np.abs(deviations) < ALIKE] = 0.0
+        return above_mean(deviations.reshape(*belongs.shape[:2], *answers.p_yes.shape[1:]), answers.valences)
