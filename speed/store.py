@@ -25,6 +25,7 @@ import polars as pl
 from bench import Cell, Claim, main, processor_seconds
 from growth import power_law
 
+from beholder.comparison import group_by
 from beholder.core.digests import content_digest
 from beholder.datasets.content import Part
 from beholder.datasets.dataset import Dataset
@@ -40,7 +41,7 @@ from beholder.scores.shelf import Shelf
 from beholder.scores.store import Store
 from beholder.scores.task import Task
 from beholder.studies.perception.prompts import NEUTRAL, Dimension
-from beholder.studies.perception.scores import group_by, read_judged
+from beholder.studies.perception.scores import read_judged
 
 WIDTH, PROMPTS, TEMPLATES = 64, 500, 10
 GROUPS = ("woman", "man")
@@ -98,7 +99,7 @@ def measured(matrix: ScoreMatrix, dimensions: Sequence[Dimension]) -> float:
     """Mean cosine of every dimension in every group, with intervals, as perception has them."""
     judged = read_judged(matrix, dimensions)
     groups = group_by(judged.images, ("gender",))
-    means = CellMeans(judged.by_dimension(judged.cosine), groups.codes, judged.clusters, len(groups.names)).means()
+    means = CellMeans(judged.by_dimension(judged.cosine), groups.codes, judged.people.codes, len(groups.names)).means()
     return float(means.value[0, 0])
 
 

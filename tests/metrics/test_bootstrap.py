@@ -7,13 +7,7 @@ import pytest
 from scipy import stats
 
 from beholder.metrics import bootstrap
-from beholder.metrics.bootstrap import (
-    Resampler,
-    centred_interval,
-    exact_proportion_interval,
-    half_samples,
-    percentile_interval,
-)
+from beholder.metrics.bootstrap import Resampler, centred_interval, exact_proportion_interval, percentile_interval
 
 
 def rng(seed: int = 1) -> np.random.Generator:
@@ -104,20 +98,3 @@ def test_a_centred_interval_is_as_wide_and_lies_around_the_value():
     assert high - low == pytest.approx(plain.high - plain.low)
     assert (low + high) / 2 == pytest.approx(0.5, abs=0.1)
     assert np.isnan(centred_interval(np.full(10, np.nan), 0.5)).all()
-
-
-def test_halves_hold_half_of_the_people_of_every_stratum_and_nobody_twice():
-    people, strata = np.array([5, 5, 6, 7, 8, 9, 10, 11]), np.array([0, 0, 0, 0, 1, 1, 1, 1])
-    halves = half_samples(people, strata, np.random.default_rng(1), 3000)
-    assert (halves[:, 0] == halves[:, 1]).all()  # one person's pictures stay together
-    assert (halves[:, [0, 2, 3]].sum(axis=1) == 1).all()
-    assert (halves[:, 4:].sum(axis=1) == 2).all()
-    np.testing.assert_allclose(halves[:, 4:].mean(axis=0), 0.5, atol=0.04)
-
-
-def test_a_mean_varies_over_halves_as_over_data_sets():
-    rng = np.random.default_rng(2)
-    values = rng.normal(size=400)
-    halves = half_samples(np.arange(400), None, rng, 4000)
-    means = halves @ values / halves.sum(axis=1)
-    assert means.std() == pytest.approx(values.std(ddof=1) / 20, rel=0.05)

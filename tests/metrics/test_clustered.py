@@ -98,20 +98,3 @@ def test_intervals_cover_the_true_mean(pictures: int):
         found = CellMeans(values, np.zeros(len(values), int), np.repeat(np.arange(15), pictures), 1).means()
         hits += bool(found.low[0, 0] <= 0 <= found.high[0, 0])
     assert 0.93 <= hits / 400 <= 0.97
-
-
-def test_the_spread_of_sums_has_their_variances_and_how_they_vary_together():
-    """Two groups of people with several images each; the difference of two sums varies as the spread says."""
-    draw = np.random.default_rng(3)
-    people = np.repeat(np.arange(30), 3)
-    cells, values = people % 3, draw.normal(size=(90, 2)) + draw.normal(size=(30, 2))[people]
-    means = CellMeans(values, cells, people, 3)
-    weights = np.array([[1.0, -1, 0], [0, 1, -1]])
-    spread, sums = means.spread(weights), means.combined(weights)
-    assert spread.covariance.shape == (4, 4)
-    margin = stats.t.ppf(0.975, spread.free) * np.sqrt(np.diag(spread.covariance))
-    np.testing.assert_allclose((sums.high - sums.value).ravel(), margin)
-    both = means.combined(weights.sum(axis=0))
-    apart = spread.covariance[np.ix_([0, 2], [0, 2])].sum()
-    free = stats.t.ppf(0.975, means.spread(weights.sum(axis=0)).free[0])
-    assert (both.high - both.value)[0, 0] == pytest.approx(free * np.sqrt(apart))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from beholder.metrics.matched import BySeed, by_seed, combined, curvatures, differences, seed_mean, seed_means, slopes
+from beholder.metrics.matched import BySeed, by_seed, combined, curvatures, differences, slopes
 
 
 def rng(seed: int = 1) -> np.random.Generator:
@@ -62,39 +62,6 @@ def test_sums_are_of_the_seeds_that_all_have():
     assert found.seeds.tolist() == [2, 4]
     assert found.values[:, 0].tolist() == [-2.0, -4.0]
     assert found.sets == 6
-
-
-def test_means_over_seeds_vary_as_students_t_says_and_together_as_their_seeds_do():
-    draw = rng(4)
-    values = draw.normal(size=(12, 2))
-    whole, part = BySeed(np.arange(12), values, 12), BySeed(np.arange(3, 12), values[3:], 9)
-    mean, spread = seed_means([whole, part])
-    np.testing.assert_allclose(mean, [values.mean(axis=0), values[3:].mean(axis=0)])
-    assert spread.free.tolist() == [11, 11, 8, 8]
-    errors = [*stats.sem(values), *stats.sem(values[3:])]
-    np.testing.assert_allclose(np.sqrt(np.diag(spread.covariance)), errors)
-    both, alike = seed_means([whole, whole])
-    np.testing.assert_allclose(alike.covariance[0, 2], alike.covariance[0, 0])
-    assert both.shape == (2, 2)
-
-
-def test_a_mean_over_seeds_is_students():
-    values = rng(4).gamma(1.0, 1.0, (7, 2))
-    found = seed_mean(BySeed(np.arange(7), values, 9))
-    for column, mine in enumerate(values.T):
-        test = stats.ttest_1samp(mine, 0)
-        low, high = test.confidence_interval(0.95)
-        assert (found.low[column], found.high[column]) == pytest.approx((low, high))
-        assert found.p_value[column] == pytest.approx(test.pvalue)
-    assert found.n.tolist() == [9, 9]
-    few = seed_mean(BySeed(np.arange(4), values[:4], 4))
-    assert np.isnan(few.low).all()
-    assert np.isfinite(few.value).all()
-
-
-def test_fewer_than_five_seeds_have_no_freedom():
-    _, spread = seed_means([BySeed(np.arange(4), rng().normal(size=(4, 1)), 4)])
-    assert np.isnan(spread.free[0])
 
 
 def test_no_sets_have_no_differences():

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from beholder.metrics.ranking import descending, ndkl, ranked, skew_at_k, top_shares
+from beholder.metrics.ranking import descending, ndkl, ranked, skew_at_k
 
 DESIRED = {"gender": {"male": 1 / 2, "female": 1 / 2}, "race": {"white": 1 / 3, "black": 1 / 3, "asian": 1 / 3}}
 
@@ -53,15 +53,6 @@ def test_a_group_that_is_not_in_the_top_has_skew_minus_infinity():
 
 def test_equal_scores_keep_the_order_of_the_images_and_missing_ones_come_last():
     assert descending(np.array([1.0, np.nan, 2.0, 1.0])).tolist() == [[2, 0, 3, 1]]
-
-
-def test_resampled_shares_equal_those_of_the_images_drawn():
-    rng = np.random.default_rng(4)
-    codes, draws = rng.integers(3, size=30), rng.multinomial(30, np.full(30, 1 / 30), size=8).astype(float)
-    found = top_shares(draws, codes, 3, 10)
-    for weights, shares in zip(draws, found, strict=True):
-        drawn = np.repeat(codes, weights.astype(int))[:10]
-        np.testing.assert_allclose(shares, [(drawn == group).mean() for group in range(3)])
 
 
 @pytest.fixture(scope="module")

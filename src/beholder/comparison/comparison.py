@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -42,6 +43,10 @@ class Comparison(NamedTuple):
     def upward(self) -> Comparison:
         """The same with the group first that is higher."""
         return self.turned() if self.value < 0 else self
+
+    def through(self, scale: Callable[[float], float]) -> Comparison:
+        """The same on another scale, which must rise: value and bounds as logarithms, or beside a landmark."""
+        return self._replace(value=scale(self.value), low=scale(self.low), high=scale(self.high))
 
     def on(self, row: Row, *, least: float = -np.inf, most: float = np.inf) -> Row:
         """A row of results with this comparison's numbers; bounds do not leave the possible range."""

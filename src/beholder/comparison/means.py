@@ -8,14 +8,23 @@ Someone who is shown in several groups is a block of their own: compared with th
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from beholder.comparison.family import ENDLESS, Judged, Part, largest_of, normal_scale, nothing_told, skewed
+from beholder.comparison.family import (
+    ENDLESS,
+    Judged,
+    Part,
+    largest_of,
+    normal_scale,
+    nothing_told,
+    part_from_null,
+    skewed,
+)
 from beholder.comparison.groups import Groups
 from beholder.comparison.people import Codes, People
 from beholder.comparison.shuffles import SHUFFLES, Shuffles
@@ -119,6 +128,12 @@ class ShuffledGroups:
                 codes = np.full((len(some), len(self._groups.codes)), -1, dtype=np.intp)
                 codes[:, inside] = keys[1][some][:, unit]
                 yield codes
+
+    def part(self, statistic: Callable[[Codes], Array], *, people: int) -> Part:
+        """Numbers `[some shuffles, …]` of codes `[some shuffles, n_images]`, judged by what shuffles make of them."""
+        null = np.concatenate([statistic(codes) for codes in self.parts()])
+        value, moves = statistic(self._groups.codes[None])[0], self.moves
+        return part_from_null(value, null, people=people, arrangements=moves.arrangements, exact=moves.exact)
 
 
 class _Fit:

@@ -92,27 +92,6 @@ class Resampler:
         return np.concatenate(parts)
 
 
-def half_samples(
-    clusters: npt.NDArray[Any], strata: npt.NDArray[Any] | None, rng: np.random.Generator, draws: int
-) -> npt.NDArray[np.bool_]:
-    """Which images are in each of `draws` halves, `[draws, n_images]`; half of the people of every stratum.
-
-    A mean varies over halves, drawn without replacement, as much as it does over data sets. For rankings, where a
-    picture that stands twice in a draw makes a run of its group: in a half nobody stands twice.
-    """
-    people, code = np.unique(clusters, return_inverse=True)
-    stratum = np.zeros(len(people), dtype=int)
-    if strata is not None:
-        stratum[code] = strata
-    order = np.lexsort((rng.random((draws, len(people))), np.broadcast_to(stratum, (draws, len(people)))))
-    ranked = np.sort(stratum)
-    place = np.arange(len(people)) - np.searchsorted(ranked, ranked)
-    chosen = np.zeros((draws, len(people)), dtype=bool)
-    inside = place < np.bincount(stratum)[ranked] // 2
-    np.put_along_axis(chosen, order[:, inside], True, axis=1)
-    return np.asarray(chosen[:, code])
-
-
 def percentile_interval(draws: npt.NDArray[Any], level: float = 0.95) -> Interval:
     """The middle `level` of the draws; draws that came out undefined are left aside."""
     defined = draws[np.isfinite(draws)]
@@ -120,14 +99,6 @@ def percentile_interval(draws: npt.NDArray[Any], level: float = 0.95) -> Interva
         return Interval(np.nan, np.nan)
     low, high = np.quantile(defined, [(1 - level) / 2, (1 + level) / 2])
     return Interval(float(low), float(high))
-
-
-def interval_over(draws: npt.NDArray[Any], people: npt.NDArray[Any], groups: npt.NDArray[Any]) -> Interval:
-    """The middle 95 % of the draws; none where a group has fewer than five people, or where no draw moved."""
-    pairs = np.unique(np.stack([groups, np.unique(people, return_inverse=True)[1]]), axis=1)
-    low, high = percentile_interval(draws)
-    few = np.unique(pairs[0], return_counts=True)[1].min(initial=FEWEST) < FEWEST
-    return Interval(np.nan, np.nan) if few or not high > low else Interval(low, high)
 
 
 def centred_interval(draws: npt.NDArray[Any], value: float, level: float = 0.95) -> Interval:

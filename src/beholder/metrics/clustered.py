@@ -29,13 +29,6 @@ class Estimates(NamedTuple):
     p_value: Array
 
 
-class Spread(NamedTuple):
-    """How several numbers vary together, and the degrees of freedom of each; NaN where there are too few people."""
-
-    covariance: Array
-    free: Array
-
-
 class CellMeans:
     """Means of `values[n_images, n_columns]` in cells; `cells[i]` is image i's cell, −1 for none."""
 
@@ -77,14 +70,6 @@ class CellMeans:
         variance = (self._pulls_on(weights) ** 2).sum(axis=1)
         free, few = self._people_behind(weights)
         return _bounds(value, variance, free, few, (used @ self.n).astype(int))
-
-    def spread(self, weights: Array) -> Spread:
-        """How all sums and columns vary together, in the order of `combined(weights).value.ravel()`."""
-        weights = np.atleast_2d(weights)
-        pulls = self._pulls_on(weights)
-        flat = pulls.transpose(1, 0, 2).reshape(pulls.shape[1], -1)
-        free, few = self._people_behind(weights)
-        return Spread(flat.T @ flat, np.where(few[:, None], np.nan, np.maximum(free, 1.0)).ravel())
 
     def _pulls_on(self, weights: Array) -> Array:
         """How far every cluster pulls every sum, `[n_sums, n_clusters, n_columns]`."""

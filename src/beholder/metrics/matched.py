@@ -12,10 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import stdtrit
 
-from beholder.metrics.bootstrap import FEWEST
-from beholder.metrics.clustered import Array, Codes, Estimates, Spread, indicator, two_sided
+from beholder.metrics.clustered import Array, Codes, indicator
 
 
 class BySeed(NamedTuple):
@@ -82,32 +80,6 @@ def combined(parts: Sequence[BySeed], weights: Array) -> BySeed:
     kept = [weight for weight in weights if weight]
     total = sum(weight * part.values[rows] for weight, part, rows in zip(kept, used, places, strict=True))
     return BySeed(shared, np.asarray(total), min(part.sets for part in used))
-
-
-def seed_means(parts: Sequence[BySeed]) -> tuple[Array, Spread]:
-    """The means over seeds, `[n_parts, n_columns]`, and how all of them vary together; below five seeds no freedom."""
-    seeds = np.unique(np.concatenate([part.seeds for part in parts]))
-    values, pulls, free = [], [], []
-    for part in parts:
-        n, columns = part.values.shape
-        mean = part.values.mean(axis=0) if n else np.full(columns, np.nan)
-        pull = np.zeros((len(seeds), columns))
-        pull[np.searchsorted(seeds, part.seeds)] = (part.values - mean) / np.sqrt(max(n * (n - 1.0), 1.0))
-        values.append(mean)
-        pulls.append(pull)
-        free.append(np.full(columns, n - 1.0 if n >= FEWEST else np.nan))
-    flat = np.concatenate(pulls, axis=1)
-    return np.stack(values), Spread(flat.T @ flat, np.concatenate(free))
-
-
-def seed_mean(part: BySeed) -> Estimates:
-    """The mean over seeds with Student's interval, each column by itself; NaN bounds below five seeds."""
-    values, spread = seed_means([part])
-    error = np.where(np.isnan(spread.free), np.nan, np.sqrt(np.diag(spread.covariance)))
-    margin = stdtrit(spread.free, 0.975) * error
-    counts = np.full(values.shape[1], part.sets)
-    p_value = two_sided(values[0], error, spread.free)
-    return Estimates(values[0], values[0] - margin, values[0] + margin, counts, p_value)
 
 
 def _columns(values: npt.NDArray[Any]) -> Array:

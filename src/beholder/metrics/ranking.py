@@ -85,16 +85,5 @@ def ranked(order: npt.NDArray[np.intp], codes: Codes, desired: npt.NDArray[Any],
     return Ranked(skew, skew.max(axis=1), ndkl(rankings, desired))
 
 
-def top_shares(weights: Array, ranking: Codes, n_groups: int, k: int) -> Array:
-    """Share of every group in the top `k` of resampled rankings, `[n_draws, n_groups]`.
-
-    `weights[draw, place]` says how often the image at that place counts; the image that crosses k counts in part.
-    """
-    reached = np.minimum(np.cumsum(weights, axis=1), k)
-    inside = np.diff(reached, axis=1, prepend=0.0)
-    belongs = (np.asarray(ranking)[:, None] == np.arange(n_groups)).astype(np.float64)
-    return np.asarray(inside @ belongs / reached[:, [-1]])
-
-
 def _counts(codes: Codes, n_groups: int) -> Array:
     return np.stack([(codes == group).sum(axis=-1) for group in range(n_groups)], axis=-1).astype(np.float64)

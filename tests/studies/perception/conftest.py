@@ -26,7 +26,7 @@ def results(faces: ScoreMatrix) -> pl.DataFrame:
 @pytest.fixture(scope="session")
 def matched() -> pl.DataFrame:
     """Drawn people whose smile is warm, that of women twice as warm."""
-    images = designed(6, lighting=0, pose=0)
+    images = designed(10, lighting=0, pose=0)
     women = (images["gender"] == "woman").to_numpy()
     warmth = np.outer((0.02 + 0.02 * women) * images["smiling"].to_numpy() / 4, words_of("warmth"))
     return measured(matrix(images, noise(images) + warmth), dataset="glasshouse-design")

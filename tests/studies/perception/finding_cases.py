@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import log
 from typing import NamedTuple
 
 import polars as pl
 
+from beholder.comparison.verdicts import DIFFERENCE, NONE_FOUND, TOO_LITTLE
 from beholder.core.results import Row, results_table
 
 
@@ -19,6 +21,10 @@ class Size(NamedTuple):
     """Half the width of the interval; None for none."""
     p_value: float | None
     n: int
+
+    @property
+    def verdict(self) -> str:
+        return TOO_LITTLE if self.p_value is None else DIFFERENCE if self.p_value <= 0.05 else NONE_FOUND
 
 
 SIZES = (
@@ -62,11 +68,11 @@ def _by_size(size: Size) -> dict[str, list[Row]]:
         ],
         "interaction": _interaction(size),
         "curves of groups": _departures(size),
-        "gap at equal shares": [
-            _sized("adjusted_gap", size, subset="race", group="Asian", against="Black", concept="competence"),
-            _sized("adjusted_gap", _quiet(size), subset="race", group="Asian", against="White", concept="competence"),
-            _sized("gap", size, subset="race", group="Asian", against="Black", concept="competence"),
-        ],
+        "gap within the other labels": [
+            _sized("gap", size, variant=variant, subset="race", group="Asian", against=against, concept="competence")
+            for against, variant in (("Black", None), ("Black", "within gender"))
+        ]
+        + [_sized("gap", _quiet(size), subset="race", group="Asian", against="White", concept="competence")],
         "gap of two groups": [
             _sized("gap", size, subset="gender", group="Male", against="Female", concept="agency_pos")
         ],
@@ -82,12 +88,12 @@ def _by_size(size: Size) -> dict[str, list[Row]]:
     }
 
 
-def _sized(metric: str, size: Size, factor: float = 1.0, *, landmark: float | None = None, **place: str) -> Row:
+def _sized(metric: str, size: Size, factor: float = 1.0, *, landmark: float | None = None, **place: str | None) -> Row:
     """A difference of that size in cosines: × 100 it is the size."""
     value, half = factor * size.value / 100, None if size.half is None else abs(factor) * size.half / 100
     bounds = {} if half is None else {"low": value - half, "high": value + half}
     row = Row(f"perception.{metric}", value, size.n, "cosine", p_value=size.p_value, **bounds, **place)
-    return row._replace(landmark=landmark, p_at_most=True if size.name == "huge n" else None)
+    return row._replace(landmark=landmark, p_at_most=True if size.name == "huge n" else None, verdict=size.verdict)
 
 
 def _plain(metric: str, value: float, unit: str = "cosine") -> Row:
@@ -126,13 +132,15 @@ def _markedness(size: Size) -> list[Row]:
 
 
 def _skews(size: Size) -> list[Row]:
-    """A pool in which Black people are a quarter: the landmark."""
+    """A pool in which Black people are a quarter: the landmark. The top has more White people by 8 times the size."""
     rows = []
-    for group, sign in (("White", 1.0), ("Black", -1.0)):
-        row = _sized("skew", size, 40 * sign, subset="race", group=group, concept="mean", template="k=100")
-        pool = 0.3 * sign
-        ends = {name: None if (end := getattr(row, name)) is None else end + pool for name in ("value", "low", "high")}
-        rows.append(row._replace(landmark=pool, unit="natural logarithm", **ends))
+    for group, sign, pool in (("White", 1.0, 0.75), ("Black", -1.0, 0.25)):
+        row = _sized("skew", size, subset="race", group=group, concept="mean", template="k=100")
+        share, half = pool + 0.08 * sign * size.value, 0.08 * (size.half or 0.0)
+        ends = {"value": share, **({} if size.half is None else {"low": share - half, "high": share + half})}
+        row = row._replace(landmark=log(2 * pool), unit="natural logarithm")
+        rows.append(row._replace(**{name: log(2 * end) for name, end in ends.items()}))
+        rows.append(rows[-1]._replace(concept="warmth", low=None, high=None, p_value=None, verdict=None))
     return rows
 
 
@@ -144,13 +152,12 @@ def _narrowing(size: Size) -> list[Row]:
     gap = _sized("gap", SIZES[0], subset="gender", group="Male", against="Female", concept="agency_pos")
     value = 1 + size.value / 2
     row = Row("perception.narrowing", value, size.n, "ratio", "race × gender", concept="groups", landmark=1.0)
-    row = row._replace(p_value=size.p_value)
-    half = None if size.half is None else size.half / 3
-    return [gap, row if half is None else row._replace(low=value - half, high=value + half)]
+    return [gap, row]
 
 
 def _rating(trait: str, r: float | None, n: int, p_value: float | None) -> Row:
     row = Row("perception.rating_r", r, n, "correlation", subset="image", concept=trait, note="too few to compare")
     if r is None or p_value is None:
-        return row
-    return row._replace(low=r - 0.1, high=r + 0.1, p_value=p_value)
+        return row._replace(verdict=None if r is None else TOO_LITTLE)
+    verdict = DIFFERENCE if p_value <= 0.05 else NONE_FOUND
+    return row._replace(low=r - 0.1, high=r + 0.1, p_value=p_value, verdict=verdict)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 import pytest
-from studies.perception.worlds import GENDERS, measured, one
+from studies.perception.worlds import GENDERS, decided, measured, one
 
 from beholder.studies.perception.prompts import DIMENSIONS
 from beholder.studies.perception.scores import read_judged
@@ -43,7 +43,8 @@ def test_sc_weat_has_the_studys_four_pairs(results):
     table = results.filter(pl.col("metric") == "perception.sc_weat", pl.col("concept") == "mean")
     pairs = {("White", "Black"), ("Asian", "Black"), ("Asian", "White"), ("Male", "Female")}
     assert set(table.select("group", "against").iter_rows()) == pairs
-    assert table["note"].str.contains("mean over 8 dimensions; p: sampled 3199 partitions of people, Holm over 4").all()
+    assert table["note"].str.starts_with("mean over 8 dimensions; ").all()
+    assert set(table["variant"]) == {None, "within gender", "within race"}
 
 
 def test_sc_weat_is_the_mean_over_words_of_their_effect_sizes(faces, results):
@@ -55,4 +56,7 @@ def test_sc_weat_is_the_mean_over_words_of_their_effect_sizes(faces, results):
         effects.append((x.mean() - y.mean()) / np.concatenate([x, y]).std(ddof=1))
     row = one(results, "sc_weat", group="Male", against="Female", concept="warmth")
     assert row["value"] == pytest.approx(np.mean(effects))
-    assert row["low"] < row["value"] < row["high"]
+    inside = decided(results, "sc_weat", group="Male", against="Female", concept="warmth")
+    assert inside["variant"] == "within race"
+    assert inside["low"] < inside["value"] < inside["high"]
+    assert inside["note"].startswith("mean over 6 words; ")

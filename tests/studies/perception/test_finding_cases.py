@@ -9,7 +9,7 @@ import pytest
 from studies.perception.finding_cases import SIZES, cases
 
 from beholder.chapter.finding import Finding
-from beholder.comparison.verdicts import DIFFERENCE, NONE_FOUND, NOT_MEASURED, TOO_LITTLE
+from beholder.comparison.verdicts import DIFFERENCE, FACT, NONE_FOUND, NOT_MEASURED, TOO_LITTLE
 from beholder.report.sensitivity import moves
 from beholder.studies.perception.findings import FINDERS, perception_findings
 from beholder.studies.perception.tables import perception_tables
@@ -35,11 +35,10 @@ KINDS = {
     "effect": "effect",
     "interaction": "interaction",
     "curves of groups": "stand_out",
-    "gap at equal shares": "gap",
+    "gap within the other labels": "gap",
     "gap of two groups": "gap",
     "default": "markedness",
     "ranking": "ranking",
-    "neutral prompt": "neutral",
 }
 
 
@@ -91,10 +90,10 @@ def test_findings_point_to_rows_as_they_are_stored():
 
 def test_every_finder_has_a_case():
     kinds = {finding.kind for table in CASES.values() for finding in perception_findings(table)}
-    assert kinds == {*KINDS.values(), "variant", "ratings"}
+    assert kinds == {*KINDS.values(), "variant", "neutral", "ratings"}
     assert len(FINDERS) == len(kinds) + 1  # two of them tell of a variant
     verdicts = {finding.verdict for table in CASES.values() for finding in perception_findings(table)}
-    assert verdicts == {DIFFERENCE, NONE_FOUND, TOO_LITTLE, NOT_MEASURED}
+    assert verdicts == {DIFFERENCE, NONE_FOUND, TOO_LITTLE, FACT, NOT_MEASURED}
 
 
 def test_a_p_value_that_is_a_bound_is_printed_as_one():
@@ -114,10 +113,10 @@ def test_small_changes_move_a_turned_number_the_same_way():
 @pytest.mark.parametrize(
     ("case", "verdict", "headline"),
     [
-        ("positive", DIFFERENCE, "It orders images as people do on 1 of 1 trait, after correction"),
-        ("negative", DIFFERENCE, "It orders images opposite to people's ratings on 1 of 1 trait, after correction"),
-        ("zero", NONE_FOUND, "It is not shown to order images as people do on any trait"),
-        ("tiny n", TOO_LITTLE, "It is not shown to order images as people do on any trait"),
+        ("positive", DIFFERENCE, "It orders images as people do on 1 of 1 trait"),
+        ("negative", DIFFERENCE, "It orders images opposite to people's ratings on 1 of 1 trait"),
+        ("zero", NONE_FOUND, "It is not found to order images as people do on any trait"),
+        ("tiny n", TOO_LITTLE, "It is not found to order images as people do on any trait"),
     ],
 )
 def test_what_is_said_of_peoples_ratings_agrees_with_the_verdict(case: str, verdict: str, headline: str):

@@ -21,7 +21,7 @@ def by_kind(results: pl.DataFrame) -> dict[str, Finding]:
 def test_the_effect_of_smiling_has_its_interval(matched: pl.DataFrame):
     finding = by_kind(matched)["effect"]
     assert finding.shown
-    assert finding.headline == "The largest effect that is shown is of smiling, on Warmth"
+    assert finding.headline == "The largest effect that is found is of smiling, on Warmth"
     pattern = r"smiling 4 instead of 0 changes Warmth by \+\d\.\d\d \((\d\.\d\d)–(\d\.\d\d)\)"
     low, high = map(float, re.search(pattern, finding.sentence).groups())
     assert low < 3.0 < high
@@ -54,13 +54,14 @@ def test_photographs_have_gaps_and_not_effects(results: pl.DataFrame, matched: p
     assert "gap" not in by_kind(matched)
 
 
-def test_noise_is_reported_as_not_shown_and_not_as_absent(results: pl.DataFrame):
+def test_where_nothing_is_found_it_says_how_large_a_difference_could_be(results: pl.DataFrame):
     finding = by_kind(results)["gap"]
     assert finding.verdict == NONE_FOUND
-    assert "That does not mean that there is none." in finding.sentence
+    ends = [abs(row[end]) for row in finding.rows for end in ("low", "high")]
+    assert f"One of up to {100 * max(ends):.2f} (cosine × 100) could still be there." in finding.sentence
 
 
-def test_a_gap_and_a_default_are_shown_with_all_their_rows():
+def test_a_gap_and_a_default_are_told_with_all_their_rows():
     images = photographs(400)
     men = (images["gender"] == "Male").to_numpy()
     cells = noise(images)
@@ -70,17 +71,20 @@ def test_a_gap_and_a_default_are_shown_with_all_their_rows():
         (each.kind, each.rows[0]["subset"]): each for each in perception_findings(measured(matrix(images, cells)))
     }
     gap, default = findings["gap", "gender"], findings["markedness", "gender"]
-    assert gap.headline == "By gender, the widest gap that is shown is in Warmth: Male above Female"
+    assert gap.headline == "By gender, the widest gap that is found is in Warmth: Male above Female"
     assert default.headline == "The model treats Male as the default more than Female"
     assert [row["metric"] for row in default.rows] == ["perception.markedness_gap", *["perception.markedness"] * 2]
-    assert findings["ranking", "gender"].headline.startswith("Male is more frequent at the top of its rankings")
+    ranking = findings["ranking", "gender"]
+    assert ranking.headline == "Male comes before Female at the top of its rankings"
+    men, women = map(int, re.search(r"are (\d+) % Male \(.+\) and (\d+) % Female", ranking.sentence).groups())
+    assert men + women == 100
 
 
 def test_too_few_people_for_an_interval_are_too_little_data():
     images = photographs(4).with_columns(race=pl.Series(["White", "Black", "Asian", "Other"]), gender=pl.lit("Male"))
     finding = by_kind(measured(matrix(images)))["gap"]
     assert finding.verdict == TOO_LITTLE
-    assert "No interval can be given" in finding.sentence
+    assert "fewer than 5 people" in finding.sentence
 
 
 def test_answers_in_words_are_called_a_variant_first():

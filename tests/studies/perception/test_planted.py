@@ -14,7 +14,7 @@ def test_each_dimension_is_told_with_what_was_planted(matched: pl.DataFrame):
     table = perception_planted(matched.with_columns(model=pl.lit(REFERENCE)))
     told = {row[0].text: (row[1].text, row[3].text) for row in table.rows}
     assert told["Warmth"] == ("more", "as planted")
-    assert told["Communion −"] == ("less", "not shown")  # only warm words were shifted in this world
+    assert told["Communion −"] == ("less", "not found")  # only warm words were shifted in this world
     assert told["Competence"] == ("nothing", "as planted")
     assert "No effect of gender, skin tone, age, light or pose was planted" in table.notes[0]
 

@@ -9,10 +9,11 @@ import polars as pl
 import pytest
 from studies.perception.worlds import PROMPTS, matrix, measured, one, photographs, rng
 
+from beholder.comparison import group_by
 from beholder.core.errors import DataError
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.studies.perception.prompts import DIMENSIONS, NEUTRAL, Dimension
-from beholder.studies.perception.scores import group_by, read_judged
+from beholder.studies.perception.scores import read_judged
 
 
 def obvious(sheet: ScoreMatrix, words: tuple[str, ...], mask: np.ndarray, *, delta: bool) -> float:
@@ -93,8 +94,8 @@ def test_crossed_groups_that_read_alike_are_kept_apart():
 
 
 def test_a_person_is_one_whatever_their_images_and_an_unnamed_image_is_someone_else():
-    images = photographs(6).with_columns(person=pl.Series(["x", "y", "x", None, None, "y"]))
-    who = read_judged(matrix(images), DIMENSIONS).clusters
+    images = photographs(6).with_columns(name=pl.Series(["x", "y", "x", None, None, "y"]))
+    who = read_judged(matrix(images), DIMENSIONS).people.codes
     assert who[0] == who[2]
     assert who[1] == who[5]
     assert len(set(who.tolist())) == 4

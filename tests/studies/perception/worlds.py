@@ -7,14 +7,16 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from beholder.core.results import results_table
+from beholder.chapter.queries import deciding_rows
+from beholder.core.results import PLAIN, results_table
 from beholder.glasshouse.design import design
 from beholder.scores.score_matrix import ScoreMatrix
-from beholder.studies.perception.prompts import DIMENSIONS, perception_prompts
+from beholder.studies.perception.prompts import DIMENSIONS, POSITIVE, Dimension, perception_prompts
+from beholder.studies.perception.scores import Judged
 from beholder.studies.perception.study import PERCEPTION
 from beholder.studies.study import MeasureOptions, Study
 
-OPTIONS = MeasureOptions(draws=200, permutations=30)
+OPTIONS = MeasureOptions(draws=200, permutations=30, shuffles=399)
 RACES, GENDERS = ("White", "Black", "Asian"), ("Male", "Female")
 PROMPTS = perception_prompts().table
 
@@ -45,6 +47,19 @@ def designed(identities: int = 6, **fixed: int) -> pl.DataFrame:
     return pl.DataFrame(design(identities)).filter(**fixed).with_columns(uri="/nowhere/" + pl.col("image_id"))
 
 
+WORDS = ("warm", "friendly", "honest", "likable")
+DIMENSION = Dimension("warmth", "Warmth", WORDS, POSITIVE)
+MEN, WOMEN = "man", "woman"
+
+
+def two_groups(n: int, effect: float, seed: int) -> Judged:
+    """Men, then women, who differ in noise of the picture and of the word; men score `effect` higher on every word."""
+    draw, men = rng(seed), np.repeat([1.0, 0.0], n)
+    cells = draw.normal(size=(2 * n, 1)) + draw.normal(size=(2 * n, len(WORDS))) + effect * men[:, None]
+    images = pl.DataFrame({"image_id": [str(i) for i in range(2 * n)], "gender": np.repeat([MEN, WOMEN], n)})
+    return Judged(images, list(WORDS), cells, cells, np.zeros(2 * n), (DIMENSION,), "cosine", {})
+
+
 def words_of(name: str, prompts: pl.DataFrame = PROMPTS) -> np.ndarray:
     """Which prompts have a word of the dimension."""
     (words,) = [dimension.words for dimension in DIMENSIONS if dimension.name == name]
@@ -71,6 +86,12 @@ def measured(
 
 
 def one(results: pl.DataFrame, metric: str, **where: str) -> dict[str, Any]:
-    """The only row of a metric with these values."""
-    (row,) = results.filter(pl.col("metric") == f"perception.{metric}", **where).to_dicts()
+    """The only published row of a metric with these values."""
+    (row,) = results.filter(pl.col("metric") == f"perception.{metric}", PLAIN, **where).to_dicts()
+    return row
+
+
+def decided(results: pl.DataFrame, metric: str, **where: str) -> dict[str, Any]:
+    """The only row of a metric with these values that decides."""
+    (row,) = deciding_rows(results, metric).filter(**where).to_dicts()
     return row

@@ -3,39 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import combinations
 
 import numpy as np
-import numpy.typing as npt
 
+from beholder.comparison import Groups, judge
 from beholder.core.results import Row
-from beholder.metrics.bootstrap import Resampler, interval_over
+from beholder.metrics.bootstrap import Resampler
 from beholder.metrics.clustered import CellMeans
 from beholder.metrics.intervals import mean_interval
 from beholder.metrics.markedness import unmarked
-from beholder.metrics.multiplicity import holm, shuffles_for
-from beholder.metrics.sc_weat import explained, permutation_test, sc_weat
+from beholder.metrics.sc_weat import spreads
 from beholder.studies.perception import scores
-from beholder.studies.perception.families import family
+from beholder.studies.perception.pairs import Compared, compare_pairs, pairs
 from beholder.studies.perception.prompts import POSITIVE
 from beholder.studies.perception.ranking import ranking_rows
-from beholder.studies.perception.scores import CROSSED, EVERYONE, MEAN, MOST_DRAWS, Array, Groups, Indices, Judged
+from beholder.studies.perception.scores import CROSSED, EVERYONE, MEAN, Array, Judged
 from beholder.studies.study import MeasureOptions
 
 PER_CENT, DEVIATIONS = "per cent", "standard deviations"
 OWN_WORDS = {"woman": "female", "man": "male"}
 AS_RELEASED = "as released"
 """The variant of a number that repeats a fault of the released script."""
-FIRST = ("asian", "white", "male", "man")
-"""Who comes first in a pair, as in the study's table: Asian before White before Black, Male before Female."""
 
 
 def bias_rows(judged: Judged, options: MeasureOptions, tops: Sequence[int] = ()) -> Iterator[Row]:
     """Every conventional metric of every attribute with two groups or more."""
     attributes = [groups for groups in scores.groupings(judged.images) if groups.attribute not in (EVERYONE, *CROSSED)]
+    if judged.has_neutral:
+        yield from markedness_rows(judged, attributes, options)
     for groups in attributes:
-        if judged.has_neutral:
-            yield from markedness_rows(judged, groups, options)
         yield from mean_cosine_rows(judged, groups)
     yield from sc_weat_rows(judged, attributes, options)
     yield from ranking_rows(judged, attributes, options, tops)
@@ -44,25 +40,24 @@ def bias_rows(judged: Judged, options: MeasureOptions, tops: Sequence[int] = ())
 # Markedness
 
 
-def markedness_rows(judged: Judged, groups: Groups, options: MeasureOptions) -> Iterator[Row]:
-    """Per cent of a group's images that the neutral prompt fits better than the group's own word.
+def markedness_rows(judged: Judged, attributes: Sequence[Groups], options: MeasureOptions) -> Iterator[Row]:
+    """Per cent of a group's images that the neutral prompt fits better than the group's own word, and differences.
 
     `expected` is what a model gives that does not know these groups: the same word over everybody's images.
     """
-    own_words = {name: own for name in groups.names if (own := own_word(name)) in judged.words}
-    strata, beyond = judged.others(groups.attribute), np.full(judged.images.height, np.nan)
-    expected: dict[str, float] = {}
-    for name, own in own_words.items():
-        members, everyone = groups.mask(name), unmarked(judged.neutral, judged.cosine[:, judged.words.index(own)])
-        level = _stratum_means(everyone, strata, groups.codes >= 0)
-        values, expected[name] = everyone[members], 100 * float(level[members].mean())
-        beyond[members] = 100 * (everyone - level)[members]
-        low, high = mean_interval(values, Resampler(judged.clusters[members], options.rng(), options.draws))
-        row = Row("perception.markedness", 100 * float(values.mean()), len(values), PER_CENT, groups.attribute, name)
-        row = row._replace(concept=own, low=100 * low, high=100 * high, expected=expected[name])
-        yield _as_released(row, judged) if options.compat else row
-    if len(own_words) > 1 and not (options.compat and _misread(judged, groups.attribute)):
-        yield from _markedness_gaps(judged, groups, beyond, expected, options)
+    rng, made = options.rng(), list[tuple[Row, float, Compared]]()
+    for groups in attributes:
+        plain = {
+            name: 100 * unmarked(judged.neutral, judged.cosine[:, judged.words.index(own)])
+            for name in groups.names
+            if (own := own_word(name)) in judged.words
+        }
+        for name, fits in plain.items():
+            yield _share_row(judged, groups, name, fits, options)
+        if not (options.compat and _misread(judged, groups.attribute)):
+            made += [_markedness_gap(judged, groups, pair, plain, rng, options) for pair in pairs(list(plain))]
+    for (row, landmark, compared), verdicts in zip(made, judge([each.part for *_, each in made]), strict=True):
+        yield from compared.rows(verdicts, row, 0, landmark=landmark, reach=100.0)
 
 
 def own_word(group: str) -> str:
@@ -70,38 +65,38 @@ def own_word(group: str) -> str:
     return OWN_WORDS.get(group.lower(), group.lower())
 
 
-def _stratum_means(values: Array, strata: Indices | None, labelled: npt.NDArray[np.bool_]) -> Array:
-    """The mean of everybody who has a label, within the groups of the other labels."""
-    codes = np.zeros(len(values), dtype=int) if strata is None else strata + 1
-    level = np.zeros(len(values))
-    for code in np.unique(codes):
-        inside = codes == code
-        level[inside] = values[inside & labelled].mean() if (inside & labelled).any() else np.nan
-    return level
+def _share_row(judged: Judged, groups: Groups, name: str, fits: Array, options: MeasureOptions) -> Row:
+    members = groups.mask(name)
+    people = judged.people.codes[members]
+    low, high = mean_interval(fits[members] / 100, Resampler(people, options.rng(), options.draws))
+    row = Row("perception.markedness", float(fits[members].mean()), int(members.sum()), PER_CENT, groups.attribute)
+    row = row._replace(group=name, concept=own_word(name), low=100 * low, high=100 * high)
+    row = row._replace(expected=float(fits[groups.codes >= 0].mean()))
+    return _as_released(row, judged) if options.compat else row
 
 
-def _markedness_gaps(
-    judged: Judged, groups: Groups, beyond: Array, expected: dict[str, float], options: MeasureOptions
-) -> Iterator[Row]:
-    """Differences of markedness; the landmark is the difference for a model that does not know these groups."""
-    compared = pairs(list(expected))
-    weights = np.array([difference(groups, *both) for both in compared])
-    cells = CellMeans(beyond, np.where(np.isnan(beyond), -1, groups.codes), judged.clusters, len(groups.names))
-    gaps = cells.combined(weights)
-    together = family(gaps.value, cells.spread(weights), options.rng())
-    for place, (first, second) in enumerate(compared):
-        row = Row("perception.markedness_gap", None, int(gaps.n[place]), PER_CENT, groups.attribute, first, second)
-        row = together.row(place, row, expected[first] - expected[second])
-        if row.low is not None and row.high is not None:  # nothing differs by more than 100 points
-            row = row._replace(low=max(row.low, -100.0), high=min(row.high, 100.0))
-        yield row._replace(note=f"landmark: a model that does not know these groups; {together.how}")
+def _markedness_gap(
+    judged: Judged,
+    groups: Groups,
+    pair: tuple[str, str],
+    plain: dict[str, Array],
+    rng: np.random.Generator,
+    options: MeasureOptions,
+) -> tuple[Row, float, Compared]:
+    """The difference of two groups' markedness, and what it is for a model that does not know these two groups.
 
-
-def difference(groups: Groups, first: str, second: str) -> Array:
-    """Weights of the groups: the first less the second."""
-    weights = np.zeros(len(groups.names))
-    weights[groups.names.index(first)], weights[groups.names.index(second)] = 1.0, -1.0
-    return weights
+    Beyond that, it is the difference between both groups in how well "person" fits against either word, each word
+    weighing as much as the other group is large: one number for every image.
+    """
+    first, second = (groups.mask(name) for name in pair)
+    both, sizes = first | second, (int(first.sum()), int(second.sum()))
+    either = (sizes[1] * plain[pair[0]] + sizes[0] * plain[pair[1]]) / sum(sizes)
+    landmark = float((plain[pair[0]] - plain[pair[1]])[both].mean())
+    value = float(plain[pair[0]][first].mean() - plain[pair[1]][second].mean())
+    row = Row("perception.markedness_gap", value, sum(sizes), PER_CENT, groups.attribute, *pair, landmark=landmark)
+    kept = groups.kept([groups.names.index(name) for name in pair])
+    note = "landmark: a model that does not know these groups; interval and p hold for all attributes at once"
+    return row._replace(note=note), landmark, compare_pairs(judged, either[:, None], kept, rng, options)
 
 
 def _misread(judged: Judged, attribute: str | None) -> bool:
@@ -129,7 +124,7 @@ def mean_cosine_rows(judged: Judged, groups: Groups) -> Iterator[Row]:
     if not positive:
         return
     cosine = judged.by_dimension(judged.cosine)[:, positive].mean(axis=1)
-    means = CellMeans(cosine, groups.codes, judged.clusters, len(groups.names)).means()
+    means = CellMeans(cosine, groups.codes, judged.people.codes, len(groups.names)).means()
     note = f"over {len(positive)} positive dimensions"
     for k, name in enumerate(groups.names):
         row = scores.estimate_row("mean_cosine", means, (k, 0), judged.unit, int(means.n[k]))
@@ -139,100 +134,44 @@ def mean_cosine_rows(judged: Judged, groups: Groups) -> Iterator[Row]:
 # SC-WEAT
 
 
-def pairs(names: list[str]) -> list[tuple[str, str]]:
-    """Every two groups, in the study's order."""
-
-    def rank(name: str) -> tuple[int, list[tuple[int, str]]]:
-        return (FIRST.index(name.lower()) if name.lower() in FIRST else len(FIRST)), scores.natural(name)
-
-    return list(combinations(sorted(names, key=rank), 2))
-
-
-def sc_weat_rows(judged: Judged, attributes: list[Groups], options: MeasureOptions) -> Iterator[Row]:
+def sc_weat_rows(judged: Judged, attributes: Sequence[Groups], options: MeasureOptions) -> Iterator[Row]:
     """Effect size of every dimension (mean over its words) and of their mean, for every two groups.
 
-    p is corrected by Holm's method over pairs and dimensions; means apart.
+    In standard deviations over both groups, a word's effect is a difference of means: the engine judges all of them.
     """
-    compared = [(groups, *both) for groups in attributes for both in pairs(groups.names)]
-    shuffles = max(options.permutations, shuffles_for(len(compared) * len(judged.dimensions)))
-    rows: list[Row] = []
-    for groups, first, second in compared:
-        a, b = (np.flatnonzero(groups.mask(name)) for name in (first, second))
-        if options.compat:  # the released script needs parts of one size and takes the first of each
-            a, b = a[: min(len(a), len(b))], b[: min(len(a), len(b))]
-        if min(len(a), len(b)) < 2:
-            continue
-        for row in _pair_rows(judged, a, b, judged.others(groups.attribute), shuffles, options):
-            rows.append(row._replace(subset=groups.attribute, group=first, against=second))
-    for means in (False, True):
-        part = [row for row in rows if (row.concept == MEAN) == means]
-        adjusted = holm(np.array([row.p_value for row in part], dtype=np.float64)) if part else np.empty(0)
-        for row, p_value in zip(part, adjusted, strict=True):
-            yield row._replace(p_value=float(p_value), note=f"{row.note}, Holm over {len(part)}")
+    rng, made = options.rng(), list[tuple[Groups, Array, Compared]]()
+    for groups in attributes:
+        for pair in pairs(groups.names):
+            kept = groups.kept([groups.names.index(name) for name in pair])
+            kept = _equally_many(kept) if options.compat else kept
+            if min(np.bincount(kept.codes[kept.codes >= 0], minlength=2)) > 1:
+                inside = kept.codes >= 0
+                scaled = judged.cosine / spreads(judged.cosine[inside])
+                effects = _over_words(judged, scaled)
+                made.append((kept, effects, compare_pairs(judged, effects, kept, rng, options)))
+    counts = [len(judged.places(d)) for d in judged.dimensions]
+    over = [f"mean over {count} word{'s' if count > 1 else ''}" for count in counts]
+    over.append(f"mean over {len(counts)} dimension{'s' if len(counts) > 1 else ''}")
+    for (kept, effects, compared), verdicts in zip(made, judge([each.part for *_, each in made]), strict=True):
+        first, second = pairs(kept.names)[0]
+        value = effects[kept.mask(first)].mean(axis=0) - effects[kept.mask(second)].mean(axis=0)
+        n = int((kept.codes >= 0).sum())
+        for column, name in enumerate([*judged.names(), MEAN]):
+            row = Row("perception.sc_weat", float(value[column]), n, DEVIATIONS, kept.attribute, first, second, name)
+            note = f"{over[column]}; interval and p hold for all {len(made) * len(over)} at once"
+            yield from compared.rows(verdicts, row._replace(note=note), column)
 
 
-def _pair_rows(
-    judged: Judged, a: Indices, b: Indices, strata: Indices | None, shuffles: int, options: MeasureOptions
-) -> Iterator[Row]:
-    both, side = np.concatenate([a, b]), np.repeat([0, 1], [len(a), len(b)])
-    words, people = judged.cosine[both], judged.clusters[both]
-    weights = _word_weights(judged)
-    drawn = _weighted(weights, _effect_draws(words, len(a), people, options).T).T
-    tested = words @ weights.T
-    held = None if strata is None else strata[both]
-    test = permutation_test(
-        tested[: len(a)], tested[len(a) :], options.rng(), samples=shuffles, people=people, strata=held
-    )
-    effects = _weighted(weights, sc_weat(words[: len(a)], words[len(a) :]).effect)
-    landmarks = np.zeros(len(weights)) if held is None else weights @ _carried(words, side == 0, held)
-    how = f"p: {'all' if test.exact else 'sampled'} {test.partitions} partitions of people"
-    for place, name in enumerate([*judged.names(), MEAN]):
-        low, high = interval_over(drawn[:, place], people, side)
-        over = (
-            f"mean over {len(weights) - 1} dimensions" if name == MEAN else f"mean over {_count(weights[place])} words"
-        )
-        row = Row("perception.sc_weat", float(effects[place]), len(both), DEVIATIONS, low=low, high=high, concept=name)
-        row = row._replace(p_value=float(test.p_value[place]), p_at_most=bool(test.at_most[place]) or None)
-        yield row._replace(landmark=round(float(landmarks[place]), 12), note=f"mean over {over}; {how}")
+def _equally_many(groups: Groups) -> Groups:
+    """As many of both, the first of each: the released script needs parts of one size."""
+    places = [np.flatnonzero(groups.codes == code) for code in (0, 1)]
+    codes, fewest = np.full(len(groups.codes), -1), min(map(len, places))
+    for code, rows in enumerate(places):
+        codes[rows[:fewest]] = code
+    return groups._replace(codes=codes)
 
 
-def _word_weights(judged: Judged) -> Array:
-    """What each word counts for in every dimension and in their mean, `[n_dimensions + 1, n_words]`."""
-    weights = np.zeros((len(judged.dimensions), len(judged.words)))
-    for row, dimension in zip(weights, judged.dimensions, strict=True):
-        row[judged.places(dimension)] = 1 / len(judged.places(dimension))
-    return np.vstack([weights, weights.mean(axis=0)])
-
-
-def _weighted(weights: Array, effects: Array) -> Array:
-    """Means over words; a word without an effect size makes those undefined that it counts for, and no others."""
-    missing = np.isnan(effects)
-    return np.where(weights @ missing > 0, np.nan, weights @ np.where(missing, 0.0, effects))
-
-
-def _carried(words: Array, first: npt.NDArray[np.bool_], strata: Indices) -> Array:
-    """The effect size of each word that the other labels explain."""
-    spread = words.std(axis=0, ddof=1)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(np.where(spread > 0, explained(words, first, strata) / spread, 0.0))
-
-
-def _count(weights: Array) -> int:
-    return int((weights > 0).sum())
-
-
-def _effect_draws(words: Array, size: int, people: Indices, options: MeasureOptions) -> Array:
-    """Effect sizes of every word in resampled groups, from resampled first and second moments."""
-    n = len(words)
-    centred = words - words.mean(axis=0)
-    side = np.arange(n) < size
-    moments = (centred, centred**2)
-    columns = [np.where(side[:, None] == first, part, np.nan) for first in (True, False) for part in moments]
-    resampler = Resampler(people, options.rng(), min(options.draws, MOST_DRAWS))
-    means = resampler.means(np.concatenate(columns, axis=1))
-    first, first_square, second, second_square = np.split(means, 4, axis=1)
-    share = size / n
-    mean = share * first + (1 - share) * second
-    variance = share * first_square + (1 - share) * second_square - mean**2
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray((first - second) / np.sqrt(variance * n / (n - 1)))
+def _over_words(judged: Judged, scaled: Array) -> Array:
+    """The mean over each dimension's words, and over the dimensions; a word without spread leaves none of its own."""
+    each = judged.by_dimension(scaled)
+    return np.column_stack([each, each.mean(axis=1)])

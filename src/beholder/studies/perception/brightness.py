@@ -12,14 +12,15 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from beholder.comparison import Groups, group_by
 from beholder.core.errors import BadImage
 from beholder.core.results import Row
 from beholder.datasets.crops import grey_values
 from beholder.datasets.images import open_image
 from beholder.metrics.brightness import coarse, sign_map
-from beholder.studies.perception.bias import pairs
 from beholder.studies.perception.design import design_columns, matched_sets
-from beholder.studies.perception.scores import GROUPED, Array, Groups, Judged, group_by, grouped
+from beholder.studies.perception.pairs import pairs
+from beholder.studies.perception.scores import GROUPED, Array, Judged, grouped
 
 Signs = npt.NDArray[np.int8]
 SIGN = "mean sign"

@@ -122,15 +122,15 @@ def stacked(rows: Rows) -> Layers:
 
 
 def effect_map(rows: Rows, title: str) -> Layers:
-    """Contrasts down, dimensions across; the colour is the effect, faint where it is not shown."""
+    """Contrasts down, dimensions across; the colour is the effect, faint where none is found."""
     most = max((abs(row["value"]) for row in rows), default=1.0) or 1.0
     colour = alt.Color("value:Q", scale=_diverging(most), legend=alt.Legend(title=title, **GRADIENT))
     across = alt.Axis(orient="top", labelAngle=-90, ticks=False, domain=False, labelLimit=LABEL)
     x = alt.X("dimension:N", title=None, sort=order(rows, "dimension"), axis=across)
     base = chart(rows).encode(x=x, y=_down(rows, "contrast", ticks=False, domain=False))
     tooltip = ["contrast:N", "dimension:N", *_numbers(), alt.Tooltip("p_value:Q", title="corrected p", format=".2g")]
-    pale = alt.condition("datum.shown", alt.value(1), alt.value(0.3))
-    text = base.transform_filter("datum.shown").mark_text(fontSize=10, color="currentColor", aria=False)
+    pale = alt.condition("datum.found", alt.value(1), alt.value(0.3))
+    text = base.transform_filter("datum.found").mark_text(fontSize=10, color="currentColor", aria=False)
     return alt.layer(
         base.mark_rect(aria=False).encode(color=colour, opacity=pale, tooltip=tooltip),
         text.encode(text=alt.Text("value:Q", format="+.2f")),

@@ -12,14 +12,14 @@ from beholder.chapter.figure import Figure, each_model, sentence
 from beholder.chapter.numbers import Result
 from beholder.chapter.phrases import listed
 from beholder.chapter.queries import by_model, metric_rows
-from beholder.metrics.multiplicity import ALPHA
+from beholder.comparison.groups import CROSSING
 from beholder.studies.perception import chart_parts, phrases, queries
 from beholder.studies.perception.brightness import square_place
 from beholder.studies.perception.curves import CONFOUNDS, GROUP_LEVELS
 from beholder.studies.perception.design import REST
 from beholder.studies.perception.neutral import AT_REST
 from beholder.studies.perception.prompts import CONTROLS
-from beholder.studies.perception.scores import CROSSING, EVERYONE, MEAN
+from beholder.studies.perception.scores import EVERYONE, MEAN
 from beholder.studies.perception.small_multiples import Panels, span
 
 MOST_MODELS = 2
@@ -69,11 +69,11 @@ def _summary(results: pl.DataFrame) -> Iterator[Figure]:
 
 
 def _differences(results: pl.DataFrame, subset: str) -> str:
-    """How many differences between these groups are shown, and the widest of them."""
-    gaps = queries.largest(results, "gap", subset=subset)
-    clear = [row for row in gaps if queries.shown(row)]
+    """How many differences between these groups are found, and the widest of them."""
+    gaps = queries.decided(results, "gap", subset=subset)
+    clear = [row for row in gaps if queries.found(row)]
     if not clear:
-        return "no difference between the groups is shown"
+        return "no difference between the groups is found"
     first, second = phrases.pair(clear[0])[:: 1 if clear[0]["value"] > 0 else -1]
     widest = f"the widest in {phrases.dimension(clear[0]['concept'])}, {first} above {second}"
     return f"{phrases.how_many(len(clear), len(gaps), 'difference', 'between two groups')}, {widest}"
@@ -87,12 +87,12 @@ def _effects(results: pl.DataFrame) -> Iterator[Figure]:
     unit, rows = queries.printed_unit(results), []
     for row in metric_rows(results, "causal_effect").to_dicts():
         cell = {"contrast": phrases.change(row), "dimension": phrases.dimension(row["concept"])}
-        rows.append({**cell, "shown": int(queries.shown(row)), "p_value": row["p_value"], **phrases.printed(row)})
+        rows.append({**cell, "found": int(queries.found(row)), "p_value": row["p_value"], **phrases.printed(row)})
     if rows:
-        title = f"{sum(row['shown'] for row in rows)} of {len(rows)} effects of one attribute alone are shown"
+        title = f"{sum(row['found'] for row in rows)} of {len(rows)} effects of one attribute alone are found"
         caption = (
             f"Average change of Δ when one attribute is changed and all else stays, {unit}; "
-            "intervals hold for all of them at once. Faint: not shown."
+            "intervals hold for all of them at once. Faint: not found."
         )
         yield Figure("effects", title, caption, chart_parts.effect_map(rows, unit), "effects", wide=True)
 
@@ -112,16 +112,9 @@ def _induced(results: pl.DataFrame) -> Iterator[Figure]:
             "middle half; line: 5 to 95 %. Noise alone makes it more than 0: read it with the effects."
         )
         chart = chart_parts.boxes(rows, f"absolute difference, {unit}")
-        yield Figure("induced-variation", _widest(results, boxes), caption, chart, "effects")
-
-
-def _widest(results: pl.DataFrame, boxes: Rows) -> str:
-    """Which attribute makes the widest differences, where it is shown to make wider ones than the narrowest."""
-    first, last = boxes[0]["subset"], boxes[-1]["subset"]
-    tests = metric_rows(results, "induced_variation_test").filter(pl.col("variant").is_null()).to_dicts()
-    if not any(queries.shown(row) for row in tests if {row["group"], row["against"]} == {first, last}):
-        return "no attribute is shown to make wider differences than another"
-    return f"{phrases.attribute(first)} is shown to make wider differences than {phrases.attribute(last)}"
+        widest, narrowest = (phrases.attribute(boxes[place]["subset"]) for place in (0, -1))
+        title = f"the median difference is widest for {widest} and narrowest for {narrowest}"
+        yield Figure("induced-variation", title, caption, chart, "effects")
 
 
 def _variance(results: pl.DataFrame) -> Iterator[Figure]:
@@ -144,12 +137,12 @@ def _variance(results: pl.DataFrame) -> Iterator[Figure]:
 
 
 def _explained(table: pl.DataFrame) -> str:
-    """The attribute with the largest mean share, of those that are shown to have one in some dimension."""
+    """The attribute with the largest mean share, as far as it is more than chance gives."""
     known = table.filter(pl.col("subset") != REST).group_by("subset", maintain_order=True)
-    means = known.agg(pl.col("value").mean(), pl.col("p_value").min()).filter(pl.col("p_value") <= ALPHA)
-    if not means.height:
-        return "no attribute is shown to explain any of the variance"
-    top, share, _ = means.sort("value", descending=True).row(0)
+    means = known.agg(pl.col("value").mean()).sort("value", descending=True)
+    if not means.height or means["value"][0] < 0.005:
+        return "attributes explain less than 1 % of the variance on average over the dimensions"
+    top, share = means.row(0)
     return f"{phrases.attribute(top)} explains {100 * share:.0f} % of the variance on average over the dimensions"
 
 
@@ -162,11 +155,11 @@ def _ratings(results: pl.DataFrame) -> Iterator[Figure]:
     if not rows:
         return
     kind = rows[0]["subset"]
-    shown = sum(queries.shown(row) and row["value"] > 0 for row in rows)
-    title = f"on {shown} of {len(rows)} traits the model orders {kind}s as people do"
+    agree = sum(queries.found(row) and row["value"] > 0 for row in rows)
+    title = f"on {agree} of {len(rows)} traits the model is found to order {kind}s as people do"
     caption = (
-        f"Correlation of people's mean ratings with the model's Δ over {kind}s, with 95 % intervals where {kind}s are "
-        "independent of each other; 1: the same order, 0: none. Counted: above 0 after correction over traits."
+        f"Correlation of people's mean ratings with the model's Δ over {kind}s, with intervals for all traits at "
+        f"once where {kind}s are independent of each other; 1: the same order, 0: none."
     )
     dots = [phrases.dot(row, f"{kind}s") for row in rows]
     chart = chart_parts.group_dots(dots, "correlation with people's ratings")
@@ -178,11 +171,11 @@ def _departures(results: pl.DataFrame) -> Iterator[Figure]:
     rows, grouping = metric_rows(results, "rating_departure").to_dicts(), queries.grouping_of(results)
     dots = [phrases.dot(row, phrases.group(row["group"], grouping.get(row["group"]))) for row in rows]
     if rows:
-        clear = sum(map(queries.shown, rows))
+        clear = sum(map(queries.found, rows))
         title = phrases.how_many(clear, len(rows), "departure", "from people's ratings")
         caption = (
             "Model less people's ratings, each in standard deviations of the trait; bars, where images were rated: "
-            "intervals that hold for all groups of a trait. Line: as people rate. Groups of fewer than five images are "
+            "intervals that hold for all groups and traits. Line: as people rate. Groups of fewer than five images are "
             "left out."
         )
         chart = chart_parts.group_dots(dots, "standard deviations above people's ratings")
@@ -231,21 +224,13 @@ def _curves(models: list[tuple[str, pl.DataFrame]], attribute: str, unit: str, *
 
 
 def _slopes(results: pl.DataFrame, attribute: str) -> str:
-    """How many curves are shown to rise and to fall, and how many to depart from those of the other groups."""
+    """How many curves are found to depart from those of the other groups."""
     crossing = CROSSING.join((attribute, queries.finest(results)))
-    slopes, *departures = (
-        metric_rows(results, name).filter(subset=crossing).to_dicts()
-        for name in ("slope", "slope_departure", "curvature_departure")
-    )
-    clear = [row["value"] > 0 for row in slopes if queries.shown(row)]
-    title = "no curve is shown to rise or fall"
-    if clear:
-        title = f"{sum(clear)} of {len(slopes)} curves are shown to rise and {len(clear) - sum(clear)} to fall"
+    departures = [queries.decided(results, f"{name}_departure", subset=crossing) for name in ("slope", "curvature")]
     apart = [row for rows in departures for row in rows]
-    if apart:
-        shown = sum(map(queries.shown, apart))
-        title += f"; {phrases.how_many(shown, len(apart), 'departure', 'from the other groups')}"
-    return title
+    if not apart:
+        return "the judgements of each group"
+    return phrases.how_many(sum(map(queries.found, apart)), len(apart), "departure", "from the other groups")
 
 
 def _panels(rows: Rows, x: str, bounded: Rows, *, y: tuple[str, ...] = ("value", "low", "high")) -> Panels:
@@ -371,10 +356,9 @@ def _moved(results: pl.DataFrame) -> str:
     """How much farther apart Δ sets the groups, with what it does to shuffled groups."""
     title = "scores of each group with the neutral prompt, and before and after subtracting it"
     for row in metric_rows(results, "narrowing").filter(pl.col("landmark").is_not_null(), concept="groups").to_dicts():
-        shown = "" if queries.shown(row) else "; no difference from them is shown"
         title = (
             f"after Δ the groups' means are {phrases.number(row)} times as far apart, those of shuffled groups "
-            f"{phrases.decimal(row['landmark'])} times{shown}"
+            f"{phrases.decimal(row['landmark'])} times"
         )
     return title
 

@@ -12,21 +12,20 @@ import numpy as np
 import polars as pl
 from scipy import stats
 
+from beholder.comparison import Groups, group_by, judge
 from beholder.core.results import Row
 from beholder.metrics.clustered import CellMeans, polynomial_weights
-from beholder.studies.perception.bias import difference, pairs
-from beholder.studies.perception.families import family
+from beholder.studies.perception.pairs import compare_pairs, pairs
 from beholder.studies.perception.prompts import NEGATIVE, POSITIVE, Dimension
 from beholder.studies.perception.scores import (
     CROSSED,
     EVERYONE,
     MEAN,
     Array,
-    Groups,
-    Indices,
     Judged,
     estimate_row,
     finest,
+    grouped,
     groupings,
     levels_of,
     ordered_attributes,
@@ -37,7 +36,6 @@ from beholder.studies.study import MeasureOptions
 FEWEST_OF_AN_AGE = 100
 """The study's rule for UTKFace: only ages with this many images, and equally many of each."""
 FEWEST_AGES = 3
-NO_BOUNDS = "no interval: one has too few people, or all scores are alike"
 GROUP_LEVELS = ("age", "smiling")
 """Attributes with a curve for each group; the others have one for everyone."""
 CONFOUNDS = ("smiling", "lighting", "pose")
@@ -72,7 +70,7 @@ def score_rows(judged: Judged) -> Iterator[Row]:
 def _mean_rows(
     judged: Judged, groups: Groups, metric: str, values: Array, concepts: list[str] | list[None]
 ) -> Iterator[Row]:
-    means = CellMeans(values, groups.codes, judged.clusters, len(groups.names)).means()
+    means = CellMeans(values, groups.codes, judged.people.codes, len(groups.names)).means()
     for k, group in enumerate(groups.names):
         for column, concept in enumerate(concepts):
             row = estimate_row(metric, means, (k, column), judged.unit, int(means.n[k]))
@@ -80,56 +78,48 @@ def _mean_rows(
 
 
 def gap_rows(judged: Judged, options: MeasureOptions) -> Iterator[Row]:
-    """Every two groups of an attribute: the difference of their Δ, as it is and at equal shares of the other labels."""
-    values = judged.by_dimension(judged.delta)
-    for groups in groupings(judged.images):
-        if len(groups.names) < 2:
-            continue
-        weights = {both: difference(groups, *both) for both in pairs(groups.names)}
-        cells = CellMeans(values, groups.codes, judged.clusters, len(groups.names))
-        yield from _gap_rows(judged, groups, "gap", cells, weights, options)
-        strata = None if groups.attribute in CROSSED else judged.others(groups.attribute)
-        if strata is not None:
-            yield from _adjusted_rows(judged, groups, strata, options)
+    """Every two groups: the difference of their Δ, as it is and within the groups of the other attributes.
+
+    All attributes, crossed groups and dimensions are one family. Two crossed groups that share a label show what an
+    attribute does within one group of another, so that opposite effects do not cancel.
+    """
+    values, rng = judged.by_dimension(judged.delta), options.rng()
+    compared = [groups for groups in groupings(judged.images) if len(groups.names) > 1]
+    made = [compare_pairs(judged, values, groups, rng, options) for groups in compared]
+    count = sum(each.part.value.size for each in made)
+    note = f"Δ of the first less Δ of the second; interval and p hold for all {count} at once"
+    for groups, each, verdicts in zip(compared, made, judge([each.part for each in made]), strict=True):
+        means = {name: values[groups.mask(name)].mean(axis=0) for name in groups.names}
+        for first, second in pairs(groups.names):
+            n = int((groups.mask(first) | groups.mask(second)).sum())
+            for column, name in enumerate(judged.names()):
+                value = float(means[first][column] - means[second][column])
+                row = Row("perception.gap", value, n, judged.unit, groups.attribute, first, second, name, note=note)
+                yield from each.rows(verdicts, row, column)
+        if groups.attribute not in CROSSED:
+            yield from _adjusted_rows(judged, groups, values)
 
 
-def _adjusted_rows(judged: Judged, groups: Groups, strata: Indices, options: MeasureOptions) -> Iterator[Row]:
-    """Differences within the groups of the other labels, weighted by how many images of both are in each."""
-    count = int(strata.max(initial=0)) + 1
-    codes = np.where((groups.codes >= 0) & (strata >= 0), groups.codes * count + strata, -1)
-    cells = CellMeans(judged.by_dimension(judged.delta), codes, judged.clusters, len(groups.names) * count)
+def _adjusted_rows(judged: Judged, groups: Groups, values: Array) -> Iterator[Row]:
+    """Differences at equal shares of the other labels: within their groups, weighted by how many images of both."""
+    others = tuple(name for name in grouped(judged.images) if name != groups.attribute)
+    if not others:
+        return
+    strata = group_by(judged.images, others)
+    count = len(strata.names)
+    codes = np.where((groups.codes >= 0) & (strata.codes >= 0), groups.codes * count + strata.codes, -1)
+    cells = CellMeans(values, codes, judged.people.codes, len(groups.names) * count)
     sizes, people = (each.reshape(-1, count) for each in (cells.n, cells.people))
-    weights = {}
     for first, second in pairs(groups.names):
-        a, b = groups.names.index(first), groups.names.index(second)
-        usable = (people[a] > 1) & (people[b] > 1)
+        both = [groups.names.index(first), groups.names.index(second)]
+        usable = (people[both] > 1).all(axis=0)
         if usable.any():
-            share = np.where(usable, sizes[a] + sizes[b], 0) / (sizes[a] + sizes[b])[usable].sum()
-            laid = np.zeros((len(groups.names), count))
-            laid[a], laid[b] = share, -share
-            weights[first, second] = laid.ravel()
-    if weights:
-        yield from _gap_rows(judged, groups, "adjusted_gap", cells, weights, options)
-
-
-def _gap_rows(
-    judged: Judged,
-    groups: Groups,
-    metric: str,
-    cells: CellMeans,
-    weights: dict[tuple[str, str], Array],
-    options: MeasureOptions,
-) -> Iterator[Row]:
-    rows, names = np.array(list(weights.values())), judged.names()
-    gaps = cells.combined(rows)
-    together = family(gaps.value, cells.spread(rows), options.rng())
-    equal = "at equal shares of the other labels; " if metric == "adjusted_gap" else ""
-    for place, (first, second) in enumerate(weights):
-        for column, name in enumerate(names):
-            few = None if np.isfinite(together.low[place * len(names) + column]) else NO_BOUNDS
-            note = join((f"Δ of the first less Δ of the second; {equal}{together.how}", few))
-            row = Row(f"perception.{metric}", None, int(gaps.n[place]), judged.unit, groups.attribute, first, second)
-            yield together.row(place * len(names) + column, row._replace(concept=name, note=note))
+            weights, n = sizes[both].sum(axis=0)[usable], int(sizes[both][:, usable].sum())
+            means = cells.value.reshape(len(groups.names), count, -1)[both][:, usable]
+            gaps = np.average(means[0] - means[1], axis=0, weights=weights)
+            for name, value in zip(judged.names(), gaps.tolist(), strict=True):
+                row = Row("perception.adjusted_gap", value, n, judged.unit, groups.attribute, first, second, name)
+                yield row._replace(note="at equal shares of the other labels, weighted by images; describes")
 
 
 # Trajectories
@@ -166,7 +156,7 @@ def followed(judged: Judged, attribute: str, options: MeasureOptions) -> tuple[J
 def _curve_rows(judged: Judged, attribute: str, groups: Groups, group: str, note: str | None) -> Iterator[Row]:
     levels, codes = levels_of(judged.images, attribute)
     codes = np.where(groups.mask(group), codes, -1)
-    cells = CellMeans(judged.by_dimension(judged.delta), codes, judged.clusters, len(levels))
+    cells = CellMeans(judged.by_dimension(judged.delta), codes, judged.people.codes, len(levels))
     several = np.flatnonzero(cells.people > 1)  # one person does not tell how far a level spreads: no part of the fit
     there = np.flatnonzero(cells.people)
     if len(there) < 2:
@@ -265,7 +255,7 @@ def confound_rows(judged: Judged) -> Iterator[Row]:
         if attribute not in CONFOUNDS:
             continue
         levels, codes = levels_of(judged.images, attribute)
-        curve = CellMeans(scores, codes, judged.clusters, len(levels)).value
+        curve = CellMeans(scores, codes, judged.people.codes, len(levels)).value
         correlations = []
         for positive, negative in scales:
             row = _curve_correlation(curve[:, [names.index(positive), names.index(str(negative))]])

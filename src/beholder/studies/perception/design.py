@@ -8,19 +8,19 @@ variance.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 
+from beholder.comparison import Groups, Part, People, compare_groups, comparison_at, group_by, judge
+from beholder.comparison.family import Judged as Verdicts
 from beholder.core.results import Row
-from beholder.metrics.matched import BySeed, by_seed, combined, curvatures, differences, seed_means, slopes
-from beholder.metrics.multiplicity import holm, shuffles_for
-from beholder.metrics.variance import People, variance_shares
-from beholder.studies.perception.bias import pairs
-from beholder.studies.perception.families import Family, family
+from beholder.metrics.matched import BySeed, by_seed, combined, curvatures, differences, slopes
+from beholder.metrics.variance import variance_shares
+from beholder.studies.perception.pairs import pairs
 from beholder.studies.perception.scores import (
     BLOCK,
     GROUPED,
@@ -28,13 +28,10 @@ from beholder.studies.perception.scores import (
     ORDERED,
     SEED,
     Array,
-    Groups,
     Indices,
     Judged,
-    group_by,
     ordered_attributes,
 )
-from beholder.studies.rows import join
 from beholder.studies.study import MeasureOptions
 
 SHARE, STATISTIC = "share of variance", "statistic"
@@ -104,23 +101,36 @@ def effect_rows(judged: Judged, options: MeasureOptions) -> Iterator[Row]:
     """Average causal effect of each contrast on each dimension, and the mean absolute difference."""
     scores, n = judged.by_dimension(judged.delta), judged.images[SEED].n_unique()
     found = ((contrast, matched_effect(judged.images, contrast, scores)) for contrast in contrasts(judged.images))
-    effects = [(contrast, effect) for contrast, effect in found if effect is not None]
-    if not effects:
-        return
-    effect_family = _family([by_seed for _, (by_seed, _) in effects], options)
-    for place, (contrast, (changes, absolute)) in enumerate(effects):
-        note = f"{changes.sets} matched sets; {effect_family.how}"
+    effects = [(contrast, *effect) for contrast, effect in found if effect is not None]
+    verdicts = judged_by_seed([changes for _, changes, _ in effects], options)
+    for (contrast, changes, absolute), told in zip(effects, verdicts, strict=True):
+        note = f"{changes.sets} matched sets; interval and p hold for all {len(effects) * scores.shape[1]} at once"
         for column, name in enumerate(judged.names()):
             row = Row("perception.causal_effect", None, n, judged.unit, contrast.attribute, contrast.first, note=note)
             row = row._replace(against=contrast.second, concept=name)
-            yield effect_family.row(place * scores.shape[1] + column, row)
+            yield seed_row(row, changes, told, column)
             upward = "mean |difference| of the same sets; noise alone makes it more than 0"
-            metric, value = "perception.absolute_difference", float(absolute[column])
-            yield row._replace(metric=metric, value=value, note=upward)
+            yield row._replace(metric="perception.absolute_difference", value=float(absolute[column]), note=upward)
 
 
-def _family(parts: list[BySeed], options: MeasureOptions) -> Family:
-    return family(*seed_means(parts), options.rng())
+def judged_by_seed(parts: Sequence[BySeed], options: MeasureOptions) -> list[Verdicts]:
+    """Differences within seeds, judged as one family."""
+    rng = options.rng()
+    return judge([paired(part.values, rng, options) for part in parts])
+
+
+def paired(differences: Array, rng: np.random.Generator, options: MeasureOptions) -> Part:
+    """Differences `[n_seeds, n_columns]`: each seed is compared with itself, as if either picture were the other."""
+    n = len(differences)
+    sides, people = Groups("", ["with", "without"], np.repeat([0, 1], n)), People(np.tile(np.arange(n), 2))
+    halves = np.concatenate([differences, -differences]) / 2
+    return compare_groups(halves, sides, people, rng, shuffles=options.shuffles)
+
+
+def seed_row(row: Row, part: BySeed, verdicts: Verdicts, column: int) -> Row:
+    """The mean over seeds in a row, with its verdict."""
+    value = float(part.values[:, column].mean()) if len(part.seeds) else np.nan
+    return comparison_at(verdicts, (0, column)).rows(row._replace(value=value))[0]
 
 
 def matched_effect(images: pl.DataFrame, contrast: Contrast, scores: Array) -> tuple[BySeed, Array] | None:
@@ -137,33 +147,22 @@ def matched_effect(images: pl.DataFrame, contrast: Contrast, scores: Array) -> t
 
 def interaction_rows(judged: Judged, options: MeasureOptions) -> Iterator[Row]:
     """Does smiling help everyone equally? Each group's rise over the attribute's whole range, and their differences."""
-    scores, names, interactions = judged.by_dimension(judged.delta), judged.names(), []
+    scores, interactions = judged.by_dimension(judged.delta), []
     for subset, (varied, grouped) in INTERACTIONS.items():
         if varied in ordered_attributes(judged.images) and grouped in design_columns(judged.images):
-            groups = group_by(judged.images, (grouped,))
-            rises = rises_by_group(judged.images, varied, groups, scores)
-            yield from slope_rows(judged, subset, rises, options)
+            rises = rises_by_group(judged.images, varied, group_by(judged.images, (grouped,)), scores)
             interactions += [(subset, both, slope) for both, slope in _slope_differences(rises)]
-    if not interactions:
-        return
-    differences_of = _family([slope for *_, slope in interactions], options)
-    note = f"rise over the attribute's range, first less second; {differences_of.how}"
-    for place, (subset, (first, second), slope) in enumerate(interactions):
-        for column, name in enumerate(names):
-            row = Row("perception.interaction", None, slope.sets, judged.unit, subset, first, second, name, note=note)
-            yield differences_of.row(place * len(names) + column, row)
-
-
-def slope_rows(judged: Judged, subset: str, rises: dict[str, BySeed], options: MeasureOptions) -> Iterator[Row]:
-    """Each group's rise over the attribute's range."""
-    if not rises:
-        return
-    slopes_of = _family(list(rises.values()), options)
-    note = f"rise of a straight line over the attribute's range; {slopes_of.how}"
-    for place, (group, rise) in enumerate(rises.items()):
+            for group, rise in rises.items():
+                for name, value in zip(judged.names(), rise.values.mean(axis=0).tolist(), strict=True):
+                    row = Row("perception.slope", value, rise.sets, judged.unit, subset, group, concept=name)
+                    yield row._replace(note="rise of a straight line over the attribute's range")
+    count = len(interactions) * len(judged.dimensions)
+    note = f"rise over the attribute's range, first less second; interval and p hold for all {count} at once"
+    verdicts = judged_by_seed([slope for *_, slope in interactions], options)
+    for (subset, both, slope), told in zip(interactions, verdicts, strict=True):
         for column, name in enumerate(judged.names()):
-            row = Row("perception.slope", None, rise.sets, judged.unit, subset, group, concept=name, note=note)
-            yield slopes_of.row(place * len(judged.dimensions) + column, row)
+            row = Row("perception.interaction", None, slope.sets, judged.unit, subset, *both, name, note=note)
+            yield seed_row(row, slope, told, column)
 
 
 def _slope_differences(rises: dict[str, BySeed]) -> Iterator[tuple[tuple[str, str], BySeed]]:
@@ -202,33 +201,26 @@ def _by_group(
 # Variance
 
 
-def variance_rows(judged: Judged, options: MeasureOptions) -> Iterator[Row]:
+def variance_rows(judged: Judged) -> Iterator[Row]:
     """Share of each attribute in the variance of each dimension, block by block where there are blocks."""
     blocks = judged.images[BLOCK].unique(maintain_order=True).to_list() if BLOCK in judged.images.columns else [None]
     for block in blocks:
         inside = np.ones(judged.images.height, bool) if block is None else (judged.images[BLOCK] == block).to_numpy()
-        for row in _block_shares(judged.rows(inside), options):
+        for row in _block_shares(judged.rows(inside)):
             yield row._replace(template=block)
 
 
-def _block_shares(part: Judged, options: MeasureOptions) -> Iterator[Row]:
-    """The shares in one block; p by Holm's method over attributes and dimensions."""
+def _block_shares(part: Judged) -> Iterator[Row]:
+    """The shares in one block: they describe."""
     columns = [name for name in design_columns(part.images) if not part.images[name].null_count()]
     columns = [name for name in columns if 2 * part.images[name].n_unique() < part.images.height]
-    labels = {name: part.images[name].to_numpy() for name in columns}
-    tests = max(1, len(columns) * len(part.dimensions))
-    people = People(part.clusters, shuffles_for(tests), options.rng())
-    shares = variance_shares(part.by_dimension(part.delta), labels, people)
+    shares = variance_shares(part.by_dimension(part.delta), {name: part.images[name].to_numpy() for name in columns})
     if shares is None:
         return
-    p_values = holm(shares.p_value.ravel()).reshape(shares.p_value.shape)
-    how = "p: people shuffled, Holm" if part.repeated else "p: F test, Holm"
     unbalanced = None if part.designed else "variance that attributes share is counted for none of them"
     for column, name in enumerate(part.names()):
         row = Row("perception.variance_share", float(shares.rest[column]), part.images.height, SHARE, REST)
         row = row._replace(concept=name, note="interactions and what no attribute explains")
         for k, attribute in enumerate(shares.names):
-            own = row._replace(subset=attribute, value=float(shares.share[k, column]), note=join((unbalanced, how)))
-            own = own._replace(p_at_most=bool(shares.at_most[k, column]) or None)
-            yield own._replace(p_value=float(p_values[k, column]))
+            yield row._replace(subset=attribute, value=float(shares.share[k, column]), note=unbalanced)
         yield row

@@ -1,6 +1,7 @@
 """Perception's findings: what changes the judgements, for whom, who is the default, who comes first.
 
-A difference that is not shown is not called absent, and a difference between photographs is not called an effect.
+Where no difference is found, the sentence says how large one could still be. A difference between photographs is not
+called an effect.
 """
 
 from __future__ import annotations
@@ -10,20 +11,20 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from beholder.chapter.finding import Finding, finding, turned
-from beholder.chapter.numbers import Result, excludes, has_interval, percent, row_p_value
+from beholder.chapter.finding import Finding, finding, turned, verdict_of_rows
+from beholder.chapter.numbers import Result, decimals_for, has_interval, percent, percent_range
 from beholder.chapter.phrases import listed
 from beholder.chapter.queries import metric_rows
-from beholder.comparison.verdicts import DIFFERENCE, NONE_FOUND, NOT_MEASURED, TOO_LITTLE
+from beholder.comparison.verdicts import FACT, FEWEST, NOT_MEASURED, TOO_LITTLE
 from beholder.studies.perception import phrases, queries
+from beholder.studies.perception.bias import PER_CENT
 from beholder.studies.perception.ranking import top_size
 from beholder.studies.perception.scores import GROUPED, INTERACTIONS, MEAN
 
 MOST = 3
 """Effects that one sentence names."""
-BOUNDS = ("value", "low", "high")
-NOT_NONE = "That does not mean that there is none."
-TOO_FEW = "No interval can be given (too few people, or scores that are all alike), so nothing is said either way."
+TOO_FEW = f"Nothing is said either way: a group has fewer than {FEWEST} people, or there are too few to compare."
+BOUNDS = ("low", "high")
 AT_ONCE = "intervals that hold for all of them at once"
 
 
@@ -60,33 +61,49 @@ def _no_neutral(part: pl.DataFrame) -> Iterator[Finding]:
 
 def _effects(part: pl.DataFrame) -> Iterator[Finding]:
     """What changing one attribute alone does; matched sets only."""
-    effects = sorted(queries.largest(part, "causal_effect"), key=queries.shown, reverse=True)
-    best = list({row["subset"]: row for row in reversed(effects)}.values())[::-1]
-    if not best:
+    effects = sorted(queries.decided(part, "causal_effect"), key=queries.found, reverse=True)
+    if not effects:
         return
-    clear = [row for row in best if queries.shown(row)]
-    quiet = [phrases.attribute(row["subset"]) for row in best if not queries.shown(row)]
+    subsets = dict.fromkeys(row["subset"] for row in effects)
+    best = [next(row for row in effects if row["subset"] == subset) for subset in subsets]
+    clear = [row for row in best if queries.found(row)]
+    quiet = [phrases.attribute(row["subset"]) for row in best if not queries.found(row)]
     if not clear:
-        sentence = f"No effect of {listed(quiet)} is shown after correction. {NOT_NONE}"
-        yield _not_shown(best, "effect", "No attribute is shown to have an effect", sentence)
+        sentence = f"No effect of {listed(quiet)} is found.{_could_be(effects)}"
+        yield _none_found(effects, "effect", "No attribute is found to have an effect", sentence)
         return
     top = clear[0]
     mover = phrases.attribute(top["subset"])
-    headline = f"The largest effect that is shown is of {mover}, on {phrases.dimension(top['concept'])}"
+    headline = f"The largest effect that is found is of {mover}, on {phrases.dimension(top['concept'])}"
     changes = "; ".join(map(_effect, clear[:MOST]))
     sentence = (
         f"All else the same: {changes} ({phrases.unit(top)}, {AT_ONCE}; {len(effects)} effects, "
         f"{phrases.counted(top['n'], 'identity', 'identities')})."
     )
-    sentence += f" No effect of {listed(quiet)} is shown." if quiet else ""
-    yield finding(top, "effect", headline, sentence, shown=True, more=[row for row in best if row is not top])
+    sentence += f" No effect of {listed(quiet)} is found." if quiet else ""
+    yield _found(top, "effect", headline, sentence, [row for row in best if row is not top])
 
 
-def _not_shown(rows: list[Result], kind: str, headline: str, sentence: str) -> Finding:
-    """No difference is shown; too little data where no row has an interval."""
-    if any(has_interval(row) for row in rows):
-        return finding(rows[0], kind, headline, sentence, more=rows[1:])
-    return finding(rows[0], kind, headline, TOO_FEW, verdict=TOO_LITTLE, more=rows[1:])
+def _found(row: Result, kind: str, headline: str, sentence: str, more: list[Result]) -> Finding:
+    return finding(row, kind, headline, sentence, verdict=verdict_of_rows([row]), more=more)
+
+
+def _none_found(rows: list[Result], kind: str, headline: str, sentence: str) -> Finding:
+    """No difference is found, or there is too little data to say so."""
+    verdict = verdict_of_rows(rows)
+    told = TOO_FEW if verdict == TOO_LITTLE else sentence
+    return finding(rows[0], kind, headline, told, verdict=verdict, more=rows[1:])
+
+
+def _could_be(rows: list[Result]) -> str:
+    """How far from none a difference could still be, by the bounds that decided."""
+    known = [row for row in rows if has_interval(row)]
+    if not known:
+        return ""
+    size = max(abs(queries.beyond({**row, "value": row[end]})) for row in known for end in BOUNDS)
+    points = known[0]["unit"] == PER_CENT
+    number = phrases.number({**known[0], "value": size}, decimals=0 if points else None)
+    return f" One of up to {number} {'points' if points else f'({phrases.unit(known[0])})'} could still be there."
 
 
 def _effect(row: Result) -> str:
@@ -97,13 +114,13 @@ def _effect(row: Result) -> str:
 
 
 def _interactions(part: pl.DataFrame) -> Iterator[Finding]:
-    rows = queries.largest(part, "interaction")
+    rows = queries.decided(part, "interaction")
     if not rows:
         return
-    clear = [row for row in rows if queries.shown(row)]
+    clear = [row for row in rows if queries.found(row)]
     if not clear:
-        sentence = f"{_none_of(len(rows), 'difference', 'between slopes')} {NOT_NONE}"
-        yield _not_shown(rows, "interaction", "No attribute's effect is shown to differ between groups", sentence)
+        sentence = _none_of(rows, "difference", "between slopes")
+        yield _none_found(rows, "interaction", "No attribute's effect is found to differ between groups", sentence)
         return
     row = clear[0]
     varied, _ = INTERACTIONS[row["subset"]]
@@ -121,36 +138,33 @@ def _interactions(part: pl.DataFrame) -> Iterator[Finding]:
         f"{phrases.signed(row)} ({phrases.bounds(row)}, {phrases.unit(row)}). "
         f"{_how_many(len(clear), len(rows), 'such difference')}"
     )
-    yield finding(row, "interaction", headline, sentence, shown=True, more=[*rises, *clear[1:]])
+    yield _found(row, "interaction", headline, sentence, [*rises, *clear[1:]])
 
 
 def _how_many(clear: int, number: int, thing: str) -> str:
-    """`3 of 24 differences are shown, by intervals that hold for all of them at once.`; nothing of a single one."""
+    """`3 of 24 differences are found, by intervals that hold for all of them at once.`; nothing of a single one."""
     if number == 1:
         return f"It is the only {thing.removeprefix('such ')} that was tested."
     return f"{phrases.how_many(clear, number, thing)}, by {AT_ONCE}."
 
 
-def _none_of(number: int, thing: str, where: str) -> str:
-    """`None of 12 differences between slopes is shown after correction.`"""
-    if number == 1:
-        return f"The one {thing} {where} is not shown."
-    return f"None of {number} {thing}s {where} is shown after correction."
+def _none_of(rows: list[Result], thing: str, where: str) -> str:
+    """`None of 12 differences between slopes is found. One of up to 0.80 (cosine × 100) could still be there.`"""
+    none = f"No {thing} {where} is found." if len(rows) == 1 else f"None of {len(rows)} {thing}s {where} is found."
+    return none + _could_be(rows)
 
 
 def _stand_out(part: pl.DataFrame) -> Iterator[Finding]:
     """Whether the curve of one crossed group departs from those of the others."""
-    departures = {name: queries.largest(part, f"{name}_departure") for name in ("slope", "curvature")}
+    departures = {name: queries.decided(part, f"{name}_departure") for name in ("slope", "curvature")}
     for subset in dict.fromkeys(row["subset"] for rows in departures.values() for row in rows):
         varied, grouping = INTERACTIONS[subset]
         over = f"Over {phrases.attribute(varied)}"
         rows = [row for each in departures.values() for row in each if row["subset"] == subset]
-        clear = [row for row in rows if queries.shown(row)]
+        clear = [row for row in rows if queries.found(row)]
         if not clear:
-            headline = f"{over}, no group's curve is shown to stand out from the others"
-            yield _not_shown(
-                rows, "stand_out", headline, f"{_none_of(len(rows), 'departure', 'from the others')} {NOT_NONE}"
-            )
+            headline = f"{over}, no group's curve is found to stand out from the others"
+            yield _none_found(rows, "stand_out", headline, _none_of(rows, "departure", "from the others"))
             continue
         named = [
             next((row for row in clear if row["metric"].endswith(f"{name}_departure")), None) for name in departures
@@ -162,9 +176,7 @@ def _stand_out(part: pl.DataFrame) -> Iterator[Finding]:
             headline = f"{over}, the curves of {groups} stand out from those of the other groups"
         sentence = " ".join(_departing(part, row) for row in first)
         sentence += f" {_how_many(len(clear), len(rows), 'departure')}"
-        yield finding(
-            first[0], "stand_out", headline, sentence, shown=True, more=[row for row in clear if row is not first[0]]
-        )
+        yield _found(first[0], "stand_out", headline, sentence, [row for row in clear if row is not first[0]])
 
 
 def _departing(part: pl.DataFrame, row: Result) -> str:
@@ -191,18 +203,15 @@ def _gaps(part: pl.DataFrame) -> Iterator[Finding]:
     if metric_rows(part, "causal_effect").height:
         return
     for attribute in GROUPED:
-        rows = queries.gaps(part, subset=attribute)
-        clear = [row for row in rows if queries.shown(row)]
+        rows = queries.decided(part, "gap", subset=attribute)
+        clear = [row for row in rows if queries.found(row)]
         by = f"By {phrases.attribute(attribute)}"
-        if rows and not clear:
-            yield _not_shown(
-                rows,
-                "gap",
-                f"{by}, no difference is shown",
-                f"{_none_of(len(rows), 'difference', 'between groups')} {NOT_NONE}",
-            )
-        elif clear:
+        if clear:
             yield _gap(by, clear[0], clear, len(rows))
+        elif rows:
+            yield _none_found(
+                rows, "gap", f"{by}, no difference is found", _none_of(rows, "difference", "between groups")
+            )
 
 
 def _upward(row: Result) -> Result:
@@ -213,14 +222,14 @@ def _upward(row: Result) -> Result:
 def _gap(by: str, widest: Result, clear: list[Result], number: int) -> Finding:
     row = _upward(widest)
     first, second = phrases.pair(row)
-    headline = f"{by}, the widest gap that is shown is in {phrases.dimension(row['concept'])}: {first} above {second}"
-    equal = "at equal shares of the other labels, " if row["metric"] == "perception.adjusted_gap" else ""
+    headline = f"{by}, the widest gap that is found is in {phrases.dimension(row['concept'])}: {first} above {second}"
+    within = f"{row['variant']}, " if row["variant"] else ""
     sentence = (
         f"Δ (the score less that of the neutral prompt) of {first} less that of {second} is {phrases.signed(row)} "
-        f"({phrases.bounds(row)}; {equal}{phrases.unit(row)}, n = {row['n']}). "
+        f"({phrases.bounds(row)}; {within}{phrases.unit(row)}, n = {row['n']}). "
         f"{_how_many(len(clear), number, 'difference')} Pictures of two groups differ in more than the label."
     )
-    return finding(row, "gap", headline, sentence, shown=True, more=clear[1:])
+    return _found(row, "gap", headline, sentence, clear[1:])
 
 
 def _markedness(part: pl.DataFrame) -> Iterator[Finding]:
@@ -229,69 +238,62 @@ def _markedness(part: pl.DataFrame) -> Iterator[Finding]:
         if table.height < 2:
             continue
         rows = table.sort("value", descending=True).to_dicts()
-        shares = "; ".join(_share(row) for row in rows)
-        sentence = f"Plain “person” fits better than the group's own word in {shares}."
-        gaps = sorted(
-            metric_rows(part, "markedness_gap").filter(subset=attribute).to_dicts(), key=_distance, reverse=True
-        )
-        clear = [row for row in gaps if _default(row)]
+        sentence = f"Plain “person” fits better than the group's own word in {'; '.join(map(_share, rows))}."
+        gaps = queries.decided(part, "markedness_gap", subset=attribute)
+        clear = [row for row in gaps if queries.found(row)]
         if clear:
-            row = _upward(clear[0])
+            row = turned(clear[0]) if queries.beyond(clear[0]) < 0 else clear[0]
             headline = f"The model treats {row['group']} as the default more than {row['against']}"
-            sentence += f" {_default_gap(row)}"
-            yield finding(row, "markedness", headline, sentence, shown=True, more=rows)
+            if row["value"] < 0:
+                headline = f"The model treats {row['group']} as the default more than their word explains"
+            yield _found(row, "markedness", headline, f"{sentence} {_default_gap(row)}", rows)
         else:
-            headline = f"By {attribute}, no group is shown to be the default more than another"
-            verdict = "" if any(has_interval(row) for row in gaps) else TOO_LITTLE
-            yield finding(rows[0], "markedness", headline, sentence, verdict=verdict, more=[*rows[1:], *gaps])
-
-
-def _distance(row: Result) -> float:
-    return abs(queries.beyond(row))
-
-
-def _default(row: Result) -> bool:
-    """Whether a difference of markedness is shown, and is more than words explain that fit everybody alike."""
-    return queries.shown(row) and excludes(row, 0.0) and row["value"] * queries.beyond(row) > 0
+            headline = f"By {attribute}, no group is found to be the default more than another"
+            known = f"{sentence} No difference is found.{_could_be(gaps)}" if any(map(has_interval, gaps)) else sentence
+            verdict = verdict_of_rows(gaps)
+            yield finding(rows[0], "markedness", headline, known, verdict=verdict, more=[*rows[1:], *gaps])
 
 
 def _default_gap(row: Result) -> str:
     places = phrases.decimals_of(row, 0)
     expected = phrases.signed({**row, "value": row["landmark"] or 0.0}, places)
+    within = f"; {row['variant']}" if row["variant"] else ""
     return (
         f"The share of {row['group']} less that of {row['against']} is {phrases.signed(row, places)} points "
-        f"({phrases.bounds(row, places)}); for a model that does not know these groups it would be {expected}."
+        f"({phrases.bounds(row, places)}{within}); for a model that does not know these groups it would be {expected}."
     )
 
 
 def _share(row: Result) -> str:
-    """Per cent with its interval, where there is one, and that of everybody's images for the same word."""
-    places = phrases.decimals_of(row, 0)
-    bounds = f" ({phrases.bounds(row, places)})" if has_interval(row) else ""
-    everyone = f"; {row['expected']:.{places}f} % of everybody's images" if row["expected"] is not None else ""
-    share = f"{phrases.number(row, decimals=places)} %{bounds}"
-    return f"{share} of the images of {row['group']} (word “{row['concept']}”{everyone})"
+    """Per cent, and that of everybody's images for the same word."""
+    everyone = f"; {row['expected']:.0f} % of everybody's images" if row["expected"] is not None else ""
+    return f"{phrases.number(row, decimals=0)} % of the images of {row['group']} (word “{row['concept']}”{everyone})"
 
 
 def _ranking(part: pl.DataFrame) -> Iterator[Finding]:
     """Who comes first, mean over the dimensions, at the largest k there is."""
-    table = metric_rows(part, "skew").filter(pl.col("concept") == MEAN)
     for attribute in GROUPED:
-        at_largest = table.filter(subset=attribute).filter(pl.col("template") == pl.col("template").first())
-        rows = sorted(at_largest.to_dicts(), key=queries.beyond)
+        every = queries.decided(part, "skew", subset=attribute, concept=MEAN)
+        rows = _at_largest(every)
         if len(rows) < 2:
             continue
         least, most = rows[0], rows[-1]
-        above = [most] if queries.shown(most) and queries.beyond(most) > 0 else []
-        below = [least] if queries.shown(least) and queries.beyond(least) < 0 else []
-        by = phrases.attribute(attribute)
+        above = [most] if queries.found(most) and queries.beyond(most) > 0 else []
+        below = [least] if queries.found(least) and queries.beyond(least) < 0 else []
+        tops = _tops(part, most, least)
         if above or below:
-            headline = _first_and_last(above, below)
-            sentence = _held(part, most, least)
-            yield finding((above or below)[0], "ranking", headline, sentence, shown=True, more=[*above, *below][1:])
+            first, *rest = [*above, *below]
+            yield _found(first, "ranking", _first_and_last(above, below), tops, rest)
         else:
-            headline = f"By {by}, no group is shown to come before another at the top of its rankings"
-            yield _not_shown([most, least], "ranking", headline, f"{_held(part, most, least)} {NOT_NONE}")
+            by = phrases.attribute(attribute)
+            headline = f"By {by}, no group is found to come before another at the top of its rankings"
+            yield _none_found([most, least], "ranking", headline, tops)
+
+
+def _at_largest(rows: list[Result]) -> list[Result]:
+    """The rows of the largest k, the least frequent group first."""
+    largest = max((top_size(row["template"]) for row in rows), default=0)
+    return sorted((row for row in rows if top_size(row["template"]) == largest), key=queries.beyond)
 
 
 def _first_and_last(above: list[Result], below: list[Result]) -> str:
@@ -303,58 +305,36 @@ def _first_and_last(above: list[Result], below: list[Result]) -> str:
     )
 
 
-def _held(part: pl.DataFrame, most: Result, least: Result) -> str:
-    """How often the top holds the two groups, measured by the images that are ranked."""
-    held = [f"{phrases.group(row['group'], row['subset'])} {_times(row)}" for row in (most, least)]
-    k = top_size(most["template"])
-    absent = metric_rows(part, "skew", absent=True).filter(pl.col("value").is_null(), template=most["template"])
-    missing = absent.filter(pl.col("group").is_in([most["group"], least["group"]]), subset=most["subset"]).height
-    left_out = "; dimensions whose top has no image of a group are left out" if missing else ""
+def _tops(part: pl.DataFrame, most: Result, least: Result) -> str:
+    """The two groups' shares of the top, and of all images ranked."""
+    skews = metric_rows(part, "skew", absent=True).filter(subset=most["subset"], template=most["template"])
+    even = 1 / max(skews["group"].n_unique(), 1)
+    told, pool = [], []
+    for row in (most, least):
+        each = skews.filter(pl.col("concept") != MEAN, group=row["group"])["value"].to_list() or [row["value"]]
+        share = even * sum(0.0 if skew is None else math.exp(skew) for skew in each) / len(each)
+        ends = {end: None if row[end] is None else even * math.exp(row[end]) for end in BOUNDS}
+        places = decimals_for({"value": share, **ends})
+        bounds = f" ({percent_range(ends['low'], ends['high'], places)})" if has_interval(row) else ""
+        told.append(f"{percent(share, places)} {phrases.group(row['group'], row['subset'])}{bounds}")
+        pool.append(percent(even * math.exp(row["landmark"] or 0.0), 0))
     return (
-        f"Ranked by each dimension, the first {k} of {most['n']} images hold {' and '.join(held)} as often as all of "
-        f"them do (geometric mean over the dimensions{left_out})."
+        f"Ranked by each dimension, the first {top_size(most['template'])} of {most['n']} images are "
+        f"{' and '.join(told)}, mean over the dimensions; all images ranked are {' and '.join(pool)}."
     )
-
-
-def _times(row: Result) -> str:
-    """`1.82 times (1.43–2.32)`, where 1 is the group's share of all images that are ranked."""
-    ends = {end: None if row[end] is None else math.exp(row[end] - (row["landmark"] or 0.0)) for end in BOUNDS}
-    held = {**row, **ends, "landmark": 1.0}
-    bounds = f" ({phrases.bounds(held)})" if has_interval(held) else ""
-    return f"{phrases.number(held)} times{bounds}"
 
 
 def _neutral(part: pl.DataFrame) -> Iterator[Finding]:
-    """Whether subtracting the neutral prompt moves the groups differently from shuffled ones, where groups differ."""
-    if not any(map(queries.shown, queries.gaps(part))):
+    """What subtracting the neutral prompt does to the groups, where groups differ: a description."""
+    if not any(map(queries.found, queries.decided(part, "gap"))):
         return
-    for row in metric_rows(part, "narrowing").filter(pl.col("concept") == "groups").to_dicts():
-        if not queries.shown(row):
-            headline = "Subtracting the neutral prompt is not shown to move the groups differently from shuffled ones"
-            yield _not_shown([row], "neutral", headline, f"{_farther(row)} {NOT_NONE}")
-            continue
-        moved = "moves the groups apart" if queries.beyond(row) > 0 else "brings the groups closer together"
-        headline = f"Compared with shuffled groups, subtracting the neutral prompt {moved}"
-        yield finding(row, "neutral", headline, _farther(row), shown=True)
-
-
-def _farther(row: Result) -> str:
-    """How much farther apart the groups are after the neutral prompt is subtracted, and shuffled groups."""
-    bounds = f" ({phrases.bounds(row)})" if has_interval(row) else ""
-    sentence = (
-        f"The groups' mean scores are {phrases.number(row)} times as far apart{bounds} once each image's score of the "
-        "neutral prompt is subtracted"
-    )
-    if row["landmark"] is None:
-        return f"{sentence}."
-    places = phrases.decimals_of(row)
-    return f"{sentence}; those of shuffled groups are {row['landmark']:.{places}f} times (p {_p_value(row)})."
-
-
-def _p_value(row: Result) -> str:
-    """`= 0.031`, `≤ 0.002`."""
-    text = row_p_value(row)
-    return text if text[0] in "<≤" else f"= {text}"
+    for row in metric_rows(part, "narrowing").filter(pl.col("landmark").is_not_null(), concept="groups").to_dicts():
+        moved = "moves the groups apart" if row["value"] > 1 else "brings the groups closer together"
+        sentence = (
+            f"The groups' mean scores are {phrases.number(row)} times as far apart once each image's score of the "
+            f"neutral prompt is subtracted; those of shuffled groups are {row['landmark']:.2f} times."
+        )
+        yield finding(row, "neutral", f"Subtracting the neutral prompt {moved}", sentence, verdict=FACT)
 
 
 def _ratings(part: pl.DataFrame) -> Iterator[Finding]:
@@ -368,18 +348,17 @@ def _ratings(part: pl.DataFrame) -> Iterator[Finding]:
             )
             yield finding(row, "ratings", "The ratings are not compared", sentence, verdict=NOT_MEASURED)
         return
-    clear = [row for row in rows if queries.shown(row)]
+    clear = [row for row in rows if queries.found(row)]
     agree, of = [row for row in clear if row["value"] > 0], phrases.counted(len(rows), "trait")
-    headline = f"It is not shown to order {rows[0]['subset']}s as people do on any trait"
+    headline = f"It is not found to order {rows[0]['subset']}s as people do on any trait"
     if clear:
         way = "as people do" if agree else "opposite to people's ratings"
-        headline = f"It orders {rows[0]['subset']}s {way} on {len(agree or clear)} of {of}, after correction"
-    verdict = DIFFERENCE if clear else NONE_FOUND if any(map(has_interval, rows)) else TOO_LITTLE
-    departures = [row for row in queries.largest(part, "rating_departure") if queries.shown(row)][:1]
+        headline = f"It orders {rows[0]['subset']}s {way} on {len(agree or clear)} of {of}"
+    departures = [row for row in queries.decided(part, "rating_departure") if queries.found(row)][:1]
     sentence = f"{'; '.join(map(_trait, rows[:8]))}." + "".join(map(_departure, departures))
     if agree and len(agree) < len(clear):
-        sentence += f" The opposite order is shown on {len(clear) - len(agree)} of {of}."
-    yield finding(rows[0], "ratings", headline, sentence, verdict=verdict, more=[*rows[1:8], *departures])
+        sentence += f" The opposite order is found on {len(clear) - len(agree)} of {of}."
+    yield finding(rows[0], "ratings", headline, sentence, verdict=verdict_of_rows(rows), more=[*rows[1:8], *departures])
 
 
 def _trait(row: Result) -> str:
@@ -389,11 +368,11 @@ def _trait(row: Result) -> str:
 
 
 def _departure(row: Result) -> str:
-    """Where the model is farthest from people, of what is shown."""
+    """Where the model is farthest from people, of what is found."""
     way = "above" if row["value"] > 0 else "below"
     far = phrases.number({**row, "value": abs(row["value"])})
     size = f"{far} standard deviations {way} people's ratings ({phrases.bounds(row)})"
-    return f" The widest departure that is shown is on {phrases.dimension(row['concept'])} of {row['group']}: {size}."
+    return f" The widest departure that is found is on {phrases.dimension(row['concept'])} of {row['group']}: {size}."
 
 
 FINDERS = (_variant, _no_neutral, _effects, _interactions, _stand_out, _gaps, _markedness, _ranking, _neutral, _ratings)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from beholder.chapter.numbers import ABSENT, MINUS, Result, has_interval
+from beholder.comparison.groups import CROSSING
 from beholder.studies.perception.prompts import DIMENSIONS
-from beholder.studies.perception.scores import CROSSED, CROSSING, GROUPED, INTERACTIONS
+from beholder.studies.perception.scores import CROSSED, GROUPED, INTERACTIONS
 
 TITLES = {d.name: d.title for d in DIMENSIONS}
 ATTRIBUTES = {"skin_tone": "skin tone", "seed": "identity"}
@@ -110,14 +111,14 @@ def counted(number: int, one: str, several: str = "") -> str:
     return f"{number} {one if number == 1 else several or one + 's'}"
 
 
-def how_many(shown: int, number: int, thing: str, where: str = "") -> str:
-    """How many of several things are shown.
+def how_many(found: int, number: int, thing: str, where: str = "") -> str:
+    """How many of several things are found.
 
     >>> how_many(1, 24, "difference"), how_many(0, 1, "departure", "in slope")
-    ('1 of 24 differences is shown', '0 of 1 departure in slope are shown')
+    ('1 of 24 differences is found', '0 of 1 departure in slope are found')
     """
     things = " ".join(part for part in (counted(number, thing), where) if part)
-    return f"{shown} of {things} {'is' if shown == 1 else 'are'} shown"
+    return f"{found} of {things} {'is' if found == 1 else 'are'} found"
 
 
 def group(name: str, grouping: str | None) -> str:

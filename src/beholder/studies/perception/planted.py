@@ -23,37 +23,37 @@ NOTHING = "nothing"
 
 
 def perception_planted(part: pl.DataFrame) -> Table | None:
-    """The planted and the measured effect of smiling on each dimension, and how many other effects are shown."""
+    """The planted and the measured effect of smiling on each dimension, and how many other effects are found."""
     reference = part.filter((pl.col("model") == REFERENCE) & (pl.col("dataset") == DESIGN_NAME))
     effects = metric_rows(reference, "causal_effect")
     smiling = effects.filter(pl.col("subset") == "smiling").to_dicts()
     if not smiling:
         return None
     others = [row for row in effects.to_dicts() if row["subset"] != "smiling"]
-    shown = [row for row in others if queries.shown(row)]
+    called = [row for row in others if queries.found(row)]
     largest = max((abs(row["value"]) for row in others), default=0.0)
     caption = (
-        f"The effect of an open smile (4 against 0), {phrases.unit(smiling[0])}; small print: 95 % interval over "
+        f"The effect of an open smile (4 against 0), {phrases.unit(smiling[0])}; small print: interval over "
         "identities. The reference model's captions use warm words for people who smile, cold words for people who do "
         "not, and all other words for everybody alike."
     )
     note = (
-        f"No effect of gender, skin tone, age, light or pose was planted; {len(shown)} of their {len(others)} "
-        f"effects are shown after correction, and the largest is {100 * largest:.2f}: a trained model is not "
+        f"No effect of gender, skin tone, age, light or pose was planted; {len(called)} of their {len(others)} "
+        f"effects are found, and the largest is {100 * largest:.2f}: a trained model is not "
         "exactly what its captions imply."
     )
-    title, header = "Known truth against what the audit found", ["Dimension", "Planted", "Found", "Shown"]
+    title, header = "Known truth against what the audit found", ["Dimension", "Planted", "Found", "Verdict"]
     return Table(title, caption, header, [_cells(row) for row in smiling], 1, (note,), "planted")
 
 
 def _cells(row: Result) -> list[Cell]:
     planted = PLANTED.get(row["concept"], NOTHING)
-    measured = NOTHING if not queries.shown(row) else "more" if row["value"] > 0 else "less"
+    measured = NOTHING if not queries.found(row) else "more" if row["value"] > 0 else "less"
     return [
         Cell(phrases.dimension(row["concept"])),
         Cell(planted),
         Cell(phrases.signed(row), phrases.bounds(row), strong=planted != NOTHING),
-        Cell("as planted" if measured == planted else "shown, not planted" if planted == NOTHING else "not shown"),
+        Cell("as planted" if measured == planted else "found, not planted" if planted == NOTHING else "not found"),
     ]
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import polars as pl
 
-from beholder.chapter.numbers import Result, excludes
-from beholder.chapter.queries import metric_rows, widest_first
-from beholder.metrics.multiplicity import ALPHA
+from beholder.chapter.numbers import Result
+from beholder.chapter.queries import deciding_rows, metric_rows
+from beholder.comparison.verdicts import DIFFERENCE
 from beholder.studies.perception import phrases
 from beholder.studies.perception.scores import EVERYONE, MEAN
 
@@ -40,9 +40,9 @@ def printed_unit(part: pl.DataFrame) -> str:
     return phrases.PRINTED.get(unit(part), unit(part))
 
 
-def shown(row: Result) -> bool:
-    """Whether a difference is shown: a corrected p of at most 0.05, and an interval without the value of no effect."""
-    return row["p_value"] is not None and row["p_value"] <= ALPHA and excludes(row, row["landmark"] or 0.0)
+def found(row: Result | None) -> bool:
+    """Whether the comparison found a difference."""
+    return row is not None and row["verdict"] == DIFFERENCE
 
 
 def beyond(row: Result) -> float:
@@ -50,17 +50,10 @@ def beyond(row: Result) -> float:
     return float(row["value"] - (row["landmark"] or 0.0))
 
 
-def largest(part: pl.DataFrame, metric: str, number: int | None = None, **where: str) -> list[Result]:
-    """The rows of a metric, those farthest from 0 first."""
-    return widest_first(metric_rows(part, metric).filter(**where)).to_dicts()[:number]
-
-
-def gaps(part: pl.DataFrame, **where: str) -> list[Result]:
-    """Differences between groups, the widest first: at equal shares of the other labels where there are others."""
-    adjusted = metric_rows(part, "adjusted_gap")
-    known = set(adjusted["subset"])
-    plain = metric_rows(part, "gap").filter(~pl.col("subset").is_in(list(known)))
-    return widest_first(pl.concat([adjusted, plain]).filter(**where)).to_dicts()
+def decided(part: pl.DataFrame, metric: str, **where: str) -> list[Result]:
+    """The rows of a metric that decide, those farthest from their landmarks first."""
+    rows = deciding_rows(part, metric).filter(**where).to_dicts()
+    return sorted(rows, key=lambda row: -abs(beyond(row)))
 
 
 def by_place(part: pl.DataFrame, metric: str) -> dict[tuple[str | None, ...], Result]:

@@ -9,25 +9,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from functools import partial
+from operator import add
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 from scipy import stats
 
+from beholder.comparison import FEWEST, Groups, Part, People, compare_groups, compare_slopes, comparison_at, judge
+from beholder.comparison.family import nothing_told
 from beholder.core.errors import DataError
 from beholder.core.results import Row
 from beholder.core.tables import read_table, require_columns
-from beholder.metrics.bootstrap import FEWEST
-from beholder.metrics.clustered import CellMeans
-from beholder.metrics.multiplicity import benjamini_hochberg
-from beholder.studies.perception.families import family
 from beholder.studies.perception.scores import Array, Judged, finest, groupings
 from beholder.studies.rows import join
+from beholder.studies.study import MeasureOptions
 
 FEWEST_RATED = 4
 """The fewest images or groups for which a correlation is given."""
-SEED_OF_DRAWS = 20260801
 CORRELATION, DEVIATIONS = "correlation", "standard deviations"
 
 
@@ -52,24 +54,66 @@ def read_ratings(path: Path) -> pl.DataFrame:
     return numbers.select(pl.lit(kinds[0]).alias("kind"), pl.col(kinds[0]).alias("who"), "trait", "mean", "n")
 
 
-def rating_rows(judged: Judged, ratings: pl.DataFrame) -> Iterator[Row]:
-    """For every trait that both rate: correlation with its interval, and where the model departs most."""
-    kind, correlated = ratings["kind"][0], []
-    for (trait,), part in ratings.group_by(["trait"], maintain_order=True):
-        model = _model_scores(judged, str(trait), kind)
-        if model is None:
-            note = f"{trait!r} is neither a dimension nor a word of this run"
-            row = Row("perception.rating_r", None, 0, CORRELATION, subset=kind, concept=str(trait), note=note)
-            correlated.append((row, part))
-        else:
-            joined = part.join(model, on="who", how="inner")
-            correlated.append((_correlation(joined, judged, kind, str(trait), part.height), joined))
-    known = [row for row, _ in correlated if row.value is not None]
-    p_values = [np.nan if row.p_value is None else row.p_value for row, _ in correlated]
-    for (row, joined), p_value in zip(correlated, benjamini_hochberg(np.array(p_values)), strict=True):
-        yield row._replace(p_value=float(p_value))
-        if row.value is not None:
-            yield from _departures(joined, judged, kind, str(row.concept), len(known))
+class Rated(NamedTuple):
+    """A trait that people and the model rate, each in standard deviations."""
+
+    row: Row
+    who: list[str]
+    human: Array
+    model: Array
+    people: People | None
+    """Who is rated; None for groups that share images, which are not independent of each other."""
+
+
+def rating_rows(judged: Judged, ratings: pl.DataFrame, options: MeasureOptions) -> Iterator[Row]:
+    """For every trait that both rate: correlation with its verdict, and where the model departs most.
+
+    The correlations of all traits are one family, and the departures of all groups and traits another.
+    """
+    rng, every = (
+        options.rng(),
+        [_rated(judged, part, str(trait)) for (trait,), part in ratings.group_by(["trait"], maintain_order=True)],
+    )
+    rated = [each for each in every if isinstance(each, Rated)]
+    verdicts = iter(judge([_rise(each, rng, options) for each in rated]))
+    for each in every:
+        if isinstance(each, Row):
+            yield each
+            continue
+        r, found = float((each.human * each.model).mean()), comparison_at(next(verdicts), (0, 0))
+        ranks = f"Spearman {stats.spearmanr(each.human, each.model).statistic:.2f}"
+        row = each.row._replace(value=r, note=join((ranks, each.row.note)))
+        # With several pictures a person the rise is not quite r: r itself is never left out.
+        found = found._replace(low=min(found.low, r), high=max(found.high, r))
+        yield found.rows(row, least=-1.0, most=1.0)[0]
+    yield from _departures(judged, rated, rng, options)
+
+
+def _rated(judged: Judged, part: pl.DataFrame, trait: str) -> Rated | Row:
+    """Both sides of a trait; a row that says why where they cannot be compared."""
+    kind = part["kind"][0]
+    row = Row("perception.rating_r", None, 0, CORRELATION, subset=kind, concept=trait)
+    scores = _model_scores(judged, trait, kind)
+    if scores is None:
+        return row._replace(note=f"{trait!r} is neither a dimension nor a word of this run")
+    joined = part.join(scores, on="who", how="inner")
+    human, model, who = joined["mean"].to_numpy(), joined["score"].to_numpy(), joined["who"].to_list()
+    unmet = f"{part.height - len(who)} rated {kind}s are not in this run" if part.height > len(who) else None
+    row = row._replace(n=len(who), note=unmet)
+    if len(who) < FEWEST_RATED or np.ptp(human) == 0 or np.ptp(model) == 0:
+        return row._replace(note=join((f"fewer than {FEWEST_RATED} {kind}s to compare, or all alike", unmet)))
+    people: People | None = People(np.arange(len(who)))
+    if kind == "image":
+        people = judged.people.rows(_places(judged, who))
+    elif sum(bool(set(who) & set(groups.names)) for groups in groupings(judged.images)) > 1:
+        people = None
+        row = row._replace(note=join((unmet, "not judged: groups that share images are not independent")))
+    return Rated(row, who, _standardised(human), _standardised(model), people)
+
+
+def _places(judged: Judged, who: list[str]) -> npt.NDArray[np.intp]:
+    place_of = {image: place for place, image in enumerate(judged.images["image_id"])}
+    return np.array([place_of[image] for image in who])
 
 
 def _model_scores(judged: Judged, trait: str, kind: str) -> pl.DataFrame | None:
@@ -89,65 +133,47 @@ def _model_scores(judged: Judged, trait: str, kind: str) -> pl.DataFrame | None:
     return pl.DataFrame({"who": list(means), "score": list(means.values())})
 
 
-def _correlation(joined: pl.DataFrame, judged: Judged, kind: str, trait: str, asked: int) -> Row:
-    human, model = joined["mean"].to_numpy(), joined["score"].to_numpy()
-    row = Row("perception.rating_r", None, len(human), CORRELATION, subset=kind, concept=trait)
-    unmet = f"{asked - len(human)} rated {kind}s are not in this run" if asked > len(human) else None
-    if len(human) < FEWEST_RATED or np.ptp(human) == 0 or np.ptp(model) == 0:
-        return row._replace(note=join((f"fewer than {FEWEST_RATED} {kind}s to compare, or all alike", unmet)))
-    correlation = stats.pearsonr(human, model)
-    together = _together(joined, judged, kind)
-    ranks = f"Spearman {stats.spearmanr(human, model).statistic:.2f}"
-    row = row._replace(value=float(correlation.statistic), note=join((ranks, unmet, together)))
-    if together:
-        return row
-    low, high = correlation.confidence_interval(0.95)
-    return row._replace(low=float(low), high=float(high), p_value=float(correlation.pvalue))
+def _rise(rated: Rated, rng: np.random.Generator, options: MeasureOptions) -> Part:
+    """How much the model's score rises with people's rating: r, if everyone has one picture."""
+    if rated.people is None:
+        return nothing_told(np.zeros((1, 1), dtype=int))
+    return compare_slopes(rated.model, rated.human, rated.people, rng, shuffles=options.shuffles)
 
 
-def _together(joined: pl.DataFrame, judged: Judged, kind: str) -> str | None:
-    """Why the rated images or groups are not independent, so that r has no interval; None if they are."""
-    if kind == "image":
-        return "no interval: a person's pictures are not independent" if judged.repeated else None
-    rated = set(joined["who"])
-    shared = sum(bool(rated & set(groups.names)) for groups in groupings(judged.images))
-    return "no interval: groups that share images are not independent" if shared > 1 else None
+def _departures(judged: Judged, rated: list[Rated], rng: np.random.Generator, options: MeasureOptions) -> Iterator[Row]:
+    """How far the model is above people's ratings, for groups of five or more; judged where images were rated."""
+    parts, made = list[Part](), list[tuple[Rated, Groups]]()
+    for each in rated:
+        if each.row.subset == "group":
+            yield from _group_departures(judged, each)
+        elif each.people is not None:
+            groups = finest(judged.images)
+            large = groups._replace(codes=groups.codes[_places(judged, each.who)]).large(each.people)
+            sizes = np.array(large.sizes(each.people), dtype=np.float64)
+            weights = np.eye(len(large.names)) - sizes / sizes.sum()
+            if len(large.names) > 1:
+                off = each.model - each.human
+                parts.append(compare_groups(off, large, each.people, rng, contrasts=weights, shuffles=options.shuffles))
+                made.append((each, large))
+    for (each, large), verdicts in zip(made, judge(parts), strict=True):
+        for place, group in enumerate(large.names):
+            mine, found = large.mask(place), comparison_at(verdicts, (place, 0))
+            value = float((each.model - each.human)[mine].mean())
+            apart = value - found.value  # images without a group count for everyone's mean
+            yield from found.through(partial(add, apart)).rows(_departure(each, group, value, int(mine.sum())))
 
 
-def _departures(joined: pl.DataFrame, judged: Judged, kind: str, trait: str, traits: int) -> Iterator[Row]:
-    """How far the model is above people's ratings, for groups of five or more, the farthest first."""
-    off = _standardised(joined["score"].to_numpy()) - _standardised(joined["mean"].to_numpy())
-    of_images = kind == "image"
-    rows = list(_image_departures(joined, off, judged, traits) if of_images else _group_departures(joined, off, judged))
-    note = "model less people, each in standard deviations of the trait"
-    note += f"; interval holds for all groups at once, p × {traits} traits" if of_images else ""
-    for row in sorted(rows, key=lambda row: -abs(row.value or 0.0)):
-        yield row._replace(subset=kind, concept=trait, note=note)
-
-
-def _image_departures(joined: pl.DataFrame, off: Array, judged: Judged, traits: int) -> Iterator[Row]:
-    """The mean over a group's rated images; bounds hold for all groups at once, p is multiplied by the traits."""
-    groups = finest(judged.images)
-    row_of = {image: row for row, image in enumerate(judged.images["image_id"])}
-    rows = np.array([row_of[image] for image in joined["who"]])
-    cells = CellMeans(off, groups.codes[rows], judged.clusters[rows], len(groups.names))
-    large = np.flatnonzero(cells.n >= FEWEST)
-    if not len(large):
-        return
-    weights = np.eye(len(groups.names))[large]
-    together = family(cells.combined(weights).value, cells.spread(weights), np.random.default_rng(SEED_OF_DRAWS))
-    for place, code in enumerate(large.tolist()):
-        row = together.row(place, Row("perception.rating_departure", None, int(cells.n[code]), DEVIATIONS))
-        p_value = None if row.p_value is None else min(1.0, traits * row.p_value)
-        yield row._replace(group=groups.names[code], p_value=p_value)
-
-
-def _group_departures(joined: pl.DataFrame, off: Array, judged: Judged) -> Iterator[Row]:
+def _group_departures(judged: Judged, rated: Rated) -> Iterator[Row]:
     """One number for each group; n counts its images."""
     sizes = {name: int(groups.mask(name).sum()) for groups in groupings(judged.images) for name in groups.names}
-    for name, value in zip(joined["who"], off.tolist(), strict=True):
+    for name, value in zip(rated.who, (rated.model - rated.human).tolist(), strict=True):
         if sizes[name] >= FEWEST:
-            yield Row("perception.rating_departure", value, sizes[name], DEVIATIONS, group=name)
+            yield _departure(rated, name, value, sizes[name])
+
+
+def _departure(rated: Rated, group: str, value: float, n: int) -> Row:
+    row = Row("perception.rating_departure", value, n, DEVIATIONS, rated.row.subset, group, concept=rated.row.concept)
+    return row._replace(note="model less people, each in standard deviations of the trait")
 
 
 def _standardised(values: Array) -> Array:

@@ -6,7 +6,6 @@ neutral one. A dimension's is the mean over its words.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 from typing import Any, NamedTuple
@@ -15,10 +14,11 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from beholder.comparison import Groups, People, Strata, group_by, people_of, strata_of
+from beholder.comparison.groups import CROSSING
 from beholder.core.errors import DataError
 from beholder.core.results import Row
 from beholder.metrics.clustered import Estimates
-from beholder.metrics.person_shuffles import has_repeats
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.studies.perception.prompts import NEUTRAL, SCORED_DIMENSION, SCORED_WORD, Dimension
 
@@ -28,8 +28,6 @@ GROUPED = ("race", "skin_tone", "gender")
 """Attributes whose values are groups of people."""
 ORDERED = ("age", "smiling", "lighting", "pose")
 """Attributes that are numbers."""
-CROSSING = " × "
-"""Stands between attributes in the name of a grouping or of an interaction."""
 CROSSED = {CROSSING.join(names): names for count in (2, 3) for names in combinations(GROUPED, count)}
 """The attributes of every grouping by more than one: `race × gender`."""
 INTERACTIONS = {
@@ -38,24 +36,8 @@ INTERACTIONS = {
 """The attribute that varies, and the grouping whose groups are compared: `smiling × gender`."""
 SEED, BLOCK = "seed", "varied"
 """Columns of a design: who is shown, and which attribute varies in this block of pictures."""
-PERSON = "person"
-"""The column of one's own data that says who is shown, where pictures do not come in matched sets."""
 EVERYONE, MEAN = "everyone", "mean"
 """The group of all images, and the concept of a mean over the dimensions."""
-MOST_DRAWS = 500
-"""The most draws for rankings and effect sizes."""
-
-
-class Groups(NamedTuple):
-    """A grouping of images: `codes[i]` is the position of image i's group in `names`, −1 for none."""
-
-    attribute: str
-    names: list[str]
-    codes: Indices
-
-    def mask(self, name: str) -> npt.NDArray[np.bool_]:
-        """Which images belong to a group."""
-        return np.asarray(self.codes == self.names.index(name))
 
 
 class Judged(NamedTuple):
@@ -70,6 +52,8 @@ class Judged(NamedTuple):
     unit: str
     missing: dict[str, list[str]]
     """Words of a dimension that have no score."""
+    person: str | None = None
+    """The column that says who is shown, where the user names one."""
 
     def word(self, name: str) -> Array | None:
         """One word's cosine; None where it has no score."""
@@ -101,14 +85,9 @@ class Judged(NamedTuple):
         return self._replace(images=self.images[places.tolist()], **parts)
 
     @property
-    def clusters(self) -> Indices:
-        """A number for everyone who is shown: by `seed` or `person`; an image without either shows someone else."""
-        name = next((name for name in (SEED, PERSON) if name in self.images.columns), None)
-        if name is None:
-            return np.arange(self.images.height)
-        who = self.images[name].cast(pl.String)
-        alone = self.images.height + np.arange(self.images.height)
-        return np.where(who.is_null().to_numpy(), alone, who.rank("dense").fill_null(0).to_numpy().astype(int))
+    def people(self) -> People:
+        """Who is shown; someone who is shown in several groups (a seed) is compared with themselves."""
+        return people_of(self.images, self.person)
 
     @property
     def has_neutral(self) -> bool:
@@ -116,19 +95,13 @@ class Judged(NamedTuple):
         return not np.isnan(self.neutral).all()
 
     @property
-    def repeated(self) -> bool:
-        """Whether anybody is shown in several images."""
-        return has_repeats(self.clusters)
-
-    @property
     def designed(self) -> bool:
         """Whether images come in matched sets: several images of a seed."""
         return SEED in self.images.columns and self.images[SEED].n_unique() < self.images.height
 
-    def others(self, attribute: str) -> Indices | None:
-        """The crossed groups of all other attributes; None where there is no other."""
-        names = tuple(name for name in grouped(self.images) if name != attribute)
-        return group_by(self.images, names).codes if names else None
+    def strata(self, groups: Groups) -> Strata:
+        """The other compared attributes: what gender explains is not called race."""
+        return strata_of(self.images, groups, GROUPED, self.people)
 
 
 def estimate_row(metric: str, estimates: Estimates, cell: tuple[int, ...], unit: str, n: int) -> Row:
@@ -137,7 +110,7 @@ def estimate_row(metric: str, estimates: Estimates, cell: tuple[int, ...], unit:
     return Row(f"perception.{metric}", value, n, unit, low=low, high=high)
 
 
-def read_judged(matrix: ScoreMatrix, dimensions: Sequence[Dimension]) -> Judged:
+def read_judged(matrix: ScoreMatrix, dimensions: Sequence[Dimension], person: str | None = None) -> Judged:
     """The scores by word, of the images that have a score for every prompt."""
     columns, words = _columns(matrix)
     means = set(matrix.prompts["template"]) & {SCORED_WORD, SCORED_DIMENSION}
@@ -173,7 +146,8 @@ def read_judged(matrix: ScoreMatrix, dimensions: Sequence[Dimension]) -> Judged:
     kept = tuple(d for d in dimensions if len(missing.get(d.name, ())) < len(d.words))
     channel = next(matrix.quantities("cosine"))[1]
     unit = "cosine" if channel.channel == "score" else channel.unit  # imported scores are read as cosines
-    return Judged(with_numbers(matrix.images), named, cosine, delta, plain[:, 0], kept, unit, missing).rows(complete)
+    scores = with_numbers(matrix.images), named, cosine, delta, plain[:, 0]
+    return Judged(*scores, kept, unit, missing, person).rows(complete)
 
 
 def with_numbers(images: pl.DataFrame) -> pl.DataFrame:
@@ -228,36 +202,6 @@ def groupings(images: pl.DataFrame) -> list[Groups]:
     single = [group_by(images, (name,)) for name in known]
     crossed = [group_by(images, tuple(known))] if len(known) > 1 else []
     return [Groups(EVERYONE, [EVERYONE], np.zeros(images.height, dtype=int)), *single, *crossed]
-
-
-def group_by(images: pl.DataFrame, attributes: tuple[str, ...]) -> Groups:
-    """Groups of one attribute, or of several crossed, which are named by all their values (`Black Female`)."""
-    values = list(zip(*(images[name].cast(pl.String) for name in attributes), strict=True))
-    known = sorted({each for each in values if None not in each}, key=lambda each: [natural(part) for part in each])
-    code_of = {each: code for code, each in enumerate(known)}
-    codes = np.array([code_of.get(each, -1) for each in values], dtype=int)
-    return Groups(CROSSING.join(attributes), _names(known), codes)
-
-
-def _names(known: list[tuple[str, ...]]) -> list[str]:
-    """The values of each group with a blank between them; in quotes where two groups would read alike.
-
-    >>> _names([("A B", "C"), ("A", "B C")]), _names([("A", "B")])
-    (['"A B" "C"', '"A" "B C"'], ['A B'])
-    """
-    plain = [" ".join(each) for each in known]
-    if len(set(plain)) == len(plain):
-        return plain
-    return [" ".join(json.dumps(part, ensure_ascii=False) for part in each) for each in known]
-
-
-def natural(name: str) -> list[tuple[int, str]]:
-    """A key that sorts numbers by size and words by alphabet: skin tone 2 before 10.
-
-    >>> sorted(["10 man", "2 man"], key=natural)
-    ['2 man', '10 man']
-    """
-    return [(int(part) if part.isdecimal() else -1, part) for part in name.split()]
 
 
 def finest(images: pl.DataFrame) -> Groups:

@@ -35,7 +35,6 @@ from beholder.studies.study import Matrices, MeasureOptions, Option, Study, read
 TASK = "perception"
 METRICS = (*read_metrics(Path(__file__).with_name("metrics.csv")), refusal_metric("perception"))
 
-POWER_CURVE = "perception.gap", "Difference of two groups' judgements", "difference in standard deviations of the noise"
 LIMITATIONS = (
     "A cosine is not a probability, and nobody stated it as a judgement; only differences between cosines compare.",
     "Noise alone makes a mean absolute difference more than 0: read the causal effects.",
@@ -51,7 +50,7 @@ def _measure(
     options: MeasureOptions,
 ) -> Iterator[Row]:
     """All seven analyses, as far as the data set allows them."""
-    judged = read_judged(matrices[TASK], dimensions)
+    judged = read_judged(matrices[TASK], dimensions, options.person)
     if not judged.images.height:
         raise DataError("No image has a score for every prompt that was scored: nothing can be measured.")
     yield from score_rows(judged)
@@ -71,14 +70,14 @@ def _delta_rows(judged: Judged, ratings: pl.DataFrame | None, options: MeasureOp
     yield from confound_rows(judged)
     yield from neutral_rows(judged, options)
     yield from group_curve_rows(judged, options)
-    yield from variance_rows(judged, options)
+    yield from variance_rows(judged)
     if judged.designed:
         yield from effect_rows(judged, options)
         yield from interaction_rows(judged, options)
         yield from induced_rows(judged, options)
         yield from brightness_rows(judged, options.rng())
     if ratings is not None:
-        yield from rating_rows(judged, ratings)
+        yield from rating_rows(judged, ratings, options)
 
 
 def _answer_rows(matrix: ScoreMatrix) -> Iterator[Row]:
@@ -126,9 +125,7 @@ def perception_study(
         chapter="beholder.studies.perception.chapter:CHAPTER",
         plan="beholder.studies.perception.planning:plan",
         printed="beholder.studies.perception.printed:PRINTED",
-        trials="beholder.studies.perception.trials:perception_experiments",
-        power_curve=POWER_CURVE,
-        weaknesses="beholder.studies.perception.trials:weaknesses",
+        trials="beholder.studies.perception.trials:TRIALS",
         limitations=LIMITATIONS,
         of_photographs=(
             "Race, gender and age are perceived labels, of annotators or of a model; three race labels are compared.",

@@ -14,10 +14,8 @@ from beholder.studies.perception.printed import PRINTED
 from beholder.studies.perception.scores import CROSSED, INTERACTIONS, MEAN
 
 TOP = 12
-VISIBLE = 0.005
-"""The least that two decimals show."""
 AT_ONCE = "Small print: an interval that holds for all of them at once."
-GAP = "Δ of the first group less Δ of the second, at equal shares of the other labels where there are others."
+GAP = "Δ of the first group less Δ of the second, within the groups of the other labels where there are others."
 LARGEST = {"gap": "The largest gaps between groups", "interaction": "The largest differences between slopes"}
 PUBLISHED_SETS = {"fairface": "fairface-adults", "utkface": "utkface-adults"}
 """The data set of the published values, where a run's has another name."""
@@ -68,16 +66,16 @@ def _difference_table(part: pl.DataFrame, metric: str, topic: str, meaning: str)
     """The largest of many differences, with corrected p-values."""
     columns, body, count, number = labels(part, "Attribute", "Dimension"), [], 0, 0
     for model, own in by_model(part):
-        rows = queries.gaps(own) if metric == "gap" else queries.largest(own, metric)
-        count, number = count + sum(map(queries.shown, rows)), number + len(rows)
+        rows = queries.decided(own, metric)
+        count, number = count + sum(map(queries.found, rows)), number + len(rows)
         for row in rows[:TOP]:
             where = [phrases.attribute(row["subset"]), phrases.dimension(row["concept"])]
             groups = [Cell(group) for group in phrases.pair(row)]
-            cells = [_cell(row, strong=queries.shown(row)), Cell(row_p_value(row))]
+            cells = [_cell(row, strong=queries.found(row)), Cell(row_p_value(row))]
             body.append([*names(part, model, *where), *groups, *cells])
     if not body:
         return
-    unit = f"{queries.printed_unit(part)}; bold: shown after correction ({count} of {number})."
+    unit = f"{queries.printed_unit(part)}; bold: a difference is found ({count} of {number})."
     header = [*columns, "First", "Second", "Difference", "p"]
     yield Table(LARGEST[metric], f"{meaning} {unit} {AT_ONCE}", header, body, len(columns), (), topic, long=True)
 
@@ -89,15 +87,15 @@ def _curve_table(part: pl.DataFrame) -> Iterator[Table]:
     for key, slope in slopes.items():
         varied, grouping = INTERACTIONS[slope["subset"]]
         if grouping in CROSSED:
-            cells = [_cell(each, strong=each is not None and queries.shown(each)) for each in _at(others, key)]
+            cells = [_cell(each, strong=queries.found(each)) for each in _at(others, key)]
             who = phrases.group(slope["group"], grouping)
             where = [phrases.attribute(varied), phrases.dimension(slope["concept"]), who]
-            body.append([*names(part, slope["model"], *where), _cell(slope, strong=queries.shown(slope)), *cells])
+            body.append([*names(part, slope["model"], *where), _cell(slope), *cells])
     if body:
         caption = (
             "Slope: rise of a straight line over the whole range. Curvature: the two ends of a second-degree curve "
             "less its middle. Departure: less the mean of the other groups. "
-            f"{queries.printed_unit(part)}; bold: shown. {AT_ONCE}"
+            f"{queries.printed_unit(part)}; bold: a difference is found. {AT_ONCE}"
         )
         header = [*columns, "Slope", "Departure", "Curvature", "Departure"]
         yield Table("Slopes and curvature by group", caption, header, body, len(columns), (), "curves", long=True)
@@ -114,12 +112,12 @@ def _effect_table(part: pl.DataFrame) -> Iterator[Table]:
     body = []
     for row in metric_rows(part, "causal_effect").to_dicts():
         where = [phrases.change(row), phrases.dimension(row["concept"])]
-        cells = [_cell(row, strong=queries.shown(row)), Cell(row_p_value(row))]
+        cells = [_cell(row, strong=queries.found(row)), Cell(row_p_value(row))]
         cells.append(_cell(absolute.get(tuple(row[name] for name in key))))
         body.append([*names(part, row["model"], *where), *cells])
     if body:
         caption = (
-            f"Average change of Δ over matched sets, {queries.printed_unit(part)}; bold: shown after correction. Last "
+            f"Average change of Δ over matched sets, {queries.printed_unit(part)}; bold: a difference is found. Last "
             "column: the published mean absolute difference of the same sets, which noise alone makes more than 0. "
             f"{AT_ONCE}"
         )
@@ -148,8 +146,7 @@ def _conventional_table(part: pl.DataFrame) -> Iterator[Table]:
     if body:
         caption = (
             "As in the study's Table S.1; SC-WEAT, skew and NDKL are means over the dimensions. Markedness: images "
-            "that plain “person” fits better than the group's own word. Skew: 0 is an even share. p: people shuffled, "
-            f"corrected. {INTERVALS}"
+            f"that plain “person” fits better than the group's own word. Skew: 0 is an even share. {INTERVALS}"
         )
         notes = tuple(dict.fromkeys(_conventional_notes(part, rows)))
         header = [*columns, "n", "Value", "p"]
@@ -167,8 +164,6 @@ def _conventional_notes(part: pl.DataFrame, rows: list[Result]) -> Iterator[str]
             yield f"{_metric_name(row)}, {_group_name(row)}: {row['note']}"
         elif row["metric"] == "perception.skew" and row["landmark"]:
             yield f"Skew, {_group_name(row)}: that of all images ranked is {phrases.decimal(row['landmark'])}"
-        elif row["metric"] == "perception.sc_weat" and abs(row["landmark"] or 0.0) >= VISIBLE:
-            yield f"SC-WEAT, {_group_name(row)}: the other labels explain {phrases.decimal(row['landmark'])}"
         elif row["metric"] == "perception.ndkl" and row["expected"] is not None:
             by = f"{_metric_name(row)} by {phrases.attribute(row['subset'])}"
             yield f"{by}: {row['expected']:.4f} is expected of a ranking without preference"
