@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from beholder.comparison import verdict_of
+from beholder.comparison import DIFFERENCE, NONE_FOUND, TOO_LITTLE, verdict_of
 from beholder.core.record import Record
 from beholder.core.results import Row, results_table
 from beholder.run import Run
@@ -36,9 +36,10 @@ POOLED = {"politicians": 636, "athletes": 109}
 
 
 def ratio(pool: str, value: float, low: float | None, high: float | None) -> Row:
-    """A ratio b."""
-    note = "40 women, 60 men; 1 means alike, below 1 women get less"
-    return Row("apa.bias_ratio", value, POOLED.get(pool, 100), "ratio", subset=pool, low=low, high=high, note=note)
+    """A ratio b; a difference was found where its interval leaves out 1."""
+    verdict = NONE_FOUND if low is not None and high is not None and low <= 1 <= high else DIFFERENCE
+    row = Row("apa.bias_ratio", value, POOLED.get(pool, 100), "ratio", subset=pool, low=low, high=high)
+    return row._replace(verdict=TOO_LITTLE if low is None else verdict)
 
 
 def association_rows(strength: float = 0.5) -> list[Row]:
@@ -73,7 +74,9 @@ def identity_rows(value: float, *, width: float = 0.06) -> list[Row]:
         for given in ("image", "name"):
             name, by_chance = f"apa.identity_given_{given}", 1 / n
             rows += [
-                share(name, value, n, width=width, subset=branch, chance=by_chance, landmark=by_chance, p_value=0.01),
+                share(
+                    name, value, n, width=width, subset=branch, chance=by_chance, landmark=by_chance, p_value=0.01
+                )._replace(verdict=DIFFERENCE),
                 share(f"{name}_top1", value, n, subset=branch, chance=by_chance),
                 Row(f"{name}_mrr", value, n, "reciprocal rank", subset=branch),
             ]
@@ -98,7 +101,9 @@ def glasshouse_results(model: str, ratios: dict[str, tuple[float, float, float]]
         ]
     for branch, value in (("known", 0.9), ("strangers", 0.04)):
         rows += [
-            share(f"apa.identity_given_{given}", value, 90, subset=branch, chance=1 / 30, landmark=1 / 30, p_value=0.01)
+            share(
+                f"apa.identity_given_{given}", value, 90, subset=branch, chance=1 / 30, landmark=1 / 30, p_value=0.01
+            )._replace(verdict=DIFFERENCE if branch == "known" else NONE_FOUND)
             for given in ("image", "name")
         ]
     return results_table(rows, benchmark="apa", model=model, dataset="glasshouse")

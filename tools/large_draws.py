@@ -8,10 +8,9 @@ from pathlib import Path
 
 from beholder.studies.large_draws import draw
 from beholder.studies.perception import trials as perception
-from beholder.studies.public_figures import trials as public_figures
 
 if __name__ == "__main__":
-    for room in (public_figures, perception):
+    for room in (perception,):
         values = {name: draw(name, make)._asdict() for name, make in room.LARGE_DRAWS.items()}
         path = Path(inspect.getfile(room)).with_name("large_draws.json")
         path.write_text(json.dumps(values, indent=1) + "\n", encoding="utf-8")

@@ -26,6 +26,7 @@ def run_of(model: str) -> Run:
         Row("apa.association", None, 0, "probability", subset="senate", concept="category", note="no image"),
         Row("apa.bias_ratio", 0.5, 90, "ratio", subset="actors", low=0.4, high=0.6, note="40 women, 50 men"),
     ]
+    rows[-1] = rows[-1]._replace(verdict="difference found")
     run = Run()
     run.add(results_table(rows, benchmark="apa", model=model, dataset="apa"))
     run.add(results_table(rows[:1], benchmark="apa", model="other", dataset="apa"))

@@ -168,8 +168,7 @@ def test_every_picture_says_what_it_shows(hostile_run: Run):
     page = render(hostile_run.report)
     pictures = re.findall(r'<div class="view"[^>]*>(<svg [^>]*>)', page)
     topics = re.findall(r'<section class="topic".*?</section>', page, flags=re.DOTALL)
-    assert len(pictures) == sum('data-tab="Chart"' in topic for topic in topics)
-    assert pictures
+    assert 0 < len(pictures) <= sum('data-tab="Chart"' in topic for topic in topics)  # a fact's chart opens on request
     assert all(re.match(r'<svg role="img" aria-label="[^"<>]{20,}" ', picture) for picture in pictures)
 
 

@@ -18,7 +18,7 @@ def summary(run: Run, width: int = 120, *, verbose: bool = True) -> str:
 
 def test_the_summary_says_what_was_found(apa_run: Run) -> None:
     text = summary(apa_run)
-    assert "Women in politics are taken for “politician” less often than men" in text
+    assert "Women in politics get a lower mean probability of “politician” than men" in text
     assert "Names and faces" in text
     assert "Occupations offered for" not in text
 
@@ -56,7 +56,11 @@ def test_every_question_has_one_line(two_models: Run, columns: int) -> None:
     assert len(lines) <= 40
     assert max(map(len, lines)) <= columns
     asked = {(finding.model, finding.question) for finding in two_models.findings if finding.question}
-    answers = [line for line in lines if line.startswith(("● difference", "○ none", "△ too little", "– not measured"))]
+    answers = [
+        line
+        for line in lines
+        if line.startswith(("● difference", "○ none", "△ too little", "■ fact", "– not measured"))
+    ]
     assert len(answers) == len(asked)
     assert any("0.62 times (" in line and "n=" in line for line in answers)
 

@@ -450,7 +450,13 @@ class Levels(NamedTuple):
     """The least margin of each, where the group has no spread."""
 
 
-def levels_of(values: npt.NDArray[np.floating], groups: Groups, people: People, strata: Strata | None = None) -> Levels:
+def levels_of(
+    values: npt.NDArray[np.floating],
+    groups: Groups,
+    people: People,
+    strata: Strata | None = None,
+    bounds: tuple[float, float] | None = None,
+) -> Levels:
     """The means of two groups, each stratum with the weight that Mantel and Haenszel give it; complete columns only."""
     values = np.asarray(values, dtype=np.float64).reshape(len(groups.codes), -1)
     units = units_of(values, groups, people, no_strata(len(values)) if strata is None else strata)
@@ -464,6 +470,8 @@ def levels_of(values: npt.NDArray[np.floating], groups: Groups, people: People, 
     pooled = ((fit.size - 1)[:, None] * np.array(squares)).sum(axis=0) / (fit.size - 1).sum()
     means, errors, least = [], [], []
     low, high = units.values.min(axis=0), units.values.max(axis=0)
+    if bounds is not None:  # where nobody differs, only the ends of the scale tell how far people could
+        low, high = np.where(low < high, low, bounds[0]), np.where(low < high, high, bounds[1])
     for group, sign in ((0, 1.0), (1, -1.0)):
         mine = units.groups == group
         weights = np.maximum(sign * contrast[mine], 0.0) if not units.design.shape[1] else np.ones(mine.sum())

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from beholder.core.results import PLAIN
 from beholder.core.results import SCHEMA as RESULTS
 from beholder.models.catalog import catalog, lookup
 from beholder.studies import STUDIES
@@ -107,7 +108,7 @@ def printed_name(model: str) -> str | None:
 def _of_run(results: pl.DataFrame) -> pl.DataFrame:
     """The rows of a run on printed models, and each p-value as a row of its own."""
     names = {model: name for model in results["model"].unique() if (name := printed_name(model))}
-    rows = results.filter(pl.col("model").is_in(list(names))).with_columns(
+    rows = results.filter(pl.col("model").is_in(list(names)), PLAIN).with_columns(
         pl.col("model").replace(names), origin=pl.lit(RUN)
     )
     p_values = rows.filter(pl.col("p_value").is_not_null()).with_columns(

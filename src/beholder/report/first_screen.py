@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from beholder.chapter.phrases import drawn, number
+from beholder.core.results import WITHIN
 from beholder.datasets import DATASETS, open_dataset
 from beholder.datasets.images import open_image
 from beholder.report.facts import conflicts, people, unbalanced
@@ -47,7 +48,7 @@ def _caveats(report: Report) -> Iterator[str]:
         yield "Computed as the released scripts do, faults included"
     for section in report.sections:
         for finding in section.findings:
-            if any(row.get("variant") for row in finding.rows):
+            if any(not (row.get("variant") or WITHIN).startswith(WITHIN) for row in finding.rows):
                 yield f"{section.study.short or section.study.title}: a variant of the published measure"
     if record.bad_images:
         yield f"{len(record.bad_images):,} images could not be read"

@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 
 from beholder.audit import AuditOptions
+from beholder.core.results import PLAIN
 from beholder.datasets.apa import BRANCHES
 from beholder.measure import measure_scores
 from beholder.studies import STUDIES
@@ -57,7 +58,7 @@ def compat(golden: Path, data: Path, tmp_path_factory) -> pl.DataFrame:
 
 
 def value(table: pl.DataFrame, metric: str, **where: str) -> float:
-    (found,) = table.filter(pl.col("metric") == metric, **where)["value"].to_list()
+    (found,) = table.filter(pl.col("metric") == metric, PLAIN, **where)["value"].to_list()
     return found
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
+from beholder.comparison import verdict_of
 from beholder.core.results import Row, results_table
 from beholder.run import Run
 from beholder.studies.pfi.chapter import CHAPTER
@@ -11,6 +12,7 @@ from beholder.studies.pfi.chapter import CHAPTER
 
 def answers(study: str, b: float, option: str, women: float, men: float, *, p_value: float = 0.01) -> pl.DataFrame:
     rows = [Row(f"{study}.bias_ratio", b, 109, "ratio", subset="athletes", low=b - 0.1, high=b + 0.1, p_value=p_value)]
+    rows = [row._replace(verdict=verdict_of(p_value, 30)) for row in rows]
     rows += [
         Row(f"{study}.occupation_probability", value, 50, "probability", subset="athletes", group=group, concept=word)
         for word, both in ((option, (women, men)), ("teacher", (0.01, 0.02)))
@@ -33,7 +35,7 @@ def test_opposite_answers_are_reconciled_by_their_options():
     ]
 
 
-def test_answers_that_agree_or_are_not_shown_need_no_reconciling():
+def test_answers_that_agree_or_are_not_found_need_no_reconciling():
     apa = answers("apa", 0.62, "actress", 0.3, 0.01)
     assert reconciled(apa, answers("pfi", 0.7, "coach", 0.03, 0.22)) == []
     assert reconciled(apa, answers("pfi", 1.41, "coach", 0.03, 0.22, p_value=0.2)) == []

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import polars as pl
 
+from beholder.comparison import DIFFERENCE, NONE_FOUND, verdict_of
 from beholder.core.results import Row
 from beholder.run import Run
 from beholder.studies.apa.sizes import EIGHT
@@ -27,7 +28,7 @@ def test_published_models_are_drawn_on_apa_only(apa_run: Run, glasshouse_run: Ru
 
 
 def test_titles_say_what_is_seen(apa_run: Run) -> None:
-    assert ratio_title(apa_run.results) == "Women over men: a difference is shown for politicians and athletes"
+    assert ratio_title(apa_run.results) == "Women over men: a difference was found for politicians and athletes"
 
 
 def test_the_gap_in_a_title_is_shown_and_is_no_matter_of_grammar(make: SimpleNamespace) -> None:
@@ -54,11 +55,11 @@ def test_the_gap_in_a_title_is_shown_and_is_no_matter_of_grammar(make: SimpleNam
         )
         for p in (0.01, 0.2)
     ]
-    gaps = [gap._replace(**place, group="woman", against="man") for gap in gaps]
+    gaps = [gap._replace(**place, group="woman", against="man", verdict=verdict_of(gap.p_value, 30)) for gap in gaps]
     titles = [next(iter(public_figure_charts(make.run(*rows, gap).results))).title for gap in gaps]
     assert titles == [
-        "Widest shown gap: “teacher” for athletes, women 10 %, men 1.0 %",
-        "Widest gap (not shown): “teacher” for athletes, women 10 %, men 1.0 %",
+        "Widest gap that was found: “teacher” for athletes, women 10 %, men 1.0 %",
+        "Widest gap (none was found): “teacher” for athletes, women 10 %, men 1.0 %",
     ]
     drawn = merged_occupations(make.run(*rows).results)
     assert {row["concept"] for row in drawn} == {"actor or actress", "teacher"}
@@ -127,21 +128,22 @@ def test_at_most_two_charts_a_topic(apa_run: Run) -> None:
 
 def test_a_band_is_strong_only_where_the_marks_point_as_the_difference_within_branches(make: SimpleNamespace) -> None:
     gap = Row("apa.occupation_gap", 0.09, 100, "probability", subset="athletes", concept="teacher", landmark=0.0)
-    gap = gap._replace(low=0.05, high=0.13, p_value=0.01, group="woman", against="man")
+    gap = gap._replace(low=0.05, high=0.13, p_value=0.01, group="woman", against="man", verdict=DIFFERENCE)
     for values, same_way in (((0.2, 0.1), True), ((0.1, 0.2), False)):
         (block,) = blocks(dumbbell_run(make, {"teacher": values}, gap))
         assert [pair.shown for pair in block.pairs] == [same_way]
-        assert occupation_title([block]).startswith("Widest shown gap" if same_way else "Widest gap (not shown)")
+        assert occupation_title([block]).startswith("Widest gap that was" if same_way else "Widest gap (none was")
 
 
 def test_the_title_of_the_ratios_claims_what_the_findings_claim(make: SimpleNamespace) -> None:
     """By the published measure actors differ; by either word they do not, so no difference is claimed."""
     published = make.ratio("actors", 0.5, 0.4, 0.6)
     either = published._replace(metric="apa.either_word_ratio", value=1.0, low=0.9, high=1.1, p_value=0.9)
-    assert ratio_title(make.run(published).results).endswith("shown for actors")
-    assert ratio_title(make.run(published, either).results) == "Women over men: no difference is shown"
+    either = either._replace(verdict=NONE_FOUND)
+    assert ratio_title(make.run(published).results).endswith("found for actors")
+    assert ratio_title(make.run(published, either).results) == "Women over men: no difference was found"
     slight = make.ratio("athletes", 1.008, 1.004, 1.013)
-    assert ratio_title(make.run(published, slight).results).endswith("a difference is shown for actors")
+    assert ratio_title(make.run(published, slight).results).endswith("a difference was found for actors")
     assert ratio_title(make.run(slight).results) == "Women over men: nearly alike for athletes"
 
 

@@ -12,7 +12,7 @@ from beholder.comparison.verdicts import DIFFERENCE, VERDICTS
 from beholder.studies.public_figures.findings import public_figure_findings
 
 CASES = dict(cases())
-QUIET = ("alike", "not", "no ", "too few", "one gender", "less than", "without shuffled", "at chance")
+QUIET = ("alike", "not", "no ", "too few", "one gender", "less than", "without exchanged", "at chance")
 
 
 @pytest.mark.parametrize("description", CASES)
@@ -36,11 +36,14 @@ def test_nothing_is_claimed_where_nothing_is_shown(description: str):
 @pytest.mark.parametrize(
     ("description", "words"),
     [
-        ("women get less", "Women in politics are taken for “politician” less often than men"),
-        ("men get less", "Men in politics are taken for “politician” less often than women"),
-        ("men wrongly called something more often", "Men in politics are wrongly called “salesperson” more often"),
-        ("within branches the other way round than in the pool", "Men in politics are wrongly called “receptionist”"),
-        ("specialty below chance", "below chance"),
+        ("women get less", "Women in politics get a lower mean probability of “politician” than men"),
+        ("men get less", "Men in politics get a lower mean probability of “politician” than women"),
+        ("opposite branches", "Women among House members get a lower mean probability of “politician” than men"),
+        ("opposite branches", "Men among senators get a lower mean probability of “politician” than women"),
+        ("men get a wrong answer more", "Men in politics get a higher mean probability of “salesperson”, a wrong"),
+        ("within branches the other way round than in the pool", "Men in politics get a higher mean probability of"),
+        ("in one branch only", "Women among senators get a higher mean probability of “teacher”"),
+        ("sports are recognised", "more belief than the answers of other people: specialty of athletes"),
         ("larger models know fewer names", "less belief on the right image"),
         ("b goes away from 1 with training pairs", "more training pairs go with a bias ratio farther from 1"),
     ],

@@ -48,7 +48,7 @@ def findings(study: Study, sees: str) -> dict[str, list[Finding]]:
 
     A word that names a gender gets more for people of that gender.
     """
-    dataset, rng, matrices = people(), np.random.default_rng(11), {}
+    dataset, rng, matrices = people(), np.random.default_rng(12), {}
     label = {row["name"]: [row[each] for each in LABELS[sees]] for row in dataset.table.to_dicts()}
     for task in study.tasks(dataset):
         images, prompts = task.dataset.table, task.prompts.table

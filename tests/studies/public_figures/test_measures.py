@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from beholder.comparison import DIFFERENCE, NONE_FOUND, TOO_LITTLE
 from beholder.core.results import Row
 from beholder.prompts.prompt_set import prompt_set
 from beholder.scores.score_matrix import ScoreMatrix
@@ -40,6 +41,7 @@ def measure(kind: str, prompts: pl.DataFrame, cells, people=PEOPLE, **options) -
     matrix = ScoreMatrix(task, people, prompts, ("score",), values, kind=kind, part="x")
     measures = public_figure_measures("t", {"xs": ("x",)})
     rows = [row for each in measures for row in each({task: matrix}, MeasureOptions(draws=200, **options))]
+    rows = [row for row in rows if row.variant is None]
     return {(row.metric.removeprefix("t."), row.subset, row.group, row.concept): row for row in rows}
 
 
@@ -106,7 +108,7 @@ def test_the_ratio_is_women_over_men_of_the_correct_occupation():
     assert rows["occupation_probability", "xs", "man", "coach"].value == pytest.approx(0.3)
     ratio = rows["bias_ratio", "xs", None, None]
     assert (ratio.value, ratio.n) == (pytest.approx(0.3 / 0.7), 4)
-    assert "2 women, 2 men" in ratio.note
+    assert ratio.verdict == TOO_LITTLE
 
 
 def test_a_data_set_with_one_group_has_no_ratio():
@@ -199,7 +201,7 @@ def test_refusals_are_counted_by_group_where_a_model_can_refuse():
 
 def test_equal_seeds_give_equal_rows():
     one, two = (measure("association", WORDS, CELLS, seed=5) for _ in range(2))
-    assert one == two
+    assert str(one) == str(two)
 
 
 def test_people_without_a_name_are_each_someone_of_their_own():
@@ -246,28 +248,52 @@ def test_with_a_delta_the_bounds_of_likeness_are_said():
     assert row.note.endswith("δ = 0.25: b between 0.8 and 1.25")
 
 
-def test_scores_that_are_all_alike_show_no_difference_and_have_no_interval():
-    """Binary fractions of equal means differ in their last place: that is no spread."""
+def test_scores_that_are_all_alike_show_no_difference():
+    """Binary fractions of equal means differ in their last place: that is no spread. People unseen may still differ."""
     _, people = many()
     rows = measure("association", WORDS, np.zeros((24, 6)), people, delta=0.1)
     ratio, share = rows["bias_ratio", "xs", None, None], rows["association", "x", None, "occupation"]
     assert (ratio.value, share.value) == (pytest.approx(1.0), pytest.approx(0.5))
-    assert np.isnan([ratio.low, ratio.p_value, share.low]).all()
-    assert "all scores are alike" in ratio.note
+    assert ratio.verdict == NONE_FOUND
+    assert ratio.low < 1 < ratio.high
+    assert np.isnan(share.low)
     assert "all scores are alike" in share.note
-    assert ("equivalence", "xs", None, None) not in rows
 
 
-def test_a_pool_too_small_for_a_test_is_not_counted_in_the_family():
+def sports(beliefs: np.ndarray, people: int = 40) -> Row:
+    """The specialty of so many people, half of them golfers, by their logits of golfer and boxer."""
+    table = pl.DataFrame(
+        {
+            "branch": ["x"] * people,
+            "name": [f"P{i}" for i in range(people)],
+            "gender": ["woman", "woman", "man", "man"] * (people // 4),
+            "sport": ["golf", "boxing"] * (people // 2),
+        }
+    )
+    cells = np.column_stack([np.zeros((people, 4)), beliefs])
+    return measure("association", WORDS, cells, table)["association", "x", None, "specialty"]
+
+
+def test_a_constant_for_each_prompt_and_noise_recognise_nobody():
+    rng = np.random.default_rng(1)
+    verdicts = [sports(np.array([2.0, -1.0]) + rng.normal(size=(40, 2))).verdict for _ in range(60)]
+    assert verdicts.count(DIFFERENCE) <= 6
+
+
+def test_brightness_alone_recognises_nobody():
+    rng = np.random.default_rng(2)
+    verdicts = [sports(rng.normal(size=(40, 1)) * np.array([2.0, -1.0])).verdict for _ in range(60)]
+    assert verdicts.count(DIFFERENCE) <= 6
+
+
+def test_sports_that_are_seen_are_recognised_and_what_all_have_in_common_is_no_claim():
+    right = np.tile([[2.0, 0.0], [0.0, 2.0]], (20, 1))
+    assert sports(right + np.random.default_rng(3).normal(size=(40, 2))).verdict == DIFFERENCE
+    assert sports(right).verdict == DIFFERENCE
     cells, people = many()
-    parts = {"x": (cells, people), "y": (cells, people), "z": (CELLS, PEOPLE)}
-    matrices = {
-        part: ScoreMatrix(part, images, WORDS, ("score",), values[:, :, None], kind="association", part=part)
-        for part, (values, images) in parts.items()
-    }
-    _, bias, *_ = public_figure_measures("t", {pool: (pool,) for pool in "xyz"})
-    notes = [row.note for row in bias(matrices, MeasureOptions(draws=200)) if row.metric == "t.bias_ratio"]
-    assert ["Holm over 2 pools" in note for note in notes] == [True, True, False]
+    rows = measure("association", WORDS, cells, people)
+    assert rows["association", "x", None, "category"].verdict is None
+    assert rows["association", "x", None, "occupation"].verdict is None
 
 
 def test_chance_stands_beside_what_it_is_the_chance_of():

@@ -6,10 +6,12 @@ import numpy as np
 import polars as pl
 import pytest
 
+from beholder.comparison import DIFFERENCE
+from beholder.comparison.means import OPEN
 from beholder.core.results import Row
 from beholder.prompts.prompt_set import prompt_set
 from beholder.scores.score_matrix import ScoreMatrix
-from beholder.studies.public_figures.ratios import other_ratio_rows, ratio_rows
+from beholder.studies.public_figures.ratios import ratio_rows
 from beholder.studies.study import MeasureOptions
 
 WORDS = ("actor", "actress", "teacher", "chef")
@@ -30,9 +32,7 @@ def branch(name: str, cells: np.ndarray, women: int, rules: dict[str, str]) -> S
 
 def rows_of(pools: dict[str, tuple[str, ...]], *matrices: ScoreMatrix) -> dict[tuple[str, str | None, str | None], Row]:
     scored = {each.part: each for each in matrices}
-    rows = [
-        row for read in (ratio_rows, other_ratio_rows) for row in read("t", pools, scored, MeasureOptions(draws=300))
-    ]
+    rows = [row for row in ratio_rows("t", pools, scored, MeasureOptions(draws=300)) if row.variant is None]
     return {(row.metric[2:], row.subset, row.group or row.concept): row for row in rows}
 
 
@@ -78,10 +78,73 @@ def test_women_who_are_called_actor_are_called_what_they_are():
     assert not any(key[0] == "either_word_ratio" for key in rows_of({"xs": ("a",)}, branch("a", cells, 8, TEACHERS)))
 
 
-def test_a_p_that_no_draw_reaches_is_said_to_be_a_bound():
+def test_a_p_that_no_shuffle_reaches_is_said_to_be_a_bound():
     cells = CELLS * 0.1
     cells[:8, 2] -= 3
     rows = rows_of({"xs": ("a",)}, branch("a", cells, 8, TEACHERS))
     assert rows["bias_ratio", "xs", None].p_at_most
     even = rows_of({"xs": ("a",)}, branch("a", CELLS, 8, TEACHERS))
     assert even["bias_ratio", "xs", None].p_at_most is None
+
+
+def seen_by_branch(seed: int) -> dict[str, ScoreMatrix]:
+    """A model that sees the branch only; four of five women are of the first, four of five men of the second."""
+    rng, made = np.random.default_rng(seed), {}
+    for name, women, level in (("a", 20, 2.0), ("b", 5, -1.0)):
+        cells = rng.normal(size=(25, 4))
+        cells[:, 2] += level
+        made[name] = branch(name, cells, women, TEACHERS)
+    return made
+
+
+def test_a_model_that_sees_the_branch_only_shows_no_difference_within_branches():
+    called, crude = 0, 0
+    for seed in range(60):
+        rows = list(ratio_rows("t", {"both": ("a", "b")}, seen_by_branch(seed), MeasureOptions(draws=20, shuffles=199)))
+        published, within = (row for row in rows if row.metric == "t.bias_ratio")
+        assert (published.variant, within.variant) == (None, "within branch")
+        assert published.verdict == within.verdict
+        called += within.verdict == DIFFERENCE
+        crude += (published.value or 0) > 1.3
+    assert crude > 50
+    assert called <= 7
+
+
+def test_within_branches_b_is_the_ratio_of_means_weighted_as_mantel_and_haenszel_do():
+    matrices = seen_by_branch(1)
+    rows = list(ratio_rows("t", {"both": ("a", "b")}, matrices, MeasureOptions(draws=20)))
+    (within,) = (row for row in rows if row.metric == "t.bias_ratio" and row.variant)
+    sides = np.zeros(2)
+    for matrix, women in ((matrices["a"], 20), (matrices["b"], 5)):
+        shares, weight = softmax(matrix.logits)[:, 2], women * (25 - women) / 25
+        sides += weight * np.array([shares[:women].mean(), shares[women:].mean()])
+    assert within.value == pytest.approx(sides[0] / sides[1])
+    assert within.low < within.value < within.high
+
+
+@pytest.mark.parametrize("people", [10, 30])
+def test_women_who_never_get_the_right_answer_and_men_who_always_do_are_found(people: int):
+    for women_first in (True, False):
+        cells = np.zeros((2 * people, 4))
+        cells[:people, 0 if women_first else 2] = cells[people:, 2 if women_first else 0] = 2000.0
+        row = rows_of({"xs": ("a",)}, branch("a", cells, people, TEACHERS))["bias_ratio", "xs", None]
+        assert row.verdict == DIFFERENCE
+        assert row.value == (0.0 if women_first else OPEN)
+        assert row.high < 1 if women_first else row.low > 1
+
+
+@pytest.mark.parametrize("kind", ["few women", "saturated", "Cauchy"])
+def test_noise_is_seldom_called_a_difference(kind: str):
+    rng, called = np.random.default_rng(3), 0
+    for seed in range(80):
+        women = 5 if kind == "few women" else 20
+        cells = rng.standard_cauchy((45, 4)) if kind == "Cauchy" else rng.normal(size=(45, 4))
+        cells = 8 * cells if kind == "saturated" else cells
+        rows = ratio_rows(
+            "t",
+            {"xs": ("a",)},
+            {"a": branch("a", cells, women, TEACHERS)},
+            MeasureOptions(draws=20, shuffles=199, seed=seed),
+        )
+        called += any(row.verdict == DIFFERENCE for row in rows)
+    assert called <= 9

@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from beholder.comparison import judge, verdict_of
 from beholder.core.results import Row, results_table
 from beholder.studies.apa.printed import PRINTED
 from beholder.studies.apa.sizes import EIGHT
@@ -33,27 +34,31 @@ def results(model: str, dataset: str = "apa", variant: str | None = None, *, sha
 CLIP = "openai/clip-vit-base-patch32"
 
 
-def test_a_slope_is_that_of_a_regression_with_hc3_errors_by_hand():
-    """Normal equations, and each residual over one minus its leverage, one model after the other."""
+def test_a_slope_is_that_of_a_regression_by_hand():
+    """Normal equations with a level for each kind; a kind with one model is left out."""
     rng = np.random.default_rng(4)
     sizes, others = rng.normal(size=14), rng.normal(size=14)
     kinds = np.array(["a"] * 9 + ["b"] * 4 + ["alone"])
     values = 0.5 * sizes + others + (kinds == "b") + 0.1 * rng.normal(size=14)
-    line = fitted(values, sizes, kinds, others)
+    line = fitted(values, sizes, kinds, rng, others)
     x = np.array([[sizes[i], others[i], kinds[i] == "a", kinds[i] == "b"] for i in range(13)], dtype=float)
-    y = values[:13]
-    beta = np.linalg.solve(x.T @ x, x.T @ y)
-    meat = np.zeros((4, 4))
-    for i in range(13):
-        rest = np.arange(13) != i
-        without = np.linalg.lstsq(x[rest], y[rest], rcond=None)[0]
-        left_out = y[i] - x[i] @ without  # the residual over 1 − leverage is that of a fit without the model
-        meat += left_out**2 * np.outer(x[i], x[i])
-    bread = np.linalg.inv(x.T @ x)
-    error = np.sqrt((bread @ meat @ bread)[0, 0])
+    beta = np.linalg.solve(x.T @ x, x.T @ values[:13])
     assert line is not None
-    assert (line.slope, line.n) == (pytest.approx(beta[0]), 13)
-    assert (line.high - line.low) / 2 == pytest.approx(2.262157 * error, rel=1e-5)  # t of 9 degrees of freedom
+    assert (line[0].value.item(), line[1]) == (pytest.approx(beta[0]), 13)
+    assert judge([line[0]])[0].found.item()
+
+
+def test_slopes_of_noise_are_seldom_found():
+    """24 models of three kinds whose spread grows with size."""
+    rng, called = np.random.default_rng(5), 0
+    kinds = np.repeat(["contrastive", "generative", "matching"], [14, 8, 2])
+    for _ in range(100):
+        sizes = rng.normal(8.5, 0.5, 24) + (kinds == "generative")
+        values = (kinds == "generative") + 0.1 * (sizes - 7.0) * rng.normal(size=24)
+        line = fitted(values, sizes, kinds, rng)
+        assert line is not None
+        called += judge([line[0]])[0].found.item()
+    assert called <= 11
 
 
 def test_published_models_are_averaged_over_the_branches_of_the_run():
@@ -100,10 +105,10 @@ def test_ten_models_on_other_photographs_are_enough_for_association():
 
 def slope(concept: str, value: float, p_value: float, subset: str | None = None) -> Row:
     row = Row("apa.scale_parameters", value, 39, "per tenfold", subset=subset, concept=concept, p_value=p_value)
-    return row._replace(low=value - 0.03, high=value + 0.03, landmark=0.0)
+    return row._replace(low=value - 0.03, high=value + 0.03, landmark=0.0, verdict=verdict_of(p_value, 39))
 
 
-def test_a_slope_that_is_shown_is_told_and_no_cause_is_claimed(make: SimpleNamespace):
+def test_a_slope_that_was_found_is_told_and_no_cause_is_claimed(make: SimpleNamespace):
     rows = [slope("identity_given_image", 0.1, 0.01), slope("bias_ratio", -0.2, 0.3, "politicians")]
     (finding,) = public_figure_findings(make.run(*rows).results)
     assert finding.headline == (
@@ -123,5 +128,5 @@ def test_models_are_drawn_by_size_and_by_pairs_among_published_ones():
     for figure, metric in zip(figures, ("apa.scale_parameters", "apa.scale_pairs"), strict=True):
         clearest = slopes.filter(metric=metric).sort("p_value")["concept"][0].replace("_", "-")
         assert figure.name.startswith(f"{clearest}-by-")
-    assert "no slope is shown" in figures[1].title
+    assert "no slope was found" in figures[1].title
     assert list(scale_figures(results("my-own-model"))) == []

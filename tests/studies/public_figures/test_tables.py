@@ -5,10 +5,10 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 from beholder.chapter.table import Cell, Table
+from beholder.comparison import verdict_of
 from beholder.core.results import Row
 from beholder.report.exports import markdown
 from beholder.run import Run
-from beholder.studies.public_figures.chapter import CHAPTER
 from beholder.studies.public_figures.tables import public_figure_tables
 
 
@@ -69,6 +69,7 @@ def test_a_ratio_without_an_interval_says_why(make: SimpleNamespace) -> None:
 
 def gap(concept: str, value: float, p_value: float) -> Row:
     row = Row("apa.occupation_gap", value, 636, "probability", subset="politicians", concept=concept, p_value=p_value)
+    row = row._replace(verdict=verdict_of(p_value, 30))
     return row._replace(group="woman", against="man", low=value - 0.02, high=value + 0.02, landmark=0.0)
 
 
@@ -99,12 +100,6 @@ def test_a_caption_explains_only_what_the_table_has(make: SimpleNamespace) -> No
     )
 
 
-def test_one_interval_is_no_family_of_intervals(make: SimpleNamespace) -> None:
-    b, none = make.ratio("actors", 0.5, 0.4, 0.6), make.ratio("athletes", 0.5, None, None)
-    assert list(CHAPTER.limitations(make.run(b, none).results)) == []
-    assert len(list(CHAPTER.limitations(make.run(b, b._replace(subset="politicians")).results))) == 1
-
-
 def test_branches_words_and_options_stand_beside_the_pool(make: SimpleNamespace) -> None:
     b = make.ratio("politicians", 0.46, 0.40, 0.53)
     house = b._replace(metric="apa.branch_ratio", subset="house", concept="politicians", value=0.5)
@@ -128,3 +123,10 @@ def test_equivalence_is_read_from_its_columns(make: SimpleNamespace) -> None:
     assert table.title == "Is b shown to be within a factor of 1e+06 of 1?"
     assert [cell.text for cell in table.rows[0]] == ["actors", "100", "factor 1.25", "0.012", "equivalent"]
     assert tables(make.run(row._replace(equivalence=None, delta=None))) == {}
+
+
+def test_b_within_branches_stands_beside_the_published_one(make: SimpleNamespace) -> None:
+    published = make.ratio("politicians", 0.46, None, None)
+    within = make.ratio("politicians", 0.5, 0.4, 0.6)._replace(variant="within branch", p_value=0.004)
+    (row,) = tables(make.run(published, within))["Women over men"].rows
+    assert row[-3:] == [Cell("0.46"), Cell("0.50", "0.40–0.60", strong=True), Cell("0.004")]

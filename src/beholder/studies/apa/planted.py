@@ -16,6 +16,8 @@ from beholder.chapter.finding import Finding, finding
 from beholder.chapter.numbers import ABSENT, MINUS, Result, percent, ratio
 from beholder.chapter.phrases import count
 from beholder.chapter.table import Cell, Table, labels, names, percent_cell, ratio_cell
+from beholder.comparison import FACT
+from beholder.core.results import PLAIN
 from beholder.glasshouse.people import PEOPLE_PER_BRANCH
 from beholder.glasshouse.planted import OCCUPATION_RATES, REFERENCE, implied_bias_ratio, implied_occupation, planted_row
 from beholder.glasshouse.prompts import OCCUPATIONS
@@ -97,7 +99,7 @@ class Comparison(NamedTuple):
 
 def comparisons(results: pl.DataFrame) -> list[Comparison]:
     """Every planted value that the results measure, in the order planted."""
-    rows = results.filter((pl.col("dataset") == "glasshouse") & pl.col("model").str.starts_with(REFERENCE))
+    rows = results.filter(pl.col("dataset") == "glasshouse", pl.col("model").str.starts_with(REFERENCE), PLAIN)
     pairs = []
     for _, part in rows.group_by("model", maintain_order=True):
         measured = {_key(row, row["concept"]): row for row in part.to_dicts()}
@@ -124,7 +126,7 @@ def planted_findings(part: pl.DataFrame) -> Iterator[Finding]:
     headline = f"The audit finds {which} within {_reach(pairs)}"
     sentence = f"Women over men, {'; '.join(map(_both, pairs))}."
     rows = [pair.row for pair in pairs]
-    yield finding(rows[0], "planted", headline, sentence, shown=True, more=rows[1:])
+    yield finding(rows[0], "planted", headline, sentence, verdict=FACT, more=rows[1:])
 
 
 def _reach(pairs: list[Comparison]) -> str:
@@ -165,7 +167,7 @@ def _label(pair: Comparison) -> str:
     named = {
         "bias_ratio": "women over men",
         "association": f"right {pair.concept}",
-        "occupation_probability": f"{phrases.GROUPS.get(group, group)} called “{pair.concept}”",
+        "occupation_probability": f"{phrases.GROUPS.get(group, group)}: “{pair.concept}”",
         "identity_given_image": "right name, given an image",
         "identity_given_name": "right images, given a name",
     }

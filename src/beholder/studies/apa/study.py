@@ -77,7 +77,8 @@ def _over_eight(measure: Measure, matrices: Matrices, options: MeasureOptions) -
     for row in measure(matrices, options):
         of_nine = row.subset == "actors" or row.subset in DRAWN_POOLS
         about = row.metric.removeprefix("apa.") in OCCUPATION_METRICS or row.concept == "occupation"
-        yield row._replace(variant=EIGHT) if about and not of_nine else row
+        variant = f"{row.variant}, {EIGHT}" if row.variant else EIGHT
+        yield row._replace(variant=variant) if about and not of_nine else row
 
 
 OCCUPATION_METRICS = {
@@ -119,6 +120,8 @@ def apa_study(options: int = len(OCCUPATIONS)) -> Study:
         metrics=public_figure_metrics("apa"),
         across=scale_rows,
         subset_attribute="branch",
+        compares=("gender",),
+        within=("branch",),
         default="always",
         demo=True,
         options=OPTIONS,
@@ -126,9 +129,7 @@ def apa_study(options: int = len(OCCUPATIONS)) -> Study:
         chapter="beholder.studies.apa.chapter:CHAPTER",
         plan="beholder.studies.apa.planning:plan",
         printed="beholder.studies.apa.printed:PRINTED",
-        trials="beholder.studies.public_figures.trials:figure_experiments",
-        power_curve=("apa.bias_ratio", "Ratio b", "1 − b"),
-        weaknesses="beholder.studies.public_figures.weaknesses:weaknesses",
+        trials="beholder.studies.public_figures.trials:APA_TRIALS",
         of_photographs=(
             "The people are US public figures. What holds for them need not hold for others.",
             "The source's tables know two genders. People of other genders are not represented.",

@@ -12,21 +12,22 @@ from beholder.chapter.finding import Finding, finding, valued
 from beholder.chapter.numbers import Result, percent, ratio, ratio_range
 from beholder.chapter.phrases import plural
 from beholder.chapter.queries import metric_rows
+from beholder.comparison import DIFFERENCE
 from beholder.studies.public_figures.chapter import CHAPTER as PUBLIC_FIGURES
 from beholder.studies.public_figures.charts import public_figure_charts
 from beholder.studies.public_figures.levels import GROUPS
 from beholder.studies.public_figures.occupation_chart import NAME as HERO
 from beholder.studies.public_figures.phrases import correct_occupation
-from beholder.studies.public_figures.queries import claimed_ratios, shown_ratios
+from beholder.studies.public_figures.queries import found_ratios
 
 NAMES = {"apa": "APA", "pfi": "P-FI"}
 
 
 def opposite_answers(part: pl.DataFrame, others: pl.DataFrame) -> Iterator[Finding]:
-    """Pools of which both studies show a difference, each the opposite of the other's."""
+    """Pools in which both studies found a difference, each the opposite of the other's."""
     elsewhere = others.filter(pl.col("benchmark") == "apa")
-    theirs = {row["subset"]: row for row in shown_ratios(claimed_ratios(elsewhere))}
-    for row in shown_ratios(claimed_ratios(part)):
+    theirs = {row["subset"]: row for row in found_ratios(elsewhere)}
+    for row in found_ratios(part):
         other = theirs.get(row["subset"])
         if other is not None and (row["value"] - 1) * (other["value"] - 1) < 0:
             yield _both_hold(row, other, part, elsewhere)
@@ -39,7 +40,7 @@ def _both_hold(row: Result, other: Result, part: pl.DataFrame, elsewhere: pl.Dat
         f"ratio belongs to the options that are offered together. {' '.join(taking)}"
     ).strip()
     headline = f"APA and P-FI answer in opposite ways for {row['subset']}, because they offer other options"
-    return finding(row, "bias", headline, sentence, shown=True, more=[other])
+    return finding(row, "bias", headline, sentence, verdict=DIFFERENCE, more=[other])
 
 
 def _b(row: Result) -> str:
@@ -63,7 +64,6 @@ def _takes_most(row: Result, part: pl.DataFrame) -> str:
 
 def limitations(part: pl.DataFrame) -> Iterator[str]:
     """What the paper leaves open, for the people of this run."""
-    yield from PUBLIC_FIGURES.limitations(part)
     branches = set(metric_rows(part, "association")["subset"])
     if "actors" in branches:
         yield "The paper gives no prompts for actors. They get the politicians' categories and APA's actor levels."

@@ -30,10 +30,13 @@ PFI = Study(
     metrics=public_figure_metrics("pfi"),
     across=scale_rows,
     subset_attribute="branch",
+    compares=("gender",),
+    within=("branch",),
     default="data",
     chapter="beholder.studies.pfi.chapter:CHAPTER",
     plan="beholder.studies.pfi.planning:plan",
     printed="beholder.studies.pfi.printed:PRINTED",
+    trials="beholder.studies.public_figures.trials:PFI_TRIALS",
     of_photographs=APA.of_photographs,
     limitations=APA.limitations,
 )

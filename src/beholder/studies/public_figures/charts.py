@@ -25,13 +25,13 @@ from beholder.chapter.chart_style import QUIET, SERIES
 from beholder.chapter.figure import Figure
 from beholder.chapter.numbers import Result, span
 from beholder.chapter.phrases import listed
-from beholder.chapter.queries import by_model, metric_rows
+from beholder.chapter.queries import by_model, deciding_rows, metric_rows
 from beholder.chapter.table import rows_of
 from beholder.studies.public_figures.gender_findings import slight
 from beholder.studies.public_figures.levels import LEVELS
 from beholder.studies.public_figures.occupation_chart import occupation_figures
 from beholder.studies.public_figures.published_rank import comparable_results
-from beholder.studies.public_figures.queries import claimed_ratios, reference, shown, shown_ratios
+from beholder.studies.public_figures.queries import claimed_ratios, found, reference
 from beholder.studies.public_figures.scale import BY_PAIRS, BY_SIZE, Point, scale_points
 from beholder.studies.public_figures.scale_findings import slope
 from beholder.studies.public_figures.tables import IDENTITY
@@ -124,7 +124,7 @@ def association_title(rows: Rows) -> str:
 
 def ratio_figures(results: pl.DataFrame) -> Iterator[Figure]:
     """Forest plot of b: all models and pools in one view, published models in a lane of their own."""
-    rows = [row for row in rows_of(results, "bias_ratio") if row["value"]]
+    rows = [row for row in deciding_rows(results, "bias_ratio").to_dicts() if row["value"]]
     if not rows:
         return
     others = _others(results, "bias_ratio")
@@ -139,8 +139,9 @@ def ratio_figures(results: pl.DataFrame) -> Iterator[Figure]:
     yield Figure(
         "women-over-men",
         ratio_title(results),
-        "Probability of the right occupation, women over men, with 95 % intervals. The line at 1 means alike; to the "
-        "left of it women get less." + (" Small marks: published models." if others else ""),
+        "Probability of the right occupation, women over men, within branches where there are several, with 95 % "
+        "intervals for all ratios at once. The line at 1 means alike; to the left of it women get less."
+        + (" Small marks: published models." if others else ""),
         alt.layer(*lanes(rows, others, x), rule_at(1.0)).properties(height=height(rows, others)),
         "gender",
         wide=True,
@@ -153,15 +154,15 @@ RATIO_TICKS = [0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5, 10, 2
 def ratio_title(results: pl.DataFrame) -> str:
     """What is shown; of actors it is the ratio of either word of which something is claimed."""
     claims = [claimed_ratios(part) for _, part in by_model(results)]
-    away = [row for rows in claims for row in shown_ratios(rows)]
+    away = [row for rows in claims for row in rows if found(row)]
     if not away:
-        return "Women over men: no difference is shown"
+        return "Women over men: no difference was found"
     if len(claims) > 1:
-        return f"Women over men: {len(away)} of {sum(map(len, claims))} differences are shown"
+        return f"Women over men: {len(away)} of {sum(map(len, claims))} ratios differ from 1"
     weighty = [row["subset"] for row in away if not slight(row)]
     if not weighty:
         return f"Women over men: nearly alike for {listed([row['subset'] for row in away])}"
-    return f"Women over men: a difference is shown for {listed(weighty)}"
+    return f"Women over men: a difference was found for {listed(weighty)}"
 
 
 # Identity
@@ -189,7 +190,7 @@ def identity_figures(results: pl.DataFrame) -> Iterator[Figure]:
         )
 
 
-DASHES = "names shuffled among people with the same labels, or 1/n where they could not be"
+DASHES = "names exchanged among people with the same labels, or 1/n where they could not be"
 
 
 def axis_end(rows: Rows) -> float:
@@ -276,7 +277,7 @@ def _scale_title(line: Result | None, axis_title: str, measure: str) -> str:
     measured = "Women over men" if measure == "bias_ratio" else SCALE_TITLES[measure].capitalize()
     if line is None:
         return f"{measured} by {axis_title}"
-    return f"{measured} by {axis_title}: {'' if shown(line) else 'no slope is shown, '}{slope(line)} for ten times"
+    return f"{measured} by {axis_title}: {'' if found(line) else 'no slope was found, '}{slope(line)} for ten times"
 
 
 def _others(results: pl.DataFrame, metric: str) -> Rows:

@@ -1,7 +1,7 @@
 """Does the model know people by name? Given an image, find the name; given a name, find the image.
 
 A model that sees gender alone puts a person's name among half as many and so gets twice 1/n. The landmark is therefore
-what the same scores give when names are shuffled among people with the same labels.
+what the same scores give when names are exchanged among people with the same labels.
 """
 
 from __future__ import annotations
@@ -13,58 +13,56 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from beholder.comparison import exchanged
 from beholder.core.results import Row
 from beholder.metrics.association import chance, correct_rank, correct_share, first, half_precision_mean, softmax
 from beholder.metrics.bootstrap import Resampler
-from beholder.metrics.multiplicity import holm, shuffles_for
 from beholder.prompts.prompt_set import correct_cells
 from beholder.scores.score_matrix import ScoreMatrix
+from beholder.studies.public_figures.exchanges import Tested, tested_rows
 from beholder.studies.rows import PROBABILITY, join, mean_row
 from beholder.studies.study import Matrices, MeasureOptions
 
 Array = npt.NDArray[np.float64]
-Labels = npt.NDArray[np.integer]
 IDENTITY = "identity"
 """The kind of the tasks that ask for names."""
 LABELS = ("gender", "race", "ethnicity", "party", "sport", "academy_award")
-"""What a model may know of a person without knowing who it is: names are shuffled within all that the data has."""
+"""What a model may know of a person without knowing who it is: names are exchanged within all that the data has."""
 DIRECTIONS = ("image", "name")
 """What is given."""
 
 
 def identity_rows(prefix: str, matrices: Matrices, options: MeasureOptions) -> Iterator[Row]:
-    """Both directions of every branch; p-values are corrected over all of them."""
-    branches = [whole for whole in matrices.values() if whole.kind == IDENTITY]
-    shuffles = shuffles_for(len(DIRECTIONS) * len(branches))
-    measured = [row for whole in branches for row in _branch(prefix, whole, options, shuffles)]
-    tested = [place for place, row in enumerate(measured) if row.p_value is not None]
-    corrected = holm(np.array([measured[place].p_value for place in tested], dtype=np.float64).reshape(1, -1))[0]
-    for place, p_value in zip(tested, corrected, strict=True):
-        note = f"{measured[place].note}, Holm over {len(tested)} tests"
-        measured[place] = measured[place]._replace(p_value=float(p_value), note=note)
-    yield from measured
+    """Both directions of every branch: all are one family."""
+    rng, family = options.rng(), []
+    for whole in matrices.values():
+        if whole.kind == IDENTITY:
+            family += list(_branch(prefix, whole, rng, options))
+    yield from tested_rows(family)
 
 
-def _branch(prefix: str, whole: ScoreMatrix, options: MeasureOptions, shuffles: int) -> Iterator[Row]:
+def _branch(prefix: str, whole: ScoreMatrix, rng: np.random.Generator, options: MeasureOptions) -> Iterator[Tested]:
     scored, left_out = scored_people(whole)
     matrix = _one_column_a_name(scored)
     if matrix.images.height < 2 or matrix.prompts.height < 2:
         return
     names, people = (matrix.prompts["concept"].to_numpy().astype(str), matrix.images["name"].to_numpy().astype(str))
     cells, correct = matrix.logits, correct_cells(matrix.prompts, matrix.images)
-    shuffled = same_labels(matrix.images, names)
+    same = same_labels(matrix.images, names)
     for given, view, right, clusters, axis in (
         ("image", cells, correct, people, 1),
         ("name", cells.T, correct.T, names, 0),
     ):
         resampler = Resampler(clusters, options.rng(), options.draws)
-        for row in _rows_given(f"{prefix}.identity_given_{given}", view, right, resampler):
-            share = row.metric.endswith(given)
-            if share and row.value is not None:
-                gains = _gains(softmax(view), correct, shuffled.names, given)
-                row = _against_shuffled(row, shuffled_names(gains, shuffled.groups, shuffles, options.rng()), shuffled)
-            value = identity_as_published(scored, axis=axis) if options.compat and share else row.value
-            yield row._replace(subset=whole.part, value=value, note=join((left_out, row.note)))
+        metric = f"{prefix}.identity_given_{given}"
+        for row in _rows_given(metric, view, right, resampler):
+            row, made = row._replace(subset=whole.part, note=join((left_out, row.note))), None
+            if row.metric == metric:
+                beliefs = _beliefs(softmax(view), correct, same.names, given)
+                made = exchanged(beliefs, np.arange(len(beliefs)), same.groups, rng, options.shuffles)
+                row = row._replace(note=join((row.note, same.note)))
+                row = row._replace(value=identity_as_published(scored, axis=axis)) if options.compat else row
+            yield Tested(row, made, same.labels or ["branch"])
 
 
 def _rows_given(metric: str, cells: Array, correct: npt.NDArray[np.bool_], resampler: Resampler) -> Iterator[Row]:
@@ -78,7 +76,7 @@ def _rows_given(metric: str, cells: Array, correct: npt.NDArray[np.bool_], resam
         yield mean_row(name, values, resampler)._replace(unit=unit, chance=expected)
 
 
-# Names shuffled among people with the same labels
+# Names exchanged among people with the same labels
 
 
 class SameLabels(NamedTuple):
@@ -88,13 +86,16 @@ class SameLabels(NamedTuple):
     """The labels that the data has."""
     names: npt.NDArray[np.intp]
     """The column of each such person's name."""
-    groups: Labels
+    groups: npt.NDArray[np.intp]
     """A number for each person: equal where all labels are."""
 
     @property
-    def alone(self) -> int:
-        """How many share all labels with nobody: their names cannot be shuffled."""
-        return int((np.bincount(self.groups)[self.groups] == 1).sum())
+    def note(self) -> str | None:
+        """How many share all labels with nobody: their names cannot be exchanged."""
+        alone, within = int((np.bincount(self.groups)[self.groups] == 1).sum()), " and ".join(self.labels)
+        if alone == len(self.names):
+            return f"no two people have the same {within}: names cannot be exchanged"
+        return f"{alone} people share {within} with nobody" if alone else None
 
 
 def same_labels(images: pl.DataFrame, names: npt.NDArray[np.str_]) -> SameLabels:
@@ -115,54 +116,12 @@ def same_labels(images: pl.DataFrame, names: npt.NDArray[np.str_]) -> SameLabels
     )
 
 
-def _gains(shares: Array, correct: npt.NDArray[np.bool_], names: npt.NDArray[np.intp], given: str) -> Array:
-    """`[person, name]`: what a person's pictures add to the mean when the person bears that name."""
+def _beliefs(shares: Array, correct: npt.NDArray[np.bool_], names: npt.NDArray[np.intp], given: str) -> Array:
+    """`[person, name]`: the mean that the published measure would be if all were like this person, so called."""
     own = correct[:, names].astype(np.float64)
     if given == "image":
-        return np.asarray(own.T @ shares[:, names] / own.sum())
-    return np.asarray((shares[names] @ own).T / len(names))
-
-
-class ShuffledNames(NamedTuple):
-    """What shuffled names give on average, and how often as much as the right ones."""
-
-    expected: float
-    p_value: float
-    at_most: bool
-    """Whether no shuffle reached the right names: p is the smallest that the shuffles could give."""
-
-
-def shuffled_names(gains: Array, groups: Labels, shuffles: int, rng: np.random.Generator) -> ShuffledNames:
-    """The exact mean over all exchanges of names within groups, and how often shuffles reach what the right names give.
-
-    >>> shuffled_names(np.array([[0.5, 0.1], [0.1, 0.5]]), np.array([0, 0]), 99, np.random.default_rng(0)).expected
-    0.6
-    """
-    same = groups[:, None] == groups[None, :]
-    expected = float((np.where(same, gains, 0.0).sum(axis=1) / same.sum(axis=1)).sum())
-    order = np.argsort(groups, kind="stable")
-    places = np.lexsort((rng.random((shuffles, len(groups))), np.broadcast_to(groups, (shuffles, len(groups)))))
-    totals = gains[order, places].sum(axis=1)
-    right = float(np.trace(gains))
-    reached = int((totals >= right - ROUNDING * max(1.0, abs(right))).sum())
-    return ShuffledNames(expected, (1 + reached) / (1 + shuffles), reached == 0)
-
-
-ROUNDING = 1e-12
-"""Sums of the same numbers in another order may differ by so much."""
-
-
-def _against_shuffled(row: Row, shuffled: ShuffledNames, people: SameLabels) -> Row:
-    """The row with its landmark and p; without a landmark where nobody shares all labels with anybody."""
-    within = " and ".join(people.labels) or "the branch"
-    if people.alone == len(people.names):
-        note = f"no two people have the same {within}: names cannot be shuffled"
-        return row._replace(note=join((row.note, note)))
-    alone = f"{people.alone} people share {within} with nobody" if people.alone else None
-    notes = join((row.note, alone, f"landmark and p: names shuffled within {within}"))
-    return row._replace(
-        landmark=shuffled.expected, p_value=shuffled.p_value, p_at_most=shuffled.at_most or None, note=notes
-    )
+        return np.asarray(own.T @ shares[:, names] / own.sum() * len(names))
+    return np.asarray((shares[names] @ own).T)
 
 
 # Scored people

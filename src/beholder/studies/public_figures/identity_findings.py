@@ -6,58 +6,60 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from beholder.chapter.family_correction import log
-from beholder.chapter.finding import Finding, finding, valued
+from beholder.chapter.finding import Finding, finding, verdict_of_rows
 from beholder.chapter.numbers import (
     Result,
     chance,
     decimals_for,
-    excludes,
+    has_interval,
+    log_distance,
     options,
     percent,
-    row_p_value,
     times,
     uncertainty,
 )
 from beholder.chapter.phrases import count, listed, picture
-from beholder.comparison.verdicts import NOT_MEASURED
+from beholder.chapter.queries import deciding_rows
+from beholder.comparison import DIFFERENCE, NOT_MEASURED, TOO_LITTLE
 from beholder.studies.public_figures.phrases import people
-from beholder.studies.public_figures.queries import known_by_name, nothing_shown, times_landmark
+from beholder.studies.public_figures.queries import found, times_landmark
 
-SHUFFLED = "Shuffled names are exchanged among people with the same labels: gender, and party, sport or award if known."
+EXCHANGED = "Names are exchanged among people with the same labels: gender, and party, sport or award if known."
+TRAITS = "Traits that are not labelled, such as age or hair, may suffice to tell people apart."
 WAYS = ("identity_given_image", "identity_given_name")
 
 
 def identity_findings(part: pl.DataFrame) -> Iterator[Finding]:
-    ways = [rows for way in WAYS if (rows := [row for row in valued(part, way) if chance(row)])]
-    if not ways:
-        return
-    compared = [rows for rows in ([row for row in rows if row["landmark"] is not None] for rows in ways) if rows]
-    if not compared:
-        yield _nothing_to_compare(ways)
-    elif any(known_by_name(row) for rows in compared for row in rows):
+    rows = [row for way in WAYS for row in deciding_rows(part, way).to_dicts() if chance(row)]
+    compared = [row for row in rows if row["verdict"] is not None]
+    if any(map(found, compared)):
         yield _knows_names(compared)
-    else:
-        yield _no_names(compared)
+    elif rows:
+        yield _no_names(compared) if compared else _nothing_to_compare(rows)
 
 
-def _knows_names(ways: list[list[Result]]) -> Finding:
-    rows = [row for way in ways for row in way]
-    known = sorted(filter(known_by_name, rows), key=lambda row: -row["value"])
+def _ways(rows: list[Result]) -> list[list[Result]]:
+    """The rows of each direction."""
+    ways = ([row for row in rows if row["metric"].endswith(way)] for way in WAYS)
+    return [way for way in ways if way]
+
+
+def _knows_names(rows: list[Result]) -> Finding:
+    known = sorted(filter(found, rows), key=lambda row: -row["value"])
     branches, everyone = (list(dict.fromkeys(row["subset"] for row in each)) for each in (known, rows))
     where = " in every branch" if len(everyone) > 1 else f": {people(everyone[0])}"
     if len(branches) < len(everyone):
         where = f": {listed([people(branch) for branch in branches])}"
-    sentence = " ".join([*(_way(way, len(rows)) for way in ways), SHUFFLED])
-    effect = abs(log(times_landmark(known[0]["value"], known[0]["landmark"])))
+    sentence = " ".join([*map(_way, _ways(rows)), EXCHANGED, TRAITS])
+    effect = log_distance(times_landmark(known[0]["value"], known[0]["landmark"]), 1.0)
     more = [row for row in rows if row is not known[0]]
     headline = f"The model tells people apart by name{where}"
-    return finding(known[0], "identity", headline, sentence, shown=True, effect=effect, more=more)
+    return finding(known[0], "identity", headline, sentence, verdict=DIFFERENCE, effect=effect, more=more)
 
 
-def _way(rows: list[Result], tests: int) -> str:
-    """One direction: the best and the least known branch, then those where nothing is shown."""
-    known = sorted(filter(known_by_name, rows), key=lambda row: -row["value"])
+def _way(rows: list[Result]) -> str:
+    """One direction: the best and the least known branch, then those where nothing was found."""
+    known = sorted(filter(found, rows), key=lambda row: -row["value"])
     others = [row for row in rows if row not in known]
     ends = known if len(known) < 3 else (known[0], known[-1])
     given, right = _directions(rows[0])
@@ -65,7 +67,7 @@ def _way(rows: list[Result], tests: int) -> str:
     if not others:
         return shares
     which = f"for {listed([people(row['subset']) for row in others])}" if known else f"{given[:1].lower()}{given[1:]}"
-    return f"{shares} No more than shuffled names is shown {which}{_why_not(others, tests)}.".strip()
+    return f"{shares} No more than exchanged names get was found {which}.".strip()
 
 
 def _directions(row: Result) -> tuple[str, str]:
@@ -75,36 +77,32 @@ def _directions(row: Result) -> tuple[str, str]:
     return "Given a name", f"the right {picture(row)}"
 
 
-def _why_not(rows: list[Result], tests: int) -> str:
-    """Why nothing is claimed of rows whose interval lies above the landmark."""
-    above = [row for row in rows if row["value"] > row["landmark"] and excludes(row, row["landmark"])]
-    if not above:
-        return ""
-    listing = listed([f"{people(row['subset'])} (p = {row_p_value(row)})" for row in above])
-    test = f"the test, corrected for {tests}," if tests > 1 else "the test"
-    return f"; the interval lies above for {listing}, but {test} does not show it"
-
-
 def _name_share(row: Result) -> str:
     places, who = decimals_for(row), people(row["subset"])
     # Given a name, 1/chance is not the number of pictures: a person may have several.
     sought = f"{options(row) or 1} names" if row["metric"].endswith("given_image") else f"the {picture(row)}s"
     return (
         f"{percent(row['value'], places)} among {sought} of {who} "
-        f"({uncertainty(row, decimals=places)}; shuffled names {percent(row['landmark'])})"
+        f"({uncertainty(row, decimals=places)}; exchanged names {percent(row['landmark'])})"
     )
 
 
-def _no_names(ways: list[list[Result]]) -> Finding:
-    rows = [row for way in ways for row in way]
+def _no_names(rows: list[Result]) -> Finding:
+    ways, verdict = _ways(rows), verdict_of_rows(rows)
     parts = []
     for way in ways:
         given, right = _directions(way[0])
         much = _times_range([times_landmark(row["value"], row["landmark"]) for row in way])
-        parts.append(f"{given}, {right} gets {much} what shuffled names get")
-    sentence = f"{'. '.join(parts)} ({_among(ways[0])}). {_no_more(rows)} {SHUFFLED}"
-    headline = "The model is not shown to tell people apart by name"
-    return finding(rows[0], "identity", headline, sentence, verdict=nothing_shown(rows), more=rows[1:])
+        parts.append(f"{given}, {right} gets {much} what exchanged names get")
+    reach = [times_landmark(row["high"], row["landmark"]) for row in rows if has_interval(row)]
+    possible = f" Up to {times(max(reach))} times is still possible." if reach else ""
+    labels = max(times_landmark(row["landmark"], chance(row)) for row in rows)
+    more = f" Exchanged names themselves get up to {labels:.1f} times 1/n." if labels >= LABELS_TELL else ""
+    sentence = f"{'. '.join(parts)} ({_among(ways[0])}).{possible}{more} {EXCHANGED}"
+    headline = "The model is not found to tell people apart by name"
+    if verdict == TOO_LITTLE:
+        headline = "Too few people to say whether the model tells them apart by name"
+    return finding(rows[0], "identity", headline, sentence, verdict=verdict, more=rows[1:])
 
 
 def _among(rows: list[Result]) -> str:
@@ -117,24 +115,16 @@ def _times_range(ratios: list[float]) -> str:
     return f"{low} times" if low == high else f"{low} to {high} times"
 
 
-def _no_more(rows: list[Result]) -> str:
-    above = _why_not(rows, len(rows))
-    labels = max(times_landmark(row["landmark"], chance(row)) for row in rows)
-    more = f" Shuffled names themselves get up to {labels:.1f} times 1/n." if labels >= LABELS_TELL else ""
-    return f"No test shows more{above}.{more}"
-
-
 LABELS_TELL = 1.15
-"""From here on shuffled names get so much more than 1/n that it is said."""
+"""From here on exchanged names get so much more than 1/n that it is said."""
 
 
-def _nothing_to_compare(ways: list[list[Result]]) -> Finding:
-    rows = [row for way in ways for row in way]
-    given, right = _directions(rows[0])
-    much = _times_range([times_landmark(row["value"], chance(row)) for row in ways[0]])
+def _nothing_to_compare(rows: list[Result]) -> Finding:
+    (first, *_), (given, right) = _ways(rows), _directions(rows[0])
+    much = _times_range([times_landmark(row["value"], chance(row)) for row in first])
     sentence = (
-        f"{given}, {right} gets {much} 1/n ({_among(ways[0])}). That may be no more than telling women "
-        "from men. There are no shuffled names to compare with, so nothing is claimed."
+        f"{given}, {right} gets {much} 1/n ({_among(first)}). That may be no more than telling women "
+        "from men. There are no exchanged names to compare with, so nothing is claimed."
     )
     headline = "Whether the model knows people by name was not tested"
     return finding(rows[0], "identity", headline, sentence, verdict=NOT_MEASURED, more=rows[1:])

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from beholder.comparison import Groups, People, Strata, people_of, strata_of
 from beholder.metrics.association import softmax
 from beholder.prompts.prompt_set import correct_cells
 from beholder.scores.score_matrix import ScoreMatrix
-from beholder.studies.study import Matrices
+from beholder.studies.study import Matrices, MeasureOptions
 
 Array = npt.NDArray[np.float64]
 LEVELS = ("category", "occupation", "specialty")
 GROUPS = ("woman", "man")
 ASSOCIATION = "association"
 """The kind of the tasks that ask what people are."""
+Pools = Mapping[str, tuple[str, ...]]
+"""The branches of each pool."""
 
 
 class Level(NamedTuple):
@@ -43,7 +46,7 @@ def read_level(matrices: Sequence[ScoreMatrix], name: str) -> Level:
     if not parts:
         return Level(pl.DataFrame(), [], np.empty((0, 0)), np.empty((0, 0), bool), None)
     total = sum(matrix.images.height for matrix in matrices)
-    images = pl.concat([part.images for part in parts], how="diagonal")
+    images = pl.concat([part.images.with_columns(branch=pl.lit(part.part)) for part in parts], how="diagonal")
     left_out = f"{total - images.height} of {total} images lack a score" if images.height < total else None
     return Level(
         images,
@@ -52,3 +55,44 @@ def read_level(matrices: Sequence[ScoreMatrix], name: str) -> Level:
         np.concatenate([correct_cells(part.prompts, part.images) for part in parts]),
         left_out,
     )
+
+
+# Women and men
+
+
+class Pool(NamedTuple):
+    """The occupations of a pool of branches, and the women and men who are compared within the branches."""
+
+    name: str
+    level: Level
+    people: People
+    groups: Groups
+    strata: Strata
+
+    @property
+    def both(self) -> bool:
+        """Whether there are women and men."""
+        return bool(self.groups.mask(0).any() and self.groups.mask(1).any())
+
+    def branches(self) -> Iterator[tuple[str, Groups]]:
+        """The women and men of every branch; none where there is one branch only."""
+        branch = self.level.images["branch"].to_numpy().astype(str)
+        names = list(dict.fromkeys(branch.tolist()))
+        for name in names if len(names) > 1 else ():
+            yield name, self.groups._replace(codes=np.where(branch == name, self.groups.codes, -1))
+
+
+def women_and_men(images: pl.DataFrame) -> Groups:
+    """Women first: a ratio is women over men, a difference women less men."""
+    place = {group: code for code, group in enumerate(GROUPS)}
+    return Groups("gender", list(GROUPS), np.array([place.get(each, -1) for each in images["gender"]], dtype=np.intp))
+
+
+def scored_pools(pools: Pools, matrices: Matrices, options: MeasureOptions) -> Iterator[Pool]:
+    """Every pool whose occupations were scored."""
+    scored = scored_branches(matrices)
+    for name, branches in pools.items():
+        level = read_level([scored[branch] for branch in branches if branch in scored], "occupation")
+        if level.concepts:
+            people, groups = people_of(level.images, options.person), women_and_men(level.images)
+            yield Pool(name, level, people, groups, strata_of(level.images, groups, ("branch",), people))

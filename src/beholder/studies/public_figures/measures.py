@@ -12,23 +12,24 @@ from pathlib import Path
 
 import numpy as np
 
+from beholder.comparison import Exchanged, exchanged, people_of
 from beholder.core.results import Row
 from beholder.metrics.association import chance, correct_rank, correct_share, first
 from beholder.metrics.bootstrap import Resampler
+from beholder.studies.public_figures.exchanges import Tested, tested_rows
 from beholder.studies.public_figures.gaps import occupation_gap_rows
 from beholder.studies.public_figures.identity import identity_rows
-from beholder.studies.public_figures.levels import LEVELS, Array, Level, read_level, scored_branches
-from beholder.studies.public_figures.ratios import other_ratio_rows, ratio_rows
-from beholder.studies.rows import join, mean_row, people_shown, refusal_metric, refusal_rows
+from beholder.studies.public_figures.levels import LEVELS, Array, Level, Pools, read_level, scored_branches
+from beholder.studies.public_figures.ratios import ratio_rows
+from beholder.studies.rows import join, mean_row, refusal_metric, refusal_rows
 from beholder.studies.study import Matrices, Measure, MeasureOptions, Metric, read_metrics
 
 
-def public_figure_measures(prefix: str, pools: dict[str, tuple[str, ...]]) -> tuple[Measure, ...]:
+def public_figure_measures(prefix: str, pools: Pools) -> tuple[Measure, ...]:
     """Measures whose metric names begin with `prefix`; `pools` names the branches pooled for bias."""
     return (
-        partial(_association, prefix),
+        partial(association_rows, prefix),
         partial(ratio_rows, prefix, pools),
-        partial(other_ratio_rows, prefix, pools),
         partial(occupation_gap_rows, prefix, pools),
         partial(identity_rows, prefix),
         partial(_refusals, prefix),
@@ -43,39 +44,40 @@ def public_figure_metrics(prefix: str) -> tuple[Metric, ...]:
 # Association at three levels
 
 
-def _association(prefix: str, matrices: Matrices, options: MeasureOptions) -> Iterator[Row]:
-    """Mean probability of the correct prompt and top-1, by branch and level."""
+def association_rows(prefix: str, matrices: Matrices, options: MeasureOptions) -> Iterator[Row]:
+    """Mean probability of the correct prompt and top-1, by branch and level: all that has a contrast is one family."""
+    family, rng = [], options.rng()
     for matrix in scored_branches(matrices).values():
         for name in LEVELS:
             level = read_level([matrix], name)
             if not level.concepts:
                 continue
-            shares, ranks = (correct_share(level.shares, level.correct), correct_rank(level.shares, level.correct))
-            resampler = Resampler(people_shown(level.images), options.rng(), options.draws)
-            by_chance, exchanged = chance(level.correct).share, _exchanged_answers(level)
+            people = people_of(level.images, options.person)
+            shares, ranks = correct_share(level.shares, level.correct), correct_rank(level.shares, level.correct)
+            resampler = Resampler(people.codes, options.rng(), options.draws)
             for metric, values in (("association", shares), ("association_top1", first(ranks))):
                 row = mean_row(f"{prefix}.{metric}", values, resampler, half=options.compat)
-                landmark = exchanged if metric == "association" else None
-                within = "landmark: right answers exchanged within gender" if landmark is not None else None
-                note = join((row.note, _unanswered(shares, name), level.left_out, within))
-                yield row._replace(subset=matrix.part, concept=name, note=note, chance=by_chance, landmark=landmark)
+                note = join((row.note, _unanswered(shares, name), level.left_out))
+                row = row._replace(subset=matrix.part, concept=name, chance=chance(level.correct).share, note=note)
+                made = _exchanged_answers(level, rng, options) if metric == "association" else None
+                family.append(Tested(row, made, ("gender",)))
+    yield from tested_rows(family)
 
 
-def _exchanged_answers(level: Level) -> float | None:
-    """The mean share if right answers were exchanged among people of one gender; None where all of them have one.
-
-    Gender alone tells an actress's award from an actor's, and sports that women do from those that men do.
-    """
-    answered = np.asarray(level.correct.any(axis=1))
-    known = "gender" in level.images.columns
-    gender = level.images["gender"].fill_null("").to_numpy().astype(str) if known else answered.astype(str)
-    expected, several = np.full(len(answered), np.nan), False
-    for each in np.unique(gender[answered]):
-        mine = answered & (gender == each)
-        answers = level.correct[mine].mean(axis=0)
-        several |= bool(((answers > 0) & (answers < 1)).any())
-        expected[mine] = level.shares[mine] @ answers
-    return float(np.nanmean(expected)) if several else None
+def _exchanged_answers(level: Level, rng: np.random.Generator, options: MeasureOptions) -> Exchanged | None:
+    """Right answers exchanged among people of one gender: gender alone tells an actress's award from an actor's."""
+    answered = np.flatnonzero(level.correct.any(axis=1))
+    if not len(answered):
+        return None
+    answers, answer = np.unique(level.correct[answered], axis=0, return_inverse=True)
+    images = level.images[answered]
+    known, first_of, person = np.unique(people_of(images, options.person).codes, return_index=True, return_inverse=True)
+    gender = images["gender"].fill_null("").to_numpy().astype(str) if "gender" in images.columns else person * 0
+    beliefs = np.zeros((len(known), len(answers)))
+    np.add.at(beliefs, person, level.shares[answered] @ answers.T)
+    beliefs /= np.bincount(person)[:, None]
+    blocks = np.unique(gender, return_inverse=True)[1][first_of]
+    return exchanged(beliefs, answer.ravel()[first_of], blocks, rng, options.shuffles)
 
 
 def _unanswered(shares: Array, level: str) -> str | None:

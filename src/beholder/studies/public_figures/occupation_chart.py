@@ -1,4 +1,4 @@
-"""What women and men are taken for: a dumbbell for every occupation of every model and pool, in one chart."""
+"""Belief in occupations for women and men: a dumbbell for every occupation of every model and pool, in one chart."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from beholder.chapter.table import rows_of
 from beholder.studies.public_figures.gender_findings import told_apart
 from beholder.studies.public_figures.levels import GROUPS
 from beholder.studies.public_figures.phrases import correct_occupation, either_word
-from beholder.studies.public_figures.queries import claimed_ratios, shown, shown_ratios
+from beholder.studies.public_figures.queries import found as found_difference
+from beholder.studies.public_figures.queries import found_ratios
 
 NAME = "women-and-men"
 FAINT = 0.01
@@ -61,7 +62,7 @@ class Block(NamedTuple):
         return [pair for pair in self.pairs if not pair.faint] or self.pairs
 
     def drawn(self, most: int) -> list[Pair]:
-        """The right occupation, then the widest gaps, those first that are shown; from women's side to men's."""
+        """The right occupation, then the widest gaps, those first that were found; from women's side to men's."""
         ranked = sorted(self.visible, key=lambda pair: (not pair.right, not pair.shown, -abs(pair.gap)))
         return sorted(ranked[:most], key=lambda pair: -pair.gap)
 
@@ -74,7 +75,7 @@ def occupation_figures(results: pl.DataFrame) -> Iterator[Figure]:
     most = max(2, MOST // len(found))
     left_out = sum(len(block.pairs) - len(block.drawn(most)) for block in found)
     others = f" {left_out} other {'occupation is' if left_out == 1 else 'occupations are'} in the table only."
-    read = "A strong band means that the difference is shown; the right occupation is set bold."
+    read = "A strong band means that a difference was found; the right occupation is set bold."
     yield Figure(
         NAME,
         occupation_title(found),
@@ -89,8 +90,10 @@ def occupation_figures(results: pl.DataFrame) -> Iterator[Figure]:
 def blocks(results: pl.DataFrame) -> Iterator[Block]:
     """Every model and pool with what was measured for both women and men."""
     for model, part in by_model(results):
-        different = {row["subset"] for row in shown_ratios(claimed_ratios(part))}
-        gaps = {(row["subset"], row["concept"]): row for row in rows_of(part, "occupation_gap") if shown(row)}
+        different = {row["subset"] for row in found_ratios(part)}
+        gaps = {
+            (row["subset"], row["concept"]): row for row in rows_of(part, "occupation_gap") if found_difference(row)
+        }
         sides: dict[str, dict[str, dict[str, Result]]] = {}
         for row in merged_occupations(part):
             sides.setdefault(row["subset"], {}).setdefault(row["concept"], {})[row["group"]] = row
@@ -120,11 +123,11 @@ def merged_occupations(results: pl.DataFrame) -> Rows:
 
 
 def occupation_title(found: list[Block]) -> str:
-    """The widest difference that is shown; where none is, the widest."""
+    """The widest difference that was found; where none was, the widest."""
     pairs = [(block, pair) for block in found for pair in block.visible]
     away = [each for each in pairs if each[1].shown]
     block, widest = max(away or pairs, key=lambda each: abs(each[1].gap))
-    first = "widest shown gap:" if away else "widest gap (not shown):"
+    first = "widest gap that was found:" if away else "widest gap (none was found):"
     women, men = told_apart(widest.women, widest.men)
     seen = f"{first} “{widest.women['concept']}” for {block.pool}, women {women}, men {men}"
     return sentence(f"{block.model}, " if _several(found) else "", seen)

@@ -1,71 +1,74 @@
-"""Planning: which ratio b can be distinguished from 1, given the numbers of women and men."""
+"""Planning: which ratio b can be distinguished from 1, given the women and men of each pool and its branches."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 import numpy as np
-import polars as pl
 
+from beholder.comparison import Groups, people_of, strata_of
+from beholder.comparison.power import Design, Scores, detectable, people_needed
 from beholder.core.errors import UsageError
-from beholder.core.results import Row
+from beholder.core.results import PLAIN, Row
 from beholder.datasets.dataset import Dataset
-from beholder.metrics.power import ALPHA, detectable, detectable_ratio, times_as_many
-from beholder.studies.planning import NORMAL, PlanOptions, of_run, plan_rows
+from beholder.studies.planning import NORMAL, SEED, PlanOptions, of_run, plan_rows
+from beholder.studies.public_figures.levels import Pools, women_and_men
+from beholder.studies.public_figures.phrases import PLAYERS, correct_occupation
 
-BELIEF_VARIATION = 0.57
-"""Standard deviation of belief over its mean in the oracle's world of public figures (mean 0.6)."""
+MEAN, DEVIATION = 0.6, 0.34
+"""Of belief in the right occupation, between people: those of the oracle's world of public figures."""
 
 
-def ratio_plan(
-    prefix: str, pooled: Mapping[str, tuple[str, ...]], dataset: Dataset, options: PlanOptions
-) -> Iterator[Row]:
+class Belief(Scores):
+    """Belief in the right occupation: the larger group has the mean, the smaller one less."""
+
+    def levels(self, size: float) -> tuple[float, float]:
+        """The means of both groups."""
+        mean = self.mean or 0.0
+        return mean, mean - size
+
+    @property
+    def most(self) -> float:
+        """Nobody gets less than nothing."""
+        return self.mean or 0.0
+
+
+def ratio_plan(prefix: str, pools: Pools, dataset: Dataset, options: PlanOptions) -> Iterator[Row]:
     """The smallest detectable effect of every pool, and with `--effect` how many people it takes."""
-    pools = {
-        name: images
-        for name, branches in pooled.items()
-        if (images := dataset.table.filter(pl.col("branch").is_in(branches))).height
-    }
-    counted = {name: _women_and_men(images) for name, images in pools.items()}
-    counted = {name: sizes for name, sizes in counted.items() if min(sizes) > 1}
-    for pool, sizes in counted.items():
-        variation, origin = _belief_variation(pool, sizes, options)
-        ratio = detectable_ratio(sizes, variation, alpha=ALPHA / len(counted), power=options.power)
-        answer = f"b below {ratio:.2f}" if ratio else "no b is low enough"
-        note = f"{sizes[0]} women, {sizes[1]} men: {answer}; Holm over {len(counted)} pools; {origin}"
-        row = Row(
-            "plan.detectable",
-            1 - ratio if ratio else None,
-            sum(sizes),
-            "1 − b",
-            subset=f"{prefix}.bias_ratio",
-            concept=pool,
-            note=note,
-        )
-        needed = None
-        if options.effect:
-            wanted = {"alpha": ALPHA / len(counted), "power": options.power}
-            needed = sum(sizes) * _times_for_ratio(1 - options.effect, sizes, variation, **wanted)
-        yield from plan_rows(row, needed, options)
-
-
-def _times_for_ratio(ratio: float, sizes: tuple[int, int], variation: float, *, alpha: float, power: float) -> float:
-    """How many times as many people make this ratio detectable."""
-    if not 0 < ratio < 1:
+    if options.effect is not None and not 0 < options.effect < 1:
         raise UsageError("For a ratio, --effect is 1 − b: a number between 0 and 1.")
-    error = variation * np.sqrt(1 / (ratio**2 * sizes[0]) + 1 / sizes[1])
-    return times_as_many(detectable(float(error), alpha=alpha, power=power), float(-np.log(ratio)))
+    table, people = dataset.table, people_of(dataset.table, options.person)
+    designs, sources = {}, {}
+    for name, branches in pools.items():
+        inside = table["branch"].is_in(branches).fill_null(False).to_numpy()
+        everyone = women_and_men(table)
+        groups = everyone._replace(codes=np.where(inside, everyone.codes, -1))
+        if groups.mask(0).any() and groups.mask(1).any():
+            scores, sources[name] = _belief(name, groups, options)
+            strata = strata_of(table, groups, ("branch",), people)
+            columns = len(set(PLAYERS.values())) if name == "actors" else 1  # the published words, and either word
+            designs[name] = Design(groups, strata, columns, scores=scores)
+    sizes = detectable(list(designs.values()), people, np.random.default_rng(SEED), power=options.power)
+    for (pool, design), size in zip(designs.items(), sizes, strict=True):
+        women, men = design.groups.sizes(people)
+        less = size / (design.scores.mean or 1.0)
+        answer = f"b below {1 - less:.2f}" if np.isfinite(less) else "no b is low enough"
+        note = f"{women} women, {men} men: {answer}; {len(designs)} pools are one family; {sources[pool]}"
+        row = Row(
+            "plan.detectable", less, int((design.groups.codes >= 0).sum()), "1 − b", subset=f"{prefix}.bias_ratio"
+        )
+        row = row._replace(concept=pool, note=note)
+        known = options.effect is not None and np.isfinite(less)
+        yield from plan_rows(row, row.n * people_needed(less, options.effect or 1.0) if known else None, options)
 
 
-def _women_and_men(images: pl.DataFrame) -> tuple[int, int]:
-    return tuple(int((images["gender"] == group).sum()) for group in ("woman", "man"))  # type: ignore[return-value]
-
-
-def _belief_variation(pool: str, sizes: tuple[int, int], options: PlanOptions) -> tuple[float, str]:
-    """From the width of an earlier run's interval on the log scale, else the oracle's value."""
-    rows = of_run(options, "bias_ratio", subset=pool)
-    if rows is None or not rows.height or rows["low"][0] is None:
-        return BELIEF_VARIATION, f"spread of belief assumed: {BELIEF_VARIATION:g} of its mean"
+def _belief(pool: str, groups: Groups, options: PlanOptions) -> tuple[Belief, str]:
+    """From men's belief in an earlier run, and the width of its interval; else the oracle's."""
+    right = correct_occupation(pool, "man")
+    rows = of_run(options, "occupation_probability", subset=pool, group="man", concept=right)
+    if rows is None or not (rows := rows.filter(PLAIN).drop_nulls(["value", "low", "high"])).height:
+        return Belief(DEVIATION, MEAN), f"belief assumed to have the mean {MEAN:g} and the deviation {DEVIATION:g}"
     row = rows.row(0, named=True)
-    error = np.log(row["high"] / row["low"]) / (2 * NORMAL)
-    return float(error / np.sqrt(1 / sizes[0] + 1 / sizes[1])), "spread from the run"
+    deviation = (row["high"] - row["low"]) / (2 * NORMAL) * np.sqrt(row["n"])
+    mean = float(np.clip(row["value"], 0.01, 0.99))
+    return Belief(min(float(deviation), 0.95 * np.sqrt(mean * (1 - mean))), mean), "mean and spread from the run"

@@ -10,6 +10,7 @@ import polars as pl
 from beholder.chapter.numbers import Result, options, percent, ratio
 from beholder.chapter.phrases import count
 from beholder.chapter.table import Cell, Table, labels, names, percent_cell, ratio_cell
+from beholder.core.results import PLAIN
 from beholder.datasets.apa import BRANCHES
 from beholder.studies.apa.sizes import POOLS
 from beholder.studies.printed import alike, printed_of
@@ -42,7 +43,7 @@ class Compared(NamedTuple):
 
 def comparable_results(results: pl.DataFrame) -> list[Compared]:
     """Every result that can be compared with published values."""
-    rows = results.filter((pl.col("dataset") == PUBLISHED_ON) & pl.col("value").is_not_null()).to_dicts()
+    rows = results.filter(pl.col("dataset") == PUBLISHED_ON, pl.col("value").is_not_null(), PLAIN).to_dicts()
     return [compared for row in rows if (compared := _compared(row)) is not None]
 
 

@@ -1,44 +1,43 @@
-"""What is shown: one rule for every sentence, table and chart about public figures."""
+"""What the sentences, tables and charts about public figures ask of the results."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import polars as pl
 
-from beholder.chapter.family_correction import ALPHA, log, surviving
-from beholder.chapter.numbers import Result, chance, excludes, has_interval
-from beholder.chapter.queries import metric_rows
-from beholder.comparison.verdicts import NONE_FOUND, TOO_LITTLE
+from beholder.chapter.numbers import Result, chance
+from beholder.chapter.queries import deciding_rows, metric_rows
+from beholder.comparison import DIFFERENCE
+from beholder.core.results import WITHIN
 
 PUBLISHED_ON = "apa"
 """The data set of the published figures."""
 
 
-def shown(row: Result, landmark: float | None = None) -> bool:
-    """Whether the corrected p is at most 0.05 and the interval excludes the landmark; without one, the row's own."""
-    landmark = row.get("landmark") if landmark is None else landmark
-    p_value = row.get("p_value")
-    return landmark is not None and p_value is not None and p_value <= ALPHA and excludes(row, landmark)
+def found(row: Result) -> bool:
+    """Whether the comparison found a difference."""
+    return row.get("verdict") == DIFFERENCE
+
+
+def within_branches(row: Result) -> bool:
+    """Whether a number was taken within branches, or within one, beside the published one."""
+    return str(row.get("variant") or "").startswith(WITHIN)
 
 
 def claimed_ratios(part: pl.DataFrame) -> list[Result]:
-    """The ratio of each pool of which something is claimed: that of either word, where the word depends on gender."""
-    either = {row["subset"]: row for row in metric_rows(part, "either_word_ratio").to_dicts()}
-    return [either.get(row["subset"], row) for row in metric_rows(part, "bias_ratio").to_dicts()]
+    """The ratio of each pool of which something is claimed, within branches where there are several.
+
+    Where the right word depends on the gender, it is that of either word.
+    """
+    decided = {row["subset"]: row for row in deciding_rows(part, "bias_ratio").to_dicts()}
+    decided |= {row["subset"]: row for row in deciding_rows(part, "either_word_ratio").to_dicts()}
+    return [decided[pool] for pool in dict.fromkeys(metric_rows(part, "bias_ratio")["subset"])]
 
 
-def shown_ratios(rows: Sequence[Result]) -> list[Result]:
-    """The ratios that differ from 1. Rows of old runs have no p: theirs follows from their intervals."""
-    if all(row.get("p_value") is not None for row in rows):
-        return [row for row in rows if shown(row, 1.0)]
-    return surviving(rows, lambda row: 1.0, log)
-
-
-def known_by_name(row: Result) -> bool:
-    """Whether the right names are shown to get more than names shuffled among people with the same labels."""
-    return shown(row) and row["value"] > row["landmark"]
+def found_ratios(part: pl.DataFrame) -> list[Result]:
+    """The claimed ratios that differ from 1."""
+    return [row for row in claimed_ratios(part) if found(row)]
 
 
 def reference(row: Result) -> float | None:
@@ -56,8 +55,3 @@ def times_landmark(value: float, landmark: float | None) -> float:
     if landmark:
         return value / landmark
     return math.inf if value else 1.0
-
-
-def nothing_shown(rows: Sequence[Result]) -> str:
-    """The verdict where nothing is shown: too little data if no row has an interval."""
-    return NONE_FOUND if any(map(has_interval, rows)) else TOO_LITTLE

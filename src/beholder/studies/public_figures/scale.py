@@ -2,7 +2,7 @@
 
 A run's models stand beside the published ones, whose numbers are the same quantity on the same photographs. Sizes are
 the catalogue's; a model whose size is unknown is left out. Kinds of models (contrastive, matching, generative) have a
-level each, so that a line never runs from one kind to another. Errors are robust to unequal spread (HC3).
+level each, so that a line never runs from one kind to another. Errors hold whatever the spread.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 import polars as pl
-from scipy.special import stdtr, stdtrit
 
-from beholder.core.results import SCHEMA, Row, results_table
-from beholder.metrics.multiplicity import holm
+from beholder.comparison import Part, People, compare_slopes, comparison_at, judge
+from beholder.core.results import PLAIN, SCHEMA, Row, results_table
 from beholder.models.catalog import ModelEntry, catalog, lookup
 from beholder.studies.printed import alike, printed_of
 from beholder.studies.public_figures.published_rank import comparable
 from beholder.studies.public_figures.queries import PUBLISHED_ON
+from beholder.studies.study import MeasureOptions
 
 Array = npt.NDArray[np.float64]
 FEWEST_MODELS = 10
@@ -65,7 +65,7 @@ def scale_points(part: pl.DataFrame) -> Iterator[Point]:
     entries = {model: entry for model in part["model"].unique(maintain_order=True) if (entry := catalogued(model))}
     if not entries:
         return
-    rows = part.filter(pl.col("model").is_in(list(entries)) & pl.col("value").is_not_null()).to_dicts()
+    rows = part.filter(pl.col("model").is_in(list(entries)), pl.col("value").is_not_null(), PLAIN).to_dicts()
     for model, entry in entries.items():
         yield from _of_rows(model, entry, [row for row in rows if row["model"] == model])
     if part["dataset"][0] == PUBLISHED_ON:
@@ -118,61 +118,42 @@ def _published(study: str, rows: list[dict[str, object]], taken: set[str]) -> It
 # Lines
 
 
-class Line(NamedTuple):
-    """A slope with its interval and p of "it is 0"."""
+def fitted(
+    values: Array, sizes: Array, kinds: npt.NDArray[np.str_], rng: np.random.Generator, others: Array | None = None
+) -> tuple[Part, int] | None:
+    """The slope of `values` on `sizes` with a level for each kind, adjusted for `others`, and over how many models.
 
-    slope: float
-    low: float
-    high: float
-    p_value: float
-    n: int
-
-
-def fitted(values: Array, sizes: Array, kinds: npt.NDArray[np.str_], others: Array | None = None) -> Line | None:
-    """The slope of `values` on `sizes` with a level for each kind, adjusted for `others`; None with too few models.
-
-    A kind with one model says nothing about slopes and is left out.
+    What kinds and others explain is taken off both sides. A kind with one model says nothing about slopes and is left
+    out. None with too few models.
     """
     names, counts = np.unique(kinds, return_counts=True)
     kept = np.isin(kinds, names[counts > 1])
-    columns = [sizes[kept], *([] if others is None else [others[kept]])]
-    design = np.stack([*columns, *(kinds[kept] == name for name in names[counts > 1])], axis=1).astype(np.float64)
-    n, k = design.shape
-    if n < FEWEST_MODELS or np.linalg.matrix_rank(design) < k:
+    if kept.sum() < FEWEST_MODELS:
         return None
-    inverse = np.linalg.inv(design.T @ design)
-    weights = inverse @ design.T
-    coefficients = weights @ values[kept]
-    residuals = values[kept] - design @ coefficients
-    leverage = np.einsum("ij,ji->i", design, weights)
-    error = math.sqrt(((weights[0] * residuals / np.maximum(1 - leverage, 1e-9)) ** 2).sum())
-    if not error > 0:
+    taken = (kinds[kept, None] == names[counts > 1]).astype(np.float64)
+    taken = taken if others is None else np.column_stack([taken, others[kept]])
+    across, left = (each[kept] - taken @ np.linalg.lstsq(taken, each[kept], rcond=None)[0] for each in (sizes, values))
+    if np.abs(across).max() <= 1e-9 * np.abs(sizes).max():
         return None
-    reach = float(stdtrit(n - k, 0.975)) * error
-    slope = float(coefficients[0])
-    return Line(slope, slope - reach, slope + reach, float(2 * stdtr(n - k, -abs(slope) / error)), n)
+    return compare_slopes(left, across, People(np.arange(len(left))), rng), len(left)
 
 
 def _slopes(study: str, points: list[Point]) -> list[Row]:
-    """The slope of every measure on parameters, and on training pairs at equal parameters; corrected over all."""
-    lines: list[tuple[str, Point, Line]] = []
+    """The slope of every measure on parameters, and on training pairs at equal parameters: one family."""
+    lines: list[tuple[Row, Part]] = []
+    rng = MeasureOptions().rng()
     for measure, subset in dict.fromkeys((point.measure, point.subset) for point in points):
         mine = [point for point in points if (point.measure, point.subset) == (measure, subset)]
         mine = [point for point in mine if measure != "bias_ratio" or point.value > 0]
         for metric in (BY_SIZE, BY_PAIRS):
-            line = _line(mine, metric)
-            if line:
-                lines.append((metric, mine[0], line))
-    corrected = holm(np.array([[line.p_value for _, _, line in lines]]))[0]
-    rows = []
-    for (metric, point, line), p_value in zip(lines, corrected, strict=True):
-        note = f"p: the slope is 0, Holm over {len(lines)} slopes; models of one series are alike"
-        row = Row(f"{study}.{metric}", line.slope, line.n, PER_TENFOLD, subset=point.subset, concept=point.measure)
-        rows.append(row._replace(low=line.low, high=line.high, p_value=float(p_value), landmark=0.0, note=note))
-    return rows
+            if line := _line(mine, metric, rng):
+                row = Row(f"{study}.{metric}", None, line[1], PER_TENFOLD, subset=subset, concept=measure, landmark=0.0)
+                lines.append((row._replace(note="models of one series are alike"), line[0]))
+    judged = judge([part for _, part in lines])
+    return [comparison_at(each, (0, 0)).on(row) for (row, _), each in zip(lines, judged, strict=True)]
 
 
-def _line(points: list[Point], metric: str) -> Line | None:
+def _line(points: list[Point], metric: str, rng: np.random.Generator) -> tuple[Part, int] | None:
     known = [point for point in points if point.entry.parameters]
     if metric == BY_PAIRS:
         known = [point for point in known if point.entry.training_pairs]
@@ -184,4 +165,6 @@ def _line(points: list[Point], metric: str) -> Line | None:
         for name in ("parameters", "training_pairs")
     )
     kinds = np.array([point.entry.family for point in known])
-    return fitted(values, pairs, kinds, parameters) if metric == BY_PAIRS else fitted(values, parameters, kinds)
+    if metric == BY_PAIRS:
+        return fitted(values, pairs, kinds, rng, parameters)
+    return fitted(values, parameters, kinds, rng)

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from beholder.chapter.finding import Finding, finding, valued
+from beholder.chapter.finding import Finding, finding, valued, verdict_of_rows
 from beholder.chapter.numbers import MINUS, Result, has_interval, row_p_value, signed
 from beholder.chapter.phrases import listed
-from beholder.studies.public_figures.queries import nothing_shown, shown
+from beholder.comparison import DIFFERENCE
+from beholder.studies.public_figures.queries import found
 
 WHAT = {
     "identity_given_image": "belief on the right name, given an image",
@@ -20,28 +21,27 @@ NO_SAMPLE = "Models are no random sample, and those of one series are alike, so 
 
 
 def scale_findings(part: pl.DataFrame) -> Iterator[Finding]:
-    """Every slope that is shown, in one finding."""
+    """Every slope that was found, in one finding."""
     rows = [row for metric in BY for row in valued(part, metric)]
     if not rows:
         return
-    there = sorted((row for row in rows if shown(row)), key=lambda row: row["p_value"])
+    there = sorted((row for row in rows if found(row)), key=lambda row: row["p_value"])
     models = max(row["n"] for row in rows)
     if there:
         first = there[0]
         headline = f"Over up to {models} models, more {axis(first)} go with {_change(first)}"
         sentence = f"For ten times the {_slopes(there)}. {_rest(len(rows) - len(there))}{NO_SAMPLE}"
         more = [row for row in rows if row is not first]
-        yield finding(first, "scale", headline, sentence, shown=True, effect=1.0, more=more)
+        yield finding(first, "scale", headline, sentence, verdict=DIFFERENCE, effect=1.0, more=more)
     else:
         least = min(rows, key=lambda row: 1.0 if row["p_value"] is None else row["p_value"])
-        headline = f"Over up to {models} models, no effect of size or training data is shown"
+        headline = f"Over up to {models} models, no effect of size or training data was found"
         sentence = (
-            f"{len(rows)} slopes were tested. The clearest, for ten times the {_slopes([least])}. After correction "
-            f"none is shown, which does not mean that there is none. {NO_SAMPLE}"
+            f"{len(rows)} slopes were tested. The clearest, for ten times the {_slopes([least])}. "
+            f"The intervals, which hold for all of them at once, tell what is still possible. {NO_SAMPLE}"
         )
-        yield finding(
-            least, "scale", headline, sentence, verdict=nothing_shown(rows), more=[r for r in rows if r is not least]
-        )
+        more = [row for row in rows if row is not least]
+        yield finding(least, "scale", headline, sentence, verdict=verdict_of_rows(rows), more=more)
 
 
 def axis(row: Result) -> str:
@@ -84,5 +84,5 @@ def size(row: Result, value: float) -> str:
 
 def _rest(number: int) -> str:
     return (
-        f"{number} other slopes are not shown. " if number > 1 else "One other slope is not shown. " if number else ""
+        f"{number} other slopes were not found. " if number > 1 else "One other slope was not found. " if number else ""
     )

@@ -19,7 +19,7 @@ from beholder.chapter.numbers import (
     signed,
 )
 from beholder.chapter.phrases import listed, plural
-from beholder.chapter.queries import metric_rows
+from beholder.chapter.queries import deciding_rows, metric_rows
 from beholder.chapter.table import (
     INTERVALS,
     Cell,
@@ -34,7 +34,7 @@ from beholder.chapter.table import (
 )
 from beholder.studies.public_figures.levels import GROUPS, LEVELS
 from beholder.studies.public_figures.phrases import correct_occupation, either_word
-from beholder.studies.public_figures.queries import PUBLISHED_ON, known_by_name, shown
+from beholder.studies.public_figures.queries import PUBLISHED_ON, found, within_branches
 from beholder.studies.public_figures.scale import BY_PAIRS, BY_SIZE
 from beholder.studies.public_figures.scale_findings import NO_SAMPLE, axis, size, what
 
@@ -103,23 +103,30 @@ Cells = dict[tuple[str, str, str, str], Result]
 
 def _ratio_table(part: pl.DataFrame, ratios: list[Result], cell_of: Cells) -> Table:
     body = []
+    decided = {(row["model"], row["subset"]): row for row in deciding_rows(part, "bias_ratio").to_dicts()}
+    apart = any(map(within_branches, decided.values()))
     for row in ratios:
-        pool = row["subset"]
+        pool, within = row["subset"], decided.get((row["model"], row["subset"]), row)
         answers = {group: correct_occupation(pool, group) for group in GROUPS}
         right = [cell_of.get((row["model"], pool, group, answer)) for group, answer in answers.items()]
         counts = " / ".join(str(cell["n"]) for cell in right if cell) or str(row["n"])
-        cells = [*map(percent_cell, right), ratio_cell(row), Cell(row_p_value(row))]
+        published = [Cell(ratio(row["value"]))] if apart else []
+        cells = [*map(percent_cell, right), *published, ratio_cell(within), Cell(row_p_value(within))]
         body.append([*names(part, row["model"], pool), Cell(counts), *cells])
     return Table(
         "Women over men",
         "Probability of the right occupation for women and for men, in per cent, and their ratio b; 1: alike, below 1: "
-        f"women get less. p is corrected over the pools. {INTERVALS}",
-        [*labels(part, "Pool"), "n women / men", "Women", "Men", "b", "p"],
+        f"women get less. {'b within branches decides. ' if apart else ''}{INTERVALS} That of b, and p, hold for all "
+        "ratios at once.",
+        [*labels(part, "Pool"), "n women / men", "Women", "Men", *(["b"] if apart else []), HEADING[apart], "p"],
         body,
         len(labels(part, "Pool")),
-        notes_of([row for row in ratios if row["low"] is None]),
+        notes_of(ratios),
         "gender",
     )
+
+
+HEADING = {False: "b", True: "b within branches"}
 
 
 def _sensitivity_table(part: pl.DataFrame, ratios: list[Result]) -> Iterator[Table]:
@@ -200,15 +207,15 @@ def _gap_caption(gaps: dict[tuple[str, str], Result], rows: pl.DataFrame) -> str
     merged = metric_rows(rows, "either_word_probability").height
     words = "Two words for one occupation are compared together. " if merged else ""
     return (
-        "Women − men: in points, for occupations that are wrong for everyone, within branches; the interval holds for "
-        f"all of them at once, and p is corrected over all; bold where a difference is shown. {words}"
+        "Women − men: in points, for occupations that are wrong for everyone, within branches; the interval and p "
+        f"hold for all of them at once; bold where a difference was found. {words}"
     )
 
 
 def _gap_cells(gap: Result | None) -> list[Cell]:
     if gap is None:
         return [Cell(ABSENT), Cell(ABSENT)]
-    return [Cell(signed(gap["value"], points_decimals(gap)), points_range(gap), shown(gap)), Cell(row_p_value(gap))]
+    return [Cell(signed(gap["value"], points_decimals(gap)), points_range(gap), found(gap)), Cell(row_p_value(gap))]
 
 
 # Identity
@@ -223,6 +230,9 @@ def identity_tables(part: pl.DataFrame) -> Iterator[Table]:
     """Both directions by branch, with top-1 and reciprocal rank."""
     metrics = [f"{metric}{ending}" for metric in IDENTITY for ending in ENDINGS]
     rows = {metric: {(row["model"], row["subset"]): row for row in rows_of(part, metric)} for metric in metrics}
+    for metric in IDENTITY:
+        decided = deciding_rows(part, metric).to_dicts()
+        rows[metric] |= {(row["model"], row["subset"]): row for row in decided}
     keys = dict.fromkeys(key for metric in IDENTITY for key in rows[metric])
     if not keys:
         return
@@ -234,9 +244,9 @@ def identity_tables(part: pl.DataFrame) -> Iterator[Table]:
     yield Table(
         "Names and faces",
         "Given an image: belief on the right name. Given a name: belief on the right image. In per cent; bold where it "
-        "is shown to be more than names shuffled among people with the same labels get (p: corrected over branches and "
-        "directions). Then how often the right one comes first, and the mean reciprocal rank (1: always first). "
-        f"{INTERVALS}",
+        "was found to be more than names exchanged among people with the same labels get (p and interval: for branches "
+        "and directions at once). Then how often the right one comes first, and the mean reciprocal rank (1: always "
+        f"first). {INTERVALS}",
         [*labels(part, "Branch"), "n", "Given an image", *COLUMNS, "Given a name", *COLUMNS],
         body,
         len(labels(part, "Branch")),
@@ -257,11 +267,11 @@ def _identity_cells(metric: str, rows: dict[str, ByBranch], key: tuple[str, str]
 
 
 def _against(share: Result | None) -> Cell:
-    """A share with what shuffled names get, and with chance."""
-    cell = percent_cell(share, with_chance=True, strong=bool(share and known_by_name(share)))
+    """A share with what exchanged names get, and with chance."""
+    cell = percent_cell(share, with_chance=True, strong=bool(share and found(share)))
     if share is None or share["value"] is None or share["landmark"] is None:
         return cell
-    return cell._replace(remark=f"shuffled {percent(share['landmark']).removesuffix(' %')}, {cell.remark}")
+    return cell._replace(remark=f"exchanged {percent(share['landmark']).removesuffix(' %')}, {cell.remark}")
 
 
 # Size and training data
@@ -276,12 +286,12 @@ def scale_tables(part: pl.DataFrame) -> Iterator[Table]:
             "Over the models of this run and the published ones that measure the same: what ten times the parameters, "
             "or ten times the training pairs at equal parameters, go with. Probabilities change by points; of b it is "
             "the distance from 1 (|ln b|) that changes, so below 0 is nearer to alike. Kinds of models have a level "
-            f"each. p is corrected over all. {INTERVALS}",
+            f"each. Intervals and p hold for all slopes at once. {INTERVALS}",
             ["Measured", "For ten times the", "Models", "Change", "p"],
             [
                 [
                     *(Cell(what(row)), Cell(axis(row)), Cell(str(row["n"]))),
-                    Cell(size(row, row["value"]), _slope_range(row), shown(row)),
+                    Cell(size(row, row["value"]), _slope_range(row), found(row)),
                     Cell(row_p_value(row)),
                 ]
                 for row in rows
