@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from beholder.audit import AuditOptions, confirm_upload, filled, from_store, measure, run_digest
@@ -29,6 +28,7 @@ from beholder.datasets.dataset import Dataset
 from beholder.models.load import load_model
 from beholder.models.spec import ModelSpec
 from beholder.report.comparison import SCHEMA, Comparison, write_comparison
+from beholder.report.scorecard import WHOLES
 from beholder.run import Run, load_run
 from beholder.run_folder import folder_name, run_folder
 from beholder.scores.score_matrix import ScoreMatrix
@@ -39,21 +39,12 @@ from beholder.studies.study import MeasureOptions, Study
 
 PARTS = 20
 """Parts into which people are dealt. More cost more and say little more."""
+NOT_TOLD = "fewer than six parts of the people move it, or it is not there without some of them"
 KINDS = 12
 """An attribute with at most so many values is one that people are spread by."""
 Matrices = list[ScoreMatrix]
-Array = npt.NDArray[np.float64]
-
-
-class Number(NamedTuple):
-    """A value, and how many it counts."""
-
-    value: float
-    n: int
-
-
-Numbers = dict[Any, Number]
-"""By what tells a study's numbers apart."""
+Numbers = dict[Any, tuple[float, int]]
+"""A value and how many it counts, by what tells a study's numbers apart."""
 
 
 class Scored(NamedTuple):
@@ -249,24 +240,23 @@ def _differences(
     rng: np.random.Generator,
 ) -> Paired:
     """Numbers that are estimates of both; what is alike whoever is left out is a fact of the data, and not listed."""
-    numbers, known = (_numbers(first), _numbers(second)), _estimated(first, study) & _estimated(second, study)
-    keys = [key for key in numbers[1] if key in known]
-    every = np.array([[_difference(key, each) for key in keys] for each in (numbers, *turns)])
-    listed = np.flatnonzero((every != 0).any(axis=0))
-    keys, every = [keys[place] for place in listed], every[:, listed]
-    counts = np.array([[each[1].get(key, Number(np.nan, 0)).n for key in keys] for each in (numbers, *turns)])
-    shares, weights = shares_of(every[0], every[1:], counts[0], counts[1:])
+    wholes, known = (_numbers(first), _numbers(second)), _estimated(first, study) & _estimated(second, study)
+    keys = [key for key in wholes[1] if key in known]
+    cells = [[[each.get(key, (np.nan, 0)) for each in pair] for key in keys] for pair in (wholes, *turns)]
+    values, counts = np.moveaxis(np.array(cells, dtype=np.float64).reshape(-1, len(keys), 2, 2), 3, 0)
+    every = values[..., 1] - values[..., 0]
+    listed = (every != 0).any(axis=0)
+    shares, weights = shares_of(every[0, listed], every[1:, listed], counts[0, listed, 1], counts[1:, listed, 1])
     facts = {tuple(row[name] for name in KEY): row for row in second.iter_rows(named=True)}
+    named = ("benchmark", "model", "dataset", *KEY, "n", "unit", "landmark")
     rows = [
         {
             "baseline": first["model"][0],
-            **{name: facts[key][name] for name in ("benchmark", "model", "dataset", *KEY, "n", "unit", "landmark")},
-            "first": numbers[0][key].value,
-            "second": numbers[1][key].value,
+            **{name: facts[keys[place]][name] for name in named},
+            **dict(zip(("first", "second"), values[0, place], strict=True)),
             "difference": every[0, place],
-            "reach": _reach(facts[key], numbers[0][key].value),
         }
-        for place, key in enumerate(keys)
+        for place in np.flatnonzero(listed)
     ]
     return Paired(rows, compare_pairs(shares, weights, rng))
 
@@ -276,7 +266,9 @@ def _judged(pairs: Sequence[Paired]) -> pl.DataFrame:
     rows = []
     for pair, judged in zip(pairs, judge([pair.part for pair in pairs]), strict=True):
         for place, row in enumerate(pair.rows):
-            found, reach = comparison_at(judged, place), row.pop("reach")
+            found, whole = comparison_at(judged, place), WHOLES.get(row["unit"], np.inf)
+            gap = row["against"] is not None or min(row["first"], row["second"]) < 0
+            reach = 2 * whole if gap else whole  # no two shares, or gaps of shares, can differ by more
             low, high = (float(np.clip(end, -reach, reach)) for end in (found.low, found.high))
             note = None if np.isfinite(found.p_value) else NOT_TOLD
             own = {"low": low, "high": high, "p_value": found.p_value, "verdict": found.verdict, "note": note}
@@ -284,31 +276,16 @@ def _judged(pairs: Sequence[Paired]) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=SCHEMA).with_columns(pl.selectors.float().fill_nan(None))
 
 
-NOT_TOLD = "fewer than six parts of the people move it, or it is not there without some of them"
-SHARES = ("probability", "share", "share of the picture", "share of variance", "average precision", "reciprocal rank")
-SHARES_OR_LESS = ("correlation", "rank correlation", "cosine")
-
-
-def _reach(row: Mapping[str, Any], other: float) -> float:
-    """The largest difference that two values of a unit can have: 1 for shares, 2 for their gaps; else there is none."""
-    whole = 100.0 if row["unit"] == "per cent" else 1.0
-    if row["unit"] in (*SHARES, "per cent"):
-        gap = row["against"] is not None or row["landmark"] == 0.0 or min(row["value"], other) < 0.0
-        return 2 * whole if gap else whole
-    return 2.0 if row["unit"] in SHARES_OR_LESS else np.inf
-
-
 def _numbers(results: pl.DataFrame) -> Numbers:
     known = results.filter(pl.col("value").is_not_null())
-    numbers = map(Number, known["value"], known["n"])
-    return dict(zip(known.select(KEY).iter_rows(), numbers, strict=True))
+    return dict(zip(known.select(KEY).iter_rows(), known.select("value", "n").iter_rows(), strict=True))
 
 
 def _numbers_of_rows(study: Study, matrices: Matrices, options: MeasureOptions) -> Numbers:
     """The same without a table, which would take a tenth of the time."""
     by_task = {matrix.task: matrix for matrix in matrices}
     rows = (row for read_off in study.measures for row in read_off(by_task, options))
-    return {_key(row): Number(row.value, row.n) for row in rows if row.value is not None and isfinite(row.value)}
+    return {_key(row): (row.value, row.n) for row in rows if row.value is not None and isfinite(row.value)}
 
 
 _key = attrgetter(*KEY)
@@ -324,24 +301,17 @@ def _estimated(results: pl.DataFrame, study: Study) -> set[Any]:
     return set(results.filter(told & ~pl.col("metric").is_in(by_chance)).select(KEY).iter_rows())
 
 
-def _difference(key: Any, numbers: tuple[Numbers, Numbers]) -> float:
-    first, second = (each[key].value if key in each else np.nan for each in numbers)
-    return second - first
-
-
 def _asked(matrices: Matrices) -> list[Any]:
     return [(matrix.task, matrix.prompts["prompt_id"].to_list()) for matrix in matrices]
 
 
 def _shared(models: Mapping[str, Matrices]) -> dict[str, Matrices]:
     """The images that all models could be shown."""
-    shared = [
-        set.intersection(*(set(matrix.images["image_id"]) for matrix in each))
-        for each in zip(*models.values(), strict=True)
-    ]
+    tasks = list(zip(*models.values(), strict=True))
+    shared = [set.intersection(*(set(matrix.images["image_id"]) for matrix in each)) for each in tasks]
     return {
         name: [
-            matrix.rows(np.array([image in images for image in matrix.images["image_id"]], dtype=bool))
+            matrix.rows(matrix.images["image_id"].is_in(list(images)).to_numpy())
             for matrix, images in zip(each, shared, strict=True)
         ]
         for name, each in models.items()

@@ -246,31 +246,17 @@ def _matching(table: pl.DataFrame, rule: Rule) -> pl.DataFrame:
 
 
 def _findings_judged(rule: Rule, findings: Sequence[Finding]) -> Iterator[Verdict]:
-    whose = {"model": rule.where.get("model"), "dataset": rule.where.get("dataset")}
-    mine = [
-        each
-        for each in findings
-        if f"{each.study}.{each.kind}" == rule.finding
-        and all(value in (None, getattr(each, name)) for name, value in whose.items())
-    ]
+    asked = [each for each in findings if f"{each.study}.{each.kind}" == rule.finding]
+    mine = [each for each in asked if all(getattr(each, name) == value for name, value in rule.where.items())]
     if not mine:
         yield Verdict(rule, None, FAIL, "nothing was found out about this question")
     for each in mine:
         untold = each.verdict in (TOO_LITTLE, NOT_MEASURED)
         verdict = FAIL if each.verdict == rule.verdict_not else UNDECIDED if untold else PASS
-        row = {
-            "model": each.model,
-            "dataset": each.dataset,
-            "finding": each.id,
-            "verdict": each.verdict,
-            **_numbers(each),
-        }
-        yield Verdict(rule, row, verdict, f"{each.marked}: {each.headline}")
-
-
-def _numbers(finding: Finding) -> dict[str, Any]:
-    first = finding.rows[0] if finding.rows else {}
-    return {name: first.get(name) for name in ("metric", *KEY[1:], "value", "low", "high")}
+        first = each.rows[0] if each.rows else {}
+        numbers = {name: first.get(name) for name in (*KEY, "value", "low", "high")}
+        whose = {"model": each.model, "dataset": each.dataset, "finding": each.id, "verdict": each.verdict}
+        yield Verdict(rule, {**whose, **numbers}, verdict, f"{each.marked}: {each.headline}")
 
 
 def decided(rule: Rule, row: Row) -> tuple[str, str]:
@@ -339,11 +325,8 @@ def worsening(better: str, row: Row, wider: float = 1.0) -> tuple[float, float |
     ends = [second + wider * (end - (second - first)) for end in (row["low"], row["high"])]
     inside = better == "closer" and ends[0] <= landmark <= ends[1]
     costs = [cost(end) for end in ends] + [0.0] * inside
-    return cost(second) - before, _tidy(min(costs) - before), _tidy(max(costs) - before)
-
-
-def _tidy(value: float) -> float:
-    return round(value, 12)  # 0.3 - 0.2 is not 0.1 to a machine
+    # 0.3 - 0.2 is not 0.1 to a machine
+    return cost(second) - before, round(min(costs) - before, 12), round(max(costs) - before, 12)
 
 
 @cache
@@ -380,9 +363,9 @@ def _square(width: pl.Expr) -> pl.Expr:
 
 
 def _why_none(results: pl.DataFrame, rule: Rule) -> str:
-    measured, what = results.filter(pl.col("metric") == rule.metric), "nothing was measured by that name; this run has"
+    measured = results.filter(pl.col("metric") == rule.metric)
     if measured.is_empty():
-        return f"{what} {_some(results['metric'])}"
+        return f"nothing was measured by that name; this run has {_some(results['metric'])}"
     for name, value in rule.where.items():
         if value not in (known := measured[name].drop_nulls()).to_list():
             return f"no {name} is called {value!r}; there is {_some(known)}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from beholder.chapter.queries import SHOWN, by_column, by_model, metric_rows, one_row, widest_first, with_metrics
+from beholder.chapter.queries import by_column, by_model, deciding, metric_rows, one_row, widest_first, with_metrics
 from beholder.core.results import Row, results_table
 
 ROWS = [
@@ -39,9 +39,11 @@ def test_the_widest_is_first_in_either_direction():
     assert list(by_column(table, "concept")) == ["b", "c", "a"]
 
 
-def test_a_difference_is_shown_by_its_p_and_its_interval_together():
-    table = metric_rows(ONE, "gap", absent=True).with_columns(shown=SHOWN)
-    assert table["shown"].to_list() == [True, False, True, False]
+def test_a_row_within_strata_decides_in_place_of_the_published_one():
+    within = ONE.filter(metric="s.gap").head(1).with_columns(variant=pl.lit("within branch"))
+    table = deciding(pl.concat([ONE, within]))
+    assert table.height == ONE.height
+    assert table["variant"].drop_nulls().to_list() == ["within branch"]
 
 
 def test_other_metrics_become_columns():

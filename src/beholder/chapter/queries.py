@@ -9,12 +9,9 @@ import polars as pl
 from beholder.chapter.numbers import Result
 from beholder.comparison.verdicts import DIFFERENCE
 from beholder.core.results import KEY, PLAIN
-from beholder.metrics.multiplicity import ALPHA
 
 FOUND = (pl.col("verdict") == DIFFERENCE).fill_null(False)
 """Whether the comparison found a difference."""
-SHOWN = ((pl.col("p_value") <= ALPHA) & ((pl.col("low") > 0) | (pl.col("high") < 0))).fill_null(False)
-"""Whether a difference is shown: a corrected p of at most 0.05, and an interval without 0."""
 
 
 def metric_rows(part: pl.DataFrame, metric: str, *, absent: bool = False) -> pl.DataFrame:
