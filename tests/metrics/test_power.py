@@ -6,14 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from beholder.metrics.power import (
-    detectable,
-    detectable_gap,
-    detectable_ratio,
-    group_power,
-    prompts_needed,
-    times_as_many,
-)
+from beholder.metrics.power import detectable, detectable_gap, detectable_ratio, group_power, times_as_many
 
 
 def rng(seed: int = 1) -> np.random.Generator:
@@ -59,8 +52,6 @@ def test_levels_and_powers_other_than_the_usual_are_kept():
     assert -np.log(ratio) == pytest.approx(reach * 0.5 * np.sqrt(1 / (80 * ratio**2) + 1 / 120), rel=1e-4)
     gap = detectable_gap([30, 50], 2.0, alpha=0.01, power=0.9)
     assert group_power([30, 50], gap, 2.0, alpha=0.01) == pytest.approx(0.9)
-    needed = prompts_needed(0.05, error=0.01, interplay=0.04, alpha=0.01, power=0.9)
-    assert reach * np.hypot(0.01, 0.04 / np.sqrt(needed)) == pytest.approx(0.05, rel=1e-4)
 
 
 def test_two_people_show_no_ratio():
@@ -73,9 +64,3 @@ def test_power_without_an_effect_is_the_level():
 
 def test_half_the_effect_takes_four_times_the_images():
     assert times_as_many(detectable_gap([100, 100], 1.0), detectable_gap([400, 400], 1.0)) == pytest.approx(4, rel=0.03)
-
-
-def test_no_number_of_prompts_makes_up_for_too_few_images():
-    assert prompts_needed(0.05, error=0.05, interplay=0.02) == float("inf")
-    needed = prompts_needed(0.05, error=0.01, interplay=0.04)
-    assert detectable(float(np.hypot(0.01, 0.04 / np.sqrt(needed)))) == pytest.approx(0.05)

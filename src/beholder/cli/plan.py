@@ -132,11 +132,7 @@ def _show_effects(benchmarks: list[str], options: PlanOptions, as_json: bool) ->
         out.print(f"- {row['concept']}: {row['note']}", markup=False)
 
 
-WHAT = {
-    "plan.detectable": "detectable",
-    "plan.images_needed": "images needed",
-    "plan.prompts_needed": "wordings needed",
-}
+WHAT = {"plan.detectable": "detectable", "plan.images_needed": "images needed"}
 
 
 def _readable(row: dict[str, object]) -> dict[str, object]:

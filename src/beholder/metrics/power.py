@@ -69,15 +69,3 @@ def times_as_many(detectable: float, wanted: float) -> float:
     4.0
     """
     return (detectable / wanted) ** 2
-
-
-def prompts_needed(
-    wanted: float, error: float, interplay: float, *, alpha: float = ALPHA, power: float = POWER
-) -> float:
-    """Prompts over which a gap of this size is found where prompts are a sample; infinite where images are too few.
-
-    `error` is the gap's standard error from images alone, `interplay` how far the gap moves from prompt to prompt.
-    """
-    reach = detectable(1.0, alpha=alpha, power=power)
-    left = (wanted / reach) ** 2 - error**2
-    return float(interplay**2 / left) if left > 0 else float("inf")
