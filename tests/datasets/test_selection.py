@@ -117,6 +117,14 @@ def test_no_two_attributes_fall_together_where_the_data_allow_it():
     assert chosen.uneven == ()
 
 
+def test_other_people_come_before_other_pictures_of_one():
+    who = np.arange(200) // 4
+    table = sorted_people()
+    chosen = select(table, 40, ("gender",), people=who)
+    assert len(set(who[chosen.rows])) == 40
+    assert set(chosen.rows) <= set(select(table, 60, ("gender",), people=who).rows)
+
+
 def test_what_could_not_be_balanced_is_said():
     table = sorted_people(40).with_columns(age=pl.Series(["old"] * 19 + ["young"] * 20 + ["old"]))
     chosen = select(table, 20, ("gender", "age"))

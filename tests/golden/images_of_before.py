@@ -14,7 +14,9 @@ from beholder.datasets.selection import MOST_GROUPS, SET, Selection
 from beholder.studies.study import Study
 
 
-def select_as_before(study: Study, dataset: Dataset, count: int, within: object = ()) -> Selection:
+def select_as_before(
+    study: Study, dataset: Dataset, count: int, person: object = None, within: object = ()
+) -> Selection:
     """In place of `Study.select`."""
     whole, by = dataset.table.with_row_index("_row_index"), study.subset_attribute
     parts = whole.partition_by(by, maintain_order=True) if by in dataset.attributes else [whole]

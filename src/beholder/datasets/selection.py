@@ -61,10 +61,18 @@ def group_attributes(table: pl.DataFrame) -> list[str]:
     return [name for name in named if 1 < table[name].n_unique() <= MOST_GROUPS]
 
 
-def select(table: pl.DataFrame, count: int, over: Sequence[str] = (), *, each: str | None = None) -> Selection:
+def select(
+    table: pl.DataFrame,
+    count: int,
+    over: Sequence[str] = (),
+    *,
+    each: str | None = None,
+    people: npt.NDArray[np.intp] | None = None,
+) -> Selection:
     """`count` rows (of every value of `each`, where the table has it), spread over the crossing of `over`.
 
-    Of `over`, attributes count that divide the rows into a few groups; if there is none, all that do.
+    Of `over`, attributes count that divide the rows into a few groups; if there is none, all that do. `people` numbers
+    who is shown in each row: other people come before other pictures of one.
 
     >>> people = pl.DataFrame({"gender": ["man", "man", "woman", "woman"], "age": ["old", "young", "old", "young"]})
     >>> select(people, 2).rows
@@ -76,7 +84,10 @@ def select(table: pl.DataFrame, count: int, over: Sequence[str] = (), *, each: s
     codes = np.stack([_codes(table[name]) for name in names] or [together], axis=1)
     parts = _codes(table[parted[0]]) if parted else together
     sets = _codes(table[SET]) if SET in table.columns else together
-    rows = sorted(_spread(codes, parts, sets, count))
+    who = np.arange(table.height) if people is None else people
+    picture = pl.DataFrame({"who": who}).select(pl.int_range(pl.len()).over("who")).to_series().to_numpy()
+    order = np.argsort(picture, kind="stable")  # everybody's first picture, everybody's second …
+    rows = sorted(order[_spread(codes[order], parts[order], sets[order], count)].tolist())
     return Selection(rows, tuple(names), table.height, tuple(_uneven(table[rows], names)))
 
 

@@ -59,7 +59,7 @@ def open_sheet(study: Study, choice: DataChoice, record: Record, *, scored: bool
     for name in within:
         whole.attribute(name)  # raises where there is none
     if choice.limit is not None:
-        selection = study.select(whole, choice.limit, within)
+        selection = study.select(whole, choice.limit, choice.measure.person, within)
         dataset, chosen = whole.selected(selection), {"selection": selection.as_dict()}
     dataset = with_bins(dataset, choice.bins)
     if study.name not in record.benchmarks:

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
+from beholder.comparison.people import people_of
 from beholder.comparison.shuffles import SHUFFLES
 from beholder.core.errors import UsageError
 from beholder.core.files import Place
@@ -268,10 +269,11 @@ class Study:
             "metrics": [asdict(metric) for metric in self.metrics],
         }
 
-    def select(self, dataset: Dataset, count: int, within: Sequence[str] = ()) -> Selection:
+    def select(self, dataset: Dataset, count: int, person: str | None = None, within: Sequence[str] = ()) -> Selection:
         """So many images (of each value of `subset_attribute`), spread over all that is compared and its strata."""
         names = [column_in(dataset.table, name) for name in (*self.compares, *self.within, *within)]
-        return select(dataset.table, count, names, each=self.subset_attribute)
+        people = people_of(dataset.table, person).codes
+        return select(dataset.table, count, names, each=self.subset_attribute, people=people)
 
     def tasks_for(
         self, dataset: Dataset, *, answers: bool, looks: bool = False, compat: bool = False

@@ -35,7 +35,7 @@ def identity_scores(folder: Path, dataset: Dataset, store: Place) -> dict[str, p
             "Make one with: beholder audit MODEL --benchmark apa --data DIR"
         )
     limit = record.settings.get("limit")
-    limited = dataset if limit is None else dataset.selected(APA.select(dataset, limit))
+    limited = dataset if limit is None else dataset.selected(APA.select(dataset, limit, record.settings.get("person")))
     tasks = [task for task in APA.tasks(limited) if task.kind == IDENTITY]
     scores: dict[str, pl.DataFrame] = {}
     for entry in record.models:
