@@ -40,6 +40,10 @@ class Groups(NamedTuple):
         place = self.names.index(group) if isinstance(group, str) else group
         return np.asarray(self.codes == place)
 
+    def labels(self) -> pl.Series:
+        """Each image's group by its name, null for none."""
+        return pl.Series([self.names[code] if code >= 0 else None for code in self.codes], dtype=pl.String)
+
     def sizes(self, people: People) -> list[int]:
         """How many people each group has."""
         pairs = np.unique(np.stack([self.codes, people.codes])[:, self.codes >= 0], axis=1)

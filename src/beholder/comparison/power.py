@@ -7,7 +7,7 @@ share of worlds in which it is found tells the power. No formula: what holds her
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -29,6 +29,7 @@ MANY = 100
 """People in the smallest group from whom on a difference does not change the null of its own column."""
 WITHIN = 0.1
 """Share of a score's variance that differs between pictures of one person: assumed."""
+STEPS = 14
 Draw = Callable[[int, np.random.Generator], Array]
 """Noise of so many columns: `[n_images, n_columns]`, of standard deviation 1."""
 
@@ -69,15 +70,21 @@ class Scores(NamedTuple):
 
 
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(60)
-LATENT = np.linspace(-40, 40, 2001)
+LATENT = np.linspace(-40, 40, 1001)
+
+
+@lru_cache(maxsize=64)
+def _means(wide: float) -> Array:
+    """The mean score at each place of the logit scale."""
+    return np.asarray(expit(LATENT[:, None] + wide * NODES) @ WEIGHTS / WEIGHTS.sum())
 
 
 def _latent_mean(mean: float, wide: float) -> float:
     """The mean on the logit scale of a score with this mean."""
-    means = expit(LATENT[:, None] + wide * NODES) @ WEIGHTS / WEIGHTS.sum()
-    return float(np.interp(mean, means, LATENT))
+    return float(np.interp(mean, _means(wide), LATENT))
 
 
+@lru_cache(maxsize=64)
 def _latent_deviation(deviation: float, mean: float) -> float:
     """The standard deviation on the logit scale of a score with this mean and standard deviation."""
 
@@ -145,7 +152,7 @@ def detectable(
 def _bar(designs: Sequence[Design], people: People, rng: np.random.Generator, draw: Draw) -> tuple[float, list[float]]:
     """What a deviate must exceed in this family, and the scale of each design's null: means over a few worlds."""
     bars, scales = [], np.zeros(len(designs))
-    repeats = 2 if max((len(each.groups.codes) for each in designs), default=0) > 1000 else 6
+    repeats = 2 if max((len(each.groups.codes) for each in designs), default=0) > 1000 else 4
     for _ in range(repeats):
         of_design = [_parts(each, people, rng, draw) for each in designs]
         parts = [part for own in of_design for part in own if part.told.any()]
@@ -180,23 +187,25 @@ def _detectable(
     noise, shifted, planted = draw(worlds, rng), groups.codes == smallest, scores.planted()
     power += float(np.sqrt(power * (1 - power) / worlds))  # the promise is kept although the worlds are few
 
-    def share(size: float, shuffles: int = 1) -> float:
-        values = planted(noise, shifted, size)
-        own = {"strata": design.strata, "contrasts": contrasts, "shuffles": shuffles}
-        part = compare_groups(values, groups, people, rng, **own)
-        return float((part.deviate / (part.scale if shuffles > 1 else scale) > bar).any(axis=0).mean())
+    def compared(size: float, shuffles: int) -> Part:
+        values, own = planted(noise, shifted, size), {"strata": design.strata, "contrasts": contrasts}
+        return compare_groups(values, groups, people, rng, shuffles=shuffles, **own)
 
-    start = scores.deviation / 20
-    size = smallest_found(share, power, scores.most, start=start)
-    if few >= MANY:
+    def size_found(scale: Array | float) -> float:
+        def share(size: float) -> float:
+            return float((compared(size, 1).deviate / scale > bar).any(axis=0).mean())
+
+        return smallest_found(share, power, scores.most, start=scores.deviation / 20)
+
+    size = size_found(scale)
+    if few >= MANY or not np.isfinite(size):
         return size
     # A difference between small groups makes the null of its own column wider.
-    whole, start = partial(share, shuffles=design.shuffles(worlds)), size if np.isfinite(size) else start
-    return smallest_found(whole, power, scores.most, start=start, steps=8)
+    return size_found(compared(size, design.shuffles(worlds)).scale.mean(axis=1, keepdims=True))
 
 
 def smallest_found(
-    share: Callable[[float], float], power: float = POWER, most: float = np.inf, *, start: float = 0.05, steps: int = 16
+    share: Callable[[float], float], power: float = POWER, most: float = np.inf, *, start: float = 0.05
 ) -> float:
     """The smallest size of which a large enough share is found; NaN where none up to `most` is.
 
@@ -208,7 +217,7 @@ def smallest_found(
         if high >= most or high > start * 1e6:
             return float("nan")
         low, high = high, min(2 * high, most)
-    for _ in range(steps):
+    for _ in range(STEPS):
         middle = (low + high) / 2
         low, high = (low, middle) if share(middle) >= power else (middle, high)
     return high

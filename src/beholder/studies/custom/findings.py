@@ -11,7 +11,7 @@ from beholder.chapter.numbers import Result, has_interval, percent, points, poin
 from beholder.chapter.phrases import listed, plural
 from beholder.comparison.verdicts import DIFFERENCE, FACT, TOO_LITTLE
 from beholder.prompts.prompt_set import ONE_LEVEL
-from beholder.studies.custom.queries import BASES, BELIEF, differences, imbalances, mean_of, within
+from beholder.studies.custom.queries import BASES, BELIEF, differences, imbalances, mean_of, overall, within
 
 MOST_FINDINGS = 4
 MEASURED = {
@@ -34,7 +34,7 @@ def custom_findings(part: pl.DataFrame) -> Iterator[Finding]:
     ]
     yield from sorted(found, key=lambda each: -each.effect)[:MOST_FINDINGS]
     if not found and (gaps or slopes):
-        yield _nothing(part, gaps, slopes)
+        yield _nothing(part, overall(gaps), slopes)
     yield from _together(part)
 
 

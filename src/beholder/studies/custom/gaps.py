@@ -110,7 +110,7 @@ class Family:
         self.within = [within_column(images, name) for name in options.within]
         self._rng = options.rng()
         every = groups_of(images, list(dict.fromkeys([*(column_in(images, name) for name in by), *self.within])))
-        self._labels = pl.DataFrame({each.attribute: _names(each) for each in every})
+        self._labels = pl.DataFrame({each.attribute: each.labels() for each in every})
         self.by = [each.attribute for each in every if each.attribute not in self.within]
         scored = np.asarray(~np.isnan(self.values).all(axis=1))
         whole = [each for each in every if each.attribute in self.by]
@@ -142,7 +142,8 @@ class Family:
             inner = self._strata(groups, self.within)
             parts = each_stratum(self.values, groups, self.people, inner, self._rng, **scale)  # type: ignore[arg-type]
             for name, one in parts.items():
-                yield Compared(one, partial(self._inner, groups, f"{inner.variant}: {name}"))
+                inside = inner.crossed.mask(name) & (groups.codes >= 0) if inner.crossed else groups.codes >= 0
+                yield Compared(one, partial(self._inner, groups, f"{inner.variant}: {name}", inside))
 
     def _comparisons(self, judged: Judged, groups: Groups, column: int) -> list[Comparison]:
         """The two groups farthest apart (of those that differ, if any do), and each group against everyone else."""
@@ -169,11 +170,12 @@ class Family:
             if self.options.delta is not None:
                 yield self._alike(column.row("equivalence", 0.0, n, groups.attribute), judged, groups, k)
 
-    def _inner(self, groups: Groups, variant: str, judged: Judged) -> Iterator[Row]:
+    def _inner(self, groups: Groups, variant: str, inside: npt.NDArray[np.bool_], judged: Judged) -> Iterator[Row]:
         """What differs within one stratum."""
         for k, column in enumerate(self.columns):
             one = self._comparisons(judged, groups, k)[0]
-            row = column.row("gap", one.value, int(judged.people[0, k]), groups.attribute)
+            n = int((inside & ~np.isnan(column.values)).sum())
+            row = column.row("gap", one.value, n, groups.attribute)
             if np.isfinite(one.value):
                 yield one.on(row._replace(variant=variant, note=TOGETHER), least=-1.0, most=1.0)
 
@@ -250,8 +252,3 @@ def within_column(images: pl.DataFrame, name: str) -> str:
     if column not in images.columns:
         raise UnknownName("column for --within", name, [each for each in images.columns if each not in KEYS])
     return column
-
-
-def _names(groups: Groups) -> pl.Series:
-    """Each image's group by its name, null for none."""
-    return pl.Series([groups.names[code] if code >= 0 else None for code in groups.codes], dtype=pl.String)

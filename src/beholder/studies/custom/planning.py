@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from beholder.comparison.groups import groups_of
-from beholder.comparison.people import people_of
+import polars as pl
+
+from beholder.comparison import groups_of, people_of, strata_of
 from beholder.comparison.power import Scores
 from beholder.core.results import Row
 from beholder.datasets.dataset import Dataset
@@ -19,11 +20,18 @@ SOURCE = f"spread of a prompt's share of belief assumed to be {SCORES.deviation:
 
 
 def plan(dataset: Dataset, options: PlanOptions) -> Iterator[Row]:
-    """For every column with groups, the smallest gap of one prompt among ten that can be found."""
-    table, people = dataset.table, people_of(dataset.table, options.person)
-    columns = [each.name for each in columns_of(dataset) if each.role in ("groups", "numbers")]
-    planned = [
-        Planned("custom.gap", groups, SCORES, SOURCE, columns=PROMPTS, rests=True)
-        for groups in groups_of(table, columns)
-    ]
+    """For every column with groups, the smallest gap of one prompt among ten that can be found.
+
+    Labels that are spread unequally over the groups are what an audit should compare within, so it is planned so.
+    """
+    people = people_of(dataset.table, options.person)
+    kinds = {each.name: each.role for each in columns_of(dataset) if each.name != people.column}
+    columns = [name for name, role in kinds.items() if role in ("groups", "numbers")]
+    every = groups_of(dataset.table, columns)
+    labels = pl.DataFrame({each.attribute: each.labels() for each in every})
+    planned = []
+    for groups in every:
+        uneven = [each.column for each in groups.large(people).balance(labels, people, labels.columns)]
+        strata = strata_of(labels, groups.large(people), uneven, people)
+        planned.append(Planned("custom.gap", groups, SCORES, SOURCE, strata=strata, columns=PROMPTS, rests=True))
     yield from detectable_rows(planned, people, options)

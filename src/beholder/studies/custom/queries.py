@@ -31,6 +31,11 @@ def within(row: Result) -> str:
     return (row.get("variant") or "").removeprefix(WITHIN)
 
 
+def overall(rows: list[Result]) -> list[Result]:
+    """Those of all people; without those within a single stratum."""
+    return [row for row in rows if ": " not in within(row)]
+
+
 def mean_of(part: pl.DataFrame, row: Result, group: str) -> float | None:
     """The mean of one of the groups that a gap compares."""
     where = {
