@@ -145,4 +145,5 @@ def test_the_studies_own_data_are_planned(data: Path):
     assert sizes == ["40 women, 60 men", "183 women, 453 men", "30 women, 78 men"]
     gras = plan("gras", PlanOptions(data=data, effect=0.05))
     ages = gras.filter(metric="plan.detectable", concept="age")["note"].item()
-    assert ages.startswith("5 groups of 319 to 356: ")  # of AI-Face, which has the skin tones, no image is there
+    assert ages.startswith("5 groups of 319 to 356 people: ")  # of AI-Face, which has the skin tones, no image is there
+    assert gras.filter(pl.col("metric") == "plan.images_needed").height == 3
