@@ -146,4 +146,4 @@ def test_the_studies_own_data_are_planned(data: Path):
     gras = plan("gras", PlanOptions(data=data, effect=0.05))
     ages = gras.filter(metric="plan.detectable", concept="age")["note"].item()
     assert ages.startswith("5 groups of 319 to 356 people: ")  # of AI-Face, which has the skin tones, no image is there
-    assert gras.filter(pl.col("metric") == "plan.images_needed").height == 3
+    assert gras.filter(metric="plan.images_needed").height == 3

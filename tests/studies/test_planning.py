@@ -4,20 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import polars as pl
-import pytest
 
 from beholder.comparison import People, groups_of, strata_of
 from beholder.comparison.power import Scores
 from beholder.core.results import Row, results_table
-from beholder.studies.planning import (
-    Planned,
-    PlanOptions,
-    describe_groups,
-    detectable_rows,
-    group_sizes,
-    of_run,
-    plan_rows,
-)
+from beholder.studies.planning import Planned, PlanOptions, detectable_rows, of_run, plan_rows
 
 ROW = Row("plan.detectable", 0.1, 60, "probability", subset="s.gap", concept="gender", note="2 groups of 30")
 
@@ -62,17 +53,3 @@ def test_groups_that_are_too_small_leave_the_rest_of_the_plan():
     gender, city = detectable_rows(planned, People(np.arange(20)), PlanOptions())
     assert gender.value > 0
     assert (city.verdict, city.note.partition(":")[0]) == ("too little data", "2 groups of 2 to 18 people")
-
-
-@pytest.mark.parametrize(
-    ("groups", "sizes", "text"),
-    [
-        (["a", "a", "b", "b"], [2, 2], "2 groups of 2"),
-        (["a", "a", "b", "b", "b", "c", None, None], [2, 3], "2 groups of 2 to 3"),
-    ],
-)
-def test_groups_of_one_image_and_images_without_a_group_do_not_count(
-    groups: list[str | None], sizes: list[int], text: str
-):
-    assert group_sizes(pl.DataFrame({"group": groups}), "group") == sizes
-    assert describe_groups(sizes) == text

@@ -119,14 +119,3 @@ def of_run(options: PlanOptions, metric: str, **place: str) -> pl.DataFrame | No
     if options.results is None:
         return None
     return options.results.filter(pl.col("metric").str.ends_with(f".{metric}")).filter(**place)
-
-
-def group_sizes(images: pl.DataFrame, attribute: str) -> list[int]:
-    """How many images each group has that has more than one."""
-    return sorted(int(n) for n in images[attribute].drop_nulls().value_counts()["count"] if n > 1)
-
-
-def describe_groups(sizes: list[int]) -> str:
-    """How many groups of which sizes."""
-    spread = f"{sizes[0]}" if sizes[0] == sizes[-1] else f"{sizes[0]} to {sizes[-1]}"
-    return f"{len(sizes)} groups of {spread}"
