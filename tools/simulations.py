@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from scipy.special import expit
 
 from beholder.audit import AuditOptions, measure
 from beholder.compare import PARTS, _judged, _paired
@@ -34,7 +35,7 @@ def means(matrices: Mapping[str, ScoreMatrix], options: MeasureOptions) -> Itera
     """Each gender's mean probability, the gap and the ratio, prompt by prompt."""
     matrix = matrices["made"]
     woman = (matrix.images["gender"] == "woman").to_numpy()
-    cells = 1 / (1 + np.exp(-matrix.values[:, :, 0]))
+    cells = expit(matrix.values[:, :, 0])
     for prompt, column in enumerate(cells.T):
         known = {"woman": column[woman & ~np.isnan(column)], "man": column[~woman & ~np.isnan(column)]}
         place: dict[str, Any] = {"concept": str(prompt), "low": 0.0, "high": 1.0}
