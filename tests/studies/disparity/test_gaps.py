@@ -187,18 +187,37 @@ def test_a_concept_always_found_for_one_group_and_never_for_the_other_is_found(
 def test_gaps_that_a_source_explains_are_not_held_against_the_groups(object_world: World, measure: Measure, one: One):
     """Four of five men are of one source, in which ties are seen better; women the other way round."""
     whole = object_world(400, ("tie",), channel="cosine", seed=3)
-    data, rng = read_concept_scores(whole, None), np.random.default_rng(3)
+    data, rng = read_concept_scores(whole, None), np.random.default_rng(33)
     first = (rng.random(400) < 0.8) == (data.codes == 0)
     scores = rng.standard_normal((400, 1)) + 3 * (first[:, None] & data.present)
     table = whole.images.with_columns(source=pl.Series(np.where(first, "x", "y")))
     values = scores[:, :, None].astype(np.float32)
     results = measure(replace(whole, images=table, values=values, dataset=replace(whole.dataset, table=table)))
-    crude, within = results.filter(pl.col("metric") == "disparity.ap_gap_matched").to_dicts()
+    crude, within, *each = results.filter(pl.col("metric") == "disparity.ap_gap_matched").to_dicts()
     assert (crude["variant"], within["variant"]) == (None, "within source")
+    assert [row["variant"] for row in each] == ["within source: x", "within source: y"]
     assert crude["value"] > 0.2
     assert abs(within["value"]) < 0.1
     assert crude["verdict"] == within["verdict"] == NONE_FOUND
     assert within["low"] < 0 < within["high"]
+
+
+def test_opposite_gaps_of_two_sources_do_not_cancel(object_world: World, measure: Measure, one: One):
+    """Ties are seen better with men in one source, and with women in the other."""
+    whole = object_world(400, ("tie",), channel="cosine", seed=3)
+    data, rng = read_concept_scores(whole, None), np.random.default_rng(33)
+    first = np.arange(400) // 2 % 2 == 0
+    seen = data.present & (first == (data.codes == 0))[:, None]
+    table = whole.images.with_columns(source=pl.Series(np.where(first, "x", "y")))
+    values = (rng.standard_normal((400, 1)) + 3 * seen)[:, :, None].astype(np.float32)
+    results = measure(replace(whole, images=table, values=values, dataset=replace(whole.dataset, table=table)))
+    _, within, x, y = results.filter(pl.col("metric") == "disparity.ap_gap_matched").to_dicts()
+    assert within["verdict"] == NONE_FOUND
+    assert x["verdict"] == y["verdict"] == DIFFERENCE
+    assert y["high"] < 0 < x["low"]
+    assert one(results, "gaps_shown", **PAIR)["value"] == 1
+    (row,) = queries.tested(results, queries.pairs(results)[0]).to_dicts()
+    assert row["found"]
 
 
 def test_a_concept_that_few_images_show_has_a_value_but_no_test(object_world: World, measure: Measure, one: One):

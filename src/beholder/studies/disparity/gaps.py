@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -42,6 +42,8 @@ class Judgements(NamedTuple):
     """By pair and concept; only those that were tested."""
     means: list[Comparison]
     widths: list[Comparison]
+    inner: dict[str, dict[tuple[int, int], Comparison]]
+    """The gaps of each stratum."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,8 @@ class Gaps:
     """Matched gaps when people change groups: pairs × concepts × shuffles."""
     within: Array
     """The same within the strata; equal to `null` where there are none."""
+    inner: Mapping[str, Gaps] = field(default_factory=dict)
+    """The gaps in each stratum with five people of every group: opposite gaps do not cancel there."""
 
     def gap(self, pair: Sides, *, matched: bool) -> Cells:
         """First less second; matched: at one prevalence, less the gap that the counts alone produce."""
@@ -77,29 +81,52 @@ class Gaps:
 
     @cached_property
     def judged(self) -> Judgements:
-        """All gaps and their means are one family, over all pairs; their widths are another."""
-        tested = [np.flatnonzero(self.enough(pair)) for pair in self.data.pairs]
-        gaps, means, widths = [], [], []
-        for index, (pair, columns) in enumerate(zip(self.data.pairs, tested, strict=True)):
-            gap = (self.precision.matched[pair.first] - self.precision.matched[pair.second])[columns]
-            draws = (self.draws.matched[pair.first] - self.draws.matched[pair.second])[columns]
-            null = widened(self.within[index, columns], draws).T
-            people = np.where(self._movable(columns), self.data.fewest[index, columns], 0)
-            gaps.append(part_from_null(gap, null, people=people))
-            means.append(_mean_part(gap, null, people))
-            centre = _mean(null, axis=0)
-            widths.append(_mean_part(np.abs(gap - centre), np.abs(null - centre), people, one_sided=True))
-        family, wide = judge([*gaps, *means]), judge(widths)
-        pairs = list(enumerate(self.data.pairs))
-        return Judgements(
+        """All gaps, also those of each stratum, and their means are one family; their widths are another."""
+        pairs, layers = self.data.pairs, [self, *self.inner.values()]
+        gaps = [layer._part(index) for layer in layers for index in range(len(pairs))]
+        means = [self._mean_part(index) for index in range(len(pairs))]
+        family = judge([*gaps, *means])
+        wide = judge([self._mean_part(index, width=True) for index in range(len(pairs))])
+        named = [(pair.group, pair.against) for pair in pairs]
+        found = [
             {
-                (index, int(column)): comparison_at(family[index], place, pair.group, pair.against)
-                for index, pair in pairs
-                for place, column in enumerate(tested[index])
-            },
-            [comparison_at(family[len(pairs) + index], 0, pair.group, pair.against) for index, pair in pairs],
-            [comparison_at(wide[index], 0, pair.group, pair.against) for index, pair in pairs],
+                (index, int(column)): comparison_at(family[number * len(pairs) + index], place, *named[index])
+                for index in range(len(pairs))
+                for place, column in enumerate(layer._tested(index))
+            }
+            for number, layer in enumerate(layers)
+        ]
+        return Judgements(
+            found[0],
+            [comparison_at(one, 0, *names) for one, names in zip(family[len(gaps) :], named, strict=True)],
+            [comparison_at(one, 0, *names) for one, names in zip(wide, named, strict=True)],
+            dict(zip(self.inner, found[1:], strict=True)),
         )
+
+    def _tested(self, index: int) -> npt.NDArray[np.intp]:
+        return np.flatnonzero(self.enough(self.data.pairs[index]))
+
+    def _numbers(self, index: int) -> tuple[Array, Array, npt.NDArray[np.int_]]:
+        """Of a pair's tested concepts: gaps, shuffled gaps and the fewest people."""
+        pair, columns = self.data.pairs[index], self._tested(index)
+        gap = (self.precision.matched[pair.first] - self.precision.matched[pair.second])[columns]
+        draws = (self.draws.matched[pair.first] - self.draws.matched[pair.second])[columns]
+        people = np.where(self._movable(columns), self.data.fewest[index, columns], 0)
+        return gap, widened(self.within[index, columns], draws).T, people
+
+    def _part(self, index: int) -> Part:
+        gap, null, people = self._numbers(index)
+        return part_from_null(gap, null, people=people)
+
+    def _mean_part(self, index: int, *, width: bool = False) -> Part:
+        """The mean over concepts, of the gaps or of their widths, and the same in every shuffle."""
+        gap, null, people = self._numbers(index)
+        if width:
+            centre = _mean(null, axis=0)
+            gap, null = np.abs(gap - centre), np.abs(null - centre)
+        value = np.array([gap.mean() if len(gap) else np.nan])
+        fewest = int(people.min()) if len(people) else 0
+        return part_from_null(value, _mean(null, axis=1)[:, None], people=fewest, one_sided=width)
 
     def _movable(self, columns: npt.NDArray[np.intp]) -> Mask:
         """Whether people can change groups in enough ways."""
@@ -108,13 +135,6 @@ class Gaps:
         known = ~np.isnan(data.scores)
         blocks = [moves.blocks(data.present[:, column], known[:, column])[1] for column in columns]
         return np.array([arrangements(moves.groups, each) >= FEWEST_ARRANGEMENTS for each in blocks], dtype=np.bool_)
-
-
-def _mean_part(values: Array, null: Array, people: npt.NDArray[np.int_], *, one_sided: bool = False) -> Part:
-    """The mean over concepts, and the same in every shuffle."""
-    value = np.array([values.mean() if len(values) else np.nan])
-    fewest = int(people.min()) if len(people) else 0
-    return part_from_null(value, _mean(null, axis=1)[:, None], people=fewest, one_sided=one_sided)
 
 
 def widened(null: Array, draws: Array) -> Array:
@@ -143,7 +163,7 @@ def spread(draws: npt.NDArray[Any], value: float) -> Interval:
 
 
 def find_gaps(data: ConceptScores, options: MeasureOptions) -> Gaps:
-    """Measure, resample and shuffle."""
+    """Measure, resample and shuffle; also in each stratum."""
     people = data.people.codes
     precision = measured(data.scores, data.present, data.sets)
     alone = left_out(data.scores, data.present, data.sets, people)
@@ -152,7 +172,8 @@ def find_gaps(data: ConceptScores, options: MeasureOptions) -> Gaps:
     null = within = shuffled(*world, options.rng(), number_of_shuffles(options), people=people)
     if data.cells is not None:
         within = shuffled(*world, options.rng(), options.shuffles, people=people, cells=data.cells)
-    return Gaps(data, precision, alone, draws, null, within)
+    inner = {name: find_gaps(part, options) for name, part in data.each_stratum().items()}
+    return Gaps(data, precision, alone, draws, null, within, inner)
 
 
 def number_of_shuffles(options: MeasureOptions) -> int:
@@ -197,9 +218,11 @@ def _summary_rows(gaps: Gaps, pair: Sides, index: int) -> Iterator[Row]:
     if not n:
         yield row._replace(note=f"no concept is shown by {FEWEST} people of both groups")
         return
-    found = [each.verdict for (place, _), each in gaps.judged.gaps.items() if place == index]
+    layers = (gaps.judged.gaps, *gaps.judged.inner.values())
+    found = {place for ones in layers for place, each in ones.items() if each.verdict == DIFFERENCE}
+    count = sum(place == index for place, _ in found)
     note = f"of {n} concepts, all tested together"
-    yield row._replace(metric="disparity.gaps_shown", unit=COUNT, value=float(found.count(DIFFERENCE)), note=note)
+    yield row._replace(metric="disparity.gaps_shown", unit=COUNT, value=float(count), note=note)
     values, null = gaps.gap(pair, matched=True)[enough], np.abs(gaps.shuffles(pair)[enough])
     note = f"mean over {n} concepts at matched prevalence; {TOGETHER}"
     mean = pair.row("mean_ap_gap_matched", float(values.mean()), n, AP, note=note)
@@ -258,6 +281,10 @@ def _pair_rows(gaps: Gaps, pair: Sides, index: int) -> Iterator[Row]:
         notes += [f"{100 * expected[column]:+.1f} points due to the counts alone removed", TOGETHER]
         judged = comparison.rows(row._replace(note=join(notes)), data.strata, least=-1.0, most=1.0)
         yield from (*judged, judged[0]._replace(metric="disparity.ap_gap_simultaneous"))
+        for name, ones in gaps.judged.inner.items():
+            if (index, column) in ones:
+                own = row._replace(variant=f"{data.strata.variant}: {name}", note=TOGETHER)
+                yield ones[index, column].on(own, least=-1.0, most=1.0)
         value, note = FOUND_IN_FOUR_OF_FIVE * float(np.nanstd(shuffles[column])), ALONE
         if value < ROUNDING:
             value, note = np.nan, "no shuffle changes the gap: all images are ranked alike"

@@ -57,7 +57,10 @@ def gaps(part: pl.DataFrame, pair: Pair) -> pl.DataFrame:
     """
     compared = of_pair(part, pair)
     others = {"raw": "ap_gap", "detectable": "gap_detectable", "alignment": "word_alignment"}
-    table = with_metrics(deciding_rows(compared, "ap_gap_matched"), compared, ["concept"], **others)
+    rows = deciding_rows(compared, "ap_gap_matched")
+    first = rows.sort(~FOUND, pl.col("variant").str.len_chars().fill_null(0), maintain_order=True)
+    one_each = first.unique(["model", "concept"], keep="first", maintain_order=True)  # of strata, one that differs
+    table = with_metrics(one_each, compared, ["concept"], **others)
     same = (pl.col("value") * pl.col("alignment")).sign()
     words = pl.when(same > 0).then(pl.lit(AGREES)).when(same < 0).then(pl.lit(OPPOSES)).otherwise(pl.lit(UNKNOWN))
     return widest_first(table.with_columns(found=FOUND, words=words))

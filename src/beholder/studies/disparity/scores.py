@@ -14,6 +14,8 @@ from scipy import sparse
 
 from beholder.comparison import Groups, People, Strata, group_by, people_of, strata_of
 from beholder.comparison.people import Codes
+from beholder.comparison.strata import no_strata
+from beholder.comparison.verdicts import FEWEST
 from beholder.core.errors import DataError, UnknownName, UsageError
 from beholder.core.results import Row
 from beholder.datasets.dataset import Dataset
@@ -122,6 +124,17 @@ class ConceptScores:
         `[n_pairs, n_concepts]`.
         """
         return fewest_people(self, ~np.isnan(self.scores))
+
+    def each_stratum(self) -> dict[str, ConceptScores]:
+        """The images of each stratum in which every group has five people; none where there is one stratum."""
+        parts, crossed = {}, self.strata.crossed if self.cells is not None else None
+        for place, name in enumerate([] if crossed is None else crossed.names):
+            keep = np.asarray(self.cells == place, dtype=np.bool_)
+            groups, people = self.groups._replace(codes=self.codes[keep]), self.people.rows(keep)
+            if min(groups.sizes(people)) >= FEWEST:
+                cells = self.images.filter(pl.Series(keep)), self.concepts, self.scores[keep], self.present[keep]
+                parts[name] = ConceptScores(*cells, groups, people, no_strata(int(keep.sum())), self.dataset)
+        return parts
 
     def resampler(self, options: MeasureOptions) -> Resampler:
         """Draws of people within each group and stratum; every measure gets the same draws."""
