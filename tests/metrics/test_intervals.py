@@ -9,7 +9,6 @@ from scipy import stats
 from beholder.metrics.bootstrap import Resampler, percentile_interval
 from beholder.metrics.intervals import (
     Estimate,
-    accelerated_interval,
     mean_estimate,
     mean_interval,
     ratio_estimate,
@@ -57,13 +56,6 @@ def test_pictures_of_one_person_widen_the_error():
         for clusters in (np.arange(100), np.repeat(np.arange(20), 5))
     )
     assert together > 2 * alone
-
-
-def test_the_accelerated_interval_agrees_with_scipys():
-    values, found = estimate(draws=40_000)
-    theirs = stats.bootstrap((values,), np.mean, n_resamples=40_000, method="BCa", rng=rng()).confidence_interval
-    assert accelerated_interval(found) == pytest.approx(tuple(theirs), abs=0.03)
-    assert accelerated_interval(found) != pytest.approx(percentile_interval(found.draws), abs=0.02)
 
 
 def test_the_studentised_interval_is_that_of_the_loop():

@@ -10,7 +10,7 @@ from beholder.comparison import DIFFERENCE, NONE_FOUND, TOO_LITTLE
 from beholder.core.results import Row
 from beholder.metrics.bootstrap import Resampler
 from beholder.scores.score_matrix import ScoreMatrix
-from beholder.studies.rows import NO_SPREAD, join, mean_row, people_shown, refusal_rows
+from beholder.studies.rows import NO_SPREAD, join, mean_row, refusal_rows
 from beholder.studies.study import MeasureOptions
 
 
@@ -46,14 +46,6 @@ def test_half_precision_is_taken_only_where_it_is_asked_for():
     assert mean_row("m", values, everyone).value == pytest.approx(values.mean(), abs=1e-12)
     half = mean_row("m", values, everyone, half=True).value
     assert half == float(np.float16(half)) != values.mean()
-
-
-def test_a_name_is_one_person_within_a_branch_and_an_unnamed_image_someone_of_its_own():
-    images = pl.DataFrame({"branch": list("aabbb"), "name": ["Ann", "Ann", "Ann", None, ""]})
-    who = people_shown(images)
-    assert who[0] == who[1] != who[2]
-    assert len(set(who)) == 4
-    assert len(set(people_shown(images.select("branch")))) == 5
 
 
 def answered(refused: list[list[float]] | np.ndarray, **labels: list[str | None]) -> ScoreMatrix:

@@ -56,7 +56,7 @@ def test_a_part_is_loaded_by_module_and_attribute():
 
 
 @pytest.mark.parametrize("name", STUDIES)
-@pytest.mark.parametrize("part", ["chapter", "plan", "trials", "weaknesses", "printed"])
+@pytest.mark.parametrize("part", ["chapter", "plan", "trials", "printed"])
 def test_every_part_that_a_study_names_can_be_loaded(name: str, part: str):
     assert (STUDIES[name].part(part) is None) == (not getattr(STUDIES[name], part))
 

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import betaincinv, expit, logit, ndtr, ndtri, stdtrit
+from scipy.special import betaincinv, expit, logit, ndtri, stdtrit
 
-from beholder.metrics.bootstrap import FEWEST, Interval, Resampler, exact_proportion_interval, percentile_interval
+from beholder.metrics.bootstrap import FEWEST, Interval, Resampler, exact_proportion_interval
 
 Array = npt.NDArray[np.float64]
 NONE = Interval(np.nan, np.nan)
@@ -241,19 +241,3 @@ def studentised_tails(estimate: Estimate, landmark: float, *, scale: str = "plai
     away = (studentised.centre - float(SCALES[scale].to(np.float64(landmark)))) / studentised.error
     share = 1 / (1 + studentised.t.size)
     return Tails(*((1 + beyond.sum()) * share for beyond in (studentised.t >= away, studentised.t <= away)))
-
-
-def accelerated_interval(estimate: Estimate, level: float = 0.95) -> Interval:
-    """Bias-corrected and accelerated percentiles (BCa); the same on every scale, never outside the draws."""
-    draws = estimate.draws[np.isfinite(estimate.draws)]
-    if draws.size < estimate.draws.size / 2 or not draws.size:
-        return NONE
-    below = ((draws < estimate.value).mean() + (draws <= estimate.value).mean()) / 2
-    cubes, squares = (estimate.influence**3).sum(), (estimate.influence**2).sum()
-    if not 0 < below < 1 or squares == 0:
-        return percentile_interval(draws, level)
-    shift, skew = ndtri(below), cubes / (6 * squares**1.5)
-    tails = ndtri(np.array([(1 - level) / 2, (1 + level) / 2]))
-    places = ndtr(shift + (shift + tails) / (1 - skew * (shift + tails)))
-    low, high = np.quantile(draws, places)
-    return Interval(float(low), float(high))

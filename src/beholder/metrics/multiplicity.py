@@ -5,7 +5,6 @@ Pure functions along the last axis; NaN (no test) stays NaN and counts for nothi
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -46,15 +45,6 @@ def simes(p_values: npt.NDArray[Any]) -> Array:
     scaled = np.where(np.isnan(ordered), np.inf, ordered * known / ranks)
     best = scaled.min(axis=-1)
     return np.where(np.isinf(best), np.nan, best)
-
-
-def shuffles_for(tests: int, least: int = 999) -> int:
-    """Shuffles enough for the smallest p-value, corrected for this many tests, to be a fifth of ALPHA.
-
-    >>> shuffles_for(1), shuffles_for(16)
-    (999, 1599)
-    """
-    return max(least, math.ceil(5 * tests / ALPHA) - 1)
 
 
 def _step_up(p_values: Array) -> Array:

@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import polars as pl
 
 from beholder.comparison import (
     TOO_LITTLE,
@@ -46,20 +45,6 @@ def mean_row(metric: str, values: npt.NDArray[np.float64], resampler: Resampler,
     few = min(known.size, resampler.n_clusters) < FEWEST
     why = f"fewer than {FEWEST} people: no interval" if few else NO_SPREAD if np.isnan(low) else None
     return Row(metric, value, known.size, PROBABILITY, low=low, high=high, note=why)
-
-
-def people_shown(images: pl.DataFrame) -> npt.NDArray[np.str_]:
-    """Who is shown, as far as the data says: a name within a branch, else each image is someone of their own.
-
-    Pictures of one person are resampled together.
-    """
-    # Not by polars: `int_range` over a filtered table that lies in pieces panics (2.1).
-    names, branches = (
-        images[column].cast(pl.String).to_list() if column in images.columns else [""] * images.height
-        for column in ("name", "branch")
-    )
-    people = enumerate(zip(names, branches, strict=True))
-    return np.array([f"{branch}/{name}" if name else f"image {row}" for row, (name, branch) in people], dtype=np.str_)
 
 
 def refusal_metric(prefix: str) -> Metric:

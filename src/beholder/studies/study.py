@@ -239,10 +239,6 @@ class Study:
     """`module:function(dataset, PlanOptions)`: rows that say how large an effect can be found."""
     trials: str = ""
     """`module:function()`: experiments for `beholder calibrate`."""
-    power_curve: tuple[str, str, str] | None = None
-    """A metric whose power the calibration page draws: its name, a title, and what is planted."""
-    weaknesses: str = ""
-    """`module:function(Summaries)`: known weaknesses that the trials show."""
     printed: str = ""
     """`module:PRINTED`: the printed numbers of the paper."""
 
@@ -286,7 +282,7 @@ class Study:
         return self.tasks(dataset) if answers or self.statements is None else self.statements(dataset)
 
     def part(self, name: str) -> Any:
-        """What `chapter`, `plan`, `trials`, `weaknesses` or `printed` names, loaded; None where it names nothing."""
+        """What `chapter`, `plan`, `trials` or `printed` names, loaded; None where it names nothing."""
         return load(getattr(self, name)) if getattr(self, name) else None
 
 

@@ -28,8 +28,6 @@ IDENTITY = "identity"
 """The kind of the tasks that ask for names."""
 LABELS = ("gender", "race", "ethnicity", "party", "sport", "academy_award")
 """What a model may know of a person without knowing who it is: names are exchanged within all that the data has."""
-DIRECTIONS = ("image", "name")
-"""What is given."""
 
 
 def identity_rows(prefix: str, matrices: Matrices, options: MeasureOptions) -> Iterator[Row]:
