@@ -30,8 +30,6 @@ class Estimate(NamedTuple):
     error: float
     draws: Array
     errors: Array
-    influence: Array
-    """How far each cluster moves the number: they add up to 0."""
 
 
 class Scale(NamedTuple):
@@ -59,8 +57,7 @@ def mean_estimate(values: Array, resampler: Resampler) -> Estimate:
     drawn = np.concatenate([weights @ columns for weights in resampler.weights()])
     value, error = _mean_and_error(columns.sum(axis=0)[None], resampler.n_clusters)
     draws, errors = _mean_and_error(drawn, resampler.n_clusters)
-    moved = np.bincount(cluster, weights=np.where(there, known - value[0], 0.0)) / max(1, there.sum())
-    return Estimate(float(value[0]), float(error[0]), draws, errors, moved)
+    return Estimate(float(value[0]), float(error[0]), draws, errors)
 
 
 def _mean_and_error(totals: Array, clusters: int) -> tuple[Array, Array]:
@@ -80,8 +77,7 @@ def ratio_estimate(top: Estimate, bottom: Estimate) -> Estimate:
         value, draws = over / under, top.draws / bottom.draws
         error = value * np.hypot(top.error / over, bottom.error / under)
         errors = draws * np.hypot(top.errors / top.draws, bottom.errors / bottom.draws)
-        moved = [top.influence / under, -bottom.influence * value / under]
-    return Estimate(float(value), float(error), draws, errors, np.concatenate(moved))
+    return Estimate(float(value), float(error), draws, errors)
 
 
 def mean_interval(values: Array, resampler: Resampler) -> Interval:
