@@ -238,7 +238,7 @@ class Study:
     plan: str = ""
     """`module:function(dataset, PlanOptions)`: rows that say how large an effect can be found."""
     trials: str = ""
-    """`module:function()`: experiments for `beholder calibrate`."""
+    """`module:TRIALS`: how `beholder calibrate` tries it in worlds of known truth."""
     printed: str = ""
     """`module:PRINTED`: the printed numbers of the paper."""
 
