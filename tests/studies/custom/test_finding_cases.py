@@ -76,9 +76,9 @@ def test_where_none_is_found_it_is_said_how_large_one_could_be():
 
 def test_a_label_that_goes_together_with_the_groups_is_named_with_what_to_do():
     (_, sentence, _), (headline, shares, verdict) = told("another label goes together with the groups")
-    assert (headline, verdict) == ("gender and branch go together in this data", FACT)
+    assert (headline, verdict) == ("In this data gender and branch go together", FACT)
     assert shares == "80 % of women and 20 % of men are actor; compare within it: --within branch."
-    assert sentence.endswith(f"But {headline}: {shares}")
+    assert sentence.endswith(f"But gender and branch go together in this data: {shares}")
 
 
 def test_only_the_widest_four_are_said():

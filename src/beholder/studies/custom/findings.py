@@ -122,17 +122,19 @@ def _nothing(part: pl.DataFrame, gaps: list[Result], slopes: list[Result]) -> Fi
 def _warning(part: pl.DataFrame, attribute: str) -> str:
     """The label that goes most together with an attribute: it may be behind a difference, or hide one."""
     told = next((rows for (own, _), rows in imbalances(part).items() if own == attribute), None)
-    return f" But {_go_together(told)}: {_shares(told)}" if told else ""
+    return f" But {_go_together(told)} in this data: {_shares(told)}" if told else ""
 
 
 def _together(part: pl.DataFrame) -> Iterator[Finding]:
     """Labels that are spread unequally over the groups, and what to do."""
     for rows in imbalances(part).values():
-        yield finding(rows[0], "balance", _go_together(rows), _shares(rows), verdict=FACT, more=rows[1:])
+        yield finding(
+            rows[0], "balance", f"In this data {_go_together(rows)}", _shares(rows), verdict=FACT, more=rows[1:]
+        )
 
 
 def _go_together(rows: list[Result]) -> str:
-    return f"{rows[0]['subset']} and {rows[0]['concept']} go together in this data"
+    return f"{rows[0]['subset']} and {rows[0]['concept']} go together"
 
 
 def _shares(rows: list[Result]) -> str:
