@@ -86,14 +86,17 @@ class Judged(NamedTuple):
     method: str
 
 
-def largest_of(null: Array) -> tuple[Array, Array]:
+def largest_of(null: Array, deviate: Array, *, exact: bool = False) -> tuple[Array, Array]:
     """Of deviates `[n_shuffles, …]`: how much wider than normal each null is, and the largest on these scales.
 
-    Every null on its scale is at least as wide as a normal one, rank by rank.
+    Every null on its scale is at least as wide as a normal one, rank by rank. The deviate at hand counts as one of the
+    shuffles, as p does: a scale that knew the shuffles alone would fit them too well.
     """
-    count, largest = len(null), np.zeros(len(null), dtype=null.dtype)
+    shuffles = len(null)
     if not null.size:
-        return np.ones(null.shape[1:]), largest
+        return np.ones(null.shape[1:]), np.zeros(shuffles, dtype=null.dtype)
+    null = null if exact else np.concatenate([null, deviate[None].astype(null.dtype)])
+    count, largest = len(null), np.zeros(len(null), dtype=null.dtype)
     half_normal = ndtri(0.5 + (np.arange(count) + 0.5) / (2 * count)).astype(null.dtype)
     columns, scales = null.reshape(count, -1), []
     step = max(1, HELD // count)
@@ -111,7 +114,7 @@ def largest_of(null: Array) -> tuple[Array, Array]:
         widened = np.maximum(part / scale[:, None].astype(null.dtype), ranked)
         largest = np.maximum(largest, widened.max(axis=0))
         scales.append(scale)
-    return np.concatenate(scales).reshape(null.shape[1:]), largest
+    return np.concatenate(scales).reshape(null.shape[1:]), largest[:shuffles]
 
 
 def part_from_null(
@@ -148,7 +151,7 @@ def part_from_null(
     if one_sided:
         deviate, deviates = np.maximum(deviate, 0.0), np.maximum(deviates, 0.0)
     deviate, deviates = np.minimum(np.abs(deviate), ENDLESS), np.abs(deviates)
-    scale, largest = largest_of(deviates)
+    scale, largest = largest_of(deviates, deviate, exact=exact)
     counts = np.broadcast_to(np.asarray(people), value.shape)
     endless = np.full(value.shape, np.inf)
     return Part(away, error, endless, deviate, scale, largest, exact, arrangements, counts, np.zeros(value.shape))

@@ -322,26 +322,28 @@ def _compared(
     left = fit.residuals(values)
     by_sums = not departures and not units.design.shape[1]
     moves = Shuffles(units.groups, units.blocks, rng, shuffles)
-    move = _Moves(fit.member, None if by_sums else weights, left, fit.stretched(left))
+    wide, own = fit.stretched(left), None if by_sums else weights
+    # Residuals of a fit are narrower than errors: moved ones are stretched, or shuffles would promise too little.
+    move = _Moves(fit.member, own, wide if units.design.shape[1] else left, wide)
 
-    def measured(permutations: npt.NDArray[np.intp]) -> _Estimates:
-        means, powers = move.sums(permutations)
+    def measured(moved: _Moves, permutations: npt.NDArray[np.intp]) -> _Estimates:
+        means, powers = moved.sums(permutations)
         means = np.matmul(fit.spread, means) if by_sums else means
         return _estimates(means, powers, fit.size, contrasts, shares, fit.free)
 
-    found = measured(np.arange(len(values))[None])
+    found = measured(_Moves(fit.member, own, left, wide), np.arange(len(values))[None])
     null = np.empty((moves.count, *shape), dtype=np.float32)
     step = max(1, HELD // max(1, move.held + 6 * count * values.shape[1] + 8 * contrasts.size))
     start = 0
     for part in moves.parts():
         for first in range(0, len(part), step):
             some = part[first : first + step]
-            null[start : start + len(some)] = measured(some).deviates()
+            null[start : start + len(some)] = measured(move, some).deviates()
             start += len(some)
     value, error, freedom, skew = (np.asarray(part)[0] for part in found)
     least = _least_margins(values, units, contrasts, bounds)
-    scale, largest = largest_of(null)
     deviate = found.deviates()[0]
+    scale, largest = largest_of(null, deviate, exact=moves.exact)
     effects = weights @ left
     means = values.mean(axis=0) + effects - fit.size / fit.size.sum() @ effects
     sides = np.maximum(contrasts, 0) @ means, np.maximum(-contrasts, 0) @ means
@@ -575,7 +577,8 @@ def _sloped(
     moves = Shuffles(ranks, cells, rng, shuffles)
     found = measured(weight[None])
     null = np.concatenate([measured(weight[part]).deviates() for part in moves.parts()]).astype(np.float32)
-    scale, largest = largest_of(null)
+    deviate = found.deviates()[0]
+    scale, largest = largest_of(null, deviate, exact=moves.exact)
     value, error, freedom = (part[0] for part in found[:3])
     told = moves.exact, moves.arrangements, who, np.zeros(shape)
-    return Part(value, error, freedom, found.deviates()[0], scale, largest, *told)
+    return Part(value, error, freedom, deviate, scale, largest, *told)

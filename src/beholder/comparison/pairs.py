@@ -51,7 +51,7 @@ def compare_pairs(shares: Array, weights: Array, rng: np.random.Generator, shuff
     signs = _all_signs(units) if exact else rng.choice([-1.0, 1.0], size=(shuffles, units))
     value, error, freedom = _estimates(np.ones((1, units)), shares, weights)
     deviate = _deviates(value, error, freedom)[0]
-    scale, largest = largest_of(_deviates(*_estimates(signs, shares, weights)))
+    scale, largest = largest_of(_deviates(*_estimates(signs, shares, weights)), deviate, exact=exact)
     moving = np.where(known, (np.abs(shares) > 0).sum(axis=0), 0)
     people = np.where(2.0**moving < FEWEST_ARRANGEMENTS, 0, moving)
     # If a share q of people did not differ, n units would all differ alike with probability (1 − q)ⁿ.
