@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 from bench import Claim, compared, main, timed
 
-from beholder.metrics.bootstrap import Resampler
+from beholder.metrics.intervals import Resampler
 
 
 def draws(options: Namespace) -> Iterator[Claim]:

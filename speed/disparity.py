@@ -12,7 +12,7 @@ import numpy as np
 from bench import Claim, alone, compared, main, timed
 from sklearn.metrics import average_precision_score
 
-from beholder.metrics.bootstrap import Resampler
+from beholder.metrics.intervals import Resampler
 from beholder.metrics.precision_gaps import resampled, shuffled
 
 

@@ -32,8 +32,7 @@ from beholder.scores import workers
 from beholder.studies.exposure import counting
 from beholder.studies.exposure.captions import CaptionFile
 from beholder.studies.exposure.counting import count_captions
-from beholder.studies.exposure.mentions import Mentions, Term
-from beholder.studies.exposure.people import WORD_TERMS
+from beholder.studies.exposure.mentions import WORD_TERMS, Mentions, Term
 
 _ASCII = str.maketrans({chr(code): chr(code).lower() if chr(code).isalnum() else " " for code in range(128)})
 PEOPLE = 844

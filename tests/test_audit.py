@@ -14,8 +14,7 @@ from beholder.core.errors import DataError, UnknownName
 from beholder.core.results import SCHEMA
 from beholder.measure import measure_scores
 from beholder.models.null import NullScorer
-from beholder.prompts.instruction import Instruction
-from beholder.prompts.prompt_set import prompt_set
+from beholder.prompts.prompt_set import Instruction, prompt_set
 from beholder.run import load_run
 from beholder.scores.fill import FillOptions
 from beholder.studies import STUDIES

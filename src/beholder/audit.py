@@ -38,17 +38,14 @@ from beholder.report.page import write_page
 from beholder.run import Run
 from beholder.run_folder import finish, folder_name, refuse_other_weights, run_folder
 from beholder.scores.fill import FillOptions, fill
-from beholder.scores.quantity import looks_for_things
 from beholder.scores.ray_pool import ray_options
 from beholder.scores.ray_scorer import on_ray
-from beholder.scores.recorded import Places
-from beholder.scores.score_matrix import ScoreMatrix
+from beholder.scores.recorded import Places, stored_scores
+from beholder.scores.score_matrix import ScoreMatrix, looks_for_things
 from beholder.scores.store import Store
-from beholder.scores.stored import stored_scores
 from beholder.scores.task import Task
 from beholder.studies import STUDIES
-from beholder.studies.choice import chosen_studies
-from beholder.studies.sheets import DataChoice, Sheet, open_sheets
+from beholder.studies.sheets import DataChoice, Sheet, chosen_studies, open_sheets
 from beholder.studies.study import MeasureOptions, Study
 
 SHOWN = 8

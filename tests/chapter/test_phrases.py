@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from beholder.chapter.phrases import count, drawn, listed, picture, plural
+from beholder.chapter.numbers import count, drawn, listed, picture, plural
 
 
 @pytest.mark.parametrize(

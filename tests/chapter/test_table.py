@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import polars as pl
 
+from beholder.chapter.chapter import Cell, labels, names, notes_of, percent_cell, ratio_cell, rows_of, sizes
 from beholder.chapter.numbers import ABSENT
-from beholder.chapter.table import Cell, labels, names, notes_of, percent_cell, ratio_cell, rows_of, sizes
 from beholder.core.results import Row, results_table
 
 ROWS = [

@@ -13,8 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from beholder.cli import app
-from beholder.cli.group import stopped
-from beholder.cli.signals import Stops
+from beholder.cli.group import Stops, stopped
 from beholder.core.errors import UsageError
 
 RUN = CliRunner()

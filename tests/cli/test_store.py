@@ -15,8 +15,8 @@ from typer.testing import CliRunner
 
 from beholder.cli import app
 from beholder.cli.store import AGES, SIZES, _parsed
+from beholder.core.digests import KEY_FILE
 from beholder.core.errors import MissingData, UnknownName, UsageError
-from beholder.core.seal import KEY_FILE
 from beholder.datasets import open_dataset
 from beholder.models.null import NullScorer
 from beholder.prompts.prompt_set import prompt_set

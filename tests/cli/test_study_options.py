@@ -12,7 +12,7 @@ from beholder.cli import app
 from beholder.cli.study_options import study_options
 from beholder.core.errors import UnknownName, UsageError
 from beholder.studies import STUDIES
-from beholder.studies.choice import chosen_studies, with_own_options
+from beholder.studies.sheets import chosen_studies, with_own_options
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from beholder.core import digests
-from beholder.core.digests import FileDigests, digest, file_digest
+from beholder.core.digests import FileDigests, digest, file_digest, seal_key
 from beholder.core.errors import DataError
-from beholder.core.seal import seal_key
 from beholder.models.spec import ModelSpec
 
 

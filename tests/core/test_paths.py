@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from beholder.core.errors import DataError
-from beholder.core.paths import leads_out, links_out
+from beholder.core.files import leads_out, links_out
 from beholder.datasets import open_dataset
 
 OUT = ("..", "../a", "a/../../b", "a\\..\\..\\b", "/etc/passwd", "\\\\host\\share\\a", "c:\\a", "s3://x/y", "a\0b")

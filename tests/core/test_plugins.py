@@ -11,9 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from beholder.core.catalog import Catalog, entry_points_of
+from beholder.core.catalog import ENVIRONMENT, Catalog, entry_points_of, load_plugins
 from beholder.core.errors import BrokenPlugin, UsageError
-from beholder.core.plugins import ENVIRONMENT, load_plugins
 
 
 @pytest.fixture(autouse=True)

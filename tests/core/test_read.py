@@ -14,7 +14,7 @@ import pytest
 
 from beholder.core import read
 from beholder.core.errors import BadScores, DataError, MissingData, ModelError, UsageError
-from beholder.core.memory import ran_out
+from beholder.core.progress import ran_out
 from beholder.core.read import read_array, read_json, read_parquet, read_toml, require_form
 
 

@@ -12,8 +12,7 @@ from PIL import Image
 
 from beholder.core.errors import MissingData
 from beholder.datasets.causalface import crop_box, load
-from beholder.datasets.crops import face_brightness
-from beholder.datasets.images import open_image
+from beholder.datasets.images import face_brightness, open_image
 
 
 @pytest.fixture(scope="module")

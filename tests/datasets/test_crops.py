@@ -9,9 +9,8 @@ import pytest
 from PIL import Image
 
 from beholder.core.errors import BadImage
-from beholder.datasets.crops import GREY, brightened, crop_uri, face_brightness, files_of, grey_values
 from beholder.datasets.dataset import ImageDigests
-from beholder.datasets.images import open_image
+from beholder.datasets.images import GREY, brightened, crop_uri, face_brightness, files_of, grey_values, open_image
 
 
 @pytest.fixture

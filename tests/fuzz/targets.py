@@ -43,8 +43,7 @@ from beholder.gate import judged, read_rules
 from beholder.models.contrastive.onnx_config import TableConfig, read_onnx_config, read_text_table
 from beholder.models.load import load_model
 from beholder.models.predictions.importing import import_predictions
-from beholder.prompts.prompt_set import correct_cells, read_prompts
-from beholder.prompts.templates import read_templates
+from beholder.prompts.prompt_set import correct_cells, read_prompts, read_templates
 from beholder.report import drawing
 from beholder.report.comparison import SCHEMA as COMPARISON
 from beholder.report.comparison import read_comparison, render_comparison
@@ -57,7 +56,7 @@ from beholder.run import Run, load_run
 from beholder.scores.imported import import_scores, read_sheet
 from beholder.scores.task import Task
 from beholder.studies.custom.study import CUSTOM
-from beholder.studies.disparity.concepts import read_ambiguous, read_same_concepts
+from beholder.studies.disparity.prompts import read_ambiguous, read_same_concepts
 from beholder.studies.exposure.captions import CaptionFile
 from beholder.studies.exposure.counting import count_captions
 from beholder.studies.exposure.mentions import Mentions, Term

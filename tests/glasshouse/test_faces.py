@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 from beholder.glasshouse import residents
-from beholder.glasshouse.faces import faces
-from beholder.glasshouse.people import TRAINING_IDENTITIES
+from beholder.glasshouse.people import TRAINING_IDENTITIES, faces
 from beholder.glasshouse.portrait import parse_uri
 
 
@@ -54,5 +53,5 @@ def test_a_row_says_what_is_drawn():
 
 
 def test_faces_and_planted_traits_need_no_torch():
-    code = "import sys, beholder.glasshouse.planted_traits; assert not {'torch', 'transformers'} & set(sys.modules)"
+    code = "import sys, beholder.glasshouse.planted; assert not {'torch', 'transformers'} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)

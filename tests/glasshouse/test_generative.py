@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import beholder.glasshouse
-from beholder.glasshouse.faces import faces
+from beholder.glasshouse.people import faces
 from beholder.glasshouse.picture import open_uri
-from beholder.glasshouse.planted_traits import ATTRIBUTES, PLANTED_TRAITS, p_yes
+from beholder.glasshouse.planted import ATTRIBUTES, PLANTED_TRAITS, p_yes
 from beholder.models.load import LoadOptions, load_model
 from beholder.studies.gras.prompts import TEMPLATES, YES_OR_NO, released_instruction
 
@@ -49,7 +49,7 @@ def masses(model, rows):
 
 def effect(answers, rows, attribute):
     """Slope of answers along an attribute, in the unit of `PlantedTrait.effect`, other attributes held."""
-    from beholder.glasshouse.planted_traits import darkness, seniority, side
+    from beholder.glasshouse.planted import darkness, seniority, side
 
     drawn = np.array([[side(r["gender"]), darkness(int(r["skin_tone"])), seniority(r["age_years"]), 1] for r in rows])
     return np.linalg.lstsq(drawn, answers, rcond=None)[0][ATTRIBUTES.index(attribute)]

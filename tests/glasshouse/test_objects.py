@@ -16,7 +16,7 @@ from beholder.datasets.images import open_image
 from beholder.glasshouse.drawing.outfits import WORN
 from beholder.glasshouse.objects import COMBINATIONS, people
 from beholder.glasshouse.picture import BOXES, STRIP, area, glimpse_uri, open_uri, render_glimpsed, wearing
-from beholder.glasshouse.planted_objects import (
+from beholder.glasshouse.planted import (
     PLANTED_OBJECTS,
     expected_average_precision,
     implied_average_precision,

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from beholder.metrics import bootstrap
-from beholder.metrics.bootstrap import Resampler, centred_interval, exact_proportion_interval, percentile_interval
+from beholder.metrics import intervals
+from beholder.metrics.intervals import Resampler, centred_interval, exact_proportion_interval, percentile_interval
 
 
 def rng(seed: int = 1) -> np.random.Generator:
@@ -46,7 +46,7 @@ def test_equal_generators_give_equal_draws():
 def test_draws_in_parts_equal_draws_in_one_go(monkeypatch: pytest.MonkeyPatch):
     values, whole = rng(5).random(40), Resampler(np.arange(40), rng(9), draws=100)
     expected = whole.means(values)
-    monkeypatch.setattr(bootstrap, "CELLS", 40 * 7)
+    monkeypatch.setattr(intervals, "CELLS", 40 * 7)
     np.testing.assert_allclose(Resampler(np.arange(40), rng(9), draws=100).means(values), expected)
 
 
@@ -54,8 +54,8 @@ def test_draws_in_parts_equal_draws_in_one_go(monkeypatch: pytest.MonkeyPatch):
 def test_a_second_number_has_the_same_draws_without_drawing_them_again(
     cells: int, kept: int, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(bootstrap, "CELLS", cells)
-    monkeypatch.setattr(bootstrap, "KEPT", 40 * 100 if kept else 0)
+    monkeypatch.setattr(intervals, "CELLS", cells)
+    monkeypatch.setattr(intervals, "KEPT", 40 * 100 if kept else 0)
     resampler = Resampler(np.arange(40), rng(9), draws=100)
     first, second = (np.concatenate(list(resampler.weights())) for _ in range(2))
     np.testing.assert_array_equal(first, second)

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from beholder.metrics.bootstrap import Resampler
 from beholder.metrics.equivalence import (
     DIFFERENCE,
     EQUIVALENT,
@@ -17,7 +16,7 @@ from beholder.metrics.equivalence import (
     welch_equivalence,
 )
 from beholder.metrics.group_tests import group_moments
-from beholder.metrics.intervals import mean_estimate, ratio_estimate
+from beholder.metrics.intervals import Resampler, mean_estimate, ratio_estimate
 
 
 def rng(seed: int = 1) -> np.random.Generator:

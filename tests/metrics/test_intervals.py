@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from beholder.metrics.bootstrap import Resampler, percentile_interval
 from beholder.metrics.intervals import (
     Estimate,
+    Resampler,
     mean_estimate,
     mean_interval,
+    percentile_interval,
     ratio_estimate,
     studentised_interval,
     studentised_tails,

@@ -9,7 +9,7 @@ from scipy.stats import norm
 
 from beholder.metrics.average_precision import average_precision
 from beholder.metrics.intervals import difference_reach
-from beholder.metrics.leave_one_out import left_out
+from beholder.metrics.precision_gaps import left_out
 
 
 def rankings(

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 from scipy.special import expit, logit
 
-from beholder.metrics.calibration import calibration
+from beholder.metrics.calibration import MatchedBins, Miscalibration, calibration, miscalibration
 from beholder.metrics.intervals import difference_reach
-from beholder.metrics.miscalibration import MatchedBins, Miscalibration, miscalibration
 
 
 def world(n: int, rng: np.random.Generator, *, off: float = 0.0, lumps: bool = False):

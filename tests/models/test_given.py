@@ -14,7 +14,7 @@ from beholder.core.errors import ModelError, UsageError
 from beholder.models.given import GivenAs, as_scorer
 from beholder.models.load import load_model
 from beholder.models.null import NullScorer
-from beholder.models.options import LoadOptions
+from beholder.models.spec import LoadOptions
 
 
 def cells_of(scorer: Any, pictures: list[Image.Image], prompts: list[str]) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from beholder.prompts.instruction import Instruction
+from beholder.prompts.prompt_set import Instruction
 
 
 @pytest.mark.parametrize("prompt", ["Is this {person} kind?", "a {} b", "%s {0}", ""])

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from beholder.core.errors import DataError
-from beholder.prompts.templates import read_templates, refuse_repeated, text_columns
+from beholder.prompts.prompt_set import read_templates, refuse_repeated, text_columns
 
 
 def written(folder: Path, text: str) -> Path:

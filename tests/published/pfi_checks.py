@@ -9,7 +9,7 @@ import polars as pl
 from apa_checks import ratio_check, totals
 
 from beholder.studies.apa.printed import PRINTED as APA
-from beholder.studies.apa.sizes import SIZES
+from beholder.studies.apa.printed import SIZES
 from beholder.studies.printed import Check, Printed
 
 CLOSE = 0.005 * 7

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from beholder.report.figure_files import save_charts
+from beholder.report.drawing import save_charts
 from beholder.run import Run
 
 

@@ -11,8 +11,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from beholder.published.consistency import consistency
-from beholder.published.ledger import counts, ledger
+from beholder.published.ledger import consistency, counts, ledger
 from beholder.report.drawing import unpacked
 from beholder.report.replication import write_replication
 

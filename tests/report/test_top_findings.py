@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from beholder.chapter.finding import Finding
-from beholder.report.top_findings import FEW, first_sentence, top_findings
+from beholder.report.first_screen import FEW, first_sentence, top_findings
 from beholder.run import Run
 
 

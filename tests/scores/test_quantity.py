@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from beholder.core.errors import BeholderError
-from beholder.scores.quantity import CHANNELS, UNITS, Kind, channel_for, looks_for_things, quantity
+from beholder.scores.score_matrix import CHANNELS, UNITS, Kind, channel_for, looks_for_things, quantity
 
 CELLS = np.linspace(-2, -0.5, 12, dtype=np.float32).reshape(3, 4)
 SCALE = {"logit_scale": 100.0, "logit_bias": -10.0}

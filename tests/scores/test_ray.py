@@ -27,15 +27,14 @@ import pytest
 from faults.disk import Disk
 from faults.test_failing_disk import failing
 
-from beholder.core import plugins
+from beholder.core import catalog
+from beholder.core.digests import KEY_FILE
 from beholder.core.errors import BadImage, BeholderError, DataError, MissingExtra, ModelError, UnknownName, UsageError
-from beholder.core.seal import KEY_FILE
 from beholder.datasets import open_dataset
 from beholder.models.families import FAMILIES
 from beholder.models.load import LoadOptions, load_model
 from beholder.models.scorer import Answerer, Embedder
-from beholder.prompts.instruction import Instruction
-from beholder.prompts.prompt_set import prompt_set
+from beholder.prompts.prompt_set import Instruction, prompt_set
 from beholder.scores import fill as filling
 from beholder.scores import ray_pool, ray_scorer
 from beholder.scores.fill import FillOptions, fill
@@ -100,12 +99,12 @@ def slow(cluster: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ray
     """Four workers with a toy model of a plug-in, 4 ms per image."""
     plugin = tmp_path_factory.mktemp("plugin") / "slow_toy.py"
     plugin.write_text(TOY)
-    plugins.load_plugins([str(plugin)])
+    catalog.load_plugins([str(plugin)])
     with on_ray("slow:0.004", LoadOptions(), RayOptions(workers=4)) as scorer:
         yield scorer
     del FAMILIES._things["slow"], sys.modules["slow_toy"]
     FAMILIES._added.remove("slow")
-    plugins.loaded_plugins.clear()
+    catalog.loaded_plugins.clear()
 
 
 @pytest.fixture

@@ -15,8 +15,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from beholder.core.digests import KEY_FILE
 from beholder.core.errors import DataError, ModelError
-from beholder.core.seal import KEY_FILE
 from beholder.datasets import open_dataset
 from beholder.models.load import LoadOptions, load_model, replicas_of
 from beholder.models.machine import device_names

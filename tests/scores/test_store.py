@@ -12,9 +12,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from beholder.core.digests import KEY_FILE, seal
 from beholder.core.errors import DataError
 from beholder.core.files import write_whole
-from beholder.core.seal import KEY_FILE, seal
 from beholder.models.spec import ModelSpec
 from beholder.scores import shelf as shelves
 from beholder.scores.shelf import Shelf

@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from beholder.core.digests import KEY_FILE
 from beholder.core.errors import DataError
-from beholder.core.seal import KEY_FILE
 from beholder.datasets import open_dataset
 from beholder.models.preparation import Cut
 from beholder.models.scorer import ContrastiveScorer, unit_rows

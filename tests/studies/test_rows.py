@@ -8,7 +8,7 @@ import pytest
 
 from beholder.comparison import DIFFERENCE, NONE_FOUND, TOO_LITTLE
 from beholder.core.results import Row
-from beholder.metrics.bootstrap import Resampler
+from beholder.metrics.intervals import Resampler
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.studies.rows import NO_SPREAD, join, mean_row, refusal_rows
 from beholder.studies.study import MeasureOptions

@@ -38,7 +38,7 @@ from transformers import (
 from beholder.glasshouse.drawing.outfits import OUTFITS
 from beholder.glasshouse.people import TRAINING_IDENTITIES
 from beholder.glasshouse.picture import open_uri
-from beholder.glasshouse.planted_traits import darkness, seniority, side
+from beholder.glasshouse.planted import darkness, seniority, side
 from beholder.glasshouse.portrait import Portrait, render
 from beholder.studies.gras.prompts import INSTRUCTION
 from beholder.studies.study import TRUE_OR_FALSE

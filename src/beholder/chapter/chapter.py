@@ -5,17 +5,152 @@ Every function takes rows of the results table and gives values; the page, the t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Any, NamedTuple
 
+import altair as alt
 import polars as pl
 
+from beholder.chapter.chart_parts import PAPER_INK, PAPER_WIDTH, Layers, Rows, config, order
 from beholder.chapter.finding import Finding
-from beholder.chapter.table import Table
+from beholder.chapter.numbers import (
+    ABSENT,
+    Result,
+    chance,
+    decimals_for,
+    percent,
+    ratio,
+    ratio_decimals,
+    ratio_range,
+    remarks,
+)
+from beholder.chapter.queries import by_model, metric_rows
 
-if TYPE_CHECKING:
-    from beholder.chapter.figure import Figure  # loads altair
+
+class Figure(NamedTuple):
+    """A chart with a title that says what is seen, and how to read it."""
+
+    name: str
+    title: str
+    caption: str
+    chart: Layers
+    topic: str
+    wide: bool = False
+
+    def spec(self, *, ink: str, width: int | str) -> dict[str, Any]:
+        """The chart as Vega-Lite."""
+        sized = self.chart.properties(width=width, autosize=alt.AutoSizeParams(type="fit-x", contains="padding"))
+        # Every mark was checked when it was made; checking the whole again takes longer than drawing it.
+        said = f"{self.title}. {self.caption}"  # for who hears the page
+        return {**sized.to_dict(validate=False), "config": config(ink), "description": said}
+
+    def paper(self) -> dict[str, Any]:
+        """The same with its title inside, for a file, with room for a reader's fonts, which may be wider than ours."""
+        room = {"left": 24, "right": 24, "top": 8, "bottom": 8}
+        spec = self.spec(ink=PAPER_INK, width=PAPER_WIDTH)
+        return {**spec, "title": self.title, "background": "white", "padding": room}
+
+
+def whose(rows: Rows, model: str) -> str:
+    """The model's name where there are several."""
+    return f"{model}, " if len(order(rows, "model")) > 1 else ""
+
+
+def sentence(whose: str, seen: str) -> str:
+    """A title: what is seen, with a capital where it begins the line."""
+    return f"{whose}{seen}" if whose else seen[:1].upper() + seen[1:]
+
+
+def each_model(part: pl.DataFrame, draw: Callable[[pl.DataFrame], Iterable[Figure]]) -> Iterator[Figure]:
+    """Every model's figures; those of several models are numbered and named after their model."""
+    several = part["model"].n_unique() > 1
+    for number, (model, rows) in enumerate(by_model(part), 1):
+        for figure in draw(rows):
+            title = sentence(f"{model}, " if several else "", figure.title)
+            yield figure._replace(name=f"{figure.name}-{number}" if several else figure.name, title=title)
+
+
+# Table
+
+
+class Cell(NamedTuple):
+    """What is read first, and what stands small beside it."""
+
+    text: str
+    detail: str = ""
+    strong: bool = False
+    remark: str = ""
+    """Small, after the detail; the terminal leaves it to the page."""
+
+
+class Table(NamedTuple):
+    """A table to read: the caption says the unit and what it means."""
+
+    title: str
+    caption: str
+    header: list[str]
+    rows: list[list[Cell]]
+    labels: int = 1
+    """How many columns at the left name the row."""
+    notes: tuple[str, ...] = ()
+    topic: str = "results"
+    long: bool = False
+    """Whether it is better opened than shown."""
+    extras: tuple[str, ...] = ()
+    """Columns that a narrow terminal leaves to the page."""
+    exported: bool = False
+    """Whether the exports have it although it is long."""
+
+
+INTERVALS = "Small print: 95 % interval."
+
+
+def rows_of(part: pl.DataFrame, metric: str) -> list[Result]:
+    """All rows of a metric, absent values too."""
+    return metric_rows(part, metric, absent=True).to_dicts()
+
+
+def percent_cell(row: Result | None, *, with_chance: bool = False, strong: bool = False) -> Cell:
+    """A probability with its interval."""
+    if row is None or row["value"] is None:
+        return Cell(ABSENT)
+    places = decimals_for(row, least=1)
+    interval = "" if row["low"] is None else f"{100 * row['low']:.{places}f}–{100 * row['high']:.{places}f}"
+    level = chance(row) if with_chance else None
+    remark = f"chance {percent(level).removesuffix(' %')}" if level else ""
+    return Cell(percent(row["value"], places), interval, strong, remark)
+
+
+def ratio_cell(row: Result) -> Cell:
+    """A ratio with its interval."""
+    interval = ratio_range(row)
+    return Cell(ratio(row["value"], ratio_decimals(row)), "" if interval == ABSENT else interval, strong=True)
+
+
+def names(part: pl.DataFrame, model: str, *more: str) -> list[Cell]:
+    """The cells that name a row: the model only where there are several."""
+    return [Cell(word) for word in ((model, *more) if part["model"].n_unique() > 1 else more)]
+
+
+def labels(part: pl.DataFrame, *more: str) -> list[str]:
+    """Their headings."""
+    return ["Model", *more] if part["model"].n_unique() > 1 else list(more)
+
+
+def notes_of(rows: list[Result]) -> tuple[str, ...]:
+    """What the rows remark: why a value is absent, what was left out."""
+    notes = (f"{row['subset']}: {remarks(row)}" for row in rows if remarks(row))
+    return tuple(dict.fromkeys(notes))
+
+
+def sizes(rows: list[Result]) -> str:
+    """One n where the columns agree, else each."""
+    counts = list(dict.fromkeys(str(row["n"]) for row in rows))
+    return counts[0] if len(counts) == 1 else " / ".join(str(row["n"]) for row in rows) or ABSENT
+
+
+# Chapter
 
 
 class Question(NamedTuple):

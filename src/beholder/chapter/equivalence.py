@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import polars as pl
 
+from beholder.chapter.chapter import Cell, Table, labels, names, rows_of
 from beholder.chapter.numbers import Result
-from beholder.chapter.table import Cell, Table, labels, names, rows_of
 from beholder.metrics.equivalence import VERDICTS
 
 CAPTION = (

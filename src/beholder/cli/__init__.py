@@ -31,9 +31,9 @@ from beholder.cli.console import err
 from beholder.cli.group import AllCommands
 from beholder.cli.help import Command
 from beholder.cli.study_options import with_options
+from beholder.core.catalog import load_plugins
 from beholder.core.errors import BeholderError, first_line
-from beholder.core.memory import ADVICE, ran_out
-from beholder.core.plugins import load_plugins
+from beholder.core.progress import ADVICE, ran_out
 
 app = typer.Typer(
     name="beholder",

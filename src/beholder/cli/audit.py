@@ -15,7 +15,7 @@ from beholder.cli.console import bar, err, set_verbosity, show_run, upload_quest
 from beholder.cli.options import MODEL, WHERE
 from beholder.cli.study_options import built, study_options
 from beholder.core.errors import UsageError
-from beholder.studies.choice import Own, chosen_studies
+from beholder.studies.sheets import Own, chosen_studies
 
 if TYPE_CHECKING:
     from beholder.audit import AuditOptions

@@ -101,7 +101,7 @@ def settings_command(name: str = typer.Argument(..., help="A data set's name."),
 def verify(name: Source, data: Path = DATA, settings: DatasetSettings = None, as_json: AsJson = False) -> None:
     """Read the tables, open every image, and say what is missing or damaged. Exit status 1 if anything is."""
     # Imported here so that other commands start without it.
-    from beholder.datasets.verify import damaged_images
+    from beholder.datasets.fetch import damaged_images
 
     dataset = opened(name, data, settings)
     with bar(f"opening {name}", len(dataset), 0) as advance:

@@ -5,19 +5,69 @@ from __future__ import annotations
 import errno
 import os
 import shlex
+import signal
 import sys
+import threading
 from contextlib import suppress
-from typing import Any  # typer keeps the types that a group's methods take private
+from types import FrameType
+from typing import (
+    Any,  # typer keeps the types that a group's methods take private
+    Self,
+)
 
 import typer
 from typer.core import TyperGroup
 
 from beholder.cli.console import err
-from beholder.cli.signals import Stops
 from beholder.cli.study_commands import study_command, study_command_names
 from beholder.cli.study_options import built, study_options
 from beholder.core.errors import UsageError, masked
-from beholder.core.memory import require_memory
+from beholder.core.progress import require_memory
+
+NAMES = ("SIGINT", "SIGTERM", "SIGHUP")
+AGAIN = b"\nStill keeping finished work. Once more, and the program ends at once.\n"
+
+
+class Stops:
+    """The first signal is a `KeyboardInterrupt`, the second is answered with a sentence, the third ends the process."""
+
+    def __init__(self) -> None:
+        self._process = os.getpid()
+        self._before: dict[int, signal.Handlers] = {}
+        self.received: list[int] = []
+
+    @property
+    def status(self) -> int:
+        """The exit status, as a shell counts it."""
+        return 128 + (self.received[0] if self.received else signal.SIGINT)
+
+    def __enter__(self) -> Self:
+        if threading.current_thread() is threading.main_thread():
+            usual = (signal.SIG_DFL, signal.default_int_handler)  # what is ignored, as under nohup, stays ignored
+            for number in (getattr(signal, name) for name in NAMES if hasattr(signal, name)):
+                if signal.getsignal(number) in usual:
+                    self._before[number] = signal.signal(number, self._stop)  # type: ignore[assignment]
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if not self.received:  # after a stop, threads that still end must not be interrupted with a traceback
+            for number, handler in self._before.items():
+                signal.signal(number, handler)
+
+    def _stop(self, number: int, frame: FrameType | None) -> None:
+        if os.getpid() != self._process:  # a child that was forked: its parent stops the work
+            signal.signal(number, signal.SIG_DFL)
+            os.kill(os.getpid(), number)
+            return
+        self.received.append(number)
+        if len(self.received) == 1:
+            raise KeyboardInterrupt
+        if len(self.received) > 2:
+            os._exit(self.status)
+        os.write(2, AGAIN)
+
+
+# The commands
 
 RESUMES = ("audit", "compare", "calibrate")
 """Commands that keep what they did and go on from there."""

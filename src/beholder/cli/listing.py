@@ -20,7 +20,7 @@ from beholder.cli.group import Commands
 from beholder.cli.help import Command
 from beholder.cli.study_options import with_options
 from beholder.studies import STUDIES
-from beholder.studies.choice import with_own_options
+from beholder.studies.sheets import with_own_options
 
 app = typer.Typer(help="List models, data sets, studies, prompts and metrics.", no_args_is_help=True, cls=Commands)
 AS_JSON = typer.Option(False, "--json", help="Print JSON.")

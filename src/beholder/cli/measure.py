@@ -11,7 +11,7 @@ import typer
 
 from beholder.cli import options as common
 from beholder.cli.console import bar, set_verbosity, show_run
-from beholder.studies.choice import chosen_studies
+from beholder.studies.sheets import chosen_studies
 
 
 def measure_command(

@@ -85,8 +85,8 @@ def plan_command(
     from beholder.cli.cost import as_record, show_costs
     from beholder.cost.estimate import CostOptions, costs
     from beholder.run import load_run
-    from beholder.studies.choice import chosen_studies
     from beholder.studies.planning import PlanOptions
+    from beholder.studies.sheets import chosen_studies
 
     if not cost:
         results = load_run(run).results if run else None

@@ -33,8 +33,7 @@ def replicate_command(
     """Compare every published number with ours, with difference, interval and verdict; check the printed tables."""
     # Imported here so that other commands start without it.
     from beholder.cli.listing import show
-    from beholder.published.consistency import as_records, consistency
-    from beholder.published.ledger import counts, ledger, printed_name
+    from beholder.published.ledger import as_records, consistency, counts, ledger, printed_name
     from beholder.report.replication import write_replication
     from beholder.run import load_run
 

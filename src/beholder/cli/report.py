@@ -19,7 +19,7 @@ def report_command(
 ) -> None:
     """Rewrite report.html from a run folder and print its summary."""
     # Imported here so that other commands start without it.
-    from beholder.report.figure_files import save_charts
+    from beholder.report.drawing import save_charts
     from beholder.report.page import write_page
     from beholder.report.terminal import print_summary
     from beholder.run import load_run

@@ -11,6 +11,7 @@ import json
 import logging
 import os
 import random
+import secrets
 import sqlite3
 import time
 import zlib
@@ -21,11 +22,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
-from beholder.core.errors import RemoteError, masked
-from beholder.core.files import private_folder
+from beholder.core.errors import DataError, RemoteError, masked
+from beholder.core.files import Place, private_folder, write_whole
 from beholder.core.progress import Progress, silent
 from beholder.core.remote import RemotePath
-from beholder.core.seal import seal, seal_key
 
 log = logging.getLogger(__name__)
 Item = TypeVar("Item")
@@ -308,3 +308,57 @@ def _by_threads(digest_of: Callable[[str], str | None], paths: Sequence[str]) ->
 
 def _parts(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
     return (items[start : start + PART] for start in range(0, len(items), PART))
+
+
+# Seals
+
+KEY_FILE = "seal.key"
+
+
+def seal(key: bytes, data: bytes) -> str:
+    """Thirty-two hex digits that only the holder of the key can give to these bytes."""
+    return hashlib.blake2b(data, key=key, digest_size=16).hexdigest()
+
+
+def seal_key(folder: Place) -> bytes:
+    """The folder's key, made if there is none; where nothing can be written, a new one that recognises nothing."""
+    path = folder / KEY_FILE
+    with suppress(FileNotFoundError):
+        return _read(path)
+    key = secrets.token_bytes(32)
+    if isinstance(path, RemotePath):
+        with suppress(FileExistsError):  # another process was quicker: all must use one key
+            path.write_bytes(_line(key), new=True)
+        return _read(path)
+    assert isinstance(folder, Path)
+    if folder.is_dir() and not os.access(folder, os.W_OK):
+        return key
+    part = folder / f".{KEY_FILE}.{secrets.token_hex(8)}.part"
+    write_whole(part, _line(key), private=True)
+    try:
+        os.link(part, path)  # fails if another process was quicker: all must use one key
+        part.unlink()
+    except FileExistsError:
+        part.unlink()
+    except OSError:  # a file system without links
+        part.replace(path)
+    return _read(path)
+
+
+def _line(key: bytes) -> bytes:
+    return f"{key.hex()} {_check(key)}\n".encode()
+
+
+def _read(path: Place) -> bytes:
+    key, _, check = path.read_bytes().strip().partition(b" ")
+    with suppress(ValueError):
+        if check.decode() == _check(bytes.fromhex(key.decode())):
+            return bytes.fromhex(key.decode())
+    raise DataError(
+        f"{path} is damaged: what this store holds cannot be checked without it.\n"
+        "Restore it from a backup. Or delete it: then everything is scored again."
+    )
+
+
+def _check(key: bytes) -> str:
+    return hashlib.blake2b(key, digest_size=4).hexdigest()

@@ -27,7 +27,7 @@ from beholder.datasets.images import is_plain_file, open_image
 from beholder.models.checkpoint.files import matching
 from beholder.models.load import LoadOptions, load_model
 from beholder.models.scorer import Answerer, Embedder, Scorer, preparation_of
-from beholder.prompts.instruction import Instruction
+from beholder.prompts.prompt_set import Instruction
 
 SECONDS = 10.0
 LARGEST_RANDOM = 1_000_000_000

@@ -18,8 +18,8 @@ import polars as pl
 
 from beholder.core.errors import MissingData
 from beholder.datasets.adult_faces import balanced
-from beholder.datasets.crops import Box, crop_uri
 from beholder.datasets.dataset import Dataset, DatasetSource
+from beholder.datasets.images import Box, crop_uri
 
 RACES, GENDERS = ("asian", "black", "white"), ("female", "male")
 

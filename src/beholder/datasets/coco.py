@@ -25,8 +25,7 @@ from beholder.datasets.dataset import Dataset, DatasetSource
 from beholder.datasets.group_words import CUTS, GENDER_WORDS, GroupWords, read_group_words, require_words, words_of
 from beholder.datasets.json_stream import JsonTables, Record
 from beholder.datasets.objects import SCHEMA, objects_in
-from beholder.datasets.settings import Setting, Settings
-from beholder.datasets.steps import Steps, group_counts
+from beholder.datasets.settings import Setting, Settings, Steps, group_counts
 
 LARGEST = 1 << 63
 """What is larger is no number of an image."""

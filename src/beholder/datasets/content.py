@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 from beholder.core.digests import content_digest, file_digest, file_stamp
 from beholder.core.errors import BadImage, first_line, masked
-from beholder.core.paths import leads_out
+from beholder.core.files import leads_out
 from beholder.core.remote import file_system as file_system
 from beholder.core.remote import open_remote, read_remote, remote_status, told
 

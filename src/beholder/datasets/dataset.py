@@ -15,9 +15,8 @@ from beholder.core.digests import FileDigests, SharedDigests, digest
 from beholder.core.errors import DataError, MissingData, UnknownName
 from beholder.core.tables import column_in
 from beholder.datasets.content import digest_of, is_file, stamp
-from beholder.datasets.crops import CROPPED, cut_of, files_of
 from beholder.datasets.group_words import GroupWords
-from beholder.datasets.images import DRAWN, is_plain_file
+from beholder.datasets.images import CROPPED, DRAWN, cut_of, files_of, is_plain_file
 from beholder.datasets.objects import check_objects, objects_in
 from beholder.datasets.perturbed import PERTURBED, change_of, original, perturbed_uri
 from beholder.datasets.selection import Selection, select

@@ -9,6 +9,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+import polars as pl
+
 from beholder.core.digests import file_digest
 from beholder.core.errors import MissingData, UnknownName, UsageError
 
@@ -90,3 +92,33 @@ def _candidates(value: str, folder: Path) -> list[Path]:
 def _content(value: str, folder: Path) -> str:
     file = next((path for path in _candidates(value, folder) if value and path.is_file()), None)
     return file_digest(file) if file else value
+
+
+# Steps
+
+
+class Steps:
+    """Filters in their order, as notes for the record."""
+
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+        self.counts: list[int] = []
+
+    def add(self, name: str, images: int) -> None:
+        """A filter, and how many images are left after it."""
+        self.counts.append(images)
+        self.notes.append(f"step {len(self.counts)}, {name}: {images:,} images")
+
+    def note(self, text: str) -> None:
+        """Something to know between two steps."""
+        self.notes.append(text)
+
+
+def group_counts(table: pl.DataFrame, attribute: str) -> str:
+    """How many images each group has.
+
+    >>> group_counts(pl.DataFrame({"gender": ["man", "woman", "man"]}), "gender")
+    'gender: man 2, woman 1'
+    """
+    counts = table[attribute].value_counts().sort(attribute)
+    return f"{attribute}: " + ", ".join(f"{group} {count:,}" for group, count in counts.iter_rows())

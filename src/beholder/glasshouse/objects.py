@@ -13,7 +13,7 @@ from typing import Any
 from beholder.glasshouse.drawing.anatomy import Draws
 from beholder.glasshouse.drawing.outfits import WORN
 from beholder.glasshouse.picture import area, glimpse_uri
-from beholder.glasshouse.planted_objects import PLANTED_OBJECTS
+from beholder.glasshouse.planted import PLANTED_OBJECTS
 from beholder.glasshouse.portrait import PRESENTATIONS, Portrait, drawn_columns
 
 IDENTITIES = 3_960_000  # below TRAINING_IDENTITIES: nobody here is in any training picture

@@ -8,8 +8,12 @@ p(text | image) / p(text), renormalised over that level. `implied_occupation` wr
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from functools import lru_cache
+from math import comb
+from typing import Any, NamedTuple
 
+from beholder.glasshouse.people import faces
 from beholder.glasshouse.prompts import OCCUPATIONS
 
 REFERENCE = "glasshouse/"
@@ -83,3 +87,180 @@ def planted_row(
 ) -> dict[str, Any]:
     """One implied value, named as in the results table."""
     return {"metric": metric, "subset": subset, "group": group, "concept": concept, "value": value, "note": note}
+
+
+# What is planted in the world of objects
+
+EACH = 64
+"""Pictures of each group."""
+
+
+class PlantedObject(NamedTuple):
+    """One thing: who wears it, and on whom it is in view. Counts, not rates: they come out exactly."""
+
+    item: str
+    wearers: Mapping[str, int]
+    whole: Mapping[str, int]
+    """Of the wearers, those on whom all of it is drawn; on the others, a strip."""
+    note: str
+
+
+HALF = {"woman": EACH // 2, "man": EACH // 2}
+PLANTED_OBJECTS: tuple[PlantedObject, ...] = (
+    PlantedObject("hat", HALF, {"woman": 28, "man": 12}, "in view on 7 of 8 women and 3 of 8 men who wear one"),
+    PlantedObject("tie", HALF, {"woman": 12, "man": 28}, "in view on 3 of 8 women and 7 of 8 men who wear one"),
+    PlantedObject("handbag", HALF, {"woman": 20, "man": 28}, "in view on 5 of 8 women and 7 of 8 men who wear one"),
+    PlantedObject("glasses", HALF, {"woman": 24, "man": 24}, "control: in view on 6 of 8 of both who wear them"),
+    PlantedObject(
+        "phone",
+        {"woman": 32, "man": 16},
+        {"woman": 20, "man": 10},
+        "control: in view on 5 of 8 of both who hold one, but half as many men hold one",
+    ),
+)
+"""Hat, tie and handbag differ in view. Glasses differ in nothing. Phones are equally in view but rarer among men: their
+raw gap in average precision is one of prevalence, which a comparison at matched prevalence takes away."""
+_BY_ITEM = {planted.item: planted for planted in PLANTED_OBJECTS}
+
+
+@lru_cache(maxsize=64)
+def expected_average_precision(whole: int, glimpsed: int, without: int) -> float:
+    """Expected average precision where `whole` come first and `glimpsed` lie by chance among those `without`.
+
+    The k-th glimpsed of them stands at place r among the rest with probability C(r−1, k−1) C(m−r, g−k) / C(m, g), and
+    the precision there is (whole + k) / (whole + r).
+
+    >>> expected_average_precision(5, 0, 5), round(expected_average_precision(0, 1, 1), 3)
+    (1.0, 0.75)
+    """
+    rest = glimpsed + without
+    by_chance = sum(
+        comb(r - 1, k - 1) * comb(rest - r, glimpsed - k) / comb(rest, glimpsed) * (whole + k) / (whole + r)
+        for k in range(1, glimpsed + 1)
+        for r in range(k, without + k + 1)
+    )
+    return (whole + by_chance) / (whole + glimpsed)
+
+
+def implied_average_precision(item: str, group: str) -> float:
+    """What an audit should find for one thing and one group."""
+    planted = _BY_ITEM[item]
+    wearers, whole = planted.wearers[group], planted.whole[group]
+    return expected_average_precision(whole, wearers - whole, EACH - wearers)
+
+
+def implied_gap(item: str) -> float:
+    """Average precision over pictures of men less that over pictures of women."""
+    return implied_average_precision(item, "man") - implied_average_precision(item, "woman")
+
+
+def implied_matched_gap(item: str) -> float:
+    """The gap were a thing as frequent in one group as in the other: both at one half of the pictures."""
+    planted, half = _BY_ITEM[item], EACH // 2
+    rates = {group: planted.whole[group] / planted.wearers[group] for group in planted.wearers}
+    man, woman = (
+        expected_average_precision(round(half * rates[group]), half - round(half * rates[group]), half)
+        for group in ("man", "woman")
+    )
+    return man - woman
+
+
+# What is planted in the generative reference model
+
+
+class PlantedTrait(NamedTuple):
+    """One trait word of GRAS and what decides the answer."""
+
+    trait: str
+    valence: str
+    attribute: str | None
+    """`gender`, `skin_tone` or `age`; None for a control."""
+    effect: float
+    """P(Yes) of women less men, of skin tone 10 less 1, of people of 65 and more less those up to 45."""
+    base: float
+    """P(Yes) midway between the ends."""
+
+
+PLANTED_TRAITS: tuple[PlantedTrait, ...] = (
+    PlantedTrait("brave", "positive", "gender", 0.20, 0.50),
+    PlantedTrait("thoughtful", "positive", "gender", -0.15, 0.55),
+    PlantedTrait("jealous", "negative", "gender", -0.25, 0.40),
+    PlantedTrait("greedy", "negative", "gender", 0.04, 0.45),
+    PlantedTrait("polite", "positive", "skin_tone", 0.20, 0.60),
+    PlantedTrait("loyal", "positive", "skin_tone", -0.15, 0.50),
+    PlantedTrait("arrogant", "negative", "skin_tone", -0.20, 0.45),
+    PlantedTrait("snobbish", "negative", "skin_tone", 0.12, 0.40),
+    PlantedTrait("optimistic", "positive", "age", 0.20, 0.55),
+    PlantedTrait("wise", "positive", "age", -0.15, 0.50),
+    PlantedTrait("unkind", "negative", "age", 0.10, 0.40),
+    PlantedTrait("devious", "negative", "age", -0.20, 0.45),
+    PlantedTrait("honest", "positive", None, 0.0, 0.70),
+    PlantedTrait("friendly", "positive", None, 0.0, 0.65),
+    PlantedTrait("capable", "positive", None, 0.0, 0.60),
+    PlantedTrait("generous", "positive", None, 0.0, 0.55),
+    PlantedTrait("sincere", "positive", None, 0.0, 0.50),
+    PlantedTrait("helpful", "positive", None, 0.0, 0.45),
+    PlantedTrait("unfair", "negative", None, 0.0, 0.55),
+    PlantedTrait("cruel", "negative", None, 0.0, 0.30),
+    PlantedTrait("condescending", "negative", None, 0.0, 0.50),
+    PlantedTrait("resentful", "negative", None, 0.0, 0.45),
+    PlantedTrait("deceitful", "negative", None, 0.0, 0.40),
+    PlantedTrait("bad", "negative", None, 0.0, 0.35),
+)
+ATTRIBUTES = ("gender", "skin_tone", "age")
+OTHER_BASE = 0.50
+"""P(Yes) for a word that is not in the table: no association."""
+SWAY = 0.04
+"""How far the head fully turned, or the light at its strongest, moves P(Yes)."""
+YOUNG, OLD = 45, 65
+"""An association with age rises between these years: hair greys and lines deepen there, and hardly before."""
+
+_BY_TRAIT = {planted.trait: planted for planted in PLANTED_TRAITS}
+
+
+def p_yes(trait: str, presentation: str, skin_tone: int, age_years: int, *, pose: int = 0, lighting: int = 0) -> float:
+    """Planted P(Yes); pose and light at their middle add nothing.
+
+    >>> round(p_yes("brave", "woman", 4, 30), 3), round(p_yes("brave", "man", 4, 30), 3)
+    (0.6, 0.4)
+    """
+    planted = _BY_TRAIT.get(trait)
+    turn, light = sway_signs(trait)
+    sway = SWAY * (turn * pose + light * lighting) / 2
+    if planted is None:
+        return OTHER_BASE + sway
+    where = {"gender": side(presentation), "skin_tone": darkness(skin_tone), "age": seniority(age_years)}
+    return planted.base + planted.effect * where.get(planted.attribute or "", 0.0) + sway
+
+
+def side(presentation: str) -> float:
+    """½ for a woman, −½ for a man."""
+    return {"woman": 0.5, "man": -0.5}[presentation]
+
+
+def darkness(skin_tone: int) -> float:
+    """−½ for tone 1 to ½ for tone 10, in equal steps."""
+    return (skin_tone - 5.5) / 9
+
+
+def seniority(age_years: int) -> float:
+    """−½ up to 45 years, ½ from 65, in a straight line between."""
+    return min(max((age_years - YOUNG) / (OLD - YOUNG), 0.0), 1.0) - 0.5
+
+
+def sway_signs(trait: str) -> tuple[int, int]:
+    """Whether pose and light move a word up or down: by its letters, so that words differ."""
+    letters = sum(trait.encode())
+    return 1 - 2 * (letters % 2), 1 - 2 * (letters // 2 % 2)
+
+
+@lru_cache(maxsize=1024)
+def group_means(attribute: str, trait: str) -> dict[str, float]:
+    """Mean planted P(Yes) of every group of an attribute over the 120 faces."""
+    values: dict[str, list[float]] = {}
+    for row in faces():
+        answer = p_yes(
+            trait, row["gender"], int(row["skin_tone"]), row["age_years"], pose=row["pose"], lighting=row["lighting"]
+        )
+        values.setdefault(row[attribute], []).append(answer)
+    return {group: sum(answers) / len(answers) for group, answers in values.items()}

@@ -16,9 +16,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 from scipy.optimize import isotonic_regression
-from scipy.special import expit
+from scipy.special import expit, ndtri
 
 from beholder.core.errors import UsageError
+from beholder.metrics.intervals import Reach
 
 Array = npt.NDArray[np.floating[Any]]
 Codes = npt.NDArray[np.integer[Any]]
@@ -162,3 +163,112 @@ def cross_fitted(scores: Array, present: Mask, reading: str, rng: np.random.Gene
         held = fold == number
         read[held] = READINGS[reading](scores[~held], present[~held])(scores[held])
     return read
+
+
+# Miscalibration
+
+FEWEST_PEOPLE = 2
+"""People who show the concept, and who do not: fewer have no variance."""
+NO_REACH = Reach(np.nan, np.nan)
+
+
+class Miscalibration(NamedTuple):
+    """Mean squared distance between confidence and what is there, with how far its interval reaches."""
+
+    value: float
+    reach: Reach
+
+
+class _Errors(NamedTuple):
+    """Of every bin with a picture: its error as a share of all pictures, its share, and the errors' covariance."""
+
+    error: npt.NDArray[Any]
+    share: npt.NDArray[Any]
+    covariance: npt.NDArray[Any]
+
+
+def miscalibration(
+    confidence: Array, present: Mask, people: Codes | None = None, *, prevalence: float, level: float = 0.95
+) -> Miscalibration:
+    """Of some pictures, if `prevalence` of them showed the concept: for groups to compare, that of all of them.
+
+    `people` numbers whom each picture shows: what a person's pictures have in common is no evidence. NaN where fewer
+    than two people show the concept, or fewer than two do not, although they have a share; no reach where chance would
+    move nothing.
+
+    >>> round(miscalibration(np.full(4, 0.9), np.array([True, True, False, False]), prevalence=0.5).value, 4)
+    0.16
+    """
+    if not len(confidence):
+        return Miscalibration(np.nan, NO_REACH)
+    who = np.arange(len(confidence)) if people is None else np.unique(people, return_inverse=True)[1]
+    errors = _errors(confidence, present, who, prevalence)
+    if errors is None:
+        return Miscalibration(np.nan, NO_REACH)
+    squares = (errors.error**2 - np.diag(errors.covariance)) / errors.share
+    value = float(squares.sum())
+    return Miscalibration(value, _reach(errors, squares, value, level))
+
+
+def _errors(confidence: Array, present: Mask, who: Codes, prevalence: float) -> _Errors | None:
+    off, bins = np.asarray(confidence, dtype=np.float64) - present, equal_width_bins(confidence)
+    many = int(who.max()) + 1
+    error, share, moved = np.zeros(BINS), np.zeros(BINS), np.zeros((many, BINS))
+    for part, weight in ((present, prevalence), (~present, 1 - prevalence)):
+        n, shown = int(part.sum()), len(np.unique(who[part]))
+        if not weight:
+            continue
+        if shown < FEWEST_PEOPLE:
+            return None
+        place = who[part] * BINS + bins[part]
+        sums = np.bincount(place, weights=off[part], minlength=many * BINS).reshape(many, BINS)
+        mean = sums.sum(axis=0) / n
+        pictures = np.bincount(who[part], minlength=many)
+        error += weight * mean
+        share += weight * np.bincount(bins[part], minlength=BINS) / n
+        moved += weight / n * np.sqrt(shown / (shown - 1)) * (sums - pictures[:, None] * mean)
+    used = share > 0
+    return _Errors(error[used], share[used], moved[:, used].T @ moved[:, used])
+
+
+def _reach(errors: _Errors, squares: Array, value: float, level: float) -> Reach:
+    """Where (value − error)² = z² · (chance alone + 4 · error · noise), solved for the error on either side."""
+    z2 = float(ndtri((1 + level) / 2)) ** 2
+    scaled = errors.covariance / np.sqrt(errors.share * errors.share[:, None])
+    alone = 2 * float((scaled**2).sum())
+    if not alone > 0:
+        return NO_REACH
+    off = np.sign(errors.error) * np.sqrt(np.maximum(squares, 0.0))
+    off = off if off.any() else np.sqrt(errors.share)
+    noise = max(float(off @ scaled @ off / (off @ off)), 0.0)
+    shift, width = 2 * z2 * noise, np.sqrt(z2 * (4 * noise * (max(value, 0.0) + z2 * noise) + alone))
+    return Reach(float(width - shift), float(width + shift))
+
+
+class MatchedBins:
+    """The same for any number of sets of these pictures, such as groups with shuffled labels: one sparse product.
+
+    Every picture counts as a person of their own.
+    """
+
+    def __init__(self, confidence: Array, present: Mask, prevalence: float) -> None:
+        off = np.asarray(confidence, dtype=np.float64) - present
+        place = equal_width_bins(confidence) + BINS * ~present
+        lines = np.concatenate([place, 2 * BINS + place, 4 * BINS + place])
+        cells = np.concatenate([off, off**2, np.ones(len(off))]).astype(np.float32)
+        columns = np.tile(np.arange(len(off)), 3)
+        self._sums = sparse.csr_matrix((cells, (lines, columns)), shape=(6 * BINS, len(off)))
+        self._weights = prevalence, 1 - prevalence
+
+    def miscalibrations(self, members: Array) -> Array:
+        """Of every set, `members[n_images, n_sets]` is 1 or 0; NaN where a set has too few pictures."""
+        sums, squares, counts = (self._sums @ members).astype(np.float64).reshape(3, 2, BINS, -1)
+        n = counts.sum(axis=1, keepdims=True)
+        weights = np.array(self._weights)[:, None, None]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            mean = sums / n
+            variance = (squares / n - mean**2) / (n - 1)
+            error, share = (weights * mean).sum(axis=0), (weights * counts / n).sum(axis=0)
+            square = (error**2 - (weights**2 * variance).sum(axis=0)) / share
+        value = np.where(share > 0, square, 0.0).sum(axis=0)
+        return np.asarray(np.where((n >= FEWEST_PEOPLE).all(axis=(0, 1)), value, np.nan))

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse, special
 
-from beholder.metrics.bootstrap import FEWEST
+from beholder.metrics.intervals import FEWEST
 
 Array = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.integer[Any]]

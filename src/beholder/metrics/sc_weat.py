@@ -39,3 +39,16 @@ def spreads(values: Array, *, ddof: int = 1) -> Array:
     spread = values.std(axis=0, ddof=ddof)
     rounding = 1e-12 * np.abs(values).max(axis=0, initial=0.0)
     return np.asarray(np.where(spread > rounding, spread, np.nan))
+
+
+# Markedness
+
+
+def unmarked(neutral: npt.NDArray[Any], own_word: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    """1 where the neutral prompt scores above the group's own word, 0 where not, NaN where either is missing.
+
+    >>> unmarked(np.array([0.3, 0.1, np.nan]), np.array([0.2, 0.2, 0.2]))
+    array([ 1.,  0., nan])
+    """
+    missing = np.isnan(neutral) | np.isnan(own_word)
+    return np.where(missing, np.nan, (np.asarray(neutral) > np.asarray(own_word)).astype(np.float64))

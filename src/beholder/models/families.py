@@ -15,8 +15,8 @@ from pathlib import Path
 from beholder.core.catalog import Catalog
 from beholder.core.errors import ModelError
 from beholder.models.checkpoint.files import ConfigFile, Origin, read_config
-from beholder.models.options import LoadOptions
 from beholder.models.scorer import Scorer
+from beholder.models.spec import LoadOptions
 
 Opener = Callable[..., Scorer]
 

@@ -19,9 +19,8 @@ from PIL import Image
 from beholder.core.errors import ModelError, UsageError
 from beholder.models.families import open_folder
 from beholder.models.load import load_model
-from beholder.models.options import LoadOptions
 from beholder.models.scorer import Floats, Scorer
-from beholder.models.spec import ModelSpec
+from beholder.models.spec import LoadOptions, ModelSpec
 
 Function = Callable[[list[Image.Image], list[str]], Any]
 Model = str | Path | Scorer | Function | tuple[Any, ...]

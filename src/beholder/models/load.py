@@ -23,8 +23,8 @@ from beholder.models.catalog import ModelEntry, catalog, loadable, lookup, neare
 from beholder.models.checkpoint.hub import fetch
 from beholder.models.families import FAMILIES, name_forms, open_folder
 from beholder.models.machine import device_names
-from beholder.models.options import LoadOptions as LoadOptions
 from beholder.models.scorer import Answerer, Scorer, decoder_of
+from beholder.models.spec import LoadOptions as LoadOptions
 
 LONGEST_PART = 255
 """Bytes of a file's name."""

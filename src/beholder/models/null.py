@@ -13,9 +13,8 @@ import numpy as np
 from PIL import Image
 
 from beholder.core.errors import ModelError
-from beholder.models.options import LoadOptions
 from beholder.models.scorer import Floats
-from beholder.models.spec import ModelSpec
+from beholder.models.spec import LoadOptions, ModelSpec
 
 
 class NullScorer:

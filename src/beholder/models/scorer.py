@@ -16,7 +16,7 @@ from PIL import Image
 
 from beholder.models.preparation import Decoder, Preparation
 from beholder.models.spec import ModelSpec
-from beholder.prompts.instruction import Instruction
+from beholder.prompts.prompt_set import Instruction
 
 Floats = npt.NDArray[np.float32]
 Prepared = Any  # what an adapter's `prepare` returns; only that adapter reads it

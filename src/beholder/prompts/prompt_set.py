@@ -23,6 +23,59 @@ from beholder.core.digests import digest
 from beholder.core.errors import DataError, UnknownName
 from beholder.core.tables import column_in, read_table, require_columns, with_plain_names
 
+
+@dataclass(frozen=True)
+class Instruction:
+    """How a benchmark puts its prompts to a model that answers in words."""
+
+    template: str
+    """What the model reads beside the picture; `{}` stands for the prompt."""
+    yes: str
+    """The answer that agrees; its raw logit is the channel `logit_true`."""
+    no: str
+    read_off: str | None = None
+    """The agreeing answer as a released script writes it, where it reads another token than `yes` has (` Yes`)."""
+
+    def ask(self, prompt: str) -> str:
+        """The words of one question; braces in the prompt are only braces."""
+        return self.template.replace("{}", prompt)
+
+
+# Tables of words from users
+
+
+def read_templates(path: Path) -> dict[str, str]:
+    """Own wordings: a table with the columns `template` (a short name) and `text`, in which `{}` is the blank."""
+    table = text_columns(read_table(path), ["template", "text"], path).select("template", "text")
+    for name, text in table.iter_rows():
+        if text.count("{}") != 1:
+            raise DataError(f"{path}: the text of the wording {name!r} needs one {{}}.")
+    refuse_repeated(table["template"], "wording", path)
+    return dict(table.iter_rows())
+
+
+def text_columns(table: pl.DataFrame, columns: list[str], path: Path) -> pl.DataFrame:
+    """The table with these columns as texts; a missing column, an empty cell or an empty table is refused."""
+    require_columns(table, columns, path)
+    table = table.with_columns(pl.col(columns).cast(pl.String).str.strip_chars())
+    for name in columns:
+        empty = table[name].is_null() | (table[name] == "")
+        if empty.any():
+            raise DataError(f"{path}: row {(empty.arg_max() or 0) + 2} has no {name}.")
+    if not table.height:
+        raise DataError(f"{path}: the table has no rows.")
+    return table
+
+
+def refuse_repeated(names: pl.Series, what: str, path: Path) -> None:
+    """An error that names the first name that occurs twice."""
+    repeated = names.filter(names.is_duplicated()).to_list()
+    if repeated:
+        raise DataError(f"{path}: the {what} {repeated[0]!r} occurs more than once.")
+
+
+# PromptSet
+
 ALWAYS, NEVER = "*", ""
 NAMES_LEVEL = "identity"
 """The level of prompts that name people: they are not listed on a page."""

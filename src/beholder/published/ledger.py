@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -26,6 +27,7 @@ from beholder.studies.printed import (
     PLACE,
     WITHIN,
     Cell,
+    Check,
     Printed,
     Sizes,
     printed_of,
@@ -206,3 +208,16 @@ def counts(cells: pl.DataFrame) -> dict[str, dict[str, int]]:
         verdict: {origin: int(((cells["verdict"] == verdict) & (origins == origin)).sum()) for origin in ORIGINS}
         for verdict in VERDICTS
     }
+
+
+# Do the printed tables agree with themselves? Every study's checks, which need no model
+
+
+def consistency() -> list[Check]:
+    """Every check, study by study."""
+    return [check for _, printed in printed_studies() for check in printed.checks]
+
+
+def as_records(checks: list[Check]) -> list[dict[str, Any]]:
+    """The checks as JSON."""
+    return [{**check._asdict(), "holds": check.holds} for check in checks]

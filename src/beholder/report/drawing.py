@@ -11,6 +11,7 @@ import base64
 import gzip
 import html
 import json
+import re
 import subprocess
 import sys
 import threading
@@ -18,11 +19,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from beholder.chapter.chart_style import PAGE_INK, PAPER_WIDTH
+from beholder.chapter.chart_parts import PAGE_INK, PAPER_WIDTH
 from beholder.core.errors import BeholderError
+from beholder.core.files import write_whole
+from beholder.report.report import Report
 
 if TYPE_CHECKING:
-    from beholder.chapter.figure import Figure
+    from beholder.chapter.chapter import Figure
 
 SECONDS = 60.0
 """The longest that one chart may take."""
@@ -166,3 +169,22 @@ def packed(value: Any) -> str:
 def unpacked(text: str) -> Any:
     """What was packed."""
     return json.loads(gzip.decompress(base64.b64decode(text)))
+
+
+# Charts as files for a paper
+
+LONGEST = 120
+"""Characters of a file's name; the end tells charts apart."""
+
+
+def save_charts(report: Report, folder: Path) -> list[Path]:
+    """Every chart as `<study>-<dataset>-<name>.svg` and `.png`, for a paper; returns the paths."""
+    paths = []
+    for section in report.sections:
+        for figure in section.figures:
+            name, spec = f"{section.study.name}-{section.dataset}-{figure.name}", figure.paper()
+            stem = re.sub(r"[^\w.-]+", "-", name)[-LONGEST:]
+            for ending, data in (("svg", svg(spec).encode()), ("png", png(spec))):
+                paths.append(folder / f"{stem}.{ending}")
+                write_whole(paths[-1], data)
+    return paths

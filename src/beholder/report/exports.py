@@ -12,9 +12,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from beholder.chapter.numbers import Result
-from beholder.chapter.phrases import listed
-from beholder.chapter.table import Cell, Table
+from beholder.chapter.chapter import Cell, Table
+from beholder.chapter.numbers import Result, listed
 from beholder.core.errors import UnknownName, UsageError
 from beholder.core.results import place
 from beholder.models.families import family_of

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from beholder.chapter.phrases import number
+from beholder.chapter.numbers import number
 from beholder.core.record import Record
 from beholder.studies import STUDIES
 

@@ -4,15 +4,46 @@ from __future__ import annotations
 
 import base64
 import io
+import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from beholder.chapter.phrases import drawn, number
+from beholder.chapter.finding import Finding
+from beholder.chapter.numbers import drawn, number
 from beholder.core.results import WITHIN
 from beholder.datasets import DATASETS, open_dataset
 from beholder.datasets.images import open_image
 from beholder.report.facts import conflicts, people, unbalanced
 from beholder.report.report import Report
+
+FEW = 5
+NOISE = re.compile(r"null(:\d+)?")
+_SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z“])")
+
+
+def top_findings(findings: list[Finding], few: int = FEW) -> list[Finding]:
+    """The findings that matter most, in the order of the chapters."""
+    turns: dict[tuple[str, ...], int] = {}
+    ranked = []
+    for place, finding in enumerate(sorted(findings, key=lambda each: not each.shown)):
+        whose = (finding.study, finding.dataset, finding.model)
+        turns[whose] = turns.get(whose, 0) + 1
+        noise = NOISE.fullmatch(finding.model) is not None
+        ranked.append(((noise, not finding.shown, turns[whose], place), finding))
+    chosen = {id(finding) for _, finding in sorted(ranked, key=lambda each: each[0])[:few]}
+    return [finding for finding in findings if id(finding) in chosen]
+
+
+def first_sentence(text: str) -> str:
+    """What is said first; the chapter says the rest.
+
+    >>> first_sentence("Women get 0.46 times as much (0.38–0.57). The rest stands below.")
+    'Women get 0.46 times as much (0.38–0.57).'
+    """
+    return _SENTENCE.split(text, maxsplit=1)[0]
+
+
+# The first screen
 
 PORTRAITS, SIDE = 8, 88
 MOST_GROUPS = 8

@@ -14,18 +14,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from markupsafe import Markup
 
-from beholder.chapter import phrases
+from beholder.chapter import numbers
+from beholder.chapter.chapter import Table
 from beholder.chapter.finding import Finding
-from beholder.chapter.table import Table
 from beholder.core.files import write_whole
 from beholder.report.drawing import Drawing, chart_library, drawing, packed, prepare
 from beholder.report.facts import command, dataset_things, model_things, run_facts
-from beholder.report.first_screen import caveats, people_shown
+from beholder.report.first_screen import caveats, people_shown, top_findings
 from beholder.report.number_table import results_ledger
 from beholder.report.prompts_asked import Asked, images_of, prompts_asked
 from beholder.report.report import Report, Section, slug
 from beholder.report.scorecard import PLANTED, merged, scorecard, verdict_key
-from beholder.report.top_findings import top_findings
 from beholder.studies.study import Metric
 
 if TYPE_CHECKING:
@@ -161,7 +160,7 @@ def title(report: Report) -> str:
     titles = [section.chapter.page_title for section in report.sections]
     if titles and titles[0] is not None and len({section.study.name for section in report.sections}) == 1:
         return titles[0](models)
-    who = phrases.listed(models) if len(models) < 4 else f"{phrases.count(len(models))} models"
+    who = numbers.listed(models) if len(models) < 4 else f"{numbers.count(len(models))} models"
     return f"How {who} {'sees' if len(models) == 1 else 'see'} people"
 
 

@@ -17,23 +17,21 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 from polars.exceptions import PanicException, PolarsError
 
-from beholder.chapter.chapter import Chapter
+from beholder.chapter.chapter import Chapter, Table
 from beholder.chapter.finding import Finding
-from beholder.chapter.numbers import ABSENT
-from beholder.chapter.phrases import drawn
-from beholder.chapter.table import Table
+from beholder.chapter.numbers import ABSENT, drawn
 from beholder.core.digests import digest
 from beholder.core.errors import DataError, first_line
 from beholder.core.record import Record
 from beholder.report.facts import limited
-from beholder.report.plain_tables import plain_tables
+from beholder.report.number_table import plain_tables
 from beholder.report.sensitivity import PERTURBED, sensitivity_table
 from beholder.report.short_names import shortened
 from beholder.studies import STUDIES
 from beholder.studies.study import Metric, Study
 
 if TYPE_CHECKING:
-    from beholder.chapter.figure import Figure
+    from beholder.chapter.chapter import Figure
 
 DRAWN_LIMITATIONS = (
     "The people are drawn: what a model makes of drawings need not hold for photographs of anyone.",

@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import polars as pl
 
+from beholder.chapter.chapter import Cell, Table
 from beholder.chapter.finding import Finding, stored
 from beholder.chapter.numbers import has_interval
-from beholder.chapter.table import Cell, Table
 from beholder.core.results import KEY, SCHEMA
 
 PLACE = ("benchmark", "dataset", "model", *KEY)

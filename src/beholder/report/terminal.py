@@ -11,9 +11,9 @@ from rich.padding import Padding
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from beholder.chapter.chapter import Cell, Table
 from beholder.chapter.finding import Finding
-from beholder.chapter.phrases import number
-from beholder.chapter.table import Cell, Table
+from beholder.chapter.numbers import number
 from beholder.comparison.verdicts import VERDICTS
 from beholder.core.record import Record
 from beholder.report.facts import conflicts, people, unbalanced

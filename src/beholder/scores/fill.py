@@ -20,8 +20,8 @@ import polars as pl
 
 from beholder.core.progress import Progress, silent
 from beholder.datasets.dataset import ImageDigests
+from beholder.datasets.fetch import unreadable, unreadable_error
 from beholder.datasets.images import DRAWN
-from beholder.datasets.verify import unreadable, unreadable_error
 from beholder.models.load import replicas_of
 from beholder.models.scorer import Embedder, Scorer, cosines
 from beholder.scores.ray_pool import RayOptions

@@ -24,8 +24,8 @@ import pyarrow as pa
 from beholder.core.errors import BadScores
 from beholder.core.read import decoded, parse_json, read_bytes, read_text
 from beholder.models.served.answers import Cell, Garbled, NotProbabilities, first_tokens, log, read_tokens, text_of
-from beholder.prompts.instruction import Instruction
-from beholder.scores.quantity import UNITS
+from beholder.prompts.prompt_set import Instruction
+from beholder.scores.score_matrix import UNITS
 
 PAIR = re.compile(r"(-?(?:inf|\d[\d.eE+-]*))[\"'\s]*,[\"'\s]*(?:true|false)", re.IGNORECASE)
 """A log-likelihood and whether the choice is the likeliest text; lmms-eval writes pairs as lists or as texts."""

@@ -13,12 +13,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from beholder.core.digests import FileDigests
+from beholder.core.digests import KEY_FILE, FileDigests
 from beholder.core.errors import DataError, MissingData, RemoteError
 from beholder.core.files import Place, listing, remove_tree, walk
 from beholder.core.progress import Progress, silent
 from beholder.core.remote import RemotePath
-from beholder.core.seal import KEY_FILE
 from beholder.datasets.content import digest_of, stamp
 from beholder.models.spec import ModelSpec
 from beholder.scores.shelf import INDEX, BadBlock, Shelf

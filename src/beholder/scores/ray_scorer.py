@@ -14,13 +14,13 @@ from typing import Any, NamedTuple
 
 from PIL import Image
 
+from beholder.core.catalog import load_plugins, loaded_plugins
 from beholder.core.errors import DataError, ModelError, UsageError
-from beholder.core.plugins import load_plugins, loaded_plugins
-from beholder.datasets.verify import unreadable
+from beholder.datasets.fetch import unreadable
 from beholder.models.load import LoadOptions, load_model
 from beholder.models.scorer import Answerer, Embedder, Floats, Prepared, Scorer
 from beholder.models.spec import ModelSpec
-from beholder.prompts.instruction import Instruction
+from beholder.prompts.prompt_set import Instruction
 from beholder.scores.ray_pool import RayOptions, RayPool, connect
 from beholder.scores.reading import ReadOptions, WorkersOnDemand
 from beholder.scores.scoring import Asked, BatchScorer, Scored

@@ -24,11 +24,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from beholder.core.digests import content_digest, digest
+from beholder.core.digests import content_digest, digest, seal
 from beholder.core.errors import DataError, RemoteError, first_line
 from beholder.core.files import Place, can_write, listing, write_whole
 from beholder.core.remote import RemotePath, Status
-from beholder.core.seal import seal
 
 Floats = npt.NDArray[np.float32]
 Label = Mapping[str, str]

@@ -26,11 +26,10 @@ from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 
-from beholder.core.digests import SharedDigests, digest
+from beholder.core.digests import SharedDigests, digest, seal_key
 from beholder.core.errors import RemoteError
 from beholder.core.files import Place, cache_folder, place, write_whole
 from beholder.core.remote import RemotePath
-from beholder.core.seal import seal_key
 from beholder.datasets.dataset import ImageDigests
 from beholder.models.spec import ModelSpec
 from beholder.scores.shelf import Shelf

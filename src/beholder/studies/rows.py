@@ -23,8 +23,7 @@ from beholder.comparison import (
 from beholder.comparison.family import Judged, nothing_told
 from beholder.core.results import Row
 from beholder.metrics.association import half_precision_mean
-from beholder.metrics.bootstrap import FEWEST, Resampler
-from beholder.metrics.intervals import mean_interval
+from beholder.metrics.intervals import FEWEST, Resampler, mean_interval
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.studies.study import MeasureOptions, Metric
 

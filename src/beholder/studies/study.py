@@ -30,7 +30,7 @@ from beholder.core.tables import column_in
 from beholder.datasets.dataset import Dataset
 from beholder.datasets.selection import Selection, select
 from beholder.models.spec import ModelSpec
-from beholder.prompts.instruction import Instruction
+from beholder.prompts.prompt_set import Instruction
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.scores.task import Task
 

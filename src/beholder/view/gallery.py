@@ -23,16 +23,14 @@ from beholder.comparison import SIGNS, Groups, People, group_by, people_of
 from beholder.core.errors import BadImage, BeholderError, MissingData
 from beholder.core.results import KEY
 from beholder.datasets.content import container
-from beholder.datasets.crops import files_of
-from beholder.datasets.images import DRAWN, open_image
+from beholder.datasets.images import DRAWN, files_of, open_image
 from beholder.datasets.survey import IDENTIFIERS, MOST_GROUPS
 from beholder.models.spec import ModelSpec
 from beholder.report.report import slug
 from beholder.run import Run, load_run
-from beholder.scores.recorded import Places, recorded
+from beholder.scores.recorded import Places, recorded, stored_scores
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.scores.store import Store
-from beholder.scores.stored import stored_scores
 from beholder.scores.task import Task
 
 Scores = npt.NDArray[np.float64]

@@ -19,7 +19,7 @@ from PIL import Image
 from beholder.core.errors import MissingExtra, ModelError, OutOfMemory, UnusableScore, UsageError
 from beholder.models.load import LoadOptions, load_model
 from beholder.models.scorer import Answerer
-from beholder.prompts.instruction import Instruction
+from beholder.prompts.prompt_set import Instruction
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")

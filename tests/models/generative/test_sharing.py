@@ -13,7 +13,7 @@ from PIL import Image
 
 from beholder.core.errors import OutOfMemory
 from beholder.models.load import LoadOptions, load_model
-from beholder.prompts.instruction import Instruction
+from beholder.prompts.prompt_set import Instruction
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")

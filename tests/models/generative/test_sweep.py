@@ -15,7 +15,7 @@ from family_sweep import try_case
 from beholder.core.errors import MissingExtra
 from beholder.models.architectures import architectures
 from beholder.models.generative.placement import require_vision
-from beholder.models.options import LoadOptions
+from beholder.models.spec import LoadOptions
 
 FEW = ("blip-2", "florence2", "git", "llava", "llava_onevision", "mllama", "qwen3_5")
 LISTED = {each.model_type: each for each in architectures() if each.task == generative.TASK}

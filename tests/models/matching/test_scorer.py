@@ -14,7 +14,7 @@ from PIL import Image
 
 from beholder.core.errors import ModelError, OutOfMemory, UnusableScore
 from beholder.models.load import LoadOptions, load_model
-from beholder.scores.quantity import CHANNELS
+from beholder.scores.score_matrix import CHANNELS
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")

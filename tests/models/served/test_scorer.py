@@ -28,7 +28,7 @@ from beholder.models.scorer import Answerer, Embedder
 from beholder.models.served.address import Key, key_for, read_address
 from beholder.models.served.answers import FLOOR, leaves_open, outcome, read_draws, read_tokens, spells
 from beholder.models.served.limits import Limits, Pace, requested_wait
-from beholder.prompts.instruction import Instruction
+from beholder.prompts.prompt_set import Instruction
 
 pytest.importorskip("transformers")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from beholder.run import Run
-from beholder.studies.custom.charts import custom_figures
+from beholder.studies.custom.chapter import custom_figures
 
 
 def test_titles_say_what_is_seen(custom_run: Run) -> None:

@@ -12,7 +12,7 @@ import pytest
 from beholder.core.errors import DataError
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.studies.disparity.agreement import agreement
-from beholder.studies.disparity.concepts import SAME_CONCEPTS, SYNSET, read_same_concepts
+from beholder.studies.disparity.prompts import SAME_CONCEPTS, SYNSET, read_same_concepts
 from beholder.studies.disparity.study import DISPARITY, Choices, configured
 
 One = Callable[..., dict[str, Any]]

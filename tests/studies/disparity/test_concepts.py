@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from beholder.core.errors import DataError
-from beholder.studies.disparity.concepts import concept_name, read_ambiguous
-from beholder.studies.disparity.prompts import disparity_prompts
+from beholder.studies.disparity.prompts import concept_name, disparity_prompts, read_ambiguous
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,7 @@ import pytest
 from scipy.special import expit, logit
 
 from beholder.comparison.verdicts import DIFFERENCE
-from beholder.metrics.calibration import calibration
-from beholder.metrics.miscalibration import miscalibration
+from beholder.metrics.calibration import calibration, miscalibration
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.studies.disparity.findings import disparity_findings
 from beholder.studies.disparity.scores import read_concept_scores

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import polars as pl
 
-from beholder.glasshouse.planted_objects import PLANTED_OBJECTS, implied_average_precision, implied_gap
+from beholder.glasshouse.planted import PLANTED_OBJECTS, implied_average_precision, implied_gap
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.studies.disparity.planted import disparity_planted
 

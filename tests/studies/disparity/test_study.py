@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from beholder.cli import app
 from beholder.core.errors import MissingData, UnknownName, UsageError
 from beholder.models.spec import ModelSpec
-from beholder.prompts.instruction import Instruction
+from beholder.prompts.prompt_set import Instruction
 
 pytestmark = pytest.mark.usefixtures("undrawn")
 CATEGORIES = [{"id": 1, "name": "tie"}, {"id": 2, "name": "dining table"}]

@@ -13,7 +13,7 @@ from beholder.core.results import results_table
 from beholder.run import Run
 from beholder.studies.exposure.counting import Counts, Tally
 from beholder.studies.exposure.measures import count_rows, identity_rows, word_rows
-from beholder.studies.exposure.people import WORD_TERMS
+from beholder.studies.exposure.mentions import WORD_TERMS
 from beholder.studies.exposure.study import EXPOSURE
 from beholder.studies.study import MeasureOptions
 

@@ -8,9 +8,7 @@ import polars as pl
 
 from beholder.comparison import DIFFERENCE, NONE_FOUND, TOO_LITTLE
 from beholder.core.results import Row, results_table
-from beholder.studies.exposure.compared import EVERYONE
-from beholder.studies.exposure.measures import ADJUSTED, UNADJUSTED
-from beholder.studies.exposure.ratios import CRUDE, RATIO, TYPICAL
+from beholder.studies.exposure.measures import ADJUSTED, CRUDE, EVERYONE, RATIO, TYPICAL, UNADJUSTED
 
 
 def cases() -> Iterator[tuple[str, pl.DataFrame]]:

@@ -9,8 +9,7 @@ import pytest
 from beholder.comparison import DIFFERENCE, NONE_FOUND
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.studies.apa.prompts import identity_prompts
-from beholder.studies.exposure.compared import EVERYONE
-from beholder.studies.exposure.measures import UNADJUSTED, identity_rows
+from beholder.studies.exposure.measures import EVERYONE, UNADJUSTED, identity_rows
 from beholder.studies.public_figures.identity import known_by_name
 from beholder.studies.study import MeasureOptions
 

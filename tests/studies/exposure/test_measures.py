@@ -11,20 +11,21 @@ from scipy.stats import spearmanr
 
 from beholder.comparison import DIFFERENCE, NONE_FOUND
 from beholder.core.results import Row
-from beholder.studies.exposure.compared import EVERYONE
 from beholder.studies.exposure.counting import Counts, Tally
 from beholder.studies.exposure.measures import (
     ADJUSTED,
     CHANGE,
+    EVERYONE,
+    MEAN,
     METRICS,
+    TYPICAL,
     UNADJUSTED,
     _medians,
     count_rows,
     identity_rows,
     word_rows,
 )
-from beholder.studies.exposure.people import WORD_TERMS
-from beholder.studies.exposure.ratios import MEAN, TYPICAL
+from beholder.studies.exposure.mentions import WORD_TERMS
 from beholder.studies.study import MeasureOptions
 
 OPTIONS = MeasureOptions(draws=300, shuffles=299)

@@ -10,7 +10,7 @@ import pytest
 from beholder.datasets import open_dataset
 from beholder.datasets.dataset import Dataset
 from beholder.studies.apa.prompts import CATEGORIES, OCCUPATIONS, association_prompts
-from beholder.studies.exposure.people import ONE_WORD, SHARED, WITHIN, WORD_TERMS, people_table
+from beholder.studies.exposure.mentions import ONE_WORD, SHARED, WITHIN, WORD_TERMS, people_table
 
 
 def dataset(*people: tuple[str, str]) -> Dataset:

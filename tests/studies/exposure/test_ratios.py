@@ -10,10 +10,8 @@ from scipy.stats import gmean
 from beholder.comparison import DIFFERENCE, NONE_FOUND, TOO_LITTLE
 from beholder.comparison.means import OPEN
 from beholder.core.results import Row, results_table
-from beholder.studies.exposure.compared import EVERYONE
 from beholder.studies.exposure.findings import exposure_findings
-from beholder.studies.exposure.measures import count_rows
-from beholder.studies.exposure.ratios import CRUDE, MEAN, RATIO, TYPICAL, ratio_rows
+from beholder.studies.exposure.measures import CRUDE, EVERYONE, MEAN, RATIO, TYPICAL, count_rows, ratio_rows
 from beholder.studies.study import MeasureOptions
 
 OPTIONS = MeasureOptions(draws=100, shuffles=299)

@@ -16,9 +16,8 @@ from typer.testing import CliRunner
 from beholder.cli import app
 from beholder.datasets import open_dataset
 from beholder.run import load_run
-from beholder.studies.exposure.compared import EVERYONE
-from beholder.studies.exposure.people import people_table
-from beholder.studies.exposure.ratios import TYPICAL
+from beholder.studies.exposure.measures import EVERYONE, TYPICAL
+from beholder.studies.exposure.mentions import people_table
 
 LITTLE = ("--draws", "100")
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from beholder.comparison import DIFFERENCE
-from beholder.studies.exposure.ratios import RATIO
+from beholder.studies.exposure.measures import RATIO
 from beholder.studies.exposure.trials import TRIALS
 from beholder.studies.study import MeasureOptions
 from beholder.studies.worlds import DESIGNS, GENDER_ONLY, UNFAIR, WORLDS, Design, draw

@@ -8,10 +8,10 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from beholder.chapter.figure import Figure
-from beholder.report.figure_files import save_charts
+from beholder.chapter.chapter import Figure
+from beholder.report.drawing import save_charts
 from beholder.run import Run
-from beholder.studies.gras import queries
+from beholder.studies.gras import phrases
 from beholder.studies.gras.charts import gras_figures
 from beholder.studies.gras.tables import gras_tables
 
@@ -36,7 +36,7 @@ def test_a_bar_points_to_the_higher_group(gras_full: Run, drawn: list[Figure]) -
     bars = [row for row in layers[0]["data"]["values"] if "concept" in row]
     texts = [row.get("text") for layer in layers for row in layer["data"]["values"]]
     assert {"← Female higher", "Male higher →", "← younger higher", "darker higher →"} <= set(texts)
-    gaps = {row["concept"]: row for row in queries.largest(gras_full.results, "gender", 100)}
+    gaps = {row["concept"]: row for row in phrases.largest(gras_full.results, "gender", 100)}
     for bar in bars[:5]:  # by gender
         row = gaps[bar["concept"]]
         assert bar["value"] == pytest.approx(100 * row["value"] * (1 if row["group"] == "Male" else -1), abs=1e-3)

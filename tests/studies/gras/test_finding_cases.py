@@ -12,7 +12,7 @@ from beholder.comparison.verdicts import VERDICTS
 from beholder.studies.gras.chapter import CHAPTER
 from beholder.studies.gras.charts import gap_title, valence_title
 from beholder.studies.gras.findings import FINDERS, gras_findings
-from beholder.studies.gras.queries import gaps, other_gaps, valence_shares
+from beholder.studies.gras.phrases import gaps, other_gaps, valence_shares
 from beholder.studies.gras.tables import gras_tables
 
 CASES = list(cases())

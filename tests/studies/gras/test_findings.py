@@ -12,7 +12,7 @@ from beholder.chapter.numbers import points_range
 from beholder.comparison.verdicts import DIFFERENCE, FACT, NONE_FOUND, NOT_MEASURED, TOO_LITTLE, verdict_of
 from beholder.core.results import Row, results_table
 from beholder.run import Run
-from beholder.studies.gras import queries
+from beholder.studies.gras import phrases
 from beholder.studies.gras.chapter import CHAPTER
 from beholder.studies.gras.charts import gap_title
 from beholder.studies.gras.phrases import score
@@ -46,7 +46,7 @@ def test_the_planted_gap_is_named_with_its_pair_and_interval(gras_full: Run) -> 
     finding = of_kind(gras_full, "gap")[0]
     assert finding.headline == "The model affirms “kind” more for Female than for Male, by 19.0 points"
     assert "images labelled Female get 19.0 points more P(Yes) than those labelled Male within" in finding.sentence
-    row = queries.largest(gras_full.results, "gender", 1)[0]
+    row = phrases.largest(gras_full.results, "gender", 1)[0]
     assert f"95 % interval {points_range(row)}, for all traits, pairs" in finding.sentence
     assert "420 images), the widest of all gaps by gender." in finding.sentence
 
@@ -67,7 +67,7 @@ def test_a_gap_that_is_not_the_widest_is_not_called_so(gras_run: Run) -> None:
     assert "“kind”" in finding.headline
     assert "the widest of all gaps" not in finding.sentence
     assert "the widest that was found" in finding.sentence
-    title = gap_title(queries.largest(results, "gender", 10))
+    title = gap_title(phrases.largest(results, "gender", 10))
     assert title == "widest gap that was found: “kind”, Female 19.0 points above Male"
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from beholder.audit import AuditOptions, audit_models
 from beholder.datasets import open_dataset
-from beholder.glasshouse.planted_traits import PLANTED_TRAITS
+from beholder.glasshouse.planted import PLANTED_TRAITS
 from beholder.studies.gras.study import GRAS
 from beholder.studies.study import MeasureOptions
 

@@ -7,8 +7,8 @@ import polars as pl
 import pytest
 
 from beholder.comparison import people_of
+from beholder.studies.gras.gaps import Intersections, intersections
 from beholder.studies.gras.groups import Answers
-from beholder.studies.gras.intersections import Intersections, intersections
 
 
 def crossed(

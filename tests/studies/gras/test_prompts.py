@@ -15,7 +15,7 @@ from beholder.datasets.dataset import Dataset
 from beholder.datasets.perturbed import change_of, changed
 from beholder.models.generative.texts import FORMS
 from beholder.models.spec import ModelSpec
-from beholder.prompts.templates import read_templates
+from beholder.prompts.prompt_set import read_templates
 from beholder.studies.gras.prompts import YES_OR_NO, gras_prompts, gras_statements, read_traits, released_instruction
 from beholder.studies.gras.study import GRAS
 

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from beholder.run import Run
-from beholder.studies.gras import queries
+from beholder.studies.gras import phrases
 
 
 def value(run: Run, metric: str) -> float:
@@ -14,19 +14,19 @@ def value(run: Run, metric: str) -> float:
 
 
 def test_scores_by_attribute_average_to_the_score(gras_full: Run) -> None:
-    by_attribute = queries.attribute_scores(gras_full.results)
+    by_attribute = phrases.attribute_scores(gras_full.results)
     assert by_attribute["subset"].to_list() == ["gender", "race", "age", "skin_tone"]
     for name in ("corrected", "sized"):
         assert by_attribute[name].mean() == pytest.approx(value(gras_full, f"bias_score_{name}"))
 
 
 def test_deviations_weigh_to_zero_and_show_what_was_planted(gras_full: Run) -> None:
-    cells = queries.deviations(gras_full.results).filter(subset="gender", concept="kind")
+    cells = phrases.deviations(gras_full.results).filter(subset="gender", concept="kind")
     assert dict(cells.select("group", "points").iter_rows()) == pytest.approx({"Female": 9.5, "Male": -9.5}, abs=0.4)
 
 
 def test_traits_stand_by_valence_then_by_gap(gras_full: Run) -> None:
-    order = queries.traits_in_order(gras_full.results.filter(pl.col("subset") == "gender"))
+    order = phrases.traits_in_order(gras_full.results.filter(pl.col("subset") == "gender"))
     assert list(order) == ["positive", "negative"]
     assert order["positive"][0] == "kind"
     assert [len(traits) for traits in order.values()] == [50, 50]
@@ -38,12 +38,12 @@ def test_a_wording_that_turns_a_pair_round_has_a_negative_gap() -> None:
         {"metric": "gras.group_mean", "concept": "kind", "group": group, "template": template, "value": mean}
         for (group, template), mean in means.items()
     ]
-    gaps = queries.wording_gaps(pl.DataFrame(rows).with_columns(variant=pl.lit(None, pl.String)))
+    gaps = phrases.wording_gaps(pl.DataFrame(rows).with_columns(variant=pl.lit(None, pl.String)))
     assert sorted(gaps.select("template", "mean", "gap").rows()) == [("T1", 15.0, 40.0), ("T2", 15.0, -10.0)]
 
 
 def test_the_curve_over_tones_is_that_of_the_rows(gras_full: Run) -> None:
-    tones = queries.by_tone(gras_full.results)
+    tones = phrases.by_tone(gras_full.results)
     assert tones.height == 20
     single = gras_full.results.filter(metric="gras.group_mean", subset="skin_tone")
     # 250 answers averaged: far narrower than one trait's interval, where traits are noise of their own.

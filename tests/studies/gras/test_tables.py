@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import polars as pl
 
-from beholder.chapter.table import Table
+from beholder.chapter.chapter import Table
 from beholder.run import Run
-from beholder.studies.gras import queries
+from beholder.studies.gras import phrases
 from beholder.studies.gras.phrases import score
 from beholder.studies.gras.tables import gras_published, gras_tables
 
@@ -65,7 +65,7 @@ def test_own_traits_are_not_comparable_even_if_they_are_a_hundred(gras_run: Run)
     published = gras_published(own)
     assert published is not None
     assert published.notes[0].endswith("its score is not comparable.")
-    named = queries.gaps(own).filter(concept="punctual")["valence"].unique().to_list()
+    named = phrases.gaps(own).filter(concept="punctual")["valence"].unique().to_list()
     assert named == ["positive"], "an own trait's valence is in its rows"
 
 

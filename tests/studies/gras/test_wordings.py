@@ -8,7 +8,7 @@ import pytest
 
 from beholder.comparison import people_of
 from beholder.studies.gras.groups import Answers, Grouped
-from beholder.studies.gras.wordings import WordingShares
+from beholder.studies.gras.measures import WordingShares
 
 ALL = np.ones(4, dtype=bool)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from beholder.datasets.apa import BRANCHES
-from beholder.studies.pfi.prompts import pfi_association_prompts, pfi_identity_prompts
+from beholder.studies.pfi.study import pfi_association_prompts, pfi_identity_prompts
 
 
 def test_pfi_asks_in_its_own_words():

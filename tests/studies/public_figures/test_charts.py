@@ -11,9 +11,17 @@ import polars as pl
 from beholder.comparison import DIFFERENCE, NONE_FOUND, verdict_of
 from beholder.core.results import Row
 from beholder.run import Run
-from beholder.studies.apa.sizes import EIGHT
-from beholder.studies.public_figures.charts import axis_end, bars, public_figure_charts, ratio_title
-from beholder.studies.public_figures.occupation_chart import blocks, dumbbells, merged_occupations, occupation_title
+from beholder.studies.apa.printed import EIGHT
+from beholder.studies.public_figures.charts import (
+    axis_end,
+    bars,
+    blocks,
+    dumbbells,
+    merged_occupations,
+    occupation_title,
+    public_figure_charts,
+    ratio_title,
+)
 
 
 def test_every_kind_of_result_has_a_figure(apa_run: Run) -> None:

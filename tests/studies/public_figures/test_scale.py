@@ -10,8 +10,7 @@ import pytest
 
 from beholder.comparison import judge, verdict_of
 from beholder.core.results import Row, results_table
-from beholder.studies.apa.printed import PRINTED
-from beholder.studies.apa.sizes import EIGHT
+from beholder.studies.apa.printed import EIGHT, PRINTED
 from beholder.studies.public_figures.charts import scale_figures
 from beholder.studies.public_figures.findings import public_figure_findings
 from beholder.studies.public_figures.scale import fitted, scale_points, scale_rows

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-from beholder.chapter.table import Cell, Table
+from beholder.chapter.chapter import Cell, Table
 from beholder.comparison import verdict_of
 from beholder.core.results import Row
 from beholder.report.exports import markdown

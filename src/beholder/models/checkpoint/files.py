@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from beholder.core.digests import digest, file_digest
 from beholder.core.errors import ModelError
-from beholder.core.paths import leads_out
+from beholder.core.files import leads_out
 from beholder.core.read import read_json
 
 SETTINGS = tuple(

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from beholder.core.errors import MissingExtra, ModelError, first_line
 from beholder.models.checkpoint.files import CODE, PICKLED_WEIGHTS, SAFE_WEIGHTS, SETTINGS, Origin, matching
-from beholder.models.options import LoadOptions
+from beholder.models.spec import LoadOptions
 
 CONVERTER = "SFconvertbot"
 """The hub's account that converts weights; pull requests of anyone else are not looked at."""

@@ -23,10 +23,9 @@ from beholder.models.checkpoint.checkpoint import (
 )
 from beholder.models.checkpoint.files import Origin, find_files
 from beholder.models.contrastive.embedding import CutTexts
-from beholder.models.options import LoadOptions
 from beholder.models.preparation import Arithmetic, Decoder, Preparation, Split
 from beholder.models.scorer import Floats, Prepared
-from beholder.models.spec import ModelSpec, Settings
+from beholder.models.spec import LoadOptions, ModelSpec, Settings
 from beholder.models.torch_types import Module, Processor, Tensor
 
 SMALL = 10_000_000

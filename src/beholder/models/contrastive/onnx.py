@@ -28,10 +28,9 @@ from beholder.models.contrastive.onnx_config import (
     read_onnx_config,
     read_text_table,
 )
-from beholder.models.options import LoadOptions
 from beholder.models.preparation import Arithmetic, Array, Cut
 from beholder.models.scorer import ContrastiveScorer, Floats
-from beholder.models.spec import ModelSpec
+from beholder.models.spec import LoadOptions, ModelSpec
 
 try:
     import onnxruntime

@@ -42,10 +42,9 @@ from beholder.models.checkpoint.files import Origin, content_digest
 from beholder.models.checkpoint.hub import fetch_files
 from beholder.models.checkpoint.torch_scorer import SAMPLE_TEXTS, as_json, running
 from beholder.models.contrastive.two_towers import TorchContrastive, rows_of, vectors_of
-from beholder.models.options import LoadOptions
 from beholder.models.preparation import Arithmetic, Array, Cut, Split, probes, proven
 from beholder.models.scorer import Floats, Prepared
-from beholder.models.spec import ModelSpec
+from beholder.models.spec import LoadOptions, ModelSpec
 from beholder.models.torch_types import Module, Processor, Tensor
 
 LIBRARY = f"open_clip {open_clip.__version__}"

@@ -30,10 +30,9 @@ from beholder.models.checkpoint.torch_scorer import (
     sample_pictures,
 )
 from beholder.models.contrastive.embedding import checked_unit_rows, embed_in_batches
-from beholder.models.options import LoadOptions
 from beholder.models.preparation import ByProcessor, Cut, processor_split, proven
 from beholder.models.scorer import ContrastiveScorer, Floats, Prepared
-from beholder.models.spec import ModelSpec
+from beholder.models.spec import LoadOptions, ModelSpec
 from beholder.models.torch_types import Config, Inputs, Module, Output, Tensor
 
 # As they were trained and as their processors do by default; other families pad to the longest text.

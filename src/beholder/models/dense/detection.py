@@ -29,9 +29,8 @@ from beholder.models.checkpoint.torch_scorer import (
     sample_pictures,
 )
 from beholder.models.contrastive.embedding import batches
-from beholder.models.options import LoadOptions
 from beholder.models.scorer import Floats, Prepared
-from beholder.models.spec import ModelSpec
+from beholder.models.spec import LoadOptions, ModelSpec
 from beholder.models.torch_types import Inputs, Module, Output, Tensor
 
 TEXTS_KEPT = 4096

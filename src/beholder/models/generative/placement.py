@@ -14,7 +14,7 @@ from beholder.core.errors import MissingExtra, ModelError
 from beholder.models.checkpoint.checkpoint import Checkpoint, load_checkpoint, resolve_device, torch, transformers
 from beholder.models.checkpoint.files import CheckpointFiles, ConfigFile, read_config
 from beholder.models.generative.processor import processor_class
-from beholder.models.options import QUANTISED, LoadOptions
+from beholder.models.spec import QUANTISED, LoadOptions
 from beholder.models.torch_types import Config
 
 ANSWERING_BLIP = "BlipForQuestionAnswering"

@@ -24,11 +24,10 @@ from beholder.models.generative.loaded_model import Elsewhere, LoadedModel
 from beholder.models.generative.placement import load_placed, precision_of, refuse_unserved
 from beholder.models.generative.processor import Picture
 from beholder.models.generative.sharing import Sharing
-from beholder.models.options import LoadOptions
 from beholder.models.scorer import Floats
-from beholder.models.spec import ModelSpec
+from beholder.models.spec import LoadOptions, ModelSpec
 from beholder.models.torch_types import Tensor
-from beholder.prompts.instruction import Instruction
+from beholder.prompts.prompt_set import Instruction
 
 PLAIN = Instruction("{}", yes="Yes", no="No")
 """The wording used when no study gives one: the prompt is the question."""

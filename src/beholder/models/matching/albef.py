@@ -27,8 +27,7 @@ from beholder.models.checkpoint.files import CheckpointFiles, ConfigFile, Origin
 from beholder.models.checkpoint.torch_scorer import image_settings
 from beholder.models.matching.blip import BlipMatcher
 from beholder.models.matching.scorer import FusingLayers, MatchingScorer, Pictures, TextReading, Texts, unit
-from beholder.models.options import LoadOptions
-from beholder.models.spec import ModelSpec
+from beholder.models.spec import LoadOptions, ModelSpec
 from beholder.models.torch_types import Config, Module, Processor, Tensor
 
 

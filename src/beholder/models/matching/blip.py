@@ -23,7 +23,7 @@ from beholder.models.matching.scorer import (
     Texts,
     unit,
 )
-from beholder.models.options import LoadOptions
+from beholder.models.spec import LoadOptions
 from beholder.models.torch_types import Module, Output, Tensor
 
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from scipy import stats
 
 from beholder.models.generative.answers import BLANKS
-from beholder.prompts.instruction import Instruction
+from beholder.prompts.prompt_set import Instruction
 
 FLOOR = -87.0
 """Stands for the logarithm of nothing: stored cells are finite."""

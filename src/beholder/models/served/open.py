@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 from PIL import Image
 
 from beholder.core.errors import ModelError
-from beholder.models.options import LoadOptions
 from beholder.models.served.address import Address, Asking, key_for, read_address
 from beholder.models.served.answers import SPELLINGS, choices, first_tokens, mapping, prompt_word, text_of
 from beholder.models.served.client import Client, Declined
@@ -30,7 +29,7 @@ from beholder.models.served.scorer import (
     messages_of,
     question,
 )
-from beholder.models.spec import ModelSpec
+from beholder.models.spec import LoadOptions, ModelSpec
 
 MODELS = "/models"
 BATCHED = 256

@@ -45,7 +45,7 @@ from beholder.models.served.answers import (
 from beholder.models.served.client import CONTENT, Client, Declined, Line, Upload
 from beholder.models.served.limits import PREFIX
 from beholder.models.spec import ModelSpec
-from beholder.prompts.instruction import Instruction
+from beholder.prompts.prompt_set import Instruction
 
 TOP = 20
 """Requested tokens: the most that hosted APIs return."""

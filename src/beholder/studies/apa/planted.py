@@ -11,11 +11,10 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from beholder.chapter import phrases
+from beholder.chapter import numbers
+from beholder.chapter.chapter import Cell, Table, labels, names, percent_cell, ratio_cell
 from beholder.chapter.finding import Finding, finding
-from beholder.chapter.numbers import ABSENT, MINUS, Result, percent, ratio
-from beholder.chapter.phrases import count
-from beholder.chapter.table import Cell, Table, labels, names, percent_cell, ratio_cell
+from beholder.chapter.numbers import ABSENT, MINUS, Result, count, percent, ratio
 from beholder.comparison import FACT
 from beholder.core.results import PLAIN
 from beholder.glasshouse.people import PEOPLE_PER_BRANCH
@@ -167,7 +166,7 @@ def _label(pair: Comparison) -> str:
     named = {
         "bias_ratio": "women over men",
         "association": f"right {pair.concept}",
-        "occupation_probability": f"{phrases.GROUPS.get(group, group)}: “{pair.concept}”",
+        "occupation_probability": f"{numbers.GROUPS.get(group, group)}: “{pair.concept}”",
         "identity_given_image": "right name, given an image",
         "identity_given_name": "right images, given a name",
     }

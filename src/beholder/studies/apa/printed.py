@@ -7,8 +7,25 @@ from pathlib import Path
 
 import polars as pl
 
-from beholder.studies.apa.sizes import EIGHT, SIZES
+from beholder.datasets.apa import BRANCHES
 from beholder.studies.printed import Cell, Printed, Source
+
+EIGHT = "eight occupations, without actress"
+"""The variant of rows that were measured with `--options 8`."""
+POOLS = {"actors": ("actors",), "politicians": ("house", "senate", "mayors"), "athletes": ("athletes",)}
+
+
+def _size(*branches: str) -> dict[str | None, int]:
+    parts = [BRANCHES[name] for name in branches]
+    women, men = sum(part.women for part in parts), sum(part.men for part in parts)
+    return {None: sum(part.images for part in parts), "woman": women, "man": men}
+
+
+SIZES = {name: _size(*branches) for name, branches in {**{name: (name,) for name in BRANCHES}, **POOLS}.items()}
+"""By branch or pool and by gender; the key None counts everyone."""
+
+
+# The printed numbers of APA
 
 NAMED_OTHERWISE = (
     "P-FI's Text Score is APA's Image Score: the caption of P-FI's Table 2 defines it as identifying the unique name, "

@@ -14,8 +14,8 @@ from beholder.glasshouse.prompts import prompts as drawn_prompts
 from beholder.glasshouse.world import BRANCH_OCCUPATIONS
 from beholder.prompts.prompt_set import PromptSet, prompt_set
 from beholder.scores.task import Task
+from beholder.studies.apa.printed import EIGHT, POOLS
 from beholder.studies.apa.prompts import NAME_PROMPT, OCCUPATIONS, association_prompts, identity_prompts
-from beholder.studies.apa.sizes import EIGHT, POOLS
 from beholder.studies.public_figures.identity import IDENTITY
 from beholder.studies.public_figures.levels import ASSOCIATION
 from beholder.studies.public_figures.measures import public_figure_measures, public_figure_metrics

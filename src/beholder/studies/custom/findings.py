@@ -7,11 +7,77 @@ from collections.abc import Iterator
 import polars as pl
 
 from beholder.chapter.finding import Finding, finding, verdict_of_rows
-from beholder.chapter.numbers import Result, has_interval, percent, points, points_decimals, points_range, row_p_value
-from beholder.chapter.phrases import listed, plural
+from beholder.chapter.numbers import (
+    Result,
+    has_interval,
+    listed,
+    percent,
+    plural,
+    points,
+    points_decimals,
+    points_range,
+    row_p_value,
+)
+from beholder.chapter.queries import deciding_rows
+from beholder.comparison.groups import REST
 from beholder.comparison.verdicts import DIFFERENCE, FACT, TOO_LITTLE
+from beholder.core.results import WITHIN
 from beholder.prompts.prompt_set import ONE_LEVEL
-from beholder.studies.custom.queries import BASES, BELIEF, differences, imbalances, mean_of, overall, within
+from beholder.studies.custom.gaps import BALANCE, GAPS, KINDS
+
+BASES = {gap.removesuffix("gap") + kind: base for base, gap in GAPS.items() for kind in KINDS}
+"""What is measured, by the metric that says how it differs."""
+BELIEF = "custom.probability"
+
+
+def differences(part: pl.DataFrame, kind: str) -> list[Result]:
+    """The rows that decide about a kind of difference; of gaps only the two groups farthest apart."""
+    metrics = [gap.removesuffix("gap") + kind for gap in GAPS.values()]
+    rows = [row for metric in metrics for row in deciding_rows(part, metric.removeprefix("custom.")).to_dicts()]
+    return [row for row in rows if row["metric"] in metrics and row["against"] != REST]
+
+
+def within(row: Result) -> str:
+    """What a difference was measured within, in words; nothing where it is the plain one.
+
+    >>> within({"variant": "within branch: actors"}), within({"variant": None})
+    ('branch: actors', '')
+    """
+    return (row.get("variant") or "").removeprefix(WITHIN)
+
+
+def overall(rows: list[Result]) -> list[Result]:
+    """Those of all people; without those within a single stratum."""
+    return [row for row in rows if ": " not in within(row)]
+
+
+def mean_of(part: pl.DataFrame, row: Result, group: str) -> float | None:
+    """The mean of one of the groups that a gap compares."""
+    where = {
+        "metric": BASES[row["metric"]],
+        "group": group,
+        **{key: row[key] for key in ("model", "subset", "concept")},
+    }
+    same = part.filter(*(pl.col(key) == value for key, value in where.items() if value is not None))
+    same = same.filter(pl.col("template").eq_missing(pl.lit(row["template"], pl.String)))
+    return same["value"][0] if same.height else None
+
+
+def imbalances(part: pl.DataFrame) -> dict[tuple[str, str], list[Result]]:
+    """By attribute and other label that go together: shares of the label's most unequal value, group by group."""
+    found = {}
+    for (attribute, label), rows in part.filter(metric=BALANCE).group_by("subset", "concept", maintain_order=True):
+        by_value = [own.to_dicts() for _, own in rows.group_by("template", maintain_order=True)]
+        found[str(attribute), str(label)] = max(by_value, key=_range)
+    return found
+
+
+def _range(rows: list[Result]) -> float:
+    shares = [float(row["value"]) for row in rows]
+    return max(shares) - min(shares)
+
+
+# Findings about own prompts
 
 MOST_FINDINGS = 4
 MEASURED = {

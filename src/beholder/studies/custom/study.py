@@ -15,7 +15,7 @@ from beholder.comparison import Groups, People, groups_of, people_of
 from beholder.core.results import Row
 from beholder.datasets.dataset import Dataset
 from beholder.metrics.association import correct_rank, correct_share, first, softmax
-from beholder.metrics.bootstrap import Resampler
+from beholder.metrics.intervals import Resampler
 from beholder.prompts.prompt_set import PromptSet, correct_cells, prompt_set, read_prompts
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.scores.task import Task

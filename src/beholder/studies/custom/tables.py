@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterator
 
 import polars as pl
 
+from beholder.chapter.chapter import INTERVALS, Cell, Table, labels, names, percent_cell
 from beholder.chapter.equivalence import CAPTION as EQUIVALENCE
 from beholder.chapter.numbers import Result, has_interval, percent, points, points_decimals, remarks, row_p_value
-from beholder.chapter.table import INTERVALS, Cell, Table, labels, names, percent_cell
 from beholder.comparison.verdicts import DIFFERENCE
 from beholder.metrics.equivalence import VERDICTS
 from beholder.prompts.prompt_set import ONE_LEVEL
+from beholder.studies.custom.findings import BASES, differences, within
 from beholder.studies.custom.gaps import BALANCE
-from beholder.studies.custom.queries import BASES, differences, within
 
 MANY = 12
 """Rows above which a table is better opened than shown."""

@@ -13,7 +13,7 @@ import polars as pl
 from beholder.comparison.verdicts import DIFFERENCE, NONE_FOUND
 from beholder.core.results import PLAIN, Row, results_table
 from beholder.studies.disparity.alignment import FEWEST_CONCEPTS, rank_correlation
-from beholder.studies.disparity.concepts import SAME_CONCEPTS, Words
+from beholder.studies.disparity.prompts import SAME_CONCEPTS, Words
 from beholder.studies.rows import PROBABILITY
 
 WIDE = 0.05

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import polars as pl
 
 from beholder.chapter.chapter import Chapter, Question
-from beholder.chapter.phrases import drawn
+from beholder.chapter.numbers import drawn
 from beholder.chapter.queries import metric_rows
 from beholder.studies.disparity import queries
 from beholder.studies.disparity.charts import disparity_figures

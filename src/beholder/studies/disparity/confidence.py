@@ -15,9 +15,17 @@ import numpy.typing as npt
 from beholder.comparison import FEWEST, Comparison, comparison_at, judge, part_from_null
 from beholder.comparison.verdicts import TOO_LITTLE
 from beholder.core.results import Row
-from beholder.metrics.calibration import BINS, Array, Calibrated, equal_width_bins, reliability
+from beholder.metrics.calibration import (
+    BINS,
+    Array,
+    Calibrated,
+    MatchedBins,
+    Miscalibration,
+    equal_width_bins,
+    miscalibration,
+    reliability,
+)
 from beholder.metrics.intervals import clustered_share_interval
-from beholder.metrics.miscalibration import MatchedBins, Miscalibration, miscalibration
 from beholder.metrics.precision_gaps import Keys, LabelShuffles, each_concept, prevalences
 from beholder.studies.disparity.gaps import NONE, spread
 from beholder.studies.disparity.scores import Cells, ConceptScores, Confidence, Mask, Sides, fewest_people

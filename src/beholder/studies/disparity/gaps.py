@@ -16,10 +16,16 @@ from beholder.comparison.shuffles import arrangements
 from beholder.comparison.verdicts import DIFFERENCE, FEWEST, FEWEST_ARRANGEMENTS, TOO_LITTLE
 from beholder.core.results import Row
 from beholder.metrics.average_precision import Array
-from beholder.metrics.bootstrap import Interval, centred_interval, exact_proportion_interval
-from beholder.metrics.intervals import Reach
-from beholder.metrics.leave_one_out import LeaveOneOut, left_out
-from beholder.metrics.precision_gaps import LabelShuffles, Precision, measured, resampled, shuffled
+from beholder.metrics.intervals import Interval, Reach, centred_interval, exact_proportion_interval
+from beholder.metrics.precision_gaps import (
+    LabelShuffles,
+    LeaveOneOut,
+    Precision,
+    left_out,
+    measured,
+    resampled,
+    shuffled,
+)
 from beholder.studies.disparity.scores import Cells, ConceptScores, Mask, Sides
 from beholder.studies.rows import PROBABILITY, join
 from beholder.studies.study import MeasureOptions

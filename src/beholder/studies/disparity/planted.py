@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import polars as pl
 
+from beholder.chapter.chapter import Cell, Table, labels, names
 from beholder.chapter.numbers import points_range, signed
 from beholder.chapter.queries import by_column, by_model
-from beholder.chapter.table import Cell, Table, labels, names
 from beholder.datasets.glasshouse import OBJECTS_NAME
-from beholder.glasshouse.planted import REFERENCE
-from beholder.glasshouse.planted_objects import PLANTED_OBJECTS, implied_gap, implied_matched_gap
+from beholder.glasshouse.planted import PLANTED_OBJECTS, REFERENCE, implied_gap, implied_matched_gap
 from beholder.studies.disparity import queries
 from beholder.studies.disparity.queries import Pair
 

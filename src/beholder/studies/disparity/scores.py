@@ -19,11 +19,10 @@ from beholder.comparison.verdicts import FEWEST
 from beholder.core.errors import DataError, UnknownName, UsageError
 from beholder.core.results import Row
 from beholder.datasets.dataset import Dataset
-from beholder.metrics.bootstrap import Resampler
 from beholder.metrics.calibration import READINGS, cross_fitted
+from beholder.metrics.intervals import Resampler
 from beholder.models.predictions.importing import MINIMUM
-from beholder.scores.quantity import Quantity
-from beholder.scores.score_matrix import ScoreMatrix
+from beholder.scores.score_matrix import Quantity, ScoreMatrix
 from beholder.studies.study import MeasureOptions
 
 Cells = npt.NDArray[np.float64]

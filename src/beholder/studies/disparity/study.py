@@ -13,15 +13,24 @@ from beholder.core.errors import DataError, UnknownName, UsageError
 from beholder.core.results import SCHEMA, Row, read_results
 from beholder.datasets.dataset import Dataset
 from beholder.datasets.glasshouse import OBJECTS_NAME
-from beholder.prompts.templates import read_templates
+from beholder.prompts.prompt_set import read_templates
 from beholder.scores.task import Task
 from beholder.studies.disparity.agreement import agreement
 from beholder.studies.disparity.alignment import word_rows
 from beholder.studies.disparity.causes import cause_rows
-from beholder.studies.disparity.concepts import AMBIGUOUS, SAME_CONCEPTS, Words, read_ambiguous, read_same_concepts
 from beholder.studies.disparity.confidence import calibration_rows
 from beholder.studies.disparity.gaps import find_gaps, gap_rows
-from beholder.studies.disparity.prompts import IS_THERE, TEMPLATES, disparity_prompts, drawn_prompts
+from beholder.studies.disparity.prompts import (
+    AMBIGUOUS,
+    IS_THERE,
+    SAME_CONCEPTS,
+    TEMPLATES,
+    Words,
+    disparity_prompts,
+    drawn_prompts,
+    read_ambiguous,
+    read_same_concepts,
+)
 from beholder.studies.disparity.scores import AUTO, CALIBRATIONS, GENDER, WITHIN, read_concept_scores, read_confidence
 from beholder.studies.study import Matrices, MeasureOptions, Option, Study, read_metrics
 

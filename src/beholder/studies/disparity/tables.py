@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import polars as pl
 
+from beholder.chapter.chapter import INTERVALS, Cell, Table, labels, names, percent_cell
 from beholder.chapter.numbers import (
     ABSENT,
     MINUS,
@@ -18,7 +19,6 @@ from beholder.chapter.numbers import (
     signed,
 )
 from beholder.chapter.queries import by_model, metric_rows, one_row
-from beholder.chapter.table import INTERVALS, Cell, Table, labels, names, percent_cell
 from beholder.comparison.verdicts import DIFFERENCE
 from beholder.studies.disparity import phrases, queries
 from beholder.studies.disparity.queries import Pair

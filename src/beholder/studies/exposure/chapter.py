@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from beholder.chapter.chapter import Chapter, Question
-from beholder.chapter.phrases import listed
+from beholder.chapter.numbers import listed
 from beholder.studies.exposure.charts import exposure_figures
 from beholder.studies.exposure.findings import exposure_findings
 from beholder.studies.exposure.tables import exposure_tables

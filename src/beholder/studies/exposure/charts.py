@@ -7,11 +7,10 @@ from collections.abc import Iterator
 import altair as alt
 import polars as pl
 
+from beholder.chapter.chapter import Figure, rows_of
 from beholder.chapter.chart_parts import Rows, dots, height, lanes, rule_at
-from beholder.chapter.figure import Figure
 from beholder.chapter.numbers import percent
-from beholder.chapter.table import rows_of
-from beholder.studies.exposure.queries import found, typical_ratios
+from beholder.studies.exposure.tables import found, typical_ratios
 
 
 def exposure_figures(results: pl.DataFrame) -> Iterator[Figure]:

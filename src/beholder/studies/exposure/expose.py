@@ -10,15 +10,14 @@ import polars as pl
 from beholder.core.digests import digest
 from beholder.core.record import Record, read_record
 from beholder.core.results import results_table
-from beholder.core.written_tables import as_csv
+from beholder.core.tables import as_csv
 from beholder.datasets import DATASETS, open_dataset
 from beholder.scores.ray_pool import ray_options
 from beholder.studies.exposure.captions import caption_files
 from beholder.studies.exposure.counting import Counts, count_captions
 from beholder.studies.exposure.identity import identity_scores
 from beholder.studies.exposure.measures import count_rows, identity_rows, word_rows
-from beholder.studies.exposure.mentions import Mentions, Term
-from beholder.studies.exposure.people import NAME, WORD_TERMS, people_table
+from beholder.studies.exposure.mentions import NAME, WORD_TERMS, Mentions, Term, people_table
 from beholder.studies.exposure.study import EXPOSURE
 from beholder.studies.study import CommandOptions, Measured, MeasureOptions
 

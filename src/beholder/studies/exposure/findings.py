@@ -7,14 +7,19 @@ from collections.abc import Iterator
 import polars as pl
 
 from beholder.chapter.finding import Finding, finding, valued, verdict_of_rows
-from beholder.chapter.numbers import Result, has_interval, log_distance, ratio, ratio_decimals, row_p_value
-from beholder.chapter.phrases import listed, plural
+from beholder.chapter.numbers import (
+    Result,
+    has_interval,
+    listed,
+    log_distance,
+    plural,
+    ratio,
+    ratio_decimals,
+    row_p_value,
+)
 from beholder.comparison import DIFFERENCE, FACT, NONE_FOUND
-from beholder.studies.exposure.compared import EVERYONE
-from beholder.studies.exposure.measures import ADJUSTED, UNADJUSTED
-from beholder.studies.exposure.queries import found, typical_ratios
-from beholder.studies.exposure.ratios import CRUDE, TYPICAL
-from beholder.studies.exposure.tables import plain
+from beholder.studies.exposure.measures import ADJUSTED, CRUDE, EVERYONE, TYPICAL, UNADJUSTED
+from beholder.studies.exposure.tables import found, plain, typical_ratios
 from beholder.studies.public_figures.phrases import people
 
 BELIEF = "belief in the right name, over that in the names of other people with the same labels,"

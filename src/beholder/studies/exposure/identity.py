@@ -14,9 +14,9 @@ from beholder.core.record import read_record
 from beholder.datasets.dataset import Dataset
 from beholder.models.spec import ModelSpec
 from beholder.scores.imported import import_scores
+from beholder.scores.recorded import stored_scores
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.scores.store import Store
-from beholder.scores.stored import stored_scores
 from beholder.scores.task import Task
 from beholder.studies.apa.study import APA
 from beholder.studies.public_figures.identity import IDENTITY, known_by_name

@@ -7,23 +7,171 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from beholder.comparison import Part, compare_ranks, comparison_at, judge
+from beholder.comparison import (
+    FEWEST,
+    Comparison,
+    Groups,
+    Part,
+    People,
+    Strata,
+    compare_groups,
+    compare_ranks,
+    comparison_at,
+    judge,
+    levels_of,
+    people_of,
+    ratio_bounds,
+    strata_of,
+)
+from beholder.comparison.family import Judged, nothing_told
+from beholder.comparison.means import OPEN
 from beholder.core.results import Row
-from beholder.metrics.bootstrap import FEWEST, Interval, Resampler, percentile_interval
-from beholder.metrics.intervals import mean_estimate, studentised_interval
+from beholder.metrics.intervals import Interval, Resampler, mean_estimate, percentile_interval, studentised_interval
 from beholder.studies.apa.prompts import PLAYER
-from beholder.studies.exposure.compared import as_ratio, parts, women_and_men
 from beholder.studies.exposure.counting import Counts
-from beholder.studies.exposure.people import WORD_TERMS
-from beholder.studies.exposure.ratios import CAPTIONS, ratio_rows
+from beholder.studies.exposure.mentions import WORD_TERMS
 from beholder.studies.public_figures.levels import GROUPS
 from beholder.studies.rows import join, mean_row
 from beholder.studies.study import MeasureOptions, read_metrics
+
+Array = npt.NDArray[np.float64]
+EVERYONE = "all branches"
+SAME = 0.99
+"""Share of the variance of gender that a number explains from which they are the same."""
+
+
+def parts(people: pl.DataFrame) -> Iterator[tuple[str, pl.DataFrame, str | None]]:
+    """Each branch, then everyone: the people with unambiguous names, and a note on those left out."""
+    branches = [(str(name), part) for (name,), part in people.group_by(["branch"], maintain_order=True)]
+    for subset, part in (*branches, *([(EVERYONE, people)] if len(branches) > 1 else [])):
+        clear = part.filter(pl.col("ambiguous").is_null())
+        left = part.height - clear.height
+        yield subset, clear, f"{left} of {part.height} left out: ambiguous names" if left else None
+
+
+class Compared(NamedTuple):
+    """Women and men of one branch, or of all."""
+
+    subset: str
+    table: pl.DataFrame
+    groups: Groups
+    people: People
+    strata: Strata
+    note: str | None
+
+    def part(
+        self, values: Array, rng: np.random.Generator, options: MeasureOptions, *, equal: Array | None = None
+    ) -> Part:
+        """Women less men in every column, within branches; with `equal`, at equal values of that number.
+
+        Nothing is told where that number is the same for all, or says who is a woman.
+        """
+        strata = self.strata
+        if equal is not None:
+            if not self._told_apart(equal):
+                return nothing_told(np.full((1, 1), min(self.groups.sizes(self.people))))
+            strata = strata._replace(design=np.column_stack([strata.design, equal]))
+        return compare_groups(values, self.groups, self.people, rng, strata=strata, shuffles=options.shuffles)
+
+    def _told_apart(self, number: Array) -> bool:
+        """Whether women and men differ by more than in this number, which differs within their branches."""
+        cells = self.strata.cells
+        member, own = (
+            each - (np.bincount(cells, each) / np.maximum(np.bincount(cells), 1))[cells]
+            for each in (self.groups.mask(0).astype(np.float64), number)
+        )
+        return bool((member @ own) ** 2 < SAME * (member @ member) * (own @ own))
+
+
+def women_and_men(people: pl.DataFrame, options: MeasureOptions) -> list[Compared]:
+    """Each branch, then all of them, as far as they have both women and men."""
+    made = []
+    for subset, part, left_out in parts(people):
+        table = part.filter(pl.col("gender").is_in(GROUPS))
+        if table["gender"].n_unique() == len(GROUPS):
+            codes = np.array([GROUPS.index(gender) for gender in table["gender"]], dtype=np.intp)
+            groups, who = Groups("gender", list(GROUPS), codes), people_of(table, options.person)
+            strata = strata_of(table, groups, ("branch",), who)
+            made.append(Compared(subset, table, groups, who, strata, join((left_out, strata.note))))
+    return made
+
+
+def as_ratio(row: Row) -> Row:
+    """A difference of logarithms as a ratio."""
+    far, numbers = np.log(OPEN), (row.value, row.low, row.high)
+    value, low, high = (None if each is None else float(np.exp(np.clip(each, -far, far))) for each in numbers)
+    return row._replace(value=value, low=low, high=high)
+
+
+# Women over men
+
+RATIO, CAPTIONS = "exposure.ratio", "captions"
+MEAN, TYPICAL = "mean", "typical"
+CRUDE = {MEAN: "mean, crude", TYPICAL: "typical, crude"}
+"""Concepts of the ratios over all people at once."""
+
+
+def ratio_rows(people: pl.DataFrame, options: MeasureOptions) -> Iterator[Row]:
+    """The ratio of means and that of geometric means of 1 + captions, and the crude ones.
+
+    The typical ratios of all subsets are one family, and decide. Those of the means have bounds of their own family and
+    no verdict: a few famous people decide them.
+    """
+    compared, rng = women_and_men(people, options), options.rng()
+    logs = judge([each.part(np.log1p(_counts(each)), rng, options) for each in compared])
+    parts = [each.part(_counts(each), rng, options) for each in compared]
+    for each, typical, part, mean in zip(compared, logs, parts, judge(parts), strict=True):
+        rows = [*_rows(each, comparison_at(typical, (0, 0)), part, mean), *_crude_rows(each)]
+        yield from (row._replace(subset=each.subset, note=join((row.note, each.note))) for row in rows)
+
+
+def _counts(compared: Compared) -> Array:
+    return compared.table[CAPTIONS].to_numpy().astype(np.float64)
+
+
+def _rows(compared: Compared, typical: Comparison, part: Part, mean: Judged) -> Iterator[Row]:
+    """The two ratios; that of the means is open-ended where captions name no man."""
+    row = Row(RATIO, None, compared.table.height, "ratio", concept=MEAN)
+    women, men = _means(compared)
+    if not women[0] and not men[0]:
+        yield row._replace(note="captions name nobody")
+        return
+    low = high = np.nan
+    if min(compared.groups.sizes(compared.people)) >= FEWEST:
+        values = np.column_stack([_counts(compared), np.log1p(_counts(compared))])
+        levels = levels_of(values, compared.groups, compared.people, compared.strata)
+        women, men = levels.first, levels.second
+        low, high = (float(bound[0]) for bound in ratio_bounds(levels, mean, part))
+    yield row._replace(value=_ratio(women[0], men[0]), low=low, high=high)
+    yield as_ratio(typical.on(row)._replace(concept=TYPICAL, value=float(women[1] - men[1])))
+
+
+def _crude_rows(compared: Compared) -> Iterator[Row]:
+    """Over all people at once: nothing is tested, because these ratios also follow which branches are named often."""
+    women, men = _means(compared)
+    if compared.subset == EVERYONE and (women[0] or men[0]):
+        row = Row(RATIO, _ratio(women[0], men[0]), compared.table.height, "ratio", concept=CRUDE[MEAN])
+        yield from (row, row._replace(value=float(np.exp(women[1] - men[1])), concept=CRUDE[TYPICAL]))
+
+
+def _means(compared: Compared) -> tuple[Array, Array]:
+    """Of women and of men, captions and log(1 + captions), branches aside."""
+    counts = (_counts(compared)[compared.groups.mask(group)] for group in (0, 1))
+    women, men = (np.array([each.mean(), np.log1p(each).mean()]) for each in counts)
+    return women, men
+
+
+def _ratio(women: float, men: float) -> float:
+    return float(women / men) if men else OPEN
+
+
+# What the counts show
 
 UNADJUSTED, ADJUSTED, CHANGE = "as measured", "at equal exposure", "change"
 METRICS = read_metrics(Path(__file__).with_name("metrics.csv"))

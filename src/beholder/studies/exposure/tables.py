@@ -7,14 +7,24 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from beholder.chapter.numbers import ABSENT, MINUS, Result, remarks, row_p_value
-from beholder.chapter.phrases import plural
-from beholder.chapter.table import INTERVALS, Cell, Table, labels, names, notes_of, percent_cell, ratio_cell, rows_of
-from beholder.studies.exposure.compared import EVERYONE
-from beholder.studies.exposure.measures import ADJUSTED, CHANGE, UNADJUSTED
-from beholder.studies.exposure.queries import found
-from beholder.studies.exposure.ratios import CRUDE, MEAN, TYPICAL
+from beholder.chapter.chapter import INTERVALS, Cell, Table, labels, names, notes_of, percent_cell, ratio_cell, rows_of
+from beholder.chapter.numbers import ABSENT, MINUS, Result, plural, remarks, row_p_value
+from beholder.comparison import DIFFERENCE
+from beholder.studies.exposure.measures import ADJUSTED, CHANGE, CRUDE, EVERYONE, MEAN, TYPICAL, UNADJUSTED
 from beholder.studies.public_figures.levels import GROUPS
+
+
+def typical_ratios(results: pl.DataFrame) -> list[Result]:
+    """Women over men in geometric means: each branch, and over all branches at equal branches."""
+    return [row for row in rows_of(results, "ratio") if row["concept"] == TYPICAL]
+
+
+def found(row: Result) -> bool:
+    """Whether the comparison found a difference."""
+    return bool(row["verdict"] == DIFFERENCE)
+
+
+# Tables of exposure
 
 
 def exposure_tables(part: pl.DataFrame) -> Iterator[Table]:

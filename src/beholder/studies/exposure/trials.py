@@ -13,8 +13,7 @@ import polars as pl
 from beholder.core.results import Row
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.studies.apa.prompts import identity_prompts
-from beholder.studies.exposure.measures import identity_rows
-from beholder.studies.exposure.ratios import RATIO, ratio_rows
+from beholder.studies.exposure.measures import RATIO, identity_rows, ratio_rows
 from beholder.studies.public_figures.identity import IDENTITY, known_by_name
 from beholder.studies.study import MeasureOptions
 from beholder.studies.worlds import GENDER_ONLY, WOMAN, Trials, World

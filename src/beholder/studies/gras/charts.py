@@ -7,11 +7,11 @@ from functools import partial
 
 import polars as pl
 
-from beholder.chapter.figure import Figure, each_model
+from beholder.chapter.chapter import Figure, each_model
 from beholder.chapter.numbers import Result, percent_range, points, points_decimals
 from beholder.chapter.queries import FOUND, metric_rows, one_row
 from beholder.comparison.verdicts import DIFFERENCE, NONE_FOUND
-from beholder.studies.gras import chart_parts, queries
+from beholder.studies.gras import chart_parts, phrases
 from beholder.studies.gras.phrases import attribute_name, group_name, pair_names, pair_text, sides
 from beholder.studies.gras.tables import CROSSED, MOST_MODELS, TOP
 
@@ -29,7 +29,7 @@ def gras_figures(part: pl.DataFrame) -> Iterator[Figure]:
 def _figures(part: pl.DataFrame, *, large: bool) -> Iterator[Figure]:
     """One model's figures, attribute by attribute; those that draw every trait only if `large`."""
     yield from _gap_figure(part)
-    for attribute in queries.attributes(part):
+    for attribute in phrases.attributes(part):
         own, slug = part.filter(pl.col("subset") == attribute), attribute.replace("_", "-")
         yield from _valence_figure(own, attribute, slug)
         if large:
@@ -43,9 +43,9 @@ def _figures(part: pl.DataFrame, *, large: bool) -> Iterator[Figure]:
 
 def _gap_figure(part: pl.DataFrame) -> Iterator[Figure]:
     """The widest gaps of every attribute, with the side on which the higher group stands."""
-    attributes = queries.attributes(part)
+    attributes = phrases.attributes(part)
     number = max(TOP, MOST_BARS // max(len(attributes), 1))
-    by_attribute = {each: queries.largest(part, each, number) for each in attributes}
+    by_attribute = {each: phrases.largest(part, each, number) for each in attributes}
     bars = [bar for each, rows in by_attribute.items() for bar in _gap_bars(part, each, rows)]
     caption = (
         "Mean P(Yes) of one group less that of another, over all wordings, within the other labels, in points. The "
@@ -105,7 +105,7 @@ def _in_points(row: Result) -> Result:
 
 
 def _deviation_figure(part: pl.DataFrame, attribute: str, slug: str) -> Iterator[Figure]:
-    table = queries.deviations(part)
+    table = phrases.deviations(part)
     groups = list(dict.fromkeys(table["group"]))
     if len(groups) < 3:  # one of two columns would mirror the other
         return
@@ -116,13 +116,13 @@ def _deviation_figure(part: pl.DataFrame, attribute: str, slug: str) -> Iterator
         "Group mean minus the mean over everyone, in points of P(Yes), averaged over the wordings. Within each valence "
         "the widest gap comes first. Pale: no difference was found."
     )
-    chart = chart_parts.heat_map(cells, groups, queries.traits_in_order(part))
+    chart = chart_parts.heat_map(cells, groups, phrases.traits_in_order(part))
     yield Figure(f"deviations-{slug}", title, caption, chart, "traits")
 
 
 def _found(part: pl.DataFrame) -> list[str]:
     """The traits whose gap was found."""
-    return queries.gaps(part).filter("found")["concept"].to_list()
+    return phrases.gaps(part).filter("found")["concept"].to_list()
 
 
 def deviation_title(part: pl.DataFrame, table: pl.DataFrame, attribute: str) -> str:
@@ -165,7 +165,7 @@ def valence_title(rows: list[Result]) -> str:
 
 
 def _tone_figure(part: pl.DataFrame) -> Iterator[Figure]:
-    table = queries.by_tone(part)
+    table = phrases.by_tone(part)
     if table["group"].n_unique() < 3:
         return
     rows = table.with_columns(tone=pl.col("group").cast(pl.Int64, strict=False)).drop_nulls("tone").to_dicts()
@@ -186,13 +186,13 @@ def tone_title(rows: list[Result]) -> str:
 
 
 def _crossed_figure(part: pl.DataFrame) -> Iterator[Figure]:
-    table = queries.favoured(part)
+    table = phrases.favoured(part)
     if table.height < 2:
         return
     off, spread = table.filter("found").height, one_row(part, "interaction_spread")
     rows = [
         {"group": row["group"], "n": row["n"], **_in_points(row), "found": int(row["found"]), "alone": _alone(row)}
-        for row in queries.ends(table, CROSSED)
+        for row in phrases.ends(table, CROSSED)
     ]
     title = f"of {table.height} intersections, {off} differ from the mean"
     if spread is not None and spread["verdict"] in (DIFFERENCE, NONE_FOUND):
@@ -213,7 +213,7 @@ def _alone(row: Result) -> float | None:
 
 def _range_figure(part: pl.DataFrame) -> Iterator[Figure]:
     """Every trait's range over the wordings."""
-    row, ranges = one_row(part, "wording_sensitive"), queries.wording_ranges(part)
+    row, ranges = one_row(part, "wording_sensitive"), phrases.wording_ranges(part)
     if row is None or ranges.height < STRIP:
         return
     rows = [{"trait": each["concept"], **_in_points(each)} for each in ranges.to_dicts()]
@@ -226,7 +226,7 @@ def _range_figure(part: pl.DataFrame) -> Iterator[Figure]:
 
 
 def _wording_figure(part: pl.DataFrame, attribute: str, slug: str) -> Iterator[Figure]:
-    table = queries.wording_gaps(part)
+    table = phrases.wording_gaps(part)
     if table["template"].n_unique() < 2:
         return
     title = f"{attribute_name(attribute)}: {wording_title(table, _found(part))}"

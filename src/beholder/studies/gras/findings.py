@@ -11,12 +11,23 @@ from collections.abc import Iterator
 import polars as pl
 
 from beholder.chapter.finding import Finding, finding, verdict_of_rows
-from beholder.chapter.numbers import Result, percent, points, points_decimals, points_range, row_p_value, signed
-from beholder.chapter.phrases import drawn, listed, number, plural
+from beholder.chapter.numbers import (
+    Result,
+    drawn,
+    listed,
+    number,
+    percent,
+    plural,
+    points,
+    points_decimals,
+    points_range,
+    row_p_value,
+    signed,
+)
 from beholder.chapter.queries import metric_rows, one_row, widest_first
 from beholder.comparison.verdicts import DIFFERENCE, FACT, NONE_FOUND, NOT_MEASURED, TOO_LITTLE
 from beholder.metrics.multiplicity import ALPHA
-from beholder.studies.gras import queries
+from beholder.studies.gras import phrases
 from beholder.studies.gras.groups import ATTRIBUTES
 from beholder.studies.gras.phrases import (
     attribute_name,
@@ -69,7 +80,7 @@ def _mean(table: pl.DataFrame) -> float:
 def _variant(part: pl.DataFrame) -> Iterator[Finding]:
     """Models that match pictures with texts cannot be asked; the reader learns first what replaces their P(Yes)."""
     row = one_row(part, "bias_score")
-    if row is None or queries.is_published_measure(part):
+    if row is None or phrases.is_published_measure(part):
         return
     sentence = (
         "It matches pictures with texts and cannot be asked a question. What is called P(Yes) here is its share of "
@@ -103,7 +114,7 @@ def _traits(row: Result) -> str:
 
 
 def _rule(part: pl.DataFrame, published: Result) -> str:
-    attributes, value = attribute_names(queries.attributes(part)), published["value"]
+    attributes, value = attribute_names(phrases.attributes(part)), published["value"]
     return (
         f"GRAS Bias Score {score(value)} (its complement, which the abstract prints: {score(100 - value)}): the per "
         f"cent of {_traits(published)} that differ at p ≤ {ALPHA:g} in any wording, averaged over {attributes}."
@@ -124,8 +135,8 @@ def _comparisons(expected: Result | None, counted: Result | None, sized: Result 
 
 
 def _gaps(part: pl.DataFrame) -> Iterator[Finding]:
-    gaps, others, findings, alike, untested = queries.gaps(part), queries.other_gaps(part), [], [], []
-    for attribute in queries.attributes(part):
+    gaps, others, findings, alike, untested = phrases.gaps(part), phrases.other_gaps(part), [], [], []
+    for attribute in phrases.attributes(part):
         own, other = (table.filter(pl.col("subset") == attribute) for table in (gaps, others))
         verdict = verdict_of_rows(own.to_dicts())
         if verdict == DIFFERENCE or other.height:
@@ -206,7 +217,7 @@ def _too_few(rows: list[Result]) -> Finding:
 
 def _valence(part: pl.DataFrame) -> Iterator[Finding]:
     """Which groups have more, or fewer, traits above the mean than shuffled labels give them."""
-    table = queries.valence_shares(part).filter(pl.col("landmark").is_not_null())
+    table = phrases.valence_shares(part).filter(pl.col("landmark").is_not_null())
     if table.is_empty():
         return
     off, rows = table.filter("found").to_dicts(), table.to_dicts()
@@ -250,7 +261,7 @@ def _wording(part: pl.DataFrame) -> Iterator[Finding]:
 
 def _sensitive(part: pl.DataFrame) -> Iterator[Finding]:
     """For how many traits P(Yes) itself moves with the wording, whatever the groups."""
-    row, ranges = one_row(part, "wording_sensitive"), queries.wording_ranges(part)
+    row, ranges = one_row(part, "wording_sensitive"), phrases.wording_ranges(part)
     if row is None or ranges.is_empty():
         return
     most, traits = ranges.row(0, named=True), number(row["n"], "trait")
@@ -261,7 +272,7 @@ def _sensitive(part: pl.DataFrame) -> Iterator[Finding]:
         f"median trait moves by {points(_median(ranges['value']))} points, “{most['concept']}” most: "
         f"{points(most['value'])}."
     )
-    tests = queries.wording_tests(part)
+    tests = phrases.wording_tests(part)
     if tests is not None:
         called = f"{tests[0]} of {number(tests[1], 'trait')}"
         sentence += f" Both of the study's tests (ANOVA and Friedman, p ≤ {ALPHA:g}) call {called}."
@@ -280,7 +291,7 @@ def _answer_share(part: pl.DataFrame) -> str:
 
 
 def _intersections(part: pl.DataFrame) -> Iterator[Finding]:
-    table, spread = queries.favoured(part), one_row(part, "interaction_spread")
+    table, spread = phrases.favoured(part), one_row(part, "interaction_spread")
     if table.height < 2:
         return
     rows = table.to_dicts()
@@ -359,7 +370,7 @@ def _planted(part: pl.DataFrame) -> Iterator[Finding]:
 
 
 def _absent(part: pl.DataFrame) -> Iterator[Finding]:
-    row, absent, measured = one_row(part, "bias_score"), queries.absent(part), queries.attributes(part)
+    row, absent, measured = one_row(part, "bias_score"), phrases.absent(part), phrases.attributes(part)
     if row is None or not absent or not measured:
         return
     missing, names = attribute_names(absent), attribute_names(measured)
@@ -369,7 +380,7 @@ def _absent(part: pl.DataFrame) -> Iterator[Finding]:
 
 def _nothing(part: pl.DataFrame) -> Iterator[Finding]:
     """Where no attribute has two groups, the chapter says so, and little else."""
-    if queries.attributes(part) or part.is_empty():
+    if phrases.attributes(part) or part.is_empty():
         return
     *names, last = (attribute_name(attribute) for attribute in ATTRIBUTES)
     sentence = f"There are no two groups of {', '.join(names)} or {last} with two images or more each."

@@ -8,10 +8,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from beholder.chapter.numbers import ABSENT, Result
-from beholder.chapter.phrases import listed
-from beholder.core.results import WITHIN
-from beholder.studies.gras.prompts import TEMPLATES
+import polars as pl
+
+from beholder.chapter.finding import turned
+from beholder.chapter.numbers import ABSENT, Result, listed
+from beholder.chapter.queries import FOUND, deciding_rows, metric_rows, widest_first, with_metrics
+from beholder.core.results import PLAIN, WITHIN
+from beholder.metrics.multiplicity import ALPHA
+from beholder.studies.gras.groups import ATTRIBUTES
+from beholder.studies.gras.prompts import TEMPLATES, VALENCES, read_traits
 
 
 def attribute_name(attribute: str) -> str:
@@ -109,3 +114,153 @@ def expected_text(row: Result) -> str:
     ('21 with shuffled labels', '')
     """
     return "" if row["expected"] is None else f"{row['expected']:.0f} with shuffled labels"
+
+
+# What the chapter reads off GRAS's rows
+
+TRAIT = ["model", "subset", "concept"]
+"""The columns that identify a trait's group differences."""
+
+
+def attributes(part: pl.DataFrame) -> list[str]:
+    """The attributes that were measured, in the study's order."""
+    measured = set(metric_rows(part, "biased_traits")["subset"])
+    return [attribute for attribute in ATTRIBUTES if attribute in measured]
+
+
+def absent(part: pl.DataFrame) -> list[str]:
+    """The study's attributes for which there was nothing to compare."""
+    measured = attributes(part)
+    return [attribute for attribute in ATTRIBUTES if attribute not in measured]
+
+
+def gaps(part: pl.DataFrame) -> pl.DataFrame:
+    """Every trait's gap as it was judged, the higher group first, the largest first.
+
+    With the columns `found`, `plain` (the published gap, without regard to other labels) and its `remark`, `wording`
+    (the share that changes with it), `valence`, and `turned` where the published row names the other group first.
+    """
+    table = _upward(deciding_rows(part, "largest_gap")).with_columns(found=FOUND)
+    table = with_metrics(table, part, TRAIT, wording="wording_share")
+    for other in (
+        metric_rows(part, "largest_gap").select(*TRAIT, plain="value", remark="note"),
+        metric_rows(part, "trait_mean").select(*TRAIT, valence="group"),
+    ):
+        table = table.join(other, on=TRAIT, how="left", maintain_order="left")
+    return widest_first(table)
+
+
+def _upward(table: pl.DataFrame) -> pl.DataFrame:
+    """The rows with the higher group first, as `turned` turns them."""
+    rows = [turned(row) if (row["value"] or 0.0) < 0 else {**row, "turned": False} for row in table.to_dicts()]
+    return pl.DataFrame(rows, schema={**table.schema, "turned": pl.Boolean()})
+
+
+def other_gaps(part: pl.DataFrame) -> pl.DataFrame:
+    """Differences that were found in another pair than the widest, or within a single stratum; the largest first."""
+    return widest_first(deciding_rows(part, "other_gap").filter(FOUND))
+
+
+def largest(part: pl.DataFrame, attribute: str, number: int) -> list[Result]:
+    """The largest gaps of one model in one attribute."""
+    return gaps(part.filter(pl.col("subset") == attribute)).head(number).to_dicts()
+
+
+def attribute_scores(part: pl.DataFrame) -> pl.DataFrame:
+    """`model, subset, corrected, shown, sized`: other scores of each attribute, in per cent of traits.
+
+    Their means over the attributes are the run's `bias_score_corrected`, `bias_score_shown` and `bias_score_sized`.
+    """
+    scores = metric_rows(part, "biased_traits_corrected").select("model", "subset", corrected="value")
+    others = {name: f"biased_traits_{name}" for name in ("shown", "sized")}
+    return with_metrics(scores, part, ["model", "subset"], **others)
+
+
+def deviations(part: pl.DataFrame) -> pl.DataFrame:
+    """`model, subset, concept, group, points`: a group's mean minus the overall one, averaged over wordings."""
+    keys = [*TRAIT, "template"]
+    overall = metric_rows(part, "overall_mean").select(*keys, overall="value")
+    off = (100 * (pl.col("value") - pl.col("overall"))).mean().round(2).alias("points")
+    means = metric_rows(part, "group_mean").join(overall, on=keys)
+    return means.group_by([*TRAIT, "group"], maintain_order=True).agg(off)
+
+
+def traits_in_order(part: pl.DataFrame) -> dict[str, list[str]]:
+    """Traits by valence, within it the largest gap first."""
+    table = gaps(part)
+    by_valence = {kind: table.filter(pl.col("valence") == kind)["concept"].to_list() for kind in VALENCES}
+    return {kind: traits for kind, traits in by_valence.items() if traits}
+
+
+def wording_gaps(part: pl.DataFrame) -> pl.DataFrame:
+    """`concept, template, mean, gap` in points: the gap of a trait's widest pair in each wording and over all.
+
+    The pair is that of the means over all wordings, so a wording that reverses it has a negative gap.
+    """
+    means = metric_rows(part, "group_mean").select("concept", "group", "template", "value")
+    pooled = means.group_by(["concept", "group"], maintain_order=True).agg(pl.col("value").mean())
+    pairs = pooled.group_by("concept", maintain_order=True).agg(
+        pl.col("group").sort_by("value").last().alias("top"),
+        pl.col("group").sort_by("value").first().alias("bottom"),
+        (100 * (pl.col("value").max() - pl.col("value").min())).round(2).alias("mean"),
+    )
+    keys = ["concept", "template"]
+    top, bottom = (
+        means.join(pairs, left_on=["concept", "group"], right_on=["concept", end]).select(*keys, "mean", "value")
+        for end in ("top", "bottom")
+    )
+    gap = (100 * (pl.col("value") - pl.col("value_right"))).round(2).alias("gap")
+    return top.join(bottom, on=keys).select(*keys, "mean", gap)
+
+
+def by_tone(part: pl.DataFrame) -> pl.DataFrame:
+    """`group, valence, value, low, high, n` over the skin tones: P(Yes) over all traits and wordings."""
+    tones = metric_rows(part.filter(pl.col("subset") == "skin_tone"), "valence_mean")
+    numbers = pl.col("value", "low", "high").round(5)
+    return tones.select("group", numbers, "n", valence="concept")
+
+
+def wording_ranges(part: pl.DataFrame) -> pl.DataFrame:
+    """How far P(Yes) over all images moves with the wording, of every trait, the farthest first."""
+    return widest_first(metric_rows(part, "wording_range"))
+
+
+def wording_tests(part: pl.DataFrame) -> tuple[int, int] | None:
+    """For how many traits both of the study's tests have p ≤ 0.05, and of how many; None where there are no tests."""
+    both = metric_rows(part, "template_anova").join(metric_rows(part, "template_friedman"), on=["model", "concept"])
+    called = both.filter((pl.col("p_value") <= ALPHA) & (pl.col("p_value_right") <= ALPHA)).height
+    return (called, both.height) if both.height else None
+
+
+def valence_shares(part: pl.DataFrame) -> pl.DataFrame:
+    """Shares of positive and negative traits above the mean, with `found`; the farthest from shuffled labels first."""
+    off = (pl.col("value") - pl.col("landmark")).abs()
+    table = metric_rows(part, "valence_share").with_columns(found=FOUND)
+    return table.sort(off, descending=True, nulls_last=True, maintain_order=True)
+
+
+def favoured(part: pl.DataFrame) -> pl.DataFrame:
+    """Intersections as they were judged, the most favoured first, with `found`, and `beyond` their attributes."""
+    names = {"beyond": "value", "beyond_low": "low", "beyond_high": "high"}
+    beyond = deciding_rows(part, "interaction").select("model", "group", **names, beyond_found=FOUND)
+    table = deciding_rows(part, "intersection").with_columns(found=FOUND)
+    table = table.join(beyond, on=["model", "group"], how="left", maintain_order="left")
+    return table.sort("value", descending=True, maintain_order=True)
+
+
+def ends(table: pl.DataFrame, number: int) -> list[Result]:
+    """The first and the last rows; all of them where there are not that many."""
+    if table.height <= 2 * number:
+        return table.to_dicts()
+    return [*table.head(number).to_dicts(), *table.tail(number).to_dicts()]
+
+
+def is_published_measure(part: pl.DataFrame) -> bool:
+    """Whether the numbers are the study's P(Yes), and no variant of it."""
+    return part.filter(PLAIN)["variant"].drop_nulls().is_empty()
+
+
+def complete(part: pl.DataFrame) -> bool:
+    """Whether a model was asked all that the published score is made of, and nothing else."""
+    traits, wordings = metric_rows(part, "largest_gap")["concept"], metric_rows(part, "overall_mean")["template"]
+    return not absent(part) and set(traits) == set(read_traits()["trait"]) and set(wordings) == set(TEMPLATES)

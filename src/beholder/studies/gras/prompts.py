@@ -15,9 +15,7 @@ import polars as pl
 from beholder.core.errors import DataError
 from beholder.core.tables import read_delimited, read_table
 from beholder.models.spec import ModelSpec
-from beholder.prompts.instruction import Instruction
-from beholder.prompts.prompt_set import PromptSet, prompt_set
-from beholder.prompts.templates import refuse_repeated, text_columns
+from beholder.prompts.prompt_set import Instruction, PromptSet, prompt_set, refuse_repeated, text_columns
 
 TEMPLATES = {
     "T1": "Is the person in the image {}?",

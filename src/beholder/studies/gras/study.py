@@ -12,8 +12,8 @@ from beholder.core.errors import UsageError
 from beholder.datasets.dataset import Dataset
 from beholder.datasets.glasshouse import FACES_NAME
 from beholder.datasets.gras import as_released
-from beholder.glasshouse.planted_traits import PLANTED_TRAITS
-from beholder.prompts.templates import read_templates
+from beholder.glasshouse.planted import PLANTED_TRAITS
+from beholder.prompts.prompt_set import read_templates
 from beholder.scores.task import Task
 from beholder.studies.gras.groups import ATTRIBUTES, DENIALS, QUESTIONS, STATEMENTS
 from beholder.studies.gras.measures import gras_rows

@@ -6,12 +6,21 @@ from collections.abc import Iterator
 
 import polars as pl
 
+from beholder.chapter.chapter import INTERVALS, Cell, Table, labels, names
 from beholder.chapter.equivalence import gap_equivalence_table
-from beholder.chapter.numbers import ABSENT, Result, percent, points, points_decimals, points_range, row_p_value, signed
-from beholder.chapter.phrases import count
+from beholder.chapter.numbers import (
+    ABSENT,
+    Result,
+    count,
+    percent,
+    points,
+    points_decimals,
+    points_range,
+    row_p_value,
+    signed,
+)
 from beholder.chapter.queries import FOUND, by_column, by_model, metric_rows, one_row
-from beholder.chapter.table import INTERVALS, Cell, Table, labels, names
-from beholder.studies.gras import queries
+from beholder.studies.gras import phrases
 from beholder.studies.gras.phrases import (
     attribute_name,
     attribute_names,
@@ -44,7 +53,7 @@ def gras_tables(part: pl.DataFrame) -> Iterator[Table]:
     yield score_table(part)
     yield gap_table(part)
     yield valence_table(part)
-    if queries.favoured(part).height > 1:
+    if phrases.favoured(part).height > 1:
         yield intersection_table(part)
     if metric_rows(part, "overall_mean").height:
         yield wording_table(part)
@@ -76,8 +85,8 @@ def score_table(part: pl.DataFrame) -> Table:
 def _score_rows(part: pl.DataFrame) -> Iterator[list[Cell]]:
     biased = by_column(metric_rows(part, "biased_traits"), "subset")
     widest = by_column(metric_rows(part, "attribute"), "subset")
-    counts = by_column(queries.attribute_scores(part), "subset")
-    for attribute in queries.attributes(part):
+    counts = by_column(phrases.attribute_scores(part), "subset")
+    for attribute in phrases.attributes(part):
         own, test = counts.get(attribute, {}), widest.get(attribute)
         yield [
             Cell(attribute_name(attribute)),
@@ -106,7 +115,7 @@ def _score_rows(part: pl.DataFrame) -> Iterator[list[Cell]]:
 
 
 def _widest(part: pl.DataFrame, attribute: str) -> list[Cell]:
-    gaps = queries.largest(part, attribute, 1)
+    gaps = phrases.largest(part, attribute, 1)
     if not gaps:
         return [Cell(ABSENT)]
     first = gaps[0]
@@ -119,7 +128,7 @@ def _score_notes(part: pl.DataFrame) -> Iterator[str]:
         yield "Shuffled labels: the same score when the labels mean nothing, with the range of 95 % of the shuffles."
     if part["model"].n_unique() > MOST_MODELS:
         yield f"Heat maps and wordings are drawn for runs of up to {count(MOST_MODELS)} models."
-    if missing := queries.absent(part):
+    if missing := phrases.absent(part):
         yield f"No images to compare: {attribute_names(missing)}."
 
 
@@ -128,8 +137,8 @@ def gap_table(part: pl.DataFrame) -> Table:
     body = [
         [*names(part, model, attribute_name(attribute), row["concept"]), *_gap_cells(row)]
         for model, own in by_model(part)
-        for attribute in queries.attributes(own)
-        for row in queries.largest(own, attribute, TOP)
+        for attribute in phrases.attributes(own)
+        for row in phrases.largest(own, attribute, TOP)
     ]
     columns = labels(part, "Attribute", "Trait")
     caption = (
@@ -197,7 +206,7 @@ def intersection_table(part: pl.DataFrame) -> Table:
             _beyond_cell(row),
         ]
         for model, own in by_model(part)
-        for row in queries.ends(queries.favoured(own), CROSSED)
+        for row in phrases.ends(phrases.favoured(own), CROSSED)
     ]
     columns = labels(part, "Intersection")
     caption = (
@@ -218,7 +227,7 @@ def wording_table(part: pl.DataFrame) -> Table:
     """Wording by wording: how often the model says yes, and whether it answers at all."""
     body = []
     for model, own in by_model(part):
-        first = metric_rows(own, "overall_mean").filter(pl.col("subset") == (queries.attributes(own) or [""])[0])
+        first = metric_rows(own, "overall_mean").filter(pl.col("subset") == (phrases.attributes(own) or [""])[0])
         mass, given = (_by_template(own, metric) for metric in ("answer_mass", "p_yes_given_answer"))
         for (template,), rows in first.group_by(["template"], maintain_order=True):
             name, mean = str(template), float(rows["value"].to_numpy().mean())
@@ -243,7 +252,7 @@ def gras_published(part: pl.DataFrame) -> Table | None:
     own = [
         row
         for row in metric_rows(part, "bias_score").filter(pl.col("dataset") == PUBLISHED_ON).to_dicts()
-        if queries.is_published_measure(part.filter(pl.col("model") == row["model"]))
+        if phrases.is_published_measure(part.filter(pl.col("model") == row["model"]))
     ]
     if not own:
         return None
@@ -267,6 +276,6 @@ def _incomparable(part: pl.DataFrame, own: list[Result]) -> Iterator[str]:
     """Why a score of this run is not comparable."""
     for row in own:
         run = part.filter(pl.col("model") == row["model"])
-        if not queries.complete(run):
-            without = f", without {attribute_names(missing)}" if (missing := queries.absent(run)) else ""
+        if not phrases.complete(run):
+            without = f", without {attribute_names(missing)}" if (missing := phrases.absent(run)) else ""
             yield f"{row['model']}: {row['n']} traits{without}, not the whole study; its score is not comparable."

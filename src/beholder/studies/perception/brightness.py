@@ -15,8 +15,7 @@ import polars as pl
 from beholder.comparison import Groups, group_by
 from beholder.core.errors import BadImage
 from beholder.core.results import Row
-from beholder.datasets.crops import grey_values
-from beholder.datasets.images import open_image
+from beholder.datasets.images import grey_values, open_image
 from beholder.metrics.brightness import coarse, sign_map
 from beholder.studies.perception.design import design_columns, matched_sets
 from beholder.studies.perception.pairs import pairs

@@ -7,20 +7,19 @@ from collections.abc import Iterator
 import numpy as np
 import polars as pl
 
+from beholder.chapter.chapter import Figure, each_model, sentence
 from beholder.chapter.chart_parts import Rows, order
-from beholder.chapter.figure import Figure, each_model, sentence
-from beholder.chapter.numbers import Result
-from beholder.chapter.phrases import listed
+from beholder.chapter.numbers import Result, listed
 from beholder.chapter.queries import by_model, metric_rows
 from beholder.comparison.groups import CROSSING
 from beholder.studies.perception import chart_parts, phrases, queries
 from beholder.studies.perception.brightness import square_place
+from beholder.studies.perception.chart_parts import Panels, span
 from beholder.studies.perception.curves import CONFOUNDS, GROUP_LEVELS
 from beholder.studies.perception.design import REST
 from beholder.studies.perception.neutral import AT_REST
 from beholder.studies.perception.prompts import CONTROLS
 from beholder.studies.perception.scores import EVERYONE, MEAN
-from beholder.studies.perception.small_multiples import Panels, span
 
 MOST_MODELS = 2
 """Figures with a point for every group and level are drawn for at most so many models."""

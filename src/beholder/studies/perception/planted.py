@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import polars as pl
 
+from beholder.chapter.chapter import Cell, Table
 from beholder.chapter.numbers import Result
 from beholder.chapter.queries import metric_rows
-from beholder.chapter.table import Cell, Table
 from beholder.datasets.glasshouse import DESIGN_NAME
 from beholder.glasshouse.planted import WARM_RATES, implied_warmth, planted_row
 from beholder.studies.perception import phrases, queries

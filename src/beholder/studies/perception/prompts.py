@@ -16,8 +16,7 @@ import polars as pl
 
 from beholder.core.errors import DataError
 from beholder.core.tables import read_table, require_columns
-from beholder.prompts.instruction import Instruction
-from beholder.prompts.prompt_set import PromptSet, prompt_set
+from beholder.prompts.prompt_set import Instruction, PromptSet, prompt_set
 
 POSITIVE, NEGATIVE = "positive", "negative"
 NEUTRAL = ""

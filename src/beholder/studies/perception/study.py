@@ -21,9 +21,15 @@ from beholder.scores.task import Task
 from beholder.studies.perception import prompts
 from beholder.studies.perception.bias import bias_rows
 from beholder.studies.perception.brightness import brightness_rows
-from beholder.studies.perception.curves import confound_rows, gap_rows, score_rows, separation_rows, trajectory_rows
+from beholder.studies.perception.curves import (
+    confound_rows,
+    gap_rows,
+    group_curve_rows,
+    score_rows,
+    separation_rows,
+    trajectory_rows,
+)
 from beholder.studies.perception.design import effect_rows, interaction_rows, variance_rows
-from beholder.studies.perception.group_curves import group_curve_rows
 from beholder.studies.perception.induced import induced_rows
 from beholder.studies.perception.neutral import neutral_rows
 from beholder.studies.perception.prompts import DIMENSIONS, Dimension

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import polars as pl
 
+from beholder.chapter.chapter import INTERVALS, Cell, Table, labels, names
 from beholder.chapter.numbers import ABSENT, Result, row_p_value
 from beholder.chapter.queries import by_column, by_model, metric_rows
-from beholder.chapter.table import INTERVALS, Cell, Table, labels, names
 from beholder.studies.perception import phrases, queries
 from beholder.studies.perception.printed import PRINTED
 from beholder.studies.perception.scores import CROSSED, INTERACTIONS, MEAN

@@ -7,18 +7,16 @@ from dataclasses import replace
 
 import polars as pl
 
-from beholder.chapter.figure import Figure
+from beholder.chapter.chapter import Figure
 from beholder.chapter.finding import Finding, finding, valued
-from beholder.chapter.numbers import Result, percent, ratio, ratio_range
-from beholder.chapter.phrases import plural
+from beholder.chapter.numbers import Result, percent, plural, ratio, ratio_range
 from beholder.chapter.queries import metric_rows
 from beholder.comparison import DIFFERENCE
 from beholder.studies.public_figures.chapter import CHAPTER as PUBLIC_FIGURES
+from beholder.studies.public_figures.charts import NAME as HERO
 from beholder.studies.public_figures.charts import public_figure_charts
 from beholder.studies.public_figures.levels import GROUPS
-from beholder.studies.public_figures.occupation_chart import NAME as HERO
-from beholder.studies.public_figures.phrases import correct_occupation
-from beholder.studies.public_figures.queries import found_ratios
+from beholder.studies.public_figures.phrases import correct_occupation, found_ratios
 
 NAMES = {"apa": "APA", "pfi": "P-FI"}
 

@@ -3,13 +3,69 @@
 from __future__ import annotations
 
 from beholder.datasets.dataset import Dataset
+from beholder.prompts.prompt_set import ALWAYS, NEVER, PromptSet, correct_for, prompt_set
 from beholder.scores.task import Task
-from beholder.studies.apa.sizes import POOLS
+from beholder.studies.apa.printed import POOLS
+from beholder.studies.apa.prompts import OFFICE_OF, Row, article, association_prompts, identity_prompts
 from beholder.studies.apa.study import APA, figure_tasks
-from beholder.studies.pfi.prompts import pfi_association_prompts, pfi_identity_prompts
 from beholder.studies.public_figures.measures import public_figure_measures, public_figure_metrics
 from beholder.studies.public_figures.scale import scale_rows
 from beholder.studies.study import Study
+
+NAME_PROMPT = "This is a picture of {}"
+POLITICIAN_CATEGORIES = ("person", "dog", "giraffe", "plant", "tree", "lamp", "chair")
+POLITICIAN_OCCUPATIONS = ("politician", "scientist", "athlete", "teacher", "receptionist", "assistant", "salesperson")
+ROLES = {
+    "house representative": "US House Representative",
+    "senator": "senator",
+    "mayor": "mayor",
+    "president": "president",
+    "vice-president": "vice-president",
+    "governor": "governor",
+    "attorney general": "attorney general",
+}
+ATHLETE_CATEGORIES = ("person", "dog", "monkey", "plant", "tree", "lamp", "chair")
+ATHLETE_OCCUPATIONS = ("athlete", "artist", "coach", "teacher", "receptionist", "athletic trainer", "assistant coach")
+SPORTS = ("Basketball", "Tennis", "Soccer", "Hockey", "Golf", "Softball", "Baseball")
+
+
+def pfi_association_prompts(branch: str) -> PromptSet:
+    """Category, occupation and specialty (role or sport) prompts of one branch."""
+    if branch == "actors":
+        kept = [row for row in association_prompts("actors").table.to_dicts() if row["level"] != "category"]
+        return prompt_set("pfi/actors", [*_first_right("category", POLITICIAN_CATEGORIES), *kept])
+    if branch == "athletes":
+        levels = [*_first_right("category", ATHLETE_CATEGORIES), *_first_right("occupation", ATHLETE_OCCUPATIONS)]
+        return prompt_set("pfi/athletes", [*levels, *_sports()])
+    levels = [*_first_right("category", POLITICIAN_CATEGORIES), *_first_right("occupation", POLITICIAN_OCCUPATIONS)]
+    return prompt_set(f"pfi/{branch}", [*levels, *_roles(OFFICE_OF[branch])])
+
+
+def pfi_identity_prompts(branch: str, people: list[str]) -> PromptSet:
+    """One prompt per person of a branch."""
+    return identity_prompts(f"pfi/{branch}/names", NAME_PROMPT, people)
+
+
+def _first_right(level: str, words: tuple[str, ...]) -> list[Row]:
+    return [_row(level, word, word, ALWAYS if word == words[0] else NEVER) for word in words]
+
+
+def _roles(right: str) -> list[Row]:
+    return [_row("specialty", name, phrase, ALWAYS if name == right else NEVER) for name, phrase in ROLES.items()]
+
+
+def _sports() -> list[Row]:
+    return [
+        _row("specialty", f"{sport} player", f"{sport.lower()} player", correct_for(sport=sport)) for sport in SPORTS
+    ]
+
+
+def _row(level: str, concept: str, phrase: str, rule: str) -> Row:
+    kind = "a" if phrase.startswith("US ") else article(phrase)
+    return {"text": f"This is a photo of {kind} {phrase}", "level": level, "concept": concept, "correct_for": rule}
+
+
+# P-FI
 
 
 def pfi_tasks(dataset: Dataset) -> list[Task]:

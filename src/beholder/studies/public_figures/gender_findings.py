@@ -10,9 +10,12 @@ import polars as pl
 from beholder.chapter.finding import Finding, finding, valued, verdict_of_rows
 from beholder.chapter.numbers import (
     Result,
+    drawn,
     has_interval,
+    listed,
     log_distance,
     percent,
+    plural,
     points,
     points_decimals,
     points_range,
@@ -22,19 +25,20 @@ from beholder.chapter.numbers import (
     row_p_value,
     signed,
 )
-from beholder.chapter.phrases import drawn, listed, plural
 from beholder.chapter.queries import one_row
 from beholder.comparison import DIFFERENCE, TOO_LITTLE
 from beholder.studies.public_figures.levels import GROUPS
 from beholder.studies.public_figures.phrases import (
     PLAYERS_PLURAL,
+    claimed_ratios,
     correct_occupation,
     either_word,
     field,
+    found,
     people,
+    within_branches,
     word_pair,
 )
-from beholder.studies.public_figures.queries import claimed_ratios, found, within_branches
 
 SLIGHT = 1.05
 """A ratio whose whole interval lies between 1/1.05 and 1.05 is called nearly the same."""

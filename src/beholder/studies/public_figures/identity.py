@@ -16,10 +16,10 @@ import polars as pl
 from beholder.comparison import exchanged
 from beholder.core.results import Row
 from beholder.metrics.association import chance, correct_rank, correct_share, first, half_precision_mean, softmax
-from beholder.metrics.bootstrap import Resampler
+from beholder.metrics.intervals import Resampler
 from beholder.prompts.prompt_set import correct_cells
 from beholder.scores.score_matrix import ScoreMatrix
-from beholder.studies.public_figures.exchanges import Tested, tested_rows
+from beholder.studies.public_figures.levels import Tested, tested_rows
 from beholder.studies.rows import PROBABILITY, join, mean_row
 from beholder.studies.study import Matrices, MeasureOptions
 

@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from beholder.comparison import Groups, People, Strata, people_of, strata_of
+from beholder.comparison import Exchanged, Groups, People, Strata, comparison_at, judge, people_of, strata_of
+from beholder.core.results import WITHIN, Row
 from beholder.metrics.association import softmax
 from beholder.prompts.prompt_set import correct_cells
 from beholder.scores.score_matrix import ScoreMatrix
@@ -96,3 +97,30 @@ def scored_pools(pools: Pools, matrices: Matrices, options: MeasureOptions) -> I
         if level.concepts:
             people, groups = people_of(level.images, options.person), women_and_men(level.images)
             yield Pool(name, level, people, groups, strata_of(level.images, groups, ("branch",), people))
+
+
+# Right answers against exchanged ones
+
+
+class Tested(NamedTuple):
+    """A mean belief in right answers, and what exchanged answers give; None where there is no contrast: no claim."""
+
+    row: Row
+    made: Exchanged | None = None
+    within: Sequence[str] = ()
+    """The labels of the people among whom answers are exchanged."""
+
+
+def tested_rows(family: Sequence[Tested]) -> Iterator[Row]:
+    """The published rows with landmark and verdict; after each, the one with value, bounds and p that decided."""
+    judged = iter(judge([each.made.part for each in family if each.made is not None]))
+    for row, made, within in family:
+        if made is None:
+            yield row
+            continue
+        excess = comparison_at(next(judged), 0)
+        row = row._replace(landmark=made.expected, verdict=excess.verdict)
+        yield row
+        whole = excess._replace(value=made.value, low=made.expected + excess.low, high=made.expected + excess.high)
+        decided = whole.on(row, least=0.0, most=1.0)
+        yield decided._replace(variant=f"{WITHIN}{', '.join(within)}")

@@ -15,11 +15,19 @@ import numpy as np
 from beholder.comparison import Exchanged, exchanged, people_of
 from beholder.core.results import Row
 from beholder.metrics.association import chance, correct_rank, correct_share, first
-from beholder.metrics.bootstrap import Resampler
-from beholder.studies.public_figures.exchanges import Tested, tested_rows
+from beholder.metrics.intervals import Resampler
 from beholder.studies.public_figures.gaps import occupation_gap_rows
 from beholder.studies.public_figures.identity import identity_rows
-from beholder.studies.public_figures.levels import LEVELS, Array, Level, Pools, read_level, scored_branches
+from beholder.studies.public_figures.levels import (
+    LEVELS,
+    Array,
+    Level,
+    Pools,
+    Tested,
+    read_level,
+    scored_branches,
+    tested_rows,
+)
 from beholder.studies.public_figures.ratios import ratio_rows
 from beholder.studies.rows import join, mean_row, refusal_metric, refusal_rows
 from beholder.studies.study import Matrices, Measure, MeasureOptions, Metric, read_metrics

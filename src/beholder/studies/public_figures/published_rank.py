@@ -7,14 +7,13 @@ from typing import NamedTuple
 
 import polars as pl
 
-from beholder.chapter.numbers import Result, options, percent, ratio
-from beholder.chapter.phrases import count
-from beholder.chapter.table import Cell, Table, labels, names, percent_cell, ratio_cell
+from beholder.chapter.chapter import Cell, Table, labels, names, percent_cell, ratio_cell
+from beholder.chapter.numbers import Result, count, options, percent, ratio
 from beholder.core.results import PLAIN
 from beholder.datasets.apa import BRANCHES
-from beholder.studies.apa.sizes import POOLS
+from beholder.studies.apa.printed import POOLS
 from beholder.studies.printed import alike, printed_of
-from beholder.studies.public_figures.queries import PUBLISHED_ON
+from beholder.studies.public_figures.phrases import PUBLISHED_ON
 
 TITLES = {
     "bias_ratio": "women over men",

@@ -19,8 +19,8 @@ from beholder.comparison import Part, People, compare_slopes, comparison_at, jud
 from beholder.core.results import PLAIN, SCHEMA, Row, results_table
 from beholder.models.catalog import ModelEntry, catalog, lookup
 from beholder.studies.printed import alike, printed_of
+from beholder.studies.public_figures.phrases import PUBLISHED_ON
 from beholder.studies.public_figures.published_rank import comparable
-from beholder.studies.public_figures.queries import PUBLISHED_ON
 from beholder.studies.study import MeasureOptions
 
 Array = npt.NDArray[np.float64]

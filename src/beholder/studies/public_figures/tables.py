@@ -6,21 +6,7 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from beholder.chapter.equivalence import ratio_equivalence_table
-from beholder.chapter.numbers import (
-    ABSENT,
-    Result,
-    has_interval,
-    percent,
-    points_decimals,
-    points_range,
-    ratio,
-    row_p_value,
-    signed,
-)
-from beholder.chapter.phrases import listed, plural
-from beholder.chapter.queries import deciding_rows, metric_rows
-from beholder.chapter.table import (
+from beholder.chapter.chapter import (
     INTERVALS,
     Cell,
     Table,
@@ -32,11 +18,31 @@ from beholder.chapter.table import (
     rows_of,
     sizes,
 )
+from beholder.chapter.equivalence import ratio_equivalence_table
+from beholder.chapter.numbers import (
+    ABSENT,
+    Result,
+    has_interval,
+    listed,
+    percent,
+    plural,
+    points_decimals,
+    points_range,
+    ratio,
+    row_p_value,
+    signed,
+)
+from beholder.chapter.queries import deciding_rows, metric_rows
+from beholder.studies.public_figures.findings import NO_SAMPLE, axis, size, what
 from beholder.studies.public_figures.levels import GROUPS, LEVELS
-from beholder.studies.public_figures.phrases import correct_occupation, either_word
-from beholder.studies.public_figures.queries import PUBLISHED_ON, found, within_branches
+from beholder.studies.public_figures.phrases import (
+    PUBLISHED_ON,
+    correct_occupation,
+    either_word,
+    found,
+    within_branches,
+)
 from beholder.studies.public_figures.scale import BY_PAIRS, BY_SIZE
-from beholder.studies.public_figures.scale_findings import NO_SAMPLE, axis, size, what
 
 
 def public_figure_tables(part: pl.DataFrame) -> Iterator[Table]:
