@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from beholder.core.read import read_own_csv
 from beholder.core.results import SCHEMA, Row, results_table, write_results
-from beholder.core.tables import as_csv
+from beholder.core.written_tables import as_csv
 
 CELLS = st.lists(st.text(st.sampled_from("=+-@\t\r\n'\"a,|;＝ "), min_size=1, max_size=6), min_size=1, max_size=5)
 

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from beholder.glasshouse import residents
-from beholder.glasshouse.people import TRAINING_IDENTITIES, faces
+from beholder.glasshouse.faces import faces
+from beholder.glasshouse.people import TRAINING_IDENTITIES
 from beholder.glasshouse.portrait import parse_uri
 
 

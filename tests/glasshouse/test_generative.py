@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import beholder.glasshouse
-from beholder.glasshouse.people import faces
+from beholder.glasshouse.faces import faces
 from beholder.glasshouse.picture import open_uri
 from beholder.glasshouse.planted import ATTRIBUTES, PLANTED_TRAITS, p_yes
 from beholder.models.load import LoadOptions, load_model

@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from beholder.glasshouse.people import AGE_BANDS
+from beholder.glasshouse.faces import AGE_BANDS
 from beholder.glasshouse.planted import PLANTED_TRAITS, p_yes, sway_signs
 from beholder.studies.gras.prompts import read_traits
 

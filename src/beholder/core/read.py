@@ -23,7 +23,7 @@ import polars as pl
 from polars.exceptions import PanicException
 
 from beholder.core.errors import BeholderError, DataError, MissingData, UsageError, first_line
-from beholder.core.tables import restored
+from beholder.core.written_tables import restored
 
 LARGEST = 2 << 30
 """Bytes of a file that is read whole, and of an array that comes out of one."""

@@ -14,7 +14,7 @@ from typing import Any
 import polars as pl
 
 from beholder.core.errors import DataError
-from beholder.core.files import leads_out, write_whole
+from beholder.core.files import leads_out
 from beholder.core.read import decoded, parse_json, parse_parquet, read_bytes, read_text
 
 DELIMITERS = (",", ";", "\t")
@@ -136,31 +136,3 @@ def require_inside(names: pl.Series, path: Path) -> None:
             raise DataError(f"{path}: row {row} names no image.")
         if leads_out(name):
             raise DataError(f"{path}: row {row} names {name!r}, which lies outside the folder of images.")
-
-
-# Tables that Beholder writes
-
-FORMULA = r"'*[=+\-@\t\r\n＝＋－＠]"
-"""How a text begins that is taken for a formula, after the apostrophes that it may have itself."""
-
-
-def write_table(table: pl.DataFrame, folder: Path, name: str) -> None:
-    """`NAME.parquet` and `NAME.csv` in a folder."""
-    buffer = io.BytesIO()  # no file of a fixed name: several processes may end in one folder at once
-    table.write_parquet(buffer)
-    write_whole(folder / f"{name}.parquet", buffer.getvalue())
-    write_whole(folder / f"{name}.csv", as_csv(table))
-
-
-def as_csv(table: pl.DataFrame) -> bytes:
-    """The table as CSV; a text that a spreadsheet would take for a formula has an apostrophe before it.
-
-    >>> as_csv(pl.DataFrame({"group": ["=1+1", "a-b"], "value": [-1.5, 2.0]}))
-    b"group,value\\n'=1+1,-1.5\\na-b,2.0\\n"
-    """
-    return table.with_columns(pl.col(pl.String).str.replace(f"^({FORMULA})", "'$1")).write_csv().encode()
-
-
-def restored(table: pl.DataFrame) -> pl.DataFrame:
-    """The texts of a table that was written by `as_csv`, as they were."""
-    return table.with_columns(pl.col(pl.String).str.replace(f"^'({FORMULA})", "$1"))

@@ -11,8 +11,9 @@ import polars as pl
 from beholder.datasets.dataset import Dataset, DatasetSource
 from beholder.datasets.group_words import GENDER_WORDS
 from beholder.datasets.objects import SCHEMA
+from beholder.glasshouse.design import design
+from beholder.glasshouse.faces import faces
 from beholder.glasshouse.objects import objects, people
-from beholder.glasshouse.people import design, faces
 from beholder.glasshouse.portrait import RENDERER_VERSION
 from beholder.glasshouse.world import residents
 

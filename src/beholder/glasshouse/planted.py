@@ -13,7 +13,7 @@ from functools import lru_cache
 from math import comb
 from typing import Any, NamedTuple
 
-from beholder.glasshouse.people import faces
+from beholder.glasshouse.faces import faces
 from beholder.glasshouse.prompts import OCCUPATIONS
 
 REFERENCE = "glasshouse/"

@@ -19,7 +19,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from beholder.chapter.numbers import quantity
 from beholder.core.errors import UsageError
 from beholder.core.files import write_whole
-from beholder.core.tables import as_csv
+from beholder.core.written_tables import as_csv
 from beholder.gate import UNDECIDED, Rule, judged
 from beholder.models.catalog import lookup
 from beholder.report.drawing import chart_library, packed

@@ -10,7 +10,7 @@ import polars as pl
 from beholder.core.digests import digest
 from beholder.core.record import Record, read_record
 from beholder.core.results import results_table
-from beholder.core.tables import as_csv
+from beholder.core.written_tables import as_csv
 from beholder.datasets import DATASETS, open_dataset
 from beholder.scores.ray_pool import ray_options
 from beholder.studies.exposure.captions import caption_files
