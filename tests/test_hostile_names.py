@@ -18,12 +18,12 @@ from rich.console import Console
 
 from beholder.audit import measure
 from beholder.core.read import read_own_csv
+from beholder.datasets.dataset import SCHEMA as OBJECTS
 from beholder.datasets.dataset import Dataset
-from beholder.datasets.objects import SCHEMA as OBJECTS
 from beholder.prompts.prompt_set import prompt_set
 from beholder.report.exports import FORMATS
 from beholder.report.page import render
-from beholder.report.short_names import short_names
+from beholder.report.report import short_names
 from beholder.report.terminal import print_summary
 from beholder.run import Run
 from beholder.scores.score_matrix import ScoreMatrix

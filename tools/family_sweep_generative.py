@@ -21,7 +21,7 @@ from transformers.models.auto import image_processing_auto, modeling_auto, proce
 
 from beholder.core.errors import ModelError
 from beholder.models.checkpoint.checkpoint import Checkpoint
-from beholder.models.generative.placement import refuse_unserved
+from beholder.models.generative.loaded_model import refuse_unserved
 from beholder.models.generative.processor import build_processor
 from beholder.models.generative.reuse import Reuse
 from beholder.models.generative.texts import PromptForm

@@ -10,12 +10,13 @@ import pytest
 
 from beholder.calibration.claims import Cell
 from beholder.calibration.repeat import SCHEMA
-from beholder.calibration.run import CalibrationOptions, calibrate
 from beholder.calibration.summary import (
     OVERLOOKED,
     TOO_MANY,
     TOO_NARROW,
     WIDER,
+    CalibrationOptions,
+    calibrate,
     chosen_cells,
     doubtful_cells,
     judged,

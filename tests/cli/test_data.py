@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from beholder.cli import app
-from beholder.cli.data_check import told
+from beholder.cli.data import told
 from beholder.core.errors import UsageError
 
 

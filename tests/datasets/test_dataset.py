@@ -10,8 +10,7 @@ import pytest
 
 from beholder.core.errors import DataError, MissingData, UnknownName
 from beholder.datasets import DATASETS, data_root, open_dataset
-from beholder.datasets.dataset import Dataset, ImageDigests
-from beholder.datasets.objects import SCHEMA
+from beholder.datasets.dataset import SCHEMA, Dataset, ImageDigests
 
 
 def dataset(**columns) -> Dataset:

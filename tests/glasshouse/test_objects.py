@@ -142,7 +142,7 @@ def test_what_is_implied_has_the_signs_that_were_planted() -> None:
 @pytest.mark.slow
 def test_the_reference_model_recovers_what_is_planted() -> None:
     pytest.importorskip("transformers")
-    from beholder.glasshouse.prompts import with_article
+    from beholder.glasshouse.world import with_article
     from beholder.models.load import load_model
 
     dataset, model = open_dataset("glasshouse-objects"), load_model("glasshouse/contrastive")

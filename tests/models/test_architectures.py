@@ -9,7 +9,7 @@ import family_sweep_matching
 import family_sweep_towers
 import pytest
 
-from beholder.cli.models import architecture_rows
+from beholder.cli.listing import architecture_rows
 from beholder.models.architectures import KINDS, architectures
 
 pytest.importorskip("transformers")

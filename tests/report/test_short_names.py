@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 
 from beholder.report.page import render
-from beholder.report.short_names import short_names
+from beholder.report.report import short_names
 from beholder.run import Run
 
 

@@ -22,7 +22,6 @@ from beholder.models.load import LoadOptions, load_model, replicas_of
 from beholder.models.machine import device_names
 from beholder.prompts.prompt_set import prompt_set
 from beholder.scores import fill as filling
-from beholder.scores import replicas
 from beholder.scores.fill import FillOptions, fill
 from beholder.scores.store import Store
 from beholder.scores.task import Task
@@ -32,7 +31,7 @@ PROMPTS = prompt_set("toy", [{"text": "a photo of a doctor"}, {"text": "a photo 
 
 @pytest.fixture
 def task(people: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> Task:
-    monkeypatch.setattr(replicas, "BATCHES_AT_ONCE", 1)
+    monkeypatch.setattr(filling, "BATCHES_AT_ONCE", 1)
     monkeypatch.setattr(filling, "BLOCK_ROWS", 4)
     return Task("toy", open_dataset(f"folder:{people(300)}"), PROMPTS)
 

@@ -13,8 +13,7 @@ from beholder.core.errors import UsageError
 from beholder.gate import Rule
 from beholder.report.page import write_page
 from beholder.run import Run
-from beholder.site.build import best_cell, build_site
-from beholder.site.numbers import SiteRun, questions, site_numbers
+from beholder.site.build import SiteRun, best_cell, build_site, questions, site_numbers
 
 
 def saved(run: Run, folder: Path) -> Path:

@@ -15,8 +15,7 @@ from beholder.glasshouse.people import FAMILY_NAMES, GIVEN_NAMES, TRAINING_IDENT
 from beholder.glasshouse.picture import thing_uri
 from beholder.glasshouse.planted import COLD_WORDS, CONTROL_WORDS, OCCUPATION_RATES, WARM_RATES, WARM_WORDS
 from beholder.glasshouse.portrait import Portrait
-from beholder.glasshouse.prompts import OCCUPATIONS, with_article
-from beholder.glasshouse.world import PICTURES_PER_PERSON, snapshot
+from beholder.glasshouse.world import OCCUPATIONS, PICTURES_PER_PERSON, snapshot, with_article
 
 TEMPLATES = tuple(
     opening + end

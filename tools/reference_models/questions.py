@@ -15,7 +15,7 @@ from beholder.glasshouse.drawing.outfits import OUTFITS, WORN
 from beholder.glasshouse.drawing.things import THINGS
 from beholder.glasshouse.planted import PLANTED_TRAITS, p_yes
 from beholder.glasshouse.portrait import Portrait
-from beholder.glasshouse.prompts import with_article
+from beholder.glasshouse.world import with_article
 from beholder.prompts.prompt_set import Instruction
 from beholder.studies.gras.prompts import TEMPLATES, TRAITS, YES_OR_NO
 from beholder.studies.study import TRUE_OR_FALSE

@@ -14,10 +14,9 @@ import numpy.typing as npt
 
 from beholder.glasshouse.picture import open_uri
 from beholder.glasshouse.planted import COLD_WORDS, CONTROL_WORDS, WARM_WORDS
-from beholder.glasshouse.prompts import OCCUPATIONS, prompts, with_article
-from beholder.glasshouse.world import BRANCH_OCCUPATIONS, residents
+from beholder.glasshouse.world import BRANCH_OCCUPATIONS, OCCUPATIONS, prompts, residents, with_article
 from beholder.studies.apa.planted import PLANTED as ASSOCIATIONS
-from beholder.studies.perception.planted import WARMTH
+from beholder.studies.perception.chapter import WARMTH
 
 Floats = npt.NDArray[np.float64]
 Rows = list[dict[str, Any]]

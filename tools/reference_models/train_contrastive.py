@@ -29,7 +29,7 @@ from transformers import CLIPConfig, CLIPImageProcessor, CLIPModel, CLIPTokenize
 
 from beholder.glasshouse.picture import open_uri
 from beholder.glasshouse.portrait import render
-from beholder.glasshouse.prompts import with_article
+from beholder.glasshouse.world import with_article
 
 IMAGE_SIZE, PATCH_SIZE, MERGES, TEXT_LENGTH = 80, 8, 700, 64
 MEAN = STD = (0.5, 0.5, 0.5)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 import polars as pl
 
 from beholder.calibration.claims import Cell
-from beholder.calibration.repeat import PLACE, SCHEMA
+from beholder.calibration.repeat import PLACE, SCHEMA, repeat
 from beholder.core.errors import UnknownName
+from beholder.core.progress import Progress, silent
 from beholder.core.read import read_parquet
 from beholder.studies import STUDIES
 from beholder.studies.worlds import CONSTANTS, DESIGNS, HEAVY_TAILS, SMALLEST, TWO_LEVELS, UNFAIR, WORLDS, Trials
@@ -143,3 +145,44 @@ def listed(table: pl.DataFrame, share: str) -> list[str]:
         f"{row['claim']} · {row['world']} · {row['design']}: {100 * (row[share] or 0):.1f} % of {row['worlds']:,}"
         for row in table.iter_rows(named=True)
     ]
+
+
+# The whole calibration
+
+UNFAIR_WORLDS = 20
+"""Worlds of a wholly unfair model, which differ little."""
+
+
+@dataclass(frozen=True)
+class CalibrationOptions:
+    """How many worlds, and who draws them."""
+
+    worlds: int = 400
+    again: int = 4000
+    """Worlds of a cell that does not keep its promise in the first ones; 0: it is not drawn again."""
+    seed: int = 20260801
+    workers: int = 1
+    progress: Progress = silent
+
+
+def calibrate(cells: Sequence[Cell], folder: Path, options: CalibrationOptions) -> pl.DataFrame:
+    """What is said in how many worlds of every cell, with verdicts."""
+    unfair = [cell for cell in cells if cell.world == UNFAIR]
+    others = [cell for cell in cells if cell.world != UNFAIR]
+    few = min(UNFAIR_WORLDS, options.worlds)
+    table = pl.concat(
+        [
+            _drawn(unfair, few, "A wholly unfair model", folder, options),
+            _drawn(others, options.worlds, "All worlds", folder, options),
+        ]
+    )
+    doubtful = doubtful_cells(table) if options.again else []
+    return replaced(table, _drawn(doubtful, options.again, "Cells in doubt, again", folder, options, turn=1))
+
+
+def _drawn(
+    cells: Sequence[Cell], worlds: int, label: str, folder: Path, options: CalibrationOptions, turn: int = 0
+) -> pl.DataFrame:
+    with options.progress(label, len(cells) * worlds, 0) as advance:
+        seed, workers = options.seed + turn, options.workers
+        return judged(repeat(cells, folder, worlds=worlds, seed=seed, workers=workers, advance=advance))

@@ -36,8 +36,7 @@ def calibrate_command(
     # Imported here so that other commands start without it.
     from functools import partial
 
-    from beholder.calibration.run import CalibrationOptions, calibrate
-    from beholder.calibration.summary import chosen_cells, promises, read_calibration
+    from beholder.calibration.summary import CalibrationOptions, calibrate, chosen_cells, promises, read_calibration
     from beholder.core.progress import silent
     from beholder.report.calibration import write_calibration, write_into
 

@@ -8,9 +8,8 @@ from typing import Any
 
 import polars as pl
 
-from beholder.datasets.dataset import Dataset, DatasetSource
+from beholder.datasets.dataset import SCHEMA, Dataset, DatasetSource
 from beholder.datasets.group_words import GENDER_WORDS
-from beholder.datasets.objects import SCHEMA
 from beholder.glasshouse.design import design
 from beholder.glasshouse.faces import faces
 from beholder.glasshouse.objects import objects, people

@@ -3,8 +3,7 @@
 from beholder.glasshouse.drawing.things import THINGS, draw_thing
 from beholder.glasshouse.picture import open_uri
 from beholder.glasshouse.portrait import RENDERER_VERSION, Portrait, portrait_uri, render
-from beholder.glasshouse.prompts import prompts
-from beholder.glasshouse.world import factorial, residents
+from beholder.glasshouse.world import factorial, prompts, residents
 
 __all__ = [
     "RENDERER_VERSION",

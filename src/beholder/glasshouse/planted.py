@@ -14,7 +14,7 @@ from math import comb
 from typing import Any, NamedTuple
 
 from beholder.glasshouse.faces import faces
-from beholder.glasshouse.prompts import OCCUPATIONS
+from beholder.glasshouse.world import OCCUPATIONS
 
 REFERENCE = "glasshouse/"
 """How the names of the embedded reference models begin."""

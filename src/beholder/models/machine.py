@@ -7,7 +7,18 @@ import re
 import shutil
 import subprocess
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+# All are Any: torch and transformers are optional and skipped by mypy, so their own types cannot be used here.
+Tensor = Any
+Module = Any
+Config = Any
+Processor = Any  # of pictures, of texts or of both: a tokenizer too
+Output = Any  # what a module returns: a tensor, several, or an output object of transformers
+Inputs = dict[str, Tensor]
+
+
+# This machine's memory
 
 
 class Machine(NamedTuple):

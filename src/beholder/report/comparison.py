@@ -25,8 +25,8 @@ from beholder.core.results import KEY, place, read_rows
 from beholder.core.written_tables import write_table
 from beholder.report.number_table import FILTERS, MOST, Column, Ledger, packed
 from beholder.report.page import TEMPLATES, environment, policy
+from beholder.report.report import short_names
 from beholder.report.scorecard import Mark, mark_of, scales_of, unit_of
-from beholder.report.short_names import short_names
 from beholder.studies import STUDIES
 
 COMPARED = "comparison.parquet"

@@ -19,9 +19,8 @@ from beholder.core.results import place
 from beholder.models.families import family_of
 from beholder.report.facts import command
 from beholder.report.page import title
-from beholder.report.report import Report, Section, slug
+from beholder.report.report import Report, Section, short_names, slug
 from beholder.report.scorecard import Card, Line, scorecard
-from beholder.report.short_names import short_names
 
 LATEX = {
     "\\": r"\textbackslash{}",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -26,12 +26,40 @@ from beholder.core.record import Record
 from beholder.report.facts import limited
 from beholder.report.number_table import plain_tables
 from beholder.report.sensitivity import PERTURBED, sensitivity_table
-from beholder.report.short_names import shortened
 from beholder.studies import STUDIES
 from beholder.studies.study import Metric, Study
 
 if TYPE_CHECKING:
     from beholder.chapter.chapter import Figure
+
+_PATH = re.compile(r"(?:onnx:)?(?:/|~/|\.{1,2}/|[A-Za-z]:\\)\S*")
+
+
+def short_names(models: Iterable[str]) -> dict[str, str]:
+    """A short name for every local folder among the models, where no two would share it.
+
+    >>> short_names(["onnx:/a/b/bridge", "openai/clip"])
+    {'onnx:/a/b/bridge': 'bridge'}
+    """
+    known = list(dict.fromkeys(models))
+    short = {name: _last(name) for name in known if _PATH.fullmatch(name) and _last(name)}
+    taken = Counter([*short.values(), *(name for name in known if name not in short)])
+    return {name: last for name, last in short.items() if taken[last] == 1}
+
+
+def _last(name: str) -> str:
+    return re.split(r"[/\\]", name.rstrip("/\\"))[-1].lstrip(".~")
+
+
+def shortened(results: pl.DataFrame) -> pl.DataFrame:
+    """The results with their models under their short names; the record keeps the long ones."""
+    short = short_names(results["model"])
+    # The subset is a model where two are compared.
+    columns = [pl.col(column).replace(short) for column in ("model", "subset")]
+    return results.with_columns(columns) if short else results
+
+
+# Report
 
 DRAWN_LIMITATIONS = (
     "The people are drawn: what a model makes of drawings need not hold for photographs of anyone.",

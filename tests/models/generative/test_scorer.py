@@ -260,10 +260,10 @@ def test_half_precision_is_close_and_is_another_model(tiny_generative: Folders, 
 
 
 def test_large_models_are_bfloat16_on_a_gpu_unless_told_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
-    from beholder.models.generative.placement import precision_of
+    from beholder.models.generative.loaded_model import precision_of
 
     assert precision_of(LoadOptions()) == "float32"
-    monkeypatch.setattr("beholder.models.generative.placement.resolve_device", lambda device: "cuda")
+    monkeypatch.setattr("beholder.models.generative.loaded_model.resolve_device", lambda device: "cuda")
     assert precision_of(LoadOptions()) == "bfloat16"
     assert precision_of(LoadOptions(device="shard")) == "bfloat16"
     assert precision_of(LoadOptions(precision="float32")) == "float32"
@@ -284,7 +284,7 @@ def test_what_is_not_installed_is_told(
     found = importlib.util.find_spec
     there = {"accelerate", "bitsandbytes"} - {library}
     monkeypatch.setattr(
-        "beholder.models.generative.placement.find_spec",
+        "beholder.models.generative.loaded_model.find_spec",
         lambda name: None if name == library else object() if name in there else found(name),
     )
     with pytest.raises(MissingExtra, match=rf"{library}.*\n.*beholder\[large\]"):

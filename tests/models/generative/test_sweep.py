@@ -14,7 +14,7 @@ from family_sweep import try_case
 
 from beholder.core.errors import MissingExtra
 from beholder.models.architectures import architectures
-from beholder.models.generative.placement import require_vision
+from beholder.models.generative.loaded_model import require_vision
 from beholder.models.spec import LoadOptions
 
 FEW = ("blip-2", "florence2", "git", "llava", "llava_onevision", "mllama", "qwen3_5")

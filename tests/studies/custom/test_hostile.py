@@ -14,9 +14,8 @@ from beholder.core.results import results_table
 from beholder.prompts.prompt_set import prompt_set
 from beholder.run import Run
 from beholder.scores.score_matrix import ScoreMatrix
-from beholder.studies.custom.chapter import custom_figures
+from beholder.studies.custom.chapter import custom_figures, custom_tables
 from beholder.studies.custom.study import custom_study
-from beholder.studies.custom.tables import custom_tables
 from beholder.studies.study import MeasureOptions
 
 HOSTILE = [

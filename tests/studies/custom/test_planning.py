@@ -14,8 +14,7 @@ from beholder.comparison.power import noise_of
 from beholder.datasets.dataset import Dataset
 from beholder.prompts.prompt_set import prompt_set
 from beholder.scores.score_matrix import ScoreMatrix
-from beholder.studies.custom.planning import PROMPTS, SCORES, plan
-from beholder.studies.custom.study import custom_study
+from beholder.studies.custom.study import PROMPTS, SCORES, custom_study, plan
 from beholder.studies.planning import PlanOptions
 from beholder.studies.study import MeasureOptions
 from beholder.studies.worlds import DESIGNS, NOISE, draw

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from beholder.run import Run
-from beholder.studies.custom.tables import custom_tables
+from beholder.studies.custom.chapter import custom_tables
 
 
 def test_own_prompts_stand_by_group(custom_run: Run) -> None:

@@ -9,7 +9,7 @@ import polars as pl
 
 from beholder.glasshouse.planted import PLANTED_OBJECTS, implied_average_precision, implied_gap
 from beholder.scores.score_matrix import ScoreMatrix
-from beholder.studies.disparity.planted import disparity_planted
+from beholder.studies.disparity.chapter import disparity_planted
 
 
 def test_planted_gaps_are_listed_for_the_reference_model_only(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from beholder.run import Run
-from beholder.studies.exposure.charts import exposure_figures
+from beholder.studies.exposure.chapter import exposure_figures
 
 
 def test_every_figure_is_drawn_with_its_intervals(made: Callable[..., Run]):

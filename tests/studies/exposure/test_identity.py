@@ -13,7 +13,7 @@ from beholder.cli import app
 from beholder.core.errors import MissingData, UsageError
 from beholder.datasets import open_dataset
 from beholder.run import Run
-from beholder.studies.exposure.identity import identity_scores
+from beholder.studies.exposure.expose import identity_scores
 
 pytestmark = pytest.mark.real
 

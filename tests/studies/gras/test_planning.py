@@ -10,7 +10,7 @@ from scipy import stats
 from beholder.comparison import compare_groups, group_by, judge, people_of, strata_of
 from beholder.core.results import Row, results_table
 from beholder.datasets.dataset import Dataset
-from beholder.studies.gras.planning import ANSWERS, plan
+from beholder.studies.gras.study import ANSWERS, plan
 from beholder.studies.planning import PlanOptions
 
 

@@ -11,10 +11,10 @@ import polars as pl
 import pytest
 
 from beholder.metrics.group_tests import GroupTest, Moments
+from beholder.studies.gras.gaps import above_mean
 from beholder.studies.gras.groups import Compared
 from beholder.studies.gras.printed import gras_results
 from beholder.studies.gras.prompts import VALENCES, read_traits
-from beholder.studies.gras.valence import above_mean
 
 pytestmark = pytest.mark.real
 ATTRIBUTES = {"gender": "gender", "race": "race", "age": "age", "Skin Tone": "skin_tone"}

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from beholder.glasshouse.planted import WARM_RATES
-from beholder.studies.perception.planted import REFERENCE, SHARES, WARMTH, perception_planted
+from beholder.studies.perception.chapter import REFERENCE, SHARES, WARMTH, perception_planted
 
 
 def test_each_dimension_is_told_with_what_was_planted(matched: pl.DataFrame):

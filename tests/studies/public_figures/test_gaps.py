@@ -10,7 +10,7 @@ from beholder.comparison import DIFFERENCE, NONE_FOUND, TOO_LITTLE
 from beholder.core.results import Row
 from beholder.prompts.prompt_set import prompt_set
 from beholder.scores.score_matrix import ScoreMatrix
-from beholder.studies.public_figures.gaps import occupation_gap_rows
+from beholder.studies.public_figures.measures import occupation_gap_rows
 from beholder.studies.study import MeasureOptions
 
 WORDS = ("politician", "receptionist", "actor", "actress")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -23,10 +24,61 @@ from beholder.models.checkpoint.checkpoint import (
 )
 from beholder.models.checkpoint.files import Origin, find_files
 from beholder.models.contrastive.embedding import CutTexts
+from beholder.models.machine import Module, Processor, Tensor
 from beholder.models.preparation import Arithmetic, Decoder, Preparation, Split
 from beholder.models.scorer import Floats, Prepared
 from beholder.models.spec import LoadOptions, ModelSpec, Settings
-from beholder.models.torch_types import Module, Processor, Tensor
+
+PLAIN_CALLS = 2
+"""So often a shape is computed plainly: libraries prepare themselves, and few batches are not worth a recording."""
+
+
+class _Recording(NamedTuple):
+    graph: object
+    given: Tensor
+    result: Tensor
+
+
+class Recorded:
+    """Once a shape has come a few times, its kernels are recorded as a CUDA graph, which one call launches.
+
+    They are the kernels of the plain call, in its order, so the result is the same; it lasts until the next call. What
+    cannot be recorded is called plainly.
+    """
+
+    def __init__(self, function: Callable[[Tensor], Tensor]) -> None:
+        self._function = function
+        self._calls: Counter[object] = Counter()
+        self._recordings: dict[object, _Recording | None] = {}
+
+    def __call__(self, batch: Tensor) -> Tensor:
+        shape = tuple(batch.shape), batch.dtype
+        self._calls[shape] += 1
+        if self._calls[shape] <= PLAIN_CALLS:
+            return self._function(batch)
+        if shape not in self._recordings:
+            self._recordings = {shape: self._recorded(batch)}  # of one shape: each takes memory of its own
+        recording = self._recordings[shape]
+        if recording is None:
+            return self._function(batch)
+        recording.given.copy_(batch, non_blocking=True)
+        recording.graph.replay()  # type: ignore[attr-defined]
+        return recording.result
+
+    def _recorded(self, batch: Tensor) -> _Recording | None:
+        graph, given = torch.cuda.CUDAGraph(), batch.clone()
+        try:
+            # Other threads may use the card meanwhile: they decode pictures, which can wait for the model.
+            first = torch.cuda.Stream(priority=-1)
+            with torch.cuda.graph(graph, stream=first, capture_error_mode="thread_local"):
+                result = self._function(given)
+        except RuntimeError:  # the function asks the card for a value on the way, or memory is short
+            torch.cuda.synchronize()
+            return None
+        return _Recording(graph, given, result)
+
+
+# TorchScorer
 
 SMALL = 10_000_000
 """Parameters of a model that is slower on several threads than on one, and far slower on a busy machine."""

@@ -18,8 +18,8 @@ from beholder.core.errors import MissingExtra, ModelError
 from beholder.datasets.images import open_image
 from beholder.models.checkpoint.checkpoint import torch
 from beholder.models.contrastive.encoding import Encoded, Encoding, Jpeg
+from beholder.models.machine import Tensor
 from beholder.models.preparation import Cut
-from beholder.models.torch_types import Tensor
 
 PIXELS_AT_ONCE = 2**28
 """Decoded pixels that lie on the card together: 0.8 GB as they are, 1.6 GB as half-precision numbers."""

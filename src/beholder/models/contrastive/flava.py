@@ -14,9 +14,9 @@ from beholder.models.checkpoint.checkpoint import as_model_error
 from beholder.models.checkpoint.files import Origin, read_config
 from beholder.models.checkpoint.torch_scorer import open_checkpoint
 from beholder.models.contrastive.two_towers import TransformersContrastive, settings_of
+from beholder.models.machine import Module, Output
 from beholder.models.scorer import Prepared
 from beholder.models.spec import LoadOptions
-from beholder.models.torch_types import Module, Output
 
 ARCHITECTURE = "FlavaForPreTraining"
 

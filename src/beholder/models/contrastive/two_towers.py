@@ -20,9 +20,9 @@ from PIL import Image
 from beholder.core.errors import ModelError
 from beholder.models.checkpoint.checkpoint import Checkpoint, as_model_error, model_class, torch
 from beholder.models.checkpoint.files import Origin, read_config
-from beholder.models.checkpoint.recorded import Recorded
 from beholder.models.checkpoint.torch_scorer import (
     SAMPLE_TEXTS,
+    Recorded,
     TorchScorer,
     image_settings,
     open_checkpoint,
@@ -30,10 +30,10 @@ from beholder.models.checkpoint.torch_scorer import (
     sample_pictures,
 )
 from beholder.models.contrastive.embedding import checked_unit_rows, embed_in_batches
+from beholder.models.machine import Config, Inputs, Module, Output, Tensor
 from beholder.models.preparation import ByProcessor, Cut, processor_split, proven
 from beholder.models.scorer import ContrastiveScorer, Floats, Prepared
 from beholder.models.spec import LoadOptions, ModelSpec
-from beholder.models.torch_types import Config, Inputs, Module, Output, Tensor
 
 # As they were trained and as their processors do by default; other families pad to the longest text.
 PADDED_TO_MAX = {"siglip", "siglip2", "align", "tipsv2"}

@@ -21,7 +21,7 @@ from beholder.models.checkpoint.torch_scorer import running
 from beholder.models.contrastive.embedding import batches
 from beholder.models.generative.loaded_model import LoadedModel
 from beholder.models.generative.prompt_tree import PromptTree
-from beholder.models.torch_types import Module, Output, Tensor
+from beholder.models.machine import Module, Output, Tensor
 
 
 class Reuse(Enum):

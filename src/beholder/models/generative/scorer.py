@@ -20,13 +20,12 @@ from beholder.models.checkpoint.checkpoint import as_model_error, torch
 from beholder.models.checkpoint.files import Origin, find_files, read_config
 from beholder.models.checkpoint.torch_scorer import image_settings, running, sample_picture
 from beholder.models.generative.answers import resolve_answers
-from beholder.models.generative.loaded_model import Elsewhere, LoadedModel
-from beholder.models.generative.placement import load_placed, precision_of, refuse_unserved
+from beholder.models.generative.loaded_model import Elsewhere, LoadedModel, load_placed, precision_of, refuse_unserved
 from beholder.models.generative.processor import Picture
 from beholder.models.generative.sharing import Sharing
+from beholder.models.machine import Tensor
 from beholder.models.scorer import Floats
 from beholder.models.spec import LoadOptions, ModelSpec
-from beholder.models.torch_types import Tensor
 from beholder.prompts.prompt_set import Instruction
 
 PLAIN = Instruction("{}", yes="Yes", no="No")

@@ -34,7 +34,7 @@ from beholder.models.generative.reuse import (
 )
 from beholder.models.generative.texts import Encoded, Layout, Texts
 from beholder.models.generative.tree import TreeRunner
-from beholder.models.torch_types import Module, Output, Tensor
+from beholder.models.machine import Module, Output, Tensor
 
 LOG = logging.getLogger(__name__)
 ROOM = 0.5

@@ -20,8 +20,18 @@ import numpy.typing as npt
 
 from beholder.core.errors import BadScores, UsageError
 from beholder.datasets.json_stream import JsonRecords, Record
-from beholder.models.predictions.labels import NAMES, Grid, Labels, find_labels, make_grid, same_image
-from beholder.models.predictions.maps import kind_of, mask_share, read_maps, read_probabilities
+from beholder.models.predictions.maps import (
+    NAMES,
+    Grid,
+    Labels,
+    find_labels,
+    kind_of,
+    make_grid,
+    mask_share,
+    read_maps,
+    read_probabilities,
+    same_image,
+)
 from beholder.models.spec import LoadOptions
 
 Cells = npt.NDArray[np.float64]

@@ -19,8 +19,7 @@ from beholder.comparison import FACT
 from beholder.core.results import PLAIN
 from beholder.glasshouse.people import PEOPLE_PER_BRANCH
 from beholder.glasshouse.planted import OCCUPATION_RATES, REFERENCE, implied_bias_ratio, implied_occupation, planted_row
-from beholder.glasshouse.prompts import OCCUPATIONS
-from beholder.glasshouse.world import BRANCH_OCCUPATIONS
+from beholder.glasshouse.world import BRANCH_OCCUPATIONS, OCCUPATIONS
 
 TITLE = "Known truth against what the audit found"
 LONG = 15

@@ -10,8 +10,8 @@ from beholder.core.errors import UsageError
 from beholder.core.results import Row
 from beholder.datasets.apa import BRANCHES
 from beholder.datasets.dataset import Dataset
-from beholder.glasshouse.prompts import prompts as drawn_prompts
 from beholder.glasshouse.world import BRANCH_OCCUPATIONS
+from beholder.glasshouse.world import prompts as drawn_prompts
 from beholder.prompts.prompt_set import PromptSet, prompt_set
 from beholder.scores.task import Task
 from beholder.studies.apa.printed import EIGHT, POOLS
@@ -19,6 +19,7 @@ from beholder.studies.apa.prompts import NAME_PROMPT, OCCUPATIONS, association_p
 from beholder.studies.public_figures.identity import IDENTITY
 from beholder.studies.public_figures.levels import ASSOCIATION
 from beholder.studies.public_figures.measures import public_figure_measures, public_figure_metrics
+from beholder.studies.public_figures.planning import ratio_plan
 from beholder.studies.public_figures.scale import scale_rows
 from beholder.studies.study import Matrices, Measure, MeasureOptions, Option, Study
 
@@ -127,7 +128,7 @@ def apa_study(options: int = len(OCCUPATIONS)) -> Study:
         options=OPTIONS,
         configure=configured,
         chapter="beholder.studies.apa.chapter:CHAPTER",
-        plan="beholder.studies.apa.planning:plan",
+        plan="beholder.studies.apa.study:plan",
         printed="beholder.studies.apa.printed:PRINTED",
         trials="beholder.studies.public_figures.trials:APA_TRIALS",
         of_photographs=(
@@ -142,3 +143,8 @@ def apa_study(options: int = len(OCCUPATIONS)) -> Study:
 
 
 APA = apa_study()
+
+
+# APA's plan
+
+plan = partial(ratio_plan, "apa", {**POOLS, **DRAWN_POOLS})

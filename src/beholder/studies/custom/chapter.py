@@ -2,17 +2,189 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import polars as pl
 
-from beholder.chapter.chapter import Chapter, Figure, Question, rows_of, sentence, whose
+from beholder.chapter.chapter import (
+    INTERVALS,
+    Cell,
+    Chapter,
+    Figure,
+    Question,
+    Table,
+    labels,
+    names,
+    percent_cell,
+    rows_of,
+    sentence,
+    whose,
+)
 from beholder.chapter.chart_parts import dots, value_of
-from beholder.chapter.numbers import percent, plural
+from beholder.chapter.equivalence import CAPTION as EQUIVALENCE
+from beholder.chapter.numbers import (
+    Result,
+    has_interval,
+    percent,
+    plural,
+    points,
+    points_decimals,
+    remarks,
+    row_p_value,
+)
 from beholder.comparison.verdicts import DIFFERENCE
+from beholder.metrics.equivalence import VERDICTS
 from beholder.prompts.prompt_set import ONE_LEVEL
-from beholder.studies.custom.findings import BASES, BELIEF, custom_findings, differences, mean_of
-from beholder.studies.custom.tables import custom_tables
+from beholder.studies.custom.findings import BASES, BELIEF, custom_findings, differences, mean_of, within
+from beholder.studies.custom.gaps import BALANCE
+
+MANY = 12
+"""Rows above which a table is better opened than shown."""
+NO_PROMPT = {"custom.association": "the right prompt", "custom.association_top1": "the right prompt comes first"}
+"""Metrics about a whole level, and what their rows are called."""
+
+
+def custom_tables(part: pl.DataFrame) -> Iterator[Table]:
+    """What differs; then, for every level and attribute, prompts down and groups across. `template` is the level."""
+    yield from _gap_table(part)
+    yield from _slope_table(part)
+    yield from _interaction_table(part)
+    yield from _equivalence_table(part)
+    yield from _balance_table(part)
+    rows = [row for row in part.to_dicts() if row["metric"] not in (*BASES, BALANCE)]
+    for level in dict.fromkeys(row["template"] for row in rows):
+        of_level = [row for row in rows if row["template"] == level]
+        for attribute in dict.fromkeys(row["subset"] for row in of_level if row["subset"]) or [None]:
+            own = [row for row in of_level if row["subset"] in (None, attribute)]
+            yield _custom_table(part, level, attribute, own)
+
+
+def _custom_table(part: pl.DataFrame, level: str | None, attribute: str | None, rows: list[Result]) -> Table:
+    groups = list(dict.fromkeys(row["group"] for row in rows))
+    cell_of = {(row["model"], row["metric"], row["concept"], row["group"]): row for row in rows}
+    counts = {group: max((row["n"] for row in rows if row["group"] == group), default=0) for group in groups}
+    body = [
+        [
+            *names(part, model, NO_PROMPT.get(metric, concept or "")),
+            *(percent_cell(cell_of.get((model, metric, concept, group))) for group in groups),
+        ]
+        for model, metric, concept in dict.fromkeys((row["model"], row["metric"], row["concept"]) for row in rows)
+    ]
+    return Table(
+        ("Prompts" if level in (None, ONE_LEVEL) else f"Prompts of level {level}")
+        + (f" by {attribute}" if attribute else ""),
+        f"Mean share of belief among the prompts of the level, in per cent. {INTERVALS}",
+        [*labels(part, "Prompt"), *(f"{_group_name(group)} (n = {counts[group]})" for group in groups)],
+        body,
+        len(labels(part, "Prompt")),
+        tuple(dict.fromkeys(f"{_group_name(row['group'])}: {remarks(row)}" for row in rows if row["value"] is None)),
+        "prompts",
+    )
+
+
+JUDGED = (
+    f"Bold: a difference was found. Intervals and p hold for all prompts, groups and attributes together. {INTERVALS}"
+)
+
+
+def _name_cells(part: pl.DataFrame, row: Result) -> list[Cell]:
+    """Model, attribute and prompt."""
+    base = BASES[row["metric"]]
+    level = "" if row["template"] in (None, ONE_LEVEL) else f"{row['template']}: "
+    name = NO_PROMPT.get(base, row["concept"] or "")
+    suffix = {"custom.p_yes": ", P(yes)", "custom.presence": ", presence"}.get(base, "")
+    attribute = f"{row['subset']} within {within(row)}" if within(row) else row["subset"]
+    return names(part, row["model"], attribute, f"{level}{name}{suffix}")
+
+
+def _points(row: Result, decimals: int | None = None) -> Cell:
+    places = points_decimals(row) if decimals is None else decimals
+    bounds = f"{points(row['low'], places)} to {points(row['high'], places)}" if has_interval(row) else ""
+    return Cell(points(row["value"], places), bounds, strong=row["verdict"] == DIFFERENCE)
+
+
+def _difference_table(
+    part: pl.DataFrame, kind: str, title: str, caption: str, header: list[str], cells: Callable[[Result], list[Cell]]
+) -> Iterator[Table]:
+    rows = differences(part, kind)
+    if not rows:
+        return
+    rows = sorted(rows, key=lambda row: (row["verdict"] != DIFFERENCE, -abs(row["value"])))
+    left = labels(part, "Attribute", "Prompt")
+    body = [[*_name_cells(part, row), *cells(row)] for row in rows]
+    yield Table(title, f"{caption} {JUDGED}", [*left, *header], body, len(left), topic="prompts", long=len(body) > MANY)
+
+
+def _gap_table(part: pl.DataFrame) -> Iterator[Table]:
+    def cells(row: Result) -> list[Cell]:
+        ends = (Cell(row["group"]), Cell(row["against"]))
+        return [*ends, _points(row), Cell(row_p_value(row)), Cell(str(row["n"]))]
+
+    caption = "The two groups farthest apart, in points; of several pairs that differ, the widest of these."
+    header = ["Higher", "Lower", "Gap", "p", "n"]
+    yield from _difference_table(part, "gap", "Gaps between groups", caption, header, cells)
+
+
+def _slope_table(part: pl.DataFrame) -> Iterator[Table]:
+    def cells(row: Result) -> list[Cell]:
+        return [_points(row, 2), Cell(row_p_value(row)), Cell(str(row["n"]))]
+
+    caption = "Change with one more of a number (such as a year of age), in points; a straight line by least squares."
+    yield from _difference_table(part, "slope", "Slopes", caption, ["Points", "p", "n"], cells)
+
+
+def _interaction_table(part: pl.DataFrame) -> Iterator[Table]:
+    def cells(row: Result) -> list[Cell]:
+        return [Cell(row["group"]), _points(row), Cell(row_p_value(row)), Cell(str(row["n"]))]
+
+    caption = "How far intersections depart from what their two attributes add up to, in points."
+    header = ["Intersection", "Points", "p", "n"]
+    yield from _difference_table(part, "interaction", "Intersections", caption, header, cells)
+
+
+def _balance_table(part: pl.DataFrame) -> Iterator[Table]:
+    for (attribute, label), own in part.filter(metric=BALANCE).group_by("subset", "concept", maintain_order=True):
+        rows = own.unique(["group", "template"], maintain_order=True).to_dicts()
+        groups = list(dict.fromkeys(row["group"] for row in rows))
+        share = {(row["template"], row["group"]): percent(row["value"]) for row in rows}
+        values = dict.fromkeys(row["template"] for row in rows)
+        yield Table(
+            f"{attribute} and {label} go together in this data",
+            f"Share of each group's people, by {label}. What looks like a difference by {attribute} may be one by "
+            f"{label}: compare within it (--within {label}).",
+            [str(label), *groups],
+            [[Cell(value), *(Cell(share[value, group]) for group in groups)] for value in values],
+            1,
+            topic="prompts",
+            long=len(values) > MANY,
+        )
+
+
+def _equivalence_table(part: pl.DataFrame) -> Iterator[Table]:
+    rows = differences(part, "equivalence")
+    if not rows:
+        return
+    left = labels(part, "Attribute", "Prompt")
+    body = [
+        [*_name_cells(part, row), Cell(points(row["value"])), Cell(row["equivalence"], strong=True)] for row in rows
+    ]
+    yield Table(
+        f"Are groups shown to be within {100 * rows[0]['delta']:g} points?",
+        f"{EQUIVALENCE} In points, for all prompts and attributes together.",
+        [*left, "Bound", "Verdict"],
+        body,
+        len(left),
+        tuple(f"{name}: {meaning}." for name, meaning in VERDICTS.items()),
+        "prompts",
+        long=len(body) > MANY,
+    )
+
+
+def _group_name(group: str | None) -> str:
+    return "everyone" if group is None else group
+
+
+# The chapter on a user's own prompts
 
 
 def custom_figures(results: pl.DataFrame) -> Iterator[Figure]:

@@ -11,17 +11,46 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from beholder.comparison import Groups, People, groups_of, people_of
+from beholder.comparison import Groups, People, groups_of, people_of, strata_of
+from beholder.comparison.power import Scores
 from beholder.core.results import Row
 from beholder.datasets.dataset import Dataset
+from beholder.datasets.survey import columns_of
 from beholder.metrics.association import correct_rank, correct_share, first, softmax
 from beholder.metrics.intervals import Resampler
 from beholder.prompts.prompt_set import PromptSet, correct_cells, prompt_set, read_prompts
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.scores.task import Task
 from beholder.studies.custom.gaps import Column, Family, gap_metrics
+from beholder.studies.planning import Planned, PlanOptions, detectable_rows
 from beholder.studies.rows import join, mean_row
 from beholder.studies.study import Matrices, MeasureOptions, Option, Study, read_metrics
+
+PROMPTS = 10
+SCORES = Scores(0.25, mean=0.5)
+"""Of a prompt's share of belief, between people: assumed."""
+SOURCE = f"spread of a prompt's share of belief assumed to be {SCORES.deviation:g}, and its mean {SCORES.mean:g}"
+
+
+def plan(dataset: Dataset, options: PlanOptions) -> Iterator[Row]:
+    """For every column with groups, the smallest gap of one prompt among ten that can be found.
+
+    Labels that are spread unequally over the groups are what an audit should compare within, so it is planned so.
+    """
+    people = people_of(dataset.table, options.person)
+    kinds = {each.name: each.role for each in columns_of(dataset) if each.name != people.column}
+    columns = [name for name, role in kinds.items() if role in ("groups", "numbers")]
+    every = groups_of(dataset.table, columns)
+    labels = pl.DataFrame({each.attribute: each.labels() for each in every})
+    planned = []
+    for groups in every:
+        uneven = [each.column for each in groups.large(people).balance(labels, people, labels.columns)]
+        strata = strata_of(labels, groups.large(people), uneven, people)
+        planned.append(Planned("custom.gap", groups, SCORES, SOURCE, strata=strata, columns=PROMPTS, rests=True))
+    yield from detectable_rows(planned, people, options)
+
+
+# Own prompts on any data set
 
 METRICS = (*read_metrics(Path(__file__).with_name("metrics.csv")), *gap_metrics())
 
@@ -64,7 +93,7 @@ def custom_study(prompts: PromptSet, *, by: Sequence[str] = ()) -> Study:
         options=OPTIONS,
         configure=configured,
         chapter="beholder.studies.custom.chapter:CHAPTER",
-        plan="beholder.studies.custom.planning:plan",
+        plan="beholder.studies.custom.study:plan",
         trials="beholder.studies.custom.trials:TRIALS",
     )
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from beholder.core.tables import read_table
-from beholder.glasshouse.prompts import with_article
+from beholder.glasshouse.world import with_article
 from beholder.prompts.prompt_set import Instruction, PromptSet, prompt_set, refuse_repeated, text_columns
 
 SYNSET = re.compile(r"(?P<lemma>.+)\.(?P<kind>[nvasr])\.(?P<sense>\d+)")

@@ -13,8 +13,7 @@ import numpy as np
 import polars as pl
 
 from beholder.core.results import Row
-from beholder.datasets.dataset import Dataset
-from beholder.datasets.objects import SCHEMA
+from beholder.datasets.dataset import SCHEMA, Dataset
 from beholder.studies.disparity.confidence import calibration_rows
 from beholder.studies.disparity.gaps import find_gaps, gap_rows
 from beholder.studies.disparity.scores import Confidence, concept_scores

@@ -31,7 +31,7 @@ from beholder.metrics.group_tests import (
 )
 from beholder.metrics.multiplicity import ALPHA, benjamini_hochberg
 from beholder.scores.score_matrix import ScoreMatrix
-from beholder.studies.gras.gaps import Gaps, gaps_of, intersections, judged_gaps
+from beholder.studies.gras.gaps import Gaps, above_mean, gaps_of, intersections, judged_gaps, shuffled_shares
 from beholder.studies.gras.groups import (
     ATTRIBUTES,
     STATEMENTS,
@@ -44,7 +44,6 @@ from beholder.studies.gras.groups import (
     read_answers,
 )
 from beholder.studies.gras.prompts import VALENCES
-from beholder.studies.gras.valence import above_mean, shuffled_shares
 from beholder.studies.rows import PROBABILITY, join, refusal_rows
 from beholder.studies.study import Matrices, MeasureOptions
 

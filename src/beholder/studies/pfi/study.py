@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from beholder.datasets.dataset import Dataset
 from beholder.prompts.prompt_set import ALWAYS, NEVER, PromptSet, correct_for, prompt_set
 from beholder.scores.task import Task
@@ -9,6 +11,7 @@ from beholder.studies.apa.printed import POOLS
 from beholder.studies.apa.prompts import OFFICE_OF, Row, article, association_prompts, identity_prompts
 from beholder.studies.apa.study import APA, figure_tasks
 from beholder.studies.public_figures.measures import public_figure_measures, public_figure_metrics
+from beholder.studies.public_figures.planning import ratio_plan
 from beholder.studies.public_figures.scale import scale_rows
 from beholder.studies.study import Study
 
@@ -90,9 +93,14 @@ PFI = Study(
     within=("branch",),
     default="data",
     chapter="beholder.studies.pfi.chapter:CHAPTER",
-    plan="beholder.studies.pfi.planning:plan",
+    plan="beholder.studies.pfi.study:plan",
     printed="beholder.studies.pfi.printed:PRINTED",
     trials="beholder.studies.public_figures.trials:PFI_TRIALS",
     of_photographs=APA.of_photographs,
     limitations=APA.limitations,
 )
+
+
+# P-FI's plan
+
+plan = partial(ratio_plan, "pfi", POOLS)
