@@ -116,7 +116,7 @@ def test_values_are_those_of_an_audit(
     monkeypatch.setattr(load, "load_model", lambda name, _: {"plain": plain, "shifted": shifted}[name])
     monkeypatch.setattr("beholder.audit.load_model", load.load_model)
     results = audit_models(["plain", "shifted"], ["apa"], replace(options, out=tmp_path / "audit")).results
-    keys = ["metric", "subset", "group", "concept", "template"]
+    keys = ["metric", "subset", "group", "concept", "template", "variant"]
     for column, model in (("first", "plain"), ("second", "shifted")):
         both = table.join(results.filter(pl.col("model") == model), on=keys, nulls_equal=True)
         assert both.height == table.height

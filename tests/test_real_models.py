@@ -15,6 +15,8 @@ import pytest
 from PIL import Image, ImageOps
 from tokenizers import Tokenizer
 
+from beholder.core.results import PLAIN
+
 pytestmark = [pytest.mark.real, pytest.mark.slow]
 # Of five branches: two, since the real tower takes a sixth of a second for a photograph on one core.
 CATEGORY = {"senate": 0.804, "actors": 0.925}
@@ -46,7 +48,7 @@ def bridge_results(bridge: Path, two_branches: Path, store: Path, results_of: Re
 
 
 def value(results: pl.DataFrame, metric: str, **where: str) -> float:
-    (found,) = results.filter(pl.col("metric") == metric, **where)["value"].to_list()
+    (found,) = results.filter(pl.col("metric") == metric, PLAIN, **where)["value"].to_list()
     return found
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from beholder.chapter.chart_parts import MEN, QUIET, SERIES, WOMEN, config, legend_columns, series_colours
+from beholder.chapter.chart_style import MEN, QUIET, SERIES, WOMEN, config, legend_columns, series_colours
 
 
 def test_women_and_men_keep_their_colours_in_any_order():

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import polars as pl
 import pytest
 
-from beholder.chapter.chapter import Figure, each_model, sentence, whose
 from beholder.chapter.chart_parts import dots
+from beholder.chapter.figure import Figure, each_model, sentence, whose
 from beholder.core.results import Row, results_table
 
 ROWS = [Row("s.share", 0.2, 9, "probability", group="woman", concept="kind", low=0.1, high=0.3)]

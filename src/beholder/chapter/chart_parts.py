@@ -6,71 +6,8 @@ from typing import Any
 
 import altair as alt
 
+from beholder.chapter.chart_style import GROUP_SHAPES, QUIET, legend_columns, series_colours
 from beholder.chapter.numbers import Result, chance, plural
-
-WOMEN, MEN = "#c9741f", "#2a9d8f"
-"""One colour for women and one for men, everywhere; shapes tell them apart as well."""
-GROUP_COLOURS = {"woman": WOMEN, "man": MEN}
-GROUP_SHAPES = {"woman": "circle", "man": "square"}
-SERIES = ("#4c86c0", "#c9741f", "#2a9d8f", "#b45a9c", "#9a8b1f", "#c8553d", "#7a7fd1", "#6b8e4e")
-"""Models, or groups other than women and men."""
-QUIET = "#858585"
-PAGE_INK, PAPER_INK = "currentColor", "#222222"
-FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
-PAPER_WIDTH = 560
-
-
-def config(ink: str) -> dict[str, Any]:
-    """Vega-Lite configuration: no frame, no background, faint grid."""
-    text = {"labelColor": ink, "titleColor": ink, "labelFont": FONT, "titleFont": FONT}
-    return {
-        "background": None,
-        "font": FONT,
-        "view": {"stroke": None},
-        "axis": {
-            **text,
-            "labelFontSize": 12,
-            "titleFontSize": 12,
-            "titleFontWeight": "normal",
-            "labelLimit": 130,
-            "domainColor": ink,
-            "domainOpacity": 0.35,
-            "tickColor": ink,
-            "tickOpacity": 0.35,
-            "gridColor": ink,
-            "gridOpacity": 0.12,
-        },
-        "legend": {
-            **text,
-            "labelFontSize": 12,
-            "title": None,
-            "orient": "top",
-            "labelLimit": 220,
-            "symbolStrokeWidth": 0,
-            "symbolOpacity": 1,
-            "offset": 6,
-        },
-        "title": {"color": ink, "font": FONT, "fontSize": 14, "anchor": "start", "fontWeight": 600, "offset": 10},
-    }
-
-
-def series_colours(names: list[str]) -> list[str]:
-    """A colour for each name; women and men keep theirs."""
-    if set(names) <= set(GROUP_COLOURS):
-        return [GROUP_COLOURS[name] for name in names]
-    return [SERIES[place % len(SERIES)] for place in range(len(names))]
-
-
-def legend_columns(names: list[str]) -> int:
-    """As many as fit side by side on a phone."""
-    return max(1, min(len(names), 42 // (max(map(len, names), default=1) + 4)))
-
-
-BELOW, ABOVE = "59, 127, 196", "212, 98, 50"
-"""Red, green, blue of either side of a diverging scale: told apart by colour-blind readers, on light and dark pages."""
-
-
-# Parts of charts
 
 Rows = list[Result]
 Layers = alt.LayerChart | alt.FacetChart

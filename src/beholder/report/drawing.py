@@ -19,13 +19,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from beholder.chapter.chart_parts import PAGE_INK, PAPER_WIDTH
+from beholder.chapter.chart_style import PAGE_INK, PAPER_WIDTH
 from beholder.core.errors import BeholderError
 from beholder.core.files import write_whole
 from beholder.report.report import Report
 
 if TYPE_CHECKING:
-    from beholder.chapter.chapter import Figure
+    from beholder.chapter.figure import Figure
 
 SECONDS = 60.0
 """The longest that one chart may take."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from markupsafe import escape
 
-from beholder.chapter.chart_parts import PAPER_INK, PAPER_WIDTH, config
+from beholder.chapter.chart_style import PAPER_INK, PAPER_WIDTH, config
 from beholder.core.errors import UnknownName
 from beholder.report.report import Report
 from beholder.report.scorecard import scorecard
@@ -15,7 +15,7 @@ from beholder.report.scorecard import scorecard
 if TYPE_CHECKING:
     import altair as alt
 
-    from beholder.chapter.chapter import Figure
+    from beholder.chapter.figure import Figure
 
 HEADER = ("Verdict", "Question", "Answer", "Number", "95 % interval", "n")
 

@@ -30,7 +30,7 @@ from beholder.studies import STUDIES
 from beholder.studies.study import Metric, Study
 
 if TYPE_CHECKING:
-    from beholder.chapter.chapter import Figure
+    from beholder.chapter.figure import Figure
 
 _PATH = re.compile(r"(?:onnx:)?(?:/|~/|\.{1,2}/|[A-Za-z]:\\)\S*")
 

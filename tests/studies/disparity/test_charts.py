@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from beholder.chapter.chapter import Figure
+from beholder.chapter.figure import Figure
 from beholder.studies.disparity import queries
 from beholder.studies.disparity.chart_parts import stacked
 from beholder.studies.disparity.charts import disparity_figures

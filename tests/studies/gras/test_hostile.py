@@ -8,7 +8,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from beholder.chapter.chapter import Figure, Table
+from beholder.chapter.chapter import Table
+from beholder.chapter.figure import Figure
 from beholder.core.record import Record
 from beholder.core.results import results_table
 from beholder.report.page import render

@@ -15,6 +15,7 @@ from PIL import Image
 from tokenizers import Tokenizer
 
 from beholder.datasets import open_dataset
+from beholder.studies import STUDIES
 from beholder.studies.perception.prompts import DIMENSIONS, TEMPLATES
 
 pytestmark = [pytest.mark.real, pytest.mark.slow]
@@ -56,8 +57,10 @@ def test_fairfaces_markedness_is_a_number_from_real_rows(results: pl.DataFrame, 
 
 def test_a_groups_warmth_agrees_with_a_computation_by_hand(bridge: Path, data: Path, results: pl.DataFrame):
     """The twenty Black adults that were taken, with onnxruntime and nothing else of ours."""
-    taken = open_dataset("fairface-adults", data).present().limit(LIMIT, by="race").where(race="Black")
-    files = [Path(uri) for uri in taken.table["uri"]]
+    dataset = open_dataset("fairface-adults", data).present()
+    chosen = dataset.table[STUDIES["perception"].select(dataset, LIMIT).rows]
+    taken = chosen.filter(race="Black")
+    files = [Path(uri) for uri in taken["uri"]]
     assert len(files) == LIMIT
     words = DIMENSIONS[0].words
     texts = [t.replace("{} ", "") for t in TEMPLATES.values()] + [

@@ -6,22 +6,10 @@ from collections.abc import Callable, Iterator
 
 import polars as pl
 
-from beholder.chapter.chapter import (
-    INTERVALS,
-    Cell,
-    Chapter,
-    Figure,
-    Question,
-    Table,
-    labels,
-    names,
-    percent_cell,
-    rows_of,
-    sentence,
-    whose,
-)
+from beholder.chapter.chapter import INTERVALS, Cell, Chapter, Question, Table, labels, names, percent_cell, rows_of
 from beholder.chapter.chart_parts import dots, value_of
 from beholder.chapter.equivalence import CAPTION as EQUIVALENCE
+from beholder.chapter.figure import Figure, sentence, whose
 from beholder.chapter.numbers import (
     Result,
     has_interval,

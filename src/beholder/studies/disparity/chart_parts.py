@@ -7,21 +7,8 @@ from typing import Any
 
 import altair as alt
 
-from beholder.chapter.chart_parts import (
-    GROUP_COLOURS,
-    GROUP_SHAPES,
-    QUIET,
-    SERIES,
-    Layers,
-    Rows,
-    chart,
-    named_scale,
-    order,
-    percent_axis,
-    points_axis,
-    rule_at,
-    series_colours,
-)
+from beholder.chapter.chart_parts import Layers, Rows, chart, named_scale, order, percent_axis, points_axis, rule_at
+from beholder.chapter.chart_style import GROUP_COLOURS, GROUP_SHAPES, QUIET, SERIES, series_colours
 from beholder.studies.disparity.queries import AGREES, OPPOSES, UNKNOWN
 
 WORD_COLOURS = {AGREES: "#4c86c0", OPPOSES: "#c8553d", UNKNOWN: QUIET}

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from beholder.chapter.chapter import Figure, each_model
+from beholder.chapter.figure import Figure, each_model
 from beholder.chapter.numbers import Result, points_range, signed
 from beholder.chapter.queries import metric_rows
 from beholder.comparison.verdicts import DIFFERENCE

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from beholder.chapter.chapter import Figure
-from beholder.chapter.chart_parts import QUIET, series_colours
+from beholder.chapter.chart_style import QUIET, series_colours
+from beholder.chapter.figure import Figure
 from beholder.chapter.numbers import Result
 from beholder.chapter.queries import by_model, metric_rows
 from beholder.studies.disparity import chart_parts, phrases, queries

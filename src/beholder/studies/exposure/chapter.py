@@ -7,8 +7,9 @@ from collections.abc import Iterator
 import altair as alt
 import polars as pl
 
-from beholder.chapter.chapter import Chapter, Figure, Question, rows_of
+from beholder.chapter.chapter import Chapter, Question, rows_of
 from beholder.chapter.chart_parts import Rows, dots, height, lanes, rule_at
+from beholder.chapter.figure import Figure
 from beholder.chapter.numbers import listed, percent
 from beholder.studies.exposure.findings import exposure_findings
 from beholder.studies.exposure.tables import exposure_tables, found, typical_ratios

@@ -12,10 +12,6 @@ from typing import Any
 import altair as alt
 
 from beholder.chapter.chart_parts import (
-    ABOVE,
-    BELOW,
-    QUIET,
-    SERIES,
     Layers,
     Rows,
     by_width,
@@ -26,6 +22,7 @@ from beholder.chapter.chart_parts import (
     points_axis,
     rule_at,
 )
+from beholder.chapter.chart_style import ABOVE, BELOW, QUIET, SERIES
 from beholder.chapter.numbers import Result
 from beholder.studies.gras.prompts import VALENCES
 

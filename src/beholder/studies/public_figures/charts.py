@@ -9,12 +9,8 @@ from typing import NamedTuple
 import altair as alt
 import polars as pl
 
-from beholder.chapter.chapter import Figure, rows_of, sentence
+from beholder.chapter.chapter import rows_of
 from beholder.chapter.chart_parts import (
-    GROUP_COLOURS,
-    GROUP_SHAPES,
-    QUIET,
-    SERIES,
     Layers,
     Rows,
     chance_ticks,
@@ -27,6 +23,8 @@ from beholder.chapter.chart_parts import (
     rule_at,
     tooltip,
 )
+from beholder.chapter.chart_style import GROUP_COLOURS, GROUP_SHAPES, QUIET, SERIES
+from beholder.chapter.figure import Figure, sentence
 from beholder.chapter.numbers import Result, listed, percent, plural, span
 from beholder.chapter.queries import by_model, deciding_rows, metric_rows
 from beholder.studies.public_figures.findings import slope
