@@ -16,7 +16,7 @@ from beholder.studies.public_figures.levels import Pools, women_and_men
 from beholder.studies.public_figures.phrases import PLAYERS, correct_occupation
 
 MEAN, DEVIATION = 0.6, 0.34
-"""Of belief in the right occupation, between people: those of the oracle's world of public figures."""
+"""Of belief in the right occupation, between people: assumed."""
 
 
 class Belief(Scores):
@@ -63,7 +63,7 @@ def ratio_plan(prefix: str, pools: Pools, dataset: Dataset, options: PlanOptions
 
 
 def _belief(pool: str, groups: Groups, options: PlanOptions) -> tuple[Belief, str]:
-    """From men's belief in an earlier run, and the width of its interval; else the oracle's."""
+    """From men's belief in an earlier run, and the width of its interval; else as assumed."""
     right = correct_occupation(pool, "man")
     rows = of_run(options, "occupation_probability", subset=pool, group="man", concept=right)
     if rows is None or not (rows := rows.filter(PLAIN).drop_nulls(["value", "low", "high"])).height:
