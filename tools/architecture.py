@@ -20,6 +20,7 @@ WHAT = {
     "published": "printed numbers beside ours", "calibration": "trials with known truth",
     "studies": "one room per study",
     "chapter": "findings, tables, charts: what chapters are made of",
+    "comparison": "people, groups, strata: one engine, one verdict",
     "scores": "score matrix, store, fill",
     "models": "adapters by family",
     "datasets": "images with attributes",
