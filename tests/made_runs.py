@@ -1,4 +1,4 @@
-"""Runs made by hand: no model, no data set, only result rows as the benchmarks write them."""
+"""Runs made by hand: no model, no data set, only result rows as the studies write them."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def apa_results(model: str = "clip", dataset: str = "apa", *, strength: float = 
     """A full table of one model."""
     ratios = {"actors": (0.95, 0.8, 1.1), "politicians": (0.62, 0.55, 0.70), "athletes": (1.2, 1.05, 1.4)}
     rows = association_rows(strength) + bias_rows(ratios) + identity_rows(0.3)
-    return results_table(rows, benchmark="apa", model=model, dataset=dataset)
+    return results_table(rows, study="apa", model=model, dataset=dataset)
 
 
 def glasshouse_results(model: str, ratios: dict[str, tuple[float, float, float]]) -> pl.DataFrame:
@@ -106,7 +106,7 @@ def glasshouse_results(model: str, ratios: dict[str, tuple[float, float, float]]
             )._replace(verdict=DIFFERENCE if branch == "known" else NONE_FOUND)
             for given in ("image", "name")
         ]
-    return results_table(rows, benchmark="apa", model=model, dataset="glasshouse")
+    return results_table(rows, study="apa", model=model, dataset="glasshouse")
 
 
 def custom_results(
@@ -126,7 +126,7 @@ def custom_results(
     for concept, gap, p_value in (("calm", 0.15, 0.002), ("tired", -0.05, 0.3), ("angry", -0.1, 0.01)):
         row = Row("custom.gap", gap, 80, "probability", concept=concept, low=gap - 0.06, high=gap + 0.06, **ends)
         rows.append(row._replace(p_value=p_value, verdict=verdict_of(p_value, 40)))
-    return results_table(rows, benchmark="custom", model=model, dataset="photos")
+    return results_table(rows, study="custom", model=model, dataset="photos")
 
 
 def record(*models: str, dataset: str = "apa", **fields: object) -> Record:
@@ -137,7 +137,7 @@ def record(*models: str, dataset: str = "apa", **fields: object) -> Record:
         command=["beholder", "audit", *models, "--out", "runs/a b"],
         seconds=12.5,
         settings={"compat": False, "draws": 2000, "seed": 20260801, "limit": None, "device": "cpu"},
-        benchmarks=["apa"],
+        studies=["apa"],
         models=[
             {
                 "name": name,
@@ -236,11 +236,11 @@ def gras_matrix(images: pl.DataFrame, *, effect: float = 1.0, mass: float | None
 
 
 def gras_run_of(matrix: ScoreMatrix, model: str = "vlm", dataset: str = "gras") -> Run:
-    """Its rows, by the benchmark's own measures."""
+    """Its rows, by the study's own measures."""
     rows = GRAS.measures[0]({"gras": matrix}, MeasureOptions(permutations=6, shuffles=399))
     made = record(model, dataset=dataset)
-    made.benchmarks = ["gras"]
-    return Run(results_table(rows, benchmark="gras", model=model, dataset=dataset), made)
+    made.studies = ["gras"]
+    return Run(results_table(rows, study="gras", model=model, dataset=dataset), made)
 
 
 @pytest.fixture(scope="session")
@@ -283,4 +283,4 @@ def make() -> SimpleNamespace:
 
 def run_of(*rows: Row, dataset: str = "apa", model: str = "clip") -> Run:
     """A run that holds these rows."""
-    return Run(results_table(rows, benchmark="apa", model=model, dataset=dataset), record(model, dataset=dataset))
+    return Run(results_table(rows, study="apa", model=model, dataset=dataset), record(model, dataset=dataset))

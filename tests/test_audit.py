@@ -95,7 +95,7 @@ def test_without_a_model_each_embedded_one_is_asked_what_it_was_made_for(tmp_pat
         out=tmp_path / "run", store=tmp_path / "store", limit=4, measure=MeasureOptions(draws=100, permutations=10)
     )
     run = audit_models([], [study.name for study in STUDIES.values() if study.demo], options)
-    assert set(run.results.select("model", "benchmark").unique().iter_rows()) == {
+    assert set(run.results.select("model", "study").unique().iter_rows()) == {
         ("glasshouse/contrastive", "apa"),
         ("null", "apa"),
         ("glasshouse/contrastive", "disparity"),
@@ -118,7 +118,7 @@ def test_a_limit_and_the_null_model_on_real_photographs_give_chance(tmp_path: Pa
     category = results.filter(metric="apa.association", concept="category")
     assert category["n"].to_list() == [5] * 5
     assert category["value"].mean() == pytest.approx(1 / 7, abs=0.05)
-    assert set(results["benchmark"]) == {"apa", "pfi"}
+    assert set(results["study"]) == {"apa", "pfi"}
 
 
 @pytest.mark.real

@@ -122,7 +122,7 @@ def test_the_command_runs(
     if "--templates" in words:  # own wordings are questions, and the null model answers none
         words = ["glasshouse/generative" if word == "null" else word for word in words]
     if "null-run" in words:
-        run("audit", "null", "--benchmark", "apa", "--data", str(data), "--out", "null-run", *LITTLE["audit"])
+        run("audit", "null", "--study", "apa", "--data", str(data), "--out", "null-run", *LITTLE["audit"])
     if words[0] == "measure":
         named = words[words.index("--dataset") + 1] if "--dataset" in words else None
         files = [words[number + 1].rpartition("=")[2] for number, word in enumerate(words) if word == "--scores"]

@@ -24,7 +24,7 @@ ROWS = [
 
 
 def results() -> pl.DataFrame:
-    return results_table(ROWS, benchmark="apa", model="[b]m[/b]", dataset="apa")
+    return results_table(ROWS, study="apa", model="[b]m[/b]", dataset="apa")
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,7 @@ def test_wrong_rules_are_told(text: str, said: str, tmp_path: Path) -> None:
 
 def test_too_little_data_never_decides_and_the_rule_says_what_becomes_of_it(tmp_path: Path) -> None:
     few = Row("m", 0.9, 6, "probability", low=0.85, high=0.95, verdict="too little data")
-    table = results_table([few], benchmark="b", model="m", dataset="d")
+    table = results_table([few], study="b", model="m", dataset="d")
     path = tmp_path / "rules.toml"
     text = "[[rule]]\nmetric = 'm'\nat_least = 0.5\n"
     path.write_text(f"{text}{text}undecided = 'fail'\n{text}require = 'shown'\n")
@@ -159,7 +159,7 @@ def test_too_little_data_never_decides_and_the_rule_says_what_becomes_of_it(tmp_
 def test_the_row_within_strata_decides_unless_the_rule_names_a_variant() -> None:
     crude = Row("m", 0.4, 60, "probability", group="a", against="b", low=0.3, high=0.5)
     within = crude._replace(value=0.0, low=-0.1, high=0.1, variant="within branch")
-    table = results_table([crude, within], benchmark="b", model="m", dataset="d")
+    table = results_table([crude, within], study="b", model="m", dataset="d")
     (one,) = judged(table, [Rule("m", at_most=0.2)])
     assert (one.verdict, one.row["variant"] if one.row else None) == ("pass", "within branch")
     (named,) = judged(table, [Rule("m", {"variant": "within branch"}, at_most=0.05)])
@@ -178,7 +178,7 @@ def test_a_finding_of_which_nothing_is_told_is_undecided(said: str) -> None:
 
 def one_row(value: float | None, low: float | None, high: float | None, **more: Any) -> pl.DataFrame:
     row = Row("m", value, 100, more.pop("unit", "probability"), low=low, high=high, landmark=more.pop("landmark", None))
-    return results_table([row], benchmark="b", model=more.pop("model", "m"), dataset="d")
+    return results_table([row], study="b", model=more.pop("model", "m"), dataset="d")
 
 
 def verdict(rule: Rule, now: pl.DataFrame, before: pl.DataFrame) -> str:
@@ -255,7 +255,7 @@ def test_an_unchanged_model_fails_in_at_most_one_of_twenty_releases() -> None:
             Row("m", value, people, "probability", subset=str(i), low=low, high=high)
             for i, (value, low, high) in enumerate(zip(share, middle - width, middle + width, strict=True))
         ]
-        return results_table(rows, benchmark="b", model="m", dataset="d")
+        return results_table(rows, study="b", model="m", dataset="d")
 
     failed = 0
     for _ in range(40):

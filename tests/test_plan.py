@@ -37,7 +37,7 @@ def test_an_earlier_run_lends_its_spread():
     pool = counts["concept"][0]
     place = {"subset": pool, "group": "man", "concept": OCCUPATIONS[pool]}
     row = Row("apa.occupation_probability", 0.6, 30, "probability", low=0.595, high=0.605, **place)
-    run = results_table([row], benchmark="apa", model="m", dataset="glasshouse")
+    run = results_table([row], study="apa", model="m", dataset="glasshouse")
     found = plan("apa", PlanOptions(results=run)).filter(concept=pool).row(0, named=True)
     assert found["value"] < 0.05 < counts["value"][0]
     assert "mean and spread from the run" in found["note"]
@@ -47,14 +47,14 @@ def test_a_run_over_few_images_lends_the_spread_that_its_intervals_were_made_of(
     """Student's margin of five values with a spread of 0.2 is read back as 0.2."""
     margin = stats.t.ppf(0.975, 4) * 0.2 / np.sqrt(5)
     row = Row("gras.trait_mean", 0.5, 5, "probability", subset="gender", low=0.5 - margin, high=0.5 + margin)
-    run = results_table([row] * 100, benchmark="gras", model="m", dataset="glasshouse-faces")
+    run = results_table([row] * 100, study="gras", model="m", dataset="glasshouse-faces")
     assumed, lent = (
         plan("gras", PlanOptions(results=each)).filter(concept="gender")["value"].item() for each in (None, run)
     )
     assert lent == pytest.approx(assumed, rel=0.05)  # what is assumed without a run is 0.2 as well
 
 
-def test_an_unknown_benchmark_is_refused():
+def test_an_unknown_study_is_refused():
     with pytest.raises(UnknownName, match="plan"):
         plan("grass", PlanOptions())
 
@@ -133,7 +133,7 @@ def test_each_study_says_why_it_does_not_fit(people: Callable[..., Path]):
 
 
 @pytest.mark.real
-def test_a_plan_names_the_benchmarks_own_metric(data: Path):
+def test_a_plan_names_the_studies_own_metric(data: Path):
     for name in ("apa", "pfi"):
         assert set(plan(name, PlanOptions(data=data))["subset"]) == {f"{name}.bias_ratio"}
 

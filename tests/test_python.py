@@ -126,7 +126,7 @@ def test_printed_frames_show_value_low_and_high(ask: Callable[..., Run]):
     ("options", "error", "said"),
     [
         ({"promts": "x.csv"}, UnknownName, r"audit\(\) has no option 'promts'.*Did you mean 'prompts'"),
-        ({"benchmarks": "grass", "prompts": None, "by": None}, UnknownName, "gras"),
+        ({"studies": "grass", "prompts": None, "by": None}, UnknownName, "gras"),
         ({"name": "a", "model": ["null", "null:2"]}, UsageError, "those of one model"),
     ],
 )

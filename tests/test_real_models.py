@@ -43,7 +43,7 @@ def two_branches(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def bridge_results(bridge: Path, two_branches: Path, store: Path, results_of: Results) -> pl.DataFrame:
     out = store / "run"
     places = ["--data", two_branches, "--out", out, "--store", store]
-    results_of("audit", f"onnx:{bridge}", "--benchmark", "apa", "--benchmark", "pfi", *places)
+    results_of("audit", f"onnx:{bridge}", "--study", "apa", "--study", "pfi", *places)
     return pl.read_parquet(out / "results.parquet")
 
 

@@ -136,7 +136,7 @@ def test_a_folder_in_the_place_of_a_file_is_told_before_the_work(tmp_path: Path)
 
 
 @pytest.mark.parametrize(
-    ("models", "benchmarks", "name"),
+    ("models", "studies", "name"),
     [
         (["./ckpt/CLIP B16/"], ["apa"], "clip-b16-apa"),
         (["a/b", "c", "d"], ["apa", "gras"], "b-and-2-more-apa-gras"),
@@ -145,8 +145,8 @@ def test_a_folder_in_the_place_of_a_file_is_told_before_the_work(tmp_path: Path)
         (["../.."], [], ""),
     ],
 )
-def test_a_folder_is_called_after_model_and_benchmarks(models: list[str], benchmarks: list[str], name: str) -> None:
-    assert folder_name(models, benchmarks) == name
+def test_a_folder_is_called_after_model_and_studies(models: list[str], studies: list[str], name: str) -> None:
+    assert folder_name(models, studies) == name
 
 
 def test_a_damaged_record_keeps_results_safe(tmp_path: Path) -> None:

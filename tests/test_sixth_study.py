@@ -28,7 +28,7 @@ def beholder(*arguments: object, folder: Path) -> str:
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("indecision")
-    beholder("audit", "null", "-b", "indecision", "--limit", 10, "--out", folder / "run", "-q", folder=folder)
+    beholder("audit", "null", "-s", "indecision", "--limit", 10, "--out", folder / "run", "-q", folder=folder)
     return folder / "run"
 
 

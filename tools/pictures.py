@@ -1,7 +1,7 @@
 """Draw every picture of the README and the docs: `python tools/pictures.py demo more`.
 
 `demo` is a run of the demo, `more` one of a study that the demo leaves out, on the embedded world:
-`beholder audit glasshouse/contrastive --benchmark perception --out more`. It writes docs/examples/demo.html,
+`beholder audit glasshouse/contrastive --study perception --out more`. It writes docs/examples/demo.html,
 docs/images/portraits.png, docs/images/report.png, docs/images/charts/*.svg and docs/charts.md. Needs chromium and
 playwright.
 """

@@ -78,7 +78,7 @@ class AuditOptions(DataChoice):
 
 def audit(
     models: Model | list[Model] | None = None,
-    benchmarks: str | Study | Sequence[str | Study] | None = None,
+    studies: str | Study | Sequence[str | Study] | None = None,
     *,
     data: Path | str | None = None,
     dataset: str | None = None,
@@ -120,7 +120,7 @@ def audit(
     'brightness'
 
     A model is a name, a `Scorer`, `(model, processor)` of transformers, `(model, preprocess, tokenizer)` of open_clip,
-    or a function `(images, prompts) -> scores`. Several models, or several benchmarks, go in a list. Objects are
+    or a function `(images, prompts) -> scores`. Several models, or several studies, go in a list. Objects are
     copied, and `name` says what to call them. Scores of a function are kept only if `name` and `revision` say what they
     belong to; `kind` says whether they are logits ("matching") or cosines ("contrastive", with `logit_scale`).
 
@@ -131,7 +131,7 @@ def audit(
     several = models if isinstance(models, list) else [] if models is None else [models]
     if (name or revision) and len(several) != 1:
         raise UsageError("name= and revision= are those of one model. Audit the models one by one.")
-    named = [benchmarks] if isinstance(benchmarks, str | Study) else list(benchmarks or ())
+    named = [studies] if isinstance(studies, str | Study) else list(studies or ())
     root, chosen = data_root(Path(data) if data else None), _own_options(own)
     if any(isinstance(each, Study) for each in named):
         studies = [STUDIES[each] if isinstance(each, str) else each for each in named]
@@ -194,7 +194,7 @@ def audit_models(models: Sequence[str | Scorer], studies: Sequence[str | Study],
     digests = [each if isinstance(each, str) else each.spec.digest for each in asked_of]
     run.record.digest = run_digest(run, digests, sheets, options)
     run.places, run.asked = Places(options.data, options.store, options.settings), (asked, options)
-    with run_folder(run.record, options.out, folder_name(names, run.record.benchmarks)) as (run.folder, earlier):
+    with run_folder(run.record, options.out, folder_name(names, run.record.studies)) as (run.folder, earlier):
         before, started = run.record.seconds, time.monotonic()
         todo = [sheet for name in names for sheet in sheets if models or name in sheet.study.reference_models]
         later = sum(len(sheet.dataset) for sheet in todo) * (1 + options.perturb)
@@ -358,7 +358,7 @@ def measure(sheet: Sheet, matrices: Iterable[ScoreMatrix], options: MeasureOptio
     """Everything the study reads off the matrices, as the tidy table."""
     study, by_task = sheet.study, {matrix.task: matrix for matrix in matrices}
     rows = [row for read_off in study.measures for row in read_off(by_task, options)]
-    return with_landmarks(results_table(rows, benchmark=study.name, model=model, dataset=sheet.dataset.name), study)
+    return with_landmarks(results_table(rows, study=study.name, model=model, dataset=sheet.dataset.name), study)
 
 
 def with_landmarks(results: pl.DataFrame, study: Study) -> pl.DataFrame:
@@ -404,7 +404,7 @@ def add_across(run: Run, studies: Sequence[Study], options: AuditOptions) -> Non
     """Add the rows that only several models or data sets together can tell."""
     for study in {each.name: each for each in studies}.values():
         if study.across is not None:
-            own = run.results.filter(pl.col("benchmark") == study.name)
+            own = run.results.filter(pl.col("study") == study.name)
             run.add(with_landmarks(study.across(own, options.measure.compat), study))
 
 

@@ -108,10 +108,10 @@ def compare(
     if len(opened) < 2:
         raise UsageError("Name two runs or more.")
     for other in opened[1:]:
-        if other.record.benchmarks != opened[0].record.benchmarks:
+        if other.record.studies != opened[0].record.studies:
             raise UsageError(
-                f"The runs were not asked the same: {', '.join(opened[0].record.benchmarks)} in the first, "
-                f"{', '.join(other.record.benchmarks)} in another. Compare runs of the same benchmarks."
+                f"The runs were not asked the same: {', '.join(opened[0].record.studies)} in the first, "
+                f"{', '.join(other.record.studies)} in another. Compare runs of the same studies."
             )
     studies, options = opened[0].asked or _asked_again(opened[0])
     stores = [store_folder(store)] if store else [run.places.store if run.places else store_folder() for run in opened]
@@ -125,7 +125,7 @@ def compare(
 def _asked_again(run: Run) -> tuple[list[Study], AuditOptions]:
     """What a run of an earlier program was asked, as far as its record tells."""
     settings, (first, *more) = run.record.settings, run.record.datasets or [{}]
-    for name in run.record.benchmarks:
+    for name in run.record.studies:
         STUDIES[name].refuse_by_name()
     here = str(first.get("name")) if first.get("name") in DATASETS else str(first.get("origin"))
     measured = {name: settings[name] for name in ("compat", "draws", "seed", "delta", "person") if name in settings}
@@ -137,7 +137,7 @@ def _asked_again(run: Run) -> tuple[list[Study], AuditOptions]:
         bins=bins,
         measure=MeasureOptions(**measured, within=tuple(settings.get("within", ()))),
     )
-    return [STUDIES[name] for name in run.record.benchmarks], options
+    return [STUDIES[name] for name in run.record.studies], options
 
 
 def compare_models(
@@ -157,7 +157,7 @@ def compare_models(
     asked = [STUDIES[study] if isinstance(study, str) else study for study in studies]
     sheets = [sheet for study in asked for sheet in open_sheets(study, options, run.record)]
     run.record.digest = run_digest(run, models, sheets, options)
-    named = f"compare-{folder_name(names, run.record.benchmarks)}"
+    named = f"compare-{folder_name(names, run.record.studies)}"
     with run_folder(run.record, options.out, named, file="comparison.json") as (folder, _):
         scored = [_matrices(model, sheets, options, run) for model in models]
         paired = [
@@ -248,7 +248,7 @@ def _differences(
     listed = (every != 0).any(axis=0)
     shares, weights = shares_of(every[0, listed], every[1:, listed], counts[0, listed, 1], counts[1:, listed, 1])
     facts = {tuple(row[name] for name in KEY): row for row in second.iter_rows(named=True)}
-    named = ("benchmark", "model", "dataset", *KEY, "n", "unit", "landmark")
+    named = ("study", "model", "dataset", *KEY, "n", "unit", "landmark")
     rows = [
         {
             "baseline": first["model"][0],

@@ -36,7 +36,7 @@ from beholder.report.comparison import COMPARED, read_comparison
 from beholder.run import load_run
 from beholder.studies import STUDIES
 
-WHERE = ("benchmark", "model", "dataset", *KEY[1:])
+WHERE = ("study", "model", "dataset", *KEY[1:])
 BOUNDS = ("at_least", "at_most")
 SHOWN, POSSIBLE, NO_WORSE = REQUIRED = ("shown", "possible", "no worse")
 BETTER = ("closer", "higher", "lower")
@@ -347,7 +347,7 @@ def changed(results: pl.DataFrame, baseline: pl.DataFrame) -> pl.DataFrame:
     are called.
     """
     alone = results["model"].n_unique() == 1 == baseline["model"].n_unique()
-    keys = ["benchmark", *([] if alone else ["model"]), "dataset", *KEY]
+    keys = ["study", *([] if alone else ["model"]), "dataset", *KEY]
     first = baseline.select(*keys, first="value", first_low="low", first_high="high").unique(keys, maintain_order=True)
     both = results.rename({"value": "second"}).join(first, on=keys, how="full", coalesce=True, nulls_equal=True)
     difference = pl.col("second") - pl.col("first")

@@ -48,7 +48,7 @@ def measure_scores(
     run.add_prompts(study.name, own)
     files = [path for paths in by_model.values() for path in paths]
     run.record.digest = digest([run_digest(run, list(by_model), [sheet], options), file_stamps(files)])
-    with run_folder(run.record, options.out, folder_name(list(by_model), run.record.benchmarks)) as (run.folder, _):
+    with run_folder(run.record, options.out, folder_name(list(by_model), run.record.studies)) as (run.folder, _):
         return _measured(run, sheet, by_model, layouts, options)
 
 

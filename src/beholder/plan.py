@@ -27,7 +27,7 @@ def plan(name: str, options: PlanOptions) -> pl.DataFrame:
     """
     known = [each for each in STUDIES if STUDIES[each].plan]
     if name not in known:
-        raise UnknownName("benchmark to plan", name, known)
+        raise UnknownName("study to plan", name, known)
     study = STUDIES[name]
     if not options.dataset and not study.datasets:
         raise UsageError(f"{name} has no data of its own: add --dataset NAME or folder:PATH.")
@@ -42,7 +42,7 @@ def plan(name: str, options: PlanOptions) -> pl.DataFrame:
 
 def _planned(study: Study, dataset: Dataset, options: PlanOptions) -> pl.DataFrame:
     rows = list(study.part("plan")(dataset, options))
-    return results_table(rows, benchmark=study.name, model="plan", dataset=dataset.name)
+    return results_table(rows, study=study.name, model="plan", dataset=dataset.name)
 
 
 class Fit(NamedTuple):
@@ -94,7 +94,7 @@ def uncompared(results: pl.DataFrame, studies: Iterable[Study], choice: DataChoi
     """For each study that compared no two groups: why. A first look at a few images (`limit`) may be like that."""
     for study in studies:
         paired = [metric.name for metric in study.metrics if metric.paired]
-        rows = results.filter(pl.col("benchmark") == study.name)
+        rows = results.filter(pl.col("study") == study.name)
         if not paired or rows.filter(pl.col("metric").is_in(paired), pl.col("value").is_not_null()).height:
             continue
         dataset = open_dataset(choice.dataset or default_dataset(study, choice.data), choice.data, choice.settings)

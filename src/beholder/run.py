@@ -34,7 +34,7 @@ from beholder.report.sensitivity import PERTURBED
 from beholder.scores.recorded import Places, recorded, scores_of
 from beholder.scores.task import Task
 
-PROMPTS = {"benchmark": pl.String, "dataset": pl.String, "set": pl.String, **PROMPT}
+PROMPTS = {"study": pl.String, "dataset": pl.String, "set": pl.String, **PROMPT}
 OTHER_KEYS = ("template", "against", "concept", "subset")
 """What tells the numbers of a group apart, what is seldom there first."""
 
@@ -51,7 +51,7 @@ class Run:
     results: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=SCHEMA))
     record: Record = field(default_factory=Record)
     prompts: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=PROMPTS))
-    """What was asked, with the results' `benchmark` and `dataset`, and the name of its set."""
+    """What was asked, with the results' `study` and `dataset`, and the name of its set."""
     perturbed: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=PERTURBED))
     """The results after small changes of the pictures, with the name of the `change`."""
     folder: Path | None = field(default=None, compare=False)
@@ -97,7 +97,7 @@ class Run:
 
     def scores(
         self,
-        benchmark: str | None = None,
+        study: str | None = None,
         *,
         model: str | None = None,
         dataset: str | None = None,
@@ -111,7 +111,7 @@ class Run:
         """
         here = self.places or Places(data_root(), store_folder())
         here = replace(here, data=Path(data) if data else here.data, store=store_folder(store) if store else here.store)
-        wanted = {"benchmark": benchmark, "model": model, "dataset": dataset}
+        wanted = {"study": study, "model": model, "dataset": dataset}
         for name, value in wanted.items():
             if value is not None and value not in (known := self.results[name].unique(maintain_order=True)):
                 raise UnknownName(name, value, known.to_list(), where="This run")
@@ -121,7 +121,7 @@ class Run:
     def __repr__(self) -> str:
         """A line for the run and one for each finding."""
         models = ", ".join(str(model["name"]) for model in self.record.models) or "no model"
-        studies = ", ".join(self.record.benchmarks) or "no study"
+        studies = ", ".join(self.record.studies) or "no study"
         findings = "".join(f"\n  {each.marked}: {each.headline}" for each in self.findings)
         return f"Run of {models} on {studies}, {self.results.height} results{findings}"
 
@@ -138,10 +138,10 @@ class Run:
         named = results.with_columns(pl.lit(change).alias("change"))
         self.perturbed, self._report = pl.concat([self.perturbed, named]), None
 
-    def add_prompts(self, benchmark: str, tasks: Iterable[Task]) -> None:
+    def add_prompts(self, study: str, tasks: Iterable[Task]) -> None:
         """What the tasks ask; asked of several models, it is kept once."""
         for task in tasks:
-            where = {"benchmark": benchmark, "dataset": task.dataset.name, "set": task.prompts.name}
+            where = {"study": study, "dataset": task.dataset.name, "set": task.prompts.name}
             named = task.prompts.table.with_columns(pl.lit(value).alias(key) for key, value in where.items())
             both = pl.concat([self.prompts, named], how="diagonal")
             self.prompts = both.select(list(PROMPTS)).unique(maintain_order=True)

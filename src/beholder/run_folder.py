@@ -1,6 +1,6 @@
 """Run folders: every run has its own, and no run is overwritten.
 
-runs/2026-11-15-clip-b16-apa   the date, the model and the benchmarks; a number is added if the name is taken
+runs/2026-11-15-clip-b16-apa   the date, the model and the studies; a number is added if the name is taken
 runs/latest                    a link to the run that ended last
 
 A folder says from the start which run it belongs to (`digest` in its run.json). The same command continues an
@@ -37,7 +37,7 @@ FILES = (
     *("report.html", "audit.toml", "comparison.parquet", "comparison.csv", "comparison.json", "comparison.html"),
 )
 LONGEST = 60
-"""Characters of a folder's name that come from model and benchmarks."""
+"""Characters of a folder's name that come from model and studies."""
 
 
 @contextmanager
@@ -116,7 +116,7 @@ def recorded(folder: Path) -> Record | None:
     return None
 
 
-def folder_name(models: Sequence[str], benchmarks: Sequence[str]) -> str:
+def folder_name(models: Sequence[str], studies: Sequence[str]) -> str:
     """What a run folder is called after its date.
 
     >>> folder_name(["openai/clip-vit-base-patch32", "b", "c"], ["apa"])
@@ -124,8 +124,8 @@ def folder_name(models: Sequence[str], benchmarks: Sequence[str]) -> str:
     """
     first = re.split(r"[/\\]", models[0].rstrip("/\\"))[-1] if models else ""
     more = f"and-{len(models) - 1}-more" if len(models) > 1 else ""
-    benchmarks = [*benchmarks[:3], *([f"and-{len(benchmarks) - 3}-more"] if len(benchmarks) > 3 else [])]
-    return "-".join(filter(None, (_slug(first)[:LONGEST], more, *map(_slug, benchmarks))))
+    studies = [*studies[:3], *([f"and-{len(studies) - 3}-more"] if len(studies) > 3 else [])]
+    return "-".join(filter(None, (_slug(first)[:LONGEST], more, *map(_slug, studies))))
 
 
 def file_stamps(paths: Iterable[Path]) -> list[list[object]]:

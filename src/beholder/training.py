@@ -1,6 +1,6 @@
 """Audits while a model is trained: a callback for the Trainer of transformers.
 
-Trainer(model, …, processing_class=processor, callbacks=[beholder.callback(every=1000, benchmark="apa", data="data")])
+Trainer(model, …, processing_class=processor, callbacks=[beholder.callback(every=1000, study="apa", data="data")])
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class Audits:
 def callback(
     every: int = 1000,
     *,
-    benchmark: Any = None,
+    study: Any = None,
     processor: Any = None,
     out: Path | str | None = None,
     store: Path | str | None = None,
@@ -100,4 +100,4 @@ def callback(
     except ImportError as error:
         raise MissingExtra("An audit while a model is trained", "torch") from error
     kind = type("Audits", (Audits, TrainerCallback), {})
-    return cast("TrainerCallback", kind(every, processor, out, store, {"benchmarks": benchmark, **options}))
+    return cast("TrainerCallback", kind(every, processor, out, store, {"studies": study, **options}))

@@ -15,7 +15,7 @@ from beholder.run import Run
 from beholder.studies.sheets import Sheet, open_sheets
 from beholder.studies.study import Study
 
-ROW = ("benchmark", "model", "dataset", *KEY)
+ROW = ("study", "model", "dataset", *KEY)
 NUMBERS = ("value", "low", "high", "p_value", "expected", "chance")
 EXACT = ("n", "unit", "verdict", "equivalence")
 TOLERANCE = 1e-6
@@ -48,7 +48,7 @@ def verify_run(run: Run, studies: Sequence[Study], options: AuditOptions) -> Ver
             specs.setdefault(spec.name, []).append(spec)
     for name, ways in specs.items():
         for sheet in sheets:
-            if not run.results.filter(benchmark=sheet.study.name, model=name, dataset=sheet.dataset.name).is_empty():
+            if not run.results.filter(study=sheet.study.name, model=name, dataset=sheet.dataset.name).is_empty():
                 again.add(_measured(name, ways, sheet, run, options))
     add_across(again, studies, options)
     return compared(run.results, again.results)

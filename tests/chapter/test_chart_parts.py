@@ -11,7 +11,7 @@ from beholder.core.results import Row, results_table
 
 
 def rows(*made: Row, model: str = "m") -> list[dict[str, Any]]:
-    return results_table(made, benchmark="s", model=model, dataset="d").to_dicts()
+    return results_table(made, study="s", model=model, dataset="d").to_dicts()
 
 
 def share(value: float, group: str | None = None, concept: str = "kind", width: float = 0.1, **others: Any) -> Row:

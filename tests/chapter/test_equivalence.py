@@ -10,7 +10,7 @@ from beholder.metrics.equivalence import VERDICTS
 
 
 def part(*rows: Row) -> pl.DataFrame:
-    return results_table(rows, benchmark="s", model="m", dataset="d")
+    return results_table(rows, study="s", model="m", dataset="d")
 
 
 def test_verdicts_of_traits_are_counted_by_attribute():

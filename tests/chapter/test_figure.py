@@ -12,7 +12,7 @@ from beholder.chapter.figure import Figure, each_model, sentence, whose
 from beholder.core.results import Row, results_table
 
 ROWS = [Row("s.share", 0.2, 9, "probability", group="woman", concept="kind", low=0.1, high=0.3)]
-ONE = results_table(ROWS, benchmark="s", model="m", dataset="d")
+ONE = results_table(ROWS, study="s", model="m", dataset="d")
 TWO = pl.concat([ONE, ONE.with_columns(model=pl.lit("n"))])
 
 

@@ -13,7 +13,7 @@ ROWS = [
     Row("s.gap", None, 0, "probability", group="c", against="b", note="no image"),
     Row("s.mean", 0.5, 9, "probability", group="a"),
 ]
-PART = results_table(ROWS, benchmark="s", model="m", dataset="d")
+PART = results_table(ROWS, study="s", model="m", dataset="d")
 GAP, _, MEAN = PART.to_dicts()
 
 

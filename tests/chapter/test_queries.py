@@ -14,7 +14,7 @@ ROWS = [
     Row("s.gap", None, 9, "probability", concept="d"),
     Row("s.gap_wide", 0.9, 9, "probability", concept="a"),
 ]
-PART = pl.concat(results_table(ROWS, benchmark="s", model=model, dataset="d") for model in ("y", "x"))
+PART = pl.concat(results_table(ROWS, study="s", model=model, dataset="d") for model in ("y", "x"))
 ONE = PART.filter(model="y")
 
 

@@ -14,7 +14,7 @@ ROWS = [
     Row("s.ratio", 0.5, 80, "ratio", subset="a", low=0.4, high=0.6),
     Row("s.ratio", 2.0, 80, "ratio", subset="b"),
 ]
-ONE = results_table(ROWS, benchmark="s", model="m", dataset="d")
+ONE = results_table(ROWS, study="s", model="m", dataset="d")
 TWO = pl.concat([ONE, ONE.with_columns(model=pl.lit("n"))])
 
 

@@ -13,7 +13,7 @@ def test_help_is_worth_reading(invoke: Callable[..., str]):
 
 
 def test_an_error_is_a_message_and_not_a_traceback(refused: Callable[..., str], tmp_path: Path):
-    told = refused("audit", "null", "--benchmark", "appa", "--out", str(tmp_path))
+    told = refused("audit", "null", "--study", "appa", "--out", str(tmp_path))
     assert "UnknownName" in told
     assert "Did you mean 'apa'?" in told
     assert "Traceback" not in told

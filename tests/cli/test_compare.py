@@ -19,7 +19,7 @@ from beholder.studies.study import Study
 
 ROW: dict[str, Any] = {
     **dict.fromkeys(SCHEMA),
-    **{"benchmark": "apa", "baseline": "null:1", "model": "null:2", "dataset": "apa", "metric": "apa.association"},
+    **{"study": "apa", "baseline": "null:1", "model": "null:2", "dataset": "apa", "metric": "apa.association"},
     **{"n": 100, "unit": "probability"},
     **{"first": 0.5, "second": 0.75, "difference": 0.25, "low": 0.2, "high": 0.3, "p_value": 0.001},
     "verdict": "difference found",
@@ -42,7 +42,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 @pytest.fixture
 def compare(tmp_path: Path) -> list[object]:
     folders = ["--out", tmp_path / "out", "--store", tmp_path / "store"]
-    return ["compare", "null:1", "null:2", "-b", "apa", "--limit", 8, "--seed", 5, *folders]
+    return ["compare", "null:1", "null:2", "-s", "apa", "--limit", 8, "--seed", 5, *folders]
 
 
 def test_json_holds_the_differences_and_options_arrive(
@@ -87,4 +87,4 @@ def test_the_summary_counts_what_differs_and_quiet_prints_nothing(invoke: Callab
 
 def test_a_model_is_not_compared_with_itself(invoke: Callable[..., str], tmp_path: Path):
     with pytest.raises(UsageError, match="Name two models"):
-        invoke("compare", "null", "null", "-b", "apa", "--out", tmp_path / "out", "--store", tmp_path / "store")
+        invoke("compare", "null", "null", "-s", "apa", "--out", tmp_path / "out", "--store", tmp_path / "store")

@@ -148,7 +148,7 @@ def test_a_finding_can_be_ruled_out(folder: Path):
 
 def test_a_comparison_is_gated_by_its_paired_differences(tmp_path: Path, apa_run: Run):
     rows = [
-        {"benchmark": "apa", "baseline": "a", "model": "b", "dataset": "apa", "metric": "apa.association", "n": 9}
+        {"study": "apa", "baseline": "a", "model": "b", "dataset": "apa", "metric": "apa.association", "n": 9}
         | {"first": 0.5, "second": second, "difference": second - 0.5, "low": second - 0.53, "high": second - 0.47}
         | {"p_value": 0.01, "p_adjusted": 0.01, "subset": name, "unit": "probability"}
         for name, second in (("actors", 0.4), ("senate", 0.51))

@@ -128,7 +128,7 @@ def test_a_limit_of_file_sizes_is_told_with_the_file(tmp_path: Path):
         "import resource, sys; from beholder.cli import main; resource.setrlimit(resource.RLIMIT_FSIZE, (400, 400))\n"
     )
     code += "sys.argv = ['beholder', *sys.argv[1:]]; main()"
-    words = ["audit", "null", "-b", "apa", "--limit", "2", "--draws", "100", "--out", "run", "--store", "store"]
+    words = ["audit", "null", "-s", "apa", "--limit", "2", "--draws", "100", "--out", "run", "--store", "store"]
     done = subprocess.run(
         [sys.executable, "-c", code, *words], capture_output=True, text=True, cwd=tmp_path, check=False
     )

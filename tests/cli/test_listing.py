@@ -13,7 +13,7 @@ from rich.console import Console
 from beholder.cli import listing
 
 
-@pytest.mark.parametrize("what", ["models", "datasets", "benchmarks", "metrics", "prompts"])
+@pytest.mark.parametrize("what", ["models", "datasets", "studies", "metrics", "prompts"])
 def test_every_list_is_also_json(invoke: Callable[..., str], what: str):
     assert len(json.loads(invoke("list", what, "--json"))) > 1
     assert invoke("list", what)

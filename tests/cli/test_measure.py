@@ -26,7 +26,7 @@ def test_own_traits_and_wordings_are_previewed_and_measured(invoke: Callable[...
     (tmp_path / "traits.csv").write_text("trait,valence\nkind,positive\ncold,negative\n")
     (tmp_path / "words.csv").write_text("template,text\nplain,Is this person {}?\n")
     own = ["--traits", tmp_path / "traits.csv", "--templates", tmp_path / "words.csv", "--data", data]
-    rows = json.loads(invoke("list", "prompts", "-b", "gras", *own, "--json"))
+    rows = json.loads(invoke("list", "prompts", "-s", "gras", *own, "--json"))
     assert [row["text"] for row in rows] == ["Is this person kind?", "Is this person cold?"]
     images = pl.read_csv(data / "gras" / "selected_images_fairface.csv")["file"][:200]
     scores = pl.DataFrame({"file": images, "kind|plain": pl.Series(range(200)) / 200, "cold|plain": 0.5})

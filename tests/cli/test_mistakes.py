@@ -30,19 +30,19 @@ FORMS = (
 COLUMNS = "image, file_name, filename, file, path, image_path, file_path, filepath, image_id"
 MISTAKES = {
     "wrong data folder": (
-        "audit null -b gras --data nowhere",
+        "audit null -s gras --data nowhere",
         "MissingData: There is no folder nowhere, so the data set 'gras' is not there.\n"
         "Get it from the GRAS paper's repository (lists), FairFace and AI-Face (images) and put it at nowhere/gras "
         "(selected_images_fairface.csv, selected_images_aiface.csv; images in ../fairface and ../aiface), then pass "
         "the folder above it as --data (or set BEHOLDER_DATA).",
     ),
-    "misspelt benchmark": (
-        "audit null -b perceptoin",
-        "UnknownName: Beholder has no benchmark 'perceptoin'.\n"
+    "misspelt study": (
+        "audit null -s perceptoin",
+        "UnknownName: Beholder has no study 'perceptoin'.\n"
         "It has: apa, custom, disparity, exposure, gras, perception, pfi. Did you mean 'perception'?",
     ),
     "misspelt model": (
-        "audit nul -b apa",
+        "audit nul -s apa",
         f"UnknownName: Beholder has no model 'nul'.\nIt has: {FORMS}. Did you mean 'null'?",
     ),
     "misspelt data set": (
@@ -92,12 +92,12 @@ MISTAKES = {
         "(gender: every image has the same value).",
     ),
     "no groups for the study": (
-        "audit glasshouse/generative -b gras --dataset folder:cities -q",
+        "audit glasshouse/generative -s gras --dataset folder:cities -q",
         "gras: no two groups of folder:cities were compared: it compares people by gender or race or age or "
         "skin_tone, and the columns are: city.",
     ),
     "a study that needs its own data": (
-        "audit null -b apa --dataset folder:staff",
+        "audit null -s apa --dataset folder:staff",
         "UnknownName: folder:staff has no attribute 'branch'.\nIt has: gender.",
     ),
     "numbers asked of words": (
@@ -106,23 +106,23 @@ MISTAKES = {
     ),
     "prompts without data": (
         "audit null --prompts moods.csv",
-        "UsageError: --prompts defines its own study: add --dataset NAME or folder:PATH, and remove --benchmark.",
+        "UsageError: --prompts defines its own study: add --dataset NAME or folder:PATH, and remove --study.",
     ),
     "prompts without texts": (
         "audit null --dataset folder:staff --prompts staff/people.csv",
         "DataError: staff/people.csv: the column 'text' is missing.\nThe table has: image, gender.",
     ),
     "an option of another study": (
-        "audit null -b apa --traits moods.csv",
-        "UsageError: --traits goes with --benchmark gras.",
+        "audit null -s apa --traits moods.csv",
+        "UsageError: --traits goes with --study gras.",
     ),
     "unknown precision": (
-        "audit null -b apa --precision float8",
+        "audit null -s apa --precision float8",
         "UnknownName: Beholder has no precision 'float8'.\n"
         "It has: auto, bf16, bfloat16, float16, float32, fp16, fp32, int4, int8. Did you mean 'float32'?",
     ),
     "a file where a folder should be": (
-        "audit null -b apa --out moods.csv",
+        "audit null -s apa --out moods.csv",
         "UsageError: --out moods.csv: moods.csv is a file, not a folder. Name another one.",
     ),
     "not a run": (
@@ -172,7 +172,7 @@ def told(desk: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Mon
 
     def run(command: str) -> str:
         words = command.split()
-        own = PROMPTS if words[0] == "audit" and "-b" not in words and "--prompts" not in words else []
+        own = PROMPTS if words[0] == "audit" and "-s" not in words and "--prompts" not in words else []
         monkeypatch.setattr(sys, "argv", ["beholder", *words, *own])
         with pytest.raises(SystemExit) as left:
             main()

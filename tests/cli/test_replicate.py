@@ -32,7 +32,7 @@ def test_the_command_prints_verdicts_and_leaves_a_page(tmp_path: Path):
 
 def test_the_summary_has_a_column_for_what_the_run_measured(tmp_path: Path):
     row = Row("apa.identity_given_image", 0.85, 100, "probability", subset="senate", low=0.8, high=0.9)
-    Run(results_table([row], benchmark="apa", model="imported", dataset="apa")).save(tmp_path)
+    Run(results_table([row], study="apa", model="imported", dataset="apa")).save(tmp_path)
     done = CliRunner().invoke(app, ["replicate", str(tmp_path), "--as", "RN50"], catch_exceptions=False)
     assert "this run" in done.stdout
     lines = [re.findall(r"[a-z]+|\d+", line) for line in done.stdout.splitlines()]
@@ -44,7 +44,7 @@ def test_the_summary_has_a_column_for_what_the_run_measured(tmp_path: Path):
 
 def test_as_names_one_of_the_studies_models(tmp_path: Path):
     row = Row("apa.bias_ratio", 1.0, 100, "ratio", subset="actors", low=0.9, high=1.1)
-    Run(results_table([row], benchmark="apa", model="imported", dataset="apa")).save(tmp_path)
+    Run(results_table([row], study="apa", model="imported", dataset="apa")).save(tmp_path)
     CliRunner().invoke(app, ["replicate", str(tmp_path), "--as", "SigLIP-p16-224"], catch_exceptions=False)
     cells = pl.read_parquet(tmp_path / "ledger.parquet").filter(
         model="SigLIP-p16-224", metric="apa.bias_ratio", subset="actors"

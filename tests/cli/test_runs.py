@@ -30,7 +30,7 @@ def test_runs_are_listed_with_their_verdicts_the_newest_first(
     (tmp_path / "latest").symlink_to("old")
     new, old, bad = json.loads(invoke("runs", tmp_path, "--json"))
     assert (new["models"], new["problem"]) == (["clip", "siglip"], "unfinished: the same command continues it")
-    assert (old["models"], old["benchmarks"], old["created"][:10]) == (["clip"], ["apa"], "2026-08-01")
+    assert (old["models"], old["studies"], old["created"][:10]) == (["clip"], ["apa"], "2026-08-01")
     assert sum(old["verdicts"].values()) == len(apa_run.findings)
     assert bad["problem"].startswith("cannot be read")
     assert "found" in invoke("runs", tmp_path)

@@ -30,8 +30,8 @@ def test_a_command_leaves_a_run_with_its_own_files(
     def measured(files: list[Path], options: CommandOptions) -> Measured:
         given.append(options)
         row = Row("exposure.captions", float(len(files)), 9, "captions", subset="senate", group="woman")
-        results = results_table([row], benchmark="exposure", model="captions", dataset="apa")
-        return Measured(results, Record(benchmarks=["exposure"]), {"own.txt": b"more"})
+        results = results_table([row], study="exposure", model="captions", dataset="apa")
+        return Measured(results, Record(studies=["exposure"]), {"own.txt": b"more"})
 
     monkeypatch.setattr("beholder.studies.exposure.expose.expose", measured)
     out = tmp_path / "run"

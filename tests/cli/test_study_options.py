@@ -18,12 +18,12 @@ from beholder.studies.sheets import chosen_studies, with_own_options
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["audit", "--by", "gender"], "--by goes with --prompts or --benchmark disparity"),
+        (["audit", "--by", "gender"], "--by goes with --prompts or --study disparity"),
         (["audit", "--prompts", "x.csv"], "--prompts defines its own study: add --dataset NAME"),
-        (["audit", "--prompts", "x.csv", "--dataset", "apa", "-b", "apa"], "remove --benchmark"),
-        (["audit", "--traits", "x.csv"], "--traits goes with --benchmark gras"),
-        (["audit", "-b", "apa", "--templates", "x.csv"], "--templates goes with --benchmark gras or disparity"),
-        (["measure", "gras", "--scores", "x.csv", "--word-vectors", "x"], "--word-vectors goes with --benchmark dis"),
+        (["audit", "--prompts", "x.csv", "--dataset", "apa", "-s", "apa"], "remove --study"),
+        (["audit", "--traits", "x.csv"], "--traits goes with --study gras"),
+        (["audit", "-s", "apa", "--templates", "x.csv"], "--templates goes with --study gras or disparity"),
+        (["measure", "gras", "--scores", "x.csv", "--word-vectors", "x"], "--word-vectors goes with --study dis"),
     ],
 )
 def test_an_option_of_another_study_is_refused_with_what_it_goes_with(arguments: list[str], message: str):

@@ -20,7 +20,7 @@ def table() -> pl.DataFrame:
         Row("m.a", 0.25, 3, "probability", group=HOSTILE, low=float("nan"), high=float("inf"), chance=0.5),
         Row("m.a", None, 0, "probability", note="no image to measure"),
     ]
-    return results_table(rows, benchmark="m", model="=1+1", dataset="d")
+    return results_table(rows, study="m", model="=1+1", dataset="d")
 
 
 def test_nan_and_infinite_are_null_and_a_missing_value_is_not_0():

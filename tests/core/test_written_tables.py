@@ -32,7 +32,7 @@ def test_no_text_begins_as_a_formula_and_all_come_back(texts: list[str], tmp_pat
 
 def test_results_keep_their_numbers_and_lose_their_formulas(tmp_path: Path):
     row = Row("custom.gap", -0.25, 10, "probability", low=-0.5, high=-0.1, group="=HYPERLINK(1)", note="-1 is low")
-    table = results_table([row], benchmark="custom", model="@sum", dataset="a")
+    table = results_table([row], study="custom", model="@sum", dataset="a")
     write_results(table, tmp_path)
     (cells,) = csv.DictReader(io.StringIO((tmp_path / "results.csv").read_text()))
     assert (cells["value"], cells["low"]) == ("-0.25", "-0.5")

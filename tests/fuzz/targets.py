@@ -171,7 +171,7 @@ def measured(path: Path) -> None:
     matrices = import_scores([path], [task()]).matrices
     options = MeasureOptions(draws=20, seed=1)
     rows = [row for measure in CUSTOM.measures for row in measure({m.task: m for m in matrices}, options)]
-    results_table(rows, benchmark="custom", model="m", dataset="toy")
+    results_table(rows, study="custom", model="m", dataset="toy")
 
 
 def predicted(path: Path) -> None:
@@ -280,7 +280,7 @@ def _audit() -> Any:
 
 
 CONFIG = b"""models = ["null"]
-benchmark = ["custom"]
+study = ["custom"]
 limit = 3
 draws = 200
 compat = true
@@ -387,7 +387,7 @@ def compared(folder: Path) -> None:
 @cache
 def comparison_files() -> dict[str, bytes]:
     """Two differences of two models."""
-    row = {name: "a" for name in ("benchmark", "metric", "subset", "unit")}
+    row = {name: "a" for name in ("study", "metric", "subset", "unit")}
     numbers = dict.fromkeys(("first", "second", "difference", "p_value", "p_adjusted"), 0.4)
     rows = [
         {**row, **numbers, "baseline": "one", "model": "two", "dataset": data, "low": 0.1, "high": 0.6, "n": 10}

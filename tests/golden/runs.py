@@ -19,7 +19,7 @@ HERE = Path(__file__).parent
 SHARED = Path(os.environ.get("BEHOLDER_SHARED", HERE.parents[2] / "shared"))
 DATA, APA = SHARED / "data", SHARED / "golden" / "apa"
 NUMBERS = ["value", "low", "high", "p_value", "chance"]
-PLACE = ["benchmark", "model", "dataset", "metric", "subset", "concept", "template", "unit"]
+PLACE = ["study", "model", "dataset", "metric", "subset", "concept", "template", "unit"]
 COMMANDS: dict[str, list[str]] = {
     "demo": ["audit"],
     "apa": [
@@ -32,11 +32,11 @@ COMMANDS: dict[str, list[str]] = {
         *(f"--scores={APA / file}.npy" for file in ("logits_actors", "logits_senate", "identity_logits_senate")),
     ],
     "apa-compat": ["measure", "apa", "--data", f"{DATA}", "--compat", f"--scores={APA / 'logits_actors.npy'}"],
-    "pfi": ["audit", "null", "-b", "pfi", "--data", f"{DATA}", "--limit", "20"],
+    "pfi": ["audit", "null", "-s", "pfi", "--data", f"{DATA}", "--limit", "20"],
     "gras": [
         "audit",
         "null",
-        "-b",
+        "-s",
         "gras",
         "--data",
         f"{DATA}",
@@ -50,7 +50,7 @@ COMMANDS: dict[str, list[str]] = {
     "disparity": [
         "audit",
         "null",
-        "-b",
+        "-s",
         "disparity",
         "--data",
         f"{DATA}",
@@ -62,7 +62,7 @@ COMMANDS: dict[str, list[str]] = {
     "perception": [
         "audit",
         "null",
-        "-b",
+        "-s",
         "perception",
         "--dataset",
         "fairface-adults",
@@ -76,7 +76,7 @@ COMMANDS: dict[str, list[str]] = {
     "perception-design": [
         "audit",
         "null",
-        "-b",
+        "-s",
         "perception",
         "--limit",
         "600",

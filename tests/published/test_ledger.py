@@ -16,8 +16,8 @@ from beholder.studies.gras.printed import result_cells
 from beholder.studies.printed import CANNOT_BE, CELL, DIFFERS, EQUAL, NOT_MEASURED, WITHIN, Printed, Source
 
 
-def run_of(*rows: Row, model: str = "openai/clip-vit-base-patch32", benchmark: str = "apa") -> pl.DataFrame:
-    return results_table(rows, benchmark=benchmark, model=model, dataset=benchmark)
+def run_of(*rows: Row, model: str = "openai/clip-vit-base-patch32", study: str = "apa") -> pl.DataFrame:
+    return results_table(rows, study=study, model=model, dataset=study)
 
 
 def cell(cells: pl.DataFrame, **place: str) -> dict[str, object]:
@@ -84,7 +84,7 @@ def test_p_values_of_a_run_stand_beside_printed_ones():
     place = {key: first[key] for key in ("subset", "concept", "template")}
     row = Row("gras.welch", 1.0, 3570, "statistic", p_value=first["printed"], **place)
     found = cell(
-        ledger(run_of(row, model="llava-hf/llava-1.5-7b-hf", benchmark="gras")), metric="gras.welch.p_value", **place
+        ledger(run_of(row, model="llava-hf/llava-1.5-7b-hf", study="gras")), metric="gras.welch.p_value", **place
     )
     assert found["verdict"] == EQUAL
 
@@ -94,7 +94,7 @@ def test_a_model_outside_the_catalogue_is_found_by_its_printed_name(monkeypatch:
     file.write_text(f"{','.join(CELL)}\nt,Table 1,my-model,own,own.score,,a,b,,,0.5,0.1,x\n")
     printed = Printed(file, (Source("t", "Paper, Table 1", "one figure"),))
     monkeypatch.setattr("beholder.published.ledger.printed_studies", lambda: iter([("own", printed)]))
-    run = run_of(Row("own.score", 0.52, 9, "x", group="a", against="b"), model="my-model", benchmark="own")
+    run = run_of(Row("own.score", 0.52, 9, "x", group="a", against="b"), model="my-model", study="own")
     assert ledger(run)["verdict"].to_list() == [EQUAL]
 
 
@@ -130,7 +130,7 @@ def test_groups_of_perception_are_found_however_an_image_set_spells_them():
         low=19.0,
         high=23.0,
     )
-    run = results_table([row], benchmark="perception", model="openai/clip-vit-base-patch32", dataset="utkface-adults")
+    run = results_table([row], study="perception", model="openai/clip-vit-base-patch32", dataset="utkface-adults")
     found = cell(ledger(run), metric="perception.markedness", dataset="utkface-adults", group="male")
     assert (found["printed"], found["verdict"]) == (20.84, WITHIN)
 
@@ -146,7 +146,7 @@ def test_a_pair_of_a_run_finds_its_printed_pair():
         against="Black",
         concept="mean",
     )
-    run = results_table([row], benchmark="perception", model="openai/clip-vit-base-patch32", dataset="fairface-adults")
+    run = results_table([row], study="perception", model="openai/clip-vit-base-patch32", dataset="fairface-adults")
     pair = {"dataset": "fairface-adults", "group": "white", "against": "black"}
     found = cell(ledger(run), metric="perception.sc_weat", **pair)
     assert (found["printed"], found["verdict"]) == (0.34, EQUAL)
@@ -154,7 +154,7 @@ def test_a_pair_of_a_run_finds_its_printed_pair():
 
 def test_the_result_files_stand_in_the_ledger_for_the_models_of_a_run_only():
     row = Row("gras.bias_score", 98.0, 100, "per cent")
-    cells = ledger(run_of(row, model="llava-hf/llava-1.5-7b-hf", benchmark="gras")).filter(source="gras_results")
+    cells = ledger(run_of(row, model="llava-hf/llava-1.5-7b-hf", study="gras")).filter(source="gras_results")
     assert set(cells["model"]) == {"llava-1.5-7b-hf"}
     assert cells.height * 5 == result_cells().height == 92_000
     assert ledger().filter(source="gras_results").is_empty()

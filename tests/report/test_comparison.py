@@ -27,7 +27,7 @@ def row(metric: str, difference: float, p: float | None, **others: object) -> di
     numbers = {"first": 0.5, "second": 0.5 + difference, "difference": difference, "low": low, "high": high}
     places = {"subset": None, "group": None, "against": None, "concept": None, "template": None}
     return {
-        "benchmark": "apa",
+        "study": "apa",
         "baseline": "[b]one[/b]",
         "model": "onnx:/models/other",
         "dataset": "apa",

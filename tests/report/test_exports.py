@@ -28,8 +28,8 @@ def run_of(model: str) -> Run:
     ]
     rows[-1] = rows[-1]._replace(verdict="difference found")
     run = Run()
-    run.add(results_table(rows, benchmark="apa", model=model, dataset="apa"))
-    run.add(results_table(rows[:1], benchmark="apa", model="other", dataset="apa"))
+    run.add(results_table(rows, study="apa", model=model, dataset="apa"))
+    run.add(results_table(rows[:1], study="apa", model="other", dataset="apa"))
     run.record.command = ["audit", model]
     run.record.datasets = [{"name": "apa", "revision": "2025.1", "origin": "/home/ann/data/apa"}]
     run.record.models = [{"name": model, "adapter": "generative"}, {"name": "other", "adapter": "transformers"}]

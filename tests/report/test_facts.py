@@ -43,9 +43,9 @@ def test_a_run_says_how_its_numbers_were_computed(make: SimpleNamespace):
 
 
 def test_studies_with_intervals_of_their_own_say_so(make: SimpleNamespace):
-    told = facts(make.record("clip", benchmarks=["gras"]))["Intervals"]
+    told = facts(make.record("clip", studies=["gras"]))["Intervals"]
     assert "draws of people" not in told
-    both = facts(make.record("clip", benchmarks=["apa", "gras"]))["Intervals"]
+    both = facts(make.record("clip", studies=["apa", "gras"]))["Intervals"]
     assert both.startswith("95 %, 2000 draws of people; GRAS: ")
 
 

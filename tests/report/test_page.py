@@ -65,15 +65,15 @@ def test_an_empty_run_still_has_a_page(tmp_path: Path) -> None:
     assert "Nothing could be measured" in path.read_text(encoding="utf-8")
 
 
-def test_a_benchmark_without_sentences_of_its_own_was_measured_all_the_same(make: SimpleNamespace) -> None:
-    run = Run(results_table([make.share("mine.share", 0.5)], benchmark="mine", model="clip", dataset="photos"))
+def test_a_study_without_sentences_of_its_own_was_measured_all_the_same(make: SimpleNamespace) -> None:
+    run = Run(results_table([make.share("mine.share", 0.5)], study="mine", model="clip", dataset="photos"))
     page = render(run.report)
     assert "Nothing could be measured" not in page
     assert "Its numbers stand below" in page
 
 
 @pytest.mark.usefixtures("undrawn")
-def test_several_benchmarks_get_their_own_headings(apa_run: Run, custom_run: Run) -> None:
+def test_several_studies_get_their_own_headings(apa_run: Run, custom_run: Run) -> None:
     apa_run.add(custom_run.results)
     page = render(apa_run.report)
     assert "<h2>APA: actors, politicians, athletes</h2>" in page
@@ -81,7 +81,7 @@ def test_several_benchmarks_get_their_own_headings(apa_run: Run, custom_run: Run
     assert page.count('scope="rowgroup"') == 2
 
 
-def test_a_benchmark_of_the_users_own_says_what_it_asks_and_what_its_numbers_mean(custom_run: Run) -> None:
+def test_a_study_of_the_users_own_says_what_it_asks_and_what_its_numbers_mean(custom_run: Run) -> None:
     meaning = {"unit": "probability", "meaning": "0 decided, 1 torn"}
     custom_run.record.declared["custom"] = {
         "title": "Torn or not",
@@ -98,7 +98,7 @@ def test_a_benchmark_of_the_users_own_says_what_it_asks_and_what_its_numbers_mea
 
 
 @pytest.mark.usefixtures("undrawn")
-def test_one_benchmark_on_two_data_sets_says_which_finding_is_of_which(apa_run: Run) -> None:
+def test_one_study_on_two_data_sets_says_which_finding_is_of_which(apa_run: Run) -> None:
     again = apa_run.results.with_columns(dataset=pl.lit("apa-2030"))
     apa_run.add(again)
     page = render(apa_run.report)

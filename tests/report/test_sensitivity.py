@@ -31,7 +31,7 @@ def results(value: float, low: float | None = 0.4, high: float | None = 0.6) -> 
         Row("x.gap", value, 10, "share", subset="a", low=low, high=high),
         Row("x.gap", 0.1, 10, "share", subset="b"),
     ]
-    return results_table(rows, benchmark="x", model="m", dataset="d")
+    return results_table(rows, study="x", model="m", dataset="d")
 
 
 def test_a_move_is_a_share_of_the_interval() -> None:

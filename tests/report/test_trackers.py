@@ -53,7 +53,7 @@ def test_an_audit_asks_for_its_tracker_before_any_work(monkeypatch: pytest.Monke
 def test_an_audit_logs_its_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("tensorboard")
     monkeypatch.chdir(tmp_path)
-    words = ["audit", "null", "-b", "apa", "--limit", "4", "--draws", "100", "--store", "store", "--log", "tensorboard"]
+    words = ["audit", "null", "-s", "apa", "--limit", "4", "--draws", "100", "--store", "store", "--log", "tensorboard"]
     done = CliRunner().invoke(app, [*words, "--out", "mine"], catch_exceptions=False)
     assert done.exit_code == 0, done.output
     assert list(Path("runs/tensorboard/mine").iterdir())
@@ -96,7 +96,7 @@ def test_mlflow_keeps_the_numbers_in_a_folder(apa_run: Run, tmp_path: Path, monk
     assert [path.name for path in tmp_path.iterdir()] == ["log"]
     (run,) = mlflow.search_runs(experiment_names=["beholder"], output_format="list")
     assert run.data.metrics == pytest.approx(headline_numbers(apa_run.report))
-    assert run.data.params["benchmarks"] == ", ".join(apa_run.record.benchmarks)
+    assert run.data.params["studies"] == ", ".join(apa_run.record.studies)
     findings = json.loads(
         Path(mlflow.artifacts.download_artifacts(f"runs:/{run.info.run_id}/findings.json")).read_text()
     )

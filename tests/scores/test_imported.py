@@ -81,7 +81,7 @@ def test_empty_cells_are_absent_not_zero(tmp_path: Path):
     np.testing.assert_array_equal(values([path])[:, 1], [np.nan, 0.0, np.nan])
 
 
-def test_what_the_benchmark_does_not_know_is_said(tmp_path: Path):
+def test_what_the_study_does_not_know_is_said(tmp_path: Path):
     path = wide(tmp_path / "w.csv", ["dog", "cat"], images=["x/0.jpg", "x/1.jpg", "other.jpg"])
     left_out = "\n".join(import_scores([path], [WORDS]).left_out)
     assert "1 images are not part of the study, such as 'other.jpg'" in left_out

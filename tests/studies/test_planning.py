@@ -27,7 +27,7 @@ def test_an_effect_adds_how_many_images_it_takes_rounded_up():
 
 def test_an_earlier_run_is_asked_for_its_metric_and_place():
     rows = [Row("s.gap", 0.1, 9, "x", subset="a"), Row("s.gap", 0.2, 9, "x", subset="b"), Row("s.big_gap", 0.3, 9, "x")]
-    run = results_table(rows, benchmark="s", model="m", dataset="d")
+    run = results_table(rows, study="s", model="m", dataset="d")
     lent = of_run(PlanOptions(results=run), "gap", subset="b")
     assert lent is not None
     assert lent["value"].to_list() == [0.2]

@@ -1,4 +1,4 @@
-"""Rows that every benchmark makes: a mean with its interval, or the reason why it has none."""
+"""Rows that every study makes: a mean with its interval, or the reason why it has none."""
 
 from __future__ import annotations
 

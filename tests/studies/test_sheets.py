@@ -47,7 +47,7 @@ def test_the_record_says_once_what_was_asked_of_what():
     record = Record()
     for _ in range(2):
         sheet = open_sheet(STUDIES["gras"], DataChoice(limit=5), record)
-    assert record.benchmarks == ["gras"]
+    assert record.studies == ["gras"]
     assert record.declared == {}
     (entry,) = record.datasets
     assert entry["name"] == sheet.dataset.name

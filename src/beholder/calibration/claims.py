@@ -113,7 +113,7 @@ def _verdicts(study: Study, trials: Trials, world: str, rows: Sequence[Row]) -> 
     chapter = study.part("chapter")
     if chapter:
         dataset = study.datasets[0] if study.datasets else "worlds"
-        for finding in chapter.findings(results_table(rows, benchmark=study.name, model="made", dataset=dataset)):
+        for finding in chapter.findings(results_table(rows, study=study.name, model="made", dataset=dataset)):
             name = f"{study.name}.{finding.kind}"
             subset = finding.rows[0]["subset"] if finding.rows else None
             yield name, _judged(finding.verdict, trials.may_say(_name(name, subset), world))

@@ -118,5 +118,5 @@ def finding(
 ) -> Finding:
     """A finding about `row`'s model; `more` are other rows that it speaks of."""
     verdict = verdict or (DIFFERENCE if shown else NONE_FOUND)
-    whose = row["benchmark"], row["dataset"], row["model"]
+    whose = row["study"], row["dataset"], row["model"]
     return Finding(*whose, kind, headline, sentence, verdict, effect, (row, *more))

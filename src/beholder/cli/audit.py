@@ -33,7 +33,7 @@ def audit_command(
         ),
     ] = None,
     config: Config = None,
-    benchmark: common.Benchmarks = None,
+    study: common.Studies = None,
     data: common.Data = None,
     dataset: common.DatasetName = None,
     settings: common.DatasetSettings = None,
@@ -151,7 +151,7 @@ def asked_of(params: Mapping[str, Any], own: Own) -> tuple[list[Study], AuditOpt
 
     data, dataset = params.get("data"), params.get("dataset")
     models = params.get("models") or ()
-    studies = chosen_studies(params.get("benchmark") or [], own, data=data, dataset=dataset, models=models)
+    studies = chosen_studies(params.get("study") or [], own, data=data, dataset=dataset, models=models)
     load = chosen("device", "precision", "decode", "batch_size", "trust_remote_code", "allow_pickle")
     progress = silent if params.get("quiet") else bar
     ray = ray_options(params.get("engine", "local"), params.get("workers"), params.get("gpus_per_worker"))

@@ -34,7 +34,7 @@ def compare_command(
             "baseline. Differences are those of another model minus the first.",
         ),
     ],
-    benchmark: common.Benchmarks = None,
+    study: common.Studies = None,
     data: common.Data = None,
     dataset: common.DatasetName = None,
     settings: common.DatasetSettings = None,

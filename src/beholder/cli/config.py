@@ -50,6 +50,7 @@ def _entries(context: typer.Context, path: Path) -> dict[str, Any]:
     made = {}
     for key, value in entries.items():
         location = f"{path}, line {_line(text, key)}"
+        key = "study" if key == "benchmark" else key  # as it was called before 1.0
         parameter = known.get(key.replace("_", "-"))
         if parameter is not None and parameter.name in EACH_TIME:
             raise UsageError(f"{location}: {key!r} cannot come from a file. Say it each time: {parameter.opts[0]}.")

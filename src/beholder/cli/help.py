@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -12,8 +13,8 @@ from typer.core import TyperCommand
 EXAMPLES = {
     "audit": (
         ("the embedded models in their world, offline", "beholder audit"),
-        ("a hub model on photographs", "beholder audit openai/clip-vit-base-patch32 -b apa --data DIR"),
-        ("two models, a quick look", "beholder audit onnx:A onnx:B -b disparity --data DIR --limit 50"),
+        ("a hub model on photographs", "beholder audit openai/clip-vit-base-patch32 -s apa --data DIR"),
+        ("two models, a quick look", "beholder audit onnx:A onnx:B -s disparity --data DIR --limit 50"),
         ("your own images and prompts", "beholder audit MODEL --dataset folder:PHOTOS --prompts words.csv --by gender"),
     ),
     "measure": (
@@ -21,7 +22,7 @@ EXAMPLES = {
         ("a detector's COCO results", "beholder measure disparity --scores results.json --data DIR"),
     ),
     "compare": (
-        ("a model before and after a change", "beholder compare ./before ./after -b apa --data DIR"),
+        ("a model before and after a change", "beholder compare ./before ./after -s apa --data DIR"),
         ("two runs, from their stored scores", "beholder compare RUN-1 RUN-2"),
         ("against noise, in the embedded world", "beholder compare null glasshouse/contrastive"),
     ),
@@ -52,7 +53,7 @@ EXAMPLES = {
     ),
     "models": (("what fits into this machine", "beholder list models --fits --max-parameters 500M"),),
     "prompts": (
-        ("what GRAS asks", "beholder list prompts -b gras"),
+        ("what GRAS asks", "beholder list prompts -s gras"),
         ("check a file of your own", "beholder list prompts --file words.csv"),
     ),
     "verify": (
@@ -69,6 +70,9 @@ EXAMPLES = {
 """By the last word of the command: what for, and what to type."""
 
 
+FORMERLY = re.compile(r"^(?:--benchmark|-b)(=.*)?$", re.DOTALL)
+
+
 class Command(TyperCommand):
     """A command whose help ends with examples."""
 
@@ -78,6 +82,14 @@ class Command(TyperCommand):
         self.show_examples(EXAMPLES.get(name or "", ()))
         for param in self.params:
             vars(param)["display_type_rich"] = partial(_kind, param)
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """The arguments; `--benchmark` and `-b` are read as `--study`, as they were called before 1.0."""
+        known = {option for param in self.params for option in param.opts}
+        end = args.index("--") if "--" in args else len(args)
+        if "--study" in known:
+            args = [FORMERLY.sub(r"--study\1", each) if place < end else each for place, each in enumerate(args)]
+        return super().parse_args(ctx, args)
 
     def show_examples(self, examples: Sequence[tuple[str, str]]) -> None:
         """End the help with these: what for, and what to type."""

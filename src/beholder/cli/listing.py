@@ -150,8 +150,9 @@ def datasets(as_json: bool = AS_JSON) -> None:
     show(rows, as_json)
 
 
-@app.command("benchmarks", cls=Command)
-def benchmarks(as_json: bool = AS_JSON) -> None:
+@app.command("benchmarks", cls=Command, hidden=True)
+@app.command("studies", cls=Command)
+def studies(as_json: bool = AS_JSON) -> None:
     """Studies, with their question and data."""
     show(
         [
@@ -173,7 +174,7 @@ def metrics(as_json: bool = AS_JSON) -> None:
 
 
 def prompts(
-    benchmark: Annotated[str, typer.Option("--benchmark", "-b", help="The study whose prompts to list.")] = "",
+    study: Annotated[str, typer.Option("--study", "-s", help="The study whose prompts to list.")] = "",
     file: Annotated[Path | None, typer.Option("--file", help="Own prompts: read, check and preview them.")] = None,
     data: Annotated[
         Path | None,
@@ -192,8 +193,8 @@ def prompts(
     if file:
         sets = [read_prompts(file)]
     else:
-        study = with_own_options(STUDIES[benchmark or next(iter(STUDIES))], own)
-        sets = [task.prompts for task in study.tasks(open_dataset(default_dataset(study, data), data))]
+        asked = with_own_options(STUDIES[study or next(iter(STUDIES))], own)
+        sets = [task.prompts for task in asked.tasks(open_dataset(default_dataset(asked, data), data))]
     show([{"set": each.name, **row} for each in sets for row in each.table.drop("prompt_id").to_dicts()], as_json)
 
 

@@ -15,7 +15,7 @@ from beholder.studies.sheets import chosen_studies
 
 
 def measure_command(
-    benchmark: Annotated[str, typer.Argument(help=f"One of {common.NAMES}; or custom, with --prompts.")],
+    study: Annotated[str, typer.Argument(help=f"One of {common.NAMES}; or custom, with --prompts.")],
     scores: Annotated[
         list[str],
         typer.Option(
@@ -55,7 +55,7 @@ def measure_command(
     from beholder.studies.study import MeasureOptions
 
     set_verbosity(quiet=quiet, verbose=False)
-    (study,) = chosen_studies([benchmark], own, data=data, dataset=dataset)
+    (chosen,) = chosen_studies([study], own, data=data, dataset=dataset)
     options = AuditOptions(
         data,
         dataset,
@@ -67,7 +67,7 @@ def measure_command(
         own=own,
         command=sys.argv[1:],
     )
-    run = measure_scores(study, scores_by_model(scores, model), options)
+    run = measure_scores(chosen, scores_by_model(scores, model), options)
     show_run(run, as_json=as_json, quiet=quiet)
 
 

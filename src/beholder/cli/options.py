@@ -33,13 +33,13 @@ def run_or_latest(folder: Path) -> Path:
     return folder
 
 
-Benchmarks = Annotated[
+Studies = Annotated[
     list[str] | None,
     typer.Option(
-        "--benchmark",
-        "-b",
+        "--study",
+        "-s",
         help=f"One of {NAMES} (repeatable). Default: the studies that fit the data. `beholder list "
-        f"benchmarks` describes them.",
+        f"studies` describes them.",
         rich_help_panel=WHAT,
     ),
 ]

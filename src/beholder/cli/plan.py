@@ -172,13 +172,13 @@ EFFECT, COST = "What the data can show", "What it costs (with --cost)"
 
 
 def plan_command(
-    benchmarks: list[str] = typer.Argument(
-        None, help="Studies; `beholder list benchmarks` names them. With --cost, those that an audit would ask."
+    studies: list[str] = typer.Argument(
+        None, help="Studies; `beholder list studies` names them. With --cost, those that an audit would ask."
     ),
     data: Path = typer.Option(
         None, "--data", envvar="BEHOLDER_DATA", help="Folder of the data sets. Default: the embedded world."
     ),
-    dataset: str = typer.Option(None, help="Another data set for the benchmark, by name."),
+    dataset: str = typer.Option(None, help="Another data set for the study, by name."),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
     run: Path = typer.Option(
         None, "--run", help="Use the spreads of an earlier run instead of assumed ones.", rich_help_panel=EFFECT
@@ -242,7 +242,7 @@ def plan_command(
 
     if not cost:
         results = load_run(run).results if run else None
-        _show_effects(benchmarks or [], PlanOptions(data, dataset, power, effect, results, person), as_json)
+        _show_effects(studies or [], PlanOptions(data, dataset, power, effect, results, person), as_json)
         return
     options = CostOptions(
         data=data,
@@ -259,23 +259,23 @@ def plan_command(
         price_out=price_out,
         rehearse=rehearse,
     )
-    studies = chosen_studies(benchmarks or [], {}, data=data, dataset=dataset, models=cost)
-    found = costs(cost, studies, options)
+    chosen = chosen_studies(studies or [], {}, data=data, dataset=dataset, models=cost)
+    found = costs(cost, chosen, options)
     if as_json:
         say_json([as_record(each) for each in found])
     else:
         show_costs(found)
 
 
-def _show_effects(benchmarks: list[str], options: PlanOptions, as_json: bool) -> None:
+def _show_effects(studies: list[str], options: PlanOptions, as_json: bool) -> None:
     """The smallest effect of every comparison."""
     # Imported here so that other commands start without it.
     from beholder.cli.listing import show
     from beholder.plan import plan
 
-    if not benchmarks:
-        raise UsageError("Name a study (`beholder list benchmarks`), or a model with --cost.")
-    rows = pl.concat([plan(benchmark, options) for benchmark in benchmarks])
+    if not studies:
+        raise UsageError("Name a study (`beholder list studies`), or a model with --cost.")
+    rows = pl.concat([plan(study, options) for study in studies])
     if as_json:
         say_json(rows.to_dicts())
         return

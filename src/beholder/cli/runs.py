@@ -17,7 +17,7 @@ def runs_command(
     folder: Annotated[Path, typer.Argument(help="The folder that holds the runs.")] = Path("runs"),
     as_json: Annotated[bool, typer.Option("--json", help="Print the list as JSON.")] = False,
 ) -> None:
-    """List runs, the newest first: models, benchmarks, date, and how many findings have which verdict."""
+    """List runs, the newest first: models, studies, date, and how many findings have which verdict."""
     # Imported here so that other commands start without it.
     from beholder.core.errors import MissingData
 
@@ -28,10 +28,10 @@ def runs_command(
     if as_json:
         say_json(entries)
         return
-    table = Table("Folder", "Date", "Models", "Benchmarks", "Findings")
+    table = Table("Folder", "Date", "Models", "Studies", "Findings")
     for entry in entries:
         verdicts = ", ".join(f"{count} {verdict}" for verdict, count in entry["verdicts"].items())
-        cells = (entry["folder"], entry["created"][:10], ", ".join(entry["models"]), ", ".join(entry["benchmarks"]))
+        cells = (entry["folder"], entry["created"][:10], ", ".join(entry["models"]), ", ".join(entry["studies"]))
         table.add_row(*map(escape, cells), escape(entry["problem"] or verdicts))
     out.print(table)
 
@@ -46,11 +46,11 @@ def _entry(path: Path) -> dict[str, Any] | None:
 
     if not (path / "run.json").is_file():
         return None
-    entry: dict[str, Any] = {"folder": str(path), "created": "", "models": [], "benchmarks": [], "verdicts": {}}
+    entry: dict[str, Any] = {"folder": str(path), "created": "", "models": [], "studies": [], "verdicts": {}}
     try:
         record = read_record(path)
         names = dict.fromkeys(str(model.get("name")) for model in record.models)
-        entry |= {"created": record.created, "models": list(names), "benchmarks": record.benchmarks}
+        entry |= {"created": record.created, "models": list(names), "studies": record.studies}
         if not record.finished:
             return {**entry, "problem": "unfinished: the same command continues it"}
         found = read_json(path / "findings.json")

@@ -1,7 +1,7 @@
 """What can go wrong, as a family: catch `BeholderError` and you have caught everything we raise on purpose.
 
     BeholderError
-    ├── UnknownName          a model, data set, benchmark, attribute … that does not exist; suggests the nearest
+    ├── UnknownName          a model, data set, study, attribute … that does not exist; suggests the nearest
     ├── DataError            the user's files do not hold what they should
     │   ├── MissingData      a folder, table, column or image is missing
     │   ├── BadImage         a file that cannot be read as a picture; names the file

@@ -104,7 +104,7 @@ class Record:
     finished: bool = True
     """False until the page is written: the same command then continues it."""
     settings: dict[str, Any] = field(default_factory=dict)
-    benchmarks: list[str] = field(default_factory=list)
+    studies: list[str] = field(default_factory=list)
     declared: dict[str, dict[str, Any]] = field(default_factory=dict)
     """What studies of the user's own say of themselves (`Study.declaration`), by name."""
     models: list[dict[str, Any]] = field(default_factory=list)

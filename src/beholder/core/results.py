@@ -1,4 +1,4 @@
-"""Results: one tidy table whatever the benchmark. Column and metric names are our API."""
+"""Results: one tidy table whatever the study. Column and metric names are our API."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ SCHEMA: dict[str, pl.DataType] = {
     "unit": pl.String(),
     **dict.fromkeys(("landmark", "expected", "chance", "delta"), pl.Float64()),
     **dict.fromkeys(("verdict", "equivalence", "variant", "note"), pl.String()),
-    **dict.fromkeys(("benchmark", "dataset", "template", "against"), pl.String()),
+    **dict.fromkeys(("study", "dataset", "template", "against"), pl.String()),
     **dict.fromkeys(("concept", "subset", "group", "model"), pl.String()),
 }
 """The columns. A printed frame has room for the first four and the last four: what the number is, and of whom."""
-NEVER_NULL = ("benchmark", "model", "dataset", "metric", "n", "unit")
+NEVER_NULL = ("study", "model", "dataset", "metric", "n", "unit")
 KEY = ("metric", "subset", "group", "against", "concept", "template", "variant")
 """What tells the numbers of one study, model and data set apart."""
 WITHIN = "within "
@@ -70,9 +70,9 @@ class Row(NamedTuple):
     """For people; never read back."""
 
 
-def results_table(rows: Iterable[Row], *, benchmark: str, model: str, dataset: str) -> pl.DataFrame:
+def results_table(rows: Iterable[Row], *, study: str, model: str, dataset: str) -> pl.DataFrame:
     """Rows as the tidy table; NaN becomes null."""
-    whose = {"benchmark": benchmark, "model": model, "dataset": dataset}
+    whose = {"study": study, "model": model, "dataset": dataset}
     records = [{**whose, **{key: _absent(value) for key, value in row._asdict().items()}} for row in rows]
     return pl.DataFrame(records, schema=SCHEMA)
 

@@ -26,7 +26,7 @@ from beholder.core.tables import column_in, read_table, require_columns, with_pl
 
 @dataclass(frozen=True)
 class Instruction:
-    """How a benchmark puts its prompts to a model that answers in words."""
+    """How a study puts its prompts to a model that answers in words."""
 
     template: str
     """What the model reads beside the picture; `{}` stands for the prompt."""

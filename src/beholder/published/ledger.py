@@ -54,7 +54,7 @@ SCHEMA: dict[str, pl.DataType] = {
 RUN, TABLES, DATA, NOWHERE = ORIGINS = ("run", "printed tables", "data", "none")
 """Where our value comes from."""
 _OURS: dict[str, pl.DataType] = {
-    **{name: kind for name, kind in RESULTS.items() if name not in ("benchmark", "verdict", "unit")},
+    **{name: kind for name, kind in RESULTS.items() if name not in ("study", "verdict", "unit")},
     "origin": pl.String(),
 }
 
@@ -78,7 +78,7 @@ def ledger_of(name: str, printed: Printed, own: pl.DataFrame | None = None, data
     sizes = printed.sizes(data) if data is not None else {}
     cells, ours = printed.cells.select(list(CELL)), [_of_tables(printed), _of_data(name, sizes)]
     if own is not None:
-        mine = own.filter(benchmark=name)
+        mine = own.filter(study=name)
         if printed.lower_case_groups:
             mine = mine.with_columns(pl.col("group", "against").str.to_lowercase())
         ours.insert(0, mine.select(list(_OURS)))
@@ -86,7 +86,7 @@ def ledger_of(name: str, printed: Printed, own: pl.DataFrame | None = None, data
             cells = pl.concat([cells, printed.more().filter(pl.col("model").is_in(mine["model"].unique().implode()))])
     values = pl.concat(ours).unique(PLACE, keep="first", maintain_order=True)
     joined = cells.join(values, on=PLACE, how="left", nulls_equal=True, maintain_order="left").with_columns(
-        benchmark=pl.lit(name), difference=pl.col("value") - pl.col("printed")
+        study=pl.lit(name), difference=pl.col("value") - pl.col("printed")
     )
     return judged(joined, printed, sizes).select(pl.col(name).cast(kind) for name, kind in SCHEMA.items())
 

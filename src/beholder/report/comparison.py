@@ -31,7 +31,7 @@ from beholder.studies import STUDIES
 
 COMPARED = "comparison.parquet"
 SCHEMA: dict[str, Any] = {
-    **dict.fromkeys(("benchmark", "baseline", "model", "dataset"), pl.String),
+    **dict.fromkeys(("study", "baseline", "model", "dataset"), pl.String),
     **dict.fromkeys(KEY, pl.String),
     **dict.fromkeys(("first", "second", "difference", "low", "high", "p_value"), pl.Float64),
     "verdict": pl.String,
@@ -42,7 +42,7 @@ SCHEMA: dict[str, Any] = {
 }
 
 
-ALWAYS = ("benchmark", "baseline", "model", "dataset", "metric", "first", "second", "difference", "n")
+ALWAYS = ("study", "baseline", "model", "dataset", "metric", "first", "second", "difference", "n")
 
 
 @dataclass
@@ -95,7 +95,7 @@ class Line(NamedTuple):
 
 
 def lines(comparison: Comparison) -> list[Line]:
-    """Every metric in the order of its benchmark; within one, the number with the smallest p stands for it."""
+    """Every metric in the order of its study; within one, the number with the smallest p stands for it."""
     by_metric = [(str(metric), rows) for (metric,), rows in comparison.table.group_by("metric", maintain_order=True)]
     surest = [rows.sort("p_value", nulls_last=True).row(0, named=True) for _, rows in by_metric]
     differences = [{**row, "value": row["difference"], "landmark": 0.0} for row in surest]
@@ -114,7 +114,7 @@ def lines(comparison: Comparison) -> list[Line]:
 def _line(metric: str, rows: pl.DataFrame, surest: Result, mark: Mark | None) -> Line:
     return Line(
         metric,
-        _meaning(rows["benchmark"][0], metric),
+        _meaning(rows["study"][0], metric),
         rows.filter(FOUND).height,
         rows.height,
         place(surest),

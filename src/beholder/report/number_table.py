@@ -42,7 +42,7 @@ class Ledger(NamedTuple):
 
 
 FILTERS = {
-    "benchmark": "Benchmark",
+    "study": "Study",
     "dataset": "Data set",
     "model": "Model",
     "metric": "Metric",

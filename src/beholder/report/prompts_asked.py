@@ -25,7 +25,7 @@ class Asked(NamedTuple):
 def prompts_asked(prompts: pl.DataFrame, study: str, dataset: str) -> list[Asked]:
     """Set by set and level by level; sets with the same prompts are listed together, and nobody's name is."""
     levels: dict[tuple[str, ...], list[tuple[str, str]]] = {}
-    for (name, level), part in prompts.filter(benchmark=study, dataset=dataset).group_by(
+    for (name, level), part in prompts.filter(study=study, dataset=dataset).group_by(
         "set", "level", maintain_order=True
     ):
         levels.setdefault(tuple(part["text"]), []).append((str(name or ""), str(level or "")))

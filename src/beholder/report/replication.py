@@ -97,14 +97,14 @@ def _name(study: str) -> str:
 
 
 def _size(cells: pl.DataFrame) -> str:
-    studies = cells["benchmark"].n_unique()
+    studies = cells["study"].n_unique()
     return f"{cells.height:,} printed numbers of {studies} {'study' if studies == 1 else 'studies'}"
 
 
 def _ledger(cells: pl.DataFrame, sources: list[Source]) -> Ledger:
-    datasets = cells.group_by("benchmark").agg(pl.col("dataset").n_unique())
-    several = set(datasets.filter(pl.col("dataset") > 1)["benchmark"])
-    lines = [_line(row, dataset=row["benchmark"] in several) for row in _telling_first(cells)]
+    datasets = cells.group_by("study").agg(pl.col("dataset").n_unique())
+    several = set(datasets.filter(pl.col("dataset") > 1)["study"])
+    lines = [_line(row, dataset=row["study"] in several) for row in _telling_first(cells)]
     table = pl.DataFrame(lines, schema=dict.fromkeys(FIELDS, pl.String), orient="row")
     return Ledger(
         packed(table, COLUMNS, [name for name, _ in FILTERS]), FILTERS, COLUMNS, cells.height, _scope(cells, sources)
@@ -149,7 +149,7 @@ def _scope(cells: pl.DataFrame, sources: list[Source]) -> str:
 
 def _line(row: dict[str, Any], *, dataset: bool) -> list[str]:
     """A row of the ledger as the page shows it."""
-    study = _name(row["benchmark"])
+    study = _name(row["study"])
     metric = row["metric"].partition(".")[2].replace("_", " ").replace(".", ", ")
     parts = [metric, row["dataset"] if dataset else "", place(row)]
     interval = "" if row["low"] is None else f"{_number(row, row['low'])}–{_number(row, row['high'])}"

@@ -142,7 +142,7 @@ def build_report(
 ) -> Report:
     """The report of a run, from its results and their record; `folder` is where they were read from."""
     results, sections = shortened(results), []
-    for (name, dataset), part in results.group_by(["benchmark", "dataset"], maintain_order=True):
+    for (name, dataset), part in results.group_by(["study", "dataset"], maintain_order=True):
         with _read_from(folder, str(name)):
             sections.append(replace(_section(str(name), str(dataset), part, results, record), folder=folder))
     report = Report(results, record, prompts, sections)
@@ -167,7 +167,7 @@ def _read_from(folder: Path | None, study: str) -> Iterator[None]:
 
 def _section(name: str, dataset: str, whole: pl.DataFrame, results: pl.DataFrame, record: Record) -> Section:
     study = study_of(name, record)
-    others = results.filter(pl.col("benchmark") != name, pl.col("dataset") == dataset)
+    others = results.filter(pl.col("study") != name, pl.col("dataset") == dataset)
     chapter = study.part("chapter") or PLAIN
     random = pl.col("model").str.contains(NOISE)
     part = whole.filter(~random) if not whole.select(random.all()).item() else whole

@@ -11,7 +11,7 @@ from beholder.chapter.finding import Finding, stored
 from beholder.chapter.numbers import has_interval
 from beholder.core.results import KEY, SCHEMA
 
-PLACE = ("benchmark", "dataset", "model", *KEY)
+PLACE = ("study", "dataset", "model", *KEY)
 PERTURBED = {**SCHEMA, "change": pl.String()}
 """The results once more for every change, with what was changed."""
 

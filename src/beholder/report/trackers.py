@@ -73,7 +73,7 @@ def _settings(report: Report) -> dict[str, Any]:
     record = report.record
     return {
         "beholder": record.beholder,
-        "benchmarks": ", ".join(record.benchmarks),
+        "studies": ", ".join(record.studies),
         "datasets": ", ".join(f"{entry.get('name')} {entry.get('revision')}" for entry in record.datasets),
         "models": ", ".join(dict.fromkeys(report.results["model"])),
         **{name: value for name, value in record.settings.items() if isinstance(value, str | int | float | bool)},

@@ -89,7 +89,7 @@ def recorded(record: Record, prompts: pl.DataFrame, places: Places) -> Iterator[
     for entry in record.datasets:
         dataset, root = _opened(entry, places)
         asked = prompts.filter(dataset=dataset.name)
-        for (study, name), table in asked.group_by(["benchmark", "set"], maintain_order=True):
+        for (study, name), table in asked.group_by(["study", "set"], maintain_order=True):
             task = Task(str(name), dataset, PromptSet(str(name), table.select(list(PROMPT))))
             for model in record.models:
                 if set(_SPEC) <= set(model):
@@ -110,11 +110,11 @@ def _opened(entry: Mapping[str, Any], places: Places) -> tuple[Dataset, Path | N
 
 
 def scores_of(asked: Iterable[Scored], stores: Sequence[Place], wanted: Mapping[str, str | None]) -> pl.DataFrame:
-    """The raw scores with their labels, from whichever store has them; `wanted` names benchmark, model, data set."""
+    """The raw scores with their labels, from whichever store has them; `wanted` names study, model, data set."""
     frames = [
         _tidy(matrix).select(*(pl.lit(value).alias(name) for name, value in whose.items()), pl.all())
         for study, spec, task, _ in asked
-        for whose in [{"benchmark": study, "model": spec.name, "dataset": task.dataset.name}]
+        for whose in [{"study": study, "model": spec.name, "dataset": task.dataset.name}]
         if all(value in (None, whose[name]) for name, value in wanted.items())
         for store in stores
         for matrix in stored_scores([task], spec, Store(store))

@@ -1,4 +1,4 @@
-"""Task: which images meet which prompts. A benchmark is a list of them and questions about their scores."""
+"""Task: which images meet which prompts. A study is a list of them and questions about their scores."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ from beholder.studies.printed import printed_of
 if TYPE_CHECKING:
     from beholder.chapter.numbers import Result
 
-PLACE = ("benchmark", "dataset", *KEY[:-1])
+PLACE = ("study", "dataset", *KEY[:-1])
 SCHEMA: dict[str, pl.DataType] = {
     **dict.fromkeys(("model", *PLACE), pl.String()),
     **dict.fromkeys(("value", "low", "high", "landmark"), pl.Float64()),
@@ -108,7 +108,7 @@ def _printed(study: str) -> pl.DataFrame | None:
     cells = printed.cells.filter(pl.col("model").is_not_null() & (pl.col("model") != ""))
     known = {metric.name: metric.landmark for metric in STUDIES[study].metrics}
     table = cells.with_columns(
-        benchmark=pl.lit(study),
+        study=pl.lit(study),
         value=pl.col("printed"),
         low=pl.lit(None, pl.Float64),
         high=pl.lit(None, pl.Float64),
@@ -265,14 +265,14 @@ def _run_line(each: SiteRun, rules: Sequence[Rule]) -> dict[str, Any]:
         "name": each.name,
         "date": record.created[:10],
         "models": ", ".join(str(model.get("name")) for model in record.models),
-        "studies": ", ".join(record.benchmarks),
+        "studies": ", ".join(record.studies),
         "gate": gate,
         "findings": len([finding for finding in each.run.findings if finding.shown]),
     }
 
 
 def _board(study: str, asked: list[Question], pages: dict[str, str]) -> Board | None:
-    mine = [question for question in asked if question.key["benchmark"] == study]
+    mine = [question for question in asked if question.key["study"] == study]
     columns = sorted(
         (question for question in mine if question.headline), key=lambda each: -each.numbers["model"].n_unique()
     )[:FRONT]
@@ -327,7 +327,7 @@ def _ranked(question: Question, pages: dict[str, str]) -> list[tuple[str, str, C
 
 
 def _meaning(question: Question) -> str:
-    metrics = {metric.name: metric for metric in STUDIES[str(question.key["benchmark"])].metrics}
+    metrics = {metric.name: metric for metric in STUDIES[str(question.key["study"])].metrics}
     metric = metrics.get(str(question.key["metric"]))
     return metric.meaning if metric else ""
 
@@ -346,7 +346,7 @@ def _parts(model: str, asked: list[Question]) -> list[tuple[str, list[tuple[Ques
         rows = question.numbers.filter(pl.col("model") == model).sort("date", descending=True)
         if rows.height:
             cells = [_cell(question, row, None) for row in rows.to_dicts()]
-            parts.setdefault(STUDIES[str(question.key["benchmark"])].title, []).append((question, cells))
+            parts.setdefault(STUDIES[str(question.key["study"])].title, []).append((question, cells))
     return list(parts.items())
 
 
@@ -355,7 +355,7 @@ def _axes(asked: list[Question]) -> dict[str, Any]:
     models = sorted({model for question in asked for model in question.numbers["model"]})
     known = {model: entry for model in models if (entry := lookup(model))}
     axes = [
-        {"name": question.slug, "title": f"{question.key['benchmark']}: {question.title}", "rows": _points(question)}
+        {"name": question.slug, "title": f"{question.key['study']}: {question.title}", "rows": _points(question)}
         for question in sorted(asked, key=lambda each: not each.headline)
     ]
     facts = {

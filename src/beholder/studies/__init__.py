@@ -19,7 +19,7 @@ AUDITED = {
     "perception": "beholder.studies.perception.study:PERCEPTION",
     "disparity": "beholder.studies.disparity.study:DISPARITY",
 }
-"""What `--benchmark` takes."""
+"""What `--study` takes."""
 OTHERS = {"exposure": "beholder.studies.exposure.study:EXPOSURE", "custom": "beholder.studies.custom.study:CUSTOM"}
 """Studies with a command of their own, or chosen by an option of their own."""
-STUDIES: Catalog[Study] = Catalog("benchmark", lazy={**AUDITED, **OTHERS}, installed="beholder.studies")
+STUDIES: Catalog[Study] = Catalog("study", lazy={**AUDITED, **OTHERS}, installed="beholder.studies")

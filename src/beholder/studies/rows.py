@@ -1,4 +1,4 @@
-"""Rows that every benchmark makes: a mean with its interval and its n."""
+"""Rows that every study makes: a mean with its interval and its n."""
 
 from __future__ import annotations
 

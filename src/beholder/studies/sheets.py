@@ -52,14 +52,14 @@ def with_own_options(study: Study, own: Own) -> Study:
 def _chosen_by_option(study: Study, names: Sequence[str], own: Own, dataset: str | None) -> Study:
     flag = next(option.flag for option in study.options if option.chooses)
     if set(names) - {study.name} or not dataset:
-        raise UsageError(f"{flag} defines its own study: add --dataset NAME or folder:PATH, and remove --benchmark.")
+        raise UsageError(f"{flag} defines its own study: add --dataset NAME or folder:PATH, and remove --study.")
     return with_own_options(study, own)
 
 
 def _goes_with(name: str, takers: Sequence[str], choosers: Sequence[str]) -> str:
     flag = f"--{name.replace('_', '-')}"
     named = [taker for taker in takers if not any(option.chooses for option in STUDIES[taker].options)]
-    ways = [*choosers, *([f"--benchmark {' or '.join(named)}"] if named else [])]
+    ways = [*choosers, *([f"--study {' or '.join(named)}"] if named else [])]
     return f"{flag} goes with {' or '.join(ways)}."
 
 
@@ -118,8 +118,8 @@ def open_sheet(study: Study, choice: DataChoice, record: Record, *, scored: bool
         selection = study.select(whole, choice.limit, choice.measure.person, within)
         dataset, chosen = whole.selected(selection), {"selection": selection.as_dict()}
     dataset = with_bins(dataset, choice.bins)
-    if study.name not in record.benchmarks:
-        record.benchmarks.append(study.name)
+    if study.name not in record.studies:
+        record.studies.append(study.name)
         if not _as_it_came(study):
             record.declared[study.name] = study.declaration()
     record.add_dataset(

@@ -118,7 +118,7 @@ class Option:
     several: bool = False
     """Whether it may be given more than once."""
     chooses: bool = False
-    """Whether giving it chooses the study, in place of --benchmark."""
+    """Whether giving it chooses the study, in place of --study."""
 
     @property
     def flag(self) -> str:
@@ -248,7 +248,7 @@ class Study:
         if self.command and not self.measures:
             raise UsageError(f"{self.name} reads files in place of a model: use `beholder {self.command.name} FILE`.")
         if chosen_by and not self.datasets:
-            raise UsageError(f"{self.name} needs more than its name: use {chosen_by} in place of --benchmark.")
+            raise UsageError(f"{self.name} needs more than its name: use {chosen_by} in place of --study.")
 
     def metric(self, name: str) -> Metric | None:
         """The metric of that name, if it is one of the study's."""

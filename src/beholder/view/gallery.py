@@ -202,5 +202,5 @@ def _sheets(folder: Path, run: Run, places: Places) -> Iterable[Sheet]:
     store, name = Store(places.store), slug(folder.resolve().name)
     compared = deciding(run.results.filter(pl.col("verdict").is_in(list(SIGNS))))
     for study, spec, task, root in recorded(run.record, run.prompts, places):
-        own = compared.filter(benchmark=study, model=spec.name, dataset=task.dataset.name)
+        own = compared.filter(study=study, model=spec.name, dataset=task.dataset.name)
         yield Sheet(name, study, spec.name, spec, task, store, root, own, run.record.settings.get("person"))

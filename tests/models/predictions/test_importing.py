@@ -381,7 +381,7 @@ def test_the_real_boxes_of_coco_give_the_concepts_that_stand_in_its_table(data: 
 
 
 def test_predictions_named_as_a_model_say_how_to_measure_them() -> None:
-    with pytest.raises(UsageError, match=r"beholder measure BENCHMARK --scores runs/detic.json"):
+    with pytest.raises(UsageError, match=r"beholder measure STUDY --scores runs/detic.json"):
         load_model("predictions:runs/detic.json")
 
 

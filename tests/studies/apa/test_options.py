@@ -66,7 +66,7 @@ def test_b_over_eight_is_b_without_actress_and_says_that_it_is_a_variant():
 
 def run_of(model: str, variant: str | None, subset: str = "politicians") -> pl.DataFrame:
     row = Row("apa.bias_ratio", 0.5, 636, "ratio", subset=subset, low=0.4, high=0.6, variant=variant)
-    return results_table([row], benchmark="apa", model=model, dataset="apa")
+    return results_table([row], study="apa", model=model, dataset="apa")
 
 
 @pytest.mark.parametrize(

@@ -46,7 +46,7 @@ def cases() -> Iterator[tuple[str, pl.DataFrame]]:
 
 
 def _table(*rows: Row) -> pl.DataFrame:
-    return results_table(rows, benchmark="custom", model="clip", dataset="photos")
+    return results_table(rows, study="custom", model="clip", dataset="photos")
 
 
 def _means(first: float, second: float, *, metric: str = "custom.probability", **columns: str) -> list[Row]:

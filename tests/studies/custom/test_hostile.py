@@ -41,7 +41,7 @@ def measured(name: str) -> pl.DataFrame:
     matrix = ScoreMatrix("custom", images, prompts.table, ("score",), cells)
     study = custom_study(prompts, by=(name,))
     return results_table(
-        study.measures[0]({"custom": matrix}, MeasureOptions(draws=100)), benchmark="custom", model="m", dataset="d"
+        study.measures[0]({"custom": matrix}, MeasureOptions(draws=100)), study="custom", model="m", dataset="d"
     )
 
 
@@ -71,5 +71,5 @@ def test_groups_called_woman_and_women_stay_apart(make: SimpleNamespace):
     rows = [
         make.share("custom.probability", 0.4, concept="calm", subset="who", group=group) for group in ("woman", "women")
     ]
-    spec = dots(results_table(rows, benchmark="custom", model="m", dataset="d").to_dicts()).to_dict()
+    spec = dots(results_table(rows, study="custom", model="m", dataset="d").to_dicts()).to_dict()
     assert {row["group"] for row in spec["data"]["values"]} == {"woman", "women"}

@@ -24,11 +24,11 @@ PROMPTS = prompt_set(
 
 
 def rows(by: tuple[str, ...], cells: list[list[float]]):
-    benchmark = custom_study(PROMPTS, by=by)
+    study = custom_study(PROMPTS, by=by)
     matrix = ScoreMatrix("custom", IMAGES, PROMPTS.table, ("score",), np.log(np.array(cells))[:, :, None])
     return {
         (r.metric, r.subset, r.group, r.concept): r
-        for r in benchmark.measures[0]({"custom": matrix}, MeasureOptions(draws=100))
+        for r in study.measures[0]({"custom": matrix}, MeasureOptions(draws=100))
     }
 
 

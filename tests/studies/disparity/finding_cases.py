@@ -37,7 +37,7 @@ def cases() -> Iterator[tuple[str, pl.DataFrame]]:
 
 def table(rows: Iterable[Row], model: str = "a model") -> pl.DataFrame:
     """Rows as a run of disparity on COCO writes them."""
-    return results_table(rows, benchmark="disparity", model=model, dataset="coco")
+    return results_table(rows, study="disparity", model=model, dataset="coco")
 
 
 def _everything(concepts: int, images: int, sign: int) -> Iterator[Row]:

@@ -35,7 +35,7 @@ def runs(
         "audit",
         f"onnx:{closed_vocabulary}",
         f"onnx:{bridge}",
-        "--benchmark",
+        "--study",
         "disparity",
         "--data",
         data,
@@ -94,7 +94,7 @@ def test_a_number_agrees_with_scikit_learn_on_the_photographs(
     assert values == [pytest.approx(average_precision_score(shows[women], scores[women]))]
 
 
-def test_every_part_of_the_benchmark_is_there_and_the_page_too(results: pl.DataFrame, runs: Path):
+def test_every_part_of_the_study_is_there_and_the_page_too(results: pl.DataFrame, runs: Path):
     parts = {name.removeprefix("disparity.") for name in results["metric"]}
     assert {
         "average_precision",

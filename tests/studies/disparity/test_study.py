@@ -76,7 +76,7 @@ def audit(data: Path, monkeypatch: pytest.MonkeyPatch, model: Stub, *options: ob
     monkeypatch.setattr("beholder.audit.load_model", lambda name, load: model)
     folder = data.parent
     places = ["--data", data, "--out", folder / "run", "--store", folder / "store", "--draws", 100]
-    words = ["audit", "stub", "-b", "disparity", *places, *options, "--quiet"]
+    words = ["audit", "stub", "-s", "disparity", *places, *options, "--quiet"]
     done = CliRunner().invoke(app, [str(word) for word in words])
     if done.exception:
         raise done.exception

@@ -41,8 +41,8 @@ def made_run(*, often: tuple[float, float] = (0.5, 2.0), known: float = 1.0, cal
         (called, [*count_rows(people, OPTIONS), *word_rows(counts, 0)]),
         ("mine", identity_rows(people, OPTIONS)),
     ):
-        run.add(results_table(rows, benchmark="exposure", model=model, dataset="apa"))
-    run.record.benchmarks = ["exposure"]
+        run.add(results_table(rows, study="exposure", model=model, dataset="apa"))
+    run.record.studies = ["exposure"]
     run.record.declared["exposure"] = EXPOSURE.declaration()
     return run
 

@@ -117,4 +117,4 @@ def _gap(before: float, after: float, width: float | None = 0.1, n: int = 400) -
 
 
 def _table(*rows: Row) -> pl.DataFrame:
-    return results_table(rows, benchmark="exposure", model="captions.txt", dataset="apa")
+    return results_table(rows, study="exposure", model="captions.txt", dataset="apa")

@@ -27,7 +27,7 @@ def run(*words: object) -> None:
 def test_everybody_who_was_audited_is_read_from_the_store(data: Path, tmp_path: Path, undrawn: list[object]):
     out, store = tmp_path / "run", tmp_path / "store"
     places = ("--data", data, "--out", out, "--store", store)
-    run("audit", "null", "-b", "apa", *places, "--limit", 8, "--draws", 100, "-q")
+    run("audit", "null", "-s", "apa", *places, "--limit", 8, "--draws", 100, "-q")
     (people,) = identity_scores(out, open_dataset("apa", data), store).values()
     assert people.height == 40
     assert people.columns == ["branch", "name", "gain", "known"]
@@ -53,7 +53,7 @@ def test_imported_scores_are_read_from_their_files_again(
 
 def test_a_run_of_something_else_is_refused_by_name(data: Path, tmp_path: Path):
     other = Run()
-    other.record.benchmarks, other.record.datasets = ["apa"], [{"name": "glasshouse"}]
+    other.record.studies, other.record.datasets = ["apa"], [{"name": "glasshouse"}]
     other.save(tmp_path)
     with pytest.raises(UsageError, match="apa on glasshouse"):
         identity_scores(tmp_path, open_dataset("apa", data), tmp_path)

@@ -52,7 +52,7 @@ def test_women_who_are_named_less_in_every_branch_are_named_less_over_all(people
     assert rows[EVERYONE, CRUDE[TYPICAL]].value > 1.3
     assert rows[EVERYONE, TYPICAL].high < 1
     assert rows[EVERYONE, TYPICAL].verdict == DIFFERENCE
-    table = results_table(count_rows(people, OPTIONS), benchmark="exposure", model="m", dataset="apa")
+    table = results_table(count_rows(people, OPTIONS), study="exposure", model="m", dataset="apa")
     words = pl.DataFrame({"metric": ["exposure.category"], "value": [0.0], "n": [9000]})
     findings = exposure_findings(pl.concat([table, words.cast({"n": pl.Int64})], how="diagonal"))
     finding = next(each for each in findings if each.metric == RATIO)

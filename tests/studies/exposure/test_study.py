@@ -88,7 +88,7 @@ def test_json_is_one_document_with_the_results(tables: Path, captions: Path, tmp
         "exposure", captions, captions, "--data", tables, "--out", tmp_path / "out", "--json", "-q", *LITTLE
     )
     said = json.loads(done.stdout)
-    assert {row["benchmark"] for row in said["results"]} == {"exposure"}
+    assert {row["study"] for row in said["results"]} == {"exposure"}
     assert {row["model"] for row in said["results"]} == {"captions.tsv.gz and 1 more"}
     assert len(said["left_out"]) == 4
 

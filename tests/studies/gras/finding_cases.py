@@ -17,7 +17,7 @@ SIZES = (("few images", 6), ("many images", 500_000))
 
 
 def table(rows: list[Row], dataset: str = "gras") -> pl.DataFrame:
-    return results_table(rows, benchmark="gras", model="vlm", dataset=dataset)
+    return results_table(rows, study="gras", model="vlm", dataset=dataset)
 
 
 def gap(trait: str, value: float, margin: float | None, p: float | None, **columns: object) -> Row:
@@ -167,6 +167,6 @@ def _planted() -> Iterator[tuple[str, pl.DataFrame]]:
     ):
         row = gap("brave", 0.19, 0.02, p, group=higher, against=lower)
         results = results_table(
-            [*biased("gender"), row], benchmark="gras", model="glasshouse/generative", dataset="glasshouse-faces"
+            [*biased("gender"), row], study="gras", model="glasshouse/generative", dataset="glasshouse-faces"
         )
         yield f"planted association {name}", results

@@ -152,7 +152,7 @@ def crossed(make: SimpleNamespace, size: float, *, interaction: float) -> Run:
         rows.append(beyond._replace(p_value=p_value, verdict=verdict_of(p_value, 51)))
     spread = Row("gras.interaction_spread", 0.01, 153, "probability", p_value=interaction)
     rows.append(spread._replace(verdict=verdict_of(interaction, 51)))
-    return Run(results_table(rows, benchmark="gras", model="vlm", dataset="gras"), make.record("vlm", dataset="gras"))
+    return Run(results_table(rows, study="gras", model="vlm", dataset="gras"), make.record("vlm", dataset="gras"))
 
 
 @pytest.mark.parametrize("verdict", [DIFFERENCE, NONE_FOUND, TOO_LITTLE])
@@ -161,7 +161,7 @@ def test_refusals_differ_only_where_the_rows_say_so(make: SimpleNamespace, verdi
         Row("gras.refusal_share", share, 50, "probability", subset="race", group=group, verdict=verdict)
         for group, share in {"Black": 0.4, "White": 0.1}.items()
     ]
-    results = results_table(rows, benchmark="gras", model="vlm", dataset="gras")
+    results = results_table(rows, study="gras", model="vlm", dataset="gras")
     (finding,) = of_kind(Run(results, make.record("vlm", dataset="gras")), "refusal")
     assert finding.verdict == verdict
     assert "race: 40 % for Black, 10 % for White" in finding.sentence
@@ -197,11 +197,11 @@ def test_valence_shares_are_read_against_shuffled_labels(make: SimpleNamespace) 
         (rows, "Male: more negative traits above the mean than with shuffled labels"),
         (rows[1:], "No group's share of positive or negative traits was found to differ from shuffled labels"),
     ):
-        results = results_table(kept, benchmark="gras", model="vlm", dataset="gras")
+        results = results_table(kept, study="gras", model="vlm", dataset="gras")
         (finding,) = of_kind(Run(results, make.record("vlm", dataset="gras")), "valence")
         assert finding.headline == headline
     sentence = of_kind(
-        Run(results_table(rows, benchmark="gras", model="vlm", dataset="gras"), make.record("vlm", dataset="gras")),
+        Run(results_table(rows, study="gras", model="vlm", dataset="gras"), make.record("vlm", dataset="gras")),
         "valence",
     )[0].sentence
     assert "Male 98 % of 50 negative traits (shuffled labels 30 %, p ≤ 0.004)" in sentence

@@ -56,7 +56,7 @@ def test_labels_that_coincide_are_judged_as_they_are_and_said_to_be_one(world, m
     matrix.values[women, :10] += 0.2
     rows = measure(matrix)
     assert called(rows) == {"gender", "age"}
-    found = gras_findings(results_table(rows, benchmark="gras", model="m", dataset="d"))
+    found = gras_findings(results_table(rows, study="gras", model="m", dataset="d"))
     sentences = " ".join(finding.sentence for finding in found if finding.kind == "gap")
     assert "gender and age cannot be told apart here" in sentences
     assert "age and gender cannot be told apart here" in sentences

@@ -345,7 +345,7 @@ def test_some_of_the_wordings_are_measured_as_if_there_were_no_others(world, mea
     matrix = world(effect=0.2)
     asked = np.flatnonzero(matrix.prompts["template"].is_in(["T1", "T3"]))
     some, alone = (
-        results_table(measure(each), benchmark="gras", model="m", dataset="d")
+        results_table(measure(each), study="gras", model="m", dataset="d")
         for each in (only(matrix, "T1", "T3"), matrix.columns(asked))
     )
     assert_frame_equal(some, alone)

@@ -38,7 +38,7 @@ def findings(images: pl.DataFrame, model: str) -> list[Finding]:
     values = ndtr(-0.3 + first[:, None] * effect + image + cell)
     matrix = ScoreMatrix("gras", images, prompts, ("score",), values[:, :, None])
     rows = GRAS.measures[0]({"gras": matrix}, MeasureOptions(permutations=99, shuffles=499))
-    return gras_findings(results_table(rows, benchmark="gras", model=model, dataset="photos"))
+    return gras_findings(results_table(rows, study="gras", model=model, dataset="photos"))
 
 
 def shown(found: list[Finding]) -> dict[str, list[Finding]]:

@@ -43,7 +43,7 @@ def test_a_smaller_gap_takes_more_images(people: Dataset) -> None:
 def test_a_run_gives_the_spread_of_its_traits(people: Dataset) -> None:
     margin = stats.t.ppf(0.975, 119) * 0.5 * ANSWERS.deviation / np.sqrt(120)
     row = Row("gras.trait_mean", 0.5, 120, "probability", subset="gender", low=0.5 - margin, high=0.5 + margin)
-    results = results_table([row] * 100, benchmark="gras", model="m", dataset="people")
+    results = results_table([row] * 100, study="gras", model="m", dataset="people")
     assumed, measured = (one(list(plan(people, PlanOptions(results=each))), "detectable") for each in (None, results))
     assert measured.value == pytest.approx(assumed.value / 2, rel=0.15)
     assert "from the run" in measured.note

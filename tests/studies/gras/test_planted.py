@@ -19,7 +19,7 @@ def gap_row(trait: str, higher: str, lower: str, gap: float) -> Row:
 
 def test_planted_traits_are_compared_with_what_was_found(make: SimpleNamespace) -> None:
     rows = [gap_row("brave", "woman", "man", 0.19), gap_row("honest", "man", "woman", 0.002)]
-    results = results_table(rows, benchmark="gras", model="glasshouse/generative", dataset="glasshouse")
+    results = results_table(rows, study="gras", model="glasshouse/generative", dataset="glasshouse")
     table = gras_planted(results)
     assert table is not None
     cells = ["gender", "brave", "120", "20.0", "19.0", "woman higher than man", "yes"]
@@ -31,7 +31,7 @@ def test_planted_traits_are_compared_with_what_was_found(make: SimpleNamespace) 
 
 def test_a_gap_in_the_other_direction_is_not_recovered(make: SimpleNamespace) -> None:
     rows = [gap_row("brave", "man", "woman", 0.19)]
-    results = results_table(rows, benchmark="gras", model="glasshouse/generative", dataset="glasshouse")
+    results = results_table(rows, study="gras", model="glasshouse/generative", dataset="glasshouse")
     (finding, *_) = Run(results, make.record("x")).findings
     assert finding.headline == "The audit finds 0 of 1 planted associations"
     assert not finding.shown

@@ -51,7 +51,7 @@ def cases() -> Iterator[tuple[str, pl.DataFrame]]:
 
 
 def _table(rows: list[Row]) -> pl.DataFrame:
-    return results_table(rows, benchmark="perception", model="a model", dataset="faces")
+    return results_table(rows, study="perception", model="a model", dataset="faces")
 
 
 def _quiet(size: Size) -> Size:

@@ -29,7 +29,7 @@ def run(
     """One command, both face sets: twenty faces of each race."""
     folder = tmp_path_factory.mktemp("perception")
     options = ["--data", data, "--out", folder / "out", "--store", folder / "store", "--limit", LIMIT, "--draws", 200]
-    results_of("audit", f"onnx:{bridge}", "-b", "perception", *options)
+    results_of("audit", f"onnx:{bridge}", "-s", "perception", *options)
     return folder / "out"
 
 

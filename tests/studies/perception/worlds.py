@@ -82,7 +82,7 @@ def measured(
     sheet: ScoreMatrix, study: Study = PERCEPTION, options: MeasureOptions = OPTIONS, *, dataset: str = "d"
 ) -> pl.DataFrame:
     rows = [row for measure in study.measures for row in measure({sheet.task: sheet}, options)]
-    return results_table(rows, benchmark="perception", model="a model", dataset=dataset)
+    return results_table(rows, study="perception", model="a model", dataset=dataset)
 
 
 def one(results: pl.DataFrame, metric: str, **where: str) -> dict[str, Any]:

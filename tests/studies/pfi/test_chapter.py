@@ -18,7 +18,7 @@ def answers(study: str, b: float, option: str, women: float, men: float, *, p_va
         for word, both in ((option, (women, men)), ("teacher", (0.01, 0.02)))
         for group, value in zip(("woman", "man"), both, strict=True)
     ]
-    return results_table(rows, benchmark=study, model="bridge", dataset="apa")
+    return results_table(rows, study=study, model="bridge", dataset="apa")
 
 
 def reconciled(*parts: pl.DataFrame) -> list[str]:
@@ -45,7 +45,7 @@ def test_answers_that_agree_or_are_not_found_need_no_reconciling():
 def test_limits_of_the_prompts_are_said_of_people_who_are_there():
     def said(branch: str) -> str:
         rows = [Row("pfi.association", 0.5, 9, "probability", subset=branch, concept="specialty", chance=1 / 7)]
-        return " ".join(CHAPTER.limitations(results_table(rows, benchmark="pfi", model="m", dataset="apa")))
+        return " ".join(CHAPTER.limitations(results_table(rows, study="pfi", model="m", dataset="apa")))
 
     assert "no prompts for actors" in said("actors")
     assert "Athletes of sports without a prompt" in said("athletes")

@@ -18,7 +18,7 @@ def cases(study: str = "apa", dataset: str = "apa") -> Iterator[Case]:
     for make in (_ratios, _gaps, _levels, _names, _slopes):
         for description, rows in make():
             named = [row._replace(metric=f"{study}.{row.metric}", verdict=_verdict(row)) for row in rows]
-            yield description, results_table(named, benchmark=study, model="model", dataset=dataset)
+            yield description, results_table(named, study=study, model="model", dataset=dataset)
 
 
 def _verdict(row: Row) -> str | None:

@@ -44,7 +44,7 @@ def results(make: SimpleNamespace, name: str) -> pl.DataFrame:
         ),
         make.ratio(name, 0.5, 0.4, 0.6),
     ]
-    return results_table(rows, benchmark="apa", model=name, dataset="apa")
+    return results_table(rows, study="apa", model=name, dataset="apa")
 
 
 @pytest.mark.parametrize("name", HOSTILE)

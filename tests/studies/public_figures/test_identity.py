@@ -76,7 +76,7 @@ def sees_gender(people: pl.DataFrame) -> np.ndarray:
 
 
 def told(rows: dict[tuple[str, str], Row]) -> Finding:
-    (finding,) = public_figure_findings(results_table(rows.values(), benchmark="apa", model="m", dataset="apa"))
+    (finding,) = public_figure_findings(results_table(rows.values(), study="apa", model="m", dataset="apa"))
     return finding
 
 

@@ -68,7 +68,7 @@ def findings(study: Study, sees: str, seed: int = 11) -> dict[str, list[Finding]
         )
     rows = [row for measure in study.measures for row in measure(matrices, MeasureOptions(draws=200))]
     told: dict[str, list[Finding]] = {}
-    for finding in public_figure_findings(results_table(rows, benchmark=study.name, model=sees, dataset="apa")):
+    for finding in public_figure_findings(results_table(rows, study=study.name, model=sees, dataset="apa")):
         told.setdefault(finding.kind, []).append(finding)
     return told
 

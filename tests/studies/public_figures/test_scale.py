@@ -27,7 +27,7 @@ def results(model: str, dataset: str = "apa", variant: str | None = None, *, sha
         for branch, n in BRANCHES.items()
     ]
     rows += [Row("apa.association", share, 100, "probability", subset=b, concept="occupation") for b in BRANCHES]
-    return results_table(rows, benchmark="apa", model=model, dataset=dataset)
+    return results_table(rows, study="apa", model=model, dataset=dataset)
 
 
 CLIP = "openai/clip-vit-base-patch32"

@@ -107,7 +107,7 @@ def refuse_to_open(path: str, options: LoadOptions) -> NoReturn:
     """`predictions:PATH` names no model: a scorer is shown pictures without their names, and results are by name."""
     raise UsageError(
         f"predictions:{path} are scores already: there is no model to run.\n"
-        f"Measure them: beholder measure BENCHMARK --scores {path}"
+        f"Measure them: beholder measure STUDY --scores {path}"
     )
 
 

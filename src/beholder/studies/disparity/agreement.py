@@ -41,7 +41,7 @@ def agreement(
             for (other, elsewhere), their in known.items()
             for row in _rows((model, dataset), (other, elsewhere), gaps, their, same)
         ]
-        made.append(results_table(rows, benchmark="disparity", model=model, dataset=dataset))
+        made.append(results_table(rows, study="disparity", model=model, dataset=dataset))
     return pl.concat(made) if made else results.clear()
 
 

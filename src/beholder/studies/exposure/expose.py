@@ -39,11 +39,11 @@ def identity_scores(folder: Path, dataset: Dataset, store: Place) -> dict[str, p
     Read from the store, or again from the files of imported scores; the model itself is not needed.
     """
     record = read_record(folder)
-    if APA.name not in record.benchmarks or dataset.name not in [entry["name"] for entry in record.datasets]:
+    if APA.name not in record.studies or dataset.name not in [entry["name"] for entry in record.datasets]:
         raise UsageError(
-            f"{folder} is no audit of APA's photographs: it holds {', '.join(record.benchmarks) or 'nothing'} on "
+            f"{folder} is no audit of APA's photographs: it holds {', '.join(record.studies) or 'nothing'} on "
             f"{', '.join(entry['name'] for entry in record.datasets) or 'nothing'}.\n"
-            "Make one with: beholder audit MODEL --benchmark apa --data DIR"
+            "Make one with: beholder audit MODEL --study apa --data DIR"
         )
     limit = record.settings.get("limit")
     limited = dataset if limit is None else dataset.selected(APA.select(dataset, limit, record.settings.get("person")))
@@ -112,17 +112,17 @@ def _measured(
 ) -> pl.DataFrame:
     """In rows about captions alone the column `model` names the captions."""
     rows = [*count_rows(people, options), *word_rows(counts, people.height)]
-    tables = [results_table(rows, benchmark=EXPOSURE.name, model=name, dataset="apa")]
+    tables = [results_table(rows, study=EXPOSURE.name, model=name, dataset="apa")]
     for model, identity in scores.items():
         known = people.join(identity, on=["branch", "name"], how="inner", maintain_order="left")
         rows = list(identity_rows(known, options))
-        tables.append(results_table(rows, benchmark=EXPOSURE.name, model=model, dataset="apa"))
+        tables.append(results_table(rows, study=EXPOSURE.name, model=model, dataset="apa"))
     return pl.concat(tables)
 
 
 def _record(results: pl.DataFrame, counts: Counts, options: CommandOptions) -> Record:
     """How the numbers were made, and what could not be read."""
-    record, audit = Record(benchmarks=[EXPOSURE.name]), options.own.get("run")
+    record, audit = Record(studies=[EXPOSURE.name]), options.own.get("run")
     record.settings = {
         "column": options.own.get("column"),
         "draws": options.measure.draws,

@@ -182,7 +182,7 @@ def _template_mean(cells: Array, asked: npt.NDArray[np.bool_]) -> Array:
 def _missing_words(dimensions: Sequence[Dimension], words: list[str]) -> dict[str, list[str]]:
     """The words that lack a score, by dimension; an error where none has one."""
     if not any(word in words for dimension in dimensions for word in dimension.words):
-        check = "Check the prompts: beholder list prompts -b perception"
+        check = "Check the prompts: beholder list prompts -s perception"
         raise DataError(f"None of the dimensions' words has a score. {check}")
     lacking = {d.name: [word for word in d.words if word not in words] for d in dimensions}
     return {name: absent for name, absent in lacking.items() if absent}

@@ -23,7 +23,7 @@ NAMES = {"apa": "APA", "pfi": "P-FI"}
 
 def opposite_answers(part: pl.DataFrame, others: pl.DataFrame) -> Iterator[Finding]:
     """Pools in which both studies found a difference, each the opposite of the other's."""
-    elsewhere = others.filter(pl.col("benchmark") == "apa")
+    elsewhere = others.filter(pl.col("study") == "apa")
     theirs = {row["subset"]: row for row in found_ratios(elsewhere)}
     for row in found_ratios(part):
         other = theirs.get(row["subset"])
@@ -57,7 +57,7 @@ def _takes_most(row: Result, part: pl.DataFrame) -> str:
         return ""
     concept, groups = max(both.items(), key=lambda item: abs(item[1][GROUPS[0]] - item[1][GROUPS[1]]))
     told = " and ".join(f"{percent(groups[group])} of the belief about {plural(group)}" for group in GROUPS)
-    return f"With {NAMES[row['benchmark']]}'s options “{concept}” takes {told}."
+    return f"With {NAMES[row['study']]}'s options “{concept}” takes {told}."
 
 
 def limitations(part: pl.DataFrame) -> Iterator[str]:

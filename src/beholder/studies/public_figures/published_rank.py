@@ -48,7 +48,7 @@ def comparable_results(results: pl.DataFrame) -> list[Compared]:
 
 def _compared(row: Result) -> Compared | None:
     metric = row["metric"].partition(".")[2]
-    printed = printed_of(row["benchmark"])
+    printed = printed_of(row["study"])
     if metric not in TITLES or printed is None or not comparable(row):
         return None
     others, left_out = alike(printed, row)
@@ -104,5 +104,5 @@ def _cells(compared: Compared) -> list[Cell]:
 
 def _provenance(compared: list[Compared]) -> Iterator[str]:
     for each in compared:
-        printed = printed_of(each.row["benchmark"])
+        printed = printed_of(each.row["study"])
         yield from printed.provenance(each.row["metric"]) if printed else ()

@@ -47,13 +47,13 @@ class Point(NamedTuple):
 def scale_rows(results: pl.DataFrame, compat: bool = False) -> pl.DataFrame:
     """Slopes per tenfold size, with the first model of the run that takes part; none where no model of the run does."""
     made = [pl.DataFrame(schema=SCHEMA)]
-    for (study, dataset), part in results.group_by(["benchmark", "dataset"], maintain_order=True):
+    for (study, dataset), part in results.group_by(["study", "dataset"], maintain_order=True):
         points = list(scale_points(part))
         own = [point for point in points if not point.published]
         if own:
             rows = _slopes(str(study), points)
             model = next(model for model in part["model"] if model in {point.model for point in own})
-            made.append(results_table(rows, benchmark=str(study), model=model, dataset=str(dataset)))
+            made.append(results_table(rows, study=str(study), model=model, dataset=str(dataset)))
     return pl.concat(made)
 
 
@@ -69,7 +69,7 @@ def scale_points(part: pl.DataFrame) -> Iterator[Point]:
     for model, entry in entries.items():
         yield from _of_rows(model, entry, [row for row in rows if row["model"] == model])
     if part["dataset"][0] == PUBLISHED_ON:
-        yield from _published(part["benchmark"][0], rows, {entry.name for entry in entries.values()})
+        yield from _published(part["study"][0], rows, {entry.name for entry in entries.values()})
 
 
 def catalogued(model: str) -> ModelEntry | None:

@@ -191,7 +191,7 @@ def _occupation_table(part: pl.DataFrame, pool: str) -> Table:
         body.append([*names(rows, str(model), str(concept)), *shares, *_gap_cells(gap)])
     sizes = {group: cell["n"] for group in GROUPS for (_, who, _), cell in cell_of.items() if who == group}
     who = f"{listed([f'{n} {plural(group)}' for group, n in sizes.items()])}. " if sizes else ""
-    paper = PAPER_TABLES.get((part["benchmark"][0], pool), "") if part["dataset"][0] == PUBLISHED_ON else ""
+    paper = PAPER_TABLES.get((part["study"][0], pool), "") if part["dataset"][0] == PUBLISHED_ON else ""
     return Table(
         f"Occupations offered for {pool}",
         f"{paper}Mean share of belief on each occupation, in per cent; the right one is set bold. {who}"
