@@ -12,8 +12,7 @@ from scipy.special import entr
 
 from beholder import STUDIES, MeasureOptions, Study
 from beholder.chapter.chapter import Chapter, Question
-from beholder.chapter.chart_parts import chart, percent_axis
-from beholder.chapter.figure import Figure
+from beholder.chapter.charts import Figure, chart, percent_axis
 from beholder.chapter.finding import Finding, finding, valued, verdict_of_rows
 from beholder.chapter.queries import deciding_rows
 from beholder.comparison import DIFFERENCE, compare_groups, comparison_at, group_by, judge, people_of

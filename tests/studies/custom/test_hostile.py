@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from beholder.chapter.chart_parts import dots
+from beholder.chapter.charts import dots
 from beholder.core.results import results_table
 from beholder.prompts.prompt_set import prompt_set
 from beholder.run import Run

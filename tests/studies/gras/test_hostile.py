@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from beholder.chapter.chapter import Table
-from beholder.chapter.figure import Figure
+from beholder.chapter.charts import Figure
 from beholder.core.record import Record
 from beholder.core.results import results_table
 from beholder.report.page import render
