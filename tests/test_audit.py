@@ -13,7 +13,7 @@ from beholder.audit import AuditOptions, audit_models
 from beholder.core.errors import DataError, UnknownName
 from beholder.core.results import SCHEMA
 from beholder.measure import measure_scores
-from beholder.models.null import NullScorer
+from beholder.models.scorer import NullScorer
 from beholder.prompts.prompt_set import Instruction, prompt_set
 from beholder.run import load_run
 from beholder.scores.fill import FillOptions

@@ -28,12 +28,9 @@ from beholder.core.results import results_table
 from beholder.datasets import data_root
 from beholder.datasets.bins import Edges
 from beholder.datasets.perturbed import CHANGES
-from beholder.models.given import GivenAs, Kind, Model, as_scorer
-from beholder.models.load import LoadOptions, decoding_on_card, load_model
-from beholder.models.machine import device_names
-from beholder.models.scorer import Answerer, Scorer
-from beholder.models.spec import ModelSpec
-from beholder.models.stability import LIMIT, NUDGE, movement, shaken
+from beholder.models.load import Kind, LoadOptions, Model, ModelIdentity, as_scorer, decoding_on_gpu, load_model
+from beholder.models.scorer import LIMIT, NUDGE, Answerer, Scorer, movement, shaken
+from beholder.models.spec import ModelSpec, device_names
 from beholder.report.page import write_page
 from beholder.run import Run
 from beholder.run_folder import finish, folder_name, refuse_other_weights, run_folder
@@ -127,7 +124,7 @@ def audit(
     `engine="ray"` (or `"ray://HOST:PORT"`) scores by Ray's workers. Paths may be strings. `own` are the studies' own
     options: `prompts="mine.csv", by="gender"`.
     """
-    given = GivenAs(name, revision, kind, logit_scale)
+    given = ModelIdentity(name, revision, kind, logit_scale)
     several = models if isinstance(models, list) else [] if models is None else [models]
     if (name or revision) and len(several) != 1:
         raise UsageError("name= and revision= are those of one model. Audit the models one by one.")
@@ -211,7 +208,7 @@ def audit_models(models: Sequence[str | Scorer], studies: Sequence[str | Study],
                             changed = sheet._replace(dataset=sheet.dataset.perturbed(change))
                             run.add_perturbed(_audited(scorer, changed, _followed_by(options, later), run), change)
                         if options.load.decode == "both":
-                            again = _measured_again(decoding_on_card(scorer), sheet, options)
+                            again = _measured_again(decoding_on_gpu(scorer), sheet, options)
                             run.add_perturbed(again, "JPEG files decoded on the card (--decode gpu)")
                         refuse_other_weights(earlier, run.record, run.folder)
                         run.record.seconds = round(before + time.monotonic() - started, 1)

@@ -18,9 +18,8 @@ from beholder.cost.work import Counter, Work
 from beholder.datasets import open_dataset
 from beholder.datasets.dataset import Dataset
 from beholder.models.load import LoadOptions
-from beholder.models.machine import this_machine
 from beholder.models.served.limits import PREFIX, Limits
-from beholder.models.spec import PRECISIONS
+from beholder.models.spec import PRECISIONS, this_machine
 from beholder.scores.reading import PROCESSES_FROM
 from beholder.scores.workers import usable_cores
 from beholder.studies.sheets import datasets_here, default_dataset
