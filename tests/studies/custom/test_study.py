@@ -73,7 +73,9 @@ def test_a_rule_about_an_unknown_attribute_is_refused_before_anything_is_scored(
 
 def test_a_detectors_concepts_do_not_compete():
     matrix = ScoreMatrix("custom", IMAGES, PROMPTS.table, ("presence",), np.array([[[0.9], [0.8]], [[0.1], [0.2]]]))
-    rows = list(custom_study(PROMPTS, by=("gender",)).measures.functions[0]({"custom": matrix}, MeasureOptions(draws=100)))
+    rows = list(
+        custom_study(PROMPTS, by=("gender",)).measures.functions[0]({"custom": matrix}, MeasureOptions(draws=100))
+    )
     assert {row.metric for row in rows} == {"custom.presence"}
     assert next(r for r in rows if r.group == "woman" and r.concept == "kind").value == pytest.approx(0.9)
 
