@@ -57,7 +57,7 @@ _BUILT_IN = (
         "null",
         "baseline",
         "random noise: what a measure reports when there is nothing to find",
-        "beholder.models.null:open_null",
+        "beholder.models.scorer:open_null",
         form="null, null:SEED",
     ),
     Family(
@@ -110,7 +110,7 @@ _BUILT_IN = (
         "flava",
         "contrastive",
         "FLAVA, by its contrastive head",
-        "beholder.models.contrastive.flava:from_folder",
+        "beholder.models.contrastive.two_towers:from_folder",
         config_names=("flava",),
         extra="torch",
     ),
@@ -156,7 +156,7 @@ _BUILT_IN = (
         "predictions",
         "detection",
         "result files of a detector or segmenter that ran elsewhere: `beholder measure`",
-        "beholder.models.predictions.importing:refuse_to_open",
+        "beholder.models.predictions:refuse_to_open",
         form="predictions:PATH",
     ),
 )

@@ -41,7 +41,10 @@ def measured(name: str) -> pl.DataFrame:
     matrix = ScoreMatrix("custom", images, prompts.table, ("score",), cells)
     study = custom_study(prompts, by=(name,))
     return results_table(
-        study.measures[0]({"custom": matrix}, MeasureOptions(draws=100)), study="custom", model="m", dataset="d"
+        study.measures.functions[0]({"custom": matrix}, MeasureOptions(draws=100)),
+        study="custom",
+        model="m",
+        dataset="d",
     )
 
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from beholder.core.errors import BeholderError, MissingExtra, ModelError, OutOfMemory, is_panic
 from beholder.models.checkpoint.files import CheckpointFiles, read_config
-from beholder.models.machine import Module, Processor
+from beholder.models.spec import Module, Processor
 
 try:
     import torch as torch  # for the adapters too

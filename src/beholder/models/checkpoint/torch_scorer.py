@@ -23,11 +23,9 @@ from beholder.models.checkpoint.checkpoint import (
     transformers,
 )
 from beholder.models.checkpoint.files import Origin, find_files
-from beholder.models.contrastive.embedding import CutTexts
-from beholder.models.machine import Module, Processor, Tensor
 from beholder.models.preparation import Arithmetic, Decoder, Preparation, Split
-from beholder.models.scorer import Floats, Prepared
-from beholder.models.spec import LoadOptions, ModelSpec, Settings
+from beholder.models.scorer import CutTexts, Floats, Prepared
+from beholder.models.spec import LoadOptions, ModelSpec, Module, Processor, Settings, Tensor
 
 PLAIN_CALLS = 2
 """So often a shape is computed plainly: libraries prepare themselves, and few batches are not worth a recording."""

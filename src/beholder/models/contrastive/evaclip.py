@@ -23,9 +23,8 @@ from beholder.models.checkpoint.checkpoint import (
 )
 from beholder.models.checkpoint.files import CheckpointFiles, ConfigFile, Origin, find_files, read_config
 from beholder.models.contrastive.two_towers import TransformersContrastive, settings_of
-from beholder.models.machine import Module, Tensor
 from beholder.models.scorer import Prepared
-from beholder.models.spec import LoadOptions, ModelSpec
+from beholder.models.spec import LoadOptions, ModelSpec, Module, Tensor
 
 nn = torch.nn
 NOT_BUILT = ("use_sub_ln", "use_swiglu_mlp", "use_rope", "rope")

@@ -42,10 +42,9 @@ from beholder.models.checkpoint.files import Origin, content_digest
 from beholder.models.checkpoint.hub import fetch_files
 from beholder.models.checkpoint.torch_scorer import SAMPLE_TEXTS, as_json, running
 from beholder.models.contrastive.two_towers import TorchContrastive, rows_of, vectors_of
-from beholder.models.machine import Module, Processor, Tensor
 from beholder.models.preparation import Arithmetic, Array, Cut, Split, probes, proven
 from beholder.models.scorer import Floats, Prepared
-from beholder.models.spec import LoadOptions, ModelSpec
+from beholder.models.spec import LoadOptions, ModelSpec, Module, Processor, Tensor
 
 LIBRARY = f"open_clip {open_clip.__version__}"
 SCORE_MOVING = re.compile(r"Resizing .*position embedding|initialized (randomly|partially)|QuickGELU mismatch")
@@ -111,7 +110,7 @@ class OpenClipContrastive(TorchContrastive):
         with as_model_error(weights.file, LIBRARY):
             scorer.verify()
         if options.decode == "gpu":
-            scorer.decode_on_card()
+            scorer.decode_on_gpu()
         return scorer
 
     @classmethod

@@ -29,11 +29,9 @@ from beholder.models.checkpoint.torch_scorer import (
     running,
     sample_pictures,
 )
-from beholder.models.contrastive.embedding import checked_unit_rows, embed_in_batches
-from beholder.models.machine import Config, Inputs, Module, Output, Tensor
 from beholder.models.preparation import ByProcessor, Cut, processor_split, proven
-from beholder.models.scorer import ContrastiveScorer, Floats, Prepared
-from beholder.models.spec import LoadOptions, ModelSpec
+from beholder.models.scorer import ContrastiveScorer, Floats, Prepared, checked_unit_rows, embed_in_batches
+from beholder.models.spec import Config, Inputs, LoadOptions, ModelSpec, Module, Output, Tensor
 
 # As they were trained and as their processors do by default; other families pad to the longest text.
 PADDED_TO_MAX = {"siglip", "siglip2", "align", "tipsv2"}
@@ -78,13 +76,13 @@ class TorchContrastive(TorchScorer, ContrastiveScorer):
         """Unit text vectors; a text longer than the model reads is cut, and `notes` says so."""
         return embed_in_batches(texts, self.batch_size, self._embed_texts, kind="text")
 
-    def decode_on_card(self) -> None:
+    def decode_on_gpu(self) -> None:
         """Decode files on the card from now on; the spec says so."""
-        from beholder.models.contrastive.card_decoder import CardDecoder  # needs torchvision, which is optional
+        from beholder.models.contrastive.gpu_decoder import GpuDecoder  # needs torchvision, which is optional
 
         if not isinstance(self.preparation, Cut):
             raise ModelError(f"--decode gpu cannot be used: the preprocessing of {self.spec.name} is not known to it.")
-        self.decoder = CardDecoder(self.preparation, self._device)
+        self.decoder = GpuDecoder(self.preparation, self._device)
         self.spec = replace(self.spec, settings={**self.spec.settings, "decode": "gpu"})
 
     def verify(self) -> None:
@@ -157,7 +155,7 @@ class TransformersContrastive(TorchContrastive):
             scorer = kind(checkpoint, spec, device=opened.device, batch_size=options.batch_size)
             scorer.verify()
         if options.decode == "gpu":
-            scorer.decode_on_card()
+            scorer.decode_on_gpu()
         return scorer
 
     def prepare(self, image: Image.Image) -> Prepared:
@@ -309,3 +307,39 @@ def rows_later(vectors: Tensor, made_of: Tensor) -> Callable[[], Floats]:
 
 def _narrow(array: Prepared) -> Prepared:
     return np.ascontiguousarray(array, dtype=np.float32) if array.dtype.kind == "f" else array
+
+
+ARCHITECTURE = "FlavaForPreTraining"
+
+
+def from_folder(folder: Path, name: str, options: LoadOptions, *, origin: Origin | None = None) -> FlavaContrastive:
+    """Load a FLAVA folder; `origin` says where it came from if that is not the folder itself."""
+    named = read_config(folder).get("architectures") or []
+    if ARCHITECTURE not in named:
+        raise ModelError(
+            f"{folder} names the architecture {', '.join(named) or 'none'}. Of FLAVA, Beholder reads {ARCHITECTURE}, "
+            "which has the contrastive head."
+        )
+    opened = open_checkpoint(folder, options, origin, auto=ARCHITECTURE)
+    towers = opened.checkpoint._replace(model=opened.checkpoint.model.flava)
+    spec = opened.spec(name, "transformers", settings_of(towers))
+    scorer = FlavaContrastive(towers, spec, device=opened.device, batch_size=options.batch_size)
+    scorer.whole = opened.checkpoint.model
+    with as_model_error(folder):
+        scorer.verify()
+    return scorer
+
+
+class FlavaContrastive(TransformersContrastive):
+    """Cosine similarity of the projected first tokens."""
+
+    whole: Module
+    """With its heads: its forward pass is what the towers are checked against."""
+
+    def _tower(self, side: str) -> Callable[..., Output]:
+        tower = super()._tower(side)
+        return lambda **inputs: tower(**inputs).pooler_output[:, 0]
+
+    def _own_cosine(self, prepared: Sequence[Prepared], texts: Sequence[str]) -> float:
+        output = self.whole(**self._image_inputs(prepared), **self._text_inputs(texts), return_loss=False)
+        return float(output.contrastive_logits_per_image[0, 0] / self.spec.settings["logit_scale"])

@@ -28,10 +28,8 @@ from beholder.models.checkpoint.torch_scorer import (
     running,
     sample_pictures,
 )
-from beholder.models.contrastive.embedding import batches
-from beholder.models.machine import Inputs, Module, Output, Tensor
-from beholder.models.scorer import Floats, Prepared
-from beholder.models.spec import LoadOptions, ModelSpec
+from beholder.models.scorer import Floats, Prepared, batches
+from beholder.models.spec import Inputs, LoadOptions, ModelSpec, Module, Output, Tensor
 
 TEXTS_KEPT = 4096
 TOLERANCE = {"float32": 1e-4, "bfloat16": 0.2, "float16": 0.05}

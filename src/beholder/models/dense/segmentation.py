@@ -11,8 +11,8 @@ from collections.abc import Sequence
 
 from beholder.models.checkpoint.checkpoint import torch
 from beholder.models.dense.detection import DenseScorer, probability
-from beholder.models.machine import Output, Tensor
 from beholder.models.scorer import Prepared
+from beholder.models.spec import Output, Tensor
 
 
 class Segmenter(DenseScorer):

@@ -23,9 +23,8 @@ from beholder.models.generative.answers import resolve_answers
 from beholder.models.generative.loaded_model import Elsewhere, LoadedModel, load_placed, precision_of, refuse_unserved
 from beholder.models.generative.processor import Picture
 from beholder.models.generative.sharing import Sharing
-from beholder.models.machine import Tensor
 from beholder.models.scorer import Floats
-from beholder.models.spec import LoadOptions, ModelSpec
+from beholder.models.spec import LoadOptions, ModelSpec, Tensor
 from beholder.prompts.prompt_set import Instruction
 
 PLAIN = Instruction("{}", yes="Yes", no="No")

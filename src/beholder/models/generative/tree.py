@@ -28,7 +28,7 @@ from beholder.models.generative.tree_attention import (
     attending,
     windows_at_once,
 )
-from beholder.models.machine import Config, Module, Output, Tensor
+from beholder.models.spec import Config, Module, Output, Tensor
 
 WORDS_AGAIN = "per_layer_inputs"
 """What Gemma 3n and 4 hand to the language model beside the embeddings: an embedding of each word for every layer."""

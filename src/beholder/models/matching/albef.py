@@ -25,10 +25,9 @@ from beholder.models.checkpoint.checkpoint import (
 )
 from beholder.models.checkpoint.files import CheckpointFiles, ConfigFile, Origin, find_files, read_config
 from beholder.models.checkpoint.torch_scorer import image_settings
-from beholder.models.machine import Config, Module, Processor, Tensor
 from beholder.models.matching.blip import BlipMatcher
 from beholder.models.matching.scorer import FusingLayers, MatchingScorer, Pictures, TextReading, Texts, unit
-from beholder.models.spec import LoadOptions, ModelSpec
+from beholder.models.spec import Config, LoadOptions, ModelSpec, Module, Processor, Tensor
 
 
 @dataclass(frozen=True)

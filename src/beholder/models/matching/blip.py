@@ -13,7 +13,6 @@ from beholder.core.errors import ModelError
 from beholder.models.checkpoint.checkpoint import Checkpoint, as_model_error, torch
 from beholder.models.checkpoint.files import ConfigFile, Origin, read_config
 from beholder.models.checkpoint.torch_scorer import image_settings, open_checkpoint
-from beholder.models.machine import Module, Output, Tensor
 from beholder.models.matching.scorer import (
     FusingLayers,
     FusingQueries,
@@ -24,7 +23,7 @@ from beholder.models.matching.scorer import (
     Texts,
     unit,
 )
-from beholder.models.spec import LoadOptions
+from beholder.models.spec import LoadOptions, Module, Output, Tensor
 
 
 def from_folder(folder: Path, name: str, options: LoadOptions, *, origin: Origin | None = None) -> MatchingScorer:

@@ -22,10 +22,8 @@ from PIL import Image
 from beholder.core.errors import ModelError, OutOfMemory
 from beholder.models.checkpoint.checkpoint import torch
 from beholder.models.checkpoint.torch_scorer import SAMPLE_TEXTS, TorchScorer, refuse_unusable, running, sample_pictures
-from beholder.models.contrastive.embedding import batches
-from beholder.models.machine import Module, Output, Processor, Tensor
-from beholder.models.scorer import Floats, Prepared
-from beholder.models.spec import ModelSpec
+from beholder.models.scorer import Floats, Prepared, batches
+from beholder.models.spec import ModelSpec, Module, Output, Processor, Tensor
 
 BLOCK_TOKENS = {"cpu": 2048, "cuda": 65536, "mps": 4096}
 """Tokens in flight, of texts and of the pictures they read; halved when memory runs out."""
