@@ -13,8 +13,8 @@ from beholder.core.results import Row
 from beholder.run import Run
 from beholder.studies.apa.printed import EIGHT
 from beholder.studies.public_figures.charts import (
-    axis_end,
     association_chart,
+    axis_end,
     blocks,
     dumbbells,
     merged_occupations,
