@@ -170,7 +170,7 @@ def measured(path: Path) -> None:
     """Scores made elsewhere, measured."""
     matrices = import_scores([path], [task()]).matrices
     options = MeasureOptions(draws=20, seed=1)
-    rows = [row for measure in CUSTOM.measures for row in measure({m.task: m for m in matrices}, options)]
+    rows = [row for measure in CUSTOM.measures.functions for row in measure({m.task: m for m in matrices}, options)]
     results_table(rows, study="custom", model="m", dataset="toy")
 
 

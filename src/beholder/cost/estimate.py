@@ -189,7 +189,7 @@ def _of_model(subject: Subject, studies: Sequence[Study], options: CostOptions) 
             rehearsed, reason = None, why
             if rehearsal:
                 try:
-                    rehearsed = rehearsal.timed(work.tasks, work.pictures, counter, study.instruction)
+                    rehearsed = rehearsal.timed(work.tasks, work.pictures, counter, study.asks.instruction)
                 except BeholderError as error:
                     reason = _no_rehearsal(error)
             found.append(_cost(subject, work, options, rehearsed, reason))
@@ -199,9 +199,9 @@ def _of_model(subject: Subject, studies: Sequence[Study], options: CostOptions) 
 def _datasets(study: Study, options: CostOptions) -> list[str]:
     if options.dataset:
         return [options.dataset]
-    if not study.datasets:
+    if not study.asks.datasets:
         raise UsageError(f"{study.name} has no data of its own: add --dataset NAME or folder:PATH.")
-    if options.data and study.everywhere:
+    if options.data and study.asks.all_datasets:
         return datasets_here(study, options.data)
     return [default_dataset(study, options.data)]
 
