@@ -249,7 +249,7 @@ def ranking_rows(
             yield from _skew_rows(each, place, verdicts)
     for each in tested:
         ranking, n = each.ranking, len(each.ranking.groups.codes)
-        note = join((ranking.how, "expected: the mean of shuffles of people, which have no preference"))
+        note = f"{ranking.how}; expected: the mean of shuffles of people, which have no preference"
         values = ranking.divergences(ranking.groups.codes[None])[0]
         for name, value, expected in zip(ranking.names, values.tolist(), each.expected.tolist(), strict=True):
             row = Row("perception.ndkl", value, n, NATS, ranking.groups.attribute, concept=name, note=note)

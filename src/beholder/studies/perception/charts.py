@@ -9,12 +9,13 @@ import polars as pl
 
 from beholder.chapter.charts import Figure, Rows, each_model, order, sentence
 from beholder.chapter.numbers import Result, listed
+from beholder.chapter.numbers import number as counted
 from beholder.chapter.queries import by_model, metric_rows
 from beholder.comparison.groups import CROSSING
 from beholder.studies.perception import chart_parts, phrases
 from beholder.studies.perception.chart_parts import Panels, span
 from beholder.studies.perception.curves import CONFOUNDS, GROUP_LEVELS
-from beholder.studies.perception.design import REST, square_place
+from beholder.studies.perception.design import REST
 from beholder.studies.perception.neutral import AT_REST
 from beholder.studies.perception.prompts import CONTROLS
 from beholder.studies.perception.scores import EVERYONE, MEAN
@@ -42,6 +43,28 @@ def perception_figures(part: pl.DataFrame) -> Iterator[Figure]:
     yield from each_model(part, lambda results: (figure for draw in makers for figure in draw(results)))
 
 
+PROTECTED = ("race", "skin_tone", "gender", "age")
+
+
+def _dot(row: Result, group: str, centre: float = 0.0) -> Result:
+    """A row as a chart of dimensions and groups draws it."""
+    return {
+        "dimension": phrases.dimension(row["concept"]),
+        "group": group,
+        "n": row["n"],
+        **phrases.printed(row, centre),
+    }
+
+
+def _boxes_of(part: pl.DataFrame) -> list[Result]:
+    """Attributes by the median difference they make, the largest first, each with its `box` of quantiles."""
+    medians = metric_rows(part, "induced_variation").filter(concept=MEAN).sort("value", descending=True)
+    table = metric_rows(part, "induced_variation_quantile").filter(concept=MEAN)
+    quantiles = {(row["subset"], row["template"]): row["value"] for row in table.to_dicts()}
+    ends = ("0.05", "0.25", "0.75", "0.95")
+    return [{**row, "box": [quantiles.get((row["subset"], end)) for end in ends]} for row in medians.to_dicts()]
+
+
 # Summary
 
 
@@ -50,7 +73,7 @@ def _summary(results: pl.DataFrame) -> Iterator[Figure]:
     subset, unit, table = phrases.finest(results), phrases.printed_unit(results), metric_rows(results, "delta_cosine")
     everyone = {row["concept"]: row["value"] for row in table.filter(subset=EVERYONE).to_dicts()}
     rows = [
-        phrases.dot(row, phrases.group(row["group"], subset), everyone[row["concept"]])
+        _dot(row, phrases.group(row["group"], subset), everyone[row["concept"]])
         for row in table.filter(subset=subset).to_dicts()
     ]
     if subset == EVERYONE or not rows:
@@ -67,8 +90,7 @@ def _summary(results: pl.DataFrame) -> Iterator[Figure]:
 
 def _differences(results: pl.DataFrame, subset: str) -> str:
     """How many differences between these groups are found, and the widest of them."""
-    gaps = phrases.decided(results, "gap", subset=subset)
-    clear = [row for row in gaps if phrases.found(row)]
+    gaps, clear = phrases.decided(results, "gap", subset=subset)
     if not clear:
         return "no difference between the groups is found"
     first, second = phrases.pair(clear[0])[:: 1 if clear[0]["value"] > 0 else -1]
@@ -96,10 +118,10 @@ def _effects(results: pl.DataFrame) -> Iterator[Figure]:
 
 def _induced(results: pl.DataFrame) -> Iterator[Figure]:
     """The published measure: boxes of absolute differences, attribute by attribute."""
-    boxes, unit, rows = phrases.induced(results), phrases.printed_unit(results), []
+    boxes, unit, rows = _boxes_of(results), phrases.printed_unit(results), []
     for row in boxes:
         low, lower, upper, high = (None if q is None else round(phrases.factor(row) * q, 4) for q in row["box"])
-        kind = "protected" if row["subset"] in phrases.PROTECTED else "not protected"
+        kind = "protected" if row["subset"] in PROTECTED else "not protected"
         value = round(phrases.factor(row) * row["value"], 4)
         box = {"low": low, "lower": lower, "value": value, "upper": upper, "high": high, "n": row["n"]}
         rows.append({"attribute": phrases.attribute(row["subset"]), "kind": kind, **box})
@@ -158,7 +180,7 @@ def _ratings(results: pl.DataFrame) -> Iterator[Figure]:
         f"Correlation of people's mean ratings with the model's Δ over {kind}s, with intervals for all traits at "
         f"once where {kind}s are independent of each other; 1: the same order, 0: none."
     )
-    dots = [phrases.dot(row, f"{kind}s") for row in rows]
+    dots = [_dot(row, f"{kind}s") for row in rows]
     chart = chart_parts.group_dots(dots, "correlation with people's ratings")
     yield Figure("ratings", title, caption, chart, "ratings")
 
@@ -166,7 +188,7 @@ def _ratings(results: pl.DataFrame) -> Iterator[Figure]:
 def _departures(results: pl.DataFrame) -> Iterator[Figure]:
     """For which groups the model departs from people's ratings."""
     rows, grouping = metric_rows(results, "rating_departure").to_dicts(), phrases.grouping_of(results)
-    dots = [phrases.dot(row, phrases.group(row["group"], grouping.get(row["group"]))) for row in rows]
+    dots = [_dot(row, phrases.group(row["group"], grouping.get(row["group"]))) for row in rows]
     if rows:
         clear = sum(map(phrases.found, rows))
         title = phrases.how_many(clear, len(rows), "departure", "from people's ratings")
@@ -223,7 +245,7 @@ def _curves(models: list[tuple[str, pl.DataFrame]], attribute: str, unit: str, *
 def _slopes(results: pl.DataFrame, attribute: str) -> str:
     """How many curves are found to depart from those of the other groups."""
     crossing = CROSSING.join((attribute, phrases.finest(results)))
-    departures = [phrases.decided(results, f"{name}_departure", subset=crossing) for name in ("slope", "curvature")]
+    departures = [phrases.decided(results, f"{name}_departure", subset=crossing)[0] for name in ("slope", "curvature")]
     apart = [row for rows in departures for row in rows]
     if not apart:
         return "the judgements of each group"
@@ -309,7 +331,7 @@ def _confounds(results: pl.DataFrame) -> Iterator[Figure]:
         ]
         if scales := correlations.filter(subset=attribute).to_dicts():
             together = sum(row["value"] > 0 for row in scales)
-            counts.append(f"{together} of {phrases.counted(len(scales), 'scale')} over {attribute}")
+            counts.append(f"{together} of {counted(len(scales), 'scale')} over {attribute}")
             each = listed([f"{phrases.dimension(row['concept'])} {phrases.number(row)}" for row in scales])
             values.append(f"over {attribute} {each}")
     if not rows:
@@ -382,7 +404,7 @@ def _group_r(results: pl.DataFrame) -> Iterator[Figure]:
 def _neutral_r(results: pl.DataFrame) -> Iterator[Figure]:
     """How far each dimension correlates with the neutral prompt over the images, before and after Δ."""
     when = {"cosine": "before Δ", "delta_cosine": "after Δ"}
-    rows = [phrases.dot(row, when[row["subset"]]) for row in metric_rows(results, "neutral_r").to_dicts()]
+    rows = [_dot(row, when[row["subset"]]) for row in metric_rows(results, "neutral_r").to_dicts()]
     if not rows:
         return
     spans = []
@@ -410,7 +432,7 @@ def _brightness(results: pl.DataFrame) -> Iterator[Figure]:
         for whole in part.filter(pl.col("template").is_null())["value"]:
             means[panel] = whole
         for square in part.drop_nulls("template").to_dicts():
-            down, across = square_place(square["template"])
+            down, across = map(int, square["template"].split(","))
             place = {"down": down, "across": across, "value": round(square["value"], 3)}
             squares.append({"panel": panel, **place})
     if not squares:

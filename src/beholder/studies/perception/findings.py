@@ -310,7 +310,9 @@ def _ratings(part: pl.DataFrame) -> Iterator[Finding]:
     rows = rated.drop_nulls("value").sort("value", descending=True).to_dicts()
     if not rows:
         for row in rated.head(1).to_dicts():
-            traits = "The one rated trait could not" if rated.height == 1 else f"None of {rated.height} rated traits could"
+            traits = (
+                "The one rated trait could not" if rated.height == 1 else f"None of {rated.height} rated traits could"
+            )
             sentence = f"{traits} be compared: the table of ratings says why."
             yield finding(row, "ratings", "The ratings are not compared", sentence, verdict=NOT_MEASURED)
         return

@@ -1,7 +1,7 @@
 """Scores: the score of every image for every word and dimension, and the groups that are compared.
 
 A word's score is its mean over the templates; its Δ is the mean, template by template, of the word's prompt less the
-neutral one. A dimension's is the mean over its words. Every two groups are compared within the other attributes' groups.
+neutral one. A dimension's is the mean over its words. Two groups are compared within the other attributes' groups.
 """
 
 from __future__ import annotations
