@@ -8,7 +8,7 @@ A scorer is handed decoded pictures and prompts and gives float32 `[n_images, n_
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,9 @@ from PIL import Image
 
 from beholder.models.preparation import Decoder, Preparation
 from beholder.models.spec import ModelSpec
-from beholder.prompts.prompt_set import Instruction
+
+if TYPE_CHECKING:  # worker processes start without polars
+    from beholder.prompts.prompt_set import Instruction
 
 Floats = npt.NDArray[np.float32]
 Prepared = Any  # what an adapter's `prepare` returns; only that adapter reads it
