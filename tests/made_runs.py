@@ -237,7 +237,7 @@ def gras_matrix(images: pl.DataFrame, *, effect: float = 1.0, mass: float | None
 
 def gras_run_of(matrix: ScoreMatrix, model: str = "vlm", dataset: str = "gras") -> Run:
     """Its rows, by the study's own measures."""
-    rows = GRAS.measures[0]({"gras": matrix}, MeasureOptions(permutations=6, shuffles=399))
+    rows = GRAS.measures.functions[0]({"gras": matrix}, MeasureOptions(permutations=6, shuffles=399))
     made = record(model, dataset=dataset)
     made.studies = ["gras"]
     return Run(results_table(rows, study="gras", model=model, dataset=dataset), made)

@@ -13,7 +13,7 @@ from beholder.audit import AuditOptions, audit_models
 from beholder.core.errors import DataError, UnknownName
 from beholder.core.results import SCHEMA
 from beholder.measure import measure_scores
-from beholder.models.null import NullScorer
+from beholder.models.scorer import NullScorer
 from beholder.prompts.prompt_set import Instruction, prompt_set
 from beholder.run import load_run
 from beholder.scores.fill import FillOptions
@@ -105,8 +105,8 @@ def test_without_a_model_each_embedded_one_is_asked_what_it_was_made_for(tmp_pat
 
 
 def test_own_prompts_meet_the_first_embedded_model_and_noise():
-    assert custom_study(WORDS, by=()).reference_models == ("glasshouse/contrastive", "null")
-    assert STUDIES["gras"].reference_models == ("glasshouse/generative",)
+    assert custom_study(WORDS, by=()).asks.reference_models == ("glasshouse/contrastive", "null")
+    assert STUDIES["gras"].asks.reference_models == ("glasshouse/generative",)
 
 
 @pytest.mark.real

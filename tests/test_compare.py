@@ -27,7 +27,7 @@ from beholder.scores.score_matrix import ScoreMatrix
 from beholder.studies import STUDIES
 from beholder.studies.custom.study import custom_study
 from beholder.studies.sheets import Sheet
-from beholder.studies.study import MeasureOptions, Study
+from beholder.studies.study import MeasureOptions, Measures, Study
 from beholder.studies.worlds import NOISE, VECTORS, Design, draw
 
 
@@ -234,7 +234,7 @@ def _in_a_world(world: str, design: Design, seed: int, person: str | None = None
         name: [ScoreMatrix("made", one.table, prompts.table, ("score",), values[:, :, None])]
         for name, values in cells.items()
     }
-    sheet = Sheet(replace(STUDIES["apa"], measures=(_means,), metrics=()), Dataset("made", "1", "none", one.table))
+    sheet = Sheet(replace(STUDIES["apa"], measures=Measures((_means,))), Dataset("made", "1", "none", one.table))
     options = AuditOptions(measure=MeasureOptions(seed=seed, person=person))
     return _judged([_paired(sheet, matrices, options, Run(), 20)["b"]])
 

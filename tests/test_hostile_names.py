@@ -75,7 +75,7 @@ def results(study: Study, data: Dataset, channel: str, model: str) -> pl.DataFra
             task.name, task.dataset.table, task.prompts.table, (channel,), scores(len(task.prompts), rng),
             dataset=task.dataset, kind=task.kind, part=task.part,
         )
-        for task in study.tasks(data)
+        for task in study.asks.tasks(data)
     ]  # fmt: skip
     return measure(Sheet(study, data), matrices, OPTIONS, model=model)
 

@@ -20,7 +20,7 @@ from beholder.cli import app
 from beholder.core.errors import MissingData, UnknownName, UsageError
 from beholder.core.results import KEY
 from beholder.measure import measure_scores
-from beholder.models.null import NullScorer
+from beholder.models.scorer import NullScorer
 from beholder.prompts.prompt_set import read_prompts
 from beholder.run import Run, load_run
 from beholder.studies.custom.study import custom_study

@@ -16,7 +16,7 @@ import vl_convert
 from PIL import Image
 from playwright.sync_api import sync_playwright
 
-from beholder.chapter.figure import Figure
+from beholder.chapter.charts import Figure
 from beholder.datasets import open_dataset
 from beholder.datasets.images import open_image
 from beholder.report.page import write_page

@@ -12,8 +12,7 @@ from scipy.special import entr
 
 from beholder import STUDIES, MeasureOptions, Study
 from beholder.chapter.chapter import Chapter, Question
-from beholder.chapter.chart_parts import chart, percent_axis
-from beholder.chapter.figure import Figure
+from beholder.chapter.charts import Figure, chart, percent_axis
 from beholder.chapter.finding import Finding, finding, valued, verdict_of_rows
 from beholder.chapter.queries import deciding_rows
 from beholder.comparison import DIFFERENCE, compare_groups, comparison_at, group_by, judge, people_of
@@ -23,7 +22,7 @@ from beholder.datasets.dataset import Dataset
 from beholder.metrics.association import softmax
 from beholder.studies.planning import PlanOptions
 from beholder.studies.printed import Printed, Source
-from beholder.studies.study import Matrices, Metric
+from beholder.studies.study import Asks, Matrices, Measures, Metric, Plans, Tells
 from beholder.studies.worlds import GENDER_ONLY, Trials, World
 
 METRIC, GAP = "indecision.evenness", "indecision.gap"
@@ -133,18 +132,18 @@ STUDIES.add(
         title="Indecision: torn between occupations",
         question="How torn is the model between the occupations it is offered?",
         citation="our own",
-        datasets=STUDIES["apa"].datasets,
-        tasks=STUDIES["apa"].tasks,
-        measures=(measure,),
-        metrics=(
-            Metric(METRIC, "torn", "share", "0: all belief on one occupation, 1: the same on all of them"),
-            Metric(GAP, "torn", "share", "0: both groups alike", landmark=0.0, paired=True),
+        asks=Asks(datasets=STUDIES["apa"].asks.datasets, tasks=STUDIES["apa"].asks.tasks, limit_by="branch"),
+        measures=Measures(
+            functions=(measure,),
+            metrics=(
+                Metric(METRIC, "torn", "share", "0: all belief on one occupation, 1: the same on all of them"),
+                Metric(GAP, "torn", "share", "0: both groups alike", landmark=0.0, paired=True),
+            ),
         ),
-        subset_attribute="branch",
-        limitations=("Evenness depends on the model's logit scale: compare groups within a model, not models.",),
-        chapter="indecision:CHAPTER",
-        plan="indecision:plan",
-        trials="indecision:TRIALS",
-        printed="indecision:PRINTED",
+        tells=Tells(
+            chapter="indecision:CHAPTER",
+            limitations=("Evenness depends on the model's logit scale: compare groups within a model, not models.",),
+        ),
+        plans=Plans(plan="indecision:plan", trials="indecision:TRIALS", printed="indecision:PRINTED"),
     ),
 )

@@ -284,7 +284,7 @@ def _numbers(results: pl.DataFrame) -> Numbers:
 def _numbers_of_rows(study: Study, matrices: Matrices, options: MeasureOptions) -> Numbers:
     """The same without a table, which would take a tenth of the time."""
     by_task = {matrix.task: matrix for matrix in matrices}
-    rows = (row for read_off in study.measures for row in read_off(by_task, options))
+    rows = (row for measured in study.measures.functions for row in measured(by_task, options))
     return {_key(row): (row.value, row.n) for row in rows if row.value is not None and isfinite(row.value)}
 
 
@@ -296,7 +296,7 @@ def _estimated(results: pl.DataFrame, study: Study) -> set[Any]:
 
     What shuffled labels give is none either: it is what chance does, whatever the model.
     """
-    by_chance = [metric.name for metric in study.metrics if metric.chance_only]
+    by_chance = [metric.name for metric in study.measures.metrics if metric.chance_only]
     told = pl.col("low").is_not_null() | pl.col("verdict").is_not_null()
     return set(results.filter(told & ~pl.col("metric").is_in(by_chance)).select(KEY).iter_rows())
 

@@ -166,7 +166,11 @@ def _is_number(value: object) -> bool:
 
 def refuse_unknown_names(rules: Iterable[Rule], results: pl.DataFrame, declared: Iterable[str] = ()) -> None:
     """Raise for a metric, finding, subset, group … that does not exist: a misspelt rule must not decide anything."""
-    metrics = {*results["metric"], *declared, *(each.name for study in STUDIES.values() for each in study.metrics)}
+    metrics = {
+        *results["metric"],
+        *declared,
+        *(each.name for study in STUDIES.values() for each in study.measures.metrics),
+    }
     for rule in rules:
         if rule.finding and rule.finding not in (questions := _questions()):
             raise UnknownName("finding", rule.finding, questions)

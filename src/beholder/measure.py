@@ -44,7 +44,7 @@ def measure_scores(
     chosen = replace(options, dataset=options.dataset or _scored_dataset(study, first, options))
     sheet = open_sheet(study, chosen, run.record, scored=False)
     own = study.tasks_for(sheet.dataset, answers=True, compat=options.measure.compat)
-    layouts = [own, *(layout(sheet.dataset) for layout in study.layouts)]
+    layouts = [own, *(layout(sheet.dataset) for layout in study.asks.layouts)]
     run.add_prompts(study.name, own)
     files = [path for paths in by_model.values() for path in paths]
     run.record.digest = digest([run_digest(run, list(by_model), [sheet], options), file_stamps(files)])
@@ -80,13 +80,13 @@ def _imported(scores: Sequence[Path], layouts: Sequence[Sequence[Task]]) -> Impo
 
 def _scored_dataset(study: Study, scores: Sequence[Path], options: AuditOptions) -> str | None:
     """Which of a study's data sets the scores are about, where it has several; None where it has not."""
-    if not study.everywhere or options.data is None:
+    if not study.asks.all_datasets or options.data is None:
         return None
     names = datasets_here(study, options.data)
     for name in names[:-1]:  # the last is taken as it is, and says what does not fit
         try:
             dataset = open_dataset(name, options.data, options.settings)
-            _imported(scores, [study.tasks(dataset), *(layout(dataset) for layout in study.layouts)])
+            _imported(scores, [study.asks.tasks(dataset), *(layout(dataset) for layout in study.asks.layouts)])
         except BadScores:
             continue
         return name

@@ -130,7 +130,7 @@ def test_a_model_of_an_installed_package_goes_by_its_name(tmp_path: Path):
     written(
         tmp_path,
         "noisy.py",
-        "from beholder.models.families import Family\nfrom beholder.models.null import NullScorer\n"
+        "from beholder.models.families import Family\nfrom beholder.models.scorer import NullScorer\n"
         "FAMILY = Family('noisy', 'baseline', 'noise', lambda rest, options: NullScorer(5), form='noisy:ANY')\n",
     )
     info = tmp_path / "noisy-1.0.dist-info"

@@ -14,10 +14,8 @@ from beholder.audit import AuditOptions, audit_models
 from beholder.core.record import Record
 from beholder.models.families import FAMILIES, Family
 from beholder.models.load import load_model
-from beholder.models.null import NullScorer
-from beholder.models.scorer import ContrastiveScorer, Floats, unit_rows
+from beholder.models.scorer import LIMIT, ContrastiveScorer, Floats, NullScorer, movement, shaken, unit_rows
 from beholder.models.spec import ModelSpec
-from beholder.models.stability import LIMIT, movement, shaken
 from beholder.studies.study import MeasureOptions
 
 PROMPTS = ["a photo of a person", "a photo of a dog"]

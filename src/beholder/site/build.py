@@ -106,7 +106,7 @@ def _printed(study: str) -> pl.DataFrame | None:
     if printed is None:
         return None
     cells = printed.cells.filter(pl.col("model").is_not_null() & (pl.col("model") != ""))
-    known = {metric.name: metric.landmark for metric in STUDIES[study].metrics}
+    known = {metric.name: metric.landmark for metric in STUDIES[study].measures.metrics}
     table = cells.with_columns(
         study=pl.lit(study),
         value=pl.col("printed"),
@@ -327,7 +327,7 @@ def _ranked(question: Question, pages: dict[str, str]) -> list[tuple[str, str, C
 
 
 def _meaning(question: Question) -> str:
-    metrics = {metric.name: metric for metric in STUDIES[str(question.key["study"])].metrics}
+    metrics = {metric.name: metric for metric in STUDIES[str(question.key["study"])].measures.metrics}
     metric = metrics.get(str(question.key["metric"]))
     return metric.meaning if metric else ""
 

@@ -38,7 +38,7 @@ def rows_of(images: pl.DataFrame, logits: np.ndarray, *by: str, **options: Any) 
     texts = [f"prompt {i}" for i in range(logits.shape[1])]
     prompts = prompt_set("made", [{"text": text, "level": "all", "concept": text} for text in texts])
     matrix = ScoreMatrix("custom", images, prompts.table, ("score",), logits[:, :, None])
-    (measure,) = custom_study(prompts, by=by).measures
+    (measure,) = custom_study(prompts, by=by).measures.functions
     return list(measure({"custom": matrix}, MeasureOptions(draws=100, **options)))
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from beholder.chapter.chart_parts import dots
+from beholder.chapter.charts import dots
 from beholder.core.results import results_table
 from beholder.prompts.prompt_set import prompt_set
 from beholder.run import Run
@@ -41,7 +41,10 @@ def measured(name: str) -> pl.DataFrame:
     matrix = ScoreMatrix("custom", images, prompts.table, ("score",), cells)
     study = custom_study(prompts, by=(name,))
     return results_table(
-        study.measures[0]({"custom": matrix}, MeasureOptions(draws=100)), study="custom", model="m", dataset="d"
+        study.measures.functions[0]({"custom": matrix}, MeasureOptions(draws=100)),
+        study="custom",
+        model="m",
+        dataset="d",
     )
 
 

@@ -78,7 +78,7 @@ def full(object_world: Callable[..., ScoreMatrix], measure: Measure, vectors: Pa
         for seed, name in enumerate(("coco", "visual-genome"), 1)
     )
     study = disparity_study(Choices(beside=there))
-    return pl.concat([here, study.across(here, False)])
+    return pl.concat([here, study.measures.across(here, False)])
 
 
 @pytest.fixture(scope="session")

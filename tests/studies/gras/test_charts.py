@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from beholder.chapter.figure import Figure
+from beholder.chapter.charts import Figure
 from beholder.report.drawing import save_charts
 from beholder.run import Run
 from beholder.studies.gras import phrases

@@ -127,7 +127,7 @@ def test_only_the_studys_part_of_fairface_is_asked():
             "race": ["East Asian"] * 2,
         }
     )
-    (task,) = PERCEPTION.tasks(Dataset("fairface", "", "", table))
+    (task,) = PERCEPTION.asks.tasks(Dataset("fairface", "", "", table))
     assert task.dataset.table["race"].to_list() == ["Asian"]
 
 
