@@ -28,8 +28,7 @@ from beholder.core.digests import content_digest
 from beholder.core.errors import BadImage
 from beholder.datasets.content import is_remote, part_of, read_content
 from beholder.datasets.images import DRAWN, is_plain_file, open_image
-from beholder.models.contrastive.encoding import Jpeg
-from beholder.models.preparation import Preparation, fixed_shape
+from beholder.models.preparation import Jpeg, Preparation, fixed_shape
 from beholder.models.scorer import Prepared, Scorer, decoder_of, preparation_of
 from beholder.scores.executor import Executor, Processes, Threads, in_order, prepare_to_start, usable_cores
 
