@@ -30,7 +30,7 @@ from beholder.studies import STUDIES
 from beholder.studies.study import Metric, Study
 
 if TYPE_CHECKING:
-    from beholder.chapter.figure import Figure
+    from beholder.chapter.charts import Figure
 
 _PATH = re.compile(r"(?:onnx:)?(?:/|~/|\.{1,2}/|[A-Za-z]:\\)\S*")
 
@@ -106,7 +106,7 @@ class Section:
     def figures(self) -> list[Figure]:
         """Every chart; made when they are first asked for."""
         with _read_from(self.folder, self.study.name):
-            return list(self.chapter.figures(self.results))
+            return [figure.titled(self.findings) for figure in self.chapter.figures(self.results)]
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import pytest
 
 from beholder._run import Run
 from beholder.chapter.chapter import Table
-from beholder.chapter.figure import Figure
+from beholder.chapter.charts import Figure
 from beholder.core.record import Record
 from beholder.core.results import results_table
 from beholder.report.page import render
