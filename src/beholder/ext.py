@@ -7,8 +7,7 @@ here nor in `beholder` is private.
 """
 
 from beholder.chapter.chapter import Cell, Chapter, Question, Table
-from beholder.chapter.chart_parts import chart, percent_axis
-from beholder.chapter.figure import Figure
+from beholder.chapter.charts import Figure, chart, percent_axis
 from beholder.chapter.finding import Finding, finding, valued, verdict_of_rows
 from beholder.chapter.queries import deciding_rows
 from beholder.comparison import (
