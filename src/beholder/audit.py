@@ -38,9 +38,8 @@ from beholder.scores.fill import FillOptions, fill
 from beholder.scores.ray_pool import ray_options
 from beholder.scores.ray_scorer import on_ray
 from beholder.scores.recorded import Places, stored_scores
-from beholder.scores.score_matrix import ScoreMatrix, looks_for_things
+from beholder.scores.score_matrix import ScoreMatrix, Task, is_detector
 from beholder.scores.store import Store
-from beholder.scores.task import Task
 from beholder.studies import STUDIES
 from beholder.studies.sheets import DataChoice, Sheet, chosen_studies, open_sheets
 from beholder.studies.study import MeasureOptions, Study
@@ -315,7 +314,7 @@ def from_store(specs: Iterable[ModelSpec], sheet: Sheet, options: AuditOptions) 
 
 def _asked(scorer: Scorer, sheet: Sheet, *, compat: bool) -> tuple[Scorer, list[Task]]:
     """The model, instructed as the study says, and all that it is asked."""
-    study, answers, looks = sheet.study, isinstance(scorer, Answerer), looks_for_things(scorer.channels)
+    study, answers, looks = sheet.study, isinstance(scorer, Answerer), is_detector(scorer.channels)
     tasks = study.tasks_for(sheet.dataset, answers=answers, looks=looks, compat=compat)
     if isinstance(scorer, Answerer):
         released = study.asks.compat_instruction if compat else None

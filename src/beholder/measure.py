@@ -14,7 +14,7 @@ from beholder.datasets import open_dataset
 from beholder.run import Run
 from beholder.run_folder import file_stamps, folder_name, run_folder
 from beholder.scores.imported import Imported, import_scores
-from beholder.scores.task import Task
+from beholder.scores.score_matrix import Task
 from beholder.studies.sheets import Sheet, datasets_here, open_sheet
 from beholder.studies.study import Study
 

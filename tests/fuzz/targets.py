@@ -54,7 +54,7 @@ from beholder.report.report import build_report
 from beholder.report.sensitivity import sensitivity_table
 from beholder.run import Run, load_run
 from beholder.scores.imported import import_scores, read_sheet
-from beholder.scores.task import Task
+from beholder.scores.score_matrix import Task
 from beholder.studies.custom.study import CUSTOM
 from beholder.studies.disparity.prompts import read_ambiguous, read_same_concepts
 from beholder.studies.exposure.captions import CaptionFile

@@ -7,7 +7,7 @@ import re
 import polars as pl
 import pytest
 
-from beholder.comparison.verdicts import VERDICTS
+from beholder.comparison.family import VERDICTS
 from beholder.report.page import render
 from beholder.run import Run
 from beholder.studies import STUDIES

@@ -40,10 +40,9 @@ from beholder.scores import ray_pool, ray_scorer
 from beholder.scores.fill import FillOptions, fill
 from beholder.scores.ray_pool import RayOptions, connect, ray_map, ray_options
 from beholder.scores.ray_scorer import RayScorer, on_ray
-from beholder.scores.score_matrix import ScoreMatrix
+from beholder.scores.score_matrix import ScoreMatrix, Task
 from beholder.scores.scoring import Asked, Scored
 from beholder.scores.store import Store
-from beholder.scores.task import Task
 
 PROMPTS = prompt_set("toy", [{"text": "a photo of a doctor"}, {"text": "a photo of a dog"}])
 SKIP = FillOptions(skip_bad_images=True)

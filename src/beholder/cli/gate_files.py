@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
 from beholder.chapter.numbers import number
-from beholder.comparison.verdicts import NOT_MEASURED, TOO_LITTLE
+from beholder.comparison.family import NOT_MEASURED, TOO_LITTLE
 from beholder.core.results import place
 
 if TYPE_CHECKING:

@@ -39,7 +39,7 @@ def runs_command(
 def _entry(path: Path) -> dict[str, Any] | None:
     """A run in a few words; None for what is no run."""
     # Imported here so that other commands start without it.
-    from beholder.comparison.verdicts import VERDICTS
+    from beholder.comparison.family import VERDICTS
     from beholder.core.errors import BeholderError
     from beholder.core.read import read_json
     from beholder.core.record import read_record

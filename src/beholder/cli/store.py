@@ -19,7 +19,7 @@ from beholder.cli.listing import show
 from beholder.core.errors import UnknownName, UsageError
 
 if TYPE_CHECKING:
-    from beholder.scores.inventory import StoredModel
+    from beholder.scores.store import StoredModel
 
 app = typer.Typer(help="Show, check and clean the store of scores.", invoke_without_command=True, cls=Commands)
 AS_JSON = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -39,8 +39,7 @@ class Verify(Command):
 def show_command(context: typer.Context, store: common.StoreFolder = None, as_json: AS_JSON = False) -> None:
     """Show what is stored of each model; with a command, check or clean it."""
     # Imported here so that other commands start without it.
-    from beholder.scores.inventory import stored_models
-    from beholder.scores.store import Store
+    from beholder.scores.store import Store, stored_models
 
     if context.invoked_subcommand:
         given = {"store": str(store)} if store else {}
@@ -62,8 +61,7 @@ def verify_command(store: common.StoreFolder = None, as_json: AS_JSON = False) -
     What it finds wrong is scored again by the next audit that needs it.
     """
     # Imported here so that other commands start without it.
-    from beholder.scores.inventory import verify_store
-    from beholder.scores.store import Store
+    from beholder.scores.store import Store, verify_store
 
     found = verify_store(Store(common.store_folder(store)), bar)
     if as_json:
@@ -96,27 +94,26 @@ def clean_command(
 ) -> None:
     """Remove models that match every condition. Shows them and asks first."""
     # Imported here so that other commands start without it.
-    from beholder.scores import inventory
-    from beholder.scores.store import Store
+    from beholder.scores import store as stores
 
-    place = Store(common.store_folder(store))
+    place = stores.Store(common.store_folder(store))
     wanted = model or older_than or larger_than or everything
     if not wanted and not leftovers:
         raise UsageError("Say what to remove: --model, --older-than, --larger-than, --leftovers or --all.")
-    models = _chosen(inventory.stored_models(place), model or [], older_than, larger_than) if wanted else []
-    files = inventory.leftovers(place) if leftovers else []
+    models = _chosen(stores.stored_models(place), model or [], older_than, larger_than) if wanted else []
+    files = stores.leftovers(place) if leftovers else []
     if not models and not files:
         err.print("Nothing to remove.")
         return
     if models:
         _show(models)
     if files:
-        out.print(f"{len(files):,} leftover files, {_bytes(sum(map(inventory.size_of, files)))}")
+        out.print(f"{len(files):,} leftover files, {_bytes(sum(map(stores.size_of, files)))}")
     if not yes and not (sys.stdin.isatty() and typer.confirm("Remove this? It cannot be undone.", err=True)):
         err.print("Nothing was removed." + ("" if sys.stdin.isatty() else " To remove this, add --yes."))
         return
-    inventory.remove_leftovers(files)
-    inventory.remove_models(models)
+    stores.remove_leftovers(files)
+    stores.remove_models(models)
     err.print(f"Removed {len(models):,} models and {len(files):,} leftover files.")
 
 

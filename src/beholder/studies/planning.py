@@ -14,11 +14,9 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from beholder.comparison.groups import Groups
-from beholder.comparison.people import People
+from beholder.comparison.family import FEWEST, TOO_LITTLE
+from beholder.comparison.groups import Groups, People, Strata
 from beholder.comparison.power import POWER, Design, Scores, detectable, people_needed
-from beholder.comparison.strata import Strata
-from beholder.comparison.verdicts import FEWEST, TOO_LITTLE
 from beholder.core.results import Row
 
 NORMAL = 1.959963984540054

@@ -20,7 +20,7 @@ from beholder.comparison import (
     people_of,
     strata_of,
 )
-from beholder.comparison.family import Judged, nothing_told
+from beholder.comparison.family import Judged, not_judgeable
 from beholder.core.results import Row
 from beholder.metrics.association import half_precision_mean
 from beholder.metrics.intervals import FEWEST, Resampler, mean_interval
@@ -94,7 +94,7 @@ class _Refusals(NamedTuple):
         people, groups = people_of(matrix.images, options.person), group_by(matrix.images, (attribute,))
         large = groups.large(people)
         if len(large.names) < 2:
-            return cls(ever, people, groups, [], nothing_told(np.zeros(0, dtype=int)))
+            return cls(ever, people, groups, [], not_judgeable(np.zeros(0, dtype=int)))
         part = compare_groups(
             ever,
             large,

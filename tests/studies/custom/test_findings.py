@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from beholder.comparison.verdicts import NONE_FOUND
+from beholder.comparison.family import NONE_FOUND
 from beholder.run import Run
 from beholder.studies.custom.findings import custom_findings
 

@@ -29,8 +29,8 @@ from beholder.chapter.numbers import (
     remarks,
     row_p_value,
 )
-from beholder.comparison.verdicts import DIFFERENCE
-from beholder.metrics.equivalence import VERDICTS
+from beholder.comparison.family import DIFFERENCE
+from beholder.metrics.group_tests import VERDICTS
 from beholder.prompts.prompt_set import ONE_LEVEL
 from beholder.studies.custom.findings import BASES, BELIEF, custom_findings, differences, mean_of, within
 from beholder.studies.custom.gaps import BALANCE

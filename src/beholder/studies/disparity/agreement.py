@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from beholder.comparison.verdicts import DIFFERENCE, NONE_FOUND
+from beholder.comparison.family import DIFFERENCE, NONE_FOUND
 from beholder.core.results import PLAIN, Row, results_table
 from beholder.studies.disparity.alignment import FEWEST_CONCEPTS, rank_correlation
 from beholder.studies.disparity.prompts import SAME_CONCEPTS, Words

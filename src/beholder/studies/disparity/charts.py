@@ -9,7 +9,7 @@ import polars as pl
 from beholder.chapter.charts import Figure, each_model
 from beholder.chapter.numbers import Result, points_range, signed
 from beholder.chapter.queries import metric_rows
-from beholder.comparison.verdicts import DIFFERENCE
+from beholder.comparison.family import DIFFERENCE
 from beholder.studies.disparity import chart_parts, phrases, queries
 from beholder.studies.disparity.agreement import COLOURS
 from beholder.studies.disparity.model_charts import COLOURED, association_colours, calibration_bars, model_figures

@@ -18,7 +18,7 @@ from beholder.chapter.numbers import (
     signed,
 )
 from beholder.chapter.queries import metric_rows, one_row
-from beholder.comparison.verdicts import DIFFERENCE, FACT, NOT_MEASURED, TOO_LITTLE
+from beholder.comparison.family import DIFFERENCE, FACT, NOT_MEASURED, TOO_LITTLE
 from beholder.studies.disparity import phrases, queries
 from beholder.studies.disparity.alignment import FEWEST_CONCEPTS
 from beholder.studies.disparity.queries import Pair

@@ -11,7 +11,7 @@ import polars as pl
 
 from beholder.chapter.numbers import Result
 from beholder.chapter.queries import FOUND, by_column, deciding_rows, metric_rows, widest_first, with_metrics
-from beholder.comparison.verdicts import DIFFERENCE, NONE_FOUND
+from beholder.comparison.family import DIFFERENCE, NONE_FOUND
 
 AGREES, OPPOSES, UNKNOWN = "as word vectors", "against word vectors", "no word vector"
 """Whether a gap points towards the group that word vectors put the concept nearer to."""

@@ -19,7 +19,7 @@ from beholder.chapter.numbers import (
     signed,
 )
 from beholder.chapter.queries import by_model, metric_rows, one_row
-from beholder.comparison.verdicts import DIFFERENCE
+from beholder.comparison.family import DIFFERENCE
 from beholder.studies.disparity import phrases, queries
 from beholder.studies.disparity.queries import Pair
 

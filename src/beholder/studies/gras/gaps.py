@@ -32,12 +32,11 @@ from beholder.comparison import (
     strata_of,
     verdict_of,
 )
-from beholder.comparison.family import Judged, nothing_told
-from beholder.comparison.groups import REST
+from beholder.comparison.family import Judged, not_judgeable
+from beholder.comparison.groups import REST, no_strata
 from beholder.comparison.means import units_of
-from beholder.comparison.strata import no_strata
 from beholder.core.results import WITHIN as WITHIN_STRATA
-from beholder.metrics.variance import Pooled, partial_pooling
+from beholder.metrics.clustered import Pooled, partial_pooling
 from beholder.studies.gras.groups import NOTHING, WITHIN, Answers, Array, Compared, Grouped
 from beholder.studies.gras.prompts import VALENCES
 
@@ -174,7 +173,7 @@ class Gaps:
         pair = self.groups.pairs().index((min(higher, lower), max(higher, lower)))
         first, second = (self.groups.names[k] for k in sorted((higher, lower)))
         found = comparison_at(self.judged[0], (pair, trait), first, second)
-        return found if higher < lower else found.turned()
+        return found if higher < lower else found.swapped()
 
     def other(self, trait: int) -> Other | None:
         """The clearest difference in another pair than the widest, or within a single stratum."""
@@ -226,7 +225,7 @@ def gaps_of(grouped: Grouped, mean: Answers, rng: np.random.Generator, shuffles:
     large = own.groups.large(own.people)
     groups, enough = (large, True) if len(large.names) > 1 else (own.groups, False)
     strata = own.strata(groups)
-    parts: tuple[Part, ...] = (nothing_told(np.zeros((len(groups.pairs()), own.flat.shape[1]), dtype=int)),)
+    parts: tuple[Part, ...] = (not_judgeable(np.zeros((len(groups.pairs()), own.flat.shape[1]), dtype=int)),)
     inner: tuple[str, ...] = ()
     if enough and shuffles:
         whole = compare_groups(own.flat, groups, own.people, rng, strata=strata, shuffles=shuffles, bounds=BOUNDS)

@@ -8,9 +8,9 @@ import numpy as np
 
 from beholder.comparison import Groups, judge
 from beholder.core.results import Row
+from beholder.metrics.association import spreads, unmarked
 from beholder.metrics.clustered import CellMeans
 from beholder.metrics.intervals import Resampler, mean_interval
-from beholder.metrics.ranking import spreads, unmarked
 from beholder.studies.perception import scores
 from beholder.studies.perception.pairs import Compared, compare_pairs, pairs
 from beholder.studies.perception.prompts import POSITIVE

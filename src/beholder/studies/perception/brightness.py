@@ -16,7 +16,7 @@ from beholder.comparison import Groups, group_by
 from beholder.core.errors import BadImage
 from beholder.core.results import Row
 from beholder.datasets.images import grey_values, open_image
-from beholder.metrics.brightness import coarse, sign_map
+from beholder.metrics.association import coarse, sign_map
 from beholder.studies.perception.design import design_columns, matched_sets
 from beholder.studies.perception.pairs import pairs
 from beholder.studies.perception.scores import GROUPED, Array, Judged, grouped

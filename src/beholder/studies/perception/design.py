@@ -18,8 +18,7 @@ import polars as pl
 from beholder.comparison import Groups, Part, People, compare_groups, comparison_at, group_by, judge
 from beholder.comparison.family import Judged as Verdicts
 from beholder.core.results import Row
-from beholder.metrics.matched import BySeed, by_seed, combined, curvatures, differences, slopes
-from beholder.metrics.variance import variance_shares
+from beholder.metrics.clustered import BySeed, by_seed, combined, curvatures, differences, slopes, variance_shares
 from beholder.studies.perception.pairs import pairs
 from beholder.studies.perception.scores import (
     BLOCK,

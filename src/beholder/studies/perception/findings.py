@@ -14,7 +14,7 @@ import polars as pl
 from beholder.chapter.finding import Finding, finding, turned, verdict_of_rows
 from beholder.chapter.numbers import Result, decimals_for, has_interval, listed, percent, percent_range
 from beholder.chapter.queries import metric_rows
-from beholder.comparison.verdicts import FACT, FEWEST, NOT_MEASURED, TOO_LITTLE
+from beholder.comparison.family import FACT, FEWEST, NOT_MEASURED, TOO_LITTLE
 from beholder.studies.perception import phrases, queries
 from beholder.studies.perception.bias import PER_CENT
 from beholder.studies.perception.ranking import top_size

@@ -13,7 +13,7 @@ import polars as pl
 from scipy import stats
 
 from beholder.core.results import Row
-from beholder.metrics.multiplicity import holm
+from beholder.metrics.group_tests import holm
 from beholder.studies.perception.bias import AS_RELEASED
 from beholder.studies.perception.design import STATISTIC, design_columns, matched_sets
 from beholder.studies.perception.scores import MEAN, Array, Indices, Judged

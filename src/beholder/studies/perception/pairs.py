@@ -9,7 +9,7 @@ import numpy as np
 
 from beholder.comparison import TOO_LITTLE, Groups, Part, Strata, compare_groups, comparison_at
 from beholder.comparison.family import Judged as Verdicts
-from beholder.comparison.family import nothing_told
+from beholder.comparison.family import not_judgeable
 from beholder.comparison.groups import natural
 from beholder.core.results import Row
 from beholder.studies.perception.scores import Array, Judged
@@ -58,7 +58,7 @@ def compare_pairs(
     large = groups.large(people)
     compared = pairs(large.names)
     if not compared:
-        return Compared([], strata, nothing_told(np.zeros((0, values.shape[1]), dtype=int)))
+        return Compared([], strata, not_judgeable(np.zeros((0, values.shape[1]), dtype=int)))
     weights = np.zeros((len(compared), len(large.names)))
     for row, both in zip(weights, compared, strict=True):
         row[[large.names.index(name) for name in both]] = 1.0, -1.0

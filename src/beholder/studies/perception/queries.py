@@ -6,7 +6,7 @@ import polars as pl
 
 from beholder.chapter.numbers import Result
 from beholder.chapter.queries import deciding_rows, metric_rows
-from beholder.comparison.verdicts import DIFFERENCE
+from beholder.comparison.family import DIFFERENCE
 from beholder.studies.perception import phrases
 from beholder.studies.perception.scores import EVERYONE, MEAN
 

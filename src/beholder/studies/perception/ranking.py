@@ -16,7 +16,7 @@ import numpy.typing as npt
 from beholder.comparison import Comparison, Groups, Part, ShuffledGroups, Strata, comparison_at, judge
 from beholder.comparison.family import Judged as Verdicts
 from beholder.core.results import Row
-from beholder.metrics.ranking import descending, ndkl, skew_at_k
+from beholder.metrics.association import descending, ndkl, skew_at_k
 from beholder.studies.perception.scores import MEAN, Array, Indices, Judged, finest
 from beholder.studies.rows import join
 from beholder.studies.study import MeasureOptions

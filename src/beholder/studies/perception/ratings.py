@@ -20,7 +20,7 @@ import polars as pl
 from scipy import stats
 
 from beholder.comparison import FEWEST, Groups, Part, People, compare_groups, compare_slopes, comparison_at, judge
-from beholder.comparison.family import nothing_told
+from beholder.comparison.family import not_judgeable
 from beholder.core.errors import DataError
 from beholder.core.results import Row
 from beholder.core.tables import read_table, require_columns
@@ -136,7 +136,7 @@ def _model_scores(judged: Judged, trait: str, kind: str) -> pl.DataFrame | None:
 def _rise(rated: Rated, rng: np.random.Generator, options: MeasureOptions) -> Part:
     """How much the model's score rises with people's rating: r, if everyone has one picture."""
     if rated.people is None:
-        return nothing_told(np.zeros((1, 1), dtype=int))
+        return not_judgeable(np.zeros((1, 1), dtype=int))
     return compare_slopes(rated.model, rated.human, rated.people, rng, shuffles=options.shuffles)
 
 

@@ -16,8 +16,7 @@ from beholder.datasets.adult_faces import FAIRFACE_NAME, UTKFACE_NAME, adults, s
 from beholder.datasets.dataset import Dataset
 from beholder.datasets.glasshouse import DESIGN_NAME
 from beholder.prompts.prompt_set import PromptSet
-from beholder.scores.score_matrix import ScoreMatrix
-from beholder.scores.task import Task
+from beholder.scores.score_matrix import ScoreMatrix, Task
 from beholder.studies.perception import prompts
 from beholder.studies.perception.bias import bias_rows
 from beholder.studies.perception.brightness import brightness_rows

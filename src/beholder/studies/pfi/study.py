@@ -6,7 +6,7 @@ from functools import partial
 
 from beholder.datasets.dataset import Dataset
 from beholder.prompts.prompt_set import ALWAYS, NEVER, PromptSet, correct_for, prompt_set
-from beholder.scores.task import Task
+from beholder.scores.score_matrix import Task
 from beholder.studies.apa.printed import POOLS
 from beholder.studies.apa.prompts import OFFICE_OF, Row, article, association_prompts, identity_prompts
 from beholder.studies.apa.study import APA, figure_tasks

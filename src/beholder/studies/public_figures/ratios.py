@@ -28,7 +28,7 @@ from beholder.comparison.family import Judged
 from beholder.comparison.means import OPEN
 from beholder.core.results import Row
 from beholder.metrics.association import correct_share, half_precision_mean
-from beholder.metrics.equivalence import ratio_equivalence, verdict
+from beholder.metrics.group_tests import ratio_equivalence, verdict
 from beholder.metrics.intervals import Resampler, mean_estimate, ratio_estimate
 from beholder.studies.public_figures.levels import GROUPS, Array, Level, Pool, Pools, scored_pools
 from beholder.studies.public_figures.phrases import WORD_PAIRS, either_word, word_pair
