@@ -194,7 +194,7 @@ def open_image(uri: str, data: bytes | None = None) -> Image.Image:
         return open_crop(uri)
     if not uri.startswith(DRAWN):
         return open_file(uri, data)
-    from beholder.glasshouse.picture import open_uri  # here, so that a worker process starts without it
+    from beholder.glasshouse.portrait import open_uri  # here, so that a worker process starts without it
 
     try:
         return open_uri(uri)
