@@ -26,8 +26,8 @@ from beholder.core.files import Place, store_folder
 from beholder.core.progress import Progress, followed_by, silent
 from beholder.core.results import results_table
 from beholder.datasets import data_root
-from beholder.datasets.bins import Edges
-from beholder.datasets.perturbed import CHANGES
+from beholder.datasets.images import CHANGES
+from beholder.datasets.selection import Edges
 from beholder.models.given import GivenAs, Kind, Model, as_scorer
 from beholder.models.load import LoadOptions, decoding_on_card, load_model
 from beholder.models.machine import device_names

@@ -34,10 +34,9 @@ from beholder.core.results import results_table
 from beholder.datasets import open_dataset
 from beholder.datasets.coco import load as load_coco
 from beholder.datasets.dataset import Dataset
-from beholder.datasets.fairface import load as load_fairface
-from beholder.datasets.gras import load as load_gras
-from beholder.datasets.group_words import read_group_words
+from beholder.datasets.faces import load_fairface, load_gras
 from beholder.datasets.images import open_image
+from beholder.datasets.settings import read_group_words
 from beholder.datasets.visual_genome import load as load_genome
 from beholder.gate import judged, read_rules
 from beholder.models.contrastive.onnx_config import TableConfig, read_onnx_config, read_text_table

@@ -139,7 +139,7 @@ def asked_of(params: Mapping[str, Any], own: Own) -> tuple[list[Study], AuditOpt
     # Imported here so that other commands start without it.
     from beholder.audit import AuditOptions
     from beholder.core.progress import silent
-    from beholder.datasets.bins import parse_bins
+    from beholder.datasets.selection import parse_bins
     from beholder.datasets.settings import parse_settings
     from beholder.models.load import LoadOptions
     from beholder.scores.fill import FillOptions

@@ -241,7 +241,7 @@ def settings_command(name: str = typer.Argument(..., help="A data set's name."),
 def verify(name: Source, data: Path = DATA, settings: DatasetSettings = None, as_json: AsJson = False) -> None:
     """Read the tables, open every image, and say what is missing or damaged. Exit status 1 if anything is."""
     # Imported here so that other commands start without it.
-    from beholder.datasets.fetch import damaged_images
+    from beholder.datasets.survey import damaged_images
 
     dataset = opened(name, data, settings)
     with bar(f"opening {name}", len(dataset), 0) as advance:
@@ -269,13 +269,13 @@ def card(
     settings: DatasetSettings = None,
     write_to: Path = typer.Option(None, "--out", help="Write the card to this file instead of printing it."),
 ) -> None:
-    """Write a data card: who is in it and how many, by whose word, picture sizes, look-alikes, intended use."""
+    """Write a data sheet: who is in it and how many, by whose word, picture sizes, look-alikes, intended use."""
     # Imported here so that other commands start without it.
     from beholder.core.files import write_whole
     from beholder.datasets import DATASETS
-    from beholder.datasets.card import data_card
+    from beholder.datasets.survey import datasheet
 
-    text = data_card(*surveyed(name, data, settings), DATASETS.get(name))
+    text = datasheet(*surveyed(name, data, settings), DATASETS.get(name))
     if write_to:
         write_whole(write_to, text.encode())
         err.print(f"The card of {name} is at {write_to}.", markup=False, soft_wrap=True)
@@ -292,7 +292,7 @@ def mend(
     # Imported here so that other commands start without it.
     from beholder.core.errors import UsageError
     from beholder.datasets import data_root
-    from beholder.datasets.fairface import mend as mend_fairface
+    from beholder.datasets.faces import mend_fairface
 
     root = data_root(data)
     if name != "fairface" or root is None:

@@ -48,7 +48,7 @@ def measure_command(
     # Imported here so that other commands start without it.
     from beholder.audit import AuditOptions
     from beholder.core.progress import silent
-    from beholder.datasets.bins import parse_bins
+    from beholder.datasets.selection import parse_bins
     from beholder.datasets.settings import parse_settings
     from beholder.measure import measure_scores
     from beholder.scores.fill import FillOptions

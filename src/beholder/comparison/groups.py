@@ -14,7 +14,7 @@ import polars as pl
 from beholder.comparison.people import Codes, People
 from beholder.comparison.verdicts import FEWEST
 from beholder.core.tables import column_in
-from beholder.datasets.bins import MOST_VALUES, NUMBERS, binned, numbers_of, quantile_edges
+from beholder.datasets.selection import MOST_VALUES, NUMBERS, binned, numbers_of, quantile_edges
 
 Array = npt.NDArray[np.float64]
 CROSSING = " × "

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 import polars as pl
 
 from beholder.datasets.dataset import SCHEMA, Dataset, DatasetSource
-from beholder.datasets.group_words import GENDER_WORDS
+from beholder.datasets.settings import GENDER_WORDS
 from beholder.glasshouse.planted import objects, people
 from beholder.glasshouse.portrait import RENDERER_VERSION
 from beholder.glasshouse.world import design, faces, residents

@@ -1,4 +1,4 @@
-"""Portraits: a drawn person as a value, its picture, and its address; and the addresses of all of Glasshouse's pictures.
+"""Portraits: a drawn person as a value, its picture, and its address; and all other addresses of Glasshouse.
 
 Every attribute varies on its own, and the same portrait always gives the same pixels. `glasshouse:` addresses
 name portraits, portraits with glimpsed things, and things one-to-one, so a table of them is a data set without files.

@@ -266,7 +266,7 @@ LEVELS: dict[str, tuple[int, ...]] = {
 
 
 def design(identities: int = 10) -> list[Row]:
-    """3,240 portraits in plain clothes; `seed` is the identity, `gender` and `skin_tone` the groups, the rest numbers."""
+    """3,240 plain portraits; `seed` is the identity, `gender` and `skin_tone` are groups, the rest numbers."""
     people = range(DESIGN_IDENTITIES, DESIGN_IDENTITIES + identities)
     return [
         {

@@ -21,8 +21,7 @@ import polars as pl
 
 from beholder.core.progress import Progress, silent
 from beholder.datasets.dataset import ImageDigests
-from beholder.datasets.fetch import unreadable, unreadable_error
-from beholder.datasets.images import DRAWN
+from beholder.datasets.images import DRAWN, unreadable, unreadable_error
 from beholder.models.load import Replica, load_model, replicas_of
 from beholder.models.scorer import Embedder, Scorer, cosines
 from beholder.scores.ray_pool import RayOptions

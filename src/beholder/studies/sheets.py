@@ -12,8 +12,8 @@ from beholder.core.errors import UsageError
 from beholder.core.record import Record
 from beholder.core.tables import column_in
 from beholder.datasets import DATASETS, open_dataset
-from beholder.datasets.bins import Edges, with_bins
-from beholder.datasets.dataset import Dataset
+from beholder.datasets.dataset import Dataset, with_bins
+from beholder.datasets.selection import Edges
 from beholder.datasets.survey import group_counts
 from beholder.studies import STUDIES
 from beholder.studies.study import MeasureOptions, Study

@@ -35,8 +35,8 @@ from beholder.comparison.people import COLUMNS
 from beholder.core.errors import UnknownName
 from beholder.core.results import Row
 from beholder.core.tables import column_in
-from beholder.datasets.bins import NUMBERS
 from beholder.datasets.dataset import KEYS
+from beholder.datasets.selection import NUMBERS
 from beholder.metrics.equivalence import verdict
 from beholder.studies.rows import PROBABILITY, join
 from beholder.studies.study import MeasureOptions, Metric

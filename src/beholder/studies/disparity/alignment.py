@@ -17,7 +17,7 @@ from scipy import stats
 from beholder.comparison import Part, comparison_at, judge, part_from_null
 from beholder.core.errors import DataError
 from beholder.core.results import Row
-from beholder.datasets.group_words import GroupWords
+from beholder.datasets.settings import GroupWords
 from beholder.studies.disparity.gaps import Gaps
 from beholder.studies.disparity.prompts import AMBIGUOUS, Words, concept_name
 from beholder.studies.disparity.scores import Cells, Sides
