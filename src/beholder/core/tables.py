@@ -140,7 +140,7 @@ def read_labels(
 ) -> pl.DataFrame:
     """A list of images with labels: every column is there, and the first `filled` have a value in each row.
 
-    Each image's name lies below the folder it is relative to; one that is empty, or that `climbs` out of it, is refused.
+    An image's name lies below the folder it is relative to; one that is empty, or that `climbs`, is refused.
     """
     table = read_delimited(path, delimiter)
     require_columns(table, [image, *columns], path)

@@ -102,7 +102,7 @@ RACES = ("White", "Black", "Asian", "Indian", "Others")
 
 
 def load_utkface(folder: Path) -> Dataset:
-    """Every picture whose name can be read; the others (8 in the public copy) are listed in the notes, never guessed."""
+    """Every picture whose name can be read; the others (8 in the public copy) are listed in the notes."""
     home = folder / "UTKFace" if (folder / "UTKFace").is_dir() else folder
     files = sorted(path.name for path in home.iterdir() if path.suffix.lower() in {".jpg", ".jpeg", ".png"})
     if not files:
@@ -198,11 +198,11 @@ def balanced(table: pl.DataFrame, in_study: pl.Series | None = None, seed: int =
 
 
 def _adult_source(whole: DatasetSource, name: str, load: Callable[[Path], Dataset]) -> DatasetSource:
-    title = f"{whole.title.partition(':')[0]} adults: White, Black and Asian, 20 and older, as the Perception study takes them"
+    who = f"{whole.title.partition(':')[0]} adults"
     return replace(
         whole,
         name=name,
-        title=title,
+        title=f"{who}: White, Black and Asian, 20 and older, as the Perception study takes them",
         images=IN_THE_STUDY[name],
         load=lambda folder: adults(load(folder)),
         directory=whole.name,

@@ -269,9 +269,9 @@ def group_means(attribute: str, trait: str) -> dict[str, float]:
     return {group: sum(answers) / len(answers) for group, answers in values.items()}
 
 
-# The world of objects: sixty-four settings, each with a woman and a man of the same age, skin tone, smile, light and pose,
-# who wear the same things. These are a balanced half of all combinations of five, at each of four ages, so that each is
-# worn in half of the settings and any two together in a quarter.
+# The world of objects: sixty-four settings, each with a woman and a man of the same age, skin tone, smile, light and
+# pose, who wear the same things. These are a balanced half of all combinations of five, at each of four ages: each
+# is worn in half of the settings and any two together in a quarter.
 
 OBJECT_IDENTITIES = 3_960_000  # below TRAINING_IDENTITIES: nobody here is in any training picture
 AGES = (25, 40, 55, 70)
