@@ -18,7 +18,7 @@ from beholder.cost.work import Counter, Work
 from beholder.datasets import open_dataset
 from beholder.datasets.dataset import Dataset
 from beholder.models.load import LoadOptions
-from beholder.models.served.limits import PREFIX, Limits
+from beholder.models.served.address import PREFIX, Limits
 from beholder.models.spec import PRECISIONS, this_machine
 from beholder.scores.reading import PROCESSES_FROM
 from beholder.scores.workers import usable_cores
