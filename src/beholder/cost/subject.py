@@ -16,9 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from beholder.core.errors import ModelError, UnknownName
-from beholder.models.catalog import BYTES, lookup, nearest
+from beholder.models.catalog import BYTES, FAMILIES, family_of, lookup, name_forms, nearest
 from beholder.models.checkpoint.files import ConfigFile, matching, read_config
-from beholder.models.families import FAMILIES, family_of, name_forms
 from beholder.models.load import REFERENCE_MODELS, reference_models
 from beholder.models.served.address import Address, read_address
 
