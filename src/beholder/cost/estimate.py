@@ -20,8 +20,8 @@ from beholder.datasets.dataset import Dataset
 from beholder.models.load import LoadOptions
 from beholder.models.served.limits import PREFIX, Limits
 from beholder.models.spec import PRECISIONS, this_machine
+from beholder.scores.executor import usable_cores
 from beholder.scores.reading import PROCESSES_FROM
-from beholder.scores.workers import usable_cores
 from beholder.studies.sheets import datasets_here, default_dataset
 from beholder.studies.study import Study
 
