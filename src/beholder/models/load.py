@@ -28,7 +28,7 @@ from PIL import Image
 
 from beholder.core.errors import ModelError, UnknownName, UsageError
 from beholder.models.catalog import FAMILIES, ModelEntry, catalog, lookup, name_forms, nearest, open_folder
-from beholder.models.checkpoint.hub import fetch
+from beholder.models.checkpoint.files import fetch
 from beholder.models.scorer import Answerer, Floats, Scorer, decoder_of
 from beholder.models.spec import LoadOptions as LoadOptions
 from beholder.models.spec import ModelSpec, device_names
