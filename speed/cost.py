@@ -17,11 +17,10 @@ from typing import NamedTuple
 from pipeline import processor_seconds
 from rehearsal import Shape
 
-from beholder.cost.estimate import CORES, Cost, CostOptions, costs, device, on_card, opened_dataset
+from beholder.cost.estimate import CORES, Cost, CostOptions, costs, device, on_gpu, opened_dataset
 from beholder.cost.rehearsal import SECONDS
 from beholder.cost.subject import Subject, subject_of
-from beholder.cost.tokens import reading
-from beholder.cost.work import ASSUMED_BYTES, KEY, PACKED, Asked, Pictures, Work, asked_about
+from beholder.cost.work import ASSUMED_BYTES, KEY, PACKED, Asked, Pictures, Work, asked_about, reading
 from beholder.models.load import load_model
 from beholder.models.scorer import Answerer
 from beholder.scores.fill import FillOptions, fill
@@ -112,8 +111,8 @@ def made_up(name: str, images: int, size: tuple[int, int], options: CostOptions)
         "made up", "made up", pictures, images, 500, cells, tasks, *tokens, None, True, *flop, read_bytes, written
     )
     precision = "bfloat16"
-    cost = Cost(name, options.on or "", precision, work, subject.weights(precision), None, None, {}, False)
-    return on_card(cost, subject, options, device(options.on or "h200"))
+    cost = Cost(name, options.on or "", precision, work, subject.weights(precision))
+    return on_gpu(cost, subject, options, device(options.on or "h200"))
 
 
 def h200() -> Iterator[Compared]:
@@ -147,7 +146,7 @@ def here(models: list[str], limit: int, rehearse: float = SECONDS) -> Iterator[C
         assert cost.seconds
         assert cost.processor_seconds
         scorer = load_model(name)
-        scorer = scorer.instructed(study.instruction) if isinstance(scorer, Answerer) else scorer
+        scorer = scorer.instructed(study.asks.instruction) if isinstance(scorer, Answerer) else scorer
         dataset = opened_dataset(cost.work.dataset, options)
         tasks = study.tasks_for(dataset, answers=isinstance(scorer, Answerer))
         with tempfile.TemporaryDirectory() as folder:
@@ -190,9 +189,9 @@ def cluster() -> Iterator[str]:
     assert asked
     yield ""
     yield (
-        f"On {CARDS} cards with {CORES} cores each: {hours:,.0f} hours. Every model reads all files: "
+        f"On {CARDS} GPUs with {CORES} cores each: {hours:,.0f} hours. Every model reads all files: "
         f"{read / 1e12:,.0f} TB, {read / 1e9 / hours / 3600:,.1f} GB/s. Opening images takes {cores:,.0f} hours of one "
-        f"core: {cores / hours:,.0f} cores all the time. Models with two towers take {towers:,.0f} of the card hours. "
+        f"core: {cores / hours:,.0f} cores all the time. Models with two towers take {towers:,.0f} of the GPU hours. "
         f"Asked one by one, the questions about an image would be {asked.text_one_by_one:,.0f} tokens and "
         f"{asked.questions} times the image; shared they are {asked.text:,.0f} and the image once."
     )

@@ -15,9 +15,9 @@ import pytest
 
 from beholder.core.errors import MissingExtra, ModelError, UnknownName, UsageError
 from beholder.models import load
-from beholder.models.families import FAMILIES, Family
+from beholder.models.catalog import FAMILIES, Family
 from beholder.models.load import LoadOptions, load_model
-from beholder.models.null import NullScorer
+from beholder.models.scorer import NullScorer
 
 Folders = Callable[[str], Path]
 

@@ -1,33 +1,39 @@
-"""Load a model by its name.
+"""Load a model by its name, or take one that the caller has at hand.
 
     null, null:SEED          random noise, the baseline of every audit
-    SCHEME:REST              a family with a scheme: openclip:ARCH/TAG, onnx:DIR, openai:MODEL@URL (`families`)
+    SCHEME:REST              a family with a scheme: openclip:ARCH/TAG, onnx:DIR, openai:MODEL@URL (`catalog`)
     glasshouse/NAME          a reference model that comes with Beholder
     DIR                      a transformers folder: config.json, weights, tokenizer
     OWNER/NAME[@REVISION]    a model from the Hugging Face hub
     ViT-B/32, BLIP …         a model of the studies' tables, by its printed name (`catalog`)
 
-An adapter's libraries are imported when one of its models is opened, so importing this module is cheap.
+An adapter's libraries are imported when one of its models is opened, so importing this module is cheap. Loaded objects
+of transformers or open_clip are copied: the caller's own may go on being trained. A copy is named by the digest of its
+weights, so the store never takes the scores of one state of a model for those of another.
 """
 
 from __future__ import annotations
 
 import copy
 import os
-from dataclasses import replace
+import tempfile
+import uuid
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, Literal, NamedTuple
 
-from beholder.core.errors import ModelError, UnknownName
-from beholder.models.catalog import ModelEntry, catalog, loadable, lookup, nearest
-from beholder.models.checkpoint.hub import fetch
-from beholder.models.families import FAMILIES, name_forms, open_folder
-from beholder.models.machine import device_names
-from beholder.models.scorer import Answerer, Scorer, decoder_of
+import numpy as np
+from PIL import Image
+
+from beholder.core.errors import ModelError, UnknownName, UsageError
+from beholder.models.catalog import FAMILIES, ModelEntry, catalog, lookup, name_forms, nearest, open_folder
+from beholder.models.checkpoint.files import fetch
+from beholder.models.scorer import Answerer, Floats, Scorer, decoder_of
 from beholder.models.spec import LoadOptions as LoadOptions
+from beholder.models.spec import ModelSpec, device_names
 
-LONGEST_PART = 255
-"""Bytes of a file's name."""
+LONGEST_PART = 255  # bytes of a file's name
 REFERENCE_MODELS = Path(__file__).parents[1] / "glasshouse" / "models"
 
 
@@ -41,9 +47,20 @@ def load_model(name: str, options: LoadOptions = LoadOptions()) -> Scorer:  # no
     if len(devices) > 1:
         return _on_several(name, options, devices)
     scorer = _opened(name, replace(options, device=devices[0]))
-    if options.decode != "exact":
-        _require_decoder(decoding_on_card(scorer) if options.decode == "both" else scorer)
+    if options.decode == "gpu":
+        _require_decoder(scorer)
+    elif options.decode == "both":
+        decoding_on_gpu(scorer)
     return scorer
+
+
+def decoding_on_gpu(scorer: Scorer) -> Scorer:
+    """The same model with `--decode gpu`."""
+    twin = copy.copy(scorer)
+    if decode := getattr(twin, "decode_on_gpu", None):
+        decode()
+    _require_decoder(twin)
+    return twin
 
 
 def _require_decoder(scorer: Scorer) -> None:
@@ -51,15 +68,6 @@ def _require_decoder(scorer: Scorer) -> None:
         raise ModelError(
             f"--decode gpu is for two-tower models in torch; {scorer.spec.name} is none of them. Leave it out."
         )
-
-
-def decoding_on_card(scorer: Scorer) -> Scorer:
-    """The same model with `--decode gpu`."""
-    twin = copy.copy(scorer)
-    if decode := getattr(twin, "decode_on_card", None):
-        decode()
-    _require_decoder(twin)
-    return twin
 
 
 class Replica(NamedTuple):
@@ -81,35 +89,34 @@ def _on_several(name: str, options: LoadOptions, devices: list[str]) -> Scorer:
     scorer = load_model(*copies[0])
     if isinstance(scorer, Answerer):
         raise ModelError(
-            f"{name} is told how to answer, and several devices at once are not for such models.\n"
+            f"{name} is instructed how to answer, and several devices at once are not for such models.\n"
             "Name one device, or spread one model over all of them: --device shard."
         )
     vars(scorer)["replicas"] = copies
     return scorer
 
 
-def _require_name(name: str) -> None:
-    """Raise for what can be neither a folder nor a name: no file system and no hub could take it."""
+def _opened(name: str, options: LoadOptions) -> Scorer:
     parts = [part.encode("utf-8", "replace") for part in name.split("/")]
     if "\0" in name or max(map(len, parts)) > LONGEST_PART or (not name.isprintable() and not Path(name).is_dir()):
         shown = name[:60].encode("unicode_escape").decode()
-        raise ModelError(f"'{shown}' is not the name of a model: it is too long, or has signs that no name can have.")
-
-
-def _opened(name: str, options: LoadOptions) -> Scorer:
-    _require_name(name)
+        raise ModelError(f"'{shown}' is not the name of a model: it is too long, or has invalid characters.")
     scheme, colon, rest = name.partition(":")
     if name == "null" or (colon and scheme in FAMILIES and FAMILIES[scheme].form):
         return FAMILIES[scheme].open(rest, options)
     if name.startswith("glasshouse/"):
-        return open_folder(_reference_folder(name), name, options)
-    if name and Path(os.path.expanduser(name)).is_dir():
-        return open_folder(Path(os.path.expanduser(name)), name.rstrip("/"), options)
+        if name not in reference_models():
+            raise UnknownName("reference model", name, reference_models())
+        return open_folder(REFERENCE_MODELS / name.removeprefix("glasshouse/"), name, options)
+    folder = Path(os.path.expanduser(name))
+    if name and folder.is_dir():
+        return open_folder(folder, name.rstrip("/"), options)
     if entry := lookup(name):  # a printed name may look like a folder (ViT-B/32 w/ L2B) or a hub id (ViT-B/32)
         return _open_entry(entry, options)
-    if _is_folder_name(name):
-        return open_folder(Path(os.path.expanduser(name)), name.rstrip("/"), options)
-    if _is_hub_name(name):
+    if name.startswith(("/", "./", "../", "~")) or name.count("/") > 1 or name in (".", ".."):
+        return open_folder(folder, name.rstrip("/"), options)  # can only be a folder: the error says what is missing
+    owner, slash, model = name.partition("@")[0].partition("/")
+    if owner and slash and model and ":" not in name:
         return _open_hub(name, options)
     raise UnknownName("model", name, [*name_forms(), *reference_models(), *nearest(name)])
 
@@ -133,23 +140,112 @@ def _open_hub(name: str, options: LoadOptions) -> Scorer:
 
 def _open_entry(entry: ModelEntry, options: LoadOptions) -> Scorer:
     """A model of the studies, under its printed name."""
+    if not entry.load:
+        raise ModelError(f"{entry.name} cannot be loaded by its name alone.\n{entry.note}\nSource: {entry.source}")
     pinned = entry.revision if entry.revision != "main" else None
-    scorer = load_model(loadable(entry), replace(options, revision=options.revision or pinned or None))
+    scorer = load_model(entry.load, replace(options, revision=options.revision or pinned or None))
     scorer.spec = replace(scorer.spec, name=entry.name)
     return scorer
 
 
-def _reference_folder(name: str) -> Path:
-    if name not in reference_models():
-        raise UnknownName("reference model", name, reference_models())
-    return REFERENCE_MODELS / name.removeprefix("glasshouse/")
+# Models at hand
+
+Function = Callable[[list[Image.Image], list[str]], Any]
+Model = str | Path | Scorer | Function | tuple[Any, ...]
+"""A name, a scorer, a function, `(model, processor)` of transformers, `(model, preprocess, tokenizer)` of open_clip."""
+Kind = Literal["matching", "contrastive"]
+CHANNELS: dict[str, str] = {"matching": "match_logit", "contrastive": "cosine"}  # what a function's numbers are
 
 
-def _is_folder_name(name: str) -> bool:
-    """Whether the name can only be that of a folder."""
-    return name.startswith(("/", "./", "../", "~")) or name.count("/") > 1 or name in (".", "..")
+@dataclass(frozen=True)
+class ModelIdentity:
+    """What an object does not say of itself."""
+
+    name: str | None = None  # what people call it
+    revision: str | None = None  # which state of a function this is; without it, its scores are not kept
+    kind: Kind = "matching"  # of a function: `matching` gives logits, used as they are; `contrastive` gives cosines
+    logit_scale: float | None = None  # of a contrastive function: what the model multiplies a cosine by
 
 
-def _is_hub_name(name: str) -> bool:
-    owner, slash, model = name.partition("@")[0].partition("/")
-    return bool(owner and slash and model) and ":" not in name
+def as_scorer(model: Model, options: LoadOptions, given: ModelIdentity = ModelIdentity()) -> Scorer:  # noqa: B008  (frozen)
+    """The model as a scorer; an error says what is missing."""
+    if isinstance(model, str | Path):
+        return load_model(str(model), options)
+    if hasattr(model, "score_prepared") and hasattr(model, "spec"):
+        return model  # type: ignore[return-value]  # a Scorer by its shape
+    parts = model if isinstance(model, tuple) else (model,)
+    if len(parts) > 1 and hasattr(parts[0], "save_pretrained"):
+        return _saved(parts[0], parts[1:], options, given.name)
+    if len(parts) == 3 and hasattr(parts[0], "encode_image"):
+        from beholder.models.contrastive.openclip import OpenClipContrastive  # needs an optional library
+
+        return OpenClipContrastive.from_objects(*parts, options, name=given.name)
+    if len(parts) == 1 and hasattr(parts[0], "state_dict"):
+        raise UsageError(
+            f"A {type(parts[0]).__name__} alone cannot be audited: how pictures and texts are prepared is not known.\n"
+            "Give it with its processor, (model, processor), or for open_clip (model, preprocess, tokenizer)."
+        )
+    if len(parts) == 1 and callable(parts[0]):
+        return FunctionScorer(parts[0], given, batch_size=options.batch_size)
+    raise UsageError(
+        f"{_described(model)} is not a model. A model is a name, a Scorer, (model, processor) of transformers, (model, "
+        "preprocess, tokenizer) of open_clip, or a function of images and prompts.\nSeveral models go in a list."
+    )
+
+
+def _described(model: object) -> str:
+    if isinstance(model, tuple):
+        return f"({', '.join(type(part).__name__ for part in model)})"
+    return f"A {type(model).__name__}"
+
+
+def _saved(model: Any, processors: Sequence[Any], options: LoadOptions, name: str | None) -> Scorer:
+    """A model of transformers, saved and opened like any folder: with the same checks, and the same scores."""
+    if not all(hasattr(each, "save_pretrained") for each in processors):
+        raise UsageError(f"{_described(tuple(processors))} is not a processor of transformers.")
+    with tempfile.TemporaryDirectory(prefix="beholder-model-") as folder:
+        for part in (model, *processors):
+            part.save_pretrained(folder)
+        called = name or getattr(model.config, "name_or_path", "") or type(model).__name__
+        return open_folder(Path(folder), called, options)
+
+
+class FunctionScorer:
+    """A function of images and prompts that gives a number for every pair."""
+
+    def __init__(self, function: Function, given: ModelIdentity, *, batch_size: int | None = None) -> None:
+        if given.kind not in CHANNELS:
+            raise UsageError(f"kind={given.kind!r}: a function is one of {', '.join(map(repr, CHANNELS))}.")
+        if given.kind == "contrastive" and given.logit_scale is None:
+            raise UsageError(
+                "The scores of a contrastive model are cosines. Say what it multiplies them by, as in "
+                "logit_scale=100, or give its logits and kind='matching'."
+            )
+        if given.revision is not None and given.name is None:
+            raise UsageError(f"revision={given.revision!r} is the revision of what? Say name= too.")
+        self.temporary = given.revision is None
+        """Whether its scores must not be kept: nothing says which state of the function they belong to."""
+        name = str(given.name or getattr(function, "__name__", type(function).__name__))
+        settings = {"kind": given.kind, "logit_scale": given.logit_scale or 1.0, "logit_bias": 0.0}
+        revision = uuid.uuid4().hex if given.revision is None else given.revision
+        self.spec = ModelSpec(name, "function", name, revision, settings=settings)
+        self.channels: tuple[str, ...] = (CHANNELS[given.kind],)
+        self.batch_size = batch_size or 16
+        self._function = function
+
+    def prepare(self, image: Image.Image) -> Image.Image:
+        """The picture itself, in RGB."""
+        return image.convert("RGB")
+
+    def score_prepared(self, prepared: Sequence[Image.Image], prompts: Sequence[str]) -> Floats:
+        """What the function gives, checked: a row for each picture, a column for each prompt."""
+        scores = self._function(list(prepared), list(prompts))
+        scores = scores.detach().float().cpu() if hasattr(scores, "detach") else scores
+        cells = np.asarray(scores, dtype=np.float32)
+        if cells.shape != (len(prepared), len(prompts)):
+            raise ModelError(
+                f"{self.spec.name} gave scores of shape {cells.shape} for {len(prepared)} images and {len(prompts)} "
+                f"prompts. A row for each image and a column for each prompt is expected: "
+                f"{(len(prepared), len(prompts))}."
+            )
+        return cells[:, :, None]

@@ -1,18 +1,30 @@
-"""ModelSpec: every setting that can move a score, as one value with a digest.
+"""ModelSpec: every setting that can move a score, as one value with a digest; LoadOptions; this machine.
 
 Two runs with equal digests would give equal scores; so the store keys on it, and on nothing else about a model.
 """
 
 from __future__ import annotations
 
+import os
+import re
+import shutil
+import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from beholder.core.digests import digest
 from beholder.core.errors import UnknownName, UsageError
 
 Settings = Mapping[str, Any]  # JSON values; each adapter nests them differently
+# All are Any: torch and transformers are optional and skipped by mypy, so their own types cannot be used here.
+Tensor = Any
+Module = Any
+Config = Any
+Processor = Any  # of pictures, of texts or of both: a tokenizer too
+Output = Any  # what a module returns: a tensor, several, or an output object of transformers
+Inputs = dict[str, Tensor]
 
 
 @dataclass(frozen=True)
@@ -85,3 +97,58 @@ class LoadOptions:
         if self.precision in QUANTISED:
             raise UsageError(f"Only generative models can be quantised ({self.precision}).")
         return PRECISIONS[self.precision]
+
+
+# This machine's memory
+
+
+class Machine(NamedTuple):
+    """Bytes that are free."""
+
+    memory: int
+    gpu_memory: int  # of the largest GPU; 0 without one
+
+
+def this_machine() -> Machine:
+    """What is free here now."""
+    return Machine(_main_memory(), _gpu_memory())
+
+
+def device_names(asked: str) -> list[str]:
+    """The devices that a name stands for: `cuda:all` is every GPU, `cuda:0,cuda:2` are two; else one.
+
+    >>> device_names("cuda:0,cuda:2")
+    ['cuda:0', 'cuda:2']
+    """
+    if asked != "cuda:all":
+        return asked.split(",")
+    if "CUDA_VISIBLE_DEVICES" in os.environ:
+        count = len([one for one in os.environ["CUDA_VISIBLE_DEVICES"].split(",") if one.strip() not in ("", "-1")])
+    else:
+        count = _asked_driver("--list-gpus").count("GPU ")
+    return [f"cuda:{number}" for number in range(count)] or ["cuda"]
+
+
+def _main_memory() -> int:
+    table = Path("/proc/meminfo")
+    if table.is_file() and (match := re.search(r"MemAvailable:\s+(\d+) kB", table.read_text())):
+        return int(match[1]) * 1024
+    return int(os.sysconf("SC_PAGE_SIZE")) * int(os.sysconf("SC_PHYS_PAGES"))
+
+
+def _gpu_memory() -> int:
+    """By nvidia-smi, which comes with the driver; a GPU that it does not know is as good as none."""
+    answer = _asked_driver("--query-gpu=memory.free", "--format=csv,noheader,nounits")
+    try:
+        return max((int(line) for line in answer.split()), default=0) * 2**20
+    except ValueError:
+        return 0
+
+
+def _asked_driver(*options: str) -> str:
+    """What nvidia-smi says; nothing if it is not there or fails."""
+    tool = shutil.which("nvidia-smi")
+    try:
+        return subprocess.run([tool or "", *options], capture_output=True, text=True, timeout=10, check=True).stdout
+    except (subprocess.SubprocessError, OSError):
+        return ""

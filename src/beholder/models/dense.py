@@ -1,0 +1,312 @@
+"""Models that look for a concept in every part of a picture: open-vocabulary detectors, and CLIPSeg.
+
+Channel `presence`: the score of the concept's best box, as the model's own post-processing gives it before any
+threshold (OWL-ViT, OWLv2, Grounding DINO, MM-Grounding-DINO, OmDet-Turbo), or the probability of the likeliest pixel
+(CLIPSeg; a small thing is as present as a large one). A cell depends on its picture and its concept and on no other
+concept of the request: where concepts would meet inside the model, each has a pass of its own, and what the picture
+alone decides is computed once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+from PIL import Image
+
+from beholder.core.errors import MissingExtra, ModelError
+from beholder.models.checkpoint.checkpoint import (
+    Checkpoint,
+    TorchScorer,
+    as_model_error,
+    image_settings,
+    open_checkpoint,
+    refuse_unusable,
+    running,
+    torch,
+)
+from beholder.models.checkpoint.files import ConfigFile, Origin, read_config
+from beholder.models.scorer import Floats, Prepared, batches
+from beholder.models.spec import Inputs, LoadOptions, ModelSpec, Module, Output, Tensor
+
+TEXTS_KEPT = 4096
+
+
+def from_folder(folder: Path, name: str, options: LoadOptions, *, origin: Origin | None = None) -> DenseScorer:
+    """Load a checkpoint's folder; `origin` says where it came from if that is not the folder itself."""
+    config = read_config(folder)
+    model_type = config.get("model_type")
+    if model_type not in DENSE:
+        raise ModelError(f"Beholder knows no detector of type '{model_type}'. It knows: {', '.join(DENSE)}.")
+    _require_backbone(config)
+    kind = DENSE[model_type]
+    checkpoint, device, *_ = opened = open_checkpoint(folder, options, origin, auto=kind.auto)
+    settings = {
+        "image_processor": image_settings(checkpoint.image_processor),
+        "text": {"form": kind._form("{}"), "max_length": text_limit(checkpoint)},
+        "presence": kind.reading,
+    }
+    spec = opened.spec(name, "transformers", settings)
+    scorer = kind(checkpoint, spec, device=device, batch_size=options.batch_size)
+    with as_model_error(folder):
+        scorer.verify()
+    return scorer
+
+
+class DenseScorer(TorchScorer):
+    """A subclass encodes pictures (`_encode_images`) and a concept (`_encode_text`), each once, and `_meet` gives
+    `[n_images, n_channels]` of one concept in the pictures.
+    """
+
+    channels: tuple[str, ...] = ("presence",)
+    batch_sizes: ClassVar = {"cpu": 4, "cuda": 16}
+    scale: ClassVar = "presence"
+    auto = "AutoModelForZeroShotObjectDetection"
+    reading = "sigmoid of the class logit, best box"
+    """What the first channel is, in words; part of the spec."""
+    one_by_one = False
+    """Pictures pass through the model one at a time, whatever the batch."""
+
+    def __init__(self, checkpoint: Checkpoint, spec: ModelSpec, *, device: str, batch_size: int | None = None) -> None:
+        self._model, self._image_processor, self._tokenizer, notes = checkpoint
+        limit = spec.settings["text"]["max_length"]
+        super().__init__(spec, device=device, batch_size=batch_size, max_length=limit, notes=notes)
+        self._text = lru_cache(TEXTS_KEPT)(self._encode_text)
+
+    def _forget_texts(self) -> None:
+        super()._forget_texts()
+        self._text.cache_clear()
+
+    def prepare(self, image: Image.Image) -> Prepared:
+        """The checkpoint's own preprocessing; the mask of real pixels only where some are padding."""
+        arrays = self._image_processor(images=image.convert("RGB"), return_tensors="np")
+        prepared = {"pixel_values": np.asarray(arrays["pixel_values"][0], dtype=np.float32)}
+        mask = arrays.get("pixel_mask")
+        return prepared if mask is None or np.all(mask) else prepared | {"pixel_mask": np.asarray(mask[0])}
+
+    def score_prepared(self, prepared: Sequence[Prepared], prompts: Sequence[str]) -> Floats:
+        """One row per picture, one column per concept."""
+        if not (prepared and prompts):
+            return np.empty((len(prepared), len(prompts), len(self.channels)), np.float32)
+        parts = batches(prepared, 1 if self.one_by_one else self.batch_size)
+        return refuse_unusable(np.concatenate([self._cells(part, prompts) for part in parts]))
+
+    def _cells(self, part: Sequence[Prepared], prompts: Sequence[str]) -> Floats:
+        with running():
+            images = self._encode_images(part)
+            channels = [self._meet(images, self._text(prompt)) for prompt in prompts]
+            return np.asarray(torch.stack(channels, dim=1).cpu().numpy(), np.float32)
+
+    def _pixels(self, part: Sequence[Prepared]) -> Tensor:
+        return super()._pixels([picture["pixel_values"] for picture in part])
+
+    def _tokens(self, text: str) -> Inputs:
+        """One text, cut where it is too long for the model, unpadded."""
+        length = len(self._tokenizer(text, verbose=False)["input_ids"])
+        self._cut.record([text], [length])
+        tokens = self._tokenizer(text, truncation=True, max_length=self._cut.limit, return_tensors="pt")
+        return {name: values.to(self._device) for name, values in tokens.items()}
+
+    @staticmethod
+    def _form(concept: str) -> str:
+        """A concept as the model wants to read it."""
+        return concept
+
+    def _encode_images(self, part: Sequence[Prepared]) -> Output:
+        raise NotImplementedError
+
+    def _encode_text(self, concept: str) -> Output:
+        raise NotImplementedError
+
+    def _meet(self, images: Output, text: Output) -> Tensor:
+        raise NotImplementedError
+
+
+class Owl(DenseScorer):
+    """OWL-ViT and OWLv2: every patch has one class vector, and concepts meet it independently of each other."""
+
+    def _encode_images(self, part: Sequence[Prepared]) -> Output:
+        features, _ = self._model.image_embedder(pixel_values=self._pixels(part))
+        return features.flatten(1, 2)
+
+    def _encode_text(self, concept: str) -> Output:
+        towers = getattr(self._model, self._model.base_model_prefix)
+        vector = towers.get_text_features(**self._tokens(concept)).pooler_output
+        return vector / torch.linalg.norm(vector, ord=2, dim=-1, keepdim=True)
+
+    def _meet(self, images: Output, text: Output) -> Tensor:
+        logits, _ = self._model.class_predictor(images, text.expand(len(images), 1, -1))
+        return _best(logits)
+
+    def _own(self, prepared: Sequence[Prepared], text: str) -> Tensor:
+        return _best(self._model(pixel_values=self._pixels(prepared), **self._tokens(text)).logits)
+
+
+class GroundingDino(DenseScorer):
+    """Grounding DINO and MM-Grounding-DINO: the text is fused into the picture, so every concept has its own pass.
+
+    The model keeps phrases of one text apart by masks, but only while it reads them: the fusion layers then mix all
+    of them into the picture and back, and the best boxes are chosen among all of them.
+    """
+
+    reading = "sigmoid of the largest token logit, best box"
+    # A batch rounds otherwise, and a proposal at the edge of the best `num_queries` may change sides.
+    one_by_one = True
+
+    def __init__(self, checkpoint: Checkpoint, spec: ModelSpec, *, device: str, batch_size: int | None = None) -> None:
+        super().__init__(checkpoint, spec, device=device, batch_size=batch_size)
+        core = self._model.model
+        core.backbone.conv_encoder = _Remembered(core.backbone.conv_encoder, 1)
+        core.text_backbone = _Remembered(core.text_backbone, TEXTS_KEPT)
+
+    def _forget_texts(self) -> None:
+        super()._forget_texts()
+        for part in (self._model.model.backbone.conv_encoder, self._model.model.text_backbone):
+            part.answers.clear()
+
+    @staticmethod
+    def _form(concept: str) -> str:
+        return f"{concept.strip().lower().rstrip('.')}."
+
+    def _encode_images(self, part: Sequence[Prepared]) -> Output:
+        pixels, (picture,) = self._pixels(part), part
+        mask = picture.get("pixel_mask", np.ones(pixels.shape[-2:], np.int64))[None]
+        return {"pixel_values": pixels, "pixel_mask": torch.from_numpy(mask).to(self._device)}
+
+    def _encode_text(self, concept: str) -> Output:
+        return self._tokens(self._form(concept))
+
+    def _meet(self, images: Output, text: Output) -> Tensor:
+        return _best(self._model(**images, **text).logits)
+
+    def _own(self, prepared: Sequence[Prepared], text: str) -> Tensor:
+        core = self._model.model
+        kept = core.backbone.conv_encoder, core.text_backbone
+        core.backbone.conv_encoder, core.text_backbone = (each.part for each in kept)
+        try:
+            return self._meet(self._encode_images(prepared), self._encode_text(text))
+        finally:
+            core.backbone.conv_encoder, core.text_backbone = kept
+
+
+class _Remembered(torch.nn.Module):  # type: ignore[misc]
+    """A part of a model that remembers its last answers: the same pixels or tokens are not read twice."""
+
+    def __init__(self, part: Module, kept: int) -> None:
+        super().__init__()
+        self.part, self._kept = part, kept
+        self.answers: dict[object, tuple[Tensor, Output]] = {}
+
+    def forward(self, inputs: Tensor, *others: object, **options: object) -> Output:
+        """The answer to these inputs; the others follow from them."""
+        # A picture by its identity: it is kept with its answer, so its memory address cannot be reused.
+        key = id(inputs) if inputs.is_floating_point() else tuple(inputs.flatten().tolist())
+        if key not in self.answers:
+            while len(self.answers) >= self._kept:
+                del self.answers[next(iter(self.answers))]
+            self.answers[key] = inputs, self.part(inputs, *others, **options)
+        return self.answers[key][1]
+
+
+class OmDetTurbo(DenseScorer):
+    """OmDet-Turbo: the task's words meet the boxes, so every concept is a task of its own."""
+
+    one_by_one = True  # as in Grounding DINO
+
+    @staticmethod
+    def _form(concept: str) -> str:
+        return f"Detect {concept}."
+
+    def _encode_images(self, part: Sequence[Prepared]) -> Output:
+        features = self._model.vision_backbone(self._pixels(part))
+        return self._model.encoder(features).extracted_states
+
+    def _encode_text(self, concept: str) -> Output:
+        words, task = self._tokens(concept), self._tokens(self._form(concept))
+        read = self._model.language_backbone
+        concept_vector = read(words["input_ids"], encode_type="class")[:, None]
+        return concept_vector, *read(task["input_ids"], mask=task["attention_mask"])
+
+    def _meet(self, images: Output, text: Output) -> Tensor:
+        return _best(self._model.decoder(images, *text).decoder_classes[-1])
+
+    def _own(self, prepared: Sequence[Prepared], text: str) -> Tensor:
+        read = {"classes": self._tokens(text), "tasks": self._tokens(self._form(text))}
+        inputs = {f"{part}_{name}": read[part][name] for part in read for name in ("input_ids", "attention_mask")}
+        structure = torch.tensor([1], device=self._device)
+        output = self._model(pixel_values=self._pixels(prepared), **inputs, classes_structure=structure)
+        return _best(output.decoder_class_logits)
+
+
+class Segmenter(DenseScorer):
+    """CLIPSeg, by the hidden layers of its picture tower and the vector of its text tower.
+
+    `mean_probability` is the mean over all pixels of the model's output, `area` the share of pixels above 0.5. Only
+    the light decoder runs for every pair.
+    """
+
+    channels = ("presence", "mean_probability", "area")
+    auto = "CLIPSegForImageSegmentation"
+    reading = "sigmoid of the pixel logit, likeliest pixel"
+
+    def _encode_images(self, part: Sequence[Prepared]) -> Output:
+        seen = self._model.clip.get_image_features(self._pixels(part), output_hidden_states=True)
+        return [seen.hidden_states[layer + 1] for layer in self._model.extract_layers]
+
+    def _encode_text(self, concept: str) -> Output:
+        return self._model.clip.get_text_features(**self._tokens(concept)).pooler_output
+
+    def _meet(self, images: Output, text: Output) -> Tensor:
+        logits = self._model.decoder(images, text.expand(len(images[0]), -1)).logits
+        return read_pixels(probability(logits.float()).flatten(1))
+
+    def _own(self, prepared: Sequence[Prepared], text: str) -> Tensor:
+        return _best(self._model(pixel_values=self._pixels(prepared), **self._tokens(text)).logits[None])
+
+
+DENSE: dict[str, type[DenseScorer]] = {
+    "owlvit": Owl,
+    "owlv2": Owl,
+    "grounding-dino": GroundingDino,
+    "mm-grounding-dino": GroundingDino,
+    "omdet-turbo": OmDetTurbo,
+    "clipseg": Segmenter,
+}
+
+
+def read_pixels(probabilities: Tensor) -> Tensor:
+    """The three channels `[n_images, 3]` of pixel probabilities `[n_images, n_pixels]`."""
+    share = (probabilities > 0.5).float().mean(dim=1)
+    return torch.stack([probabilities.amax(dim=1), probabilities.mean(dim=1), share], dim=1)
+
+
+def _best(logits: Tensor) -> Tensor:
+    """The score of the best box: `[n_images, 1]` from `[n_images, n_boxes, n_tokens]`."""
+    return probability(logits.float().flatten(1).amax(dim=1, keepdim=True))
+
+
+def probability(logits: Tensor) -> Tensor:
+    """The sigmoid; a logit that is infinite or no number stays unusable instead of becoming 0 or 1."""
+    return torch.where(torch.isfinite(logits), torch.sigmoid(logits), torch.nan)
+
+
+def text_limit(checkpoint: Checkpoint) -> int:
+    """How many tokens the model reads of one text."""
+    config = checkpoint.model.config
+    positions = getattr(config.text_config, "max_position_embeddings", checkpoint.tokenizer.model_max_length)
+    return int(min(checkpoint.tokenizer.model_max_length, positions, getattr(config, "max_text_len", positions)))
+
+
+def _require_backbone(config: ConfigFile) -> None:
+    """Raise if the picture's tower is one of timm's and timm is not here."""
+    backbone = config.get("backbone_config")
+    by_default = config.get("model_type") == "omdet-turbo"  # of the two that may have one, this one has it unasked
+    uses_timm = (
+        backbone.get("model_type") == "timm_backbone" if backbone else bool(config.get("use_timm_backbone", by_default))
+    )
+    if uses_timm and find_spec("timm") is None:
+        raise MissingExtra(f"The backbone of a {config.get('model_type')} model, which is one of timm's,", "timm")

@@ -1,0 +1,462 @@
+"""Predictions made elsewhere, by Detic, LSeg or any other detector or segmenter, as scores of concepts in pictures.
+
+    RESULTS.json     COCO results, read as a stream: [{image_id, category_id, bbox, score}, …]; a concept's score is
+                     its best box. Entries without a score but with a mask (run lengths): the share of pixels covered
+    DIR              class maps, `<image_id>.png`, a category number in every pixel: the share of pixels; or
+                     probability maps, `<image_id>.npz`, a plane per category: the likeliest pixel's probability
+
+Labels lie beside them (`labels.py`). A category that was searched for and not detected scores 0; one that was never
+searched for has no score.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, NoReturn
+
+import numpy as np
+import numpy.typing as npt
+from PIL import Image
+
+from beholder.core.errors import BadScores, UsageError
+from beholder.core.read import read_array, read_json
+from beholder.datasets.json_stream import JsonRecords, Record
+from beholder.models.spec import LoadOptions
+
+Cells = npt.NDArray[np.float64]
+MINIMUM = 0.1
+"""Boxes that score less are dropped, as in the study."""
+OVERLAP = 1 + 1e-9
+
+
+class Predictions(NamedTuple):
+    """The cells of one file or folder, rows by picture and columns by concept, with notes for the reader."""
+
+    source: str
+    image_ids: list[str]
+    prompt_ids: list[str]
+    cells: Cells
+    notes: list[str]
+    channel: str = "presence"
+    """`presence`: the score of the best box or the likeliest pixel; `area`: the share of pixels."""
+
+
+def is_predictions(path: Path) -> bool:
+    """Whether a path can only be predictions: a folder, or JSON."""
+    return path.is_dir() or path.suffix.lower() == ".json"
+
+
+def import_predictions(
+    path: Path,
+    images: Sequence[str],
+    concepts: Sequence[str] | Mapping[str, str],
+    *,
+    minimum: float = MINIMUM,
+    known: Collection[str] | None = None,
+) -> Predictions:
+    """The score of every concept in every picture; `concepts` are names, or prompt ids with their names.
+
+    `known` are all pictures of the source, including those not requested; a record about any other picture is refused.
+    """
+    named = concepts if isinstance(concepts, Mapping) else {name: name for name in concepts}
+    source = _source(path)
+    labels = find_labels(source)
+    grid = make_grid(labels, images, named)
+    cells = np.full((len(images), len(named)), np.nan)
+    if source.is_dir() and kind_of(source) == "probabilities":
+        notes, channel = read_probabilities(source, labels, grid, cells), "presence"
+    elif source.is_dir():
+        notes, channel = read_maps(source, labels, grid, cells), "area"
+    else:
+        results = _Results(source, labels, grid, minimum, known)
+        notes = results.read_into(cells)
+        channel = "presence" if results.scored else "area"
+    unasked = sum(not columns for columns in grid.columns.values())
+    if unasked:
+        notes.append(f"{unasked} of {len(labels.names)} categories are not among the requested concepts")
+    return Predictions(str(path), list(images), list(named), cells, notes, channel)
+
+
+def _source(path: Path) -> Path:
+    """The results file, or the folder of class maps; a folder may also hold one results file."""
+    if not path.exists():
+        raise BadScores(f"There are no predictions at {path}.")
+    if path.is_file() or kind_of(path):
+        return path
+    results = [file for file in path.glob("*.json") if file.name not in NAMES and ".labels" not in file.suffixes]
+    if len(results) != 1:
+        raise BadScores(
+            f"{path} holds neither maps (<image_id>.png or .npz) nor one results file (.json), but "
+            f"{len(results)} of the latter.\nName one of them."
+        )
+    return results[0]
+
+
+def refuse_to_open(path: str, options: LoadOptions) -> NoReturn:
+    """`predictions:PATH` names no model: a scorer is shown pictures without their names, and results are by name."""
+    raise UsageError(
+        f"predictions:{path} are scores already: there is no model to run.\n"
+        f"Measure them: beholder measure STUDY --scores {path}"
+    )
+
+
+class _Results:
+    """A COCO results file on its way into cells."""
+
+    def __init__(self, path: Path, labels: Labels, grid: Grid, minimum: float, known: Collection[str] | None) -> None:
+        self._records, self._labels, self._grid, self._minimum = (JsonRecords(path, BadScores), labels, grid, minimum)
+        self._known = None if known is None else {same_image(image) for image in known}
+        self._strangers, self._stranger = 0, ""
+        self.scored: bool | None = None
+
+    def read_into(self, cells: Cells) -> list[str]:
+        """Fill the cells; return notes for the reader."""
+        looked_at = self._labels.images
+        ran = [row for image, row in self._grid.rows.items() if looked_at is None or image in looked_at]
+        requested = sorted({column for columns in self._grid.columns.values() for column in columns})
+        cells[np.ix_(ran, requested)] = 0
+        seen = np.zeros(len(cells), bool)
+        for record in self._records:
+            row, value, columns = self._row(record), self._value(record), self._columns(record)
+            if row is not None:
+                seen[row] = True
+                self._put(cells, row, columns, value)
+        return self._notes(seen, len(ran))
+
+    def _row(self, record: Record) -> int | None:
+        """The row of the record's picture; None for a picture that was not requested."""
+        if "image_id" not in record:
+            raise self._records.fault("has no 'image_id'")
+        image = same_image(record["image_id"])
+        if self._labels.images is not None and image not in self._labels.images:
+            raise self._records.fault(f"is about image {image}, which {self._labels.path} does not list")
+        row = self._grid.rows.get(image)
+        if row is None and self._known is not None and image not in self._known:
+            raise self._records.fault(f"is about image {image}, which the data set does not have")
+        if row is None:
+            self._strangers, self._stranger = self._strangers + 1, self._stranger or image
+        return row
+
+    def _columns(self, record: Record) -> list[int]:
+        category = record.get("category_id")
+        if type(category) is not int or category not in self._grid.columns:
+            known = ", ".join(map(str, list(self._labels.names)[:8]))
+            raise self._records.fault(
+                f"has category_id {category!r}, which {self._labels.path} does not name (it has {known} …)"
+            )
+        return self._grid.columns[category]
+
+    def _value(self, record: Record) -> float:
+        """The box's score, or the mask's share of the picture where there is no score."""
+        scored = "score" in record
+        if self.scored not in (None, scored):
+            raise self._records.fault("has a score where others have none, or none where others have one")
+        self.scored = scored
+        try:
+            _require_box(record.get("bbox"))
+            return _score(record["score"]) if scored else mask_share(record.get("segmentation"))
+        except ValueError as error:
+            raise self._records.fault(str(error)) from None
+
+    def _put(self, cells: Cells, row: int, columns: list[int], value: float) -> None:
+        for column in columns:
+            if not self.scored:
+                cells[row, column] += value
+                if cells[row, column] > OVERLAP:
+                    raise self._records.fault("overlaps another mask of its category; give such masks a 'score'")
+            elif value >= self._minimum:
+                cells[row, column] = max(cells[row, column], value)
+
+    def _notes(self, seen: npt.NDArray[np.bool_], ran: int) -> list[str]:
+        if not seen.any():
+            examples = ", ".join(list(self._grid.rows)[:3])
+            content = f"it is about others, such as {self._stranger}" if self._stranger else "it holds no record"
+            raise BadScores(
+                f"{self._records.path} is about none of the requested images (such as {examples}): {content}."
+            )
+        notes = []
+        if self._strangers:
+            notes.append(f"{self._strangers} records are about other images, such as {self._stranger}")
+        if ran < len(seen):
+            notes.append(f"{len(seen) - ran} of {len(seen)} images were not processed (see {self._labels.path})")
+        elif not seen.all() and self._labels.images is None:
+            notes.append(
+                f"{int((~seen).sum())} of {len(seen)} images have no record and count as processed and empty. "
+                f"If they were not processed, list those that were as 'images' in {self._labels.path}"
+            )
+        return notes
+
+
+def _score(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+        raise ValueError(f"has score {value!r}, not a number from 0 to 1")
+    return float(value)
+
+
+def _require_box(box: object) -> None:
+    """Raise for a box that is none; it may be left out, for the score alone is used."""
+    if box is None:
+        return
+    four = isinstance(box, list) and len(box) == 4 and all(isinstance(side, int | float) for side in box)
+    if not isinstance(box, list) or not four or not (box[2] >= 0 and box[3] >= 0):
+        raise ValueError(f"has bbox {box!r}, not [x, y, width, height]")
+
+
+NAMES = ("labels.json", "categories.json")
+
+
+class Labels(NamedTuple):
+    """Category numbers with their names; the pictures that were looked at, where the file says so."""
+
+    path: Path
+    names: dict[int, str]
+    images: frozenset[str] | None
+    ignored: frozenset[int]
+    colours: dict[int, int]
+    """Red, green and blue as one number, with the category it stands for."""
+
+
+class Grid(NamedTuple):
+    """Where a prediction goes: rows by picture, columns by concept."""
+
+    rows: dict[str, int]
+    columns: dict[int, list[int]]
+    """The columns of each category; none for one that no concept asks for."""
+
+
+def find_labels(predictions: Path) -> Labels:
+    """The labels of a results file (`NAME.labels.json` or `labels.json` beside it) or of a folder of class maps."""
+    folder = predictions if predictions.is_dir() else predictions.parent
+    own = [predictions.with_suffix(".labels.json")] if predictions.is_file() else []
+    candidates = [*own, *(folder / name for name in NAMES)]
+    path = next((path for path in candidates if path.is_file()), None)
+    if path is None:
+        raise BadScores(
+            f"{predictions} has no labels: {' or '.join(str(path) for path in candidates)} was looked for.\n"
+            'It says what the category numbers mean: {"categories": [{"id": 1, "name": "person"}, …]}.'
+        )
+    try:
+        return _labels(path, read_json(path, BadScores))
+    except (TypeError, ValueError, KeyError, AttributeError, OverflowError) as error:
+        raise BadScores(f"{path} does not list categories with their 'id' and 'name'.") from error
+
+
+def make_grid(labels: Labels, images: Sequence[str], concepts: Mapping[str, str]) -> Grid:
+    """Rows for the pictures, columns for the concepts; raises if no concept is among the labels."""
+    wanted: dict[str, list[int]] = {}
+    for column, name in enumerate(concepts.values()):
+        wanted.setdefault(same_name(name), []).append(column)
+    columns = {number: wanted.get(same_name(name), []) for number, name in labels.names.items()}
+    if not any(columns.values()):
+        asked, known = list(concepts.values())[:5], list(labels.names.values())[:5]
+        raise BadScores(
+            f"{labels.path} names none of the concepts asked for.\nAsked for: {', '.join(asked)} …\n"
+            f"It has: {', '.join(known)} …"
+        )
+    rows = {same_image(image): row for row, image in enumerate(images)}
+    if len(rows) < len(images):
+        raise BadScores("Two of the images asked for have one name but for zeros before it or its ending.")
+    return Grid(rows, columns)
+
+
+def same_name(name: str) -> str:
+    """Concepts are matched whatever their case, blanks and underscores.
+
+    >>> same_name("Dining_table ")
+    'dining table'
+    """
+    return " ".join(name.lower().replace("_", " ").split())
+
+
+def same_image(image: object) -> str:
+    """Pictures are matched by name without ending, numbers without the zeros before them.
+
+    >>> same_image("000000000139.jpg"), same_image(139), same_image("actors/000.jpg")
+    ('139', '139', 'actors/000')
+    """
+    stem = str(image).strip()
+    for ending in (".jpg", ".jpeg", ".png"):
+        stem = stem.removesuffix(ending)
+    return stem.lstrip("0") or "0" if stem.isdecimal() else stem
+
+
+def _labels(path: Path, value: Any) -> Labels:
+    entries = _entries(value["categories"] if isinstance(value, dict) and "categories" in value else value)
+    names = {number: name for number, name, _ in entries}
+    if len(names) < len(entries):
+        raise BadScores(f"{path}: a category number occurs more than once.")
+    extra = value if isinstance(value, dict) else {}
+    images = frozenset(same_image(image["id"]) for image in extra["images"]) if "images" in extra else None
+    colours = {_colour(colour): number for number, _, colour in entries if colour}
+    ignored = extra.get("ignore", [])
+    return Labels(path, names, images, frozenset([ignored] if isinstance(ignored, int) else ignored), colours)
+
+
+def _entries(value: Any) -> list[tuple[int, str, Any]]:
+    """Number, name and colour of every category."""
+    if isinstance(value, dict):
+        return [(int(key), str(name), None) for key, name in value.items() if key not in ("images", "ignore")]
+    if all(isinstance(item, str) for item in value):
+        return [(number, name, None) for number, name in enumerate(value)]
+    return [(int(item["id"]), str(item["name"]), item.get("color")) for item in value]
+
+
+def _colour(rgb: Sequence[int]) -> int:
+    red, green, blue = rgb
+    return red << 16 | green << 8 | blue
+
+
+# Maps of a segmenter, one file per picture
+
+
+def mask_share(segmentation: object) -> float:
+    """The share of a picture's pixels that its mask covers; raises ValueError for what is no mask.
+
+    >>> mask_share({"size": [2, 3], "counts": [1, 3, 2]})
+    0.5
+    """
+    if not isinstance(segmentation, dict) or not {"size", "counts"} <= set(segmentation):
+        raise ValueError("has a 'segmentation' that is not run lengths: {'size': [height, width], 'counts': …}")
+    height, width = _size(segmentation["size"])
+    counts = run_lengths(segmentation["counts"])
+    if sum(counts) != height * width:
+        raise ValueError(f"has a mask of {sum(counts)} pixels for a picture of {height} × {width}")
+    return sum(counts[1::2]) / (height * width)
+
+
+def run_lengths(counts: object) -> list[int]:
+    """The counts as numbers, whether they come as numbers or as text."""
+    numbers = _decompressed(counts) if isinstance(counts, str) else counts
+    if not isinstance(numbers, list) or not all(type(number) is int and number >= 0 for number in numbers):
+        raise ValueError("has run lengths that are no whole numbers from 0")
+    return numbers
+
+
+def _decompressed(text: str) -> list[int]:
+    """Numbers of five bits a character, lowest first; the third and later ones as the change since two before."""
+    counts: list[int] = []
+    value = shift = 0
+    for character in text:
+        bits = ord(character) - 48
+        if not 0 <= bits < 64:
+            raise ValueError(f"has compressed run lengths with {character!r} in them")
+        value |= (bits & 0x1F) << shift
+        shift += 5
+        if bits & 0x20:
+            continue
+        signed = value - (1 << shift) if bits & 0x10 else value
+        counts.append(signed + counts[-2] if len(counts) > 2 else signed)
+        value = shift = 0
+    if shift:
+        raise ValueError("has compressed run lengths that break off")
+    return counts
+
+
+def _size(size: object) -> tuple[int, int]:
+    if not isinstance(size, list) or len(size) != 2 or not all(type(side) is int and side > 0 for side in size):
+        raise ValueError(f"has a mask of size {size!r}, not [height, width]")
+    return size[0], size[1]
+
+
+# Maps of a segmenter, one file per picture
+
+NUMBERED = ("P", "L", "1", "I", "I;16", "I;16B")
+CLASSES, PROBABILITIES = (".png",), (".npz", ".npy")
+Row = npt.NDArray[np.float64]
+Reader = Callable[[Path, Labels, Grid, Row], bool]
+
+
+def kind_of(folder: Path) -> str | None:
+    """`classes` or `probabilities`, whichever maps the folder holds; None if it holds none."""
+    endings = {path.suffix for path in folder.rglob("*") if path.suffix in (*CLASSES, *PROBABILITIES)}
+    if endings & set(CLASSES) and endings & set(PROBABILITIES):
+        raise BadScores(f"{folder} holds class maps and probability maps. Keep one kind in it.")
+    return "classes" if endings & set(CLASSES) else "probabilities" if endings else None
+
+
+def read_maps(folder: Path, labels: Labels, grid: Grid, cells: npt.NDArray[np.float64]) -> list[str]:
+    """Fill the rows of the pictures that have a class map; give what should be known of them."""
+    return _read_all(folder, CLASSES, _read, labels, grid, cells)
+
+
+def read_probabilities(folder: Path, labels: Labels, grid: Grid, cells: npt.NDArray[np.float64]) -> list[str]:
+    """The same for probability maps."""
+    return _read_all(folder, PROBABILITIES, _read_likeliest, labels, grid, cells)
+
+
+def _read_all(
+    folder: Path, endings: tuple[str, ...], read: Reader, labels: Labels, grid: Grid, cells: npt.NDArray[np.float64]
+) -> list[str]:
+    files = sorted(path for path in folder.rglob("*") if path.suffix in endings)
+    maps = {same_image(path.relative_to(folder).with_suffix("").as_posix()): path for path in files}
+    maps_of_rows = [(grid.rows[image], path) for image, path in maps.items() if image in grid.rows]
+    if not maps_of_rows:
+        wanted, there = list(grid.rows)[:3], [path.name for path in list(maps.values())[:3]]
+        raise BadScores(f"{folder} has no map of the requested images (such as {wanted}); it has {there}.")
+    damaged = [path for row, path in maps_of_rows if not read(path, labels, grid, cells[row])]
+    return _notes(len(cells), len(maps_of_rows), len(maps), damaged)
+
+
+def _notes(wanted: int, matched: int, present: int, damaged: list[Path]) -> list[str]:
+    lines = [
+        (wanted - matched, f"{wanted - matched} of {wanted} images have no map"),
+        (present - matched, f"{present - matched} maps are of other images"),
+        (len(damaged), f"{len(damaged)} maps cannot be read, such as {damaged[0] if damaged else ''}"),
+    ]
+    return [line for count, line in lines if count]
+
+
+def _read(path: Path, labels: Labels, grid: Grid, row: npt.NDArray[np.float64]) -> bool:
+    """Fill one row; False for a file that is no picture."""
+    try:
+        with Image.open(path) as image:
+            image.load()
+    except (OSError, SyntaxError, ValueError, MemoryError, Image.DecompressionBombError):
+        return False
+    numbers, counts = np.unique(_categories(path, image, labels), return_counts=True)
+    for columns in grid.columns.values():
+        row[columns] = 0
+    for number, count in zip(numbers.tolist(), counts.tolist(), strict=True):
+        if number not in labels.names and number not in labels.ignored:
+            raise BadScores(
+                f"{path} shows category {number}, which {labels.path} does not name.\n"
+                f'If it means "nothing", add it there: "ignore": [{number}].'
+            )
+        row[grid.columns.get(number, [])] += count / (image.width * image.height)
+    return True
+
+
+def _read_likeliest(path: Path, labels: Labels, grid: Grid, row: Row) -> bool:
+    """Fill one row with the largest probability of each category; False for a file that is no array."""
+    try:
+        planes = read_array(path, BadScores).astype(np.float64)
+    except BadScores:
+        return False
+    if planes.ndim != 3 or len(planes) != len(labels.names) or not planes.size:
+        raise BadScores(
+            f"{path} has the shape {planes.shape}, not (categories, height, width) with the {len(labels.names)} "
+            f"categories of {labels.path}."
+        )
+    if not (np.isfinite(planes).all() and planes.min() >= 0 and planes.max() <= 1 + 1e-3):
+        raise BadScores(f"{path} holds numbers that are no probabilities: they must lie between 0 and 1.")
+    for number, largest in zip(labels.names, planes.max(axis=(1, 2)), strict=True):
+        row[grid.columns[number]] = min(1.0, largest)
+    return True
+
+
+def _categories(path: Path, image: Image.Image, labels: Labels) -> npt.NDArray[np.int64]:
+    """The category number of every pixel."""
+    if image.mode in NUMBERED:
+        return np.asarray(image).astype(np.int64)
+    if image.mode != "RGB" or not labels.colours:
+        raise BadScores(
+            f"{path} is a picture of mode {image.mode}: its pixels are no category numbers.\n"
+            f"Save palette or grey pictures, or give each category of {labels.path} its 'color': [red, green, blue]."
+        )
+    red, green, blue = np.moveaxis(np.asarray(image).astype(np.int64), -1, 0)
+    colours, where = np.unique(red << 16 | green << 8 | blue, return_inverse=True)
+    unknown = [colour for colour in colours.tolist() if colour not in labels.colours]
+    if unknown:
+        raise BadScores(f"{path} has the colour #{unknown[0]:06x}, which is no category's in {labels.path}.")
+    return np.array([labels.colours[colour] for colour in colours.tolist()])[where]
