@@ -27,8 +27,8 @@ from beholder.core.files import Place, store_folder
 from beholder.core.progress import Progress, followed_by, silent
 from beholder.core.results import results_table
 from beholder.datasets import data_root
-from beholder.datasets.bins import Edges
-from beholder.datasets.perturbed import CHANGES
+from beholder.datasets.images import CHANGES
+from beholder.datasets.selection import Edges
 from beholder.models.load import Kind, LoadOptions, Model, ModelIdentity, as_scorer, decoding_on_gpu, load_model
 from beholder.models.scorer import LIMIT, NUDGE, Answerer, Scorer, movement, shaken
 from beholder.models.spec import ModelSpec, device_names
