@@ -28,7 +28,7 @@ from beholder.core.errors import DataError, MissingData, ModelError, OutOfMemory
 from beholder.core.results import Row
 from beholder.datasets import DATASETS
 from beholder.datasets.dataset import DatasetSource
-from beholder.glasshouse import Portrait, render
+from beholder.glasshouse.portrait import Portrait, render
 from beholder.metrics.association import softmax
 from beholder.models.catalog import FAMILIES, Family
 from beholder.models.scorer import Answerer, ContrastiveScorer, Embedder, Floats, Scorer, embed_in_batches
