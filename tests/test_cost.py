@@ -17,8 +17,7 @@ from typer.testing import CliRunner
 from beholder.cli import app
 from beholder.core.errors import ModelError, UnknownName, UsageError
 from beholder.cost.estimate import CHECKED, START, CostOptions, costs, device
-from beholder.cost.shapes import known_configs
-from beholder.cost.subject import subject_of
+from beholder.cost.subject import known_configs, subject_of
 from beholder.cost.work import CHANNELS, RUN, Counter, estimated, padded, pictures_of, reading
 from beholder.datasets import open_dataset
 from beholder.studies import STUDIES

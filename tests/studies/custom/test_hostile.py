@@ -9,10 +9,10 @@ import numpy as np
 import polars as pl
 import pytest
 
+from beholder._run import Run
 from beholder.chapter.charts import dots
 from beholder.core.results import results_table
 from beholder.prompts.prompt_set import prompt_set
-from beholder.run import Run
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.studies.custom.chapter import custom_figures, custom_tables
 from beholder.studies.custom.study import custom_study

@@ -7,7 +7,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from beholder.audit import AuditOptions, audit_models
+from beholder._audit import AuditOptions, audit_models
 from beholder.datasets import open_dataset
 from beholder.glasshouse.planted import PLANTED_TRAITS
 from beholder.studies.gras.study import GRAS

@@ -10,9 +10,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from beholder.audit import AuditOptions
+from beholder._audit import AuditOptions
+from beholder._measure import measure_scores
 from beholder.datasets import open_dataset
-from beholder.measure import measure_scores
 from beholder.metrics.group_tests import friedman, repeated_measures_anova
 from beholder.scores.imported import import_scores
 from beholder.studies import STUDIES

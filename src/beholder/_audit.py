@@ -19,7 +19,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from beholder.core.callable_module import callable_module
+from beholder._run import Run
+from beholder._run_folder import finish, folder_name, refuse_other_weights, run_folder
 from beholder.core.digests import digest
 from beholder.core.errors import UnknownName, UsageError
 from beholder.core.files import Place, store_folder
@@ -32,8 +33,6 @@ from beholder.models.load import Kind, LoadOptions, Model, ModelIdentity, as_sco
 from beholder.models.scorer import LIMIT, NUDGE, Answerer, Scorer, movement, shaken
 from beholder.models.spec import ModelSpec, device_names
 from beholder.report.page import write_page
-from beholder.run import Run
-from beholder.run_folder import finish, folder_name, refuse_other_weights, run_folder
 from beholder.scores.fill import FillOptions, fill
 from beholder.scores.ray_pool import ray_options
 from beholder.scores.ray_scorer import on_ray
@@ -403,6 +402,3 @@ def add_across(run: Run, studies: Sequence[Study], options: AuditOptions) -> Non
         if study.measures.across is not None:
             own = run.results.filter(pl.col("study") == study.name)
             run.add(with_landmarks(study.measures.across(own, options.measure.compat), study))
-
-
-callable_module(__name__, audit)

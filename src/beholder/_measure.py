@@ -6,17 +6,48 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-from beholder.audit import AuditOptions, begun, measure, run_digest, written
+from beholder._audit import AuditOptions, begun, run_digest, written
+from beholder._audit import measure as measured_table
+from beholder._run import Run
+from beholder._run_folder import file_stamps, folder_name, run_folder
 from beholder.core.digests import digest
 from beholder.core.errors import BadScores
-from beholder.datasets import open_dataset
-from beholder.run import Run
-from beholder.run_folder import file_stamps, folder_name, run_folder
+from beholder.datasets import data_root, open_dataset
 from beholder.scores.imported import Imported, import_scores
 from beholder.scores.task import Task
+from beholder.studies import STUDIES
 from beholder.studies.sheets import Sheet, datasets_here, open_sheet
-from beholder.studies.study import Study
+from beholder.studies.study import MeasureOptions, Study
+
+
+def measure(
+    study: str | Study,
+    scores: Path | str | Sequence[Path | str],
+    *,
+    model: str = "imported",
+    data: Path | str | None = None,
+    dataset: str | None = None,
+    out: Path | str | None = None,
+    **measured: Any,
+) -> Run:
+    """A study's numbers from scores made elsewhere, as `beholder measure` gives them: files, or an .npy for APA.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     rows = "image_id,a drawing of a person\\ndoctors/000,1.5\\ndoctors/001,2.5\\n"
+    ...     _ = Path(folder, "mine.csv").write_text(rows)
+    ...     run = measure("apa", f"{folder}/mine.csv", dataset="glasshouse", model="mine", out=f"{folder}/run")
+    >>> run.record.models[0]["name"]
+    'mine'
+
+    `measured` are the options that say how: `compat`, `draws`, `seed`, `delta`, `person`.
+    """
+    files = [Path(each) for each in ([scores] if isinstance(scores, Path | str) else scores)]
+    root, folder = data_root(Path(data) if data else None), Path(out) if out else None
+    options = AuditOptions(root, dataset, out=folder, measure=MeasureOptions(**measured))
+    return measure_scores(STUDIES[study] if isinstance(study, str) else study, files, options, model=model)
 
 
 def measure_scores(
@@ -26,18 +57,7 @@ def measure_scores(
     *,
     model: str = "imported",
 ) -> Run:
-    """A study's measures on imported scores, as a run with its page; a mapping has the files of several models.
-
-    >>> from tempfile import TemporaryDirectory
-    >>> from beholder import STUDIES
-    >>> with TemporaryDirectory() as folder:
-    ...     rows = "image_id,a drawing of a person\\ndoctors/000,1.5\\ndoctors/001,2.5\\n"
-    ...     _ = Path(folder, "mine.csv").write_text(rows)
-    ...     options = AuditOptions(dataset="glasshouse", out=Path(folder, "run"))
-    ...     run = measure_scores(STUDIES["apa"], [Path(folder, "mine.csv")], options, model="mine")
-    >>> run.record.models[0]["name"]
-    'mine'
-    """
+    """A study's measures on imported scores, as a run with its page; a mapping has the files of several models."""
     by_model = scores if isinstance(scores, Mapping) else {model: scores}
     run = begun(options)
     first = next(iter(by_model.values()))
@@ -66,7 +86,7 @@ def _measured(
         run.record.left_out += told
         run.record.models.append({"name": name, "adapter": "imported scores", "files": [str(path) for path in files]})
         with options.fill.progress(f"{name}: measuring {study.name}", 0, 0):
-            run.add(measure(sheet, imported.matrices, options.measure, model=name))
+            run.add(measured_table(sheet, imported.matrices, options.measure, model=name))
     return written(run, [study], options)
 
 
