@@ -12,7 +12,7 @@ from PIL import Image
 
 from beholder.core.errors import DataError
 from beholder.datasets.dataset import Dataset
-from beholder.datasets.perturbed import change_of, changed
+from beholder.datasets.images import change_of, changed
 from beholder.models.generative.model_types import MODEL_TYPES
 from beholder.models.spec import ModelSpec
 from beholder.prompts.prompt_set import read_templates
