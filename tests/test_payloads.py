@@ -28,7 +28,6 @@ from beholder.run import Run
 from beholder.scores.recorded import Places
 from beholder.site.build import build_site
 from beholder.studies.custom.study import custom_study
-from beholder.studies.study import MeasureOptions
 from beholder.view.gallery import open_gallery
 from beholder.view.server import viewer
 
@@ -101,9 +100,7 @@ def pages(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list
     """Every page that is written to disk."""
     monkeypatch.setattr("beholder.audit.write_page", lambda report, folder: folder)  # it is written below
     data = f"folder:{folder}"
-    options = AuditOptions(
-        dataset=data, out=tmp_path / "run", store=tmp_path / "store", measure=MeasureOptions(draws=100)
-    )
+    options = AuditOptions(dataset=data, out=tmp_path / "run", store=tmp_path / "store", draws=100)
     study = custom_study(WORDS, by=("gender",))
     run = audit_models(["null", "null:2"], [study], options)
     renamed = run.results.with_columns(pl.col("model").replace_strict({"null": name(10), "null:2": name(11)}))

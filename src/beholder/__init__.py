@@ -15,7 +15,7 @@ from importlib import import_module, metadata
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from beholder.audit import AuditOptions, audit, audit_models
+    from beholder.audit import audit, audit_models
     from beholder.compare import compare
     from beholder.core.errors import BeholderError
     from beholder.datasets import DATASETS, open_dataset
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from beholder.models.load import load_model
     from beholder.models.scorer import Scorer
     from beholder.models.spec import ModelSpec
+    from beholder.options import AuditOptions
     from beholder.prompts.prompt_set import PromptSet, read_prompts
     from beholder.run import Run, load_run
     from beholder.scores.score_matrix import ScoreMatrix
@@ -56,7 +57,8 @@ __all__ = [
 ]
 
 _HOME = {
-    "beholder.audit": ("AuditOptions", "audit", "audit_models"),
+    "beholder.audit": ("audit", "audit_models"),
+    "beholder.options": ("AuditOptions",),
     "beholder.compare": ("compare",),
     "beholder.studies": ("STUDIES",),
     "beholder.studies.study": ("MeasureOptions", "Study"),

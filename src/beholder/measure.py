@@ -43,7 +43,7 @@ def measure_scores(
     first = next(iter(by_model.values()))
     chosen = replace(options, dataset=options.dataset or _scored_dataset(study, first, options))
     sheet = open_sheet(study, chosen, run.record, scored=False)
-    own = study.tasks_for(sheet.dataset, answers=True, compat=options.measure.compat)
+    own = study.tasks_for(sheet.dataset, answers=True, compat=options.compat)
     layouts = [own, *(layout(sheet.dataset) for layout in study.layouts)]
     run.add_prompts(study.name, own)
     files = [path for paths in by_model.values() for path in paths]
@@ -65,7 +65,7 @@ def _measured(
         told = [note if len(by_model) == 1 else f"{name}: {note}" for note in imported.left_out]
         run.record.left_out += told
         run.record.models.append({"name": name, "adapter": "imported scores", "files": [str(path) for path in files]})
-        with options.fill.progress(f"{name}: measuring {study.name}", 0, 0):
+        with options.progress(f"{name}: measuring {study.name}", 0, 0):
             run.add(measure(sheet, imported.matrices, options.measure, model=name))
     return written(run, [study], options)
 

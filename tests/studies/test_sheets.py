@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,7 +16,6 @@ from beholder.prompts.prompt_set import prompt_set
 from beholder.studies import STUDIES
 from beholder.studies.custom.study import custom_study
 from beholder.studies.sheets import DataChoice, datasets_here, default_dataset, open_sheet, open_sheets
-from beholder.studies.study import MeasureOptions
 
 OWN = custom_study(prompt_set("words", [{"text": "kind", "level": "w", "concept": "kind"}]), by=("gender",))
 EVERYWHERE = next(study for study in STUDIES.values() if study.everywhere)
@@ -76,8 +76,8 @@ def test_the_record_says_who_is_a_person_and_what_the_limit_chose_by(people: Cal
     assert entry["selection"]["over"] == ["gender"]
 
 
-@pytest.mark.parametrize("options", [MeasureOptions(person="who"), MeasureOptions(within=("who",))])
-def test_an_unknown_column_is_told_before_anything_is_scored(options: MeasureOptions, people: Callable[..., Path]):
-    choice = DataChoice(dataset=f"folder:{people(4)}", measure=options)
+@pytest.mark.parametrize("options", [{"person": "who"}, {"within": ("who",)}])
+def test_an_unknown_column_is_told_before_anything_is_scored(options: dict[str, Any], people: Callable[..., Path]):
+    choice = DataChoice(dataset=f"folder:{people(4)}", **options)
     with pytest.raises(UnknownName, match="gender"):
         open_sheet(OWN, choice, Record())

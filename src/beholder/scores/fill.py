@@ -19,13 +19,13 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from beholder.core.options import OUTPUT, option
 from beholder.core.progress import Progress, silent
 from beholder.datasets.dataset import ImageDigests
 from beholder.datasets.fetch import unreadable, unreadable_error
 from beholder.datasets.images import DRAWN
 from beholder.models.load import Replica, load_model, replicas_of
 from beholder.models.scorer import Embedder, Scorer, cosines
-from beholder.scores.ray_pool import RayOptions
 from beholder.scores.ray_scorer import RayScorer
 from beholder.scores.reading import ReadOptions, WorkersOnDemand
 from beholder.scores.score_matrix import ScoreMatrix
@@ -47,7 +47,7 @@ class Replicas(Workers):
     does = "runs the model on a device"
 
     def __init__(self, replicas: list[Replica], options: ReadOptions) -> None:
-        share = ReadOptions(options.workers, options.processes // len(replicas))
+        share = ReadOptions(options.threads, options.processes // len(replicas))
         waiting = get_context("spawn").Queue()
         for replica in replicas:
             waiting.put(replica)
@@ -104,12 +104,13 @@ Rows = npt.NDArray[np.int64]
 class FillOptions(ReadOptions):
     """How to fill, none of which moves a score."""
 
-    skip_bad_images: bool = False
+    skip_bad_images: bool = option(False, "Skip unreadable images; the report counts and lists them.")
     progress: Progress = silent
-    verify: bool = False
-    """Read every image file again, and score one stored image of each block again: do they give what is stored?"""
-    ray: RayOptions | None = None
-    """Score by Ray's workers (`ray_scorer.on_ray`); None: in this process."""
+    verify: bool = option(
+        False,
+        "Check the store: read every image file again, and score one stored image of each block again.",
+        panel=OUTPUT,
+    )
 
 
 @dataclass

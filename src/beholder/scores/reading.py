@@ -210,7 +210,7 @@ PROCESSES_FROM = 512
 class ReadOptions:
     """How images are opened; moves no score."""
 
-    workers: int = field(default_factory=lambda: min(8, (os.cpu_count() or 2) + 1))
+    threads: int = field(default_factory=lambda: min(8, (os.cpu_count() or 2) + 1))
     """Threads that open images."""
     processes: int = field(default_factory=usable_cores)
     """Processes that open images instead where there are many files; 0 for none."""
@@ -308,8 +308,8 @@ class Reader:
         def read(uri: str) -> File:
             return _opened_file(uri, key(uri), prepare, stored)
 
-        with ThreadPoolExecutor(self._options.workers) as pool:
-            depth = max(2, -(-2 * self._options.workers // max(1, self._scorer.batch_size)))
+        with ThreadPoolExecutor(self._options.threads) as pool:
+            depth = max(2, -(-2 * self._options.threads // max(1, self._scorer.batch_size)))
             try:
                 for futures in _few_ahead(batches, lambda batch: [pool.submit(read, uri) for uri in batch], depth):
                     files = [future.result() for future in futures]

@@ -28,7 +28,7 @@ def run(table: pl.DataFrame, images: pl.DataFrame, folder: Path) -> pl.DataFrame
         (folder / "faces" / name).touch()
     table.write_parquet(folder / "scores.parquet")
     options = AuditOptions(
-        out=folder / "out", store=folder / "store", dataset=f"folder:{folder / 'faces'}", measure=OPTIONS
+        out=folder / "out", store=folder / "store", dataset=f"folder:{folder / 'faces'}", **vars(OPTIONS)
     )
     return measure_scores(PERCEPTION, [folder / "scores.parquet"], options, model="mine").results
 
