@@ -146,7 +146,7 @@ def here(models: list[str], limit: int, rehearse: float = SECONDS) -> Iterator[C
         assert cost.seconds
         assert cost.processor_seconds
         scorer = load_model(name)
-        scorer = scorer.instructed(study.instruction) if isinstance(scorer, Answerer) else scorer
+        scorer = scorer.instructed(study.asks.instruction) if isinstance(scorer, Answerer) else scorer
         dataset = opened_dataset(cost.work.dataset, options)
         tasks = study.tasks_for(dataset, answers=isinstance(scorer, Answerer))
         with tempfile.TemporaryDirectory() as folder:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -16,22 +15,23 @@ from beholder.prompts.prompt_set import prompt_set
 from beholder.studies import STUDIES
 from beholder.studies.custom.study import custom_study
 from beholder.studies.sheets import DataChoice, datasets_here, default_dataset, open_sheet, open_sheets
+from beholder.studies.study import Asks, MeasureOptions
 
 OWN = custom_study(prompt_set("words", [{"text": "kind", "level": "w", "concept": "kind"}]), by=("gender",))
-EVERYWHERE = next(study for study in STUDIES.values() if study.everywhere)
-ELSEWHERE = [name for name in EVERYWHERE.datasets if not DATASETS[name].embedded]
+EVERYWHERE = next(study for study in STUDIES.values() if study.asks.all_datasets)
+ELSEWHERE = [name for name in EVERYWHERE.asks.datasets if not DATASETS[name].embedded]
 
 
 @pytest.mark.parametrize("name", ["apa", "gras", "perception", "disparity"])
 def test_without_a_folder_the_embedded_world_is_asked_and_with_one_the_studys_own(name: str, tmp_path: Path):
     study = STUDIES[name]
     assert DATASETS[default_dataset(study, None)].embedded
-    if not study.everywhere:
-        assert default_dataset(study, tmp_path) == study.datasets[0]
+    if not study.asks.all_datasets:
+        assert default_dataset(study, tmp_path) == study.asks.datasets[0]
 
 
 def test_a_study_that_knows_no_embedded_data_is_asked_on_its_first():
-    alone = replace(STUDIES["apa"], datasets=tuple(ELSEWHERE))
+    alone = replace(STUDIES["apa"], asks=Asks(tuple(ELSEWHERE)))
     assert default_dataset(alone, None) == ELSEWHERE[0]
 
 
@@ -76,8 +76,8 @@ def test_the_record_says_who_is_a_person_and_what_the_limit_chose_by(people: Cal
     assert entry["selection"]["over"] == ["gender"]
 
 
-@pytest.mark.parametrize("options", [{"person": "who"}, {"within": ("who",)}])
-def test_an_unknown_column_is_told_before_anything_is_scored(options: dict[str, Any], people: Callable[..., Path]):
-    choice = DataChoice(dataset=f"folder:{people(4)}", **options)
+@pytest.mark.parametrize("options", [MeasureOptions(person="who"), MeasureOptions(within=("who",))])
+def test_an_unknown_column_is_told_before_anything_is_scored(options: MeasureOptions, people: Callable[..., Path]):
+    choice = DataChoice(dataset=f"folder:{people(4)}", measure=options)
     with pytest.raises(UnknownName, match="gender"):
         open_sheet(OWN, choice, Record())

@@ -165,7 +165,7 @@ class Counter:
         kind, pictures = self.subject.kind, pictures_of(dataset)
         factor = images / pictures.count if images and pictures.count else 1.0
         tasks = study.tasks_for(dataset, answers=kind == "generative", looks=kind in ("detection", "segmentation"))
-        ask = study.instruction.ask if kind == "generative" else str
+        ask = study.asks.instruction.ask if kind == "generative" else str
         asked = tuple(
             Asked(task.name, factor * len(task.dataset), tuple(texts), tuple(map(ask, texts)))
             for task, texts in ((task, task.prompts.texts) for task in tasks)

@@ -26,7 +26,7 @@ from PIL import Image
 
 from beholder.core.errors import ModelError, UnknownName, UsageError
 from beholder.models.catalog import ModelEntry, catalog, loadable, lookup, nearest
-from beholder.models.checkpoint.hub import fetch
+from beholder.models.checkpoint.files import fetch
 from beholder.models.families import FAMILIES, name_forms, open_folder
 from beholder.models.scorer import Answerer, Floats, Scorer, decoder_of
 from beholder.models.spec import LoadOptions as LoadOptions

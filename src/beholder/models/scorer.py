@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +18,9 @@ from PIL import Image
 from beholder.core.errors import ModelError, UnusableScore
 from beholder.models.preparation import Decoder, Preparation
 from beholder.models.spec import LoadOptions, ModelSpec
-from beholder.prompts.prompt_set import Instruction
+
+if TYPE_CHECKING:  # worker processes start without polars
+    from beholder.prompts.prompt_set import Instruction
 
 Floats = npt.NDArray[np.float32]
 Prepared = Any  # what an adapter's `prepare` returns; only that adapter reads it

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from beholder.audit import AuditOptions, audit_models
+from beholder._audit import AuditOptions, audit_models
 from beholder.core.digests import file_digest
 from beholder.core.errors import ModelError, UnknownName
 from beholder.datasets import open_dataset

@@ -15,8 +15,7 @@ from PIL import Image
 from safetensors.torch import load_file, save_file
 
 from beholder.core.errors import ModelError, UnknownName
-from beholder.models.checkpoint.files import Origin
-from beholder.models.checkpoint.hub import Snapshot
+from beholder.models.checkpoint.files import Origin, Snapshot
 from beholder.models.contrastive import openclip
 from beholder.models.load import LoadOptions, as_scorer, load_model
 

@@ -18,17 +18,18 @@ import numpy as np
 from PIL import Image
 
 from beholder.core.errors import ModelError
-from beholder.models.checkpoint.checkpoint import Checkpoint, as_model_error, model_class, torch
-from beholder.models.checkpoint.files import Origin, read_config
-from beholder.models.checkpoint.torch_scorer import (
-    SAMPLE_TEXTS,
+from beholder.models.checkpoint.checkpoint import (
+    Checkpoint,
     Recorded,
     TorchScorer,
+    as_model_error,
     image_settings,
+    model_class,
     open_checkpoint,
     running,
-    sample_pictures,
+    torch,
 )
+from beholder.models.checkpoint.files import Origin, read_config
 from beholder.models.preparation import ByProcessor, Cut, processor_split, proven
 from beholder.models.scorer import ContrastiveScorer, Floats, Prepared, checked_unit_rows, embed_in_batches
 from beholder.models.spec import Config, Inputs, LoadOptions, ModelSpec, Module, Output, Tensor
@@ -41,8 +42,6 @@ OFFSET_POSITIONS = {"altclip", "roberta", "xlm-roberta", "camembert"}
 # With sdpa their text tower leaves its causal mask away where no text of a batch is padded (transformers 5.22), so that
 # a score would depend on the other texts.
 MASKED_BY_EAGER = {"aimv2"}
-# Of a cosine, between our way and the model's own.
-TOLERANCE = {"float32": 1e-4, "bfloat16": 3e-2, "float16": 3e-3}
 
 
 class TextSettings(NamedTuple):
@@ -85,24 +84,6 @@ class TorchContrastive(TorchScorer, ContrastiveScorer):
         self.decoder = GpuDecoder(self.preparation, self._device)
         self.spec = replace(self.spec, settings={**self.spec.settings, "decode": "gpu"})
 
-    def verify(self) -> None:
-        """Raise unless our cosines are those of the model's own forward pass, to the precision's tolerance.
-
-        Ours are made in one batch of pictures of two shapes and texts of two lengths, its own pair by pair.
-        """
-        prepared = [self.prepare(picture) for picture in sample_pictures()]
-        scores = self.score_prepared(prepared, SAMPLE_TEXTS)
-        for number, (one, text) in enumerate(zip(prepared, SAMPLE_TEXTS, strict=True)):
-            ours = float(scores[number, number, 0])
-            with running():
-                theirs = self._own_cosine([one], [text])
-            if not abs(theirs - ours) <= TOLERANCE[self.spec.precision]:
-                raise ModelError(
-                    f"{self.spec.name} ({type(self._model).__name__}) is scored wrongly by Beholder: its own "
-                    f"forward pass gives a cosine of {theirs:.6f} where its two towers give {ours:.6f}."
-                )
-        self._forget_texts()
-
     def _begun(self, prepared: Sequence[Prepared]) -> Callable[[], Floats]:
         with running(self._model):
             if self._device.startswith("cuda") and self._arithmetic:
@@ -122,10 +103,6 @@ class TorchContrastive(TorchScorer, ContrastiveScorer):
         raise NotImplementedError
 
     def _embed_texts(self, texts: Sequence[str]) -> Floats:
-        raise NotImplementedError
-
-    def _own_cosine(self, prepared: Sequence[Prepared], texts: Sequence[str]) -> float:
-        """Of one picture and one text, by the model's own forward pass."""
         raise NotImplementedError
 
 
@@ -166,8 +143,8 @@ class TransformersContrastive(TorchContrastive):
         split = proven(processor_split(self._image_processor.to_dict()), self.prepare)
         self._prepare_apart(split, ByProcessor(self._image_processor))
 
-    def _own_cosine(self, prepared: Sequence[Prepared], texts: Sequence[str]) -> float:
-        output = self._model(**self._image_inputs(prepared), **self._text_inputs(texts))
+    def _own(self, prepared: Sequence[Prepared], text: str) -> float:
+        output = self._model(**self._image_inputs(prepared), **self._text_inputs([text]))
         scale, bias = self.spec.settings["logit_scale"], self.spec.settings["logit_bias"]
         return float((output.logits_per_image[0, 0] - bias) / scale)
 
@@ -340,6 +317,6 @@ class FlavaContrastive(TransformersContrastive):
         tower = super()._tower(side)
         return lambda **inputs: tower(**inputs).pooler_output[:, 0]
 
-    def _own_cosine(self, prepared: Sequence[Prepared], texts: Sequence[str]) -> float:
-        output = self.whole(**self._image_inputs(prepared), **self._text_inputs(texts), return_loss=False)
+    def _own(self, prepared: Sequence[Prepared], text: str) -> float:
+        output = self.whole(**self._image_inputs(prepared), **self._text_inputs([text]), return_loss=False)
         return float(output.contrastive_logits_per_image[0, 0] / self.spec.settings["logit_scale"])

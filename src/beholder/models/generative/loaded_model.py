@@ -24,11 +24,12 @@ from beholder.models.checkpoint.checkpoint import (
     as_model_error,
     load_checkpoint,
     resolve_device,
+    running,
+    sample_picture,
     torch,
     transformers,
 )
 from beholder.models.checkpoint.files import CheckpointFiles, ConfigFile, read_config
-from beholder.models.checkpoint.torch_scorer import running, sample_picture
 from beholder.models.generative.processor import Picture, PictureProcessor, build_processor, processor_class
 from beholder.models.generative.texts import Encoded, PromptForm
 from beholder.models.scorer import Floats, batches

@@ -16,8 +16,7 @@ from functools import cached_property
 
 import numpy as np
 
-from beholder.models.checkpoint.checkpoint import replaced_forward, torch
-from beholder.models.checkpoint.torch_scorer import running
+from beholder.models.checkpoint.checkpoint import replaced_forward, running, torch
 from beholder.models.generative.loaded_model import LoadedModel
 from beholder.models.generative.prompt_tree import PromptTree
 from beholder.models.scorer import batches

@@ -17,8 +17,7 @@ from typing import NamedTuple
 from PIL import Image
 
 from beholder.core.errors import BeholderError, ModelError, OutOfMemory
-from beholder.models.checkpoint.checkpoint import torch, transformers
-from beholder.models.checkpoint.torch_scorer import running, sample_picture
+from beholder.models.checkpoint.checkpoint import running, sample_picture, torch, transformers
 from beholder.models.generative.loaded_model import LoadedModel
 from beholder.models.generative.processor import Picture
 from beholder.models.generative.reuse import (

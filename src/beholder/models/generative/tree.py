@@ -16,8 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from beholder.models.checkpoint.checkpoint import replaced_forward, torch
-from beholder.models.checkpoint.torch_scorer import running
+from beholder.models.checkpoint.checkpoint import replaced_forward, running, torch
 from beholder.models.generative.prompt_tree import PromptTree
 from beholder.models.generative.reuse import image_tower, language_model
 from beholder.models.generative.tree_attention import (

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import altair as alt
 import polars as pl
 
 from beholder.chapter.chapter import Chapter, Question, rows_of
-from beholder.chapter.chart_parts import Rows, dots, height, lanes, rule_at
-from beholder.chapter.figure import Figure
+from beholder.chapter.charts import Axis, Figure, Rows, dots, forest
 from beholder.chapter.numbers import listed, percent
 from beholder.studies.exposure.findings import exposure_findings
 from beholder.studies.exposure.tables import exposure_tables, found, typical_ratios
@@ -31,8 +29,8 @@ def exposure_figures(results: pl.DataFrame) -> Iterator[Figure]:
 def _ratio_figure(rows: Rows) -> Figure:
     bounds = [bound for row in rows for key in ("value", "low", "high") if (bound := row[key])]
     domain = [min(0.5, 0.95 * min(bounds)), max(2.0, 1.05 * max(bounds))]
-    scale = alt.Scale(type="log", domain=domain, nice=False)
-    x = alt.X("value:Q", title="women ÷ men (logarithmic)", scale=scale, axis=alt.Axis(format="~g"))
+    scale = {"type": "log", "domain": domain, "nice": False}
+    x = Axis("women ÷ men (logarithmic)", scale=scale, labels={"format": "~g"})
     away = sum(map(found, rows))
     return Figure(
         "captions-women-over-men",
@@ -40,7 +38,7 @@ def _ratio_figure(rows: Rows) -> Figure:
         "Geometric means of 1 + captions, with 95 % intervals that hold for all of them together; over all branches "
         "women are compared with men of their own branch. The line at 1 means alike; to the left of it women are named "
         "less.",
-        alt.layer(*lanes(rows, [], x), rule_at(1.0)).properties(height=height(rows, [])),
+        forest(rows, x, landmark=1.0),
         "named",
     )
 
@@ -58,14 +56,14 @@ def _never_figure(rows: Rows) -> Figure:
 
 
 def _correlation_figure(rows: Rows) -> Figure:
-    x = alt.X("value:Q", title="Spearman's correlation", scale=alt.Scale(domain=[-1, 1]))
+    x = Axis("Spearman's correlation", scale={"domain": [-1, 1]})
     away = sum(map(found, rows))
     return Figure(
         "named-and-known",
         f"Captions and known names: a link was found in {away or 'none'} of {len(rows)} correlations",
         "With 95 % intervals that hold for all of them together, within branch and gender. To the right of the line: "
         "the model knows people better whom more captions name.",
-        alt.layer(*lanes(rows, [], x), rule_at(0.0)).properties(height=height(rows, [])),
+        forest(rows, x, landmark=0.0),
         "known",
         wide=True,
     )

@@ -13,7 +13,7 @@ from beholder.studies.apa.study import APA, figure_tasks
 from beholder.studies.public_figures.measures import public_figure_measures, public_figure_metrics
 from beholder.studies.public_figures.planning import ratio_plan
 from beholder.studies.public_figures.scale import scale_rows
-from beholder.studies.study import Study
+from beholder.studies.study import Asks, Measures, Plans, Study, Tells
 
 NAME_PROMPT = "This is a picture of {}"
 POLITICIAN_CATEGORIES = ("person", "dog", "giraffe", "plant", "tree", "lamp", "chair")
@@ -83,21 +83,25 @@ PFI = Study(
     question="APA's questions with the prompts of its predecessor: does the model recognise people and their "
     "occupations, women as often as men, and whom does it know by name?",
     citation="P-FI, the public-figure benchmark (APA's predecessor)",
-    datasets=("apa",),
-    tasks=pfi_tasks,
-    measures=public_figure_measures("pfi", POOLS),
-    metrics=public_figure_metrics("pfi"),
-    across=scale_rows,
-    subset_attribute="branch",
-    compares=("gender",),
-    within=("branch",),
+    asks=Asks(datasets=("apa",), tasks=pfi_tasks, limit_by="branch"),
+    measures=Measures(
+        functions=public_figure_measures("pfi", POOLS),
+        metrics=public_figure_metrics("pfi"),
+        across=scale_rows,
+        compares=("gender",),
+        within=("branch",),
+    ),
+    tells=Tells(
+        chapter="beholder.studies.pfi.chapter:CHAPTER",
+        limitations=APA.tells.limitations,
+        of_photographs=APA.tells.of_photographs,
+    ),
+    plans=Plans(
+        plan="beholder.studies.pfi.study:plan",
+        trials="beholder.studies.public_figures.trials:PFI_TRIALS",
+        printed="beholder.studies.pfi.printed:PRINTED",
+    ),
     default="data",
-    chapter="beholder.studies.pfi.chapter:CHAPTER",
-    plan="beholder.studies.pfi.study:plan",
-    printed="beholder.studies.pfi.printed:PRINTED",
-    trials="beholder.studies.public_figures.trials:PFI_TRIALS",
-    of_photographs=APA.of_photographs,
-    limitations=APA.limitations,
 )
 
 
