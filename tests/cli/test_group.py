@@ -60,7 +60,7 @@ def test_a_fault_of_ours_keeps_its_traceback(monkeypatch: pytest.MonkeyPatch, pl
 
 SLOW = """
 import os, signal, sys, time
-import beholder.audit
+import beholder._audit
 from beholder.cli import main
 
 def audit(*_):
@@ -72,7 +72,7 @@ def audit(*_):
         time.sleep(0.6)
         print("kept", flush=True)
 
-beholder.audit.audit_models = audit
+beholder._audit.audit_models = audit
 sys.argv = ["beholder", "audit", "null"]
 main()
 """

@@ -12,7 +12,13 @@ from typing import Annotated, Any
 
 import typer
 
-from beholder.audit import audit_models
+from beholder._audit import audit_models
+from beholder._compare import Scored, compare_models, scored_models, told_apart
+from beholder._measure import measure_scores
+from beholder._plan import uncompared
+from beholder._run import Run, load_run
+from beholder._run_folder import file_stamps, finish, run_folder
+from beholder._verify import verify_run
 from beholder.cli.console import bar, err, out, say_json, set_verbosity, upload_question
 from beholder.cli.options import (
     FILE,
@@ -30,26 +36,20 @@ from beholder.cli.options import (
     writable,
     write_config,
 )
-from beholder.compare import Scored, compare_models, scored_models, told_apart
 from beholder.core.digests import digest
 from beholder.core.errors import UsageError
 from beholder.core.files import store_folder, write_whole
 from beholder.core.progress import silent
 from beholder.core.record import Record
 from beholder.core.results import place
-from beholder.measure import measure_scores
 from beholder.options import AuditOptions
-from beholder.plan import uncompared
 from beholder.report.comparison import print_comparison
 from beholder.report.page import write_page
 from beholder.report.terminal import print_summary
 from beholder.report.trackers import log_run, require_tracker
-from beholder.run import Run, load_run
-from beholder.run_folder import file_stamps, finish, run_folder
 from beholder.studies import STUDIES
 from beholder.studies.sheets import chosen_studies
 from beholder.studies.study import Command, CommandOptions, Study, load
-from beholder.verify import verify_run
 
 LISTED = 10
 LEFT_TO_EACH = (

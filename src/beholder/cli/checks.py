@@ -13,6 +13,7 @@ import polars as pl
 import typer
 from rich.table import Table
 
+from beholder._run import load_run
 from beholder.calibration.summary import CalibrationOptions, calibrate, chosen_cells, promises, read_calibration
 from beholder.cli.console import bar, err, out, say_json, show
 from beholder.cli.options import writable
@@ -22,7 +23,6 @@ from beholder.models.catalog import find_model
 from beholder.published.ledger import as_records, consistency, counts, ledger, printed_name
 from beholder.report.calibration import write_calibration, write_into
 from beholder.report.replication import write_replication
-from beholder.run import load_run
 
 SPEED = Path(__file__).parents[3] / "speed"
 """The timings are not installed: they lie beside the package's sources in a clone."""

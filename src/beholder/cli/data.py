@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
+from beholder._plan import Fit, fitting_studies
 from beholder.cli.console import bar, err, out, say_json, show
 from beholder.core.errors import UsageError
 from beholder.core.files import write_whole
@@ -20,7 +21,6 @@ from beholder.datasets.fairface import mend as mend_fairface
 from beholder.datasets.fetch import damaged_images
 from beholder.datasets.settings import parse_settings
 from beholder.datasets.survey import Survey, survey
-from beholder.plan import Fit, fitting_studies
 
 NAMED = 10
 """Images that are listed of each kind; `--json` has them all."""

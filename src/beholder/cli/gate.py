@@ -20,13 +20,13 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
+from beholder._gate import Verdict, judge_folder, read_rules
 from beholder.chapter.numbers import number
 from beholder.cli.console import out, say_json
 from beholder.cli.options import LATEST, run_or_latest
 from beholder.comparison.verdicts import NOT_MEASURED, TOO_LITTLE
 from beholder.core.files import write_whole
 from beholder.core.results import place
-from beholder.gate import Verdict, judge_folder, read_rules
 
 NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 MARKS = re.compile(r"([\\`*_{}\[\]<>#|~&])")

@@ -8,12 +8,12 @@ from pathlib import Path
 import polars as pl
 import typer
 
+from beholder._plan import plan
+from beholder._run import load_run
 from beholder.cli.console import out, say_json, show
 from beholder.core.errors import UsageError
 from beholder.cost.estimate import Cost, CostOptions, costs
 from beholder.models.catalog import short
-from beholder.plan import plan
-from beholder.run import load_run
 from beholder.studies.planning import PlanOptions
 from beholder.studies.sheets import chosen_studies
 

@@ -14,6 +14,8 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
+from beholder._gate import read_rules
+from beholder._run import load_run
 from beholder.cli.console import err, out, say_json
 from beholder.cli.options import LATEST, RunFolder
 from beholder.comparison.verdicts import VERDICTS
@@ -23,14 +25,12 @@ from beholder.core.read import read_json
 from beholder.core.record import read_record
 from beholder.datasets import data_root
 from beholder.datasets.settings import parse_settings
-from beholder.gate import read_rules
 from beholder.report.drawing import save_charts
 from beholder.report.exports import FORMATS, PER_MODEL, Target, audited_models
 from beholder.report.page import write_page
 from beholder.report.report import slug
 from beholder.report.terminal import print_summary
 from beholder.report.trackers import TRACKERS, log_run
-from beholder.run import load_run
 from beholder.scores.recorded import Places
 from beholder.site.build import build_site
 from beholder.view.gallery import open_gallery
