@@ -17,8 +17,9 @@ import polars as pl
 import pytest
 from PIL import Image
 
-from beholder._audit import AuditOptions, audit_models
+from beholder._audit import audit_models
 from beholder._compare import compare_models
+from beholder._options import AuditOptions
 from beholder._run import Run
 from beholder.prompts.prompt_set import prompt_set
 from beholder.published.ledger import ledger

@@ -14,8 +14,9 @@ from polars.testing import assert_frame_equal
 from typer.testing import CliRunner
 
 import beholder
-from beholder._audit import AuditOptions, audit
+from beholder._audit import audit
 from beholder._measure import measure_scores
+from beholder._options import AuditOptions
 from beholder._run import Run, load_run
 from beholder.cli import app
 from beholder.core.errors import MissingData, UnknownName, UsageError

@@ -15,7 +15,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from beholder._audit import AuditOptions, audit_models
+from beholder._audit import audit_models
+from beholder._options import AuditOptions
 from beholder._run import load_run
 from beholder._run_folder import finish, folder_name, locked, run_folder
 from beholder.core.errors import UnknownName, UsageError

@@ -17,7 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from beholder._audit import AuditOptions, confirm_upload, filled, from_store, measure, run_digest
+from beholder._audit import confirm_upload, filled, from_store, measure, run_digest
+from beholder._options import AuditOptions
 from beholder._run import Run, load_run
 from beholder._run_folder import folder_name, run_folder
 from beholder.comparison import Part, compare_pairs, comparison_at, judge, people_of, shares_of

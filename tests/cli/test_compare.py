@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from beholder._audit import AuditOptions
+from beholder._options import AuditOptions
 from beholder.core.errors import UsageError
 from beholder.core.record import Record
 from beholder.report.comparison import SCHEMA, Comparison

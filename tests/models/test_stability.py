@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from beholder._audit import AuditOptions, audit_models
+from beholder._audit import audit_models
+from beholder._options import AuditOptions
 from beholder.core.record import Record
 from beholder.models.families import FAMILIES, Family
 from beholder.models.load import load_model

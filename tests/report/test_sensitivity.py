@@ -10,7 +10,8 @@ import polars as pl
 import pytest
 from PIL import Image
 
-from beholder._audit import AuditOptions, audit_models
+from beholder._audit import audit_models
+from beholder._options import AuditOptions
 from beholder._run import load_run
 from beholder.chapter.finding import finding
 from beholder.core.results import Row, results_table

@@ -16,7 +16,8 @@ import pytest
 from PIL import Image
 from starlette.testclient import TestClient
 
-from beholder._audit import AuditOptions, audit_models
+from beholder._audit import audit_models
+from beholder._options import AuditOptions
 from beholder.core.errors import MissingData
 from beholder.core.results import SCHEMA
 from beholder.datasets import open_dataset

@@ -15,6 +15,7 @@ import typer
 from beholder._audit import audit_models
 from beholder._compare import Scored, compare_models, scored_models, told_apart
 from beholder._measure import measure_scores
+from beholder._options import AuditOptions
 from beholder._plan import uncompared
 from beholder._run import Run, load_run
 from beholder._run_folder import file_stamps, finish, run_folder
@@ -42,7 +43,6 @@ from beholder.core.files import store_folder, write_whole
 from beholder.core.progress import silent
 from beholder.core.record import Record
 from beholder.core.results import place
-from beholder.options import AuditOptions
 from beholder.report.comparison import print_comparison
 from beholder.report.page import write_page
 from beholder.report.terminal import print_summary

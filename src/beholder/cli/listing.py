@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from beholder._options import AuditOptions
 from beholder.cli.console import say_json, show
 from beholder.cli.options import takes
 from beholder.datasets import DATASETS, open_dataset
@@ -15,7 +16,6 @@ from beholder.models.catalog import ModelEntry, architectures, count_of, selecte
 from beholder.models.families import FAMILIES, FOLDER_FORMS
 from beholder.models.load import reference_models
 from beholder.models.spec import Machine, this_machine
-from beholder.options import AuditOptions
 from beholder.prompts.prompt_set import read_prompts
 from beholder.studies import STUDIES
 from beholder.studies.sheets import default_dataset, with_own_options
@@ -133,7 +133,7 @@ def datasets(as_json: bool = False) -> None:
 def studies(as_json: bool = False) -> None:
     show(
         [
-            {"name": b.name, "question": b.question, "datasets": ", ".join(b.datasets), "citation": b.citation}
+            {"name": b.name, "question": b.question, "datasets": ", ".join(b.asks.datasets), "citation": b.citation}
             for b in STUDIES.values()
         ],
         as_json,
@@ -141,7 +141,7 @@ def studies(as_json: bool = False) -> None:
 
 
 def metrics(as_json: bool = False) -> None:
-    known = [metric for study in STUDIES.values() for metric in study.metrics]
+    known = [metric for study in STUDIES.values() for metric in study.measures.metrics]
     show([{"metric": each.name, "unit": each.unit, "meaning": each.meaning} for each in known], as_json)
 
 
@@ -159,5 +159,5 @@ def prompts(
         chosen = AuditOptions.of(**options)
         asked = with_own_options(STUDIES[study or next(iter(STUDIES))], chosen.study_options)
         dataset = open_dataset(default_dataset(asked, chosen.data), chosen.data)
-        sets = [task.prompts for task in asked.tasks(dataset)]
+        sets = [task.prompts for task in asked.asks.tasks(dataset)]
     show([{"set": each.name, **row} for each in sets for row in each.table.drop("prompt_id").to_dicts()], as_json)

@@ -17,13 +17,13 @@ from typing import Annotated, Any, TypeVar
 import typer
 from typer.models import ParameterInfo
 
+from beholder._options import AuditOptions
 from beholder.cli.commands import COMMANDS, Command, Commands, is_group
 from beholder.core.errors import UsageError, masked
 from beholder.core.files import Place, write_whole
 from beholder.core.options import OUTPUT, WHAT, Option, declared_options
 from beholder.core.read import read_text, read_toml
 from beholder.core.remote import RemotePath
-from beholder.options import AuditOptions
 from beholder.studies import AUDITED, STUDIES
 
 FolderOrNone = TypeVar("FolderOrNone", Place, Path | None)

@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from beholder._audit import AuditOptions, audit_models
+from beholder._audit import audit_models
+from beholder._options import AuditOptions
 from beholder.core.digests import file_digest
 from beholder.core.errors import ModelError, UnknownName
 from beholder.datasets import open_dataset

@@ -10,8 +10,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from beholder._audit import AuditOptions
 from beholder._measure import measure_scores
+from beholder._options import AuditOptions
 from beholder.core.results import PLAIN
 from beholder.datasets.apa import BRANCHES
 from beholder.studies import STUDIES

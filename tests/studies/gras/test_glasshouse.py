@@ -7,7 +7,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from beholder._audit import AuditOptions, audit_models
+from beholder._audit import audit_models
+from beholder._options import AuditOptions
 from beholder.datasets import open_dataset
 from beholder.glasshouse.planted import PLANTED_TRAITS
 from beholder.studies.gras.study import GRAS

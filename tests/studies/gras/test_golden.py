@@ -10,8 +10,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from beholder._audit import AuditOptions
 from beholder._measure import measure_scores
+from beholder._options import AuditOptions
 from beholder.datasets import open_dataset
 from beholder.metrics.group_tests import friedman, repeated_measures_anova
 from beholder.scores.imported import import_scores

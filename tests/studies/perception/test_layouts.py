@@ -10,8 +10,8 @@ import polars as pl
 import pytest
 from studies.perception.worlds import OPTIONS, matrix, measured, one, photographs
 
-from beholder._audit import AuditOptions
 from beholder._measure import measure_scores
+from beholder._options import AuditOptions
 from beholder.core.errors import BadScores
 from beholder.studies.perception.chapter import perception_tables
 from beholder.studies.perception.findings import perception_findings

@@ -10,8 +10,9 @@ import pytest
 from causalface_imitation import imitate
 from studies.perception.worlds import OPTIONS, PROMPTS, designed, matrix, measured, noise, one, photographs, rng
 
-from beholder._audit import AuditOptions, audit_models
+from beholder._audit import audit_models
 from beholder._measure import measure_scores
+from beholder._options import AuditOptions
 from beholder.core.errors import MissingData
 from beholder.datasets.dataset import Dataset
 from beholder.scores.score_matrix import ScoreMatrix
