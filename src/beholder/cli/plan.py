@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from beholder.cost.estimate import Cost
 
 if TYPE_CHECKING:
-    from beholder.studies.planning import PlanOptions
+    from beholder.studies.rows import PlanOptions
 
 UNKNOWN = "unknown"
 
@@ -237,7 +237,7 @@ def plan_command(
     # Imported here so that other commands start without it.
     from beholder._run import load_run
     from beholder.cost.estimate import CostOptions, costs
-    from beholder.studies.planning import PlanOptions
+    from beholder.studies.rows import PlanOptions
     from beholder.studies.sheets import chosen_studies
 
     if not cost:
