@@ -47,8 +47,8 @@ class Figure(NamedTuple):
     chart: Layers
     topic: str
     wide: bool = False
-    answers: str = ""
-    """The kind of finding that it illustrates: where there is one, its headline is the title."""
+    answers: tuple[str, ...] = ()
+    """The kind of finding that it illustrates, and names in that finding's first row: its headline is the title."""
     model: str = ""
     """The model that it is about, where a run has several."""
 
@@ -67,10 +67,11 @@ class Figure(NamedTuple):
 
     def titled(self, findings: Iterable[Finding]) -> Figure:
         """The figure under the headline of the finding that it illustrates, if it is among these."""
-        same = (each for each in findings if each.kind == self.answers and self.model in ("", each.model))
-        first = next(same, None)
-        whose = f"{self.model}, " if self.model else ""
-        return self if first is None else self._replace(title=sentence(whose, first.headline))
+        for each in findings:
+            names = [each.kind, *(name for row in each.rows[:1] for name in row.values())]
+            if self.answers and all(name in names for name in self.answers) and self.model in ("", each.model):
+                return self._replace(title=sentence(f"{self.model}, " if self.model else "", each.headline))
+        return self
 
 
 def sentence(whose: str, seen: str) -> str:
