@@ -12,8 +12,7 @@ from beholder._options import AuditOptions
 from beholder.cli.console import say_json, show
 from beholder.cli.options import takes
 from beholder.datasets import DATASETS, open_dataset
-from beholder.models.catalog import ModelEntry, architectures, count_of, selected, short
-from beholder.models.families import FAMILIES, FOLDER_FORMS
+from beholder.models.catalog import FAMILIES, FOLDER_FORMS, ModelEntry, architectures, count_of, selected, short
 from beholder.models.load import reference_models
 from beholder.models.spec import Machine, this_machine
 from beholder.prompts.prompt_set import read_prompts
