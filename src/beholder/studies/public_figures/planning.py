@@ -11,9 +11,9 @@ from beholder.comparison.power import Design, Scores, detectable, people_needed
 from beholder.core.errors import UsageError
 from beholder.core.results import PLAIN, Row
 from beholder.datasets.dataset import Dataset
-from beholder.studies.planning import NORMAL, SEED, PlanOptions, of_run, plan_rows
 from beholder.studies.public_figures.levels import Pools, women_and_men
 from beholder.studies.public_figures.phrases import PLAYERS, correct_occupation
+from beholder.studies.rows import NORMAL, SEED, PlanOptions, of_run, plan_rows
 
 MEAN, DEVIATION = 0.6, 0.34
 """Of belief in the right occupation, between people: assumed."""
