@@ -27,7 +27,7 @@ from beholder.core.errors import UsageError
 from beholder.core.files import Place
 from beholder.core.progress import followed_by
 from beholder.core.results import results_table
-from beholder.datasets.perturbed import CHANGES
+from beholder.datasets.images import CHANGES
 from beholder.models.load import Kind, Model, ModelIdentity, as_scorer, decoding_on_gpu, load_model
 from beholder.models.scorer import LIMIT, NUDGE, Answerer, Scorer, movement, shaken
 from beholder.models.spec import ModelSpec, device_names

@@ -15,12 +15,11 @@ from beholder.cli.console import bar, err, out, say_json, show
 from beholder.core.errors import UsageError
 from beholder.core.files import write_whole
 from beholder.datasets import DATASETS, data_root, open_dataset
-from beholder.datasets.card import data_card
 from beholder.datasets.dataset import Dataset, DatasetSource, is_present
-from beholder.datasets.fairface import mend as mend_fairface
-from beholder.datasets.fetch import damaged_images
+from beholder.datasets.faces import mend as mend_fairface
+from beholder.datasets.images import damaged_images
 from beholder.datasets.settings import parse_settings
-from beholder.datasets.survey import Survey, survey
+from beholder.datasets.survey import Survey, data_card, survey
 
 NAMED = 10
 """Images that are listed of each kind; `--json` has them all."""
