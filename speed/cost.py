@@ -20,8 +20,7 @@ from rehearsal import Shape
 from beholder.cost.estimate import CORES, Cost, CostOptions, costs, device, on_card, opened_dataset
 from beholder.cost.rehearsal import SECONDS
 from beholder.cost.subject import Subject, subject_of
-from beholder.cost.tokens import reading
-from beholder.cost.work import ASSUMED_BYTES, KEY, PACKED, Asked, Pictures, Work, asked_about
+from beholder.cost.work import ASSUMED_BYTES, KEY, PACKED, Asked, Pictures, Work, asked_about, reading
 from beholder.models.load import load_model
 from beholder.models.scorer import Answerer
 from beholder.scores.fill import FillOptions, fill
@@ -147,7 +146,7 @@ def here(models: list[str], limit: int, rehearse: float = SECONDS) -> Iterator[C
         assert cost.seconds
         assert cost.processor_seconds
         scorer = load_model(name)
-        scorer = scorer.instructed(study.instruction) if isinstance(scorer, Answerer) else scorer
+        scorer = scorer.instructed(study.asks.instruction) if isinstance(scorer, Answerer) else scorer
         dataset = opened_dataset(cost.work.dataset, options)
         tasks = study.tasks_for(dataset, answers=isinstance(scorer, Answerer))
         with tempfile.TemporaryDirectory() as folder:

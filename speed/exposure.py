@@ -28,7 +28,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from bench import Claim, main, timed
 
-from beholder.scores import workers
+from beholder.scores import executor
 from beholder.studies.exposure import counting
 from beholder.studies.exposure.captions import CaptionFile
 from beholder.studies.exposure.counting import count_captions
@@ -214,7 +214,7 @@ def memory(options: Namespace) -> Iterator[Claim]:
         rows.append([name, *peaks])
     yield Claim(
         f"Peak memory for {most / 6:.0f} and for {most:.0f} MB of captions, all processes; workers from "
-        f"{counting.LONG >> 20} MB on, {workers.usable_cores()} at most",
+        f"{counting.LONG >> 20} MB on, {executor.usable_cores()} at most",
         ["file", "MB, shorter", "MB, longer"],
         rows,
     )
@@ -222,11 +222,11 @@ def memory(options: Namespace) -> Iterator[Claim]:
 
 def print_peak(path: Path) -> None:
     """Count a file and print the megabytes of this process and, for each worker, those of the largest one."""
-    workers.STARTING = get_context("spawn")  # as children of this process, whose peak is known
+    executor.STARTING = get_context("spawn")  # as children of this process, whose peak is known
     counted(path, 2000)()
     own = re.search(r"VmHWM:\s+(\d+)", Path("/proc/self/status").read_text())
     largest = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
-    print((int(own[1] if own else 0) + largest * workers.usable_cores()) / 1024)
+    print((int(own[1] if own else 0) + largest * executor.usable_cores()) / 1024)
 
 
 def options() -> ArgumentParser:

@@ -36,7 +36,7 @@ def main() -> None:
     questions = gras_prompts().texts
     some = list(range(0, len(questions), max(1, len(questions) // told.one_by_one)))
     ours, plain = (
-        load_model(told.model, LoadOptions(shared_prefix=shared)).instructed(GRAS.instruction)  # type: ignore[attr-defined]
+        load_model(told.model, LoadOptions(shared_prefix=shared)).instructed(GRAS.asks.instruction)  # type: ignore[attr-defined]
         for shared in (True, False)
     )
     picture = ours.prepare(open_image(uri))

@@ -109,15 +109,15 @@ def main() -> None:
     parser.add_argument("--prepare", action="store_true", help="only make the checkpoint and the pictures")
     told = parser.parse_args()
     dataset = open_dataset(f"folder:{pictures(told.work / 'pictures', told.pictures)}")
-    task = GRAS.tasks(dataset)[0]
-    questions = [GRAS.instruction.ask(text) for text in task.prompts.texts]
+    task = GRAS.asks.tasks(dataset)[0]
+    questions = [GRAS.asks.instruction.ask(text) for text in task.prompts.texts]
     folder = checkpoint(told.work / "model", questions, tiny=told.tiny, device=told.device)
     if told.prepare:
         return
     begun = time.perf_counter()
     precision = "float32" if told.tiny else "bfloat16"
     scorer: Any = load_model(str(folder), LoadOptions(device=told.device, precision=precision))
-    scorer = scorer.instructed(GRAS.instruction)
+    scorer = scorer.instructed(GRAS.asks.instruction)
     print(f"loaded in {time.perf_counter() - begun:.0f} s", flush=True)
     begun = time.perf_counter()
     fill([task], scorer, Store(told.work / "store"), FillOptions())

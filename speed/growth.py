@@ -24,7 +24,7 @@ from exposure import made
 from gras import random_matrix
 from scipy import stats
 
-from beholder.audit import measure
+from beholder._audit import measure
 from beholder.datasets import open_dataset
 from beholder.datasets.dataset import Dataset
 from beholder.models.load import load_model
@@ -108,7 +108,7 @@ def perception(images: int) -> Work:
 def gras(images: int = 2000, traits: int = 20, shuffles: int = 10) -> Work:
     """GRAS's whole measure."""
     matrix, options = random_matrix(images, traits), MeasureOptions(permutations=shuffles)
-    return lambda: list(STUDIES["gras"].measures[0]({"gras": matrix}, options))
+    return lambda: list(STUDIES["gras"].measures.functions[0]({"gras": matrix}, options))
 
 
 def filled(images: int = 40, prompts: int = 20) -> Work:

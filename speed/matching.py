@@ -20,9 +20,8 @@ import transformers
 from bench import Cell, Claim, main, spent
 from PIL import Image
 
-from beholder.models.matching.albef import AlbefConfig, AlbefMatcher, AlbefModel
-from beholder.models.matching.blip import Blip2Matcher, BlipMatcher
-from beholder.models.matching.scorer import Matcher, MatchingScorer, TextReading
+from beholder.models.albef import AlbefConfig, AlbefMatcher, AlbefModel
+from beholder.models.matching import Blip2Matcher, BlipMatcher, Matcher, MatchingScorer, TextReading
 from beholder.models.spec import ModelSpec
 from beholder.studies.gras.prompts import gras_prompts
 

@@ -24,7 +24,7 @@ from beholder.models.preparation import Cut
 from beholder.models.scorer import ContrastiveScorer, unit_rows
 from beholder.models.spec import ModelSpec
 from beholder.prompts.prompt_set import prompt_set
-from beholder.scores import workers
+from beholder.scores import executor
 from beholder.scores.fill import fill
 from beholder.scores.store import Store
 from beholder.scores.task import Task
@@ -58,7 +58,7 @@ def synthetic_images(count: int, folder: Path) -> Dataset:
 
 def fill_and_print_peak(count: int) -> None:
     """Fill one sheet and print the peak memory of this process and its largest worker in MB."""
-    workers.STARTING = get_context("spawn")  # as children of this process, whose peak is known
+    executor.STARTING = get_context("spawn")  # as children of this process, whose peak is known
     with tempfile.TemporaryDirectory() as scratch:
         dataset = synthetic_images(count, Path(scratch))
         prompts = prompt_set("words", [{"text": "kind"}, {"text": "cold"}])

@@ -34,14 +34,14 @@ from beholder.core.digests import file_digest
 from beholder.datasets.dataset import Dataset
 from beholder.datasets.images import open_image
 from beholder.models.load import LoadOptions, load_model
-from beholder.models.preparation import fixed_shape
 from beholder.models.scorer import preparation_of
 from beholder.prompts.prompt_set import prompt_set
-from beholder.scores import workers
+from beholder.scores import executor
+from beholder.scores.executor import usable_cores
 from beholder.scores.fill import FillOptions, fill
+from beholder.scores.reading import Reader, ReadOptions, WorkersOnDemand
 from beholder.scores.store import Store
 from beholder.scores.task import Task
-from beholder.scores.workers import PictureReader, Workers, usable_cores
 
 SIZES = ((640, 480), (480, 640), (640, 427), (612, 612))
 SHAPES = {
@@ -132,18 +132,18 @@ class Bench:
 
     def decode_alone(self, count: int) -> float:
         """Worker processes that open and cut, and nobody who takes the pictures; started before the clock is."""
-        preparation = preparation_of(self.scorer)
-        assert preparation is not None
-        kind = fixed_shape(preparation)
-        assert kind is not None
-        with Workers(usable_cores()) as pool:
-            reader = PictureReader(pool, preparation, *kind)
-            list(reader.read([self.uris[:64]] * 4))
-            batches = [self.uris[start : start + 256] for start in range(0, count, 256)]
-            began = time.perf_counter()
-            for _ in reader.read(batches):
-                pass
-            return count / (time.perf_counter() - began)
+        options = ReadOptions()
+        with WorkersOnDemand(options) as workers:
+            reader = Reader(self.scorer, options, workers)
+
+            def read(batches: list[list[str]]) -> float:
+                began = time.perf_counter()
+                for _ in reader.read(batches, lambda uri: "", lambda key: False):
+                    pass
+                return time.perf_counter() - began
+
+            read([self.uris[:64]] * 8)
+            return count / read([self.uris[start : start + 256] for start in range(0, count, 256)])
 
     def forward_alone(self, seconds: float = 4.0) -> float:
         """The model on one batch of cut pictures that lies ready, again and again."""
@@ -220,7 +220,7 @@ def main() -> None:
     parser.add_argument("--work", type=Path, help="where to put photographs and models, to use them again")
     told = parser.parse_args()
     if shutil.which("nvidia-smi") is None:  # processor time is what counts then, and only own children's is known
-        workers.STARTING = get_context("spawn")
+        executor.STARTING = get_context("spawn")
     with tempfile.TemporaryDirectory() as scratch:
         work = told.work or Path(scratch)
         if told.folder:

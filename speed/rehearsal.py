@@ -19,8 +19,7 @@ from architectures import MARKS, Architecture
 from PIL import Image
 
 from beholder.core.errors import OutOfMemory
-from beholder.models.checkpoint.checkpoint import torch, transformers
-from beholder.models.checkpoint.torch_scorer import running
+from beholder.models.checkpoint.checkpoint import running, torch, transformers
 from beholder.models.generative.loaded_model import LoadedModel
 from beholder.models.generative.processor import Picture
 from beholder.models.generative.prompt_tree import prompt_tree

@@ -10,7 +10,7 @@ from beholder.chapter.chapter import Chapter
 from beholder.chapter.finding import Finding, finding, verdict_of_rows
 from beholder.comparison import compare_groups, comparison_at, group_by, judge, people_of, strata_of
 from beholder.core.results import Row
-from beholder.studies.study import MeasureOptions, Metric, Study
+from beholder.studies.study import Asks, MeasureOptions, Measures, Metric, Plans, Study, Tells
 from beholder.studies.worlds import GENDER_ONLY, Trials, World
 
 COMPARED = {"gender": "race", "race": "gender"}
@@ -47,14 +47,12 @@ TRIALS = Trials(
     2, measure, {GENDER_ONLY: ("gaps.gap:gender", "gaps.headline:gender")}, found=("gaps.gap", "gaps.headline")
 )
 GAPS = Study(
-    "gaps",
-    "Gaps",
-    "Who?",
-    "our own",
-    (),
-    tasks=lambda dataset: (),
-    measures=(),
-    metrics=(Metric("gaps.gap", "", "score", "", 0.0),),
-    chapter="gaps_study:CHAPTER",
-    trials="gaps_study:TRIALS",
+    name="gaps",
+    title="Gaps",
+    question="Who?",
+    citation="our own",
+    asks=Asks(datasets=(), tasks=lambda dataset: ()),
+    measures=Measures(functions=(), metrics=(Metric("gaps.gap", "", "score", "", 0.0),)),
+    tells=Tells(chapter="gaps_study:CHAPTER"),
+    plans=Plans(trials="gaps_study:TRIALS"),
 )

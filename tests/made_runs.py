@@ -9,10 +9,10 @@ import numpy as np
 import polars as pl
 import pytest
 
+from beholder._run import Run
 from beholder.comparison import DIFFERENCE, NONE_FOUND, TOO_LITTLE, verdict_of
 from beholder.core.record import Record
 from beholder.core.results import Row, results_table
-from beholder.run import Run
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.studies.gras.prompts import gras_prompts
 from beholder.studies.gras.study import GRAS
@@ -237,7 +237,7 @@ def gras_matrix(images: pl.DataFrame, *, effect: float = 1.0, mass: float | None
 
 def gras_run_of(matrix: ScoreMatrix, model: str = "vlm", dataset: str = "gras") -> Run:
     """Its rows, by the study's own measures."""
-    rows = GRAS.measures[0]({"gras": matrix}, MeasureOptions(permutations=6, shuffles=399))
+    rows = GRAS.measures.functions[0]({"gras": matrix}, MeasureOptions(permutations=6, shuffles=399))
     made = record(model, dataset=dataset)
     made.studies = ["gras"]
     return Run(results_table(rows, study="gras", model=model, dataset=dataset), made)

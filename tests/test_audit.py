@@ -9,13 +9,13 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from beholder.audit import AuditOptions, audit_models
+from beholder._audit import AuditOptions, audit_models
+from beholder._measure import measure_scores
+from beholder._run import load_run
 from beholder.core.errors import DataError, UnknownName
 from beholder.core.results import SCHEMA
-from beholder.measure import measure_scores
-from beholder.models.null import NullScorer
+from beholder.models.scorer import NullScorer
 from beholder.prompts.prompt_set import Instruction, prompt_set
-from beholder.run import load_run
 from beholder.scores.fill import FillOptions
 from beholder.studies import STUDIES
 from beholder.studies.custom.study import custom_study
@@ -105,8 +105,8 @@ def test_without_a_model_each_embedded_one_is_asked_what_it_was_made_for(tmp_pat
 
 
 def test_own_prompts_meet_the_first_embedded_model_and_noise():
-    assert custom_study(WORDS, by=()).reference_models == ("glasshouse/contrastive", "null")
-    assert STUDIES["gras"].reference_models == ("glasshouse/generative",)
+    assert custom_study(WORDS, by=()).asks.reference_models == ("glasshouse/contrastive", "null")
+    assert STUDIES["gras"].asks.reference_models == ("glasshouse/generative",)
 
 
 @pytest.mark.real
@@ -145,7 +145,7 @@ def test_what_a_model_says_at_the_end_is_in_the_record(options: AuditOptions, mo
             self.notes.append("asked")
             return super().score_prepared(prepared, prompts)
 
-    monkeypatch.setattr("beholder.audit.load_model", lambda name, options: Talkative())
+    monkeypatch.setattr("beholder._audit.load_model", lambda name, options: Talkative())
     (model,) = audit_models(["talkative"], [custom_study(WORDS)], options).record.models
     assert model["notes"] == ["asked"]
     assert "true or false" in model["settings"]["instruction"]

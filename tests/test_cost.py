@@ -17,11 +17,10 @@ from typer.testing import CliRunner
 from beholder.cli import app
 from beholder.core.errors import ModelError, UnknownName, UsageError
 from beholder.cost.estimate import CHECKED, START, CostOptions, costs, device
+from beholder.cost.shapes import known_configs
 from beholder.cost.subject import subject_of
-from beholder.cost.tokens import RUN, estimated, padded, reading
-from beholder.cost.work import CHANNELS, Counter, pictures_of
+from beholder.cost.work import CHANNELS, RUN, Counter, estimated, padded, pictures_of, reading
 from beholder.datasets import open_dataset
-from beholder.models.shapes import known_configs
 from beholder.studies import STUDIES
 
 ROOT = Path(__file__).parents[1]
@@ -77,7 +76,7 @@ def test_a_generative_model_reads_as_many_tokens_and_computes_as_many_flop_as_co
     work = Counter(subject_of(str(folder))).work(study, open_dataset("glasshouse-faces").limit(4))
     (task,), uri = work.tasks, work.pictures.sample[0]
     assert task.reading is not None
-    scorer = load_model(str(folder)).instructed(study.instruction)  # type: ignore[attr-defined]
+    scorer = load_model(str(folder)).instructed(study.asks.instruction)  # type: ignore[attr-defined]
     picture, prompts = scorer.prepare(open_image(uri)), list(task.prompts)
     scorer.score_prepared([picture], prompts)  # its first answers are checked one by one
     tokens = 0

@@ -15,17 +15,17 @@ from types import SimpleNamespace
 
 import pytest
 
-from beholder.audit import AuditOptions, audit_models
+from beholder._audit import AuditOptions, audit_models
+from beholder._run import load_run
+from beholder._run_folder import finish, folder_name, locked, run_folder
 from beholder.core.errors import UnknownName, UsageError
 from beholder.core.record import Record
 from beholder.prompts.prompt_set import prompt_set
-from beholder.run import load_run
-from beholder.run_folder import finish, folder_name, locked, run_folder
 from beholder.studies.custom.study import custom_study
 from beholder.studies.study import MeasureOptions
 
 STUDY = custom_study(prompt_set("words", [{"text": w, "level": "w", "concept": w} for w in ("kind", "cold")]))
-LOCKS = "from pathlib import Path; from beholder.run_folder import locked; import sys\n"
+LOCKS = "from pathlib import Path; from beholder._run_folder import locked; import sys\n"
 
 
 @pytest.fixture
@@ -65,7 +65,7 @@ def test_a_stopped_run_is_found_the_day_after_and_keeps_its_start_and_its_page(
     clock = SimpleNamespace(now=lambda _: datetime(2999, 1, 1, tzinfo=UTC))
     monkeypatch.setattr("beholder.core.record.datetime", clock)
     jumps = itertools.count(10**9, -1000)  # backwards, too
-    monkeypatch.setattr("beholder.audit.time", SimpleNamespace(monotonic=lambda: float(next(jumps))))
+    monkeypatch.setattr("beholder._audit.time", SimpleNamespace(monotonic=lambda: float(next(jumps))))
     again = audit_models(["null"], [STUDY], options)
     assert again.folder == yesterday
     assert (yesterday / "report.html").read_bytes() == page

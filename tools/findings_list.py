@@ -54,7 +54,7 @@ def listed() -> str:
     ]
     for study in STUDIES:
         by_question: dict[str, dict[str, str]] = {}
-        questions = STUDIES[study].part("chapter").questions if STUDIES[study].chapter else {}
+        questions = STUDIES[study].part("chapter").questions if STUDIES[study].tells.chapter else {}
         for description, finding in findings(study):
             if description.startswith("drawn people:"):
                 continue  # the same sentences with "drawn" before the people

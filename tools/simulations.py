@@ -16,14 +16,14 @@ import numpy as np
 import polars as pl
 from scipy.special import expit
 
-from beholder.audit import AuditOptions, measure
-from beholder.compare import PARTS, _judged, _paired
+from beholder._audit import AuditOptions, measure
+from beholder._compare import PARTS, _judged, _paired
+from beholder._gate import Rule, changed, judged
+from beholder._run import Run
 from beholder.comparison import DIFFERENCE
 from beholder.core.results import Row
 from beholder.datasets.dataset import Dataset
-from beholder.gate import Rule, changed, judged
 from beholder.prompts.prompt_set import prompt_set
-from beholder.run import Run
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.studies import STUDIES
 from beholder.studies.sheets import Sheet, open_sheets

@@ -44,11 +44,11 @@ def test_a_run_goes_on_where_it_stopped(tmp_path: Path, monkeypatch: pytest.Monk
     fresh = repeat([CELL], tmp_path / "a", **ASKED)
     done: list[Block] = []
 
-    def stop_after_one(blocks: list[Block]) -> list[int]:
+    def stop_after_one(block: Block) -> int:
         if done:
             raise KeyboardInterrupt
-        done.extend(blocks)
-        return work(blocks)
+        done.append(block)
+        return work(block)
 
     work = repeating._work
     monkeypatch.setattr(repeating, "_work", stop_after_one)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from beholder.chapter.equivalence import gap_equivalence_table, ratio_equivalence_table
+from beholder.chapter.chapter import gap_equivalence_table, ratio_equivalence_table
 from beholder.core.results import Row, results_table
 from beholder.metrics.equivalence import VERDICTS
 

@@ -4,7 +4,19 @@ from __future__ import annotations
 
 import polars as pl
 
-from beholder.chapter.chapter import Cell, labels, names, notes_of, percent_cell, ratio_cell, rows_of, sizes
+from beholder.chapter.chapter import (
+    Cell,
+    labels,
+    names,
+    notes_of,
+    p_cell,
+    percent_cell,
+    points_cell,
+    ratio_cell,
+    rows_of,
+    sizes,
+    tabled,
+)
 from beholder.chapter.numbers import ABSENT
 from beholder.core.results import Row, results_table
 
@@ -50,3 +62,20 @@ def test_sizes_are_one_number_where_they_agree():
     assert sizes(rows_of(ONE, "ratio")) == "80"
     assert sizes(rows_of(ONE, "share")) == "100 / 0"
     assert sizes([]) == ABSENT
+
+
+def test_a_table_is_declared_by_its_columns():
+    columns = [("n", "n"), ("Share", percent_cell), ("p", p_cell)]
+    for part, left in ((ONE, ["Branch"]), (TWO, ["Model", "Branch"])):
+        made = rows_of(part, "share")
+        table = tabled(part, made, [("Branch", "subset")], columns, title="T", caption="C", topic="shares", notes="aa")
+        assert (table.header, table.labels, table.topic) == ([*left, "n", "Share", "p"], len(left), "shares")
+        assert [cell.text for cell in table.rows[0][-4:]] == ["a", "100", "23.4 %", ABSENT]
+        assert (table.rows[1][-1], table.notes) == (Cell(ABSENT), ("a",))
+
+
+def test_points_are_bold_where_a_difference_was_found():
+    row = {"value": 0.035, "low": 0.01, "high": 0.06, "verdict": "difference found"}
+    assert points_cell(row) == Cell("+3.5", "1.0–6.0", strong=True)
+    assert points_cell({**row, "verdict": None}, plain=True) == Cell("3.5", "1.0–6.0")
+    assert points_cell(None) == Cell(ABSENT)

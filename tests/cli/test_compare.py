@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from beholder.audit import AuditOptions
+from beholder._audit import AuditOptions
 from beholder.core.errors import UsageError
 from beholder.core.record import Record
 from beholder.report.comparison import SCHEMA, Comparison
@@ -35,7 +35,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
         calls.append((models, [study.name for study in studies], options))
         return Comparison(models, pl.DataFrame([ROW], schema=SCHEMA), Record(left_out=["gras: not asked"]))
 
-    monkeypatch.setattr(import_module("beholder.compare"), "compare_models", answer)
+    monkeypatch.setattr(import_module("beholder._compare"), "compare_models", answer)
     return calls
 
 

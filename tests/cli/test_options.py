@@ -16,7 +16,7 @@ from beholder.core.errors import UsageError
 def test_a_file_in_the_place_of_a_folder_is_told_before_the_work(
     monkeypatch: pytest.MonkeyPatch, option: str, tmp_path: Path
 ):
-    monkeypatch.setattr("beholder.audit.audit_models", lambda *_: pytest.fail("the work began"))
+    monkeypatch.setattr("beholder._audit.audit_models", lambda *_: pytest.fail("the work began"))
     folders = ["--out", str(tmp_path / "run"), "--store", str(tmp_path / "store")]
     (tmp_path / "taken").write_text("")
     with pytest.raises(UsageError, match=f"{option} .*taken is a file"):

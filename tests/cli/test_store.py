@@ -18,7 +18,7 @@ from beholder.cli.store import AGES, SIZES, _parsed
 from beholder.core.digests import KEY_FILE
 from beholder.core.errors import MissingData, UnknownName, UsageError
 from beholder.datasets import open_dataset
-from beholder.models.null import NullScorer
+from beholder.models.scorer import NullScorer
 from beholder.prompts.prompt_set import prompt_set
 from beholder.scores.fill import fill
 from beholder.scores.store import Store

@@ -47,4 +47,4 @@ def test_every_catalogued_thing_carries_its_own_name():
 
 
 def test_every_study_names_data_sets_that_exist():
-    assert all(name in DATASETS for study in STUDIES.values() for name in study.datasets)
+    assert all(name in DATASETS for study in STUDIES.values() for name in study.asks.datasets)

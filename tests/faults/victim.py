@@ -22,7 +22,7 @@ import scipy.stats  # noqa: F401  (takes long to load; a study needs it)
 from faults.disk import Disk
 from PIL import Image
 
-import beholder.audit as audit
+import beholder._audit as audit
 import beholder.scores.fill as fill
 import beholder.scores.reading as reading
 import beholder.scores.shelf as shelf

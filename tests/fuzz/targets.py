@@ -27,6 +27,8 @@ from mutations import parquet_of
 from PIL import Image
 from tiny_two_towers import ONNX_IMAGE
 
+from beholder._gate import judged, read_rules
+from beholder._run import Run, load_run
 from beholder.chapter.finding import Finding
 from beholder.cli import app
 from beholder.cli.config import read_config
@@ -39,10 +41,9 @@ from beholder.datasets.gras import load as load_gras
 from beholder.datasets.group_words import read_group_words
 from beholder.datasets.images import open_image
 from beholder.datasets.visual_genome import load as load_genome
-from beholder.gate import judged, read_rules
-from beholder.models.contrastive.onnx_config import TableConfig, read_onnx_config, read_text_table
+from beholder.models.contrastive.onnx import TableConfig, read_onnx_config, read_text_table
 from beholder.models.load import load_model
-from beholder.models.predictions.importing import import_predictions
+from beholder.models.predictions import import_predictions
 from beholder.prompts.prompt_set import correct_cells, read_prompts, read_templates
 from beholder.report import drawing
 from beholder.report.comparison import SCHEMA as COMPARISON
@@ -52,7 +53,6 @@ from beholder.report.page import render
 from beholder.report.prompts_asked import prompts_asked
 from beholder.report.report import build_report
 from beholder.report.sensitivity import sensitivity_table
-from beholder.run import Run, load_run
 from beholder.scores.imported import import_scores, read_sheet
 from beholder.scores.task import Task
 from beholder.studies.custom.study import CUSTOM
@@ -170,7 +170,7 @@ def measured(path: Path) -> None:
     """Scores made elsewhere, measured."""
     matrices = import_scores([path], [task()]).matrices
     options = MeasureOptions(draws=20, seed=1)
-    rows = [row for measure in CUSTOM.measures for row in measure({m.task: m for m in matrices}, options)]
+    rows = [row for measure in CUSTOM.measures.functions for row in measure({m.task: m for m in matrices}, options)]
     results_table(rows, study="custom", model="m", dataset="toy")
 
 

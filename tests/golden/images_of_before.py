@@ -18,7 +18,7 @@ def select_as_before(
     study: Study, dataset: Dataset, count: int, person: object = None, within: object = ()
 ) -> Selection:
     """In place of `Study.select`."""
-    whole, by = dataset.table.with_row_index("_row_index"), study.subset_attribute
+    whole, by = dataset.table.with_row_index("_row_index"), study.asks.limit_by
     parts = whole.partition_by(by, maintain_order=True) if by in dataset.attributes else [whole]
     kept = [part["_row_index"][row] for part in parts for row in spread_rows(part.drop("_row_index"), count)]
     return Selection(sorted(kept), (), len(dataset))

@@ -10,7 +10,7 @@ import family_sweep_towers
 import pytest
 
 from beholder.cli.listing import architecture_rows
-from beholder.models.architectures import KINDS, architectures
+from beholder.models.catalog import KIND_OF_TASK, architectures
 
 pytest.importorskip("transformers")
 MODULES = (family_sweep_towers, family_sweep_matching, family_sweep_detection)
@@ -18,7 +18,7 @@ MODULES = (family_sweep_towers, family_sweep_matching, family_sweep_detection)
 
 def test_every_architecture_has_a_state_and_a_reason_where_it_is_not_exact() -> None:
     known = architectures()
-    assert {each.task for each in known} <= set(KINDS)
+    assert {each.task for each in known} <= set(KIND_OF_TASK)
     assert {each.state for each in known} <= {"exact", "refused", "not built"}
     assert [each for each in known if (each.state == "exact") == bool(each.why)] == []
 

@@ -18,8 +18,8 @@ from beholder.models import load
 from beholder.models.catalog import ModelEntry, catalog, count_of, find_model, selected, short
 from beholder.models.families import FAMILIES, KINDS
 from beholder.models.load import LoadOptions, load_model
-from beholder.models.machine import Machine, this_machine
-from beholder.models.null import NullScorer
+from beholder.models.scorer import NullScorer
+from beholder.models.spec import Machine, this_machine
 from beholder.studies import STUDIES
 from beholder.studies.printed import printed_of
 

@@ -16,7 +16,7 @@ import transformers
 from conformance import matching
 from safetensors.torch import load_file, save_file
 
-from beholder.models.checkpoint.torch_scorer import sample_picture
+from beholder.models.checkpoint.checkpoint import sample_picture
 from beholder.models.load import load_model
 
 

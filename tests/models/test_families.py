@@ -11,7 +11,7 @@ from beholder.core.errors import UsageError
 from beholder.models import families
 from beholder.models.families import FAMILIES, KINDS, Family, family_of, name_forms
 from beholder.models.load import load_model
-from beholder.models.null import NullScorer
+from beholder.models.scorer import NullScorer
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,8 @@ import pytest
 from PIL import Image
 
 from beholder.core.errors import ModelError, UsageError
-from beholder.models.given import GivenAs, as_scorer
-from beholder.models.load import load_model
-from beholder.models.null import NullScorer
+from beholder.models.load import ModelIdentity, as_scorer, load_model
+from beholder.models.scorer import NullScorer
 from beholder.models.spec import LoadOptions
 
 
@@ -26,7 +25,7 @@ def brightness(images: list[Image.Image], prompts: list[str]) -> Any:
 
 
 def scorer_of(model: Any, **given: Any) -> Any:
-    return as_scorer(model, LoadOptions(), GivenAs(**given))
+    return as_scorer(model, LoadOptions(), ModelIdentity(**given))
 
 
 def test_a_loaded_model_scores_as_its_folder_does(

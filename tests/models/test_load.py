@@ -17,7 +17,7 @@ from beholder.core.errors import MissingExtra, ModelError, UnknownName, UsageErr
 from beholder.models import load
 from beholder.models.families import FAMILIES, Family
 from beholder.models.load import LoadOptions, load_model
-from beholder.models.null import NullScorer
+from beholder.models.scorer import NullScorer
 
 Folders = Callable[[str], Path]
 

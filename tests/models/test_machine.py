@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from beholder.models import machine
-from beholder.models.machine import this_machine
+from beholder.models import spec
+from beholder.models.spec import this_machine
 
 
 @pytest.fixture
@@ -25,8 +25,8 @@ def answering(monkeypatch: pytest.MonkeyPatch) -> Callable[[str | Exception], No
                 raise said
             return subprocess.CompletedProcess(command, 0, stdout=said)
 
-        monkeypatch.setattr(machine.shutil, "which", lambda name: f"/usr/bin/{name}")
-        monkeypatch.setattr(machine.subprocess, "run", run)
+        monkeypatch.setattr(spec.shutil, "which", lambda name: f"/usr/bin/{name}")
+        monkeypatch.setattr(spec.subprocess, "run", run)
 
     return answer
 
@@ -54,7 +54,7 @@ def test_a_card_that_does_not_answer_is_as_good_as_none(
 
 
 def test_without_the_tool_there_is_no_card_and_main_memory_is_more_than_a_little(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(machine.shutil, "which", lambda name: None)
+    monkeypatch.setattr(spec.shutil, "which", lambda name: None)
     found = this_machine()
     assert found.gpu_memory == 0
     assert 2**26 < found.memory < 2**50

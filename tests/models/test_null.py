@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 from scipy import stats
 
-from beholder.models.null import NullScorer, _unit
+from beholder.models.scorer import NullScorer, _unit
 
 PROMPTS = [f"a person called {number}" for number in range(40)]
 

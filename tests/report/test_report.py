@@ -7,18 +7,18 @@ import re
 import polars as pl
 import pytest
 
+from beholder._run import Run
 from beholder.comparison.verdicts import VERDICTS
 from beholder.report.page import render
-from beholder.run import Run
 from beholder.studies import STUDIES
 
-CHAPTERS = [name for name in STUDIES if STUDIES[name].chapter]
+CHAPTERS = [name for name in STUDIES if STUDIES[name].tells.chapter]
 
 
 @pytest.mark.parametrize("name", CHAPTERS)
 def test_every_metric_has_a_topic_of_its_chapter(name: str):
     chapter = STUDIES[name].part("chapter")
-    for metric in STUDIES[name].metrics:
+    for metric in STUDIES[name].measures.metrics:
         assert set(metric.topic.split()) & {*chapter.topics, "results"}, metric.name
 
 

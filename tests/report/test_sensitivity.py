@@ -10,7 +10,8 @@ import polars as pl
 import pytest
 from PIL import Image
 
-from beholder.audit import AuditOptions, audit_models
+from beholder._audit import AuditOptions, audit_models
+from beholder._run import load_run
 from beholder.chapter.finding import finding
 from beholder.core.results import Row, results_table
 from beholder.datasets import open_dataset
@@ -19,7 +20,6 @@ from beholder.datasets.images import open_image
 from beholder.datasets.perturbed import CHANGES, perturbed_uri
 from beholder.prompts.prompt_set import prompt_set
 from beholder.report.sensitivity import moves, sensitivity_table
-from beholder.run import load_run
 from beholder.studies.custom.study import custom_study
 from beholder.studies.study import MeasureOptions
 

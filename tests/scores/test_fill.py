@@ -17,8 +17,7 @@ from PIL import Image
 from beholder.core.digests import content_digest
 from beholder.core.errors import BadImage, DataError, ModelError, OutOfMemory
 from beholder.datasets import open_dataset
-from beholder.models.null import NullScorer
-from beholder.models.scorer import ContrastiveScorer, unit_rows
+from beholder.models.scorer import ContrastiveScorer, NullScorer, unit_rows
 from beholder.models.spec import ModelSpec
 from beholder.prompts.prompt_set import prompt_set
 from beholder.scores import fill as filling

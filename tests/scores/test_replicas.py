@@ -19,7 +19,7 @@ from beholder.core.digests import KEY_FILE
 from beholder.core.errors import DataError, ModelError
 from beholder.datasets import open_dataset
 from beholder.models.load import LoadOptions, load_model, replicas_of
-from beholder.models.machine import device_names
+from beholder.models.spec import device_names
 from beholder.prompts.prompt_set import prompt_set
 from beholder.scores import fill as filling
 from beholder.scores.fill import FillOptions, fill
@@ -85,7 +85,7 @@ def test_devices_are_named_by_commas_or_all_at_once(monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "-1")
     assert device_names("cuda:all") == ["cuda"]
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
-    monkeypatch.setattr("beholder.models.machine._asked_driver", lambda *_: "GPU 0: X (UUID: a)\nGPU 1: X (UUID: b)\n")
+    monkeypatch.setattr("beholder.models.spec._asked_driver", lambda *_: "GPU 0: X (UUID: a)\nGPU 1: X (UUID: b)\n")
     assert device_names("cuda:all") == ["cuda:0", "cuda:1"]
 
 

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -23,8 +23,8 @@ from beholder.models.preparation import Cut
 from beholder.models.scorer import ContrastiveScorer, unit_rows
 from beholder.models.spec import ModelSpec
 from beholder.prompts.prompt_set import prompt_set
+from beholder.scores import executor, reading
 from beholder.scores import fill as filling
-from beholder.scores import reading, workers
 from beholder.scores.fill import FillOptions, fill
 from beholder.scores.store import Store
 from beholder.scores.task import Task
@@ -58,7 +58,7 @@ class Averages(ContrastiveScorer):
 def task(people: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> Task:
     monkeypatch.setattr(reading, "PROCESSES_FROM", 1)
     monkeypatch.setattr(filling, "BLOCK_ROWS", 4)
-    monkeypatch.setattr(workers, "SPAN", 8)
+    monkeypatch.setattr(reading, "PICTURES_AHEAD", 8)
     return Task("toy", open_dataset(f"folder:{people(30)}"), PROMPTS)
 
 
@@ -103,7 +103,7 @@ def test_a_worker_that_dies_or_hangs_ends_the_run_and_the_next_run_continues(
 
     def strike(batch: int) -> None:
         if batch >= 2:
-            monkeypatch.setattr(workers, "STUCK_SECONDS", 0.5)
+            monkeypatch.setattr(executor, "STUCK_SECONDS", 0.5)
             for child in children():
                 os.kill(child, blow)
 
@@ -120,8 +120,22 @@ def test_a_worker_that_dies_or_hangs_ends_the_run_and_the_next_run_continues(
 
 
 def test_results_come_in_order():
-    with workers.Workers(2) as pool:
-        assert list(pool.map(sorted, [3, 1, 2, 9, 7, 8, 5], per_job=2)) == [1, 3, 2, 9, 7, 8, 5]
+    jobs, sorted_jobs = [[3, 1], [2, 9], [7, 8], [5]], [[1, 3], [2, 9], [7, 8], [5]]
+    for pool in (executor.Threads(2), executor.Processes(2)):
+        with pool:
+            assert list(pool.map(sorted, jobs)) == sorted_jobs
+
+
+def test_what_comes_before_a_damaged_job_is_done_first():
+    def jobs() -> Iterator[str]:
+        yield from "ab"
+        raise DataError("c is damaged")
+
+    with executor.Threads(2) as pool:
+        results = pool.map(str.upper, jobs())
+        assert [next(results), next(results)] == ["A", "B"]
+        with pytest.raises(DataError, match="c is damaged"):
+            next(results)
 
 
 @pytest.mark.slow
@@ -129,10 +143,10 @@ def test_a_script_without_a_guard_is_not_run_again_and_its_workers_do_not_outliv
     script = tmp_path / "script.py"
     script.write_text(
         "import os, signal, multiprocessing\n"
-        "from beholder.scores.workers import Workers\n"
+        "from beholder.scores.executor import Processes\n"
         "print('started', flush=True)\n"
-        "pool = Workers(2)\n"
-        "list(pool.map(sorted, range(8), per_job=1))\n"
+        "pool = Processes(2)\n"
+        "list(pool.map(abs, range(8)))\n"
         "print(*[child.pid for child in multiprocessing.active_children()], flush=True)\n"
         "os.kill(os.getpid(), signal.SIGKILL)\n"
     )
@@ -159,26 +173,21 @@ def test_files_are_hashed_on_the_way_and_found_again_by_content(task: Task, tmp_
         assert again.batches == []
 
 
-def test_small_batches_are_read_together():
-    batches = [["a"], ["b", "c"], ["d"], ["e", "f", "g"]]
-    assert list(workers._spans(batches, 3)) == [[["a"], ["b", "c"]], [["d"]], [["e", "f", "g"]]]
-
-
 def test_too_little_shared_memory_means_threads(task: Task, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    assert workers.pictures_fit(4, (8, 8, 3), np.dtype(np.uint8))
-    monkeypatch.setattr(reading, "pictures_fit", lambda *_: False)
-    monkeypatch.setattr(reading, "PictureReader", None)
+    assert reading.fits(1 << 20)
+    monkeypatch.setattr(reading, "fits", lambda size: False)
+    monkeypatch.setattr(reading.WorkersOnDemand, "started", None)
     scorer = Averages()
     fill([task], scorer, Store(tmp_path), PROCESSES)
     assert sum(scorer.batches) == 30
 
 
 def test_workers_see_the_environment_and_the_folder_of_now(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    workers.prepare_to_start()  # what starts them may be older than what they must see
+    executor.prepare_to_start()  # what starts them may be older than what they must see
     monkeypatch.setenv("BEHOLDER_OF_NOW", "1")
     monkeypatch.delenv("HOME")
     monkeypatch.chdir(tmp_path)
-    with workers.Workers(1) as pool:
+    with executor.Processes(1) as pool:
         seen = [pool.submit(os.getenv, name) for name in ("BEHOLDER_OF_NOW", "HOME")]
-        assert [pool.result(one, []) for one in seen] == ["1", None]
-        assert pool.result(pool.submit(os.getcwd), []) == str(tmp_path)
+        assert [pool.result(one) for one in seen] == ["1", None]
+        assert pool.result(pool.submit(os.getcwd)) == str(tmp_path)

@@ -148,7 +148,7 @@ def test_every_cell_is_of_a_declared_source_and_metric(study: str) -> None:
     cells = pl.concat([printed.cells.select(list(CELL)), *([printed.more()] if printed.more else [])])
     assert set(cells["source"]) == {source.name for source in printed.sources}
     metrics = {metric.removesuffix(".p_value") for metric in cells["metric"]}
-    assert metrics - {f"{study}.count"} <= {metric.name for metric in STUDIES[study].metrics}
+    assert metrics - {f"{study}.count"} <= {metric.name for metric in STUDIES[study].measures.metrics}
 
 
 def test_a_cell_holds_what_the_table_prints() -> None:

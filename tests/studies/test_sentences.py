@@ -29,7 +29,7 @@ def made() -> ModuleType:
     return findings_list()
 
 
-@pytest.mark.parametrize("study", [name for name in STUDIES if STUDIES[name].chapter])
+@pytest.mark.parametrize("study", [name for name in STUDIES if STUDIES[name].tells.chapter])
 def test_every_sentence_is_whole_and_every_headline_short(study: str, made: ModuleType) -> None:
     findings = list(made.findings(study))
     assert findings, "no case makes a finding"
@@ -42,7 +42,7 @@ def test_every_sentence_is_whole_and_every_headline_short(study: str, made: Modu
         assert len(finding.headline.split()) <= 24, f"{case}: {finding.headline}"
 
 
-@pytest.mark.parametrize("study", [name for name in STUDIES if STUDIES[name].chapter])
+@pytest.mark.parametrize("study", [name for name in STUDIES if STUDIES[name].tells.chapter])
 def test_a_number_lies_inside_its_own_interval(study: str, made: ModuleType) -> None:
     for case, finding in made.findings(study):
         for row in finding.rows[:1]:
@@ -50,7 +50,7 @@ def test_a_number_lies_inside_its_own_interval(study: str, made: ModuleType) -> 
                 assert row["low"] <= row["value"] <= row["high"], case
 
 
-@pytest.mark.parametrize("study", [name for name in STUDIES if STUDIES[name].chapter])
+@pytest.mark.parametrize("study", [name for name in STUDIES if STUDIES[name].tells.chapter])
 def test_what_is_shown_excludes_its_landmark(study: str, made: ModuleType) -> None:
     for case, finding in made.findings(study):
         row = finding.rows[0] if finding.rows else {}

@@ -15,23 +15,23 @@ from beholder.prompts.prompt_set import prompt_set
 from beholder.studies import STUDIES
 from beholder.studies.custom.study import custom_study
 from beholder.studies.sheets import DataChoice, datasets_here, default_dataset, open_sheet, open_sheets
-from beholder.studies.study import MeasureOptions
+from beholder.studies.study import Asks, MeasureOptions
 
 OWN = custom_study(prompt_set("words", [{"text": "kind", "level": "w", "concept": "kind"}]), by=("gender",))
-EVERYWHERE = next(study for study in STUDIES.values() if study.everywhere)
-ELSEWHERE = [name for name in EVERYWHERE.datasets if not DATASETS[name].embedded]
+EVERYWHERE = next(study for study in STUDIES.values() if study.asks.all_datasets)
+ELSEWHERE = [name for name in EVERYWHERE.asks.datasets if not DATASETS[name].embedded]
 
 
 @pytest.mark.parametrize("name", ["apa", "gras", "perception", "disparity"])
 def test_without_a_folder_the_embedded_world_is_asked_and_with_one_the_studys_own(name: str, tmp_path: Path):
     study = STUDIES[name]
     assert DATASETS[default_dataset(study, None)].embedded
-    if not study.everywhere:
-        assert default_dataset(study, tmp_path) == study.datasets[0]
+    if not study.asks.all_datasets:
+        assert default_dataset(study, tmp_path) == study.asks.datasets[0]
 
 
 def test_a_study_that_knows_no_embedded_data_is_asked_on_its_first():
-    alone = replace(STUDIES["apa"], datasets=tuple(ELSEWHERE))
+    alone = replace(STUDIES["apa"], asks=Asks(tuple(ELSEWHERE)))
     assert default_dataset(alone, None) == ELSEWHERE[0]
 
 

@@ -10,23 +10,15 @@ from typing import Any
 import pytest
 
 from beholder.studies import STUDIES
-from beholder.studies.study import MeasureOptions, Metric, Option, Study, load, read_metrics
+from beholder.studies.study import Asks, MeasureOptions, Measures, Metric, Option, Study, Tells, load, read_metrics
 
 HEADER = "name,topic,unit,meaning,landmark,paired,chance_only\n"
 
 
-def study(**others: Any) -> Study:
-    made: dict[str, Any] = {
-        "name": "mine",
-        "title": "Mine",
-        "question": "Who?",
-        "citation": "me",
-        "datasets": ("apa",),
-        "tasks": lambda dataset: ["asked"],
-        "measures": (),
-        "metrics": (Metric("mine.gap", "gaps", "probability", "0: alike", landmark=0.0),),
-    }
-    return Study(**{**made, **others})
+def study(asks: Asks | None = None, **others: Any) -> Study:
+    asks = asks or Asks(("apa",), lambda dataset: ["asked"])
+    gap = Metric("mine.gap", "gaps", "probability", "0: alike", landmark=0.0)
+    return Study("mine", "Mine", "Who?", "me", asks, Measures(metrics=(gap,)), **others)
 
 
 def test_metrics_are_read_with_their_types(tmp_path: Path):
@@ -52,20 +44,22 @@ def test_a_part_is_loaded_by_module_and_attribute():
     with pytest.raises(ModuleNotFoundError):
         load("beholder.nowhere:x")
     assert study().part("chapter") is None
-    assert study(chapter="math:tau").part("chapter") == math.tau
+    assert study(tells=Tells(chapter="math:tau")).part("chapter") == math.tau
 
 
 @pytest.mark.parametrize("name", STUDIES)
 @pytest.mark.parametrize("part", ["chapter", "plan", "trials", "printed"])
 def test_every_part_that_a_study_names_can_be_loaded(name: str, part: str):
-    assert (STUDIES[name].part(part) is None) == (not getattr(STUDIES[name], part))
+    assert (STUDIES[name].part(part) is None) == (
+        not getattr(STUDIES[name].tells if part == "chapter" else STUDIES[name].plans, part)
+    )
 
 
 def test_a_declaration_is_json_and_says_what_the_page_needs():
-    declared = study(limitations=("One.",)).declaration()
+    declared = study(tells=Tells(limitations=("One.",))).declaration()
     assert json.loads(json.dumps(declared)) == declared
     assert (declared["title"], declared["question"], declared["limitations"]) == ("Mine", "Who?", ["One."])
-    assert [Metric(**entry) for entry in declared["metrics"]] == list(study().metrics)
+    assert [Metric(**entry) for entry in declared["metrics"]] == list(study().measures.metrics)
 
 
 def test_a_metric_is_found_by_its_name():
@@ -78,9 +72,12 @@ def test_a_metric_is_found_by_its_name():
 def test_tasks_follow_what_the_model_can_do():
     plain = study()
     whole = study(
-        statements=lambda dataset: ["stated"],
-        looked_for=lambda dataset: ["looked for"],
-        compat_tasks=lambda dataset: ["as released"],
+        Asks(
+            tasks=lambda dataset: ["asked"],
+            statements=lambda dataset: ["stated"],
+            detector_tasks=lambda dataset: ["looked for"],
+            compat_tasks=lambda dataset: ["as released"],
+        )
     )
     nothing: Any = None
     assert whole.tasks_for(nothing, answers=True) == ["asked"]

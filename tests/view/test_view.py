@@ -16,7 +16,7 @@ import pytest
 from PIL import Image
 from starlette.testclient import TestClient
 
-from beholder.audit import AuditOptions, audit_models
+from beholder._audit import AuditOptions, audit_models
 from beholder.core.errors import MissingData
 from beholder.core.results import SCHEMA
 from beholder.datasets import open_dataset

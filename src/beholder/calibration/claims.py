@@ -112,7 +112,7 @@ def _verdicts(study: Study, trials: Trials, world: str, rows: Sequence[Row]) -> 
             yield row.metric, Said(tests=1, small=row.p_value <= ALPHA)
     chapter = study.part("chapter")
     if chapter:
-        dataset = study.datasets[0] if study.datasets else "worlds"
+        dataset = study.asks.datasets[0] if study.asks.datasets else "worlds"
         for finding in chapter.findings(results_table(rows, study=study.name, model="made", dataset=dataset)):
             name = f"{study.name}.{finding.kind}"
             subset = finding.rows[0]["subset"] if finding.rows else None

@@ -22,7 +22,7 @@ from beholder.calibration.claims import Cell, Claims, Said, claims, measured, tr
 from beholder.core.errors import DataError
 from beholder.core.files import write_whole
 from beholder.core.read import read_json
-from beholder.scores.workers import Workers
+from beholder.scores.executor import Processes
 
 BLOCK = 50
 PARTS = ("studies", "chapter", "comparison", "metrics", "calibration")
@@ -80,17 +80,10 @@ def _kept(block: Block) -> list[list[Any]] | None:
     return kept
 
 
-def _work(blocks: list[Block]) -> list[int]:
+def _work(block: Block) -> int:
     """How many worlds were drawn."""
-    for block in blocks:
-        write_whole(block.path, json.dumps(simulate(block)).encode())
-    return [block.stop - block.start for block in blocks]
-
-
-class Drawers(Workers):
-    """Processes that draw worlds."""
-
-    does = "draws worlds"
+    write_whole(block.path, json.dumps(simulate(block)).encode())
+    return block.stop - block.start
 
 
 def repeat(
@@ -108,12 +101,12 @@ def repeat(
     advance(sum(block.stop - block.start for block in set(blocks) - set(missing)))
     if workers == 1:
         for block in missing:
-            advance(*_work([block]))
+            advance(_work(block))
     else:
         for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "POLARS_MAX_THREADS"):
             os.environ.setdefault(name, "1")  # before the workers load numpy and polars: processes, not threads
-        with Drawers(workers) as pool:
-            for drawn in pool.map(_work, missing, per_job=1):
+        with Processes(workers, does="draws worlds") as pool:
+            for drawn in pool.map(_work, missing):
                 advance(drawn)
     counts = [(*block.cell, *entry) for block in blocks for entry in _kept(block) or ()]
     table = pl.DataFrame(counts, schema=SCHEMA, orient="row")

@@ -5,9 +5,9 @@ Every function takes rows of the results table and gives values; the page, the t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 
@@ -18,15 +18,22 @@ from beholder.chapter.numbers import (
     chance,
     decimals_for,
     percent,
+    points,
+    points_decimals,
+    points_range,
     ratio,
     ratio_decimals,
     ratio_range,
     remarks,
+    row_p_value,
+    signed,
 )
 from beholder.chapter.queries import metric_rows
+from beholder.comparison.verdicts import DIFFERENCE
+from beholder.metrics.equivalence import VERDICTS
 
 if TYPE_CHECKING:
-    from beholder.chapter.figure import Figure  # loads altair
+    from beholder.chapter.charts import Figure  # loads altair
 
 
 class Cell(NamedTuple):
@@ -103,6 +110,109 @@ def sizes(rows: list[Result]) -> str:
     """One n where the columns agree, else each."""
     counts = list(dict.fromkeys(str(row["n"]) for row in rows))
     return counts[0] if len(counts) == 1 else " / ".join(str(row["n"]) for row in rows) or ABSENT
+
+
+def points_cell(row: Result | None, *, plain: bool = False) -> Cell:
+    """A difference in points with its interval, bold where a difference was found; `plain`: without a plus sign."""
+    if row is None or row["value"] is None:
+        return Cell(ABSENT)
+    text = (points if plain else signed)(row["value"], points_decimals(row))
+    return Cell(text, points_range(row), strong=row.get("verdict") == DIFFERENCE)
+
+
+def p_cell(row: Result | None) -> Cell:
+    """The p-value of a row."""
+    return Cell(ABSENT if row is None else row_p_value(row))
+
+
+Column = tuple[str, str | Callable[[Result], Cell | str]]
+"""A heading, and what stands below it: the name of a field, or a function of the row."""
+
+
+def tabled(
+    part: pl.DataFrame,
+    rows: Iterable[Result],
+    left: Sequence[Column],
+    columns: Sequence[Column],
+    *,
+    title: str,
+    caption: str,
+    notes: Iterable[str] = (),
+    **others: Any,
+) -> Table:
+    """A table declared by its columns; those at the `left` name the row, after the model where there are several.
+
+    `others` are fields of `Table`, such as `topic`.
+    """
+    left = [*([("Model", "model")] if part["model"].n_unique() > 1 else []), *left]
+    wanted = [*left, *columns]
+    body = [[_cell(row[make] if isinstance(make, str) else make(row)) for _, make in wanted] for row in rows]
+    return Table(title, caption, [head for head, _ in wanted], body, len(left), tuple(dict.fromkeys(notes)), **others)
+
+
+def _cell(value: object) -> Cell:
+    return value if isinstance(value, Cell) else Cell(ABSENT if value is None else str(value))
+
+
+# Equivalence: is any bias shown to be smaller than δ? Only where a δ was asked for
+
+EQUIVALENCE = (
+    "Two one-sided tests at 5 %. Bound: the smallest δ that the data would show. "
+    "What is neither shown to differ nor shown to be alike is undecided."
+)
+MEANINGS = tuple(f"{name}: {meaning}." for name, meaning in VERDICTS.items())
+
+
+def equivalence_rows(part: pl.DataFrame) -> list[Result]:
+    """The rows that answer the test; runs of Beholder 0.1 have none."""
+    return [row for row in rows_of(part, "equivalence") if row["equivalence"] is not None and row["delta"] is not None]
+
+
+def ratio_equivalence_table(part: pl.DataFrame) -> Iterator[Table]:
+    """Pool by pool."""
+    if rows := equivalence_rows(part):
+        yield tabled(
+            part,
+            rows,
+            [("Pool", "subset")],
+            [
+                ("n", "n"),
+                ("Bound", lambda row: "none" if row["value"] is None else f"factor {1 + row['value']:.2f}"),
+                ("p", lambda row: f"{row['p_value']:.2g}"),
+                ("Verdict", lambda row: Cell(row["equivalence"], strong=True)),
+            ],
+            title=f"Is b shown to be within a factor of {1 + rows[0]['delta']:g} of 1?",
+            caption=EQUIVALENCE,
+            notes=MEANINGS,
+            topic="gender",
+        )
+
+
+def gap_equivalence_table(part: pl.DataFrame) -> Iterator[Table]:
+    """How many traits have which verdict, attribute by attribute."""
+    rows = equivalence_rows(part)
+    if not rows:
+        return
+    lines = []
+    for model, attribute in dict.fromkeys((row["model"], row["subset"]) for row in rows):
+        own = [row for row in rows if (row["model"], row["subset"]) == (model, attribute)]
+        verdicts = [row["equivalence"] for row in own]
+        bounds = sorted(row["value"] for row in own if row["value"] is not None)
+        middle = f"{100 * bounds[len(bounds) // 2]:.1f}" if bounds else "none"
+        counts = {verdict: verdicts.count(verdict) for verdict in VERDICTS}
+        name = attribute.replace("_", " ")
+        lines.append({"model": model, "attribute": name, "n": own[0]["n"], "bound": middle, **counts})
+    yield tabled(
+        part,
+        lines,
+        [("Attribute", "attribute")],
+        [("n", "n"), ("Bound", "bound"), *((verdict.capitalize(), verdict) for verdict in VERDICTS)],
+        title=f"Traits shown to differ, or shown to be within {100 * rows[0]['delta']:g} points",
+        caption=f"{EQUIVALENCE} Bound: median over traits, in points of P(Yes). Counts of traits, corrected over "
+        "traits.",
+        notes=MEANINGS,
+        topic="gaps",
+    )
 
 
 # Chapter

@@ -18,7 +18,7 @@ from beholder.core.errors import UsageError
 from beholder.studies.sheets import Own, chosen_studies
 
 if TYPE_CHECKING:
-    from beholder.audit import AuditOptions
+    from beholder._audit import AuditOptions
     from beholder.studies.study import Study
 
 
@@ -114,8 +114,8 @@ def audit_command(
     You can stop it with Ctrl-C at any time. The same command continues where it stopped.
     """
     # Imported here so that other commands start without it.
-    from beholder.audit import audit_models
-    from beholder.plan import uncompared
+    from beholder._audit import audit_models
+    from beholder._plan import uncompared
     from beholder.report.trackers import log_run, require_tracker
 
     set_verbosity(quiet=quiet, verbose=verbose)
@@ -137,7 +137,7 @@ def audit_command(
 def asked_of(params: Mapping[str, Any], own: Own) -> tuple[list[Study], AuditOptions]:
     """The studies and the options that parameters of this command mean; one that is not there has its default."""
     # Imported here so that other commands start without it.
-    from beholder.audit import AuditOptions
+    from beholder._audit import AuditOptions
     from beholder.core.progress import silent
     from beholder.datasets.bins import parse_bins
     from beholder.datasets.settings import parse_settings

@@ -15,7 +15,7 @@ from beholder.cli.console import err, out, say_json, set_verbosity
 from beholder.core.errors import UsageError
 
 if TYPE_CHECKING:
-    from beholder.compare import Scored
+    from beholder._compare import Scored
 
 LEFT_TO_EACH = (
     *("models", "output", "store", "seed", "draws", "delta", "perturb", "device", "precision", "decode", "batch_size"),
@@ -62,7 +62,7 @@ def compare_command(
     judged together. Run folders also say what was asked: no other option is needed with them.
     """
     # Imported here so that other commands start without it.
-    from beholder.compare import compare_models
+    from beholder._compare import compare_models
     from beholder.report.comparison import print_comparison
 
     set_verbosity(quiet=quiet, verbose=False)
@@ -104,8 +104,8 @@ def _said(value: object) -> str:
 def _operands(models: Sequence[str], runs: Mapping[str, Mapping[str, Any]], store: Path | None) -> list[str | Scored]:
     """Models by name, and those of runs; two of one name are called after their folders."""
     # Imported here so that other commands start without it.
-    from beholder.compare import scored_models, told_apart
-    from beholder.run import load_run
+    from beholder._compare import scored_models, told_apart
+    from beholder._run import load_run
 
     operands: list[tuple[str, str | Scored]] = []
     for model in models:

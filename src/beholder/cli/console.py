@@ -28,7 +28,7 @@ from rich.text import Text
 from beholder.core.progress import Advance
 
 if TYPE_CHECKING:
-    from beholder.run import Run
+    from beholder._run import Run
 
 out = Console(highlight=False)
 err = Console(stderr=True, highlight=False)

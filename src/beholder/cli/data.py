@@ -16,9 +16,9 @@ from beholder.cli.listing import show
 from beholder.cli.options import Data, DatasetSettings
 
 if TYPE_CHECKING:
+    from beholder._plan import Fit
     from beholder.datasets.dataset import Dataset
     from beholder.datasets.survey import Survey
-    from beholder.plan import Fit
 
 if TYPE_CHECKING:
     from beholder.datasets.dataset import DatasetSource
@@ -39,7 +39,7 @@ def check(name: Source, data: Data = None, settings: DatasetSettings = None, as_
     Exit status 1 if an image cannot be read or no study fits.
     """
     # Imported here so that other commands start without it.
-    from beholder.plan import fitting_studies
+    from beholder._plan import fitting_studies
 
     dataset, seen = surveyed(name, data, settings)
     found = checked(dataset, seen, fitting_studies(dataset))

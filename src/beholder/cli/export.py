@@ -59,11 +59,11 @@ def export_command(
     Charts as SVG and PNG: `beholder report RUN --figures FOLDER`. All numbers: results.csv in the run folder.
     """
     # Imported here so that other commands start without it.
+    from beholder._run import load_run
     from beholder.core.files import write_whole
     from beholder.report.exports import FORMATS, PER_MODEL, Target, audited_models
     from beholder.report.report import slug
     from beholder.report.trackers import TRACKERS, log_run
-    from beholder.run import load_run
 
     run = load_run(folder)
     report = run.report

@@ -59,8 +59,8 @@ def gate_command(
     baseline beyond chance.
     """
     # Imported here so that other commands start without it.
+    from beholder._gate import judge_folder, read_rules
     from beholder.core.files import write_whole
-    from beholder.gate import judge_folder, read_rules
 
     verdicts = judge_folder(folder, read_rules(rules, undecided=undecided and undecided.value), baseline=baseline)
     if junit:

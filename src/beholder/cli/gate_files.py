@@ -15,7 +15,7 @@ from beholder.comparison.verdicts import NOT_MEASURED, TOO_LITTLE
 from beholder.core.results import place
 
 if TYPE_CHECKING:
-    from beholder.gate import Verdict
+    from beholder._gate import Verdict
 
 NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 MARKS = re.compile(r"([\\`*_{}\[\]<>#|~&])")

@@ -19,11 +19,10 @@ from beholder.cli.console import out, say_json
 from beholder.cli.group import Commands
 from beholder.cli.help import Command
 from beholder.cli.study_options import with_options
-from beholder.models.architectures import architectures
-from beholder.models.catalog import ModelEntry, count_of, selected, short
+from beholder.models.catalog import ModelEntry, architectures, count_of, selected, short
 from beholder.models.families import FAMILIES, FOLDER_FORMS
 from beholder.models.load import reference_models
-from beholder.models.machine import Machine, this_machine
+from beholder.models.spec import Machine, this_machine
 from beholder.studies import STUDIES
 from beholder.studies.sheets import with_own_options
 
@@ -156,7 +155,7 @@ def studies(as_json: bool = AS_JSON) -> None:
     """Studies, with their question and data."""
     show(
         [
-            {"name": b.name, "question": b.question, "datasets": ", ".join(b.datasets), "citation": b.citation}
+            {"name": b.name, "question": b.question, "datasets": ", ".join(b.asks.datasets), "citation": b.citation}
             for b in STUDIES.values()
         ],
         as_json,
@@ -169,7 +168,7 @@ def metrics(as_json: bool = AS_JSON) -> None:
     # Imported here so that other commands start without it.
     from beholder.studies import STUDIES
 
-    known = [metric for study in STUDIES.values() for metric in study.metrics]
+    known = [metric for study in STUDIES.values() for metric in study.measures.metrics]
     show([{"metric": each.name, "unit": each.unit, "meaning": each.meaning} for each in known], as_json)
 
 
@@ -194,7 +193,7 @@ def prompts(
         sets = [read_prompts(file)]
     else:
         asked = with_own_options(STUDIES[study or next(iter(STUDIES))], own)
-        sets = [task.prompts for task in asked.tasks(open_dataset(default_dataset(asked, data), data))]
+        sets = [task.prompts for task in asked.asks.tasks(open_dataset(default_dataset(asked, data), data))]
     show([{"set": each.name, **row} for each in sets for row in each.table.drop("prompt_id").to_dicts()], as_json)
 
 

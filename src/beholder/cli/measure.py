@@ -46,11 +46,11 @@ def measure_command(
 ) -> None:
     """Measure scores from files. A subset of images or prompts is enough; the output lists what is missing."""
     # Imported here so that other commands start without it.
-    from beholder.audit import AuditOptions
+    from beholder._audit import AuditOptions
+    from beholder._measure import measure_scores
     from beholder.core.progress import silent
     from beholder.datasets.bins import parse_bins
     from beholder.datasets.settings import parse_settings
-    from beholder.measure import measure_scores
     from beholder.scores.fill import FillOptions
     from beholder.studies.study import MeasureOptions
 

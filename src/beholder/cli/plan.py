@@ -235,8 +235,8 @@ def plan_command(
     this machine, or with --on that of a card which is not here.
     """
     # Imported here so that other commands start without it.
+    from beholder._run import load_run
     from beholder.cost.estimate import CostOptions, costs
-    from beholder.run import load_run
     from beholder.studies.planning import PlanOptions
     from beholder.studies.sheets import chosen_studies
 
@@ -270,8 +270,8 @@ def plan_command(
 def _show_effects(studies: list[str], options: PlanOptions, as_json: bool) -> None:
     """The smallest effect of every comparison."""
     # Imported here so that other commands start without it.
+    from beholder._plan import plan
     from beholder.cli.listing import show
-    from beholder.plan import plan
 
     if not studies:
         raise UsageError("Name a study (`beholder list studies`), or a model with --cost.")

@@ -32,10 +32,10 @@ def replicate_command(
 ) -> None:
     """Compare every published number with ours, with difference, interval and verdict; check the printed tables."""
     # Imported here so that other commands start without it.
+    from beholder._run import load_run
     from beholder.cli.listing import show
     from beholder.published.ledger import as_records, consistency, counts, ledger, printed_name
     from beholder.report.replication import write_replication
-    from beholder.run import load_run
 
     if printed_as and not run:
         raise UsageError("--as needs a run: beholder replicate RUN --as NAME.")

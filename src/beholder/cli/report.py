@@ -19,10 +19,10 @@ def report_command(
 ) -> None:
     """Rewrite report.html from a run folder and print its summary."""
     # Imported here so that other commands start without it.
+    from beholder._run import load_run
     from beholder.report.drawing import save_charts
     from beholder.report.page import write_page
     from beholder.report.terminal import print_summary
-    from beholder.run import load_run
 
     run = load_run(folder)
     if as_json:

@@ -21,7 +21,7 @@ def site_command(
     Any web server can serve the folder. It holds the runs' reports and numbers, and no photograph.
     """
     # Imported here so that other commands start without it.
-    from beholder.gate import read_rules
+    from beholder._gate import read_rules
     from beholder.site.build import build_site
 
     index = build_site(runs or [], output, rules=read_rules(rules) if rules else (), published=published, title=title)

@@ -50,13 +50,13 @@ def _function(command: "Command") -> Callable[..., None]:
         own: Mapping[str, object],
     ) -> None:
         # Imported here so that other commands start without it.
+        from beholder._run import Run
+        from beholder._run_folder import file_stamps, finish, run_folder
         from beholder.core.digests import digest
         from beholder.core.files import write_whole
         from beholder.core.progress import silent
         from beholder.core.record import Record
         from beholder.report.page import write_page
-        from beholder.run import Run
-        from beholder.run_folder import file_stamps, finish, run_folder
         from beholder.studies.study import CommandOptions, MeasureOptions, load
 
         started = time.monotonic()

@@ -25,9 +25,9 @@ def verify_command(
     Exit status: 0 if every row is as it was, 1 if a row changed, is gone or is new.
     """
     # Imported here so that other commands start without it.
+    from beholder._run import load_run
+    from beholder._verify import verify_run
     from beholder.core.results import place
-    from beholder.run import load_run
-    from beholder.verify import verify_run
 
     run = load_run(folder)
     flags: dict[str, Path] = {name: value for name, value in (("data", data), ("store", store)) if value}

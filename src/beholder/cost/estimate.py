@@ -18,11 +18,10 @@ from beholder.cost.work import Counter, Work
 from beholder.datasets import open_dataset
 from beholder.datasets.dataset import Dataset
 from beholder.models.load import LoadOptions
-from beholder.models.machine import this_machine
 from beholder.models.served.limits import PREFIX, Limits
-from beholder.models.spec import PRECISIONS
+from beholder.models.spec import PRECISIONS, this_machine
+from beholder.scores.executor import usable_cores
 from beholder.scores.reading import PROCESSES_FROM
-from beholder.scores.workers import usable_cores
 from beholder.studies.sheets import datasets_here, default_dataset
 from beholder.studies.study import Study
 
@@ -190,7 +189,7 @@ def _of_model(subject: Subject, studies: Sequence[Study], options: CostOptions) 
             rehearsed, reason = None, why
             if rehearsal:
                 try:
-                    rehearsed = rehearsal.timed(work.tasks, work.pictures, counter, study.instruction)
+                    rehearsed = rehearsal.timed(work.tasks, work.pictures, counter, study.asks.instruction)
                 except BeholderError as error:
                     reason = _no_rehearsal(error)
             found.append(_cost(subject, work, options, rehearsed, reason))
@@ -200,9 +199,9 @@ def _of_model(subject: Subject, studies: Sequence[Study], options: CostOptions) 
 def _datasets(study: Study, options: CostOptions) -> list[str]:
     if options.dataset:
         return [options.dataset]
-    if not study.datasets:
+    if not study.asks.datasets:
         raise UsageError(f"{study.name} has no data of its own: add --dataset NAME or folder:PATH.")
-    if options.data and study.everywhere:
+    if options.data and study.asks.all_datasets:
         return datasets_here(study, options.data)
     return [default_dataset(study, options.data)]
 

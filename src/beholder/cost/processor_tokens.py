@@ -7,7 +7,7 @@ from pathlib import Path
 
 from PIL import Image
 
-from beholder.cost.tokens import Reading, Size, reading
+from beholder.cost.work import Reading, Size, reading
 from beholder.models.checkpoint.checkpoint import Checkpoint, as_model_error, captured_warnings, torch, transformers
 from beholder.models.generative.loaded_model import LoadedModel
 from beholder.models.generative.reuse import Reuse, contract

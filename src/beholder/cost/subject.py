@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from beholder.core.errors import ModelError, UnknownName
+from beholder.cost.shapes import READERS, Shapes, UnknownShape, known_configs, shapes_of
 from beholder.models.catalog import BYTES, ModelEntry, lookup, nearest
 from beholder.models.checkpoint.files import ConfigFile, matching, read_config
 from beholder.models.families import FAMILIES, family_of, name_forms
 from beholder.models.load import REFERENCE_MODELS, reference_models
 from beholder.models.served.address import Address, read_address
-from beholder.models.shapes import READERS, Shapes, UnknownShape, known_configs, shapes_of
 
 WEIGHTS = ("*.safetensors", "*.bin", "*.onnx")
 

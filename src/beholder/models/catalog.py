@@ -12,10 +12,11 @@ import re
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from typing import NamedTuple
 
 from beholder.core.errors import ModelError, UnknownName
 from beholder.models.families import KINDS
-from beholder.models.machine import Machine
+from beholder.models.spec import Machine
 
 BYTES = {"float32": 4, "bfloat16": 2}
 WORKING_SPACE = 1.2
@@ -188,3 +189,43 @@ def _entry(row: dict[str, str]) -> ModelEntry:
 
 def _parts(cell: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in cell.split(";") if part.strip())
+
+
+KIND_OF_TASK = {
+    "zero-shot-image-classification": "contrastive",
+    "two towers beside that pipeline": "contrastive",
+    "image-text matching": "matching",
+    "image-text-to-text": "generative",
+    "zero-shot-object-detection": "detection",
+    "segmentation by text": "segmentation",
+}
+"""The kind of model that each task of the sweep is about."""
+
+
+class Architecture(NamedTuple):
+    """One architecture and what came of it."""
+
+    task: str
+    model_type: str
+    architecture: str
+    state: str
+    """`exact`: as its own forward pass, to 0.0001; `refused`; `not built`: no tiny model, so nothing is known."""
+    shared: str
+    """What is computed once for many prompts or pictures; empty where nothing is."""
+    extra: str
+    """What it needs beside `beholder[torch]`."""
+    why: str
+    difference: str = ""
+    """The largest difference to its own forward pass, where the sweep kept it."""
+
+    @property
+    def kind(self) -> str:
+        """The kind of model."""
+        return KIND_OF_TASK[self.task]
+
+
+@cache
+def architectures() -> tuple[Architecture, ...]:
+    """Every architecture, by task and model type."""
+    text = (files("beholder.models") / "architectures.csv").read_text(encoding="utf-8")
+    return tuple(Architecture(**row) for row in csv.DictReader(text.splitlines()))

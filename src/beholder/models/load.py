@@ -14,17 +14,23 @@ from __future__ import annotations
 
 import copy
 import os
-from dataclasses import replace
+import tempfile
+import uuid
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, Literal, NamedTuple
 
-from beholder.core.errors import ModelError, UnknownName
+import numpy as np
+from PIL import Image
+
+from beholder.core.errors import ModelError, UnknownName, UsageError
 from beholder.models.catalog import ModelEntry, catalog, loadable, lookup, nearest
-from beholder.models.checkpoint.hub import fetch
+from beholder.models.checkpoint.files import fetch
 from beholder.models.families import FAMILIES, name_forms, open_folder
-from beholder.models.machine import device_names
-from beholder.models.scorer import Answerer, Scorer, decoder_of
+from beholder.models.scorer import Answerer, Floats, Scorer, decoder_of
 from beholder.models.spec import LoadOptions as LoadOptions
+from beholder.models.spec import ModelSpec, device_names
 
 LONGEST_PART = 255
 """Bytes of a file's name."""
@@ -42,7 +48,7 @@ def load_model(name: str, options: LoadOptions = LoadOptions()) -> Scorer:  # no
         return _on_several(name, options, devices)
     scorer = _opened(name, replace(options, device=devices[0]))
     if options.decode != "exact":
-        _require_decoder(decoding_on_card(scorer) if options.decode == "both" else scorer)
+        _require_decoder(decoding_on_gpu(scorer) if options.decode == "both" else scorer)
     return scorer
 
 
@@ -53,10 +59,10 @@ def _require_decoder(scorer: Scorer) -> None:
         )
 
 
-def decoding_on_card(scorer: Scorer) -> Scorer:
+def decoding_on_gpu(scorer: Scorer) -> Scorer:
     """The same model with `--decode gpu`."""
     twin = copy.copy(scorer)
-    if decode := getattr(twin, "decode_on_card", None):
+    if decode := getattr(twin, "decode_on_gpu", None):
         decode()
     _require_decoder(twin)
     return twin
@@ -153,3 +159,110 @@ def _is_folder_name(name: str) -> bool:
 def _is_hub_name(name: str) -> bool:
     owner, slash, model = name.partition("@")[0].partition("/")
     return bool(owner and slash and model) and ":" not in name
+
+
+Function = Callable[[list[Image.Image], list[str]], Any]
+Model = str | Path | Scorer | Function | tuple[Any, ...]
+"""A name, a scorer, a function, `(model, processor)` of transformers, `(model, preprocess, tokenizer)` of open_clip."""
+Kind = Literal["matching", "contrastive"]
+CHANNELS: dict[str, str] = {"matching": "match_logit", "contrastive": "cosine"}
+"""What the numbers of a function are, by the kind of model that it asks."""
+
+
+@dataclass(frozen=True)
+class ModelIdentity:
+    """What an object does not say of itself."""
+
+    name: str | None = None
+    """What people call it."""
+    revision: str | None = None
+    """Of a function: which state of it this is. Scores of a function without a revision are not kept."""
+    kind: Kind = "matching"
+    """Of a function: `matching` gives logits, used as they are; `contrastive` gives cosines."""
+    logit_scale: float | None = None
+    """Of a contrastive function: what the model multiplies a cosine by."""
+
+
+def as_scorer(model: Model, options: LoadOptions, given: ModelIdentity = ModelIdentity()) -> Scorer:  # noqa: B008  (frozen)
+    """The model as a scorer; an error says what is missing."""
+    if isinstance(model, str | Path):
+        return load_model(str(model), options)
+    if hasattr(model, "score_prepared") and hasattr(model, "spec"):
+        return model  # type: ignore[return-value]  # a Scorer by its shape
+    parts = model if isinstance(model, tuple) else (model,)
+    if len(parts) > 1 and hasattr(parts[0], "save_pretrained"):
+        return _saved(parts[0], parts[1:], options, given.name)
+    if len(parts) == 3 and hasattr(parts[0], "encode_image"):
+        # Needs an optional library.
+        from beholder.models.contrastive.openclip import OpenClipContrastive
+
+        return OpenClipContrastive.from_objects(*parts, options, name=given.name)
+    if len(parts) == 1 and hasattr(parts[0], "state_dict"):
+        raise UsageError(
+            f"A {type(parts[0]).__name__} alone cannot be audited: how pictures and texts are prepared is not known.\n"
+            "Give it with its processor, (model, processor), or for open_clip (model, preprocess, tokenizer)."
+        )
+    if len(parts) == 1 and callable(parts[0]):
+        return FunctionScorer(parts[0], given, batch_size=options.batch_size)
+    raise UsageError(
+        f"{_described(model)} is not a model. A model is a name, a Scorer, (model, processor) of transformers, (model, "
+        "preprocess, tokenizer) of open_clip, or a function of images and prompts.\nSeveral models go in a list."
+    )
+
+
+def _described(model: object) -> str:
+    if isinstance(model, tuple):
+        return f"({', '.join(type(part).__name__ for part in model)})"
+    return f"A {type(model).__name__}"
+
+
+def _saved(model: Any, processors: Sequence[Any], options: LoadOptions, name: str | None) -> Scorer:
+    """A model of transformers, saved and opened like any folder: with the same checks, and the same scores."""
+    if not all(hasattr(each, "save_pretrained") for each in processors):
+        raise UsageError(f"{_described(tuple(processors))} is not a processor of transformers.")
+    with tempfile.TemporaryDirectory(prefix="beholder-model-") as folder:
+        for part in (model, *processors):
+            part.save_pretrained(folder)
+        called = name or getattr(model.config, "name_or_path", "") or type(model).__name__
+        return open_folder(Path(folder), called, options)
+
+
+class FunctionScorer:
+    """A function of images and prompts that gives a number for every pair."""
+
+    def __init__(self, function: Function, given: ModelIdentity, *, batch_size: int | None = None) -> None:
+        if given.kind not in CHANNELS:
+            raise UsageError(f"kind={given.kind!r}: a function is one of {', '.join(map(repr, CHANNELS))}.")
+        if given.kind == "contrastive" and given.logit_scale is None:
+            raise UsageError(
+                "The scores of a contrastive model are cosines. Say what it multiplies them by, as in "
+                "logit_scale=100, or give its logits and kind='matching'."
+            )
+        if given.revision is not None and given.name is None:
+            raise UsageError(f"revision={given.revision!r} is the revision of what? Say name= too.")
+        self.temporary = given.revision is None
+        """Whether its scores must not be kept: nothing says which state of the function they belong to."""
+        name = str(given.name or getattr(function, "__name__", type(function).__name__))
+        settings = {"kind": given.kind, "logit_scale": given.logit_scale or 1.0, "logit_bias": 0.0}
+        revision = uuid.uuid4().hex if given.revision is None else given.revision
+        self.spec = ModelSpec(name, "function", name, revision, settings=settings)
+        self.channels: tuple[str, ...] = (CHANNELS[given.kind],)
+        self.batch_size = batch_size or 16
+        self._function = function
+
+    def prepare(self, image: Image.Image) -> Image.Image:
+        """The picture itself, in RGB."""
+        return image.convert("RGB")
+
+    def score_prepared(self, prepared: Sequence[Image.Image], prompts: Sequence[str]) -> Floats:
+        """What the function gives, checked: a row for each picture, a column for each prompt."""
+        scores = self._function(list(prepared), list(prompts))
+        scores = scores.detach().float().cpu() if hasattr(scores, "detach") else scores
+        cells = np.asarray(scores, dtype=np.float32)
+        if cells.shape != (len(prepared), len(prompts)):
+            raise ModelError(
+                f"{self.spec.name} gave scores of shape {cells.shape} for {len(prepared)} images and {len(prompts)} "
+                f"prompts. A row for each image and a column for each prompt is expected: "
+                f"{(len(prepared), len(prompts))}."
+            )
+        return cells[:, :, None]

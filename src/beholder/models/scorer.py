@@ -7,16 +7,20 @@ A scorer is handed decoded pictures and prompts and gives float32 `[n_images, n_
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, Protocol, runtime_checkable
+import hashlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
+from beholder.core.errors import ModelError, UnusableScore
 from beholder.models.preparation import Decoder, Preparation
-from beholder.models.spec import ModelSpec
-from beholder.prompts.prompt_set import Instruction
+from beholder.models.spec import LoadOptions, ModelSpec
+
+if TYPE_CHECKING:  # worker processes start without polars
+    from beholder.prompts.prompt_set import Instruction
 
 Floats = npt.NDArray[np.float32]
 Prepared = Any  # what an adapter's `prepare` returns; only that adapter reads it
@@ -25,7 +29,7 @@ Prepared = Any  # what an adapter's `prepare` returns; only that adapter reads i
 class Scorer(Protocol):
     """What every adapter offers.
 
-    >>> from beholder.models.null import NullScorer
+    >>> from beholder.models.scorer import NullScorer
     >>> scorer: Scorer = NullScorer()
     >>> scorer.score_prepared([scorer.prepare(Image.new("RGB", (8, 8)))], ["a warm person", "a cold person"]).shape
     (1, 2, 1)
@@ -122,3 +126,139 @@ def unit_rows(vectors: npt.NDArray[np.generic]) -> Floats:
     """Rows scaled to length 1, computed in float32."""
     vectors = np.asarray(vectors, dtype=np.float32)
     return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True), dtype=np.float32)
+
+
+Item = TypeVar("Item")
+
+
+class CutTexts:
+    """The texts that were longer than the model reads, each noted once."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.notes: list[str] = []
+        self._seen: set[str] = set()
+
+    def record(self, texts: Sequence[str], lengths: Sequence[int]) -> None:
+        """Note every text of more than `limit` tokens."""
+        for text, length in zip(texts, lengths, strict=True):
+            if length > self.limit and text not in self._seen:
+                self._seen.add(text)
+                shown = text if len(text) <= 100 else f"{text[:99]}…"
+                self.notes.append(f"text of {length} tokens cut to the model's {self.limit}: {shown!r}")
+
+
+def batches(items: Sequence[Item], size: int) -> Iterator[Sequence[Item]]:
+    """Consecutive parts of at most `size`, in order.
+
+    >>> list(batches([1, 2, 3], 2))
+    [[1, 2], [3]]
+    """
+    for start in range(0, len(items), max(size, 1)):
+        yield items[start : start + max(size, 1)]
+
+
+def embed_in_batches(
+    items: Sequence[Item], size: int, embed: Callable[[Sequence[Item]], npt.NDArray[np.generic]], *, kind: str
+) -> Floats:
+    """Unit rows for all items, `size` at a time; a row that cannot be used is an error that says which."""
+    parts = [np.asarray(embed(part), dtype=np.float32) for part in batches(items, size)]
+    if not parts:
+        return np.zeros((0, 0), dtype=np.float32)
+    return checked_unit_rows(np.concatenate(parts), kind=kind)
+
+
+def checked_unit_rows(vectors: npt.NDArray[np.generic], *, kind: str) -> Floats:
+    """Rows of length 1; raises `UnusableScore` where there is no such row."""
+    lengths = np.linalg.norm(np.asarray(vectors, dtype=np.float32), axis=1)
+    bad = np.flatnonzero(~np.isfinite(lengths) | (lengths == 0))
+    if len(bad):
+        raise UnusableScore(kind, bad.tolist())
+    return unit_rows(vectors)
+
+
+class NullScorer:
+    """Uniform noise in [-1, 1), seeded by picture, prompt and seed."""
+
+    channels: tuple[str, ...] = ("cosine",)
+    batch_size = 64
+
+    def __init__(self, seed: int = 0) -> None:
+        name = f"null:{seed}" if seed else "null"
+        settings = {"logit_scale": 1.0, "logit_bias": 0.0}
+        self.spec = ModelSpec(name, "null", "none", str(seed), settings=settings)
+        self._seed = str(seed).encode()
+
+    def prepare(self, image: Image.Image) -> bytes:
+        """The picture's own fingerprint."""
+        return hashlib.blake2b(image.tobytes(), key=self._seed, digest_size=16).digest()
+
+    def score_prepared(self, prepared: Sequence[bytes], prompts: Sequence[str]) -> Floats:
+        """One draw per (picture, prompt), the same whatever else is in the batch."""
+        salts = [_noise(prompt.encode()) for prompt in prompts]
+        rows = [[_unit(_noise(picture), salt) for salt in salts] for picture in prepared]
+        return np.array(rows, dtype=np.float32).reshape(len(prepared), len(prompts), 1)
+
+
+def open_null(seed: str, options: LoadOptions) -> NullScorer:
+    """The model that `null` or `null:SEED` names."""
+    if seed and not seed.isdecimal():
+        raise ModelError(f"'null:{seed}': the seed of a null model is a whole number, as in null:7, not '{seed}'.")
+    return NullScorer(int(seed or 0))
+
+
+def _noise(data: bytes) -> int:
+    return int.from_bytes(hashlib.blake2b(data, digest_size=8).digest(), "little")
+
+
+def _unit(picture: int, prompt: int) -> float:
+    """Mix two 64-bit numbers into one in [-1, 1) (splitmix64's finaliser)."""
+    mixed = (picture ^ (prompt * 0x9E3779B97F4A7C15)) & 0xFFFFFFFFFFFFFFFF
+    mixed = ((mixed ^ (mixed >> 30)) * 0xBF58476D1CE4E5B9) & 0xFFFFFFFFFFFFFFFF
+    mixed = ((mixed ^ (mixed >> 27)) * 0x94D049BB133111EB) & 0xFFFFFFFFFFFFFFFF
+    return (mixed ^ (mixed >> 31)) / 2**63 - 1
+
+
+NUDGE = 1e-6
+LIMIT = 1e-3
+"""Scores that move by more are reported."""
+
+
+def movement(scorer: Scorer, prompts: Sequence[str]) -> Floats | None:
+    """How far each channel moves at most, for one picture; None where nothing was nudged, as with a served model."""
+    prepared = scorer.prepare(_picture())
+    nudged = [_nudged(prepared, 1 + sign * NUDGE) for sign in (1, -1)]
+    if any(each is None for each in nudged):
+        return None
+    before, *after = (scorer.score_prepared([each], prompts)[0] for each in (prepared, *nudged))
+    return np.asarray(np.abs(np.stack(after) - before).max(axis=(0, 1)), np.float32)
+
+
+def shaken(cells: npt.NDArray[np.floating], moved: Floats, rng: np.random.Generator) -> npt.NDArray[np.floating]:
+    """Scores `[images, prompts, channels]` with noise as large as their movement, within the range that they have."""
+    noise = rng.uniform(-1, 1, cells.shape) * moved
+    low, high = (edge(cells, axis=(0, 1), keepdims=True) for edge in (np.nanmin, np.nanmax))
+    return np.clip(cells + noise, low, high)
+
+
+def _nudged(value: Any, factor: float) -> Any:
+    """The same with every floating-point array multiplied; None if it holds none."""
+    if hasattr(value, "dtype"):
+        return value * factor if "float" in str(value.dtype) else None
+    if isinstance(value, Mapping):
+        parts = {name: _nudged(part, factor) for name, part in value.items()}
+        changed = {name: part for name, part in parts.items() if part is not None}
+        return {**value, **changed} if changed else None
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        found = {name: _nudged(part, factor) for name, part in value._asdict().items()}  # type: ignore[attr-defined]
+        kept = {name: part for name, part in found.items() if part is not None}
+        return value._replace(**kept) if kept else None  # type: ignore[attr-defined]
+    return None
+
+
+def _picture() -> Image.Image:
+    """Smooth colours with some noise, as photographs have."""
+    rng = np.random.default_rng(3)
+    down, across = np.mgrid[0:192, 0:256]
+    planes = np.stack([across, 255 - across, down], axis=-1) * 0.7 + rng.normal(30, 12, (192, 256, 3))
+    return Image.fromarray(np.clip(planes, 0, 255).astype(np.uint8))

@@ -25,7 +25,7 @@ from beholder.core.files import write_whole
 from beholder.report.report import Report
 
 if TYPE_CHECKING:
-    from beholder.chapter.figure import Figure
+    from beholder.chapter.charts import Figure
 
 SECONDS = 60.0
 """The longest that one chart may take."""

@@ -77,9 +77,9 @@ def command(record: Record) -> str:
 def _intervals(record: Record) -> str:
     """What the intervals were made of: draws of people, or what a study says of its own."""
     settings, known = record.settings, [STUDIES[name] for name in record.studies if name in STUDIES]
-    draws, own = settings.get("draws"), [study for study in known if study.intervals]
+    draws, own = settings.get("draws"), [study for study in known if study.tells.intervals]
     parts = [f"{draws} draws of people"] if draws and (len(own) < len(known) or not known) else []
-    parts += [f"{study.short}: {study.intervals}" if parts else study.intervals for study in own]
+    parts += [f"{study.short}: {study.tells.intervals}" if parts else study.tells.intervals for study in own]
     return f"95 %, {'; '.join(parts)}, seed {settings.get('seed')}" if parts else ""
 
 

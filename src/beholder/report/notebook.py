@@ -15,7 +15,7 @@ from beholder.report.scorecard import scorecard
 if TYPE_CHECKING:
     import altair as alt
 
-    from beholder.chapter.figure import Figure
+    from beholder.chapter.charts import Figure
 
 HEADER = ("Verdict", "Question", "Answer", "Number", "95 % interval", "n")
 

@@ -30,7 +30,7 @@ from beholder.studies import STUDIES
 from beholder.studies.study import Metric, Study
 
 if TYPE_CHECKING:
-    from beholder.chapter.figure import Figure
+    from beholder.chapter.charts import Figure
 
 _PATH = re.compile(r"(?:onnx:)?(?:/|~/|\.{1,2}/|[A-Za-z]:\\)\S*")
 
@@ -100,13 +100,13 @@ class Section:
     def metrics(self) -> list[Metric]:
         """What was measured, in the study's order."""
         measured = set(self.results["metric"])
-        return [metric for metric in self.study.metrics if metric.name in measured]
+        return [metric for metric in self.study.measures.metrics if metric.name in measured]
 
     @cached_property
     def figures(self) -> list[Figure]:
         """Every chart; made when they are first asked for."""
         with _read_from(self.folder, self.study.name):
-            return list(self.chapter.figures(self.results))
+            return [figure.titled(self.findings) for figure in self.chapter.figures(self.results)]
 
 
 @dataclass(frozen=True)
@@ -171,7 +171,7 @@ def _section(name: str, dataset: str, whole: pl.DataFrame, results: pl.DataFrame
     chapter = study.part("chapter") or PLAIN
     random = pl.col("model").str.contains(NOISE)
     part = whole.filter(~random) if not whole.select(random.all()).item() else whole
-    ours = pl.col("metric").is_in([metric.name for metric in (STUDIES.get(name) or study).metrics])
+    ours = pl.col("metric").is_in([metric.name for metric in (STUDIES.get(name) or study).measures.metrics])
     tables = list(chapter.tables(part.filter(ours)))
     tables += plain_tables(part.filter(~ours) if tables else part)
     tables = [_without_gaps(table) for table in tables]
@@ -201,18 +201,16 @@ def study_of(name: str, record: Record) -> Study:
     declared = record.declared.get(name)
     if known is not None and declared is None:
         return known
-    blank = Study(name, name, "", "", (), tasks=lambda dataset: (), measures=(), metrics=())
-    return replace(known or blank, **_declared(declared or {}))
+    return _declared(known or Study(name, name, "", ""), declared or {})
 
 
-def _declared(entry: dict[str, Any]) -> dict[str, Any]:
-    """The fields of a declaration; those of 0.1 named their metrics by key, and the citation `study`."""
-    metrics = entry.get("metrics", [])
-    if isinstance(metrics, dict):
-        metrics = [{"name": name, "topic": "results", **info} for name, info in metrics.items()]
-    fields: dict[str, Any] = {name: entry[name] for name in ("title", "question", "citation") if name in entry}
-    fields |= {name: tuple(entry[name]) for name in ("limitations", "of_photographs") if name in entry}
-    return {**fields, "metrics": tuple(Metric(**metric) for metric in metrics)}
+def _declared(study: Study, entry: dict[str, Any]) -> Study:
+    """The study as a run declares it."""
+    named = {name: entry[name] for name in ("title", "question", "citation") if name in entry}
+    told: dict[str, Any] = {name: tuple(entry[name]) for name in ("limitations", "of_photographs") if name in entry}
+    metrics = tuple(Metric(**metric) for metric in entry.get("metrics", []))
+    tells, measures = replace(study.tells, **told), replace(study.measures, metrics=metrics)
+    return replace(study, tells=tells, measures=measures, **named)
 
 
 def _findings(chapter: Chapter, part: pl.DataFrame, others: pl.DataFrame) -> Iterator[Finding]:
@@ -242,8 +240,8 @@ def slug(text: str) -> str:
 
 
 def _limitations(study: Study, chapter: Chapter, part: pl.DataFrame, record: Record) -> Iterator[str]:
-    yield from DRAWN_LIMITATIONS if drawn(str(part["dataset"][0])) else study.of_photographs
-    yield from study.limitations
+    yield from DRAWN_LIMITATIONS if drawn(str(part["dataset"][0])) else study.tells.of_photographs
+    yield from study.tells.limitations
     yield from chapter.limitations(part)
     if limited(record):
         yield "Only a part of the images was used."

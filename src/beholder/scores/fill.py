@@ -1,8 +1,8 @@
 """Score what the store lacks. Resume is the normal path: a fresh run is one that lacks everything.
 
-Images are read ahead (`reading.py`) and scored in batches (`scoring.py`), on several devices if the model was loaded so
-(`replicas.py`), or by Ray's workers (`ray_scorer.py`). Batches are cut from the whole list, never from what happens to
-be missing, so that a resumed run sees the same batches as a fresh one. Blocks are written in a thread of their own.
+Images are read ahead (`reading.py`) and scored in batches (`scoring.py`), on several devices if the model was loaded
+so, or by Ray's workers (`ray_scorer.py`). Batches are cut from the whole list, never from what happens to be missing,
+so that a resumed run sees the same batches as a fresh one. Blocks are written in a thread of their own.
 """
 
 from __future__ import annotations
@@ -12,8 +12,11 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
+from itertools import chain
 from multiprocessing import get_context
-from typing import Any, Self, overload
+from queue import Queue
+from typing import Self, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +28,7 @@ from beholder.datasets.fetch import unreadable, unreadable_error
 from beholder.datasets.images import DRAWN
 from beholder.models.load import Replica, load_model, replicas_of
 from beholder.models.scorer import Embedder, Scorer, cosines
+from beholder.scores.executor import Processes
 from beholder.scores.ray_pool import RayOptions
 from beholder.scores.ray_scorer import RayScorer
 from beholder.scores.reading import ReadOptions, WorkersOnDemand
@@ -33,64 +37,9 @@ from beholder.scores.scoring import Asked, BatchScorer, Floats, Scored, refuse_n
 from beholder.scores.shelf import LONGEST, Shelf, hashed
 from beholder.scores.store import Store
 from beholder.scores.task import Task
-from beholder.scores.workers import Workers
 
-BATCHES_AT_ONCE = 8
-"""Batches that a device is given together: its reading ahead begins anew with each such job."""
-STARTING_SECONDS = 3600.0
-"""After so long without an answer a device is taken to hang; its model is loaded first."""
-
-
-class Replicas(Workers):
-    """One process per device."""
-
-    does = "runs the model on a device"
-
-    def __init__(self, replicas: list[Replica], options: ReadOptions) -> None:
-        share = ReadOptions(options.workers, options.processes // len(replicas))
-        waiting = get_context("spawn").Queue()
-        for replica in replicas:
-            waiting.put(replica)
-        super().__init__(len(replicas), start=_load, arguments=(waiting, share))
-
-    @property
-    def patience(self) -> float:
-        """Seconds without an answer after which a process is taken to hang."""
-        return STARTING_SECONDS
-
-    def scored(self, batches: Sequence[list[str]], asked: Asked) -> Iterator[Scored]:
-        """What the model says about every batch, in order."""
-        jobs = [list(batches[start : start + BATCHES_AT_ONCE]) for start in range(0, len(batches), BATCHES_AT_ONCE)]
-        return self.map(_Job(asked), jobs, per_job=1)
-
-
-class _Job:
-    """A function that travels to a device's process with what is asked."""
-
-    def __init__(self, asked: Asked) -> None:
-        self._asked = asked
-
-    def __call__(self, jobs: list[list[list[str]]]) -> list[Scored]:
-        assert _own is not None
-        return [
-            scored
-            for batches in jobs
-            for scored in _own.scored(batches, self._asked, lambda uri: uri, lambda key: False)
-        ]
-
-
-_own: BatchScorer | None = None
-
-
-def _load(waiting: Any, options: ReadOptions) -> None:
-    """In a device's process: load the model there."""
-    global _own
-    replica: Replica = waiting.get()
-    _own = BatchScorer(load_model(replica.name, replica.options), options, WorkersOnDemand(options))
-
-
-# Score what the store lacks
-
+BATCHES_AT_ONCE = 8  # that a device is given together: its reading ahead begins anew with each such job
+LOADING_SECONDS = 3600.0  # after so long without an answer a device is taken to hang; its model is loaded first
 BLOCK_ROWS = 256
 BLOCK_SECONDS = 10.0
 LARGEST_BLOCK = 1 << 23
@@ -333,8 +282,7 @@ class _Filler:
         if isinstance(self.scorer, RayScorer):
             yield from self.scorer.scored(batches, asked, self.key, stored)
         elif copies := replicas_of(self.scorer):
-            with Replicas(copies, self.options) as replicas:
-                yield from replicas.scored(batches, asked)
+            yield from _scored_on_devices(copies, self.options, batches, asked)
         else:
             model = BatchScorer(self.scorer, self.options, self.workers)
             yield from model.scored(batches, asked, self.key, stored)
@@ -406,6 +354,38 @@ class _Block:
         written, self._written = self._written, None
         if written:
             written.result()
+
+
+# Several devices: a process for each
+
+_device_scorer: BatchScorer | None = None
+
+
+def _scored_on_devices(
+    replicas: list[Replica], options: ReadOptions, batches: Sequence[list[str]], asked: Asked
+) -> Iterator[Scored]:
+    """What the model says about every batch, in order."""
+    waiting = get_context("spawn").Queue()
+    for replica in replicas:
+        waiting.put(replica)
+    start = (waiting, ReadOptions(options.workers, options.processes // len(replicas)))
+    does = "runs the model on a device"
+    jobs = [batches[start : start + BATCHES_AT_ONCE] for start in range(0, len(batches), BATCHES_AT_ONCE)]
+    with Processes(len(replicas), does=does, patience=LOADING_SECONDS, start=_load, arguments=start) as devices:
+        work = partial(_score_on_device, asked=asked)
+        for scored in devices.map(work, jobs, names=lambda job: list(chain.from_iterable(job))):
+            yield from scored
+
+
+def _load(waiting: Queue[Replica], options: ReadOptions) -> None:
+    global _device_scorer
+    replica = waiting.get()
+    _device_scorer = BatchScorer(load_model(replica.name, replica.options), options, WorkersOnDemand(options))
+
+
+def _score_on_device(batches: Sequence[list[str]], asked: Asked) -> list[Scored]:
+    assert _device_scorer is not None
+    return list(_device_scorer.scored(batches, asked, lambda uri: uri, lambda key: False))
 
 
 def _matrix(task: Task, images: pl.DataFrame, scorer: Scorer, cells: Floats) -> ScoreMatrix:

@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 
 from beholder.core.errors import BadScores
 from beholder.core.read import MOST_CELLS, read_array
-from beholder.models.predictions.importing import import_predictions, is_predictions
+from beholder.models.predictions import import_predictions, is_predictions
 from beholder.scores.harness_logs import is_harness_log, read_harness_log
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.scores.task import Task

@@ -21,10 +21,10 @@ from beholder.models.load import LoadOptions, load_model
 from beholder.models.scorer import Answerer, Embedder, Floats, Prepared, Scorer
 from beholder.models.spec import ModelSpec
 from beholder.prompts.prompt_set import Instruction
+from beholder.scores.executor import usable_cores
 from beholder.scores.ray_pool import RayOptions, RayPool, connect
 from beholder.scores.reading import ReadOptions, WorkersOnDemand
 from beholder.scores.scoring import Asked, BatchScorer, Scored
-from beholder.scores.workers import usable_cores
 
 JOBS_PER_WORKER = 8
 """So many jobs for each worker, so that all end at about the same time."""

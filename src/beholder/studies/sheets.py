@@ -99,7 +99,7 @@ class Sheet(NamedTuple):
 
 def open_sheets(study: Study, choice: DataChoice, record: Record) -> Iterator[Sheet]:
     """A study on its data set; one that is asked everywhere, on each of its data sets that is at hand."""
-    if choice.dataset or choice.data is None or not study.everywhere:
+    if choice.dataset or choice.data is None or not study.asks.all_datasets:
         yield open_sheet(study, choice, record)
         return
     for name in datasets_here(study, choice.data):
@@ -142,7 +142,7 @@ def open_sheet(study: Study, choice: DataChoice, record: Record, *, scored: bool
 def _people(study: Study, dataset: Dataset, options: MeasureOptions) -> dict[str, Any]:
     """Who counts as one person, and the compared labels that differ between pictures of one."""
     people = people_of(dataset.table, options.person)
-    labels = (*study.compares, *study.within, *options.within)
+    labels = (*study.measures.compares, *study.measures.within, *options.within)
     return {
         "column": people.column,
         "people": len(people),
@@ -154,16 +154,16 @@ def _people(study: Study, dataset: Dataset, options: MeasureOptions) -> dict[str
 
 def datasets_here(study: Study, data: Path) -> list[str]:
     """Its data sets that lie in the folder; if there are none, the first, and opening it says what to do."""
-    sources = [DATASETS[each] for each in study.datasets if not DATASETS[each].embedded]
+    sources = [DATASETS[each] for each in study.asks.datasets if not DATASETS[each].embedded]
     return [source.name for source in sources if source.folder(data).is_dir()] or [sources[0].name]
 
 
 def default_dataset(study: Study, data: Path | None) -> str:
     """The study's own data, or the embedded world when no folder was named and the study knows it."""
-    embedded = [name for name in study.datasets if DATASETS[name].embedded]
+    embedded = [name for name in study.asks.datasets if DATASETS[name].embedded]
     if data is None:
-        return (embedded or study.datasets)[0]
-    return datasets_here(study, data)[0] if study.everywhere else study.datasets[0]
+        return (embedded or study.asks.datasets)[0]
+    return datasets_here(study, data)[0] if study.asks.all_datasets else study.asks.datasets[0]
 
 
 def _as_it_came(study: Study) -> bool:

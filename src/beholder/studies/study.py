@@ -177,27 +177,16 @@ TRUE_OR_FALSE = Instruction(
 
 
 @dataclass(frozen=True)
-class Study:
-    """A question, what to score, what to measure, and where the rest of the study lies.
+class Asks:
+    """What is put to a model: images and prompts."""
 
-    >>> from beholder import STUDIES
-    >>> STUDIES["apa"].metric("apa.bias_ratio").unit
-    'ratio'
-    """
-
-    name: str
-    title: str
-    question: str
-    citation: str
-    datasets: tuple[str, ...]
+    datasets: tuple[str, ...] = ()
     """Data sets it can be asked on; the first is the study's own."""
-    tasks: Tasks
-    measures: tuple[Measure, ...]
-    metrics: tuple[Metric, ...]
+    tasks: Tasks = lambda dataset: ()
     statements: Tasks | None = None
     """What is scored instead for models that match pictures with texts and cannot be asked a question."""
-    looked_for: Tasks | None = None
-    """What is scored instead for models that look for things in pictures: detectors and segmenters."""
+    detector_tasks: Tasks | None = None
+    """What is scored instead for detectors and segmenters."""
     instruction: Instruction = TRUE_OR_FALSE
     """How a model that answers in words is asked."""
     compat_instruction: Callable[[ModelSpec], Instruction] | None = None
@@ -206,25 +195,72 @@ class Study:
     """What the authors' released scripts score, where that differs."""
     layouts: tuple[Tasks, ...] = ()
     """Other tables of scores that `beholder measure` takes: their columns as prompts, tried in turn."""
-    everywhere: bool = False
+    all_datasets: bool = False
     """Whether it is asked on all of its data sets that are at hand, rather than on the first."""
+    limit_by: str | None = None
+    """The attribute that `--limit` takes its share of."""
+    reference_models: tuple[str, ...] = ("glasshouse/contrastive", "null")
+    """The embedded models that are audited when no model is named."""
+
+
+@dataclass(frozen=True)
+class Measures:
+    """What is computed from the scores."""
+
+    functions: tuple[Measure, ...] = ()
+    metrics: tuple[Metric, ...] = ()
     across: Callable[[pl.DataFrame, bool], pl.DataFrame] | None = None
-    """More rows, read off the results of all models and data sets together; the flag is `compat`."""
-    short: str = ""
-    """The title in a word or two."""
+    """More rows, from the results of all models and data sets together; the flag is `compat`."""
     compares: tuple[str, ...] = ()
     """The attributes whose groups it compares; the data needs at least one of them."""
     within: tuple[str, ...] = ()
     """Other labels that its groups are compared within, as far as the data has them."""
-    subset_attribute: str | None = None
-    """The attribute that `--limit` takes its share of."""
+
+
+@dataclass(frozen=True)
+class Tells:
+    """What the page says of it."""
+
+    chapter: str = ""
+    """`module:CHAPTER`: findings, tables and charts; without it the page has plain tables."""
     limitations: tuple[str, ...] = ()
     of_photographs: tuple[str, ...] = ()
     """Limitations that hold for photographs of people, and not for drawings."""
     intervals: str = ""
-    """How the intervals come about, where they are not made of draws of people."""
-    reference_models: tuple[str, ...] = ("glasshouse/contrastive", "null")
-    """The embedded models that are audited when no model is named."""
+    """How the intervals are computed, where they are not made of draws of people."""
+
+
+@dataclass(frozen=True)
+class Plans:
+    """What is known of it before and beside a run; each is `module:attribute`."""
+
+    plan: str = ""
+    """`function(dataset, PlanOptions)`: rows that say how large an effect can be found."""
+    trials: str = ""
+    """How `beholder calibrate` tries it in worlds of known truth."""
+    printed: str = ""
+    """The printed numbers of the paper."""
+
+
+@dataclass(frozen=True)
+class Study:
+    """A question, what to score, what to measure, and where the rest of the study lies.
+
+    >>> from beholder.studies import STUDIES
+    >>> STUDIES["apa"].metric("apa.bias_ratio").unit
+    'ratio'
+    """
+
+    name: str
+    title: str
+    question: str
+    citation: str
+    asks: Asks = Asks()
+    measures: Measures = Measures()
+    tells: Tells = Tells()
+    plans: Plans = Plans()
+    short: str = ""
+    """The title in a word or two."""
     default: str = ""
     """When it is asked although no study was named: `always`, or `data` when a data folder is named."""
     demo: bool = False
@@ -233,26 +269,18 @@ class Study:
     configure: Callable[[Study, Mapping[str, Any]], Study] | None = None
     """The study with the user's own options; given those of `options` that were used."""
     command: Command | None = None
-    chapter: str = ""
-    """`module:CHAPTER`: findings, tables and charts; without it the page has plain tables."""
-    plan: str = ""
-    """`module:function(dataset, PlanOptions)`: rows that say how large an effect can be found."""
-    trials: str = ""
-    """`module:TRIALS`: how `beholder calibrate` tries it in worlds of known truth."""
-    printed: str = ""
-    """`module:PRINTED`: the printed numbers of the paper."""
 
     def refuse_by_name(self) -> None:
         """An error that says how to ask the study, where its name alone is not enough."""
         chosen_by = next((option.flag for option in self.options if option.chooses), None)
-        if self.command and not self.measures:
+        if self.command and not self.measures.functions:
             raise UsageError(f"{self.name} reads files in place of a model: use `beholder {self.command.name} FILE`.")
-        if chosen_by and not self.datasets:
+        if chosen_by and not self.asks.datasets:
             raise UsageError(f"{self.name} needs more than its name: use {chosen_by} in place of --study.")
 
     def metric(self, name: str) -> Metric | None:
         """The metric of that name, if it is one of the study's."""
-        return next((metric for metric in self.metrics if metric.name == name), None)
+        return next((metric for metric in self.measures.metrics if metric.name == name), None)
 
     def declaration(self) -> dict[str, Any]:
         """What it says of itself, as JSON: a run keeps it for a user's own study, and the page reads it there."""
@@ -260,30 +288,32 @@ class Study:
             "title": self.title,
             "question": self.question,
             "citation": self.citation,
-            "limitations": list(self.limitations),
-            "of_photographs": list(self.of_photographs),
-            "metrics": [asdict(metric) for metric in self.metrics],
+            "limitations": list(self.tells.limitations),
+            "of_photographs": list(self.tells.of_photographs),
+            "metrics": [asdict(metric) for metric in self.measures.metrics],
         }
 
     def select(self, dataset: Dataset, count: int, person: str | None = None, within: Sequence[str] = ()) -> Selection:
         """So many images (of each value of `subset_attribute`), spread over all that is compared and its strata."""
-        names = [column_in(dataset.table, name) for name in (*self.compares, *self.within, *within)]
+        names = [column_in(dataset.table, name) for name in (*self.measures.compares, *self.measures.within, *within)]
         people = people_of(dataset.table, person).codes
-        return select(dataset.table, count, names, each=self.subset_attribute, people=people)
+        return select(dataset.table, count, names, each=self.asks.limit_by, people=people)
 
     def tasks_for(
         self, dataset: Dataset, *, answers: bool, looks: bool = False, compat: bool = False
     ) -> Sequence[Task]:
         """The tasks for a model that answers in words, for one that looks for things, or for one that does neither."""
-        if compat and self.compat_tasks is not None and (answers or self.statements is None):
-            return self.compat_tasks(dataset)
-        if looks and self.looked_for is not None:
-            return self.looked_for(dataset)
-        return self.tasks(dataset) if answers or self.statements is None else self.statements(dataset)
+        asks = self.asks
+        if compat and asks.compat_tasks is not None and (answers or asks.statements is None):
+            return asks.compat_tasks(dataset)
+        if looks and asks.detector_tasks is not None:
+            return asks.detector_tasks(dataset)
+        return asks.tasks(dataset) if answers or asks.statements is None else asks.statements(dataset)
 
     def part(self, name: str) -> Any:
         """What `chapter`, `plan`, `trials` or `printed` names, loaded; None where it names nothing."""
-        return load(getattr(self, name)) if getattr(self, name) else None
+        named = getattr(self.tells if name == "chapter" else self.plans, name)
+        return load(named) if named else None
 
 
 def load(place: str) -> Any:

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from beholder.core.errors import ModelError
-from beholder.models.checkpoint.torch_scorer import sample_picture
+from beholder.models.checkpoint.checkpoint import sample_picture
 from beholder.models.load import LoadOptions, load_model
 
 hub = pytest.importorskip("huggingface_hub")

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 import transformers
 
-from beholder.models.dense.detection import Detector
+from beholder.models.dense import from_folder
 from beholder.models.load import LoadOptions
 
 TOWER = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4}
@@ -211,7 +211,7 @@ def case(folder: Path, family: str) -> dict[str, Any]:
         build(folder, family)
 
     def load(options: LoadOptions) -> Any:
-        return Detector.from_folder(folder, family, options)
+        return from_folder(folder, family, options)
 
     # In half precision other proposals come to be the best ones: of random weights that moves a score much.
     half = 0.02 if family in ("owlvit", "owlv2") else 0.2

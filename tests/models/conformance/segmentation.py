@@ -8,7 +8,7 @@ from typing import Any
 import torch
 import transformers
 
-from beholder.models.dense.segmentation import Segmenter
+from beholder.models.dense import from_folder
 from beholder.models.load import LoadOptions
 
 TOWER = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 3, "num_attention_heads": 4}
@@ -71,7 +71,7 @@ def cases(folder: Path) -> dict[str, dict[str, Any]]:
         build(folder)
 
     def load(options: LoadOptions) -> Any:
-        return Segmenter.from_folder(folder, "clipseg", options)
+        return from_folder(folder, "clipseg", options)
 
     # The share of pixels above one half moves by whole pixels in half precision.
     return {"clipseg": {"load": load, "plain": plain_of(folder), "tolerance": 1e-5, "bf16_tolerance": 0.05}}

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from beholder.core.errors import UnusableScore
-from beholder.models.contrastive.embedding import CutTexts, checked_unit_rows, embed_in_batches
+from beholder.models.scorer import CutTexts, checked_unit_rows, embed_in_batches
 
 
 def doubled(part: Sequence[int]) -> np.ndarray:

@@ -15,7 +15,7 @@ from tiny_two_towers import ONNX_IMAGE
 
 from beholder.core.errors import ModelError, UnknownName
 from beholder.models import load
-from beholder.models.contrastive.onnx_config import ImageConfig, read_onnx_config
+from beholder.models.contrastive.onnx import ImageConfig, read_onnx_config
 from beholder.models.load import LoadOptions, load_model
 
 onnx = pytest.importorskip("onnx")

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from beholder.core.errors import ModelError, UnknownName
-from beholder.models.contrastive.onnx_config import TableConfig, TextTable, read_text_table
+from beholder.models.contrastive.onnx import TableConfig, TextTable, read_text_table
 
 
 def table(folder: Path, names: Any, *, rows: int = 2, template: str | None = None) -> TextTable:

@@ -22,7 +22,7 @@ pytest.importorskip("transformers")
 
 from conformance import detection  # noqa: E402
 
-from beholder.models.dense.detection import DETECTORS  # noqa: E402
+from beholder.models.dense import DENSE  # noqa: E402
 
 FAMILIES = ["owlvit", "owlv2", "grounding-dino", "mm-grounding-dino", "omdet-turbo"]
 FUSED = ["grounding-dino", "mm-grounding-dino", "omdet-turbo"]
@@ -191,7 +191,7 @@ def test_a_backbone_of_timm_without_timm_says_what_to_install(
     config = json.loads((folder / "config.json").read_text())
     config["backbone_config"] = backbone
     (folder / "config.json").write_text(json.dumps(config))
-    monkeypatch.setattr("beholder.models.dense.detection.find_spec", lambda name: None)
+    monkeypatch.setattr("beholder.models.dense.find_spec", lambda name: None)
     with pytest.raises(MissingExtra, match=r"timm.*\n.*pip install"):
         load_model(str(folder))
 
@@ -202,7 +202,7 @@ def test_a_planted_fault_is_caught_when_the_model_is_loaded(
 ) -> None:
     """The text of the first concept is used for every concept, as by a cache with a wrong key."""
     folder, _ = tiny(family)
-    kind = DETECTORS[family]
+    kind = DENSE[family]
     encode, kept = kind._encode_text, {}
     monkeypatch.setattr(kind, "_encode_text", lambda self, concept: kept.setdefault("first", encode(self, concept)))
     with pytest.raises(ModelError, match="scored wrongly by Beholder"):

@@ -62,7 +62,7 @@ def test_pictures_and_concepts_are_encoded_once_each(clipseg: Any, pictures: lis
 
 
 def test_a_concept_that_fills_no_pixel_has_no_area() -> None:
-    from beholder.models.dense.segmentation import read_pixels
+    from beholder.models.dense import read_pixels
 
     pixels = torch.tensor([[0.1, 0.2, 0.3, 0.4], [0.0, 0.9, 0.8, 0.3]])
     np.testing.assert_allclose(read_pixels(pixels), [[0.4, 0.25, 0.0], [0.9, 0.5, 0.5]], atol=1e-7)

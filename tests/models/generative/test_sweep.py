@@ -13,7 +13,7 @@ import family_sweep_generative as generative
 from family_sweep import try_case
 
 from beholder.core.errors import MissingExtra
-from beholder.models.architectures import architectures
+from beholder.models.catalog import architectures
 from beholder.models.generative.loaded_model import require_vision
 from beholder.models.spec import LoadOptions
 

@@ -125,7 +125,7 @@ def test_two_checkpoints_in_one_folder_are_refused(folder: Path) -> None:
 
 
 def test_another_image_size_stretches_the_position_table(folder: Path, pictures: list[Image.Image]) -> None:
-    from beholder.models.matching.albef import resized_positions
+    from beholder.models.albef import resized_positions
 
     trained: Any = load_model(str(folder))
     assert trained.prepare(pictures[0]).shape == (3, 32, 32)

@@ -259,7 +259,7 @@ def test_the_spec_holds_what_moves_a_score(load: Any) -> None:
 def test_a_model_whose_own_forward_pass_differs_is_refused(
     cases: dict[str, Any], load: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from beholder.models.matching.blip import BlipMatcher
+    from beholder.models.matching import BlipMatcher
 
     match = BlipMatcher.match
     monkeypatch.setattr(BlipMatcher, "match", lambda *args: match(*args) + 0.01)

@@ -15,11 +15,9 @@ from PIL import Image
 from safetensors.torch import load_file, save_file
 
 from beholder.core.errors import ModelError, UnknownName
-from beholder.models.checkpoint.files import Origin
-from beholder.models.checkpoint.hub import Snapshot
+from beholder.models.checkpoint.files import Origin, Snapshot
 from beholder.models.contrastive import openclip
-from beholder.models.given import as_scorer
-from beholder.models.load import LoadOptions, load_model
+from beholder.models.load import LoadOptions, as_scorer, load_model
 
 ARCHITECTURES = ["tiny-ViT", "tiny-ViT-quickgelu", "tiny-RN", "tiny-CoCa", "tiny-bias"]
 Weights = Callable[[str], Path]

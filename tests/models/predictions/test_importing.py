@@ -15,8 +15,7 @@ from PIL import Image
 
 from beholder.core.errors import BadScores, UsageError
 from beholder.models.load import load_model
-from beholder.models.predictions.importing import Predictions, import_predictions, is_predictions
-from beholder.models.predictions.maps import mask_share, run_lengths
+from beholder.models.predictions import Predictions, import_predictions, is_predictions, mask_share, run_lengths
 
 CATEGORIES = [{"id": 1, "name": "person"}, {"id": 18, "name": "dog"}, {"id": 67, "name": "dining_table"}]
 IMAGES = ["139", "285", "632"]
@@ -157,7 +156,7 @@ def test_images_that_predictions_cannot_tell_apart_are_refused(write: Write) -> 
 PEAK = """
 import sys
 from pathlib import Path
-from beholder.models.predictions.importing import import_predictions
+from beholder.models.predictions import import_predictions
 found = import_predictions(Path(sys.argv[1]), [str(n) for n in range(1000)], ["dog", "person"])
 assert found.cells.max() > 0.9
 print(open("/proc/self/status").read().split("VmHWM:")[1].split()[0])  # of this program, not of what started it

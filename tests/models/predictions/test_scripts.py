@@ -38,7 +38,7 @@ def pictures(tmp_path: Path) -> Path:
 def test_detics_boxes_are_read(pictures: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import detic_predictions
 
-    from beholder.models.predictions.importing import import_predictions
+    from beholder.models.predictions import import_predictions
 
     def parser() -> ArgumentParser:
         made = ArgumentParser()
@@ -69,7 +69,7 @@ def test_detics_boxes_are_read(pictures: Path, tmp_path: Path, monkeypatch: pyte
 def test_lsegs_probabilities_are_read(pictures: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import lseg_predictions
 
-    from beholder.models.predictions.importing import import_predictions
+    from beholder.models.predictions import import_predictions
 
     scores = torch.randn(1, 2, 20, 30, generator=torch.Generator().manual_seed(1))
     segmenter = SimpleNamespace(parallel_forward=lambda pixels, concepts: [scores])

@@ -10,10 +10,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from beholder.audit import AuditOptions
+from beholder._audit import AuditOptions
+from beholder._measure import measure_scores
 from beholder.core.results import PLAIN
 from beholder.datasets.apa import BRANCHES
-from beholder.measure import measure_scores
 from beholder.studies import STUDIES
 from beholder.studies.study import MeasureOptions
 

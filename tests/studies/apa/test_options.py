@@ -45,13 +45,15 @@ def measured(study: Study) -> dict[tuple[str, str | None, str | None], Row]:
             "gender": ["woman", "man"] * 20,
         }
     )
-    task = study.tasks(Dataset("apa", "1", "MIT", people))[0]
+    task = study.asks.tasks(Dataset("apa", "1", "MIT", people))[0]
     kept = association_prompts("house").table["concept"].is_in(task.prompts.table["concept"].to_list()).to_numpy()
     cells = np.random.default_rng(1).normal(size=(40, len(kept)))[:, kept]
     matrix = ScoreMatrix(
         task.name, people, task.prompts.table, ("score",), cells[:, :, None], kind=task.kind, part="house"
     )
-    rows = [row for measure in study.measures for row in measure({task.name: matrix}, MeasureOptions(draws=100))]
+    rows = [
+        row for measure in study.measures.functions for row in measure({task.name: matrix}, MeasureOptions(draws=100))
+    ]
     return {(row.metric, row.subset, row.concept): row for row in rows if row.group is None}
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from beholder.run import Run
+from beholder._run import Run
 from beholder.studies.custom.chapter import custom_figures
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import polars as pl
 
+from beholder._run import Run
 from beholder.comparison.verdicts import NONE_FOUND
-from beholder.run import Run
 from beholder.studies.custom.findings import custom_findings
 
 

@@ -11,6 +11,7 @@ import pytest
 from PIL import Image
 from typer.testing import CliRunner
 
+from beholder._run import load_run
 from beholder.cli import app
 from beholder.comparison import DIFFERENCE
 from beholder.comparison.groups import REST
@@ -19,7 +20,6 @@ from beholder.core.results import Row
 from beholder.metrics.equivalence import DIFFERENCE as DIFFERENT
 from beholder.metrics.equivalence import EQUIVALENT
 from beholder.prompts.prompt_set import prompt_set
-from beholder.run import load_run
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.studies.custom.study import METRICS, custom_study
 from beholder.studies.study import MeasureOptions
@@ -38,7 +38,7 @@ def rows_of(images: pl.DataFrame, logits: np.ndarray, *by: str, **options: Any) 
     texts = [f"prompt {i}" for i in range(logits.shape[1])]
     prompts = prompt_set("made", [{"text": text, "level": "all", "concept": text} for text in texts])
     matrix = ScoreMatrix("custom", images, prompts.table, ("score",), logits[:, :, None])
-    (measure,) = custom_study(prompts, by=by).measures
+    (measure,) = custom_study(prompts, by=by).measures.functions
     return list(measure({"custom": matrix}, MeasureOptions(draws=100, **options)))
 
 

@@ -9,10 +9,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from beholder.chapter.chart_parts import dots
+from beholder._run import Run
+from beholder.chapter.charts import dots
 from beholder.core.results import results_table
 from beholder.prompts.prompt_set import prompt_set
-from beholder.run import Run
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.studies.custom.chapter import custom_figures, custom_tables
 from beholder.studies.custom.study import custom_study
@@ -41,7 +41,10 @@ def measured(name: str) -> pl.DataFrame:
     matrix = ScoreMatrix("custom", images, prompts.table, ("score",), cells)
     study = custom_study(prompts, by=(name,))
     return results_table(
-        study.measures[0]({"custom": matrix}, MeasureOptions(draws=100)), study="custom", model="m", dataset="d"
+        study.measures.functions[0]({"custom": matrix}, MeasureOptions(draws=100)),
+        study="custom",
+        model="m",
+        dataset="d",
     )
 
 

@@ -43,7 +43,7 @@ def is_found(table: pl.DataFrame, gap: float, seed: int) -> bool:
     matrix = ScoreMatrix("custom", table, TEXTS.table, ("presence",), beliefs[:, :, None])
     options = MeasureOptions(draws=2, seed=seed, shuffles=299)
     options = replace(options, within=("branch",) if "branch" in table.columns else ())
-    (measure,) = custom_study(TEXTS, by=("gender",)).measures
+    (measure,) = custom_study(TEXTS, by=("gender",)).measures.functions
     return any(row.verdict == DIFFERENCE for row in measure({"custom": matrix}, options))
 
 

@@ -28,7 +28,7 @@ def rows(by: tuple[str, ...], cells: list[list[float]]):
     matrix = ScoreMatrix("custom", IMAGES, PROMPTS.table, ("score",), np.log(np.array(cells))[:, :, None])
     return {
         (r.metric, r.subset, r.group, r.concept): r
-        for r in study.measures[0]({"custom": matrix}, MeasureOptions(draws=100))
+        for r in study.measures.functions[0]({"custom": matrix}, MeasureOptions(draws=100))
     }
 
 
@@ -46,7 +46,7 @@ def test_an_image_without_a_group_is_in_none_and_one_without_a_score_not_in_its_
     cells = np.log([[0.8, 0.2], [0.5, 0.5], [0.4, 0.6]])[:, :, None]
     cells[2, 1] = np.nan
     matrix = ScoreMatrix("custom", images, PROMPTS.table, ("score",), cells)
-    found = custom_study(PROMPTS, by=("gender",)).measures[0]({"custom": matrix}, MeasureOptions(draws=100))
+    found = custom_study(PROMPTS, by=("gender",)).measures.functions[0]({"custom": matrix}, MeasureOptions(draws=100))
     sizes = {(row.group, row.n) for row in found if row.metric == "custom.probability"}
     assert sizes == {(None, 2), ("woman", 1)}
 
@@ -55,25 +55,27 @@ def test_groups_that_are_numbers_stand_by_their_size():
     images = pl.DataFrame({"image_id": list("abcd"), "uri": list("abcd"), "tone": ["10", "unknown", "2", "1"]})
     cells = np.zeros((4, 2, 1))
     matrix = ScoreMatrix("custom", images, PROMPTS.table.with_columns(correct_for=pl.lit("")), ("score",), cells)
-    found = custom_study(PROMPTS, by=("tone",)).measures[0]({"custom": matrix}, MeasureOptions(draws=100))
+    found = custom_study(PROMPTS, by=("tone",)).measures.functions[0]({"custom": matrix}, MeasureOptions(draws=100))
     assert list(dict.fromkeys(row.group for row in found)) == [None, "1", "2", "10", "unknown"]
 
 
 def test_an_unknown_attribute_is_refused_before_anything_is_scored():
     dataset = Dataset("toy", "1", "MIT", IMAGES)
     with pytest.raises(UnknownName, match="Did you mean 'gender'"):
-        custom_study(PROMPTS, by=("genders",)).tasks(dataset)
+        custom_study(PROMPTS, by=("genders",)).asks.tasks(dataset)
 
 
 def test_a_rule_about_an_unknown_attribute_is_refused_before_anything_is_scored():
     prompts = prompt_set("mine", [{"text": "kind", "level": "trait", "correct_for": "genders=woman"}])
     with pytest.raises(UnknownName, match="Did you mean 'gender'"):
-        custom_study(prompts).tasks(Dataset("toy", "1", "MIT", IMAGES))
+        custom_study(prompts).asks.tasks(Dataset("toy", "1", "MIT", IMAGES))
 
 
 def test_a_detectors_concepts_do_not_compete():
     matrix = ScoreMatrix("custom", IMAGES, PROMPTS.table, ("presence",), np.array([[[0.9], [0.8]], [[0.1], [0.2]]]))
-    rows = list(custom_study(PROMPTS, by=("gender",)).measures[0]({"custom": matrix}, MeasureOptions(draws=100)))
+    rows = list(
+        custom_study(PROMPTS, by=("gender",)).measures.functions[0]({"custom": matrix}, MeasureOptions(draws=100))
+    )
     assert {row.metric for row in rows} == {"custom.presence"}
     assert next(r for r in rows if r.group == "woman" and r.concept == "kind").value == pytest.approx(0.9)
 
@@ -81,6 +83,6 @@ def test_a_detectors_concepts_do_not_compete():
 def test_an_answering_model_is_told_by_p_yes_too():
     cells = np.log(np.array([[[0.9, 0.5], [0.8, 0.5]], [[0.1, 0.5], [0.2, 0.5]]]))
     matrix = ScoreMatrix("custom", IMAGES, PROMPTS.table, ("logit_true", "log_p_yes"), cells)
-    rows = list(custom_study(PROMPTS).measures[0]({"custom": matrix}, MeasureOptions(draws=100)))
+    rows = list(custom_study(PROMPTS).measures.functions[0]({"custom": matrix}, MeasureOptions(draws=100)))
     assert next(r for r in rows if r.metric == "custom.p_yes" and r.concept == "cold").value == pytest.approx(0.5)
     assert any(r.metric == "custom.probability" for r in rows)

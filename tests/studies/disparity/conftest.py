@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from beholder.audit import measure as audit_measure
+from beholder._audit import measure as audit_measure
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.studies.disparity.study import Choices, disparity_study
 from beholder.studies.sheets import Sheet
@@ -78,7 +78,7 @@ def full(object_world: Callable[..., ScoreMatrix], measure: Measure, vectors: Pa
         for seed, name in enumerate(("coco", "visual-genome"), 1)
     )
     study = disparity_study(Choices(beside=there))
-    return pl.concat([here, study.across(here, False)])
+    return pl.concat([here, study.measures.across(here, False)])
 
 
 @pytest.fixture(scope="session")

@@ -62,7 +62,7 @@ def test_which_concepts_are_the_same_is_a_table_that_can_be_replaced(
     study = configured(DISPARITY, {"same_concepts": path})
     rows = agreement(here, there, same=read_same_concepts(path))
     assert one(rows, "ap_gap_elsewhere", concept="tie")["note"] == "tie.n.02"
-    assert study.across is not None
+    assert study.measures.across is not None
     path.write_text("concept,same_as\ntie.n.02,tie\nnecktie.n.01,tie\n")
     with pytest.raises(DataError, match="the concept 'tie' occurs more than once"):
         configured(DISPARITY, {"same_concepts": path})

@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from beholder.chapter.figure import Figure
+from beholder.chapter.charts import Figure
 from beholder.studies.disparity import queries
 from beholder.studies.disparity.chart_parts import stacked
 from beholder.studies.disparity.charts import disparity_figures
@@ -37,7 +37,7 @@ def test_the_colour_of_agreement_is_that_of_its_value(full: pl.DataFrame, figure
     values = full.filter(pl.col("metric") == "disparity.agreement").select("concept", "value")
     names = {1.0: "green", 0.0: "yellow", -1.0: "red"}
     layers = figures["agreement-1"].chart.to_dict(validate=False)["layer"]
-    drawn = {dot["concept"]: dot["colour"] for dot in layers[2]["data"]["values"]}
+    drawn = {dot["concept"]: dot["colour"] for dot in layers[-1]["data"]["values"]}
     assert drawn == {concept: names[value] for concept, value in values.iter_rows()}
 
 

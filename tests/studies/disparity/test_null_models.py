@@ -18,7 +18,7 @@ from scipy.special import expit, logit
 from beholder.chapter.finding import Finding
 from beholder.datasets import open_dataset
 from beholder.datasets.dataset import Dataset
-from beholder.models.null import NullScorer
+from beholder.models.scorer import NullScorer
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.studies.disparity.findings import disparity_findings
 from beholder.studies.disparity.prompts import disparity_prompts

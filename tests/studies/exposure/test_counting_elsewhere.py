@@ -59,15 +59,14 @@ def test_processes_count_as_threads_do_and_a_dead_one_is_told(
     monkeypatch.setattr(counting, "usable_cores", lambda: 2)
     files = [CaptionFile(path) for path in paths]
     with monkeypatch.context() as patched:
-        patched.setattr(counting, "_all_done", dying)
+        patched.setattr(counting, "_done", dying)
         with pytest.raises(DataError, match=r"(?s)process that reads captions died.*a\.tsv"):
             count_captions(files, MENTIONS, store=tmp_path)
     same(count_captions(files, MENTIONS, store=tmp_path), here)
 
 
-def dying(jobs: list[Any], mentions: Mentions) -> list[Any]:
+def dying(job: Any, mentions: Mentions) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
-    return []
 
 
 def test_ray_counts_as_this_machine_does_though_a_worker_is_killed(

@@ -8,8 +8,8 @@ import numpy as np
 import polars as pl
 import pytest
 
+from beholder._run import Run
 from beholder.core.results import Row
-from beholder.run import Run
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.studies.gras.prompts import gras_prompts
 from beholder.studies.gras.study import GRAS
@@ -38,7 +38,9 @@ def world(n: int = 400, effect: float = 0.0, seed: int = 1, channels=("score",))
 
 def measure(matrix: ScoreMatrix, **options) -> list[Row]:
     """The study's rows, with few shuffles."""
-    return list(GRAS.measures[0]({"gras": matrix}, MeasureOptions(permutations=20, **{"shuffles": 499, **options})))
+    return list(
+        GRAS.measures.functions[0]({"gras": matrix}, MeasureOptions(permutations=20, **{"shuffles": 499, **options}))
+    )
 
 
 def one(rows: list[Row], metric: str, **where: str) -> Row:

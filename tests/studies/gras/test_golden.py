@@ -10,9 +10,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from beholder.audit import AuditOptions
+from beholder._audit import AuditOptions
+from beholder._measure import measure_scores
 from beholder.datasets import open_dataset
-from beholder.measure import measure_scores
 from beholder.metrics.group_tests import friedman, repeated_measures_anova
 from beholder.scores.imported import import_scores
 from beholder.studies import STUDIES
@@ -86,7 +86,7 @@ def test_the_score_is_set_beside_what_it_says_without_bias(results: pl.DataFrame
 
 
 def test_wording_tests_are_those_of_the_golden_file(folder: Path, data: Path):
-    tasks = STUDIES["gras"].tasks(open_dataset("gras", data))
+    tasks = STUDIES["gras"].asks.tasks(open_dataset("gras", data))
     (matrix,) = import_scores([folder / name for name in SCORES], tasks).matrices
     answers = read_answers({"gras": matrix})
     first = pl.read_parquet(folder / SCORES[0])["file"][:300].to_list()
@@ -106,5 +106,5 @@ def test_wording_tests_are_those_of_the_golden_file(folder: Path, data: Path):
 
 
 def test_every_metric_has_a_meaning(results: pl.DataFrame):
-    assert set(results["metric"]) <= {metric.name for metric in STUDIES["gras"].metrics}
+    assert set(results["metric"]) <= {metric.name for metric in STUDIES["gras"].measures.metrics}
     assert not np.isnan(results["value"].drop_nulls().to_numpy()).any()

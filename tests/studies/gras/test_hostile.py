@@ -8,12 +8,12 @@ import numpy as np
 import polars as pl
 import pytest
 
+from beholder._run import Run
 from beholder.chapter.chapter import Table
-from beholder.chapter.figure import Figure
+from beholder.chapter.charts import Figure
 from beholder.core.record import Record
 from beholder.core.results import results_table
 from beholder.report.page import render
-from beholder.run import Run
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.studies.gras.prompts import gras_prompts
 from beholder.studies.gras.study import GRAS
@@ -43,7 +43,7 @@ def run() -> Run:
     values[::2] += 0.2
     values += 0.02 * (np.arange(n) % 5)[:, None]
     matrix = ScoreMatrix("gras", images, prompts, ("score",), values[:, :, None])
-    rows = GRAS.measures[0]({"gras": matrix}, MeasureOptions(permutations=5, shuffles=299, delta=0.01))
+    rows = GRAS.measures.functions[0]({"gras": matrix}, MeasureOptions(permutations=5, shuffles=299, delta=0.01))
     results = results_table(rows, study="gras", model="m | over", dataset="own")
     return Run(results, Record(beholder="0.1", created="2026-08-01T12:00:00+00:00", command=["beholder"]))
 

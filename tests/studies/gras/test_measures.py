@@ -45,7 +45,7 @@ def matrix() -> ScoreMatrix:
 
 @pytest.fixture(scope="module")
 def rows(matrix: ScoreMatrix) -> list[Row]:
-    return list(GRAS.measures[0]({"gras": matrix}, OPTIONS))
+    return list(GRAS.measures.functions[0]({"gras": matrix}, OPTIONS))
 
 
 def named(rows: list[Row], metric: str) -> list[Row]:
@@ -298,7 +298,7 @@ def test_the_variant_for_models_that_match_texts_is_labelled(world, measure, one
         STATEMENTS: replace(matrix, task=STATEMENTS, channels=("cosine",)),
         DENIALS: replace(other, task=DENIALS, channels=("cosine",), images=matrix.images),
     }
-    rows = list(GRAS.measures[0](pair, MeasureOptions(permutations=5, shuffles=99)))
+    rows = list(GRAS.measures.functions[0](pair, MeasureOptions(permutations=5, shuffles=99)))
     assert all(row.variant.endswith("statement against denial") for row in rows)
     assert not any("denial" in (row.variant or "") for row in measure(matrix))
 

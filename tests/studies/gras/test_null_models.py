@@ -37,7 +37,7 @@ def findings(images: pl.DataFrame, model: str) -> list[Finding]:
     image, cell = rng.normal(0, noise, (images.height, 1)), rng.normal(0, noise, (images.height, prompts.height))
     values = ndtr(-0.3 + first[:, None] * effect + image + cell)
     matrix = ScoreMatrix("gras", images, prompts, ("score",), values[:, :, None])
-    rows = GRAS.measures[0]({"gras": matrix}, MeasureOptions(permutations=99, shuffles=499))
+    rows = GRAS.measures.functions[0]({"gras": matrix}, MeasureOptions(permutations=99, shuffles=499))
     return gras_findings(results_table(rows, study="gras", model=model, dataset="photos"))
 
 

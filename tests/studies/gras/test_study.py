@@ -42,7 +42,7 @@ def test_the_users_files_replace_traits_and_wordings(dataset: Dataset, tmp_path:
 
 def test_every_metric_is_declared_and_pairs_are_marked(crossed, measure):
     rows = measure(crossed(), delta=0.03)
-    assert {row.metric for row in rows} <= {metric.name for metric in GRAS.metrics}
+    assert {row.metric for row in rows} <= {metric.name for metric in GRAS.measures.metrics}
     paired = {row.metric for row in rows if row.against is not None}
     assert paired == {"gras.largest_gap", "gras.other_gap"}
-    assert {metric.name for metric in GRAS.metrics if metric.paired} == paired
+    assert {metric.name for metric in GRAS.measures.metrics if metric.paired} == paired

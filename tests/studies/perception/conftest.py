@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 from studies.perception.worlds import designed, matrix, measured, noise, photographs, words_of
 
-from beholder.chapter.figure import Figure
+from beholder.chapter.charts import Figure
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.studies.perception.charts import perception_figures
 

@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 from PIL import Image
 
-from beholder.audit import AuditOptions, audit_models
+from beholder._audit import AuditOptions, audit_models
 from beholder.studies.study import MeasureOptions
 
 

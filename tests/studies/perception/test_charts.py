@@ -12,7 +12,7 @@ import pytest
 import vl_convert
 from studies.perception.worlds import OPTIONS, designed, matrix, measured, noise, photographs, rng
 
-from beholder.chapter.figure import Figure
+from beholder.chapter.charts import Figure
 from beholder.studies.perception.chart_parts import Panels
 from beholder.studies.perception.charts import perception_figures
 from beholder.studies.perception.study import perception_study

@@ -10,9 +10,9 @@ import polars as pl
 import pytest
 from studies.perception.worlds import OPTIONS, matrix, measured, one, photographs
 
-from beholder.audit import AuditOptions
+from beholder._audit import AuditOptions
+from beholder._measure import measure_scores
 from beholder.core.errors import BadScores
-from beholder.measure import measure_scores
 from beholder.studies.perception.findings import perception_findings
 from beholder.studies.perception.prompts import CONTROLS, DIMENSIONS, all_words
 from beholder.studies.perception.scores import read_judged

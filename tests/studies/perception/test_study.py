@@ -10,10 +10,10 @@ import pytest
 from causalface_imitation import imitate
 from studies.perception.worlds import OPTIONS, PROMPTS, designed, matrix, measured, noise, one, photographs, rng
 
-from beholder.audit import AuditOptions, audit_models
+from beholder._audit import AuditOptions, audit_models
+from beholder._measure import measure_scores
 from beholder.core.errors import MissingData
 from beholder.datasets.dataset import Dataset
-from beholder.measure import measure_scores
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.studies.perception.prompts import Dimension, perception_prompts
 from beholder.studies.perception.study import PERCEPTION, perception_study
@@ -127,7 +127,7 @@ def test_only_the_studys_part_of_fairface_is_asked():
             "race": ["East Asian"] * 2,
         }
     )
-    (task,) = PERCEPTION.tasks(Dataset("fairface", "", "", table))
+    (task,) = PERCEPTION.asks.tasks(Dataset("fairface", "", "", table))
     assert task.dataset.table["race"].to_list() == ["Asian"]
 
 

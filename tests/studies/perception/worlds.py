@@ -81,7 +81,7 @@ def matrix(
 def measured(
     sheet: ScoreMatrix, study: Study = PERCEPTION, options: MeasureOptions = OPTIONS, *, dataset: str = "d"
 ) -> pl.DataFrame:
-    rows = [row for measure in study.measures for row in measure({sheet.task: sheet}, options)]
+    rows = [row for measure in study.measures.functions for row in measure({sheet.task: sheet}, options)]
     return results_table(rows, study="perception", model="a model", dataset=dataset)
 
 

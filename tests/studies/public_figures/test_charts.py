@@ -8,13 +8,13 @@ from types import SimpleNamespace
 
 import polars as pl
 
+from beholder._run import Run
 from beholder.comparison import DIFFERENCE, NONE_FOUND, verdict_of
 from beholder.core.results import Row
-from beholder.run import Run
 from beholder.studies.apa.printed import EIGHT
 from beholder.studies.public_figures.charts import (
+    association_chart,
     axis_end,
-    bars,
     blocks,
     dumbbells,
     merged_occupations,
@@ -91,7 +91,12 @@ def test_a_chart_describes_itself_to_screen_readers(apa_run: Run):
 def test_many_or_long_names_under_bars_are_slanted_so_that_they_do_not_meet():
     row = {"concept": "category", "value": 0.5, "low": None, "high": None, "n": 9, "model": "m", "group": None}
     few, many = ([{**row, "subset": f"branch{i}"} for i in range(number)] for number in (5, 6))
-    angles = [bars(rows).to_dict()["layer"][0]["encoding"]["x"]["axis"]["labelAngle"] for rows in (few, many)]
+    angles = [
+        association_chart([{**each, "chance": None, "landmark": None} for each in rows]).to_dict()["layer"][0][
+            "encoding"
+        ]["x"]["axis"]["labelAngle"]
+        for rows in (few, many)
+    ]
     assert angles == [0, -35]
 
 

@@ -50,7 +50,7 @@ def findings(study: Study, sees: str, seed: int = 11) -> dict[str, list[Finding]
     """
     dataset, rng, matrices = people(), np.random.default_rng(seed), {}
     label = {row["name"]: [row[each] for each in LABELS[sees]] for row in dataset.table.to_dicts()}
-    for task in study.tasks(dataset):
+    for task in study.asks.tasks(dataset):
         images, prompts = task.dataset.table, task.prompts.table
         cells = 0.5 * rng.normal(size=(images.height, prompts.height))
         concepts = prompts["concept"].to_list()
@@ -66,7 +66,7 @@ def findings(study: Study, sees: str, seed: int = 11) -> dict[str, list[Finding]
         matrices[task.name] = ScoreMatrix(
             task.name, images, prompts, ("score",), cells[:, :, None], kind=task.kind, part=task.part
         )
-    rows = [row for measure in study.measures for row in measure(matrices, MeasureOptions(draws=200))]
+    rows = [row for measure in study.measures.functions for row in measure(matrices, MeasureOptions(draws=200))]
     told: dict[str, list[Finding]] = {}
     for finding in public_figure_findings(results_table(rows, study=study.name, model=sees, dataset="apa")):
         told.setdefault(finding.kind, []).append(finding)

@@ -1,22 +1,31 @@
-"""A transformers checkpoint, loaded strictly: what the library warns of and what moves a score is an error.
+"""A transformers checkpoint: loaded strictly, run by torch, and proved when it is loaded.
 
-Weights that are missing, left over or of another shape, unknown architectures, code of the folder's own: each
-is refused with a message that names it. Of our two-tower adapters only these modules import torch.
+What the library warns of and what moves a score is an error: weights that are missing, left over or of another shape,
+unknown architectures, code of the folder's own. What all adapters share is here too, and the one proof of all families:
+scores computed together are those of the model's own forward pass.
 """
 
 from __future__ import annotations
 
+import json
 import logging
 import re
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import ClassVar, NamedTuple, cast
 
-from beholder.core.errors import BeholderError, MissingExtra, ModelError, OutOfMemory, is_panic
-from beholder.models.checkpoint.files import CheckpointFiles, read_config
-from beholder.models.machine import Module, Processor
+import numpy as np
+from PIL import Image
+
+from beholder.core.errors import BeholderError, MissingExtra, ModelError, OutOfMemory, UnusableScore, is_panic
+from beholder.models.checkpoint.files import CheckpointFiles, Origin, find_files, read_config
+from beholder.models.preparation import Arithmetic, Decoder, Preparation, Split
+from beholder.models.scorer import CutTexts, Floats, Prepared, Scorer
+from beholder.models.spec import LoadOptions, ModelSpec, Module, Output, Processor, Settings, Tensor
 
 try:
     import torch as torch  # for the adapters too
@@ -57,51 +66,27 @@ def load_checkpoint(
     _refuse_unknown_code(folder, trust_remote_code)
     common = {"local_files_only": True, "trust_remote_code": trust_remote_code}
     with as_model_error(folder), captured_warnings() as messages:
-        model = _strict_model(files, auto, dtype=getattr(torch, precision), **(placement or {}), **common)
+        model, info = getattr(transformers, auto).from_pretrained(
+            folder,
+            use_safetensors=not files.pickled,
+            output_loading_info=True,
+            ignore_mismatched_sizes=True,  # reported by name, and then refused
+            dtype=getattr(torch, precision),
+            **(placement or {}),
+            **common,
+        )
+        other = [key for key, *_ in info["mismatched_keys"]]
+        refuse_other_weights(folder, info["missing_keys"], info["unexpected_keys"], other, info["error_msgs"])
         # The PIL backend by name: with torchvision installed the library would pick another, and its pixels.
         image_processor = transformers.AutoImageProcessor.from_pretrained(folder, backend="pil", **common)
         tokenizer = transformers.AutoTokenizer.from_pretrained(folder, **common)
         with memory_errors():
             model = (model if placement else model.to(device)).eval().requires_grad_(False)
-    return Checkpoint(model, image_processor, tokenizer, _judged(folder, messages))
-
-
-def model_class(model_type: str | None) -> type[Module] | None:
-    """The class that transformers has for a model type, if it has one."""
-    if not isinstance(model_type, str) or model_type not in transformers.CONFIG_MAPPING:
-        return None
-    classes = transformers.MODEL_MAPPING.get(transformers.CONFIG_MAPPING[model_type], None)
-    kind: type[Module] | None = classes[0] if isinstance(classes, tuple) else classes
-    return kind
-
-
-def resolve_device(asked: str) -> str:
-    """`auto` is CUDA where there is one, else the CPU; anything else must exist here."""
-    if asked == "auto":
-        # mps only for the asking: its kernels have changed scores between versions of torch.
-        return "cuda" if torch.cuda.is_available() else "cpu"
-    if asked not in (known := _devices()):
-        raise ModelError(f"This machine has no device '{asked}'.\nIt has: auto, {', '.join(known)}.")
-    return asked
-
-
-def _devices() -> list[str]:
-    cuda = [f"cuda:{index}" for index in range(torch.cuda.device_count())]
-    mps = ["mps"] if torch.backends.mps.is_available() else []
-    return ["cpu", *(["cuda"] if cuda else []), *cuda, *mps]
-
-
-@contextmanager
-def memory_errors() -> Iterator[None]:
-    """Whatever torch says when memory runs out becomes `OutOfMemory`."""
-    try:
-        yield
-    except (torch.OutOfMemoryError, RuntimeError, MemoryError) as error:
-        if not isinstance(error, MemoryError) and not NO_MEMORY.search(str(error)):
-            raise
-        if torch.cuda.is_available():
-            torch.cuda.empty_cache()
-        raise OutOfMemory(f"The model ran out of memory: {str(error).splitlines()[0]}") from error
+    for message in messages:
+        if SCORE_MOVING.search(message):
+            raise ModelError(f"{folder}: transformers warns of what would change every score: {message}")
+    notes = [message for message in dict.fromkeys(messages) if not CHATTER.search(message)]
+    return Checkpoint(model, image_processor, tokenizer, notes)
 
 
 def _refuse_unknown_code(folder: Path, trust_remote_code: bool) -> None:
@@ -120,43 +105,94 @@ def _refuse_unknown_code(folder: Path, trust_remote_code: bool) -> None:
     )
 
 
-def _strict_model(files: CheckpointFiles, auto: str, **options: object) -> Module:
-    model, info = getattr(transformers, auto).from_pretrained(
-        files.folder,
-        use_safetensors=not files.pickled,
-        output_loading_info=True,
-        ignore_mismatched_sizes=True,  # reported by name, and then refused
-        **options,
-    )
-    refuse_other_weights(files.folder, info)
-    return model
+def model_class(model_type: str | None) -> type[Module] | None:
+    """The class that transformers has for a model type, if it has one."""
+    if not isinstance(model_type, str) or model_type not in transformers.CONFIG_MAPPING:
+        return None
+    classes = transformers.MODEL_MAPPING.get(transformers.CONFIG_MAPPING[model_type], None)
+    kind: type[Module] | None = classes[0] if isinstance(classes, tuple) else classes
+    return kind
 
 
-def refuse_other_weights(folder: Path, info: Mapping[str, Any]) -> None:
-    """Raise unless the weights are the model's, all of them and no others; `info` is what transformers tells."""
-    problems = {
-        "missing": info["missing_keys"],
-        "unexpected": info["unexpected_keys"],
-        "of another shape": [key for key, *_ in info["mismatched_keys"]],
-        "unreadable": info["error_msgs"],
-    }
-    wrong = {what: [key for key in keys if not HARMLESS_KEYS.search(key)] for what, keys in problems.items()}
-    faults = [f"{what}: {_listed(keys)}" for what, keys in wrong.items() if keys]
+def resolve_device(asked: str) -> str:
+    """`auto` is CUDA if there is one, else the CPU; anything else must exist here."""
+    if asked == "auto":
+        # mps only if named: its kernels have changed scores between versions of torch.
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    cuda = [f"cuda:{index}" for index in range(torch.cuda.device_count())]
+    mps = ["mps"] if torch.backends.mps.is_available() else []
+    known = ["cpu", *(["cuda"] if cuda else []), *cuda, *mps]
+    if asked not in known:
+        raise ModelError(f"This machine has no device '{asked}'.\nIt has: auto, {', '.join(known)}.")
+    return asked
+
+
+def refuse_other_weights(
+    folder: Path, missing: Sequence[str], unexpected: Sequence[str], other: Sequence[str], errors: Sequence[str] = ()
+) -> None:
+    """Raise unless the weights are the model's, all of them and no others; `other` are those of another shape."""
+    problems = {"missing": missing, "unexpected": unexpected, "of another shape": other, "unreadable": errors}
+    faults = []
+    for what, given in problems.items():
+        if keys := sorted(key for key in given if not HARMLESS_KEYS.search(key)):
+            faults.append(f"{what}: {', '.join(keys[:12])}" + (f" … ({len(keys)} in all)" if len(keys) > 12 else ""))
     if faults:
         raise ModelError(
             f"The weights in {folder} are not those of the model that its config.json describes.\n"
             + "\n".join(faults)
-            + "\nScores of a partly random model mean nothing: get the checkpoint again or mend config.json."
+            + "\nScores of a partly random model mean nothing: get the checkpoint again or correct config.json."
         )
 
 
-def _listed(keys: list[str]) -> str:
-    return ", ".join(sorted(keys)[:12]) + (f" … ({len(keys)} in all)" if len(keys) > 12 else "")
+def read_weights(files: CheckpointFiles) -> dict[str, Tensor]:
+    """The tensors of the folder's files under their published names, for models that transformers does not have."""
+    from safetensors.torch import load_file
+
+    weights: dict[str, Tensor] = {}
+    for path in files.weights:
+        if path.suffix != ".json":
+            weights |= _unpickled(path) if files.pickled else load_file(path)
+    return weights
+
+
+def _unpickled(path: Path) -> Mapping[str, Tensor]:
+    try:
+        loaded = torch.load(path, map_location="cpu", weights_only=True)
+    except Exception as error:  # pickle, zip and torch each have their own
+        raise ModelError(
+            f"{path} cannot be read as weights alone: {' '.join(str(error).split())[:300]}\n"
+            "Convert it to model.safetensors if you trust it; docs/matching.md says how."
+        ) from error
+    weights = loaded.get("model", loaded) if isinstance(loaded, dict) else loaded
+    if not isinstance(weights, Mapping):
+        raise ModelError(f"{path} holds a {type(weights).__name__}, not named weights.")
+    return {name: value for name, value in weights.items() if isinstance(value, torch.Tensor)}
+
+
+def take_weights(model: Module, given: Mapping[str, Tensor], folder: Path) -> None:
+    """Load named weights into a model; what is missing, left over or of another shape is an error."""
+    wanted = model.state_dict()
+    other = [name for name in wanted.keys() & given.keys() if wanted[name].shape != given[name].shape]
+    refuse_other_weights(folder, [*(wanted.keys() - given.keys())], [*(given.keys() - wanted.keys())], other)
+    model.load_state_dict(given)
+
+
+@contextmanager
+def memory_errors() -> Iterator[None]:
+    """Whatever torch says when memory runs out becomes `OutOfMemory`."""
+    try:
+        yield
+    except (torch.OutOfMemoryError, RuntimeError, MemoryError) as error:
+        if not isinstance(error, MemoryError) and not NO_MEMORY.search(str(error)):
+            raise
+        if torch.cuda.is_available():
+            torch.cuda.empty_cache()
+        raise OutOfMemory(f"The model ran out of memory: {str(error).splitlines()[0]}") from error
 
 
 @contextmanager
 def as_model_error(folder: Path | str, library: str = f"transformers {transformers.__version__}") -> Iterator[None]:
-    """The libraries' own errors while loading, told with the folder's name."""
+    """The libraries' own errors while loading, reported with the folder's name."""
     try:
         yield
     except (BeholderError, MemoryError):
@@ -168,23 +204,15 @@ def as_model_error(folder: Path | str, library: str = f"transformers {transforme
         raise ModelError(f"{folder} cannot be loaded by {library}: {reason}") from error
 
 
-class _Listener(logging.Handler):
-    def __init__(self, messages: list[str], level: int) -> None:
-        super().__init__(level)
-        self._messages = messages
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self._messages.append(record.getMessage())
-
-
 @contextmanager
 def captured_warnings(library: str = "transformers", level: int = logging.WARNING) -> Iterator[list[str]]:
     """A library without its progress bars and log lines; its warnings as a list. `""` listens to the root."""
     messages: list[str] = []
-    logger = logging.getLogger(library)
+    logger, listener = logging.getLogger(library), logging.Handler(level)
+    listener.emit = lambda record: messages.append(record.getMessage())  # type: ignore[method-assign]
     handlers, level_before = logger.handlers, logger.level
     bars = transformers.utils.logging.is_progress_bar_enabled()
-    logger.handlers = [_Listener(messages, level)]
+    logger.handlers = [listener]
     logger.setLevel(level)
     transformers.utils.logging.disable_progress_bar()
     try:
@@ -199,14 +227,6 @@ def captured_warnings(library: str = "transformers", level: int = logging.WARNIN
             transformers.utils.logging.enable_progress_bar()
 
 
-def _judged(folder: Path, messages: list[str]) -> list[str]:
-    """Warnings that move a score are errors, chatter is dropped, the rest is kept as notes."""
-    for message in messages:
-        if SCORE_MOVING.search(message):
-            raise ModelError(f"{folder}: transformers warns of what would change every score: {message}")
-    return [message for message in dict.fromkeys(messages) if not CHATTER.search(message)]
-
-
 @contextmanager
 def replaced_forward(module: Module, forward: Callable[..., object]) -> Iterator[None]:
     """While this lasts, the module's forward pass is another; whatever stood there before comes back."""
@@ -219,3 +239,239 @@ def replaced_forward(module: Module, forward: Callable[..., object]) -> Iterator
             del module.forward
         else:
             module.forward = before
+
+
+# What all adapters share
+
+SMALL = 10_000_000  # parameters of a model that is slower on several threads than on one, far slower on a busy machine
+
+
+class Opened(NamedTuple):
+    """A checkpoint as it was loaded: where it runs, in which precision, and where it comes from."""
+
+    checkpoint: Checkpoint
+    device: str
+    precision: str
+    origin: Origin
+
+    def spec(self, name: str, adapter: str, settings: Settings) -> ModelSpec:
+        """The spec of this checkpoint."""
+        return ModelSpec(name, adapter, *self.origin, self.precision, settings)
+
+
+def open_checkpoint(folder: Path, options: LoadOptions, origin: Origin | None, *, auto: str = "AutoModel") -> Opened:
+    """Load a folder as the options say; `origin` says where it came from if that is not the folder itself."""
+    device, precision = resolve_device(options.device), options.resolved_precision
+    files = find_files(folder, allow_pickle=options.allow_pickle)
+    trust = options.trust_remote_code
+    checkpoint = load_checkpoint(files, device=device, precision=precision, trust_remote_code=trust, auto=auto)
+    return Opened(checkpoint, device, precision, origin or files.origin)
+
+
+class TorchScorer:
+    """Device, precision, batch size, the proof, and the notes on texts that were cut."""
+
+    spec: ModelSpec
+    batch_size: int
+    batch_sizes: ClassVar[Mapping[str, int]] = {"cpu": 8}
+    """Images at once, by kind of device; that of the CPU for any other."""
+    scale: ClassVar[str] = "cosine"
+    """What a score is, for the proof's tolerance."""
+    preparation: Preparation | None = None
+    """What worker processes do with a picture."""
+    decoder: Decoder | None = None
+    """What decodes files on the GPU, if that was asked for."""
+    _arithmetic: Arithmetic | None = None
+    """What is then left to do on the device."""
+
+    def __init__(
+        self, spec: ModelSpec, *, device: str, batch_size: int | None, max_length: int, notes: Sequence[str]
+    ) -> None:
+        self.spec = spec
+        self.batch_size = batch_size or self.batch_sizes.get(device.partition(":")[0], self.batch_sizes["cpu"])
+        self._device, self._dtype = device, getattr(torch, spec.precision)
+        self._cut, self._loader_notes = CutTexts(max_length), notes
+
+    @property
+    def notes(self) -> list[str]:
+        """What a reader of the scores should know: the loader's remarks, texts that were cut."""
+        return [*self._loader_notes, *self._cut.notes]
+
+    def verify(self) -> None:
+        """Raise unless our scores are those of the model's own forward pass, to the precision's tolerance.
+
+        Ours are computed together, for pictures of two shapes and texts of two lengths; its own pair by pair.
+        """
+        scorer = cast("Scorer", self)
+        prepared = [scorer.prepare(picture) for picture in sample_pictures()]
+        scores = scorer.score_prepared(prepared, SAMPLE_TEXTS)
+        for number, (one, text) in enumerate(zip(prepared, SAMPLE_TEXTS, strict=True)):
+            with running():
+                theirs = np.ravel(torch.as_tensor(self._own([one], text)).float().cpu())
+            ours = scores[number, number, : len(theirs)]
+            allowed = TOLERANCE[self.scale][self.spec.precision] * np.maximum(1, np.abs(theirs))
+            if not (np.abs(ours - theirs) <= allowed).all():
+                raise refusal(
+                    self.spec.name, f"its own forward pass gives {theirs.tolist()} where its parts give {ours.tolist()}"
+                )
+        self._forget_texts()
+
+    def _own(self, prepared: Sequence[Prepared], text: str) -> Output:
+        """The scores of one picture with one text by the model's own forward pass, nothing kept from before."""
+        raise NotImplementedError
+
+    def _prepare_apart(self, split: Split | None, otherwise: Preparation | None) -> None:
+        """Leave the preparing of pictures to workers: the first part of a split, or the library's own way."""
+        self.preparation, self._arithmetic = split or (otherwise, None)
+
+    def _forget_texts(self) -> None:
+        """After the proof: its texts are not the user's."""
+        self._cut = CutTexts(self._cut.limit)
+
+    def _pixels(self, arrays: Sequence[Prepared]) -> Tensor:
+        """The batch on the device; pictures that workers or the GPU have cut are finished there."""
+        batch = arrays if isinstance(arrays, torch.Tensor) else self._copied(arrays)
+        if batch.dtype == torch.uint8:
+            batch = self._finished(batch)
+        return batch.to(self._dtype)
+
+    def _copied(self, arrays: Sequence[Prepared]) -> Tensor:
+        stacked = arrays if isinstance(arrays, np.ndarray) else np.stack(arrays)
+        batch = torch.from_numpy(stacked)
+        if self._device.startswith("cuda"):
+            batch = torch.empty_like(batch, pin_memory=True)  # torch keeps such buffers and hands them out in turn
+            np.copyto(batch.numpy(), stacked)  # in this thread: torch's would crowd out the workers
+        return batch.to(self._device, non_blocking=True)
+
+    def _finished(self, pixels: Tensor) -> Tensor:
+        """`Arithmetic` on the device, in the same order and so with the same result."""
+        assert self._arithmetic is not None
+        values = pixels.permute(0, 3, 1, 2).contiguous().float()
+        mean, deviation = self._moments
+        return values.div_(self._arithmetic.divisor).sub_(mean).div_(deviation)
+
+    @cached_property
+    def _moments(self) -> list[Tensor]:
+        """Mean and deviation of each channel, on the device."""
+        assert self._arithmetic is not None
+        moments = self._arithmetic.mean, self._arithmetic.deviation
+        return [torch.tensor(values, device=self._device)[:, None, None] for values in moments]
+
+
+def refuse_unusable(cells: Floats) -> Floats:
+    """The cells `[n_images, n_prompts, n_channels]`, or an error that names the images with NaN or infinity."""
+    broken = np.flatnonzero(~np.isfinite(cells).all(axis=(1, 2)))
+    if broken.size:
+        raise UnusableScore("image", broken.tolist())
+    return cells
+
+
+@contextmanager
+def running(model: Module | None = None) -> Iterator[None]:
+    """Inference: no gradients, float32 that is float32, memory errors as ours; a small model on one thread."""
+    # Convolutions (the patch embedding) would otherwise round float32 to 10 bits on recent GPUs.
+    torch.backends.cudnn.allow_tf32 = False
+    threads = torch.get_num_threads()
+    try:
+        if isinstance(model, transformers.PreTrainedModel) and model.device.type == "cpu":
+            torch.set_num_threads(1 if model.num_parameters() < SMALL else threads)
+        with memory_errors(), torch.inference_mode():
+            yield
+    finally:
+        torch.set_num_threads(threads)
+
+
+def image_settings(processor: Processor) -> dict[str, object]:
+    """The processor's settings as plain JSON, with the class that applies them."""
+    moot = {"processor_class", "_processor_class", "auto_map", "_commit_hash", "name_or_path"}
+    kept = {key: value for key, value in processor.to_dict().items() if key not in moot}
+    return {**as_json(kept), "class": type(processor).__name__}
+
+
+def as_json(values: Mapping[str, object]) -> dict[str, object]:
+    """The values as a JSON file would give them back; what JSON does not have becomes text."""
+    plain: dict[str, object] = json.loads(json.dumps(values, default=str))
+    return plain
+
+
+# The proof when a model is loaded: what a fast way gives equals the slow, obvious one
+
+TOLERANCE = {
+    "cosine": {"float32": 1e-4, "bfloat16": 3e-2, "float16": 3e-3},
+    "match": {"float32": 1e-4, "bfloat16": 1e-1, "float16": 1e-2},
+    # In half precision other proposals may come to be the best.
+    "presence": {"float32": 1e-4, "bfloat16": 0.2, "float16": 0.05},
+    # Over the likeliest first tokens. Half precision rounds a sum differently in every shape.
+    "log-probability": {"float32": 1e-4, "bfloat16": 0.3, "float16": 0.05},
+}
+"""How far two ways may be apart, by what a score is and by precision; relative to a score above 1."""
+SAMPLE_TEXTS = ("a photo of a person who is smiling", "nurse")
+"""A long and a short one, scored together and each by itself."""
+
+
+def refusal(model: str, fault: str) -> ModelError:
+    """The error about a model that fails its proof."""
+    return ModelError(f"{model} would be scored wrongly by Beholder and is refused: {fault}.")
+
+
+def sample_pictures() -> list[Image.Image]:
+    """A picture that is wider than high, and one that is higher than wide."""
+    picture = sample_picture()
+    return [picture, picture.transpose(Image.Transpose.ROTATE_90)]
+
+
+def sample_picture() -> Image.Image:
+    """A smooth gradient in three colours, wider than high."""
+    down, across = np.mgrid[0:32, 0:48]
+    planes = [across * 5, 240 - across * 5, down * 8]
+    return Image.fromarray(np.stack(planes, axis=-1).astype(np.uint8))
+
+
+# CUDA graphs
+
+PLAIN_CALLS = 2  # so often a shape is computed plainly: libraries warm up, and few batches are not worth a recording
+
+
+class _Recording(NamedTuple):
+    graph: object
+    given: Tensor
+    result: Tensor
+
+
+class Recorded:
+    """Once a shape has come a few times, its kernels are recorded as a CUDA graph, which one call launches.
+
+    They are the kernels of the plain call, in its order, so the result is the same; it lasts until the next call. What
+    cannot be recorded is called plainly.
+    """
+
+    def __init__(self, function: Callable[[Tensor], Tensor]) -> None:
+        self._function = function
+        self._calls: Counter[object] = Counter()
+        self._recordings: dict[object, _Recording | None] = {}
+
+    def __call__(self, batch: Tensor) -> Tensor:
+        shape = tuple(batch.shape), batch.dtype
+        self._calls[shape] += 1
+        if self._calls[shape] <= PLAIN_CALLS:
+            return self._function(batch)
+        if shape not in self._recordings:
+            self._recordings = {shape: self._recorded(batch)}  # of one shape: each takes memory of its own
+        recording = self._recordings[shape]
+        if recording is None:
+            return self._function(batch)
+        recording.given.copy_(batch, non_blocking=True)
+        recording.graph.replay()  # type: ignore[attr-defined]
+        return recording.result
+
+    def _recorded(self, batch: Tensor) -> _Recording | None:
+        graph, given = torch.cuda.CUDAGraph(), batch.clone()
+        try:
+            # Other threads may use the GPU meanwhile: they decode pictures, which can wait for the model.
+            first = torch.cuda.Stream(priority=-1)
+            with torch.cuda.graph(graph, stream=first, capture_error_mode="thread_local"):
+                result = self._function(given)
+        except RuntimeError:  # the function asks the GPU for a value on the way, or memory is short
+            torch.cuda.synchronize()
+            return None
+        return _Recording(graph, given, result)

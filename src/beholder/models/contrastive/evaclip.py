@@ -16,16 +16,16 @@ from beholder.models.checkpoint.checkpoint import (
     Checkpoint,
     as_model_error,
     memory_errors,
-    refuse_other_weights,
+    read_weights,
     resolve_device,
+    take_weights,
     torch,
     transformers,
 )
 from beholder.models.checkpoint.files import CheckpointFiles, ConfigFile, Origin, find_files, read_config
 from beholder.models.contrastive.two_towers import TransformersContrastive, settings_of
-from beholder.models.machine import Module, Tensor
 from beholder.models.scorer import Prepared
-from beholder.models.spec import LoadOptions, ModelSpec
+from beholder.models.spec import LoadOptions, ModelSpec, Module, Tensor
 
 nn = torch.nn
 NOT_BUILT = ("use_sub_ln", "use_swiglu_mlp", "use_rope", "rope")
@@ -56,10 +56,10 @@ def from_folder(folder: Path, name: str, options: LoadOptions, *, origin: Origin
 class EvaClipScorer(TransformersContrastive):
     """Cosine similarity; a pair by itself is what batches are checked against, for there is no other forward pass."""
 
-    def _own_cosine(self, prepared: Sequence[Prepared], texts: Sequence[str]) -> float:
+    def _own(self, prepared: Sequence[Prepared], text: str) -> float:
         image = self._model.get_image_features(**self._image_inputs(prepared)).float()
-        text = self._model.get_text_features(**self._text_inputs(texts)).float()
-        return float(nn.functional.cosine_similarity(image, text)[0])
+        words = self._model.get_text_features(**self._text_inputs([text])).float()
+        return float(nn.functional.cosine_similarity(image, words)[0])
 
 
 class EvaClip(torch.nn.Module):  # type: ignore[misc]
@@ -85,17 +85,8 @@ class EvaClip(torch.nn.Module):  # type: ignore[misc]
 
     def load(self, files: CheckpointFiles) -> None:
         """Take the weights; what is missing, left over or of another shape is an error."""
-        given: dict[str, Tensor] = {}
-        for path in files.weights:
-            if path.suffix != ".json":
-                given |= _read(path, pickled=files.pickled)
-        wanted = self.state_dict()
-        given = {name: value for name, value in given.items() if not name.endswith("position_ids")}
-        other = [(name,) for name in wanted.keys() & given.keys() if wanted[name].shape != given[name].shape]
-        missing, unexpected = sorted(wanted.keys() - given.keys()), sorted(given.keys() - wanted.keys())
-        info: Mapping[str, Any] = {"missing_keys": missing, "unexpected_keys": unexpected}
-        refuse_other_weights(self._folder, {**info, "mismatched_keys": other, "error_msgs": []})
-        self.load_state_dict(given)
+        given = {name: value for name, value in read_weights(files).items() if not name.endswith("position_ids")}
+        take_weights(self, given, self._folder)
 
 
 class _Sizes(SimpleNamespace):
@@ -187,10 +178,3 @@ class _Layer(torch.nn.Module):  # type: ignore[misc]
 
     def _think(self, states: Tensor) -> Tensor:
         return self.mlp.fc2(self._activation(self.mlp.fc1(states)))
-
-
-def _read(path: Path, *, pickled: bool) -> dict[str, Tensor]:
-    from safetensors.torch import load_file
-
-    weights = torch.load(path, map_location="cpu", weights_only=True) if pickled else load_file(path)
-    return dict(weights)

@@ -32,20 +32,20 @@ except RuntimeError as error:  # torchvision says so when it was built for anoth
     raise ModelError(f"open_clip cannot be used here, torch and torchvision do not fit: {error}") from error
 
 from beholder.models.checkpoint.checkpoint import (
+    SAMPLE_TEXTS,
+    as_json,
     as_model_error,
     captured_warnings,
     memory_errors,
     resolve_device,
+    running,
     torch,
 )
-from beholder.models.checkpoint.files import Origin, content_digest
-from beholder.models.checkpoint.hub import fetch_files
-from beholder.models.checkpoint.torch_scorer import SAMPLE_TEXTS, as_json, running
+from beholder.models.checkpoint.files import Origin, content_digest, fetch_files
 from beholder.models.contrastive.two_towers import TorchContrastive, rows_of, vectors_of
-from beholder.models.machine import Module, Processor, Tensor
 from beholder.models.preparation import Arithmetic, Array, Cut, Split, probes, proven
 from beholder.models.scorer import Floats, Prepared
-from beholder.models.spec import LoadOptions, ModelSpec
+from beholder.models.spec import LoadOptions, ModelSpec, Module, Processor, Tensor
 
 LIBRARY = f"open_clip {open_clip.__version__}"
 SCORE_MOVING = re.compile(r"Resizing .*position embedding|initialized (randomly|partially)|QuickGELU mismatch")
@@ -111,7 +111,7 @@ class OpenClipContrastive(TorchContrastive):
         with as_model_error(weights.file, LIBRARY):
             scorer.verify()
         if options.decode == "gpu":
-            scorer.decode_on_card()
+            scorer.decode_on_gpu()
         return scorer
 
     @classmethod
@@ -136,8 +136,8 @@ class OpenClipContrastive(TorchContrastive):
         """The checkpoint's own preprocessing: float32 `[channel, height, width]`."""
         return ByTransform(self._transform)(image)
 
-    def _own_cosine(self, prepared: Sequence[Prepared], texts: Sequence[str]) -> float:
-        output = self._model(self._pixels(prepared), self._tokens(texts))
+    def _own(self, prepared: Sequence[Prepared], text: str) -> float:
+        output = self._model(self._pixels(prepared), self._tokens([text]))
         image, words = (output["image_features"], output["text_features"]) if isinstance(output, dict) else output[:2]
         return float((image.float() * words.float()).sum())
 

@@ -18,22 +18,21 @@ import numpy as np
 from PIL import Image
 
 from beholder.core.errors import ModelError
-from beholder.models.checkpoint.checkpoint import Checkpoint, as_model_error, model_class, torch
-from beholder.models.checkpoint.files import Origin, read_config
-from beholder.models.checkpoint.torch_scorer import (
-    SAMPLE_TEXTS,
+from beholder.models.checkpoint.checkpoint import (
+    Checkpoint,
     Recorded,
     TorchScorer,
+    as_model_error,
     image_settings,
+    model_class,
     open_checkpoint,
     running,
-    sample_pictures,
+    torch,
 )
-from beholder.models.contrastive.embedding import checked_unit_rows, embed_in_batches
-from beholder.models.machine import Config, Inputs, Module, Output, Tensor
+from beholder.models.checkpoint.files import Origin, read_config
 from beholder.models.preparation import ByProcessor, Cut, processor_split, proven
-from beholder.models.scorer import ContrastiveScorer, Floats, Prepared
-from beholder.models.spec import LoadOptions, ModelSpec
+from beholder.models.scorer import ContrastiveScorer, Floats, Prepared, checked_unit_rows, embed_in_batches
+from beholder.models.spec import Config, Inputs, LoadOptions, ModelSpec, Module, Output, Tensor
 
 # As they were trained and as their processors do by default; other families pad to the longest text.
 PADDED_TO_MAX = {"siglip", "siglip2", "align", "tipsv2"}
@@ -43,8 +42,6 @@ OFFSET_POSITIONS = {"altclip", "roberta", "xlm-roberta", "camembert"}
 # With sdpa their text tower leaves its causal mask away where no text of a batch is padded (transformers 5.22), so that
 # a score would depend on the other texts.
 MASKED_BY_EAGER = {"aimv2"}
-# Of a cosine, between our way and the model's own.
-TOLERANCE = {"float32": 1e-4, "bfloat16": 3e-2, "float16": 3e-3}
 
 
 class TextSettings(NamedTuple):
@@ -78,32 +75,14 @@ class TorchContrastive(TorchScorer, ContrastiveScorer):
         """Unit text vectors; a text longer than the model reads is cut, and `notes` says so."""
         return embed_in_batches(texts, self.batch_size, self._embed_texts, kind="text")
 
-    def decode_on_card(self) -> None:
+    def decode_on_gpu(self) -> None:
         """Decode files on the card from now on; the spec says so."""
-        from beholder.models.contrastive.card_decoder import CardDecoder  # needs torchvision, which is optional
+        from beholder.models.contrastive.gpu_decoder import GpuDecoder  # needs torchvision, which is optional
 
         if not isinstance(self.preparation, Cut):
             raise ModelError(f"--decode gpu cannot be used: the preprocessing of {self.spec.name} is not known to it.")
-        self.decoder = CardDecoder(self.preparation, self._device)
+        self.decoder = GpuDecoder(self.preparation, self._device)
         self.spec = replace(self.spec, settings={**self.spec.settings, "decode": "gpu"})
-
-    def verify(self) -> None:
-        """Raise unless our cosines are those of the model's own forward pass, to the precision's tolerance.
-
-        Ours are made in one batch of pictures of two shapes and texts of two lengths, its own pair by pair.
-        """
-        prepared = [self.prepare(picture) for picture in sample_pictures()]
-        scores = self.score_prepared(prepared, SAMPLE_TEXTS)
-        for number, (one, text) in enumerate(zip(prepared, SAMPLE_TEXTS, strict=True)):
-            ours = float(scores[number, number, 0])
-            with running():
-                theirs = self._own_cosine([one], [text])
-            if not abs(theirs - ours) <= TOLERANCE[self.spec.precision]:
-                raise ModelError(
-                    f"{self.spec.name} ({type(self._model).__name__}) is scored wrongly by Beholder: its own "
-                    f"forward pass gives a cosine of {theirs:.6f} where its two towers give {ours:.6f}."
-                )
-        self._forget_texts()
 
     def _begun(self, prepared: Sequence[Prepared]) -> Callable[[], Floats]:
         with running(self._model):
@@ -124,10 +103,6 @@ class TorchContrastive(TorchScorer, ContrastiveScorer):
         raise NotImplementedError
 
     def _embed_texts(self, texts: Sequence[str]) -> Floats:
-        raise NotImplementedError
-
-    def _own_cosine(self, prepared: Sequence[Prepared], texts: Sequence[str]) -> float:
-        """Of one picture and one text, by the model's own forward pass."""
         raise NotImplementedError
 
 
@@ -157,7 +132,7 @@ class TransformersContrastive(TorchContrastive):
             scorer = kind(checkpoint, spec, device=opened.device, batch_size=options.batch_size)
             scorer.verify()
         if options.decode == "gpu":
-            scorer.decode_on_card()
+            scorer.decode_on_gpu()
         return scorer
 
     def prepare(self, image: Image.Image) -> Prepared:
@@ -168,8 +143,8 @@ class TransformersContrastive(TorchContrastive):
         split = proven(processor_split(self._image_processor.to_dict()), self.prepare)
         self._prepare_apart(split, ByProcessor(self._image_processor))
 
-    def _own_cosine(self, prepared: Sequence[Prepared], texts: Sequence[str]) -> float:
-        output = self._model(**self._image_inputs(prepared), **self._text_inputs(texts))
+    def _own(self, prepared: Sequence[Prepared], text: str) -> float:
+        output = self._model(**self._image_inputs(prepared), **self._text_inputs([text]))
         scale, bias = self.spec.settings["logit_scale"], self.spec.settings["logit_bias"]
         return float((output.logits_per_image[0, 0] - bias) / scale)
 
@@ -309,3 +284,39 @@ def rows_later(vectors: Tensor, made_of: Tensor) -> Callable[[], Floats]:
 
 def _narrow(array: Prepared) -> Prepared:
     return np.ascontiguousarray(array, dtype=np.float32) if array.dtype.kind == "f" else array
+
+
+ARCHITECTURE = "FlavaForPreTraining"
+
+
+def from_folder(folder: Path, name: str, options: LoadOptions, *, origin: Origin | None = None) -> FlavaContrastive:
+    """Load a FLAVA folder; `origin` says where it came from if that is not the folder itself."""
+    named = read_config(folder).get("architectures") or []
+    if ARCHITECTURE not in named:
+        raise ModelError(
+            f"{folder} names the architecture {', '.join(named) or 'none'}. Of FLAVA, Beholder reads {ARCHITECTURE}, "
+            "which has the contrastive head."
+        )
+    opened = open_checkpoint(folder, options, origin, auto=ARCHITECTURE)
+    towers = opened.checkpoint._replace(model=opened.checkpoint.model.flava)
+    spec = opened.spec(name, "transformers", settings_of(towers))
+    scorer = FlavaContrastive(towers, spec, device=opened.device, batch_size=options.batch_size)
+    scorer.whole = opened.checkpoint.model
+    with as_model_error(folder):
+        scorer.verify()
+    return scorer
+
+
+class FlavaContrastive(TransformersContrastive):
+    """Cosine similarity of the projected first tokens."""
+
+    whole: Module
+    """With its heads: its forward pass is what the towers are checked against."""
+
+    def _tower(self, side: str) -> Callable[..., Output]:
+        tower = super()._tower(side)
+        return lambda **inputs: tower(**inputs).pooler_output[:, 0]
+
+    def _own(self, prepared: Sequence[Prepared], text: str) -> float:
+        output = self.whole(**self._image_inputs(prepared), **self._text_inputs([text]), return_loss=False)
+        return float(output.contrastive_logits_per_image[0, 0] / self.spec.settings["logit_scale"])

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from beholder.core.errors import ModelError
-from beholder.models.machine import Processor
+from beholder.models.spec import Processor
 
 BLANKS = " \t\n▁ĠĊĉ"
 """What may stand before a word in a token: blanks, as themselves and as SentencePiece and byte-level BPE write them."""

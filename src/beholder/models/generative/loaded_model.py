@@ -24,17 +24,16 @@ from beholder.models.checkpoint.checkpoint import (
     as_model_error,
     load_checkpoint,
     resolve_device,
+    running,
+    sample_picture,
     torch,
     transformers,
 )
 from beholder.models.checkpoint.files import CheckpointFiles, ConfigFile, read_config
-from beholder.models.checkpoint.torch_scorer import running, sample_picture
-from beholder.models.contrastive.embedding import batches
 from beholder.models.generative.processor import Picture, PictureProcessor, build_processor, processor_class
 from beholder.models.generative.texts import Encoded, PromptForm
-from beholder.models.machine import Config, Module, Processor, Tensor
-from beholder.models.scorer import Floats
-from beholder.models.spec import QUANTISED, LoadOptions
+from beholder.models.scorer import Floats, batches
+from beholder.models.spec import QUANTISED, Config, LoadOptions, Module, Processor, Tensor
 
 LOG = logging.getLogger(__name__)
 QUESTIONS = {"cpu": 8, "cuda": 32, "mps": 8}

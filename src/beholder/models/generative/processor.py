@@ -20,7 +20,7 @@ from beholder.core.errors import ModelError
 from beholder.core.read import read_json
 from beholder.models.checkpoint.checkpoint import Checkpoint, as_model_error, captured_warnings, transformers
 from beholder.models.checkpoint.files import read_config
-from beholder.models.machine import Output, Processor, Tensor
+from beholder.models.spec import Output, Processor, Tensor
 
 _PLAIN = (bool, int, float, str)
 OTHER_PARTS = {"video_processor": "AutoVideoProcessor", "feature_extractor": "AutoFeatureExtractor"}

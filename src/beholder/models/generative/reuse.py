@@ -16,12 +16,11 @@ from functools import cached_property
 
 import numpy as np
 
-from beholder.models.checkpoint.checkpoint import replaced_forward, torch
-from beholder.models.checkpoint.torch_scorer import running
-from beholder.models.contrastive.embedding import batches
+from beholder.models.checkpoint.checkpoint import replaced_forward, running, torch
 from beholder.models.generative.loaded_model import LoadedModel
 from beholder.models.generative.prompt_tree import PromptTree
-from beholder.models.machine import Module, Output, Tensor
+from beholder.models.scorer import batches
+from beholder.models.spec import Module, Output, Tensor
 
 
 class Reuse(Enum):

@@ -16,16 +16,14 @@ import numpy as np
 from PIL import Image
 
 from beholder.core.errors import UnusableScore
-from beholder.models.checkpoint.checkpoint import as_model_error, torch
+from beholder.models.checkpoint.checkpoint import as_model_error, image_settings, running, sample_picture, torch
 from beholder.models.checkpoint.files import Origin, find_files, read_config
-from beholder.models.checkpoint.torch_scorer import image_settings, running, sample_picture
 from beholder.models.generative.answers import resolve_answers
 from beholder.models.generative.loaded_model import Elsewhere, LoadedModel, load_placed, precision_of, refuse_unserved
 from beholder.models.generative.processor import Picture
 from beholder.models.generative.sharing import Sharing
-from beholder.models.machine import Tensor
 from beholder.models.scorer import Floats
-from beholder.models.spec import LoadOptions, ModelSpec
+from beholder.models.spec import LoadOptions, ModelSpec, Tensor
 from beholder.prompts.prompt_set import Instruction
 
 PLAIN = Instruction("{}", yes="Yes", no="No")

@@ -17,9 +17,7 @@ from typing import NamedTuple
 from PIL import Image
 
 from beholder.core.errors import BeholderError, ModelError, OutOfMemory
-from beholder.models.checkpoint.checkpoint import torch, transformers
-from beholder.models.checkpoint.torch_scorer import running, sample_picture
-from beholder.models.contrastive.embedding import batches
+from beholder.models.checkpoint.checkpoint import running, sample_picture, torch, transformers
 from beholder.models.generative.loaded_model import LoadedModel
 from beholder.models.generative.processor import Picture
 from beholder.models.generative.reuse import (
@@ -34,7 +32,8 @@ from beholder.models.generative.reuse import (
 )
 from beholder.models.generative.texts import Encoded, Layout, Texts
 from beholder.models.generative.tree import TreeRunner
-from beholder.models.machine import Module, Output, Tensor
+from beholder.models.scorer import batches
+from beholder.models.spec import Module, Output, Tensor
 
 LOG = logging.getLogger(__name__)
 ROOM = 0.5

@@ -15,7 +15,7 @@ import numpy as np
 from beholder.core.errors import ModelError
 from beholder.models.checkpoint.checkpoint import torch
 from beholder.models.generative.prompt_tree import PromptTree, prompt_tree
-from beholder.models.machine import Inputs, Processor
+from beholder.models.spec import Inputs, Processor
 
 Encoded = Inputs
 Encode = Callable[[str], tuple[Encoded, Encoded]]

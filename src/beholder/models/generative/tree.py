@@ -16,8 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from beholder.models.checkpoint.checkpoint import replaced_forward, torch
-from beholder.models.checkpoint.torch_scorer import running
+from beholder.models.checkpoint.checkpoint import replaced_forward, running, torch
 from beholder.models.generative.prompt_tree import PromptTree
 from beholder.models.generative.reuse import image_tower, language_model
 from beholder.models.generative.tree_attention import (
@@ -28,7 +27,7 @@ from beholder.models.generative.tree_attention import (
     attending,
     windows_at_once,
 )
-from beholder.models.machine import Config, Module, Output, Tensor
+from beholder.models.spec import Config, Module, Output, Tensor
 
 WORDS_AGAIN = "per_layer_inputs"
 """What Gemma 3n and 4 hand to the language model beside the embeddings: an embedding of each word for every layer."""

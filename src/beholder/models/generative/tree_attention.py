@@ -21,7 +21,7 @@ import numpy.typing as npt
 from beholder.core.files import cache_folder, private_folder
 from beholder.models.checkpoint.checkpoint import replaced_forward, torch, transformers
 from beholder.models.generative.prompt_tree import Ints, PromptTree
-from beholder.models.machine import Config, Module, Tensor
+from beholder.models.spec import Config, Module, Tensor
 
 NAME = "beholder_tree"
 RUN = 64

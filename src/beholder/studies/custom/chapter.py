@@ -6,10 +6,19 @@ from collections.abc import Callable, Iterator
 
 import polars as pl
 
-from beholder.chapter.chapter import INTERVALS, Cell, Chapter, Question, Table, labels, names, percent_cell, rows_of
-from beholder.chapter.chart_parts import dots, value_of
-from beholder.chapter.equivalence import CAPTION as EQUIVALENCE
-from beholder.chapter.figure import Figure, sentence, whose
+from beholder.chapter.chapter import (
+    EQUIVALENCE,
+    INTERVALS,
+    Cell,
+    Chapter,
+    Question,
+    Table,
+    labels,
+    names,
+    percent_cell,
+    rows_of,
+)
+from beholder.chapter.charts import Figure, dots, sentence
 from beholder.chapter.numbers import (
     Result,
     has_interval,
@@ -184,12 +193,12 @@ def custom_figures(results: pl.DataFrame) -> Iterator[Figure]:
         own = [row for row in rows if (row["model"], row["template"], row["subset"]) == (model, level, attribute)]
         what = "prompts" if level in (None, ONE_LEVEL) else f"prompts of level {level}"
         what += f" by {attribute}" if attribute else ""
-        result = f"most to “{max(own, key=value_of)['concept']}”"
+        result = f"most to “{max(own, key=lambda row: float(row['value']))['concept']}”"
         if attribute:
             result = _gap_title(results.filter(model=model), level, attribute)
         yield Figure(
             f"prompts-{number}",
-            sentence(whose(rows, model), f"{what}: {result}"),
+            sentence(f"{model}, " if results["model"].n_unique() > 1 else "", f"{what}: {result}"),
             "Mean share of belief among the prompts of the level, with each group's own 95 % interval. A difference is "
             "found only where it is wider than the widest of all prompts and groups would be by chance.",
             dots(own),

@@ -24,7 +24,7 @@ from beholder.scores.task import Task
 from beholder.studies.custom.gaps import Column, Family, gap_metrics
 from beholder.studies.planning import Planned, PlanOptions, detectable_rows
 from beholder.studies.rows import join, mean_row
-from beholder.studies.study import Matrices, MeasureOptions, Option, Study, read_metrics
+from beholder.studies.study import Asks, Matrices, MeasureOptions, Measures, Option, Plans, Study, Tells, read_metrics
 
 PROMPTS = 10
 SCORES = Scores(0.25, mean=0.5)
@@ -84,17 +84,12 @@ def custom_study(prompts: PromptSet, *, by: Sequence[str] = ()) -> Study:
         short="Own prompts",
         question=QUESTION,
         citation="",
-        datasets=(),
-        tasks=tasks,
-        measures=(partial(_measure, tuple(by)),),
-        metrics=METRICS,
-        compares=tuple(by),
-        limitations=LIMITATIONS,
+        asks=Asks(datasets=(), tasks=tasks),
+        measures=Measures(functions=(partial(_measure, tuple(by)),), metrics=METRICS, compares=tuple(by)),
+        tells=Tells(chapter="beholder.studies.custom.chapter:CHAPTER", limitations=LIMITATIONS),
+        plans=Plans(plan="beholder.studies.custom.study:plan", trials="beholder.studies.custom.trials:TRIALS"),
         options=OPTIONS,
         configure=configured,
-        chapter="beholder.studies.custom.chapter:CHAPTER",
-        plan="beholder.studies.custom.study:plan",
-        trials="beholder.studies.custom.trials:TRIALS",
     )
 
 

@@ -19,7 +19,7 @@ BY, WITHIN = ("gender", "brightness"), ("branch", "source")
 def measure(world: World, options: MeasureOptions) -> Iterator[Row]:
     """Scores as logits; the study's own rows."""
     matrix = ScoreMatrix("custom", world.table, PROMPTS.table, ("score",), world.scores[:, :, None])
-    (rows,) = custom_study(PROMPTS, by=BY).measures
+    (rows,) = custom_study(PROMPTS, by=BY).measures.functions
     yield from rows({"custom": matrix}, replace(options, within=WITHIN))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from beholder.chapter.figure import Figure, each_model
+from beholder.chapter.charts import Figure, each_model
 from beholder.chapter.numbers import Result, points_range, signed
 from beholder.chapter.queries import metric_rows
 from beholder.comparison.verdicts import DIFFERENCE
@@ -119,7 +119,7 @@ def _reliability_figures(part: pl.DataFrame) -> Iterator[Figure]:
     for number, ((concept,), table) in enumerate(bins.group_by(["concept"], maintain_order=True)):
         rows = table.select("group", "n", *NUMBERS, confidence="expected").to_dicts()
         title = f"reliability, {'all concepts together' if concept is None else f'“{concept}”'}"
-        chart = chart_parts.reliability_curve(rows, queries.groups(part))
+        chart = chart_parts.reliability_curve(rows)
         yield Figure(f"reliability-{number}", title, caption, chart, "calibration")
 
 

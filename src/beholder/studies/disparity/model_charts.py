@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import polars as pl
 
 from beholder.chapter.chart_style import QUIET, series_colours
-from beholder.chapter.figure import Figure
+from beholder.chapter.charts import Axis, Figure, forest
 from beholder.chapter.numbers import Result
 from beholder.chapter.queries import by_model, metric_rows
 from beholder.studies.disparity import chart_parts, phrases, queries
@@ -66,7 +66,8 @@ def _means(part: pl.DataFrame) -> Iterator[Figure]:
     rows = metric_rows(part, "mean_average_precision").select("model", "group", "value", "low", "high", "n").to_dicts()
     if rows:
         caption = "Over the concepts that every group shows, as published, with 95 % intervals."
-        chart = chart_parts.model_means(rows, queries.groups(part))
+        x = Axis("mean average precision", percent=True, scale={"zero": True})
+        chart = forest(rows, x, down="model", lane="group")
         title = f"Mean average precision of {part['model'].n_unique()} models by group"
         yield Figure("models-means", title, caption, chart, "means")
 

@@ -21,7 +21,7 @@ from beholder.core.results import Row
 from beholder.datasets.dataset import Dataset
 from beholder.metrics.calibration import READINGS, cross_fitted
 from beholder.metrics.intervals import Resampler
-from beholder.models.predictions.importing import MINIMUM
+from beholder.models.predictions import MINIMUM
 from beholder.scores.score_matrix import Quantity, ScoreMatrix
 from beholder.studies.study import MeasureOptions
 

@@ -32,7 +32,7 @@ from beholder.studies.disparity.prompts import (
     read_same_concepts,
 )
 from beholder.studies.disparity.scores import AUTO, CALIBRATIONS, GENDER, WITHIN, read_concept_scores, read_confidence
-from beholder.studies.study import Matrices, MeasureOptions, Option, Study, read_metrics
+from beholder.studies.study import Asks, Matrices, MeasureOptions, Measures, Option, Plans, Study, Tells, read_metrics
 
 METRICS = read_metrics(Path(__file__).with_name("metrics.csv"))
 
@@ -88,25 +88,30 @@ def disparity_study(choices: Choices | None = None) -> Study:
         question="Which concepts does the model recognise worse in images of one group?",
         citation="Hall and others, Vision-Language Models Performing Zero-Shot Tasks Exhibit Disparities "
         "Between Gender Groups (2023)",
-        datasets=("coco", "visual-genome", OBJECTS_NAME),
-        tasks=lambda dataset: tasks(dataset, bare=True),
-        statements=lambda dataset: tasks(dataset, bare=False),
-        looked_for=lambda dataset: tasks(dataset, bare=True),
-        measures=(measure,),
-        metrics=METRICS,
-        instruction=IS_THERE,
-        across=lambda results, compat: agreement(results, chosen.beside, compat, chosen.same_concepts),
-        reference_models=("glasshouse/contrastive",),
+        asks=Asks(
+            datasets=("coco", "visual-genome", OBJECTS_NAME),
+            tasks=lambda dataset: tasks(dataset, bare=True),
+            statements=lambda dataset: tasks(dataset, bare=False),
+            detector_tasks=lambda dataset: tasks(dataset, bare=True),
+            instruction=IS_THERE,
+            limit_by=chosen.by or GENDER,
+            reference_models=("glasshouse/contrastive",),
+        ),
+        measures=Measures(
+            functions=(measure,),
+            metrics=METRICS,
+            across=lambda results, compat: agreement(results, chosen.beside, compat, chosen.same_concepts),
+            within=WITHIN,
+        ),
+        tells=Tells(chapter="beholder.studies.disparity.chapter:CHAPTER", limitations=LIMITATIONS),
+        plans=Plans(
+            plan="beholder.studies.disparity.planning:plan",
+            trials="beholder.studies.disparity.trials:TRIALS",
+            printed="beholder.studies.disparity.printed:PRINTED",
+        ),
         demo=True,
         options=OPTIONS,
         configure=configured,
-        chapter="beholder.studies.disparity.chapter:CHAPTER",
-        plan="beholder.studies.disparity.planning:plan",
-        printed="beholder.studies.disparity.printed:PRINTED",
-        trials="beholder.studies.disparity.trials:TRIALS",
-        subset_attribute=chosen.by or GENDER,
-        within=WITHIN,
-        limitations=LIMITATIONS,
     )
 
 

@@ -13,9 +13,7 @@ import hashlib
 import json
 import logging
 import time
-from collections import deque
-from collections.abc import Callable, Generator, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -27,8 +25,8 @@ from beholder.core.digests import digest
 from beholder.core.errors import DataError
 from beholder.core.files import Place, write_whole
 from beholder.core.progress import Progress, silent
+from beholder.scores.executor import Processes, Threads, usable_cores
 from beholder.scores.ray_pool import RayOptions, ray_map
-from beholder.scores.workers import Workers, usable_cores
 from beholder.studies.exposure.captions import MEGABYTE, CaptionFile, Part
 from beholder.studies.exposure.mentions import MentionCounts, Mentions, Numbers
 
@@ -247,30 +245,16 @@ def _seen_in(
 
 def _here(counted: Sequence[_Counted], mentions: Mentions) -> Generator[tuple[_Counted, _Seen | None]]:
     """By threads."""
-    with ThreadPoolExecutor(min(usable_cores(), MOST_THREADS)) as pool:
+    with Threads(min(usable_cores(), MOST_THREADS)) as pool:
         for each in counted:
             if each.resume is None:
                 continue
             try:
-                for seen in _in_order(each.file.parts(each.resume), partial(_seen, mentions=mentions), pool):
+                for seen in pool.map(partial(_seen, mentions=mentions), each.file.parts(each.resume), ahead=pool.count):
                     yield each, seen
             except DataError as error:
                 raise each.damaged(error) from error
             yield each, None
-
-
-def _in_order(parts: Iterator[Part], work: Callable[[Part], _Seen], pool: ThreadPoolExecutor) -> Iterator[_Seen]:
-    """What is in each part, in order; the next ones are read and worked on meanwhile. An error comes after the rest."""
-    waiting: deque[Future[_Seen]] = deque()
-    try:
-        for part in parts:
-            waiting.append(pool.submit(work, part))
-            if len(waiting) > min(usable_cores(), MOST_THREADS):
-                yield waiting.popleft().result()
-    except DataError:
-        yield from (future.result() for future in waiting)
-        raise
-    yield from (future.result() for future in waiting)
 
 
 class _Job(NamedTuple):
@@ -299,14 +283,10 @@ def _elsewhere(counted: Sequence[_Counted], results: Iterator[Done]) -> Generato
             yield each, None
 
 
-class _Processes(Workers):
-    does = "reads captions"
-    patience = 3600.0  # a packed file is read to its end
-
-
 def _by_processes(jobs: Sequence[_Job], mentions: Mentions) -> Iterator[Done]:
-    with _Processes(min(usable_cores(), len(jobs))) as workers:
-        yield from workers.map(partial(_all_done, mentions=mentions), jobs, per_job=1)
+    count, patience = min(usable_cores(), len(jobs)), 3600.0  # a packed file is read to its end
+    with Processes(count, does="reads captions", patience=patience) as pool:
+        yield from pool.map(partial(_done, mentions=mentions), jobs)
 
 
 def _jobs(counted: Sequence[_Counted]) -> Iterator[_Job]:
@@ -315,10 +295,6 @@ def _jobs(counted: Sequence[_Counted]) -> Iterator[_Job]:
             ranges = list(each.file.ranges(each.resume))
             for place, (start, stop) in enumerate(ranges, 1):
                 yield _Job(number, each.file.address, each.file.column, start, stop, place == len(ranges))
-
-
-def _all_done(jobs: list[_Job], mentions: Mentions) -> list[Done]:
-    return [_done(job, mentions) for job in jobs]
 
 
 def _done(job: _Job, mentions: Mentions) -> Done:

@@ -47,7 +47,7 @@ def identity_scores(folder: Path, dataset: Dataset, store: Place) -> dict[str, p
         )
     limit = record.settings.get("limit")
     limited = dataset if limit is None else dataset.selected(APA.select(dataset, limit, record.settings.get("person")))
-    tasks = [task for task in APA.tasks(limited) if task.kind == IDENTITY]
+    tasks = [task for task in APA.asks.tasks(limited) if task.kind == IDENTITY]
     scores: dict[str, pl.DataFrame] = {}
     for entry in record.models:
         if people := list(_people(_matrices(entry, tasks, store))):

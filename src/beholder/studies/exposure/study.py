@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from beholder.studies.apa.study import APA
 from beholder.studies.exposure.measures import METRICS
-from beholder.studies.study import Command, Option, Study
+from beholder.studies.study import Asks, Command, Measures, Option, Plans, Study, Tells
 
 OPTIONS = (
     Option(
@@ -25,24 +25,23 @@ EXPOSURE = Study(
     question="How often do captions name the people of APA and contain its words? Are women named less often? Does a "
     "model know the people best that captions name most?",
     citation=APA.citation,
-    datasets=("apa",),
-    tasks=APA.tasks,
-    measures=(),
-    metrics=METRICS,
-    of_photographs=APA.of_photographs,
-    limitations=(
-        "A caption names a person if it contains all words of the name in order, spelled as in APA's table. Other "
-        "spellings, nicknames and bare surnames are not counted; people with the same name are.",
-        "Capitals, accents and punctuation do not matter. Plurals are other words.",
-        "Only these captions were counted. How often a model saw them is not known.",
-        "A few famous people decide the means of counts, whose intervals hold the truth in as few as 79 of 100 cases "
-        "instead of 95. The typical ratio and the median are safer.",
-        "A correlation with captions is not a cause: people who are named often are also photographed often.",
-        "Traits that no label names may suffice to be known by name.",
+    asks=Asks(datasets=("apa",), tasks=APA.asks.tasks),
+    measures=Measures(functions=(), metrics=METRICS, within=("branch",)),
+    tells=Tells(
+        chapter="beholder.studies.exposure.chapter:CHAPTER",
+        limitations=(
+            "A caption names a person if it contains all words of the name in order, spelled as in APA's table. Other "
+            "spellings, nicknames and bare surnames are not counted; people with the same name are.",
+            "Capitals, accents and punctuation do not matter. Plurals are other words.",
+            "Only these captions were counted. How often a model saw them is not known.",
+            "A few famous people decide the means of counts, whose intervals hold the truth in as few as 79 of 100 "
+            "cases instead of 95. The typical ratio and the median are safer.",
+            "A correlation with captions is not a cause: people who are named often are also photographed often.",
+            "Traits that no label names may suffice to be known by name.",
+        ),
+        of_photographs=APA.tells.of_photographs,
     ),
-    chapter="beholder.studies.exposure.chapter:CHAPTER",
-    within=("branch",),
-    trials="beholder.studies.exposure.trials:TRIALS",
+    plans=Plans(trials="beholder.studies.exposure.trials:TRIALS"),
     command=Command(
         "exposure",
         "Count how often captions name people and occupations, by gender, and compare with what a model knows.",

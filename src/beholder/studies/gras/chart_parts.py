@@ -11,7 +11,8 @@ from typing import Any
 
 import altair as alt
 
-from beholder.chapter.chart_parts import (
+from beholder.chapter.chart_style import ABOVE, BELOW, QUIET, SERIES
+from beholder.chapter.charts import (
     Layers,
     Rows,
     by_width,
@@ -22,7 +23,6 @@ from beholder.chapter.chart_parts import (
     points_axis,
     rule_at,
 )
-from beholder.chapter.chart_style import ABOVE, BELOW, QUIET, SERIES
 from beholder.chapter.numbers import Result
 from beholder.studies.gras.prompts import VALENCES
 

@@ -7,7 +7,7 @@ from functools import partial
 
 import polars as pl
 
-from beholder.chapter.figure import Figure, each_model
+from beholder.chapter.charts import Figure, each_model
 from beholder.chapter.numbers import Result, percent_range, points, points_decimals
 from beholder.chapter.queries import FOUND, metric_rows, one_row
 from beholder.comparison.verdicts import DIFFERENCE, NONE_FOUND

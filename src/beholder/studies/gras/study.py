@@ -32,7 +32,7 @@ from beholder.studies.gras.prompts import (
 )
 from beholder.studies.planning import Planned, PlanOptions, detectable_rows, of_run
 from beholder.studies.rows import refusal_metric
-from beholder.studies.study import Option, Study, read_metrics
+from beholder.studies.study import Asks, Measures, Option, Plans, Study, Tells, read_metrics
 
 TRAITS = 100
 ANSWERS = Scores(0.2, mean=0.5)
@@ -114,28 +114,31 @@ def gras_study(traits: pl.DataFrame | None = None, templates: Mapping[str, str] 
         question="Which traits does the model see more in some groups than in others?",
         citation="Malik and others, Ask Me Again Differently: GRAS for Measuring Bias in Vision Language Models "
         "(EACL 2026)",
-        datasets=("gras", FACES_NAME),
-        tasks=questions,
-        statements=statements,
-        measures=(gras_rows,),
-        metrics=METRICS,
-        instruction=YES_OR_NO,
-        compat_instruction=released_instruction,
-        compat_tasks=released,
-        compares=ATTRIBUTES,
-        within=("source",),
-        subset_attribute="race",
-        intervals="from shuffles of people within the other labels, for all traits, pairs and attributes together",
-        reference_models=("glasshouse/generative",),
+        asks=Asks(
+            datasets=("gras", FACES_NAME),
+            tasks=questions,
+            statements=statements,
+            instruction=YES_OR_NO,
+            compat_instruction=released_instruction,
+            compat_tasks=released,
+            limit_by="race",
+            reference_models=("glasshouse/generative",),
+        ),
+        measures=Measures(functions=(gras_rows,), metrics=METRICS, compares=ATTRIBUTES, within=("source",)),
+        tells=Tells(
+            chapter="beholder.studies.gras.chapter:CHAPTER",
+            limitations=LIMITATIONS,
+            of_photographs=("Race, gender, age and skin tone are perceived: labels of annotators or of a classifier.",),
+            intervals="from shuffles of people within the other labels, for all traits, pairs and attributes together",
+        ),
+        plans=Plans(
+            plan="beholder.studies.gras.study:plan",
+            trials="beholder.studies.gras.trials:TRIALS",
+            printed="beholder.studies.gras.printed:PRINTED",
+        ),
         demo=True,
         options=OPTIONS,
         configure=configured,
-        chapter="beholder.studies.gras.chapter:CHAPTER",
-        plan="beholder.studies.gras.study:plan",
-        printed="beholder.studies.gras.printed:PRINTED",
-        trials="beholder.studies.gras.trials:TRIALS",
-        limitations=LIMITATIONS,
-        of_photographs=("Race, gender, age and skin tone are perceived: labels of annotators or of a classifier.",),
     )
 
 

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from beholder.chapter.chapter import INTERVALS, Cell, Table, labels, names
-from beholder.chapter.equivalence import gap_equivalence_table
+from beholder.chapter.chapter import INTERVALS, Cell, Table, gap_equivalence_table, labels, names
 from beholder.chapter.numbers import (
     ABSENT,
     Result,

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import altair as alt
 
-from beholder.chapter.chart_parts import Layers, Rows, by_width, chart, named_scale, order, points_axis, rule_at
 from beholder.chapter.chart_style import ABOVE, BELOW, QUIET, SERIES, legend_columns
+from beholder.chapter.charts import Layers, Rows, by_width, chart, named_scale, order, points_axis, rule_at
 from beholder.studies.perception import phrases
 from beholder.studies.perception.design import REST
 

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import polars as pl
 
-from beholder.chapter.chart_parts import Rows, order
-from beholder.chapter.figure import Figure, each_model, sentence
+from beholder.chapter.charts import Figure, Rows, each_model, order, sentence
 from beholder.chapter.numbers import Result, listed
 from beholder.chapter.queries import by_model, metric_rows
 from beholder.comparison.groups import CROSSING

@@ -36,7 +36,7 @@ from beholder.studies.perception.prompts import DIMENSIONS, Dimension
 from beholder.studies.perception.ratings import rating_rows, read_ratings
 from beholder.studies.perception.scores import GROUPED, Judged, read_judged
 from beholder.studies.rows import PROBABILITY, refusal_metric, refusal_rows
-from beholder.studies.study import Matrices, MeasureOptions, Option, Study, read_metrics
+from beholder.studies.study import Asks, Matrices, MeasureOptions, Measures, Option, Plans, Study, Tells, read_metrics
 
 TASK = "perception"
 METRICS = (*read_metrics(Path(__file__).with_name("metrics.csv")), refusal_metric("perception"))
@@ -115,28 +115,32 @@ def perception_study(
         short="Perception",
         question="Which social judgements does the model make of faces, and what moves them?",
         citation="Hausladen and others, Social perception of faces in a vision-language model (2024)",
-        datasets=("causalface", FAIRFACE_NAME, UTKFACE_NAME, DESIGN_NAME),
-        tasks=tasks,
-        compat_tasks=released,
-        layouts=tuple(partial(elsewhere, columns) for columns in (prompts.word_columns, prompts.dimension_columns)),
-        everywhere=True,
-        measures=(partial(_measure, dimensions, ratings, tops),),
-        metrics=METRICS,
-        instruction=prompts.FITS,
-        compares=GROUPED,
-        subset_attribute="race",
-        reference_models=("glasshouse/contrastive",),
+        asks=Asks(
+            datasets=("causalface", FAIRFACE_NAME, UTKFACE_NAME, DESIGN_NAME),
+            tasks=tasks,
+            instruction=prompts.FITS,
+            compat_tasks=released,
+            layouts=tuple(partial(elsewhere, columns) for columns in (prompts.word_columns, prompts.dimension_columns)),
+            all_datasets=True,
+            limit_by="race",
+            reference_models=("glasshouse/contrastive",),
+        ),
+        measures=Measures(functions=(partial(_measure, dimensions, ratings, tops),), metrics=METRICS, compares=GROUPED),
+        tells=Tells(
+            chapter="beholder.studies.perception.chapter:CHAPTER",
+            limitations=LIMITATIONS,
+            of_photographs=(
+                "Race, gender and age are perceived labels (of annotators or a model); three race labels are compared.",
+                "Groups of photographs differ in more than a label: only matched sets show the effect of an attribute.",
+            ),
+        ),
+        plans=Plans(
+            plan="beholder.studies.perception.planning:plan",
+            trials="beholder.studies.perception.trials:TRIALS",
+            printed="beholder.studies.perception.printed:PRINTED",
+        ),
         options=OPTIONS,
         configure=configured,
-        chapter="beholder.studies.perception.chapter:CHAPTER",
-        plan="beholder.studies.perception.planning:plan",
-        printed="beholder.studies.perception.printed:PRINTED",
-        trials="beholder.studies.perception.trials:TRIALS",
-        limitations=LIMITATIONS,
-        of_photographs=(
-            "Race, gender and age are perceived labels, of annotators or of a model; three race labels are compared.",
-            "Groups of photographs differ in more than their label: only matched sets show the effect of an attribute.",
-        ),
     )
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import polars as pl
 
-from beholder.chapter.figure import Figure
+from beholder.chapter.charts import Figure
 from beholder.chapter.finding import Finding, finding, valued
 from beholder.chapter.numbers import Result, percent, plural, ratio, ratio_range
 from beholder.chapter.queries import metric_rows

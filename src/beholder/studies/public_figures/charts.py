@@ -10,21 +10,22 @@ import altair as alt
 import polars as pl
 
 from beholder.chapter.chapter import rows_of
-from beholder.chapter.chart_parts import (
+from beholder.chapter.chart_style import GROUP_COLOURS, GROUP_SHAPES, QUIET, SERIES
+from beholder.chapter.charts import (
+    Axis,
+    Figure,
     Layers,
     Rows,
-    chance_ticks,
+    bars,
     chart,
-    height,
-    lanes,
+    fields,
+    forest,
     order,
     percent_axis,
-    plain,
-    rule_at,
+    sentence,
+    series,
     tooltip,
 )
-from beholder.chapter.chart_style import GROUP_COLOURS, GROUP_SHAPES, QUIET, SERIES
-from beholder.chapter.figure import Figure, sentence
 from beholder.chapter.numbers import Result, listed, percent, plural, span
 from beholder.chapter.queries import by_model, deciding_rows, metric_rows
 from beholder.studies.public_figures.findings import claimed_ratios, found, reference, slight, slope, told_apart
@@ -51,23 +52,21 @@ def association_figures(results: pl.DataFrame) -> Iterator[Figure]:
             "association",
             f"Belief on the right {association_title(rows)}",
             f"Mean share of belief on the right prompt, with 95 % intervals. Dashes: chance{_exchanged(rows)}.",
-            bars(rows) if len(order(rows, "model")) == 1 else level_lanes(rows),
+            association_chart(rows),
             "association",
             wide=True,
         )
 
 
-def level_lanes(rows: Rows) -> Layers:
-    """Levels and branches down, in each a lane a model."""
-    named = [
-        {**row, "subset": f"{level}: {row['subset']}", "chance": reference(row)}
-        for level in LEVELS
-        for row in rows
-        if row["concept"] == level
-    ]
-    title = "belief on the right prompt"
-    x = alt.X("value:Q", title=title, scale=alt.Scale(domain=[0, 1]), axis=percent_axis())
-    return alt.layer(*lanes(named, [], x), chance_ticks(named)).properties(height=height(named, []))
+def association_chart(rows: Rows) -> Layers:
+    """Branches side by side with a bar for every level; of several models, levels and branches down."""
+    x = Axis("belief on the right prompt", percent=True, scale={"domain": [0, 1]})
+    rows = [{**row, "chance": reference(row)} for level in LEVELS for row in rows if row["concept"] == level]
+    if len(order(rows, "model")) > 1:
+        return forest([{**row, "subset": f"{row['concept']}: {row['subset']}"} for row in rows], x)
+    data = fields(rows, "subset", "concept", "value", "low", "high", "n", "chance")
+    marks = series(data, "concept", LEVEL_COLOURS)
+    return bars(data, x, down="subset", lane="concept", marks=marks, tick="chance", upright=True)
 
 
 def _exchanged(rows: Rows) -> str:
@@ -78,36 +77,6 @@ def _exchanged(rows: Rows) -> str:
 
 
 LEVEL_COLOURS = {"category": "#9db8d2", "occupation": "#5b8fc0", "specialty": "#3a6ea5"}
-MOST_LEVEL, LONGEST_LEVEL = 5, 10
-"""Up to so many names of so many letters stand side by side on a phone; others are slanted."""
-
-
-def bars(rows: Rows) -> Layers:
-    """Branches side by side, in each a bar for every level; ticks are chance."""
-    data = [{**plain(row), "chance": reference(row)} for row in rows]
-    places = order(rows, "subset")
-    slanted = len(places) > MOST_LEVEL or max(map(len, places)) > LONGEST_LEVEL
-    axis = alt.Axis(labelAngle=-35, labelAlign="right") if slanted else alt.Axis(labelAngle=0)
-    x = alt.X("subset:N", title=None, sort=places, axis=axis)
-    levels = [level for level in LEVELS if any(row["concept"] == level for row in rows)]
-    offset = alt.XOffset("concept:N", sort=levels)
-    colour = alt.Color(
-        "concept:N",
-        sort=levels,
-        scale=alt.Scale(domain=levels, range=[LEVEL_COLOURS[level] for level in levels]),
-        legend=alt.Legend(columns=len(levels)),
-    )
-    y = alt.Y("value:Q", title="belief on the right prompt", scale=alt.Scale(domain=[0, 1]), axis=percent_axis())
-    base = chart(data).encode(x=x, xOffset=offset)
-    return alt.layer(
-        base.mark_bar(cornerRadiusEnd=2).encode(y=y, color=colour, tooltip=tooltip("subset", "concept")),
-        base.transform_filter("isValid(datum.low)")
-        .mark_rule(strokeWidth=1.5, color="currentColor")
-        .encode(y="low:Q", y2="high:Q"),
-        base.transform_filter("isValid(datum.chance)")
-        .mark_tick(thickness=2, color=QUIET, bandSize=14)
-        .encode(y="chance:Q"),
-    ).properties(height=240)
 
 
 def association_title(rows: Rows) -> str:
@@ -127,11 +96,10 @@ def ratio_figures(results: pl.DataFrame) -> Iterator[Figure]:
     others = _others(results, "bias_ratio")
     bounds = [bound for row in (*rows, *others) for key in ("value", "low", "high") if (bound := row.get(key))]
     domain = [max(0.01, min(0.5, 0.95 * min(bounds))), min(100.0, max(2.0, 1.05 * max(bounds)))]
-    x = alt.X(
-        "value:Q",
-        title="women ÷ men (logarithmic)",
-        scale=alt.Scale(type="log", domain=domain, clamp=True, nice=False),
-        axis=alt.Axis(values=[tick for tick in RATIO_TICKS if domain[0] <= tick <= domain[1]], format="~g"),
+    x = Axis(
+        "women ÷ men (logarithmic)",
+        scale={"type": "log", "domain": domain, "clamp": True, "nice": False},
+        labels={"values": [tick for tick in RATIO_TICKS if domain[0] <= tick <= domain[1]], "format": "~g"},
     )
     yield Figure(
         "women-over-men",
@@ -139,7 +107,7 @@ def ratio_figures(results: pl.DataFrame) -> Iterator[Figure]:
         "Probability of the right occupation, women over men, within branches where there are several, with 95 % "
         "intervals for all ratios at once. The line at 1 means alike; to the left of it women get less."
         + (" Small marks: published models." if others else ""),
-        alt.layer(*lanes(rows, others, x), rule_at(1.0)).properties(height=height(rows, others)),
+        forest(rows, x, published=others, landmark=1.0),
         "gender",
         wide=True,
     )
@@ -172,17 +140,13 @@ def identity_figures(results: pl.DataFrame) -> Iterator[Figure]:
         if not rows:
             continue
         others, against = _others(results, metric), [{**row, "chance": reference(row)} for row in rows]
-        x = alt.X(
-            "value:Q",
-            title=f"belief on the right {sought}",
-            scale=alt.Scale(domain=[0, axis_end([*rows, *others])]),
-            axis=percent_axis(),
-        )
+        scale = {"domain": [0, axis_end([*rows, *others])]}
+        x = Axis(f"belief on the right {sought}", percent=True, scale=scale)
         yield Figure(
             metric.replace("_", "-"),
             f"Given {given}: {span([row['value'] for row in rows])} on the right {sought}",
             f"With 95 % intervals. Dashes: {DASHES}." + (" Small marks: published models." if others else ""),
-            alt.layer(*lanes(rows, others, x), chance_ticks(against)).properties(height=height(rows, others)),
+            forest(against, x, published=others),
             "identity",
         )
 
@@ -423,7 +387,8 @@ def dumbbells(found: list[Block], most: int) -> Layers:
             for row in (pair.women, pair.men):
                 group, end = plural(row["group"]), max(row["value"], row["high"] or 0.0)
                 label = f"{group if place == 0 else ''} {percent(row['value'])}".strip()
-                marks.append({**plain(row), "row": keys[-1], "group": group, "end": end, "label": label})
+                own = {key: row[key] for key in ("model", "subset", "concept", "value", "low", "high", "n")}
+                marks.append({**own, "row": keys[-1], "group": group, "end": end, "label": label})
     names = [plural(group) for group in GROUPS]
     axis = alt.Axis(
         labelExpr="slice(datum.label, indexof(datum.label, '|') + 1)",

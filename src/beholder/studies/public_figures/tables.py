@@ -15,10 +15,10 @@ from beholder.chapter.chapter import (
     notes_of,
     percent_cell,
     ratio_cell,
+    ratio_equivalence_table,
     rows_of,
     sizes,
 )
-from beholder.chapter.equivalence import ratio_equivalence_table
 from beholder.chapter.numbers import (
     ABSENT,
     Result,

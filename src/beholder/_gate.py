@@ -25,6 +25,7 @@ import polars as pl
 from scipy.stats import norm
 from scipy.stats import t as student
 
+from beholder._run import load_run
 from beholder.chapter.finding import Finding
 from beholder.chapter.queries import deciding
 from beholder.comparison.verdicts import DIFFERENCE, NONE_FOUND, NOT_MEASURED, TOO_LITTLE, VERDICTS
@@ -33,7 +34,6 @@ from beholder.core.read import read_text, read_toml
 from beholder.core.record import Record
 from beholder.core.results import KEY
 from beholder.report.comparison import COMPARED, read_comparison
-from beholder.run import load_run
 from beholder.studies import STUDIES
 
 WHERE = ("study", "model", "dataset", *KEY[1:])
@@ -166,7 +166,11 @@ def _is_number(value: object) -> bool:
 
 def refuse_unknown_names(rules: Iterable[Rule], results: pl.DataFrame, declared: Iterable[str] = ()) -> None:
     """Raise for a metric, finding, subset, group … that does not exist: a misspelt rule must not decide anything."""
-    metrics = {*results["metric"], *declared, *(each.name for study in STUDIES.values() for each in study.metrics)}
+    metrics = {
+        *results["metric"],
+        *declared,
+        *(each.name for study in STUDIES.values() for each in study.measures.metrics),
+    }
     for rule in rules:
         if rule.finding and rule.finding not in (questions := _questions()):
             raise UnknownName("finding", rule.finding, questions)

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from beholder.audit import audit
+from beholder._audit import audit
+from beholder._run import Run
 from beholder.core.errors import MissingExtra, UsageError
 from beholder.report.trackers import headline_numbers
-from beholder.run import Run
 
 if TYPE_CHECKING:
     from transformers import TrainerCallback

@@ -19,7 +19,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from beholder.core.callable_module import callable_module
+from beholder._run import Run
+from beholder._run_folder import finish, folder_name, refuse_other_weights, run_folder
 from beholder.core.digests import digest
 from beholder.core.errors import UnknownName, UsageError
 from beholder.core.files import Place, store_folder
@@ -28,15 +29,10 @@ from beholder.core.results import results_table
 from beholder.datasets import data_root
 from beholder.datasets.bins import Edges
 from beholder.datasets.perturbed import CHANGES
-from beholder.models.given import GivenAs, Kind, Model, as_scorer
-from beholder.models.load import LoadOptions, decoding_on_card, load_model
-from beholder.models.machine import device_names
-from beholder.models.scorer import Answerer, Scorer
-from beholder.models.spec import ModelSpec
-from beholder.models.stability import LIMIT, NUDGE, movement, shaken
+from beholder.models.load import Kind, LoadOptions, Model, ModelIdentity, as_scorer, decoding_on_gpu, load_model
+from beholder.models.scorer import LIMIT, NUDGE, Answerer, Scorer, movement, shaken
+from beholder.models.spec import ModelSpec, device_names
 from beholder.report.page import write_page
-from beholder.run import Run
-from beholder.run_folder import finish, folder_name, refuse_other_weights, run_folder
 from beholder.scores.fill import FillOptions, fill
 from beholder.scores.ray_pool import ray_options
 from beholder.scores.ray_scorer import on_ray
@@ -127,7 +123,7 @@ def audit(
     `engine="ray"` (or `"ray://HOST:PORT"`) scores by Ray's workers. Paths may be strings. `own` are the studies' own
     options: `prompts="mine.csv", by="gender"`.
     """
-    given = GivenAs(name, revision, kind, logit_scale)
+    given = ModelIdentity(name, revision, kind, logit_scale)
     several = models if isinstance(models, list) else [] if models is None else [models]
     if (name or revision) and len(several) != 1:
         raise UsageError("name= and revision= are those of one model. Audit the models one by one.")
@@ -188,7 +184,7 @@ def audit_models(models: Sequence[str | Scorer], studies: Sequence[str | Study],
     run = begun(options)
     asked = [STUDIES[study] if isinstance(study, str) else study for study in studies]
     sheets = [sheet for study in asked for sheet in open_sheets(study, options, run.record)]
-    embedded = dict.fromkeys(name for study in asked for name in study.reference_models)
+    embedded = dict.fromkeys(name for study in asked for name in study.asks.reference_models)
     asked_of: list[str | Scorer] = list(models or embedded)
     names = [each if isinstance(each, str) else each.spec.name for each in asked_of]
     digests = [each if isinstance(each, str) else each.spec.digest for each in asked_of]
@@ -196,14 +192,14 @@ def audit_models(models: Sequence[str | Scorer], studies: Sequence[str | Study],
     run.places, run.asked = Places(options.data, options.store, options.settings), (asked, options)
     with run_folder(run.record, options.out, folder_name(names, run.record.studies)) as (run.folder, earlier):
         before, started = run.record.seconds, time.monotonic()
-        todo = [sheet for name in names for sheet in sheets if models or name in sheet.study.reference_models]
+        todo = [sheet for name in names for sheet in sheets if models or name in sheet.study.asks.reference_models]
         later = sum(len(sheet.dataset) for sheet in todo) * (1 + options.perturb)
         for model, name in zip(asked_of, names, strict=True):
             with _opened(model, options) as scorer:
                 options = replace(options, store=_store_for(scorer, run))
                 confirm_upload(scorer, sheets, options)
                 for sheet in sheets:
-                    if models or name in sheet.study.reference_models:
+                    if models or name in sheet.study.asks.reference_models:
                         later -= len(sheet.dataset)
                         run.add(_audited(scorer, sheet, _followed_by(options, later), run))
                         for change in _changes(options):
@@ -211,7 +207,7 @@ def audit_models(models: Sequence[str | Scorer], studies: Sequence[str | Study],
                             changed = sheet._replace(dataset=sheet.dataset.perturbed(change))
                             run.add_perturbed(_audited(scorer, changed, _followed_by(options, later), run), change)
                         if options.load.decode == "both":
-                            again = _measured_again(decoding_on_card(scorer), sheet, options)
+                            again = _measured_again(decoding_on_gpu(scorer), sheet, options)
                             run.add_perturbed(again, "JPEG files decoded on the card (--decode gpu)")
                         refuse_other_weights(earlier, run.record, run.folder)
                         run.record.seconds = round(before + time.monotonic() - started, 1)
@@ -248,7 +244,7 @@ def run_digest(run: Run, models: Sequence[object], sheets: Sequence[Sheet], opti
     asked = [
         [sheet.study.name, sheet.dataset.name, sheet.dataset.revision, len(sheet.dataset), prompts]
         for sheet in sheets
-        for prompts in [sorted({task.prompts.digest for task in sheet.study.tasks(sheet.dataset)})]
+        for prompts in [sorted({task.prompts.digest for task in sheet.study.asks.tasks(sheet.dataset)})]
     ]
     settings = {name: value for name, value in run.record.settings.items() if name != "device"}
     chosen = [{name: str(value) for name, value in each.items()} for each in (options.settings, options.own)]
@@ -321,8 +317,8 @@ def _asked(scorer: Scorer, sheet: Sheet, *, compat: bool) -> tuple[Scorer, list[
     study, answers, looks = sheet.study, isinstance(scorer, Answerer), looks_for_things(scorer.channels)
     tasks = study.tasks_for(sheet.dataset, answers=answers, looks=looks, compat=compat)
     if isinstance(scorer, Answerer):
-        released = study.compat_instruction if compat else None
-        scorer = scorer.instructed(released(scorer.spec) if released else study.instruction)
+        released = study.asks.compat_instruction if compat else None
+        scorer = scorer.instructed(released(scorer.spec) if released else study.asks.instruction)
     return scorer, list(tasks)
 
 
@@ -357,13 +353,13 @@ def confirm_upload(scorer: Scorer, sheets: Iterable[Sheet], options: AuditOption
 def measure(sheet: Sheet, matrices: Iterable[ScoreMatrix], options: MeasureOptions, *, model: str) -> pl.DataFrame:
     """Everything the study reads off the matrices, as the tidy table."""
     study, by_task = sheet.study, {matrix.task: matrix for matrix in matrices}
-    rows = [row for read_off in study.measures for row in read_off(by_task, options)]
+    rows = [row for measured in study.measures.functions for row in measured(by_task, options)]
     return with_landmarks(results_table(rows, study=study.name, model=model, dataset=sheet.dataset.name), study)
 
 
 def with_landmarks(results: pl.DataFrame, study: Study) -> pl.DataFrame:
     """The results with the value that each metric has without any effect, where a row does not say its own."""
-    known = {metric.name: metric.landmark for metric in study.metrics}
+    known = {metric.name: metric.landmark for metric in study.measures.metrics}
     landmark = pl.col("metric").replace_strict(known, default=None, return_dtype=pl.Float64)
     return results.with_columns(landmark=pl.coalesce("landmark", landmark))
 
@@ -403,9 +399,6 @@ def written(run: Run, studies: Sequence[Study], options: AuditOptions) -> Run:
 def add_across(run: Run, studies: Sequence[Study], options: AuditOptions) -> None:
     """Add the rows that only several models or data sets together can tell."""
     for study in {each.name: each for each in studies}.values():
-        if study.across is not None:
+        if study.measures.across is not None:
             own = run.results.filter(pl.col("study") == study.name)
-            run.add(with_landmarks(study.across(own, options.measure.compat), study))
-
-
-callable_module(__name__, audit)
+            run.add(with_landmarks(study.measures.across(own, options.measure.compat), study))

@@ -1,8 +1,8 @@
 """ALBEF, read from its published checkpoint: a folder with the weights, BERT's vocabulary and a small config.json.
 
-`{"model_type": "albef"}` is enough for the checkpoints of ALBEF's own repository; `albef_model.AlbefConfig` lists
-the other settings, and docs/matching.md says how to make the folder. Texts are processed as in the code that
-trained the checkpoint (`"code"`): that code's cleaning of captions, and its closing token or none.
+`{"model_type": "albef"}` is enough for the checkpoints of ALBEF's own repository; `AlbefConfig` lists the other
+settings, and docs/matching.md says how to make the folder. Texts are processed as in the code that trained the
+checkpoint (`"code"`): that code's cleaning of captions, and its closing token or none.
 """
 
 from __future__ import annotations
@@ -17,18 +17,50 @@ from typing import NamedTuple
 from beholder.core.errors import ModelError, UnknownName
 from beholder.models.checkpoint.checkpoint import (
     as_model_error,
+    image_settings,
     memory_errors,
-    refuse_other_weights,
+    read_weights,
     resolve_device,
+    take_weights,
     torch,
     transformers,
 )
-from beholder.models.checkpoint.files import CheckpointFiles, ConfigFile, Origin, find_files, read_config
-from beholder.models.checkpoint.torch_scorer import image_settings
-from beholder.models.machine import Config, Module, Processor, Tensor
-from beholder.models.matching.blip import BlipMatcher
-from beholder.models.matching.scorer import FusingLayers, MatchingScorer, Pictures, TextReading, Texts, unit
-from beholder.models.spec import LoadOptions, ModelSpec
+from beholder.models.checkpoint.files import ConfigFile, Origin, find_files, read_config
+from beholder.models.matching import BlipMatcher, MatchingScorer, Pictures, TextReading, Texts, unit
+from beholder.models.spec import Config, LoadOptions, ModelSpec, Module, Tensor
+
+CHECKPOINTS = ("*.pth", "*.pt", "pytorch_model.bin")
+
+
+def from_folder(folder: Path, name: str, options: LoadOptions, *, origin: Origin | None = None) -> MatchingScorer:
+    """Load an ALBEF folder; `origin` says where it came from if that is not the folder itself."""
+    device, precision = resolve_device(options.device), options.resolved_precision
+    config = parse_config(read_config(folder), folder)
+    files = find_files(folder, allow_pickle=options.allow_pickle, pickled_names=CHECKPOINTS, image_processor=False)
+    if len(files.weights) != 1:
+        names = ", ".join(path.name for path in files.weights)
+        raise ModelError(f"{folder} holds several checkpoints ({names}); leave the one to be audited.")
+    with as_model_error(folder):
+        model = build(read_weights(files), config, folder=folder)
+        reading = reading_of(folder, config)
+        with memory_errors():
+            model = model.to(device, getattr(torch, precision)).eval().requires_grad_(False)
+    size = model.visual_encoder.config.image_size
+    processor = transformers.BlipImageProcessorPil(size={"height": size, "width": size})
+    dialect = {"cleaning": config.code, "template": DIALECTS[config.code].template}
+    settings = {
+        "model_type": "albef",
+        "architecture": asdict(config),
+        "image_processor": image_settings(processor),
+        "text": reading.settings | dialect,
+        "itc_logit_scale": 1.0 / float(model.temp),
+    }
+    spec = ModelSpec(name, "matching", *(origin or files.origin), precision, settings)
+    matcher = AlbefMatcher(model)
+    scorer = MatchingScorer(matcher, processor, reading, spec, device=device, batch_size=options.batch_size)
+    with as_model_error(folder):
+        scorer.verify()
+    return scorer
 
 
 @dataclass(frozen=True)
@@ -72,10 +104,6 @@ class AlbefModel(torch.nn.Module):  # type: ignore[misc]
         self.itm_head = nn.Linear(config.text_width, 2)
         self.temp = nn.Parameter(torch.ones([]))
         self._fusion_layer = config.fusion_layer
-
-    def picture_states(self, pixels: Tensor) -> Tensor:
-        """`[n, 1 + patches, width]`."""
-        return self.visual_encoder(pixel_values=pixels).last_hidden_state
 
     def text_states(self, ids: Tensor) -> Tensor:
         """`[n, tokens, width]` of texts of one length, before any picture is seen."""
@@ -123,6 +151,32 @@ def _text_config(config: AlbefConfig, *, is_decoder: bool = False) -> Config:
     )
 
 
+class AlbefMatcher(BlipMatcher):
+    """The parts of ALBEF in the order a score needs them; texts meet pictures as in BLIP."""
+
+    def __init__(self, model: AlbefModel) -> None:
+        super().__init__(model, model.fusing_layers)
+
+    def pictures(self, pixels: Tensor) -> Pictures:
+        """The tower's states, and its first one projected."""
+        states = self._model.visual_encoder(pixel_values=pixels).last_hidden_state
+        return Pictures(states, unit(self._model.vision_proj(states[:, :1])))
+
+    def texts(self, ids: Tensor) -> Texts:
+        """The text layers' states, on to where the fusion reads the picture, and the first one projected."""
+        states = self._model.text_states(ids)
+        begun = self._words[0].read_words(states[None])[0]
+        return Texts(begun, unit(self._model.text_proj(states[:, 0])))
+
+    def plain(self, pixels: Tensor, ids: Tensor) -> tuple[Tensor, Tensor]:
+        """One pair through BLIP's own layers, nothing shared or kept."""
+        pictures, states = self.pictures(pixels), self._model.text_states(ids)
+        cosine = pictures.vectors[:, 0] @ unit(self._model.text_proj(states[:, 0])).T
+        for layer in self._model.fusing_layers:
+            states = layer(states, pictures.states)
+        return self._model.itm_head(states[:, 0]), cosine
+
+
 # ALBEF's published checkpoints
 
 Weights = Mapping[str, Tensor]
@@ -148,25 +202,15 @@ POSITIONS = "visual_encoder.embeddings.position_embedding"
 WORDS, TOKEN_TYPES = "embeddings.word_embeddings.weight", "embeddings.token_type_embeddings.weight"
 
 
-def read_weights(files: CheckpointFiles) -> Weights:
-    """The tensors of the folder's one checkpoint, under their published names."""
-    from safetensors.torch import load_file
-
-    if len(files.weights) != 1:
-        names = ", ".join(path.name for path in files.weights)
-        raise ModelError(f"{files.folder} holds several checkpoints ({names}); leave the one to be audited.")
-    return _unpickled(files.weights[0]) if files.pickled else load_file(files.weights[0])
-
-
 def build(weights: Weights, config: AlbefConfig, *, folder: Path) -> AlbefModel:
     """The model with these weights; what is missing, left over or of another shape is an error."""
     ours = _with_token_types(renamed(weights), config, folder)
-    size = config.image_size or _trained_size(ours, config, folder)
-    if POSITIONS in ours:
-        ours[POSITIONS] = resized_positions(ours[POSITIONS], side=size // config.patch_size)
+    if POSITIONS not in ours:
+        raise ModelError(f"The weights in {folder} have no visual_encoder.pos_embed: this is no ALBEF checkpoint.")
+    size = config.image_size or math.isqrt(ours[POSITIONS].shape[1] - 1) * config.patch_size
+    ours[POSITIONS] = resized_positions(ours[POSITIONS], side=size // config.patch_size)
     model = AlbefModel(config, image_size=size)
-    _refuse_misfits(model.state_dict(), ours, folder)
-    model.load_state_dict(ours)
+    take_weights(model, ours, folder)
     return model
 
 
@@ -176,7 +220,13 @@ def renamed(weights: Weights) -> dict[str, Tensor]:
     >>> list(renamed({"text_encoder.bert.encoder.layer.6.output.dense.bias": 0, "queue_ptr": 0}))
     ['layer.6.output.dense.bias']
     """
-    return {_our_name(name): value for name, value in weights.items() if not ASIDE.search(name)}
+    ours = {}
+    for name, value in weights.items():
+        if not ASIDE.search(name):
+            for pattern, replacement in RENAMED:
+                name = re.sub(pattern, replacement, name)
+            ours[name] = value
+    return ours
 
 
 def resized_positions(table: Tensor, *, side: int) -> Tensor:
@@ -187,26 +237,6 @@ def resized_positions(table: Tensor, *, side: int) -> Tensor:
     grid = table[:, 1:].float().reshape(1, old, old, -1).permute(0, 3, 1, 2)
     grid = torch.nn.functional.interpolate(grid, size=(side, side), mode="bicubic", align_corners=False)
     return torch.cat([table[:, :1], grid.permute(0, 2, 3, 1).flatten(1, 2).to(table.dtype)], dim=1)
-
-
-def _unpickled(path: Path) -> Weights:
-    try:
-        loaded = torch.load(path, map_location="cpu", weights_only=True)
-    except Exception as error:  # pickle, zip and torch each have their own
-        raise ModelError(
-            f"{path} cannot be read as weights alone: {' '.join(str(error).split())[:300]}\n"
-            "Convert it to model.safetensors where you trust it; docs/matching.md says how."
-        ) from error
-    weights = loaded.get("model", loaded) if isinstance(loaded, dict) else loaded
-    if not isinstance(weights, Mapping):
-        raise ModelError(f"{path} holds a {type(weights).__name__}, not named weights.")
-    return {name: value for name, value in weights.items() if isinstance(value, torch.Tensor)}
-
-
-def _our_name(name: str) -> str:
-    for pattern, replacement in RENAMED:
-        name = re.sub(pattern, replacement, name)
-    return name
 
 
 def _with_token_types(weights: dict[str, Tensor], config: AlbefConfig, folder: Path) -> dict[str, Tensor]:
@@ -222,76 +252,10 @@ def _with_token_types(weights: dict[str, Tensor], config: AlbefConfig, folder: P
     return weights | {WORDS: weights[WORDS] + types[0]}
 
 
-def _trained_size(weights: Weights, config: AlbefConfig, folder: Path) -> int:
-    if POSITIONS not in weights:
-        raise ModelError(f"The weights in {folder} have no visual_encoder.pos_embed: this is no ALBEF checkpoint.")
-    return math.isqrt(weights[POSITIONS].shape[1] - 1) * config.patch_size
-
-
-def _refuse_misfits(wanted: Weights, given: Weights, folder: Path) -> None:
-    other = [(name,) for name in wanted.keys() & given.keys() if wanted[name].shape != given[name].shape]
-    missing, unexpected = sorted(wanted.keys() - given.keys()), sorted(given.keys() - wanted.keys())
-    info = {"missing_keys": missing, "unexpected_keys": unexpected, "mismatched_keys": other, "error_msgs": []}
-    refuse_other_weights(folder, info)
-
-
-# ALBEF, read from its published checkpoint
-
-CHECKPOINTS = ("*.pth", "*.pt", "pytorch_model.bin")
-MOOT = {"model_type", "architectures"}
-
-
-class AlbefMatcher(BlipMatcher):
-    """The parts of ALBEF in the order a score needs them; texts meet pictures as in BLIP."""
-
-    def __init__(self, model: AlbefModel) -> None:
-        self._model = model
-        self._fusion = FusingLayers(model.fusing_layers)
-
-    def pictures(self, pixels: Tensor) -> Pictures:
-        """The tower's states, and its first one projected."""
-        states = self._model.picture_states(pixels)
-        return Pictures(states, unit(self._model.vision_proj(states[:, :1])))
-
-    def texts(self, ids: Tensor) -> Texts:
-        """The text layers' states, on to where the fusion reads the picture, and the first one projected."""
-        states = self._model.text_states(ids)
-        return Texts(self._fusion.begin(states), unit(self._model.text_proj(states[:, 0])))
-
-    def plain(self, pixels: Tensor, ids: Tensor) -> tuple[Tensor, Tensor]:
-        """One pair through BLIP's own layers, nothing shared or kept."""
-        pictures, states = self.pictures(pixels), self._model.text_states(ids)
-        cosine = pictures.vectors[:, 0] @ unit(self._model.text_proj(states[:, 0])).T
-        for layer in self._model.fusing_layers:
-            states = layer(states, pictures.states)
-        return self._model.itm_head(states[:, 0]), cosine
-
-
-def from_folder(folder: Path, name: str, options: LoadOptions, *, origin: Origin | None = None) -> MatchingScorer:
-    """Load an ALBEF folder; `origin` says where it came from if that is not the folder itself."""
-    device, precision = resolve_device(options.device), options.resolved_precision
-    config = parse_config(read_config(folder), folder)
-    files = find_files(folder, allow_pickle=options.allow_pickle, pickled_names=CHECKPOINTS, image_processor=False)
-    with as_model_error(folder):
-        model = build(read_weights(files), config, folder=folder)
-        reading = reading_of(folder, config)
-        with memory_errors():
-            model = model.to(device, getattr(torch, precision)).eval().requires_grad_(False)
-    size = model.visual_encoder.config.image_size
-    processor = transformers.BlipImageProcessorPil(size={"height": size, "width": size})
-    settings = _settings(config, model, processor, reading)
-    spec = ModelSpec(name, "matching", *(origin or files.origin), precision, settings)
-    matcher = AlbefMatcher(model)
-    scorer = MatchingScorer(matcher, processor, reading, spec, device=device, batch_size=options.batch_size)
-    with as_model_error(folder):
-        scorer.verify()
-    return scorer
-
-
 def parse_config(values: ConfigFile, folder: Path) -> AlbefConfig:
     """The config.json as a value; a key or a kind of value that is not known is an error."""
     kinds = {field.name: str if field.name == "code" else int for field in fields(AlbefConfig)}
-    given = {key: value for key, value in values.items() if key not in MOOT}
+    given = {key: value for key, value in values.items() if key not in ("model_type", "architectures")}
     for key, value in given.items():
         if key not in kinds:
             raise UnknownName("ALBEF setting", key, kinds, where=f"{folder}/config.json")
@@ -352,20 +316,3 @@ def reading_of(folder: Path, config: AlbefConfig) -> TextReading:
     special = [(token, tokenizer.convert_tokens_to_ids(token)) for token in ("[CLS]", "[SEP]")]
     tokenizer.backend_tokenizer.post_processor = TemplateProcessing(dialect.template, special_tokens=special)
     return TextReading(tokenizer, min(config.max_text_length, config.text_positions), dialect.clean)
-
-
-def _settings(config: AlbefConfig, model: AlbefModel, processor: Processor, reading: TextReading) -> dict[str, object]:
-    """Everything beside the weights that can move a score."""
-    return {
-        "model_type": "albef",
-        "architecture": asdict(config),
-        "image_processor": image_settings(processor),
-        "text": {
-            "max_length": reading.max_length,
-            "padding": "longest, right",  # nothing is padded any more; no score changed, so the key does not
-            "tokenizer": type(reading.tokenizer).__name__,
-            "cleaning": config.code,
-            "template": DIALECTS[config.code].template,
-        },
-        "itc_logit_scale": 1.0 / float(model.temp),
-    }

@@ -17,9 +17,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from beholder.audit import AuditOptions, confirm_upload, filled, from_store, measure, run_digest
+from beholder._audit import AuditOptions, confirm_upload, filled, from_store, measure, run_digest
+from beholder._run import Run, load_run
+from beholder._run_folder import folder_name, run_folder
 from beholder.comparison import Part, compare_pairs, comparison_at, judge, people_of, shares_of
-from beholder.core.callable_module import callable_module
 from beholder.core.errors import MissingData, UsageError
 from beholder.core.files import Place, store_folder
 from beholder.core.results import KEY
@@ -29,8 +30,6 @@ from beholder.models.load import load_model
 from beholder.models.spec import ModelSpec
 from beholder.report.comparison import SCHEMA, Comparison, write_comparison
 from beholder.report.scorecard import WHOLES
-from beholder.run import Run, load_run
-from beholder.run_folder import folder_name, run_folder
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.scores.store import Store
 from beholder.studies import STUDIES
@@ -93,7 +92,7 @@ def compare(
     """Where the models of several runs differ from the first, as `beholder compare RUN RUN` says it.
 
     >>> from tempfile import TemporaryDirectory
-    >>> from beholder.audit import audit
+    >>> from beholder._audit import audit
     >>> with TemporaryDirectory() as folder:
     ...     options = {"limit": 4, "draws": 100, "store": f"{folder}/store"}
     ...     runs = [audit(f"null:{seed}", "apa", out=f"{folder}/{seed}", **options) for seed in (1, 2)]
@@ -284,7 +283,7 @@ def _numbers(results: pl.DataFrame) -> Numbers:
 def _numbers_of_rows(study: Study, matrices: Matrices, options: MeasureOptions) -> Numbers:
     """The same without a table, which would take a tenth of the time."""
     by_task = {matrix.task: matrix for matrix in matrices}
-    rows = (row for read_off in study.measures for row in read_off(by_task, options))
+    rows = (row for measured in study.measures.functions for row in measured(by_task, options))
     return {_key(row): (row.value, row.n) for row in rows if row.value is not None and isfinite(row.value)}
 
 
@@ -296,7 +295,7 @@ def _estimated(results: pl.DataFrame, study: Study) -> set[Any]:
 
     What shuffled labels give is none either: it is what chance does, whatever the model.
     """
-    by_chance = [metric.name for metric in study.metrics if metric.chance_only]
+    by_chance = [metric.name for metric in study.measures.metrics if metric.chance_only]
     told = pl.col("low").is_not_null() | pl.col("verdict").is_not_null()
     return set(results.filter(told & ~pl.col("metric").is_in(by_chance)).select(KEY).iter_rows())
 
@@ -333,6 +332,3 @@ def _parts(dataset: Dataset, parts: int, options: MeasureOptions) -> dict[str, i
 
 def _without(matrix: ScoreMatrix, part: dict[str, int], number: int) -> ScoreMatrix:
     return matrix.rows(np.array([part[image] != number for image in matrix.images["image_id"]], dtype=bool))
-
-
-callable_module(__name__, compare)

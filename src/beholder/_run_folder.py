@@ -18,15 +18,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO
 
+from beholder.core.errors import BeholderError, UsageError
+from beholder.core.files import write_whole
+from beholder.core.read import read_json
+from beholder.core.record import Record, checked_record
+
 try:
     import fcntl
 except ImportError:  # not on Windows: folders are not locked there
     fcntl = None  # type: ignore[assignment]
 
-from beholder.core.errors import BeholderError, UsageError
-from beholder.core.files import write_whole
-from beholder.core.read import read_json
-from beholder.core.record import Record, checked_record
 
 RUNS = Path("runs")
 LATEST = RUNS / "latest"

@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from beholder.cost.shapes import UnknownShape, known_configs, shapes_of
 from beholder.models.catalog import catalog
-from beholder.models.shapes import UnknownShape, known_configs, shapes_of
 
 pytest.importorskip("transformers")
-sys.path.insert(0, str(Path(__file__).parents[2] / "speed"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "speed"))
 
 import torch
 import transformers

@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 import polars as pl
 
-from beholder.audit import AuditOptions, add_across, from_store, measure
+from beholder._audit import AuditOptions, add_across, from_store, measure
+from beholder._run import Run
 from beholder.core.errors import MissingData
 from beholder.core.results import KEY
 from beholder.models.spec import ModelSpec
-from beholder.run import Run
 from beholder.studies.sheets import Sheet, open_sheets
 from beholder.studies.study import Study
 

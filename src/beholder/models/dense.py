@@ -1,8 +1,10 @@
-"""Open-vocabulary detectors of transformers: OWL-ViT, OWLv2, Grounding DINO, MM-Grounding-DINO, OmDet-Turbo.
+"""Models that look for a concept in every part of a picture: open-vocabulary detectors, and CLIPSeg.
 
 Channel `presence`: the score of the concept's best box, as the model's own post-processing gives it before any
-threshold. A cell depends on its picture and its concept and on no other concept of the request: where concepts would
-meet inside the model, each has a pass of its own, and what the picture alone decides is computed once.
+threshold (OWL-ViT, OWLv2, Grounding DINO, MM-Grounding-DINO, OmDet-Turbo), or the probability of the likeliest pixel
+(CLIPSeg; a small thing is as present as a large one). A cell depends on its picture and its concept and on no other
+concept of the request: where concepts would meet inside the model, each has a pass of its own, and what the picture
+alone decides is computed once.
 """
 
 from __future__ import annotations
@@ -17,36 +19,52 @@ import numpy as np
 from PIL import Image
 
 from beholder.core.errors import MissingExtra, ModelError
-from beholder.models.checkpoint.checkpoint import Checkpoint, as_model_error, torch
-from beholder.models.checkpoint.files import ConfigFile, Origin, read_config
-from beholder.models.checkpoint.torch_scorer import (
-    SAMPLE_TEXTS,
+from beholder.models.checkpoint.checkpoint import (
+    Checkpoint,
     TorchScorer,
+    as_model_error,
     image_settings,
     open_checkpoint,
     refuse_unusable,
     running,
-    sample_pictures,
+    torch,
 )
-from beholder.models.contrastive.embedding import batches
-from beholder.models.machine import Inputs, Module, Output, Tensor
-from beholder.models.scorer import Floats, Prepared
-from beholder.models.spec import LoadOptions, ModelSpec
+from beholder.models.checkpoint.files import ConfigFile, Origin, read_config
+from beholder.models.scorer import Floats, Prepared, batches
+from beholder.models.spec import Inputs, LoadOptions, ModelSpec, Module, Output, Tensor
 
 TEXTS_KEPT = 4096
-TOLERANCE = {"float32": 1e-4, "bfloat16": 0.2, "float16": 0.05}
-"""Of a presence, between our way and the model's own; in half precision other proposals may come to be the best."""
+
+
+def from_folder(folder: Path, name: str, options: LoadOptions, *, origin: Origin | None = None) -> DenseScorer:
+    """Load a checkpoint's folder; `origin` says where it came from if that is not the folder itself."""
+    config = read_config(folder)
+    model_type = config.get("model_type")
+    if model_type not in DENSE:
+        raise ModelError(f"Beholder knows no detector of type '{model_type}'. It knows: {', '.join(DENSE)}.")
+    _require_backbone(config)
+    kind = DENSE[model_type]
+    checkpoint, device, *_ = opened = open_checkpoint(folder, options, origin, auto=kind.auto)
+    settings = {
+        "image_processor": image_settings(checkpoint.image_processor),
+        "text": {"form": kind._form("{}"), "max_length": text_limit(checkpoint)},
+        "presence": kind.reading,
+    }
+    spec = opened.spec(name, "transformers", settings)
+    scorer = kind(checkpoint, spec, device=device, batch_size=options.batch_size)
+    with as_model_error(folder):
+        scorer.verify()
+    return scorer
 
 
 class DenseScorer(TorchScorer):
-    """A model that looks for a concept in every part of a picture: the shared part of detectors and segmenters.
-
-    A subclass encodes pictures (`_encode_images`) and a concept (`_encode_text`), each once, and brings them
-    together (`_meet`): `[n_images, n_concepts, n_channels]`.
+    """A subclass encodes pictures (`_encode_images`) and a concept (`_encode_text`), each once, and `_meet` gives
+    `[n_images, n_channels]` of one concept in the pictures.
     """
 
     channels: tuple[str, ...] = ("presence",)
     batch_sizes: ClassVar = {"cpu": 4, "cuda": 16}
+    scale: ClassVar = "presence"
     auto = "AutoModelForZeroShotObjectDetection"
     reading = "sigmoid of the class logit, best box"
     """What the first channel is, in words; part of the spec."""
@@ -58,33 +76,6 @@ class DenseScorer(TorchScorer):
         limit = spec.settings["text"]["max_length"]
         super().__init__(spec, device=device, batch_size=batch_size, max_length=limit, notes=notes)
         self._text = lru_cache(TEXTS_KEPT)(self._encode_text)
-
-    @classmethod
-    def from_folder(cls, folder: Path, name: str, options: LoadOptions, *, origin: Origin | None = None) -> DenseScorer:
-        """Load a checkpoint's folder; `origin` says where it came from if that is not the folder itself."""
-        _require_backbone(read_config(folder))
-        opened = open_checkpoint(folder, options, origin, auto=cls.auto)
-        kind = cls._kind(opened.checkpoint.model.config.model_type)
-        spec = opened.spec(name, "transformers", kind._settings(opened.checkpoint))
-        scorer = kind(opened.checkpoint, spec, device=opened.device, batch_size=options.batch_size)
-        with as_model_error(folder):
-            scorer.verify()
-        return scorer
-
-    def verify(self) -> None:
-        """Raise unless our scores of pictures of two shapes and two concepts are those of its own forward pass."""
-        prepared = [self.prepare(picture) for picture in sample_pictures()]
-        scores = self.score_prepared(prepared, SAMPLE_TEXTS)
-        for number, (one, concept) in enumerate(zip(prepared, SAMPLE_TEXTS, strict=True)):
-            ours = float(scores[number, number, 0])
-            with running():
-                theirs = float(self._own([one], concept)[0, 0])
-            if not abs(ours - theirs) <= TOLERANCE[self.spec.precision]:
-                raise ModelError(
-                    f"{self.spec.name} ({type(self._model).__name__}) is scored wrongly by Beholder: its own forward "
-                    f"pass gives {theirs:.6f} where its parts give {ours:.6f}."
-                )
-        self._forget_texts()
 
     def _forget_texts(self) -> None:
         super()._forget_texts()
@@ -120,15 +111,6 @@ class DenseScorer(TorchScorer):
         tokens = self._tokenizer(text, truncation=True, max_length=self._cut.limit, return_tensors="pt")
         return {name: values.to(self._device) for name, values in tokens.items()}
 
-    @classmethod
-    def _kind(cls, model_type: str) -> type[DenseScorer]:
-        return cls
-
-    @classmethod
-    def _settings(cls, checkpoint: Checkpoint) -> dict[str, object]:
-        text = {"form": cls._form("{}"), "max_length": text_limit(checkpoint)}
-        return {"image_processor": image_settings(checkpoint.image_processor), "text": text, "presence": cls.reading}
-
     @staticmethod
     def _form(concept: str) -> str:
         """A concept as the model wants to read it."""
@@ -141,22 +123,7 @@ class DenseScorer(TorchScorer):
         raise NotImplementedError
 
     def _meet(self, images: Output, text: Output) -> Tensor:
-        """Channels `[n_images, n_channels]` of one concept in the pictures."""
         raise NotImplementedError
-
-    def _own(self, part: Sequence[Prepared], concept: str) -> Tensor:
-        """The same of one picture by the model's own forward pass, nothing kept from before."""
-        raise NotImplementedError
-
-
-class Detector(DenseScorer):
-    """Any detector; `from_folder` picks the class that knows the model type."""
-
-    @classmethod
-    def _kind(cls, model_type: str) -> type[DenseScorer]:
-        if model_type not in DETECTORS:
-            raise ModelError(f"Beholder knows no detector of type '{model_type}'. It knows: {', '.join(DETECTORS)}.")
-        return DETECTORS[model_type]
 
 
 class Owl(DenseScorer):
@@ -175,8 +142,8 @@ class Owl(DenseScorer):
         logits, _ = self._model.class_predictor(images, text.expand(len(images), 1, -1))
         return _best(logits)
 
-    def _own(self, part: Sequence[Prepared], concept: str) -> Tensor:
-        return _best(self._model(pixel_values=self._pixels(part), **self._tokens(concept)).logits)
+    def _own(self, prepared: Sequence[Prepared], text: str) -> Tensor:
+        return _best(self._model(pixel_values=self._pixels(prepared), **self._tokens(text)).logits)
 
 
 class GroundingDino(DenseScorer):
@@ -199,7 +166,7 @@ class GroundingDino(DenseScorer):
     def _forget_texts(self) -> None:
         super()._forget_texts()
         for part in (self._model.model.backbone.conv_encoder, self._model.model.text_backbone):
-            part.forget()
+            part.answers.clear()
 
     @staticmethod
     def _form(concept: str) -> str:
@@ -216,14 +183,33 @@ class GroundingDino(DenseScorer):
     def _meet(self, images: Output, text: Output) -> Tensor:
         return _best(self._model(**images, **text).logits)
 
-    def _own(self, part: Sequence[Prepared], concept: str) -> Tensor:
+    def _own(self, prepared: Sequence[Prepared], text: str) -> Tensor:
         core = self._model.model
         kept = core.backbone.conv_encoder, core.text_backbone
         core.backbone.conv_encoder, core.text_backbone = (each.part for each in kept)
         try:
-            return self._meet(self._encode_images(part), self._encode_text(concept))
+            return self._meet(self._encode_images(prepared), self._encode_text(text))
         finally:
             core.backbone.conv_encoder, core.text_backbone = kept
+
+
+class _Remembered(torch.nn.Module):  # type: ignore[misc]
+    """A part of a model that remembers its last answers: the same pixels or tokens are not read twice."""
+
+    def __init__(self, part: Module, kept: int) -> None:
+        super().__init__()
+        self.part, self._kept = part, kept
+        self.answers: dict[object, tuple[Tensor, Output]] = {}
+
+    def forward(self, inputs: Tensor, *others: object, **options: object) -> Output:
+        """The answer to these inputs; the others follow from them."""
+        # A picture by its identity: it is kept with its answer, so its memory address cannot be reused.
+        key = id(inputs) if inputs.is_floating_point() else tuple(inputs.flatten().tolist())
+        if key not in self.answers:
+            while len(self.answers) >= self._kept:
+                del self.answers[next(iter(self.answers))]
+            self.answers[key] = inputs, self.part(inputs, *others, **options)
+        return self.answers[key][1]
 
 
 class OmDetTurbo(DenseScorer):
@@ -248,49 +234,54 @@ class OmDetTurbo(DenseScorer):
     def _meet(self, images: Output, text: Output) -> Tensor:
         return _best(self._model.decoder(images, *text).decoder_classes[-1])
 
-    def _own(self, part: Sequence[Prepared], concept: str) -> Tensor:
-        words, task = self._tokens(concept), self._tokens(self._form(concept))
-        output = self._model(
-            pixel_values=self._pixels(part),
-            classes_input_ids=words["input_ids"],
-            classes_attention_mask=words["attention_mask"],
-            tasks_input_ids=task["input_ids"],
-            tasks_attention_mask=task["attention_mask"],
-            classes_structure=torch.tensor([1], device=self._device),
-        )
+    def _own(self, prepared: Sequence[Prepared], text: str) -> Tensor:
+        read = {"classes": self._tokens(text), "tasks": self._tokens(self._form(text))}
+        inputs = {f"{part}_{name}": read[part][name] for part in read for name in ("input_ids", "attention_mask")}
+        structure = torch.tensor([1], device=self._device)
+        output = self._model(pixel_values=self._pixels(prepared), **inputs, classes_structure=structure)
         return _best(output.decoder_class_logits)
 
 
-DETECTORS: dict[str, type[DenseScorer]] = {
+class Segmenter(DenseScorer):
+    """CLIPSeg, by the hidden layers of its picture tower and the vector of its text tower.
+
+    `mean_probability` is the mean over all pixels of the model's output, `area` the share of pixels above 0.5. Only
+    the light decoder runs for every pair.
+    """
+
+    channels = ("presence", "mean_probability", "area")
+    auto = "CLIPSegForImageSegmentation"
+    reading = "sigmoid of the pixel logit, likeliest pixel"
+
+    def _encode_images(self, part: Sequence[Prepared]) -> Output:
+        seen = self._model.clip.get_image_features(self._pixels(part), output_hidden_states=True)
+        return [seen.hidden_states[layer + 1] for layer in self._model.extract_layers]
+
+    def _encode_text(self, concept: str) -> Output:
+        return self._model.clip.get_text_features(**self._tokens(concept)).pooler_output
+
+    def _meet(self, images: Output, text: Output) -> Tensor:
+        logits = self._model.decoder(images, text.expand(len(images[0]), -1)).logits
+        return read_pixels(probability(logits.float()).flatten(1))
+
+    def _own(self, prepared: Sequence[Prepared], text: str) -> Tensor:
+        return _best(self._model(pixel_values=self._pixels(prepared), **self._tokens(text)).logits[None])
+
+
+DENSE: dict[str, type[DenseScorer]] = {
     "owlvit": Owl,
     "owlv2": Owl,
     "grounding-dino": GroundingDino,
     "mm-grounding-dino": GroundingDino,
     "omdet-turbo": OmDetTurbo,
+    "clipseg": Segmenter,
 }
 
 
-class _Remembered(torch.nn.Module):  # type: ignore[misc]
-    """A part of a model that remembers its last answers: the same pixels or tokens are not read twice."""
-
-    def __init__(self, part: Module, kept: int) -> None:
-        super().__init__()
-        self.part, self._kept = part, kept
-        self._answers: dict[object, tuple[Tensor, Output]] = {}
-
-    def forget(self) -> None:
-        """Nothing is remembered any more."""
-        self._answers.clear()
-
-    def forward(self, inputs: Tensor, *others: object, **options: object) -> Output:
-        """The answer to these inputs; the others follow from them."""
-        # A picture by its identity: it is kept with its answer, so its memory address cannot be reused.
-        key = id(inputs) if inputs.is_floating_point() else tuple(inputs.flatten().tolist())
-        if key not in self._answers:
-            while len(self._answers) >= self._kept:
-                del self._answers[next(iter(self._answers))]
-            self._answers[key] = inputs, self.part(inputs, *others, **options)
-        return self._answers[key][1]
+def read_pixels(probabilities: Tensor) -> Tensor:
+    """The three channels `[n_images, 3]` of pixel probabilities `[n_images, n_pixels]`."""
+    share = (probabilities > 0.5).float().mean(dim=1)
+    return torch.stack([probabilities.amax(dim=1), probabilities.mean(dim=1), share], dim=1)
 
 
 def _best(logits: Tensor) -> Tensor:

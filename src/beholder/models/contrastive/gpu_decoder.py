@@ -17,9 +17,8 @@ from PIL import Image
 from beholder.core.errors import MissingExtra, ModelError
 from beholder.datasets.images import open_image
 from beholder.models.checkpoint.checkpoint import torch
-from beholder.models.contrastive.encoding import Encoded, Encoding, Jpeg
-from beholder.models.machine import Tensor
-from beholder.models.preparation import Cut
+from beholder.models.preparation import Cut, Encoded, Encoding, Jpeg
+from beholder.models.spec import Tensor
 
 PIXELS_AT_ONCE = 2**28
 """Decoded pixels that lie on the card together: 0.8 GB as they are, 1.6 GB as half-precision numbers."""
@@ -27,7 +26,7 @@ SUPPORT = {Image.Resampling.BILINEAR: 1.0, Image.Resampling.BICUBIC: 2.0}
 """How far the filters reach, in pixels of the smaller picture."""
 
 
-class CardDecoder:
+class GpuDecoder:
     """Files to cut pictures on the card."""
 
     def __init__(self, cut: Cut, device: str) -> None:
@@ -63,7 +62,7 @@ class CardDecoder:
             pictures = [self._cut(open_image(one.uri)) if isinstance(one, Jpeg) else one for one in pictures]
             decoded = iter(())
         if any(isinstance(picture, Jpeg) for picture in pictures):
-            rows = cut_on_card(list(decoded), self._cut)
+            rows = cut_on_gpu(list(decoded), self._cut)
             if len(jpegs) == len(pictures):
                 yield rows
                 return
@@ -86,7 +85,7 @@ def _groups(pictures: Sequence[Encoded]) -> Iterator[list[Encoded]]:
     yield group
 
 
-def cut_on_card(pictures: Sequence[Tensor], cut: Cut) -> Tensor:
+def cut_on_gpu(pictures: Sequence[Tensor], cut: Cut) -> Tensor:
     """Pictures `[channel, height, width]` of any sizes, cut as by `Cut` to `[n, height, width, channel]`."""
     device = pictures[0].device
     number = torch.float16 if device.type == "cuda" else torch.float32

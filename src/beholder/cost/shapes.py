@@ -209,7 +209,7 @@ def shapes_of(config: ConfigFile) -> Shapes:
 @cache
 def known_configs() -> Mapping[str, ConfigFile]:
     """Configs of models of the catalogue by what they are loaded with, as far as a table of sizes needs them."""
-    table: dict[str, Any] = json.loads((files("beholder.models") / "shapes.json").read_text(encoding="utf-8"))
+    table: dict[str, Any] = json.loads((files("beholder.cost") / "shapes.json").read_text(encoding="utf-8"))
     return {name: entry["config"] for entry in table["configs"] for name in entry["names"]}
 
 

@@ -6,17 +6,48 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-from beholder.audit import AuditOptions, begun, measure, run_digest, written
+from beholder._audit import AuditOptions, begun, run_digest, written
+from beholder._audit import measure as measured_table
+from beholder._run import Run
+from beholder._run_folder import file_stamps, folder_name, run_folder
 from beholder.core.digests import digest
 from beholder.core.errors import BadScores
-from beholder.datasets import open_dataset
-from beholder.run import Run
-from beholder.run_folder import file_stamps, folder_name, run_folder
+from beholder.datasets import data_root, open_dataset
 from beholder.scores.imported import Imported, import_scores
 from beholder.scores.task import Task
+from beholder.studies import STUDIES
 from beholder.studies.sheets import Sheet, datasets_here, open_sheet
-from beholder.studies.study import Study
+from beholder.studies.study import MeasureOptions, Study
+
+
+def measure(
+    study: str | Study,
+    scores: Path | str | Sequence[Path | str],
+    *,
+    model: str = "imported",
+    data: Path | str | None = None,
+    dataset: str | None = None,
+    out: Path | str | None = None,
+    **measured: Any,
+) -> Run:
+    """A study's numbers from scores made elsewhere, as `beholder measure` gives them: files, or an .npy for APA.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     rows = "image_id,a drawing of a person\\ndoctors/000,1.5\\ndoctors/001,2.5\\n"
+    ...     _ = Path(folder, "mine.csv").write_text(rows)
+    ...     run = measure("apa", f"{folder}/mine.csv", dataset="glasshouse", model="mine", out=f"{folder}/run")
+    >>> run.record.models[0]["name"]
+    'mine'
+
+    `measured` are the options that say how: `compat`, `draws`, `seed`, `delta`, `person`.
+    """
+    files = [Path(each) for each in ([scores] if isinstance(scores, Path | str) else scores)]
+    root, folder = data_root(Path(data) if data else None), Path(out) if out else None
+    options = AuditOptions(root, dataset, out=folder, measure=MeasureOptions(**measured))
+    return measure_scores(STUDIES[study] if isinstance(study, str) else study, files, options, model=model)
 
 
 def measure_scores(
@@ -26,25 +57,14 @@ def measure_scores(
     *,
     model: str = "imported",
 ) -> Run:
-    """A study's measures on imported scores, as a run with its page; a mapping has the files of several models.
-
-    >>> from tempfile import TemporaryDirectory
-    >>> from beholder import STUDIES
-    >>> with TemporaryDirectory() as folder:
-    ...     rows = "image_id,a drawing of a person\\ndoctors/000,1.5\\ndoctors/001,2.5\\n"
-    ...     _ = Path(folder, "mine.csv").write_text(rows)
-    ...     options = AuditOptions(dataset="glasshouse", out=Path(folder, "run"))
-    ...     run = measure_scores(STUDIES["apa"], [Path(folder, "mine.csv")], options, model="mine")
-    >>> run.record.models[0]["name"]
-    'mine'
-    """
+    """A study's measures on imported scores, as a run with its page; a mapping has the files of several models."""
     by_model = scores if isinstance(scores, Mapping) else {model: scores}
     run = begun(options)
     first = next(iter(by_model.values()))
     chosen = replace(options, dataset=options.dataset or _scored_dataset(study, first, options))
     sheet = open_sheet(study, chosen, run.record, scored=False)
     own = study.tasks_for(sheet.dataset, answers=True, compat=options.measure.compat)
-    layouts = [own, *(layout(sheet.dataset) for layout in study.layouts)]
+    layouts = [own, *(layout(sheet.dataset) for layout in study.asks.layouts)]
     run.add_prompts(study.name, own)
     files = [path for paths in by_model.values() for path in paths]
     run.record.digest = digest([run_digest(run, list(by_model), [sheet], options), file_stamps(files)])
@@ -66,7 +86,7 @@ def _measured(
         run.record.left_out += told
         run.record.models.append({"name": name, "adapter": "imported scores", "files": [str(path) for path in files]})
         with options.fill.progress(f"{name}: measuring {study.name}", 0, 0):
-            run.add(measure(sheet, imported.matrices, options.measure, model=name))
+            run.add(measured_table(sheet, imported.matrices, options.measure, model=name))
     return written(run, [study], options)
 
 
@@ -80,13 +100,13 @@ def _imported(scores: Sequence[Path], layouts: Sequence[Sequence[Task]]) -> Impo
 
 def _scored_dataset(study: Study, scores: Sequence[Path], options: AuditOptions) -> str | None:
     """Which of a study's data sets the scores are about, where it has several; None where it has not."""
-    if not study.everywhere or options.data is None:
+    if not study.asks.all_datasets or options.data is None:
         return None
     names = datasets_here(study, options.data)
     for name in names[:-1]:  # the last is taken as it is, and says what does not fit
         try:
             dataset = open_dataset(name, options.data, options.settings)
-            _imported(scores, [study.tasks(dataset), *(layout(dataset) for layout in study.layouts)])
+            _imported(scores, [study.asks.tasks(dataset), *(layout(dataset) for layout in study.asks.layouts)])
         except BadScores:
             continue
         return name

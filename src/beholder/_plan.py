@@ -25,11 +25,11 @@ def plan(name: str, options: PlanOptions) -> pl.DataFrame:
 
     Images that are there are counted; where none is, those that the data set's table names.
     """
-    known = [each for each in STUDIES if STUDIES[each].plan]
+    known = [each for each in STUDIES if STUDIES[each].plans.plan]
     if name not in known:
         raise UnknownName("study to plan", name, known)
     study = STUDIES[name]
-    if not options.dataset and not study.datasets:
+    if not options.dataset and not study.asks.datasets:
         raise UsageError(f"{name} has no data of its own: add --dataset NAME or folder:PATH.")
     dataset = open_dataset(options.dataset or default_dataset(study, options.data), options.data)
     here = replace(dataset, partial=True).present()
@@ -58,19 +58,19 @@ class Fit(NamedTuple):
 
 def fitting_studies(dataset: Dataset) -> list[Fit]:
     """Every study that a model is audited with."""
-    return [fit(study, dataset) for study in STUDIES.values() if study.measures]
+    return [fit(study, dataset) for study in STUDIES.values() if study.measures.functions]
 
 
 def fit(study: Study, dataset: Dataset) -> Fit:
     """Whether the study has something to compare here."""
     try:
-        study.tasks(dataset)
-        planned = _planned(study, dataset, PlanOptions()) if study.plan else None
+        study.asks.tasks(dataset)
+        planned = _planned(study, dataset, PlanOptions()) if study.plans.plan else None
     except BeholderError as error:
         return Fit(study.name, False, str(error).partition("\n")[0])
     if planned is None:
         return Fit(study.name, True, "its tasks can be scored; it has no plan")
-    wanted = [column_in(dataset.table, name) for name in study.compares]
+    wanted = [column_in(dataset.table, name) for name in study.measures.compares]
     if wanted:
         planned = planned.filter(pl.col("concept").str.split(" × ").list.eval(pl.element().is_in(wanted)).list.all())
     planned = planned.filter(pl.col("verdict").is_null())
@@ -82,23 +82,23 @@ def fit(study: Study, dataset: Dataset) -> Fit:
 
 def _nothing_to_compare(study: Study, dataset: Dataset) -> str:
     """Why there are no two groups."""
-    wanted = [column_in(dataset.table, name) for name in study.compares or dataset.attributes]
+    wanted = [column_in(dataset.table, name) for name in study.measures.compares or dataset.attributes]
     columns = [each for each in columns_of(dataset) if each.name in wanted]
     if not columns:
-        has = ", ".join(dataset.attributes) or "none"
-        return f"it compares people by {' or '.join(study.compares) or 'an attribute'}, and the columns are: {has}"
+        by, has = " or ".join(study.measures.compares) or "an attribute", ", ".join(dataset.attributes) or "none"
+        return f"it compares people by {by}, and the columns are: {has}"
     return f"it takes two groups of at least five people ({'; '.join(f'{each.name}: {each.how}' for each in columns)})"
 
 
 def uncompared(results: pl.DataFrame, studies: Iterable[Study], choice: DataChoice) -> Iterator[str]:
     """For each study that compared no two groups: why. A first look at a few images (`limit`) may be like that."""
     for study in studies:
-        paired = [metric.name for metric in study.metrics if metric.paired]
+        paired = [metric.name for metric in study.measures.metrics if metric.paired]
         rows = results.filter(pl.col("study") == study.name)
         if not paired or rows.filter(pl.col("metric").is_in(paired), pl.col("value").is_not_null()).height:
             continue
         dataset = open_dataset(choice.dataset or default_dataset(study, choice.data), choice.data, choice.settings)
         own = fit(study, dataset)
-        if (study.compares and choice.limit is None) or not own.fits:
+        if (study.measures.compares and choice.limit is None) or not own.fits:
             why = "too few of its images have a score" if own.fits else own.why
             yield f"{study.name}: no two groups of {dataset.name} were compared: {why}."

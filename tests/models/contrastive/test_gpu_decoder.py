@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from beholder.audit import AuditOptions, audit_models
+from beholder._audit import AuditOptions, audit_models
 from beholder.core.digests import file_digest
 from beholder.core.errors import ModelError, UnknownName
 from beholder.datasets import open_dataset
@@ -32,8 +32,8 @@ from beholder.studies.study import MeasureOptions
 
 torch = pytest.importorskip("torch")
 
-from beholder.models.contrastive.card_decoder import CardDecoder, cut_on_card  # noqa: E402
-from beholder.models.contrastive.encoding import Encoding, Jpeg, plain_jpeg  # noqa: E402
+from beholder.models.contrastive.gpu_decoder import GpuDecoder, cut_on_gpu  # noqa: E402
+from beholder.models.preparation import Encoding, Jpeg, plain_jpeg  # noqa: E402
 
 SQUARE = Cut(32, Image.Resampling.BICUBIC, (32, 32))
 
@@ -53,7 +53,7 @@ def noise(width: int, height: int) -> Image.Image:
 )
 def test_matrix_products_cut_as_pillow_does(cut: Cut):
     pictures = [noise(*size) for size in ((48, 32), (31, 57), (33, 33), (300, 200))]
-    ours = cut_on_card([torch.from_numpy(np.array(picture)).permute(2, 0, 1) for picture in pictures], cut).numpy()
+    ours = cut_on_gpu([torch.from_numpy(np.array(picture)).permute(2, 0, 1) for picture in pictures], cut).numpy()
     off = ours.astype(int) - np.stack([cut(picture) for picture in pictures])
     assert np.abs(off).max() <= 1
     assert (off != 0).mean() < 0.05
@@ -93,9 +93,9 @@ def test_only_plain_jpegs_are_left_to_the_card(data: memoryview, pixels: int):
 
 def test_a_card_is_needed_and_said():
     with pytest.raises(ModelError, match="needs an NVIDIA card"):
-        CardDecoder(SQUARE, "cpu")
+        GpuDecoder(SQUARE, "cpu")
     with pytest.raises(ModelError, match="bilinear or bicubic"):
-        CardDecoder(Cut(8, Image.Resampling.LANCZOS, (8, 8)), "cuda")
+        GpuDecoder(Cut(8, Image.Resampling.LANCZOS, (8, 8)), "cuda")
     with pytest.raises(ModelError, match="--decode gpu is for two-tower models"):
         load_model("null", LoadOptions(decode="gpu"))
     with pytest.raises(UnknownName, match="no way to decode 'cpu'"):
@@ -207,7 +207,7 @@ class Coarse:
 def test_both_ways_of_decoding_show_how_far_findings_move(
     people: Callable[..., Path], tiny_model: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("beholder.models.contrastive.card_decoder.CardDecoder", Coarse)
+    monkeypatch.setattr("beholder.models.contrastive.gpu_decoder.GpuDecoder", Coarse)
     folder = people(24)
     for path in folder.rglob("*.png"):
         noise(90, 60 + path.stat().st_size % 40).save(path, "JPEG")
