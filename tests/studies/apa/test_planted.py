@@ -7,7 +7,7 @@ import re
 import polars as pl
 import pytest
 
-from beholder.run import Run
+from beholder._run import Run
 from beholder.studies.apa.chapter import PLANTED, RATIO, comparisons, implied, planted_findings, planted_table
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from beholder.run import Run
+from beholder._run import Run
 from beholder.studies.exposure.chapter import exposure_findings, exposure_tables
 
 

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import polars as pl
 
-from beholder.run import Run
+from beholder._run import Run
 from beholder.studies.public_figures.published import comparable_results, published_rank
 
 

@@ -24,8 +24,7 @@ from beholder.chapter.chapter import (
     ratio_cell,
     rows_of,
 )
-from beholder.chapter.chart_parts import Rows, dots, height, lanes, rule_at
-from beholder.chapter.figure import Figure
+from beholder.chapter.charts import Figure, Rows, dots, height, lanes, rule_at
 from beholder.chapter.finding import Finding, finding, valued, verdict_of_rows
 from beholder.chapter.numbers import (
     ABSENT,
