@@ -25,7 +25,7 @@ from beholder.studies.public_figures.study import (
     public_figure_metrics,
     ratio_plan,
 )
-from beholder.studies.study import Matrices, Measure, MeasureOptions, Option, Study
+from beholder.studies.study import Asks, Matrices, Measure, MeasureOptions, Measures, Option, Plans, Study, Tells
 
 DRAWN_POOLS = {branch: (branch,) for branch in BRANCH_OCCUPATIONS}
 
@@ -98,30 +98,36 @@ def apa_study(options: int = len(OCCUPATIONS)) -> Study:
         "often as men? Whom does it know by name?",
         citation="Ishitoya and others, The APA Benchmark: A People-centric Benchmark for Testing Vision-Language "
         "Models (2025; marked “not intended for distribution or citation”)",
-        datasets=("apa", "glasshouse"),
-        tasks=partial(apa_tasks, options=options),
-        measures=measures if options == len(OCCUPATIONS) else tuple(partial(_over_eight, each) for each in measures),
-        metrics=public_figure_metrics("apa"),
-        across=scale_rows,
-        subset_attribute="branch",
-        compares=("gender",),
-        within=("branch",),
+        asks=Asks(datasets=("apa", "glasshouse"), tasks=partial(apa_tasks, options=options), limit_by="branch"),
+        measures=Measures(
+            functions=measures
+            if options == len(OCCUPATIONS)
+            else tuple(partial(_over_eight, each) for each in measures),
+            metrics=public_figure_metrics("apa"),
+            across=scale_rows,
+            compares=("gender",),
+            within=("branch",),
+        ),
+        tells=Tells(
+            chapter="beholder.studies.apa.chapter:CHAPTER",
+            limitations=(
+                "Means of softmax probabilities depend on the prompts offered together and on the model's logit scale.",
+                "Intervals show how far numbers could move with photographs of other people, not with other prompts.",
+            ),
+            of_photographs=(
+                "The people are US public figures. What holds for them need not hold for others.",
+                "The source's tables know two genders. People of other genders are not represented.",
+            ),
+        ),
+        plans=Plans(
+            plan="beholder.studies.apa.study:plan",
+            trials="beholder.studies.public_figures.trials:APA_TRIALS",
+            printed="beholder.studies.apa.printed:PRINTED",
+        ),
         default="always",
         demo=True,
         options=OPTIONS,
         configure=configured,
-        chapter="beholder.studies.apa.chapter:CHAPTER",
-        plan="beholder.studies.apa.study:plan",
-        printed="beholder.studies.apa.printed:PRINTED",
-        trials="beholder.studies.public_figures.trials:APA_TRIALS",
-        of_photographs=(
-            "The people are US public figures. What holds for them need not hold for others.",
-            "The source's tables know two genders. People of other genders are not represented.",
-        ),
-        limitations=(
-            "Means of softmax probabilities depend on the prompts offered together and on the model's logit scale.",
-            "Intervals show how far the numbers could move with photographs of other people, not with other prompts.",
-        ),
     )
 
 

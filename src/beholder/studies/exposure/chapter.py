@@ -6,9 +6,8 @@ All captions are one set, so only the table of known names has a column for the 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
-import altair as alt
 import polars as pl
 
 from beholder.chapter.chapter import (
@@ -17,14 +16,14 @@ from beholder.chapter.chapter import (
     Chapter,
     Question,
     Table,
-    labels,
-    names,
     notes_of,
+    p_cell,
     percent_cell,
     ratio_cell,
     rows_of,
+    tabled,
 )
-from beholder.chapter.charts import Figure, Rows, dots, height, lanes, rule_at
+from beholder.chapter.charts import Axis, Figure, dots, forest, ratio_axis
 from beholder.chapter.finding import Finding, finding, valued, verdict_of_rows
 from beholder.chapter.numbers import (
     ABSENT,
@@ -33,7 +32,6 @@ from beholder.chapter.numbers import (
     has_interval,
     listed,
     log_distance,
-    percent,
     plural,
     ratio,
     ratio_decimals,
@@ -214,79 +212,107 @@ def _gap(part: pl.DataFrame) -> Iterator[Finding]:
 
 def exposure_tables(part: pl.DataFrame) -> Iterator[Table]:
     """Who is named, women over men, words, and what a model knows; each as far as it was measured."""
-    mean, ratios, words = (rows_of(part, metric) for metric in ("captions", "ratio", "category"))
+    of_model = pl.col("metric").str.starts_with("exposure.identity")
+    captions, known = part.filter(~of_model), part.filter(of_model)
+    mean, ratios, words = (rows_of(captions, metric) for metric in ("captions", "ratio", "category"))
     if mean:
-        yield _people_table(mean, rows_of(part, "captions_median"), rows_of(part, "never"))
+        yield _people_table(captions, mean)
     if ratios:
-        yield _ratio_table(ratios, {(row["subset"], row["group"]): row["n"] for row in mean})
+        yield _ratio_table(captions, ratios, {(row["subset"], row["group"]): row["n"] for row in mean})
     if words:
-        yield _word_table(words)
-    known = part.filter(pl.col("metric").str.starts_with("exposure.identity"))
+        yield tabled(
+            captions,
+            words,
+            [("Level", "subset"), ("Word", "concept")],
+            [
+                ("Captions", lambda row: Cell(f"{row['value']:,.0f}", strong=True)),
+                ("per million", lambda row: f"{1e6 * row['value'] / row['n']:,.0f}"),
+            ],
+            title="Words",
+            caption=f"Captions that contain a word, among {words[0]['n']:,}. A count has no interval.",
+            notes=[f"{row['concept']}: {remarks(row)}" for row in words if remarks(row)],
+            topic="words",
+            long=True,
+        )
     if known.height:
         yield _identity_table(known)
 
 
-def _people_table(mean: list[Result], median: list[Result], never: list[Result]) -> Table:
-    medians, shares = ({(row["subset"], row["group"]): row for row in rows} for rows in (median, never))
-    body = []
-    for row in mean:
-        key = row["subset"], row["group"]
-        left = [Cell(row["subset"]), Cell(plural(row["group"])), Cell(str(row["n"]))]
-        body.append(
-            [*left, number_cell(row, strong=True), number_cell(medians.get(key)), percent_cell(shares.get(key))]
-        )
-    caption = f"How many captions name a person, and the share of people that no caption names. {INTERVALS}"
-    header = ["Branch", "Labelled", "n", "Mean", "Median", "Never named"]
-    return Table("Captions per person", caption, header, body, 2, notes_of(mean), "named")
-
-
-def _ratio_table(rows: list[Result], people: dict[tuple[str, str], int]) -> Table:
-    cells = {(row["subset"], row["concept"]): row for row in rows}
-    lines = [(subset, TYPICAL, MEAN) for subset in dict.fromkeys(row["subset"] for row in rows)]
-    if (EVERYONE, CRUDE[TYPICAL]) in cells:
-        lines.append((EVERYONE, CRUDE[TYPICAL], CRUDE[MEAN]))
-    body = []
-    for subset, typical, mean in lines:
-        row, name = cells.get((subset, typical)), f"{subset}, crude" if typical == CRUDE[TYPICAL] else subset
-        sizes = " / ".join(str(people[subset, group]) for group in GROUPS)
-        p_value = Cell(row_p_value(row), strong=found(row)) if row else Cell(ABSENT)
-        body.append([Cell(name), Cell(sizes), _ratio(row), _ratio(cells.get((subset, mean))), p_value])
-    caption = (
-        "Captions per person, women over men; 1: alike, below 1: women are named less often. Typical: geometric means "
-        "of 1 + captions. All branches: women against men of their own branch; crude: against all men, so that it also "
-        "follows which branches are named often. p: of the typical ratio. Small print: 95 % interval. Intervals and p "
-        "hold for all subsets together."
+def _people_table(part: pl.DataFrame, mean: list[Result]) -> Table:
+    median, never = (
+        {(row["subset"], row["group"]): row for row in rows_of(part, metric)} for metric in ("captions_median", "never")
     )
-    header = ["Branch", "n women / men", "Typical", "Of the means", "p"]
-    return Table("Women over men", caption, header, body, 1, notes_of(rows), "named")
+    return tabled(
+        part,
+        mean,
+        [("Branch", "subset"), ("Labelled", lambda row: plural(row["group"]))],
+        [
+            ("n", "n"),
+            ("Mean", lambda row: number_cell(row, strong=True)),
+            ("Median", lambda row: number_cell(median.get((row["subset"], row["group"])))),
+            ("Never named", lambda row: percent_cell(never.get((row["subset"], row["group"])))),
+        ],
+        title="Captions per person",
+        caption=f"How many captions name a person, and the share of people that no caption names. {INTERVALS}",
+        notes=notes_of(mean),
+        topic="named",
+    )
 
 
-def _word_table(rows: list[Result]) -> Table:
-    body = []
-    for row in rows:
-        count, rate = f"{row['value']:,.0f}", f"{1e6 * row['value'] / row['n']:,.0f}"
-        body.append([Cell(row["subset"]), Cell(row["concept"]), Cell(count, strong=True), Cell(rate)])
-    caption = f"Captions that contain a word, among {rows[0]['n']:,}. A count has no interval."
-    notes = tuple(f"{row['concept']}: {remarks(row)}" for row in rows if remarks(row))
-    return Table("Words", caption, ["Level", "Word", "Captions", "per million"], body, 2, notes, "words", long=True)
+def _ratio_table(part: pl.DataFrame, rows: list[Result], people: dict[tuple[str, str], int]) -> Table:
+    cells = {(row["subset"], row["concept"]): row for row in rows}
+    kinds = [(name, name, TYPICAL, MEAN) for name in dict.fromkeys(row["subset"] for row in rows)]
+    if (EVERYONE, CRUDE[TYPICAL]) in cells:
+        kinds.append((f"{EVERYONE}, crude", EVERYONE, CRUDE[TYPICAL], CRUDE[MEAN]))
+    lines = [
+        {"name": name, "subset": subset, "typical": cells.get((subset, typical), {}), "mean": cells.get((subset, mean))}
+        for name, subset, typical, mean in kinds
+    ]
+    return tabled(
+        part,
+        lines,
+        [("Branch", "name")],
+        [
+            ("n women / men", lambda line: " / ".join(str(people[line["subset"], group]) for group in GROUPS)),
+            ("Typical", lambda line: _ratio(line["typical"])),
+            ("Of the means", lambda line: _ratio(line["mean"])),
+            ("p", lambda line: p_cell(line["typical"] or None)._replace(strong=found(line["typical"]))),
+        ],
+        title="Women over men",
+        caption="Captions per person, women over men; 1: alike, below 1: women are named less often. Typical: "
+        "geometric means of 1 + captions. All branches: women against men of their own branch; crude: against all men, "
+        f"so that it also follows which branches are named often. p: of the typical ratio. {INTERVALS} Intervals and p "
+        "hold for all subsets together.",
+        notes=notes_of(rows),
+        topic="named",
+    )
 
 
 def _identity_table(part: pl.DataFrame) -> Table:
     rows, gaps = rows_of(part, "identity_correlation"), rows_of(part, "identity_gap")
     gap_of = {(row["model"], row["subset"], row["concept"]): row for row in gaps}
-    body = []
-    for row in rows:
-        key = row["model"], row["subset"]
-        differences = [_ratio(gap_of.get((*key, which))) for which in (UNADJUSTED, ADJUSTED, CHANGE)]
-        body.append([*names(part, *key), Cell(str(row["n"])), number_cell(row, strong=True), *differences])
-    caption = (
-        "How many times as likely the right name is as the names of other people with the same labels: Spearman's "
-        "correlation with captions, within branch and gender; and women over men, as measured and at equal "
-        f"log(1 + captions). {INTERVALS} It holds for all subsets together."
+
+    def gap(concept: str) -> Callable[[Result], Cell]:
+        return lambda row: _ratio(gap_of.get((row["model"], row["subset"], concept)))
+
+    return tabled(
+        part,
+        rows,
+        [("Branch", "subset")],
+        [
+            ("n", "n"),
+            ("Correlation", lambda row: number_cell(row, strong=True)),
+            ("Women over men", gap(UNADJUSTED)),
+            ("At equal exposure", gap(ADJUSTED)),
+            ("Change", gap(CHANGE)),
+        ],
+        title="Named and known by name",
+        caption="How many times as likely the right name is as the names of other people with the same labels: "
+        "Spearman's correlation with captions, within branch and gender; and women over men, as measured and at equal "
+        f"log(1 + captions). {INTERVALS} It holds for all subsets together.",
+        notes=notes_of([*rows, *gaps]),
+        topic="known",
     )
-    left = labels(part, "Branch")
-    header = [*left, "n", "Correlation", "Women over men", "At equal exposure", "Change"]
-    return Table("Named and known by name", caption, header, body, len(left), notes_of([*rows, *gaps]), "known")
 
 
 def number_cell(row: Result | None, *, strong: bool = False) -> Cell:
@@ -298,7 +324,7 @@ def number_cell(row: Result | None, *, strong: bool = False) -> Cell:
 
 
 def _ratio(row: Result | None) -> Cell:
-    return Cell(ABSENT) if row is None or row["value"] is None else ratio_cell(row)
+    return ratio_cell(row) if row and row["value"] is not None else Cell(ABSENT)
 
 
 def plain(value: float) -> str:
@@ -320,52 +346,37 @@ def plain(value: float) -> str:
 
 def exposure_figures(results: pl.DataFrame) -> Iterator[Figure]:
     """One chart for each question that was measured."""
-    ratios = [row for row in typical_ratios(results) if row["value"]]
-    never, known = valued(results, "never"), valued(results, "identity_correlation")
-    if ratios:
-        yield _ratio_figure(ratios)
-    if never:
-        most = max(never, key=lambda row: float(row["value"]))
+    if ratios := [row for row in typical_ratios(results) if row["value"]]:
+        yield Figure(
+            "captions-women-over-men",
+            "Captions per person, women over men",
+            "Geometric means of 1 + captions, with 95 % intervals that hold for all of them together; over all "
+            "branches women are compared with men of their own branch. The line at 1 means alike; to the left of it "
+            "women are named less.",
+            forest(ratios, ratio_axis(ratios), landmark=1.0),
+            "named",
+            answers="exposure.ratio",
+        )
+    if never := valued(results, "never"):
         yield Figure(
             "never-named",
-            f"Never named: up to {percent(most['value'])} ({most['subset']})",
+            "People whom no caption names",
             "Share of people whom no caption names, with 95 % intervals.",
             dots([{**row, "concept": row["subset"]} for row in never], title="share of people"),
             "named",
+            answers="exposure.never",
         )
-    if known:
-        yield _correlation_figure(known)
-
-
-def _ratio_figure(rows: Rows) -> Figure:
-    bounds = [bound for row in rows for key in ("value", "low", "high") if (bound := row[key])]
-    domain = [min(0.5, 0.95 * min(bounds)), max(2.0, 1.05 * max(bounds))]
-    scale = alt.Scale(type="log", domain=domain, nice=False)
-    x = alt.X("value:Q", title="women ÷ men (logarithmic)", scale=scale, axis=alt.Axis(format="~g"))
-    away = sum(map(found, rows))
-    return Figure(
-        "captions-women-over-men",
-        f"Captions per person, women over men: a difference was found in {away or 'none'} of {len(rows)} ratios",
-        "Geometric means of 1 + captions, with 95 % intervals that hold for all of them together; over all branches "
-        "women are compared with men of their own branch. The line at 1 means alike; to the left of it women are named "
-        "less.",
-        alt.layer(*lanes(rows, [], x), rule_at(1.0)).properties(height=height(rows, [])),
-        "named",
-    )
-
-
-def _correlation_figure(rows: Rows) -> Figure:
-    x = alt.X("value:Q", title="Spearman's correlation", scale=alt.Scale(domain=[-1, 1]))
-    away = sum(map(found, rows))
-    return Figure(
-        "named-and-known",
-        f"Captions and known names: a link was found in {away or 'none'} of {len(rows)} correlations",
-        "With 95 % intervals that hold for all of them together, within branch and gender. To the right of the line: "
-        "the model knows people better whom more captions name.",
-        alt.layer(*lanes(rows, [], x), rule_at(0.0)).properties(height=height(rows, [])),
-        "known",
-        wide=True,
-    )
+    if known := valued(results, "identity_correlation"):
+        yield Figure(
+            "named-and-known",
+            "Captions and known names",
+            "With 95 % intervals that hold for all of them together, within branch and gender. To the right of the "
+            "line: the model knows people better whom more captions name.",
+            forest(known, Axis("Spearman's correlation", scale={"domain": [-1, 1]}), landmark=0.0),
+            "known",
+            wide=True,
+            answers="known",
+        )
 
 
 def page_title(names: list[str]) -> str:

@@ -19,7 +19,7 @@ from beholder.studies.public_figures.study import (
     public_figure_metrics,
     ratio_plan,
 )
-from beholder.studies.study import Study
+from beholder.studies.study import Asks, Measures, Plans, Study, Tells
 
 NAME_PROMPT = "This is a picture of {}"
 POLITICIAN_CATEGORIES = ("person", "dog", "giraffe", "plant", "tree", "lamp", "chair")
@@ -89,21 +89,25 @@ PFI = Study(
     question="APA's questions with the prompts of its predecessor: does the model recognise people and their "
     "occupations, women as often as men, and whom does it know by name?",
     citation="P-FI, the public-figure benchmark (APA's predecessor)",
-    datasets=("apa",),
-    tasks=pfi_tasks,
-    measures=public_figure_measures("pfi", POOLS),
-    metrics=public_figure_metrics("pfi"),
-    across=scale_rows,
-    subset_attribute="branch",
-    compares=("gender",),
-    within=("branch",),
+    asks=Asks(datasets=("apa",), tasks=pfi_tasks, limit_by="branch"),
+    measures=Measures(
+        functions=public_figure_measures("pfi", POOLS),
+        metrics=public_figure_metrics("pfi"),
+        across=scale_rows,
+        compares=("gender",),
+        within=("branch",),
+    ),
+    tells=Tells(
+        chapter="beholder.studies.pfi.chapter:CHAPTER",
+        limitations=APA.tells.limitations,
+        of_photographs=APA.tells.of_photographs,
+    ),
+    plans=Plans(
+        plan="beholder.studies.pfi.study:plan",
+        trials="beholder.studies.public_figures.trials:PFI_TRIALS",
+        printed="beholder.studies.pfi.study:PRINTED",
+    ),
     default="data",
-    chapter="beholder.studies.pfi.chapter:CHAPTER",
-    plan="beholder.studies.pfi.study:plan",
-    printed="beholder.studies.pfi.study:PRINTED",
-    trials="beholder.studies.public_figures.trials:PFI_TRIALS",
-    of_photographs=APA.of_photographs,
-    limitations=APA.limitations,
 )
 
 
