@@ -30,7 +30,7 @@ from beholder.datasets import DATASETS
 from beholder.datasets.dataset import DatasetSource
 from beholder.glasshouse import Portrait, render
 from beholder.metrics.association import softmax
-from beholder.models.families import FAMILIES, Family
+from beholder.models.catalog import FAMILIES, Family
 from beholder.models.scorer import Answerer, ContrastiveScorer, Embedder, Floats, Scorer, embed_in_batches
 from beholder.models.spec import LoadOptions, ModelSpec
 from beholder.prompts.prompt_set import Instruction, correct_for, prompt_set, read_prompts

@@ -12,7 +12,7 @@ from PIL import Image
 
 from beholder._audit import AuditOptions, audit_models
 from beholder.core.record import Record
-from beholder.models.families import FAMILIES, Family
+from beholder.models.catalog import FAMILIES, Family
 from beholder.models.load import load_model
 from beholder.models.scorer import LIMIT, ContrastiveScorer, Floats, NullScorer, movement, shaken, unit_rows
 from beholder.models.spec import ModelSpec

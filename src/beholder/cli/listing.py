@@ -19,8 +19,7 @@ from beholder.cli.console import out, say_json
 from beholder.cli.group import Commands
 from beholder.cli.help import Command
 from beholder.cli.study_options import with_options
-from beholder.models.catalog import ModelEntry, architectures, count_of, selected, short
-from beholder.models.families import FAMILIES, FOLDER_FORMS
+from beholder.models.catalog import FAMILIES, FOLDER_FORMS, ModelEntry, architectures, count_of, selected, short
 from beholder.models.load import reference_models
 from beholder.models.spec import Machine, this_machine
 from beholder.studies import STUDIES

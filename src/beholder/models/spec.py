@@ -1,4 +1,4 @@
-"""ModelSpec: every setting that can move a score, as one value with a digest.
+"""ModelSpec: every setting that can move a score, as one value with a digest; LoadOptions; this machine.
 
 Two runs with equal digests would give equal scores; so the store keys on it, and on nothing else about a model.
 """
@@ -18,6 +18,13 @@ from beholder.core.digests import digest
 from beholder.core.errors import UnknownName, UsageError
 
 Settings = Mapping[str, Any]  # JSON values; each adapter nests them differently
+# All are Any: torch and transformers are optional and skipped by mypy, so their own types cannot be used here.
+Tensor = Any
+Module = Any
+Config = Any
+Processor = Any  # of pictures, of texts or of both: a tokenizer too
+Output = Any  # what a module returns: a tensor, several, or an output object of transformers
+Inputs = dict[str, Tensor]
 
 
 @dataclass(frozen=True)
@@ -92,25 +99,14 @@ class LoadOptions:
         return PRECISIONS[self.precision]
 
 
-# All are Any: torch and transformers are optional and skipped by mypy, so their own types cannot be used here.
-Tensor = Any
-Module = Any
-Config = Any
-Processor = Any  # of pictures, of texts or of both: a tokenizer too
-Output = Any  # what a module returns: a tensor, several, or an output object of transformers
-Inputs = dict[str, Tensor]
-
-
 # This machine's memory
 
 
 class Machine(NamedTuple):
-    """Bytes."""
+    """Bytes that are free."""
 
     memory: int
-    """Main memory that is free."""
-    gpu_memory: int
-    """Of the largest graphics card; 0 without one."""
+    gpu_memory: int  # of the largest GPU; 0 without one
 
 
 def this_machine() -> Machine:
@@ -119,22 +115,18 @@ def this_machine() -> Machine:
 
 
 def device_names(asked: str) -> list[str]:
-    """The devices that a name stands for: `cuda:all` is every card, `cuda:0,cuda:2` are two; else one.
+    """The devices that a name stands for: `cuda:all` is every GPU, `cuda:0,cuda:2` are two; else one.
 
     >>> device_names("cuda:0,cuda:2")
     ['cuda:0', 'cuda:2']
     """
-    if asked == "cuda:all":
-        return [f"cuda:{number}" for number in range(_cards())] or ["cuda"]
-    return asked.split(",")
-
-
-def _cards() -> int:
-    """How many cards this process may use."""
+    if asked != "cuda:all":
+        return asked.split(",")
     if "CUDA_VISIBLE_DEVICES" in os.environ:
-        return len([card for card in os.environ["CUDA_VISIBLE_DEVICES"].split(",") if card.strip() not in ("", "-1")])
-    answer = _asked_driver("--list-gpus")
-    return answer.count("GPU ")
+        count = len([one for one in os.environ["CUDA_VISIBLE_DEVICES"].split(",") if one.strip() not in ("", "-1")])
+    else:
+        count = _asked_driver("--list-gpus").count("GPU ")
+    return [f"cuda:{number}" for number in range(count)] or ["cuda"]
 
 
 def _main_memory() -> int:
@@ -145,7 +137,7 @@ def _main_memory() -> int:
 
 
 def _gpu_memory() -> int:
-    """By nvidia-smi, which comes with the driver; a card that it does not know is as good as none."""
+    """By nvidia-smi, which comes with the driver; a GPU that it does not know is as good as none."""
     answer = _asked_driver("--query-gpu=memory.free", "--format=csv,noheader,nounits")
     try:
         return max((int(line) for line in answer.split()), default=0) * 2**20
@@ -156,9 +148,7 @@ def _gpu_memory() -> int:
 def _asked_driver(*options: str) -> str:
     """What nvidia-smi says; nothing if it is not there or fails."""
     tool = shutil.which("nvidia-smi")
-    if not tool:
-        return ""
     try:
-        return subprocess.run([tool, *options], capture_output=True, text=True, timeout=10, check=True).stdout
+        return subprocess.run([tool or "", *options], capture_output=True, text=True, timeout=10, check=True).stdout
     except (subprocess.SubprocessError, OSError):
         return ""

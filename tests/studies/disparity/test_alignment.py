@@ -9,7 +9,7 @@ import pytest
 
 from beholder.core.errors import DataError
 from beholder.datasets.group_words import GENDER_WORDS, GroupWords
-from beholder.studies.disparity.alignment import WordVectors, align, align_concepts
+from beholder.studies.disparity.agreement import WordVectors, align, align_concepts
 
 
 def toy() -> WordVectors:

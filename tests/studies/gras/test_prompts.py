@@ -13,7 +13,7 @@ from PIL import Image
 from beholder.core.errors import DataError
 from beholder.datasets.dataset import Dataset
 from beholder.datasets.perturbed import change_of, changed
-from beholder.models.generative.texts import FORMS
+from beholder.models.generative.model_types import MODEL_TYPES
 from beholder.models.spec import ModelSpec
 from beholder.prompts.prompt_set import read_templates
 from beholder.studies.gras.prompts import YES_OR_NO, gras_prompts, gras_statements, read_traits, released_instruction
@@ -44,7 +44,7 @@ def test_the_instruction_has_single_blanks_and_the_released_one_does_not():
 
 
 KINDS = {
-    "blip": ("blip-2", FORMS["blip-2"]),
+    "blip": ("blip-2", MODEL_TYPES["blip-2"].form),
     "llava": ("llava", "{}"),
     "paligemma": ("paligemma", "{}"),
     "phi": ("phi4_multimodal", "<|user|><|image_1|>{}<|end|><|assistant|>"),

@@ -13,11 +13,11 @@ from studies.perception.worlds import OPTIONS, matrix, measured, one, photograph
 from beholder._audit import AuditOptions
 from beholder._measure import measure_scores
 from beholder.core.errors import BadScores
+from beholder.studies.perception.chapter import perception_tables
 from beholder.studies.perception.findings import perception_findings
 from beholder.studies.perception.prompts import CONTROLS, DIMENSIONS, all_words
 from beholder.studies.perception.scores import read_judged
 from beholder.studies.perception.study import PERCEPTION
-from beholder.studies.perception.tables import perception_tables
 
 
 def run(table: pl.DataFrame, images: pl.DataFrame, folder: Path) -> pl.DataFrame:
@@ -43,7 +43,7 @@ def test_the_authors_columns_give_what_the_prompts_give(images: pl.DataFrame, tm
     """`cossim_<word>` is the mean over the templates."""
     sheet = matrix(images.select("image_id", "uri", "race", "gender"))
     judged = read_judged(sheet, DIMENSIONS)
-    columns = {f"cossim_{word}": judged.word(word) for word in (*all_words(), *CONTROLS)}
+    columns = {f"cossim_{word}": judged.cosine[:, judged.words.index(word)] for word in (*all_words(), *CONTROLS)}
     table = pl.DataFrame({"image_id": images["image_id"], **columns, "cossim_neutral": judged.neutral})
     found, expected = run(table, images, tmp_path), measured(sheet)
     for metric in ("delta_cosine", "gap", "sc_weat", "markedness", "ndkl"):

@@ -20,7 +20,6 @@ from beholder.scores.score_matrix import ScoreMatrix
 from beholder.scores.task import Task
 from beholder.studies.perception import prompts
 from beholder.studies.perception.bias import bias_rows
-from beholder.studies.perception.brightness import brightness_rows
 from beholder.studies.perception.curves import (
     confound_rows,
     gap_rows,
@@ -29,8 +28,13 @@ from beholder.studies.perception.curves import (
     separation_rows,
     trajectory_rows,
 )
-from beholder.studies.perception.design import effect_rows, interaction_rows, variance_rows
-from beholder.studies.perception.induced import induced_rows
+from beholder.studies.perception.design import (
+    brightness_rows,
+    effect_rows,
+    induced_rows,
+    interaction_rows,
+    variance_rows,
+)
 from beholder.studies.perception.neutral import neutral_rows
 from beholder.studies.perception.prompts import DIMENSIONS, Dimension
 from beholder.studies.perception.ratings import rating_rows, read_ratings
