@@ -355,7 +355,7 @@ def exposure_figures(results: pl.DataFrame) -> Iterator[Figure]:
             "women are named less.",
             forest(ratios, ratio_axis(ratios), landmark=1.0),
             "named",
-            answers="exposure.ratio",
+            answers=("named", "exposure.ratio"),
         )
     if never := valued(results, "never"):
         yield Figure(
@@ -364,7 +364,7 @@ def exposure_figures(results: pl.DataFrame) -> Iterator[Figure]:
             "Share of people whom no caption names, with 95 % intervals.",
             dots([{**row, "concept": row["subset"]} for row in never], title="share of people"),
             "named",
-            answers="exposure.never",
+            answers=("named", "exposure.never"),
         )
     if known := valued(results, "identity_correlation"):
         yield Figure(
@@ -375,7 +375,7 @@ def exposure_figures(results: pl.DataFrame) -> Iterator[Figure]:
             forest(known, Axis("Spearman's correlation", scale={"domain": [-1, 1]}), landmark=0.0),
             "known",
             wide=True,
-            answers="known",
+            answers=("known",),
         )
 
 
