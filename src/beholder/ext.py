@@ -37,9 +37,8 @@ from beholder.prompts.prompt_set import Instruction, correct_for, prompt_set, re
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.scores.task import Task
 from beholder.studies import STUDIES
-from beholder.studies.planning import PlanOptions
 from beholder.studies.printed import Printed, Source
-from beholder.studies.rows import mean_row
+from beholder.studies.rows import PlanOptions, mean_row
 from beholder.studies.study import Asks, Matrices, MeasureOptions, Measures, Metric, Option, Plans, Study, Tells
 from beholder.studies.worlds import GENDER_ONLY, World
 from beholder.studies.worlds import Trials as Trial

@@ -31,7 +31,7 @@ from beholder._gate import judged, read_rules
 from beholder._run import Run, load_run
 from beholder.chapter.finding import Finding
 from beholder.cli import app
-from beholder.cli.config import read_config
+from beholder.cli.options import read_config
 from beholder.core.results import results_table
 from beholder.datasets import open_dataset
 from beholder.datasets.coco import load as load_coco

@@ -10,7 +10,8 @@ import polars as pl
 import pytest
 from PIL import Image
 
-from beholder._audit import AuditOptions, audit_models
+from beholder._audit import audit_models
+from beholder._options import AuditOptions
 from beholder._run import load_run
 from beholder.chapter.finding import finding
 from beholder.core.results import Row, results_table
@@ -21,7 +22,6 @@ from beholder.datasets.perturbed import CHANGES, perturbed_uri
 from beholder.prompts.prompt_set import prompt_set
 from beholder.report.sensitivity import moves, sensitivity_table
 from beholder.studies.custom.study import custom_study
-from beholder.studies.study import MeasureOptions
 
 WORDS = prompt_set("words", [{"text": w, "level": "words", "concept": w} for w in ("kind", "cold")])
 
@@ -66,9 +66,7 @@ def test_every_change_is_small_and_has_its_own_digest(change: str, tmp_path: Pat
 
 def test_an_audit_measures_again_after_each_change(people: Callable[..., Path], tmp_path: Path) -> None:
     source = f"folder:{people(24)}"
-    options = AuditOptions(
-        dataset=source, out=tmp_path / "run", store=tmp_path / "store", perturb=2, measure=MeasureOptions(draws=100)
-    )
+    options = AuditOptions(dataset=source, out=tmp_path / "run", store=tmp_path / "store", perturb=2, draws=100)
     run = audit_models(["null"], [custom_study(WORDS, by=("gender",))], options)
     assert set(run.perturbed["change"]) == set(list(CHANGES)[:2])
     assert run.perturbed.height == 2 * run.results.height

@@ -6,7 +6,7 @@ import polars as pl
 
 from beholder._run import Run
 from beholder.comparison.verdicts import NONE_FOUND
-from beholder.studies.custom.findings import custom_findings
+from beholder.studies.custom.chapter import custom_findings
 
 
 def test_own_prompts_differ_where_a_gap_was_found(custom_run: Run) -> None:

@@ -15,7 +15,7 @@ from beholder.scores.score_matrix import ScoreMatrix
 from beholder.studies.disparity.gaps import find_gaps
 from beholder.studies.disparity.scores import read_concept_scores
 from beholder.studies.disparity.trials import QUALITY, detectable, plan
-from beholder.studies.planning import PlanOptions
+from beholder.studies.rows import PlanOptions
 from beholder.studies.study import MeasureOptions
 
 

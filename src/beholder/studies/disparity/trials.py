@@ -24,7 +24,7 @@ from beholder.metrics.precision_gaps import measured, resampled, shuffled
 from beholder.studies.disparity.confidence import calibration_rows
 from beholder.studies.disparity.gaps import AP, find_gaps, gap_rows, widened
 from beholder.studies.disparity.scores import GENDER, Cells, ConceptScores, Confidence, concept_scores
-from beholder.studies.planning import PlanOptions, plan_rows
+from beholder.studies.rows import PlanOptions, plan_rows
 from beholder.studies.study import MeasureOptions
 from beholder.studies.worlds import DESIGNS, GENDER_ONLY, UNFAIR, Trials, World
 

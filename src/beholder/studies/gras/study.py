@@ -30,8 +30,7 @@ from beholder.studies.gras.prompts import (
     read_traits,
     released_instruction,
 )
-from beholder.studies.planning import Planned, PlanOptions, detectable_rows, of_run
-from beholder.studies.rows import refusal_metric
+from beholder.studies.rows import Planned, PlanOptions, detectable_rows, of_run, refusal_metric
 from beholder.studies.study import Asks, Measures, Option, Plans, Study, Tells, read_metrics
 
 TRAITS = 100
