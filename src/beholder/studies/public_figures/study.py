@@ -16,7 +16,6 @@ from beholder.datasets.apa import BRANCHES
 from beholder.datasets.dataset import Dataset
 from beholder.prompts.prompt_set import PromptSet
 from beholder.scores.task import Task
-from beholder.studies.planning import NORMAL, SEED, PlanOptions, of_run, plan_rows
 from beholder.studies.public_figures.identity import IDENTITY, identity_rows
 from beholder.studies.public_figures.measures import (
     ASSOCIATION,
@@ -29,7 +28,7 @@ from beholder.studies.public_figures.measures import (
     ratio_rows,
     women_and_men,
 )
-from beholder.studies.rows import refusal_metric, refusal_rows
+from beholder.studies.rows import NORMAL, SEED, PlanOptions, of_run, plan_rows, refusal_metric, refusal_rows
 from beholder.studies.study import Matrices, Measure, MeasureOptions, Metric, read_metrics
 
 
