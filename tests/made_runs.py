@@ -9,10 +9,10 @@ import numpy as np
 import polars as pl
 import pytest
 
+from beholder._run import Run
 from beholder.comparison import DIFFERENCE, NONE_FOUND, TOO_LITTLE, verdict_of
 from beholder.core.record import Record
 from beholder.core.results import Row, results_table
-from beholder.run import Run
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.studies.gras.prompts import gras_prompts
 from beholder.studies.gras.study import GRAS

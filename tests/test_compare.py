@@ -12,8 +12,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from beholder.audit import AuditOptions, audit_models
-from beholder.compare import _judged, _paired, _parts, compare_models, scored_models
+from beholder._audit import audit_models
+from beholder._compare import _judged, _paired, _parts, compare_models, scored_models
+from beholder._options import AuditOptions
+from beholder._run import Run
 from beholder.comparison import DIFFERENCE
 from beholder.core.errors import MissingData, UsageError
 from beholder.core.results import Row
@@ -22,7 +24,6 @@ from beholder.models import load
 from beholder.models.spec import ModelSpec
 from beholder.prompts.prompt_set import prompt_set
 from beholder.report.comparison import SCHEMA, Comparison, lead, lines, read_comparison, render_comparison
-from beholder.run import Run
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.studies import STUDIES
 from beholder.studies.custom.study import custom_study
@@ -61,14 +62,14 @@ class Shifted:
 
 @pytest.fixture
 def options(tmp_path: Path) -> AuditOptions:
-    return AuditOptions(out=tmp_path / "out", store=tmp_path / "store", limit=30, measure=MeasureOptions(draws=200))
+    return AuditOptions(out=tmp_path / "out", store=tmp_path / "store", limit=30, draws=200)
 
 
 @pytest.fixture
 def compared(monkeypatch: pytest.MonkeyPatch, options: AuditOptions) -> Any:
     def compare(*models: Shifted, study: str | Study = "apa", parts: int = 20, **others: Any) -> Any:
         known = {one.name: one for one in models}
-        monkeypatch.setattr("beholder.compare.load_model", lambda name, _: known[name])
+        monkeypatch.setattr("beholder._compare.load_model", lambda name, _: known[name])
         return compare_models(list(known), [study], replace(options, **others), parts=parts)
 
     return compare
@@ -82,7 +83,7 @@ WORDS = custom_study(
 @pytest.fixture
 def small(options: AuditOptions, people: Callable[..., Path]) -> dict[str, Any]:
     """Few small pictures, with own prompts."""
-    return {"dataset": f"folder:{people(24)}", "limit": None, "measure": MeasureOptions(draws=100)}
+    return {"dataset": f"folder:{people(24)}", "limit": None, "draws": 100}
 
 
 @pytest.mark.slow
@@ -114,7 +115,7 @@ def test_values_are_those_of_an_audit(
     plain, shifted = Shifted("plain"), Shifted("shifted", "chef", 0.2)
     table = compared(plain, shifted).table
     monkeypatch.setattr(load, "load_model", lambda name, _: {"plain": plain, "shifted": shifted}[name])
-    monkeypatch.setattr("beholder.audit.load_model", load.load_model)
+    monkeypatch.setattr("beholder._audit.load_model", load.load_model)
     results = audit_models(["plain", "shifted"], ["apa"], replace(options, out=tmp_path / "audit")).results
     keys = ["metric", "subset", "group", "concept", "template", "variant"]
     for column, model in (("first", "plain"), ("second", "shifted")):
@@ -185,7 +186,7 @@ def test_runs_are_compared_from_their_stored_scores_without_their_models(
 ) -> None:
     """Two checkpoints of one name."""
     known = {"a": Shifted("m", apart=0.02), "b": Shifted("m", "kind", 0.5, apart=0.02)}
-    monkeypatch.setattr("beholder.audit.load_model", lambda name, _: known[name])
+    monkeypatch.setattr("beholder._audit.load_model", lambda name, _: known[name])
     options, folder = replace(options, **small), options.store.parent
     operands = []
     for name in known:
@@ -235,7 +236,7 @@ def _in_a_world(world: str, design: Design, seed: int, person: str | None = None
         for name, values in cells.items()
     }
     sheet = Sheet(replace(STUDIES["apa"], measures=Measures((_means,))), Dataset("made", "1", "none", one.table))
-    options = AuditOptions(measure=MeasureOptions(seed=seed, person=person))
+    options = AuditOptions(seed=seed, person=person)
     return _judged([_paired(sheet, matrices, options, Run(), 20)["b"]])
 
 

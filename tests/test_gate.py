@@ -9,10 +9,10 @@ import numpy as np
 import polars as pl
 import pytest
 
+from beholder._gate import Rule, changed, decided, judged, read_rules, refuse_unknown_names, worsening
 from beholder.chapter.finding import Finding
 from beholder.core.errors import UnknownName, UsageError
 from beholder.core.results import Row, results_table
-from beholder.gate import Rule, changed, decided, judged, read_rules, refuse_unknown_names, worsening
 
 ROWS = [
     Row("apa.bias_ratio", 0.9, 50, "ratio", subset="actors", low=0.85, high=0.95),

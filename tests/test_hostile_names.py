@@ -16,7 +16,8 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from beholder.audit import measure
+from beholder._audit import measure
+from beholder._run import Run
 from beholder.core.read import read_own_csv
 from beholder.datasets.dataset import SCHEMA as OBJECTS
 from beholder.datasets.dataset import Dataset
@@ -25,7 +26,6 @@ from beholder.report.exports import FORMATS
 from beholder.report.page import render
 from beholder.report.report import short_names
 from beholder.report.terminal import print_summary
-from beholder.run import Run
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.studies.custom.study import custom_study
 from beholder.studies.disparity.study import DISPARITY

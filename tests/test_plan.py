@@ -11,12 +11,12 @@ import pytest
 from scipy import stats
 from typer.testing import CliRunner
 
+from beholder._plan import PlanOptions, fitting_studies, plan
 from beholder.cli import app
 from beholder.core.errors import UnknownName, UsageError
 from beholder.core.results import Row, results_table
 from beholder.datasets import open_dataset
-from beholder.plan import PlanOptions, fitting_studies, plan
-from beholder.studies.public_figures.phrases import OCCUPATIONS
+from beholder.studies.public_figures.measures import OCCUPATIONS
 
 
 def test_the_embedded_world_is_planned_for_gras():

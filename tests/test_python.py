@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,16 +14,16 @@ from polars.testing import assert_frame_equal
 from typer.testing import CliRunner
 
 import beholder
-from beholder.audit import AuditOptions, audit, audit_models
+from beholder._audit import audit
+from beholder._measure import measure_scores
+from beholder._options import AuditOptions
+from beholder._run import Run, load_run
 from beholder.cli import app
 from beholder.core.errors import MissingData, UnknownName, UsageError
 from beholder.core.results import KEY
-from beholder.measure import measure_scores
 from beholder.models.scorer import NullScorer
 from beholder.prompts.prompt_set import read_prompts
-from beholder.run import Run, load_run
 from beholder.studies.custom.study import custom_study
-from beholder.studies.study import MeasureOptions
 
 pytestmark = pytest.mark.usefixtures("undrawn")
 
@@ -45,13 +44,6 @@ def ask(tmp_path: Path, people: Callable[..., Path], monkeypatch: pytest.MonkeyP
 
 def redness(images: list[Image.Image], prompts: list[str]) -> Any:
     return np.array([[np.asarray(image)[:, :, 0].mean() + len(prompt) for prompt in prompts] for image in images])
-
-
-def test_the_module_can_be_called_and_imported_from():
-    assert beholder.audit is not None
-    assert callable(beholder.audit)
-    assert inspect.signature(beholder.audit) == inspect.signature(audit)
-    assert beholder.audit_models is audit_models
 
 
 def test_a_bare_string_is_one_thing(ask: Callable[..., Run]):
@@ -143,9 +135,7 @@ def test_exported_scores_give_the_same_numbers(ask: Callable[..., Run], tmp_path
     )
     assert exported.exit_code == 0, exported.output
     study = custom_study(read_prompts(Path("moods.csv")), by=("gender",))
-    options = AuditOptions(
-        dataset=run.record.datasets[0]["origin"], measure=MeasureOptions(draws=100), out=Path("again")
-    )
+    options = AuditOptions(dataset=run.record.datasets[0]["origin"], draws=100, out=Path("again"))
     again = measure_scores(study, [Path("s.jsonl")], options, model="red")
     assert_frame_equal(again.results, run.results, rel_tol=1e-6)
 

@@ -15,17 +15,17 @@ from types import SimpleNamespace
 
 import pytest
 
-from beholder.audit import AuditOptions, audit_models
+from beholder._audit import audit_models
+from beholder._options import AuditOptions
+from beholder._run import load_run
+from beholder._run_folder import finish, folder_name, locked, run_folder
 from beholder.core.errors import UnknownName, UsageError
 from beholder.core.record import Record
 from beholder.prompts.prompt_set import prompt_set
-from beholder.run import load_run
-from beholder.run_folder import finish, folder_name, locked, run_folder
 from beholder.studies.custom.study import custom_study
-from beholder.studies.study import MeasureOptions
 
 STUDY = custom_study(prompt_set("words", [{"text": w, "level": "w", "concept": w} for w in ("kind", "cold")]))
-LOCKS = "from pathlib import Path; from beholder.run_folder import locked; import sys\n"
+LOCKS = "from pathlib import Path; from beholder._run_folder import locked; import sys\n"
 
 
 @pytest.fixture
@@ -33,8 +33,7 @@ def options(
     tmp_path: Path, people: Callable[..., Path], undrawn: list[object], monkeypatch: pytest.MonkeyPatch
 ) -> AuditOptions:
     monkeypatch.chdir(tmp_path)
-    measure = MeasureOptions(draws=100)
-    return AuditOptions(store=tmp_path / "store", dataset=f"folder:{people(6)}", measure=measure)
+    return AuditOptions(store=tmp_path / "store", dataset=f"folder:{people(6)}", draws=100)
 
 
 def begin(digest: str, out: Path | None = None, named: str = "m-apa") -> tuple[Path, Record]:
@@ -65,7 +64,7 @@ def test_a_stopped_run_is_found_the_day_after_and_keeps_its_start_and_its_page(
     clock = SimpleNamespace(now=lambda _: datetime(2999, 1, 1, tzinfo=UTC))
     monkeypatch.setattr("beholder.core.record.datetime", clock)
     jumps = itertools.count(10**9, -1000)  # backwards, too
-    monkeypatch.setattr("beholder.audit.time", SimpleNamespace(monotonic=lambda: float(next(jumps))))
+    monkeypatch.setattr("beholder._audit.time", SimpleNamespace(monotonic=lambda: float(next(jumps))))
     again = audit_models(["null"], [STUDY], options)
     assert again.folder == yesterday
     assert (yesterday / "report.html").read_bytes() == page
@@ -75,7 +74,7 @@ def test_a_folder_of_another_run_is_refused_and_the_same_run_goes_on(options: Au
     options = replace(options, out=tmp_path / "out")
     created = audit_models(["null"], [STUDY], options).record.created
     assert audit_models(["null"], [STUDY], options).record.created == created
-    for other in (replace(options, limit=2), replace(options, own={"by": ["gender"]})):
+    for other in (replace(options, limit=2), replace(options, study_options={"by": ["gender"]})):
         with pytest.raises(UsageError, match="out holds another run, which is not overwritten"):
             audit_models(["null"], [STUDY], other)
     with pytest.raises(UsageError, match="holds another run"):

@@ -10,9 +10,9 @@ import pytest
 from chained_environment import chained_python, run_tests
 
 import beholder
+from beholder._run import load_run
+from beholder._training import callback
 from beholder.core.errors import UsageError
-from beholder.run import load_run
-from beholder.training import callback
 
 transformers = pytest.importorskip("transformers")
 torch = pytest.importorskip("torch")

@@ -16,12 +16,12 @@ import vl_convert
 from PIL import Image
 from playwright.sync_api import sync_playwright
 
+from beholder._run import load_run
 from beholder.chapter.charts import Figure
 from beholder.datasets import open_dataset
 from beholder.datasets.images import open_image
 from beholder.report.page import write_page
 from beholder.report.report import Report, slug
-from beholder.run import load_run
 
 ROOT = Path(__file__).parents[1]
 IMAGES = ROOT / "docs" / "images"

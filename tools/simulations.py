@@ -16,14 +16,14 @@ import numpy as np
 import polars as pl
 from scipy.special import expit
 
-from beholder.audit import AuditOptions, measure
-from beholder.compare import PARTS, _judged, _paired
+from beholder._audit import AuditOptions, measure
+from beholder._compare import PARTS, _judged, _paired
+from beholder._gate import Rule, changed, judged
+from beholder._run import Run
 from beholder.comparison import DIFFERENCE
 from beholder.core.results import Row
 from beholder.datasets.dataset import Dataset
-from beholder.gate import Rule, changed, judged
 from beholder.prompts.prompt_set import prompt_set
-from beholder.run import Run
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.studies import STUDIES
 from beholder.studies.sheets import Sheet, open_sheets
@@ -61,7 +61,7 @@ def compare(worlds: int) -> None:
                 for which, each in (("first", one), ("second", other))
             }
             sheet = Sheet(study, Dataset("made", "1", "none", one.table))
-            paired = _paired(sheet, models, AuditOptions(measure=MeasureOptions(seed=seed)), Run(), PARTS)
+            paired = _paired(sheet, models, AuditOptions(seed=seed), Run(), PARTS)
             called[name] += DIFFERENCE in set(_judged(list(paired.values()))["verdict"])
         print(f"compare: {world}:", ", ".join(f"{name} {100 * count / worlds:.1f} %" for name, count in called.items()))
 

@@ -10,20 +10,45 @@ import numpy as np
 import polars as pl
 from scipy.special import entr
 
-from beholder import STUDIES, MeasureOptions, Study
-from beholder.chapter.chapter import Chapter, Question
-from beholder.chapter.charts import Figure, chart, percent_axis
-from beholder.chapter.finding import Finding, finding, valued, verdict_of_rows
-from beholder.chapter.queries import deciding_rows
-from beholder.comparison import DIFFERENCE, compare_groups, comparison_at, group_by, judge, people_of
-from beholder.comparison.power import Design, detectable
-from beholder.core.results import Row
-from beholder.datasets.dataset import Dataset
-from beholder.metrics.association import softmax
-from beholder.studies.planning import PlanOptions
-from beholder.studies.printed import Printed, Source
-from beholder.studies.study import Asks, Matrices, Measures, Metric, Plans, Tells
-from beholder.studies.worlds import GENDER_ONLY, Trials, World
+from beholder import Dataset
+from beholder.ext import (
+    DIFFERENCE,
+    GENDER_ONLY,
+    STUDIES,
+    Asks,
+    Chapter,
+    Design,
+    Figure,
+    Finding,
+    Matrices,
+    MeasureOptions,
+    Measures,
+    Metric,
+    PlanOptions,
+    Plans,
+    Printed,
+    Question,
+    Row,
+    Source,
+    Study,
+    Tells,
+    Trial,
+    World,
+    chart,
+    compare_groups,
+    comparison_at,
+    deciding_rows,
+    detectable,
+    finding,
+    group_by,
+    judge,
+    people_of,
+    percent_axis,
+    register_study,
+    softmax,
+    valued,
+    verdict_of_rows,
+)
 
 METRIC, GAP = "indecision.evenness", "indecision.gap"
 
@@ -118,15 +143,14 @@ def measure_world(world: World, options: MeasureOptions) -> Iterator[Row]:
 
 
 TRUE, DESIGNS = {GENDER_ONLY: ("indecision.",)}, ("30 + 30", "unbalanced strata")
-TRIALS = Trials(9, measure_world, TRUE, DESIGNS, found=(GAP,))
+TRIALS = Trial(9, measure_world, TRUE, DESIGNS, found=(GAP,))
 PRINTED = Printed(
     b"source,place,model,dataset,metric,subset,group,against,concept,template,printed,step,unit\n"
     b"table,Table 1,ViT-B/32,apa,indecision.evenness,actors,woman,,occupation,,0.5,0.01,share\n",
     sources=(Source("table", "A made-up paper (2026), Table 1", "evenness of one model"),),
 )
 
-STUDIES.add(
-    "indecision",
+register_study(
     Study(
         name="indecision",
         title="Indecision: torn between occupations",
@@ -145,5 +169,5 @@ STUDIES.add(
             limitations=("Evenness depends on the model's logit scale: compare groups within a model, not models.",),
         ),
         plans=Plans(plan="indecision:plan", trials="indecision:TRIALS", printed="indecision:PRINTED"),
-    ),
+    )
 )

@@ -2,10 +2,10 @@
 
     import beholder
 
-    print(list(beholder.STUDIES))  # the studies, by name
     run = beholder.audit("openai/clip-vit-base-patch32", "apa", data="data")
     run.findings, run.results, run.charts, run.scores("apa")
 
+What is listed here and in `beholder.ext` (for plug-ins) stays; everything else is private and may change at any time.
 Names are loaded when first used, so that `import beholder` is instant and needs no extra.
 """
 
@@ -15,63 +15,49 @@ from importlib import import_module, metadata
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from beholder.audit import AuditOptions, audit, audit_models
-    from beholder.compare import compare
+    from beholder._audit import audit
+    from beholder._compare import compare
+    from beholder._measure import measure
+    from beholder._options import AuditOptions
+    from beholder._run import Run, load_run
+    from beholder._training import callback
     from beholder.core.errors import BeholderError
-    from beholder.datasets import DATASETS, open_dataset
+    from beholder.datasets import open_dataset as load_dataset
     from beholder.datasets.dataset import Dataset
-    from beholder.measure import measure_scores
     from beholder.models.load import load_model
-    from beholder.models.scorer import Scorer
-    from beholder.models.spec import ModelSpec
-    from beholder.prompts.prompt_set import PromptSet, read_prompts
-    from beholder.run import Run, load_run
-    from beholder.scores.score_matrix import ScoreMatrix
-    from beholder.studies import STUDIES
-    from beholder.studies.study import MeasureOptions, Study
-    from beholder.training import callback
-
-__all__ = [
-    "DATASETS",
-    "STUDIES",
-    "AuditOptions",
-    "BeholderError",
-    "Dataset",
-    "MeasureOptions",
-    "ModelSpec",
-    "PromptSet",
-    "Run",
-    "ScoreMatrix",
-    "Scorer",
-    "Study",
-    "audit",
-    "audit_models",
-    "callback",
-    "compare",
-    "load_model",
-    "load_run",
-    "measure_scores",
-    "open_dataset",
-    "read_prompts",
-]
+    from beholder.prompts.prompt_set import PromptSet
+    from beholder.report.comparison import Comparison
 
 _HOME = {
-    "beholder.audit": ("AuditOptions", "audit", "audit_models"),
-    "beholder.compare": ("compare",),
-    "beholder.studies": ("STUDIES",),
-    "beholder.studies.study": ("MeasureOptions", "Study"),
-    "beholder.datasets": ("DATASETS", "open_dataset"),
-    "beholder.datasets.dataset": ("Dataset",),
-    "beholder.core.errors": ("BeholderError",),
-    "beholder.measure": ("measure_scores",),
-    "beholder.models.load": ("load_model",),
-    "beholder.models.scorer": ("Scorer",),
-    "beholder.models.spec": ("ModelSpec",),
-    "beholder.prompts.prompt_set": ("PromptSet", "read_prompts"),
-    "beholder.run": ("Run", "load_run"),
-    "beholder.scores.score_matrix": ("ScoreMatrix",),
-    "beholder.training": ("callback",),
+    "AuditOptions": "beholder._options",
+    "BeholderError": "beholder.core.errors",
+    "Comparison": "beholder.report.comparison",
+    "Dataset": "beholder.datasets.dataset",
+    "PromptSet": "beholder.prompts.prompt_set",
+    "Run": "beholder._run",
+    "audit": "beholder._audit",
+    "callback": "beholder._training",
+    "compare": "beholder._compare",
+    "load_dataset": "beholder.datasets:open_dataset",
+    "load_model": "beholder.models.load",
+    "load_run": "beholder._run",
+    "measure": "beholder._measure",
 }
+__all__ = [
+    "AuditOptions",
+    "BeholderError",
+    "Comparison",
+    "Dataset",
+    "PromptSet",
+    "Run",
+    "audit",
+    "callback",
+    "compare",
+    "load_dataset",
+    "load_model",
+    "load_run",
+    "measure",
+]
 
 
 def __dir__() -> list[str]:
@@ -79,9 +65,9 @@ def __dir__() -> list[str]:
 
 
 def __getattr__(name: str) -> Any:
-    for module, names in _HOME.items():
-        if name in names:
-            return getattr(import_module(module), name)
+    if name in _HOME:
+        module, _, attribute = _HOME[name].partition(":")
+        return getattr(import_module(module), attribute or name)
     if name == "__version__":
         try:
             return metadata.version("beholder")

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from beholder._run import Run
 from beholder.cli import app
 from beholder.report.exports import FORMATS
-from beholder.run import Run
 
 
 @pytest.mark.parametrize("name", FORMATS)

@@ -17,9 +17,9 @@ import yaml
 from PIL import Image
 from typer.testing import CliRunner
 
+from beholder._run import Run
 from beholder.cli import app
 from beholder.report.comparison import SCHEMA, Comparison, write_comparison
-from beholder.run import Run
 
 ROOT = Path(__file__).parents[2]
 RULE = "[[rule]]\nmetric = 'apa.bias_ratio'\nsubset = '{}'\nat_least = 0.8\n"

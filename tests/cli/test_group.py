@@ -13,7 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from beholder.cli import app
-from beholder.cli.group import Stops, stopped
+from beholder.cli.commands import Stops, stopped
 from beholder.core.errors import UsageError
 
 RUN = CliRunner()
@@ -29,7 +29,7 @@ def failing(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
     def fail(*_: object) -> None:
         raise error
 
-    monkeypatch.setattr("beholder.audit.audit_models", fail)
+    monkeypatch.setattr("beholder.cli.audit.audit_models", fail)
 
 
 def test_ctrl_c_says_what_is_kept_and_how_to_go_on(monkeypatch: pytest.MonkeyPatch, places: list[str]):
@@ -60,7 +60,7 @@ def test_a_fault_of_ours_keeps_its_traceback(monkeypatch: pytest.MonkeyPatch, pl
 
 SLOW = """
 import os, signal, sys, time
-import beholder.audit
+import beholder._audit
 from beholder.cli import main
 
 def audit(*_):
@@ -72,7 +72,7 @@ def audit(*_):
         time.sleep(0.6)
         print("kept", flush=True)
 
-beholder.audit.audit_models = audit
+beholder._audit.audit_models = audit
 sys.argv = ["beholder", "audit", "null"]
 main()
 """

@@ -11,10 +11,10 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
+from beholder._run import Run
 from beholder.cli import app
 from beholder.core.errors import UsageError
 from beholder.core.results import Row, results_table
-from beholder.run import Run
 
 
 def test_a_printed_name_needs_a_run_to_stand_for(invoke: Callable[..., str]):

@@ -10,11 +10,11 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
+from beholder._run import Run
+from beholder._verify import compared
 from beholder.cli import app
 from beholder.core.errors import MissingData, UsageError
 from beholder.core.results import SCHEMA, read_results
-from beholder.run import Run
-from beholder.verify import compared
 
 
 def test_runs_are_listed_with_their_verdicts_the_newest_first(
@@ -53,7 +53,7 @@ def test_a_run_is_measured_again_without_its_model(
     monkeypatch: pytest.MonkeyPatch,
 ):
     invoke(*audit, "-q")
-    monkeypatch.setattr("beholder.audit.load_model", None)
+    monkeypatch.setattr("beholder._audit.load_model", None)
     rows = read_results(tmp_path / "run")
     assert verify(tmp_path / "run") == (0, f"{rows.height} rows are as they were, 0 changed, 0 are gone, 0 are new.\n")
     rows.with_columns(value=pl.col("value") + 0.25 * (pl.int_range(pl.len()) == 0)).write_parquet(

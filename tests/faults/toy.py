@@ -22,7 +22,7 @@ from beholder.scores.store import Store
 
 PROMPTS = prompt_set("toy", [{"text": text} for text in ("kind", "cold", "clever")])
 OTHERS = prompt_set("others", [{"text": text} for text in ("rich", "poor", "tall")])
-THREADS = FillOptions(processes=0, workers=1)
+THREADS = FillOptions(processes=0, threads=1)
 
 
 class Towers(ContrastiveScorer):

@@ -27,19 +27,19 @@ from mutations import parquet_of
 from PIL import Image
 from tiny_two_towers import ONNX_IMAGE
 
+from beholder._gate import judged, read_rules
+from beholder._run import Run, load_run
 from beholder.chapter.finding import Finding
 from beholder.cli import app
-from beholder.cli.config import read_config
+from beholder.cli.options import read_config
 from beholder.core.results import results_table
 from beholder.datasets import open_dataset
 from beholder.datasets.coco import load as load_coco
 from beholder.datasets.dataset import Dataset
-from beholder.datasets.fairface import load as load_fairface
-from beholder.datasets.gras import load as load_gras
-from beholder.datasets.group_words import read_group_words
+from beholder.datasets.faces import load_fairface, load_gras
 from beholder.datasets.images import open_image
+from beholder.datasets.settings import read_group_words
 from beholder.datasets.visual_genome import load as load_genome
-from beholder.gate import judged, read_rules
 from beholder.models.contrastive.onnx import TableConfig, read_onnx_config, read_text_table
 from beholder.models.load import load_model
 from beholder.models.predictions import import_predictions
@@ -52,7 +52,6 @@ from beholder.report.page import render
 from beholder.report.prompts_asked import prompts_asked
 from beholder.report.report import build_report
 from beholder.report.sensitivity import sensitivity_table
-from beholder.run import Run, load_run
 from beholder.scores.imported import import_scores, read_sheet
 from beholder.scores.score_matrix import Task
 from beholder.studies.custom.study import CUSTOM

@@ -229,7 +229,7 @@ def people_of_all_sizes(tmp_path: Path) -> Path:
 
 def filled(case: Case, scorer: Any, folder: Path, prompts: Sequence[str], store: Path) -> Any:
     task = Task("toy", open_dataset(f"folder:{folder}"), prompt_set("toy", [{"text": text} for text in prompts]))
-    return fill([task], scorer, Store(store), FillOptions(skip_bad_images=True, workers=1))
+    return fill([task], scorer, Store(store), FillOptions(skip_bad_images=True, threads=1))
 
 
 @every_adapter

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from made_runs import custom_results, record
 
+from beholder._run import Run
 from beholder.report import drawing
 from beholder.report.drawing import Painter, Undrawn
-from beholder.run import Run
 
 BARS = {"data": {"values": [{"a": 1}]}, "mark": "bar", "encoding": {"x": {"field": "a", "type": "quantitative"}}}
 LIMITED = "import resource, sys; resource.setrlimit(resource.RLIMIT_AS, (int(sys.argv.pop(1)) << 20,) * 2); "

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
+from beholder._run import Run
 from beholder.core.errors import UnknownName, UsageError
 from beholder.core.results import Row, results_table
 from beholder.report.exports import LONGEST_CARD, Target, card, eval_results, latex, markdown
-from beholder.run import Run
 
 HOSTILE = "<script>|*m_1* 50%\\input{x} $y$"
 yaml = pytest.importorskip("yaml")

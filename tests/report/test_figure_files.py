@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from beholder._run import Run
 from beholder.report.drawing import save_charts
-from beholder.run import Run
 
 
 def test_charts_are_saved_as_svg_and_png(custom_run: Run, tmp_path: Path) -> None:

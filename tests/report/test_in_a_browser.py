@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from beholder._run import Run
 from beholder.report.page import write_page
-from beholder.run import Run
 
 pytestmark = pytest.mark.slow
 

@@ -6,8 +6,8 @@ import altair as alt
 import pytest
 
 import beholder
+from beholder._run import Run
 from beholder.core.errors import UnknownName
-from beholder.run import Run
 
 
 def test_a_run_shows_a_line_for_every_question(two_models: Run) -> None:

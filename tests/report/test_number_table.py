@@ -10,11 +10,11 @@ from typing import Any
 import polars as pl
 import pytest
 
+from beholder._run import Run
 from beholder.report import drawing
 from beholder.report import number_table as ledger
 from beholder.report.number_table import packed, results_ledger
 from beholder.report.page import render, write_page
-from beholder.run import Run
 
 
 def unpacked(data: dict[str, Any]) -> pl.DataFrame:

@@ -14,10 +14,10 @@ from typing import Any
 import polars as pl
 import pytest
 
+from beholder._run import Run
 from beholder.core.results import results_table
 from beholder.report.drawing import packed, unpacked
 from beholder.report.page import FEW_SENTENCES, bold_numbers, render, write_page
-from beholder.run import Run
 
 
 def test_everything_from_data_is_escaped(hostile_run: Run) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
+from beholder._run import Run
 from beholder.core.results import Row, results_table
-from beholder.run import Run
 
 
 def tables(run: Run):

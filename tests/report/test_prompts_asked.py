@@ -6,13 +6,13 @@ from pathlib import Path
 
 import polars as pl
 
+from beholder._run import Run, load_run
 from beholder.core.record import Record
 from beholder.datasets.dataset import Dataset
 from beholder.prompts.prompt_set import prompt_set
 from beholder.report.page import render
 from beholder.report.prompts_asked import FEW, images_of, prompts_asked
-from beholder.run import Run, load_run
-from beholder.scores.score_matrix import Task
+from beholder.scores.task import Task
 
 
 def task(name: str, *texts: str, level: str = "mood") -> Task:

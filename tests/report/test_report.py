@@ -7,9 +7,9 @@ import re
 import polars as pl
 import pytest
 
-from beholder.comparison.family import VERDICTS
+from beholder._run import Run
+from beholder.comparison.verdicts import VERDICTS
 from beholder.report.page import render
-from beholder.run import Run
 from beholder.studies import STUDIES
 
 CHAPTERS = [name for name in STUDIES if STUDIES[name].tells.chapter]

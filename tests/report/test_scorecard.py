@@ -5,9 +5,9 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
+from beholder._run import Run
 from beholder.report.first_screen import caveats, people_shown
 from beholder.report.scorecard import Line, merged, scale_of, scorecard
-from beholder.run import Run
 
 RUNS = ("apa_run", "two_models", "glasshouse_run", "custom_run", "gras_run")
 

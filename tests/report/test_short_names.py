@@ -3,9 +3,9 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
+from beholder._run import Run
 from beholder.report.page import render
 from beholder.report.report import short_names
-from beholder.run import Run
 
 
 @pytest.mark.parametrize(

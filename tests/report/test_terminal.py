@@ -6,8 +6,8 @@ import polars as pl
 import pytest
 from rich.console import Console
 
+from beholder._run import Run
 from beholder.report.terminal import print_summary
-from beholder.run import Run
 
 
 def summary(run: Run, width: int = 120, *, verbose: bool = True) -> str:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from beholder._run import Run
 from beholder.chapter.finding import Finding
 from beholder.report.first_screen import FEW, first_sentence, top_findings
-from beholder.run import Run
 
 
 def finding(model: str, *, shown: bool = True, study: str = "apa", headline: str = "x") -> Finding:

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from beholder._run import Run
 from beholder.cli import app
 from beholder.core.errors import BeholderError, MissingExtra
 from beholder.report.trackers import headline_numbers, log_run
-from beholder.run import Run
 
 
 def expected(run: Run) -> dict[str, float]:

@@ -108,7 +108,7 @@ def put(uri: str, data: bytes) -> None:
 
 def filled(dataset: str, scorer: Any, store: str | Path, **options: Any) -> np.ndarray:
     task = Task("toy", open_dataset(dataset), PROMPTS)
-    return fill([task], scorer, Store(store), FillOptions(processes=0, workers=2, **options)).matrices[0].values
+    return fill([task], scorer, Store(store), FillOptions(processes=0, threads=2, **options)).matrices[0].values
 
 
 def test_every_layout_behind_a_uri_gives_the_local_scores(home: str, tmp_path: Path):

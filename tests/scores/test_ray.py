@@ -31,7 +31,7 @@ from beholder.core import catalog
 from beholder.core.digests import KEY_FILE
 from beholder.core.errors import BadImage, BeholderError, DataError, MissingExtra, ModelError, UnknownName, UsageError
 from beholder.datasets import open_dataset
-from beholder.models.families import FAMILIES
+from beholder.models.catalog import FAMILIES
 from beholder.models.load import LoadOptions, load_model
 from beholder.models.scorer import Answerer, Embedder
 from beholder.prompts.prompt_set import Instruction, prompt_set
@@ -51,7 +51,7 @@ TOY = '''
 
 import hashlib, os, time
 import numpy as np
-from beholder.models.families import FAMILIES, Family
+from beholder.models.catalog import FAMILIES, Family
 from beholder.models.scorer import ContrastiveScorer, unit_rows
 from beholder.models.spec import ModelSpec
 

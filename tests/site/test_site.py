@@ -9,10 +9,10 @@ from typing import Any
 import polars as pl
 import pytest
 
+from beholder._gate import Rule
+from beholder._run import Run
 from beholder.core.errors import UsageError
-from beholder.gate import Rule
 from beholder.report.page import write_page
-from beholder.run import Run
 from beholder.site.build import SiteRun, best_cell, build_site, questions, site_numbers
 
 

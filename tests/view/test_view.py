@@ -16,7 +16,8 @@ import pytest
 from PIL import Image
 from starlette.testclient import TestClient
 
-from beholder.audit import AuditOptions, audit_models
+from beholder._audit import audit_models
+from beholder._options import AuditOptions
 from beholder.core.errors import MissingData
 from beholder.core.results import SCHEMA
 from beholder.datasets import open_dataset
@@ -26,7 +27,6 @@ from beholder.scores.recorded import Places
 from beholder.scores.score_matrix import ScoreMatrix, Task
 from beholder.scores.store import Store
 from beholder.studies.custom.study import custom_study
-from beholder.studies.study import MeasureOptions
 from beholder.view.gallery import Sheet, open_gallery
 from beholder.view.server import LONGEST_QUERY, viewer
 
@@ -37,9 +37,7 @@ TOKEN = "secret-token"
 @pytest.fixture
 def folder(people: Callable[..., Path], tmp_path: Path) -> Path:
     folder = people(24)
-    options = AuditOptions(
-        dataset=f"folder:{folder}", out=tmp_path / "run", store=tmp_path / "store", measure=MeasureOptions(draws=100)
-    )
+    options = AuditOptions(dataset=f"folder:{folder}", out=tmp_path / "run", store=tmp_path / "store", draws=100)
     audit_models(["null", "null:2"], [custom_study(WORDS, by=("gender",))], options)
     return folder
 

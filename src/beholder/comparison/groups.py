@@ -24,7 +24,7 @@ from beholder.comparison.family import FEWEST
 from beholder.core.errors import UnknownName
 from beholder.core.results import WITHIN
 from beholder.core.tables import column_in
-from beholder.datasets.bins import MOST_VALUES, NUMBERS, binned, numbers_of, quantile_edges
+from beholder.datasets.selection import MOST_VALUES, NUMBERS, binned, numbers_of, quantile_edges
 
 Array = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.intp]

@@ -17,7 +17,7 @@ from PIL import Image
 
 from beholder.core.catalog import load_plugins, loaded_plugins
 from beholder.core.errors import DataError, ModelError, UsageError
-from beholder.datasets.fetch import unreadable
+from beholder.datasets.images import unreadable
 from beholder.models.load import LoadOptions, load_model
 from beholder.models.scorer import Answerer, Embedder, Floats, Prepared, Scorer
 from beholder.models.spec import ModelSpec

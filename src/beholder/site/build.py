@@ -16,19 +16,19 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from beholder._gate import UNDECIDED, Rule, judged
+from beholder._run import Run, load_run
 from beholder.chapter.numbers import quantity
 from beholder.core.errors import UsageError
 from beholder.core.files import write_whole
 from beholder.core.results import KEY, PLAIN
 from beholder.core.written_tables import as_csv
-from beholder.gate import UNDECIDED, Rule, judged
 from beholder.models.catalog import lookup
 from beholder.report.drawing import chart_library, packed
 from beholder.report.page import TEMPLATES as PAGE_TEMPLATES
 from beholder.report.page import keep_together
 from beholder.report.report import NOISE, slug
 from beholder.report.scorecard import Scale, scale_of
-from beholder.run import Run, load_run
 from beholder.studies import STUDIES
 from beholder.studies.printed import printed_of
 

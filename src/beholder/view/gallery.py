@@ -18,6 +18,7 @@ import numpy.typing as npt
 import polars as pl
 from PIL import Image
 
+from beholder._run import Run, load_run
 from beholder.chapter.queries import deciding
 from beholder.comparison import SIGNS, Groups, People, group_by, people_of
 from beholder.core.errors import BadImage, BeholderError, MissingData
@@ -27,7 +28,6 @@ from beholder.datasets.images import DRAWN, files_of, open_image
 from beholder.datasets.survey import IDENTIFIERS, MOST_GROUPS
 from beholder.models.spec import ModelSpec
 from beholder.report.report import slug
-from beholder.run import Run, load_run
 from beholder.scores.recorded import Places, recorded, stored_scores
 from beholder.scores.score_matrix import ScoreMatrix, Task
 from beholder.scores.store import Store

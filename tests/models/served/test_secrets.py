@@ -20,14 +20,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from beholder._run import load_run
 from beholder.cli import app, main
 from beholder.core.errors import ModelError
 from beholder.models.load import load_model
 from beholder.models.served import client
 from beholder.models.served import scorer as batch
-from beholder.models.served.address import Key
-from beholder.models.served.limits import Limits
-from beholder.run import load_run
+from beholder.models.served.address import Key, Limits
 
 KEY = "sk-Canary+0123/456789=abcdef&ZYX~w"
 

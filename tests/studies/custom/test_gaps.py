@@ -11,6 +11,7 @@ import pytest
 from PIL import Image
 from typer.testing import CliRunner
 
+from beholder._run import load_run
 from beholder.cli import app
 from beholder.comparison import DIFFERENCE
 from beholder.comparison.groups import REST
@@ -19,7 +20,6 @@ from beholder.core.results import Row
 from beholder.metrics.group_tests import DIFFERENCE as DIFFERENT
 from beholder.metrics.group_tests import EQUIVALENT
 from beholder.prompts.prompt_set import prompt_set
-from beholder.run import load_run
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.studies.custom.study import METRICS, custom_study
 from beholder.studies.study import MeasureOptions

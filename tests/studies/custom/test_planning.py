@@ -15,7 +15,7 @@ from beholder.datasets.dataset import Dataset
 from beholder.prompts.prompt_set import prompt_set
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.studies.custom.study import PROMPTS, SCORES, custom_study, plan
-from beholder.studies.planning import PlanOptions
+from beholder.studies.rows import PlanOptions
 from beholder.studies.study import MeasureOptions
 from beholder.studies.worlds import DESIGNS, NOISE, draw
 

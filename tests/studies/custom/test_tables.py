@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from beholder.run import Run
+from beholder._run import Run
 from beholder.studies.custom.chapter import custom_tables
 
 

@@ -9,8 +9,8 @@ import numpy as np
 import polars as pl
 import pytest
 
+from beholder._run import Run
 from beholder.core.results import results_table
-from beholder.run import Run
 from beholder.studies.exposure.counting import Counts, Tally
 from beholder.studies.exposure.measures import count_rows, identity_rows, word_rows
 from beholder.studies.exposure.mentions import WORD_TERMS

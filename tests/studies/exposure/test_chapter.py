@@ -8,9 +8,9 @@ from collections.abc import Callable
 import pytest
 from rich.console import Console
 
+from beholder._run import Run
 from beholder.report.page import render
 from beholder.report.terminal import print_summary
-from beholder.run import Run
 from beholder.studies.exposure.measures import METRICS
 
 HOSTILE = "<script>alert(1)</script>"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from beholder.run import Run
+from beholder._run import Run
 from beholder.studies.exposure.chapter import exposure_figures
 
 

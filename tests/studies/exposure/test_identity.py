@@ -9,10 +9,10 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
+from beholder._run import Run
 from beholder.cli import app
 from beholder.core.errors import MissingData, UsageError
 from beholder.datasets import open_dataset
-from beholder.run import Run
 from beholder.studies.exposure.expose import identity_scores
 
 pytestmark = pytest.mark.real

@@ -13,9 +13,9 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
+from beholder._run import load_run
 from beholder.cli import app
 from beholder.datasets import open_dataset
-from beholder.run import load_run
 from beholder.studies.exposure.measures import EVERYONE, TYPICAL
 from beholder.studies.exposure.mentions import people_table
 

@@ -8,8 +8,8 @@ import numpy as np
 import polars as pl
 import pytest
 
+from beholder._run import Run
 from beholder.core.results import Row
-from beholder.run import Run
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.studies.gras.prompts import gras_prompts
 from beholder.studies.gras.study import GRAS

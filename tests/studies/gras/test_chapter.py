@@ -8,9 +8,9 @@ import re
 import pytest
 from rich.console import Console
 
+from beholder._run import Run
 from beholder.report.page import render
 from beholder.report.terminal import print_summary
-from beholder.run import Run
 
 
 @pytest.mark.slow

@@ -8,9 +8,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from beholder._run import Run
 from beholder.chapter.charts import Figure
 from beholder.report.drawing import save_charts
-from beholder.run import Run
 from beholder.studies.gras import phrases
 from beholder.studies.gras.charts import gras_figures
 from beholder.studies.gras.tables import gras_tables

@@ -7,11 +7,11 @@ from types import SimpleNamespace
 import polars as pl
 import pytest
 
+from beholder._run import Run
 from beholder.chapter.finding import Finding
 from beholder.chapter.numbers import points_range
 from beholder.comparison.family import DIFFERENCE, FACT, NONE_FOUND, NOT_MEASURED, TOO_LITTLE, verdict_of
 from beholder.core.results import Row, results_table
-from beholder.run import Run
 from beholder.studies.gras import phrases
 from beholder.studies.gras.chapter import CHAPTER
 from beholder.studies.gras.charts import gap_title

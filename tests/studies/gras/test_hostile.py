@@ -8,12 +8,12 @@ import numpy as np
 import polars as pl
 import pytest
 
+from beholder._run import Run
 from beholder.chapter.chapter import Table
 from beholder.chapter.charts import Figure
 from beholder.core.record import Record
 from beholder.core.results import results_table
 from beholder.report.page import render
-from beholder.run import Run
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.studies.gras.prompts import gras_prompts
 from beholder.studies.gras.study import GRAS

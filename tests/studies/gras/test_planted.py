@@ -6,8 +6,8 @@ from types import SimpleNamespace
 
 import polars as pl
 
+from beholder._run import Run
 from beholder.core.results import Row, results_table
-from beholder.run import Run
 from beholder.studies.gras.planted import gras_planted
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from beholder.run import Run
+from beholder._run import Run
 from beholder.studies.gras import phrases
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import polars as pl
 
+from beholder._run import Run
 from beholder.chapter.chapter import Table
-from beholder.run import Run
 from beholder.studies.gras import phrases
 from beholder.studies.gras.phrases import score
 from beholder.studies.gras.tables import gras_published, gras_tables

@@ -15,7 +15,7 @@ from beholder.studies.study import MeasureOptions
 def test_markedness_of_male_is_a_number_from_real_rows(faces, results):
     judged = read_judged(faces, DIMENSIONS)
     men = (faces.images["gender"] == "Male").to_numpy()
-    expected = 100 * (judged.neutral[men] > judged.word("male")[men]).mean()
+    expected = 100 * (judged.neutral[men] > judged.cosine[:, judged.words.index("male")][men]).mean()
     row = one(results, "markedness", group="Male")
     assert row["value"] == pytest.approx(expected)
     assert 30 < row["value"] < 70
@@ -52,7 +52,7 @@ def test_sc_weat_is_the_mean_over_words_of_their_effect_sizes(faces, results):
     a, b = ((faces.images["gender"] == name).to_numpy() for name in GENDERS)
     effects = []
     for word in DIMENSIONS[0].words:
-        x, y = judged.word(word)[a], judged.word(word)[b]
+        x, y = judged.cosine[:, judged.words.index(word)][a], judged.cosine[:, judged.words.index(word)][b]
         effects.append((x.mean() - y.mean()) / np.concatenate([x, y]).std(ddof=1))
     row = one(results, "sc_weat", group="Male", against="Female", concept="warmth")
     assert row["value"] == pytest.approx(np.mean(effects))

@@ -9,13 +9,13 @@ import polars as pl
 import pytest
 from studies.perception.worlds import OPTIONS, designed, matrix, measured, noise, photographs
 
+from beholder._run import Run
 from beholder.report.page import render
-from beholder.run import Run
+from beholder.studies.perception.chapter import perception_tables
 from beholder.studies.perception.charts import perception_figures
 from beholder.studies.perception.findings import perception_findings
 from beholder.studies.perception.prompts import Dimension, perception_prompts
 from beholder.studies.perception.study import perception_study
-from beholder.studies.perception.tables import perception_tables
 
 LONG = "long " + 59 * "name " + "end"
 NAMES = (

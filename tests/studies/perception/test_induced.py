@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 from studies.perception.worlds import OPTIONS, PROMPTS, designed, matrix, measured, one, rng
 
-from beholder.studies.perception.induced import draw_pairs
+from beholder.studies.perception.design import draw_pairs
 from beholder.studies.perception.prompts import DIMENSIONS
 from beholder.studies.perception.scores import read_judged
 from beholder.studies.study import MeasureOptions

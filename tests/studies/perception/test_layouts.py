@@ -10,14 +10,14 @@ import polars as pl
 import pytest
 from studies.perception.worlds import OPTIONS, matrix, measured, one, photographs
 
-from beholder.audit import AuditOptions
+from beholder._measure import measure_scores
+from beholder._options import AuditOptions
 from beholder.core.errors import BadScores
-from beholder.measure import measure_scores
+from beholder.studies.perception.chapter import perception_tables
 from beholder.studies.perception.findings import perception_findings
 from beholder.studies.perception.prompts import CONTROLS, DIMENSIONS, all_words
 from beholder.studies.perception.scores import read_judged
 from beholder.studies.perception.study import PERCEPTION
-from beholder.studies.perception.tables import perception_tables
 
 
 def run(table: pl.DataFrame, images: pl.DataFrame, folder: Path) -> pl.DataFrame:
@@ -28,7 +28,7 @@ def run(table: pl.DataFrame, images: pl.DataFrame, folder: Path) -> pl.DataFrame
         (folder / "faces" / name).touch()
     table.write_parquet(folder / "scores.parquet")
     options = AuditOptions(
-        out=folder / "out", store=folder / "store", dataset=f"folder:{folder / 'faces'}", measure=OPTIONS
+        out=folder / "out", store=folder / "store", dataset=f"folder:{folder / 'faces'}", **vars(OPTIONS)
     )
     return measure_scores(PERCEPTION, [folder / "scores.parquet"], options, model="mine").results
 
@@ -43,7 +43,7 @@ def test_the_authors_columns_give_what_the_prompts_give(images: pl.DataFrame, tm
     """`cossim_<word>` is the mean over the templates."""
     sheet = matrix(images.select("image_id", "uri", "race", "gender"))
     judged = read_judged(sheet, DIMENSIONS)
-    columns = {f"cossim_{word}": judged.word(word) for word in (*all_words(), *CONTROLS)}
+    columns = {f"cossim_{word}": judged.cosine[:, judged.words.index(word)] for word in (*all_words(), *CONTROLS)}
     table = pl.DataFrame({"image_id": images["image_id"], **columns, "cossim_neutral": judged.neutral})
     found, expected = run(table, images, tmp_path), measured(sheet)
     for metric in ("delta_cosine", "gap", "sc_weat", "markedness", "ndkl"):

@@ -23,8 +23,8 @@ from studies.perception.worlds import (
 
 from beholder.comparison import DIFFERENCE, group_by
 from beholder.core.results import Row
+from beholder.studies.perception.bias import ranking_rows, top_sizes
 from beholder.studies.perception.prompts import DIMENSIONS, all_words
-from beholder.studies.perception.ranking import ranking_rows, top_sizes
 from beholder.studies.perception.scores import Judged
 from beholder.studies.study import MeasureOptions
 

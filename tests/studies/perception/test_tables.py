@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 from studies.perception.worlds import OPTIONS, matrix, measured, noise, photographs, words_of
 
-from beholder.studies.perception.tables import conventional, perception_published, perception_tables
+from beholder.studies.perception.chapter import conventional, perception_published, perception_tables
 from beholder.studies.study import MeasureOptions
 
 

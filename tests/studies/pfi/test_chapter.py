@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import polars as pl
 
+from beholder._run import Run
 from beholder.comparison import verdict_of
 from beholder.core.results import Row, results_table
-from beholder.run import Run
 from beholder.studies.pfi.chapter import CHAPTER
 
 

@@ -8,9 +8,9 @@ from types import SimpleNamespace
 
 import polars as pl
 
+from beholder._run import Run
 from beholder.comparison import DIFFERENCE, NONE_FOUND, verdict_of
 from beholder.core.results import Row
-from beholder.run import Run
 from beholder.studies.apa.printed import EIGHT
 from beholder.studies.public_figures.charts import (
     association_chart,

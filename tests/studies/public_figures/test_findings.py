@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
+from beholder._run import Run
 from beholder.chapter.finding import Finding
 from beholder.comparison import DIFFERENCE, FACT, NONE_FOUND, TOO_LITTLE, verdict_of
 from beholder.core.results import Row
-from beholder.run import Run
 
 
 def of_kind(run: Run, kind: str) -> list[Finding]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
+from beholder._run import Run
 from beholder.chapter.chapter import Cell, Table
 from beholder.comparison import verdict_of
 from beholder.core.results import Row
 from beholder.report.exports import markdown
-from beholder.run import Run
 from beholder.studies.public_figures.tables import public_figure_tables
 
 

@@ -1,76 +1,95 @@
-"""Conventional bias metrics, as in the study's Table S.1: markedness, mean cosine, SC-WEAT, rankings."""
+"""Conventional bias metrics, as in the study's Table S.1: markedness, mean cosine, SC-WEAT, rankings.
+
+The images ranked are a subset with equally many of every race × gender, so that an even share is the same for all. In
+the released subset groups are not equally large. A preference is then what goes beyond the subset's own composition:
+the landmark of a skew is the skew of the whole subset, and people are shuffled to test it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from beholder.comparison import Groups, judge
+from beholder.comparison import Comparison, Groups, Part, ShuffledGroups, Strata, comparison_at, judge
+from beholder.comparison.family import Judged as Verdicts
 from beholder.core.results import Row
-from beholder.metrics.association import spreads, unmarked
 from beholder.metrics.clustered import CellMeans
 from beholder.metrics.intervals import Resampler, mean_interval
-from beholder.studies.perception import scores
-from beholder.studies.perception.pairs import Compared, compare_pairs, pairs
+from beholder.metrics.ranking import descending, ndkl, skew_at_k, spreads, unmarked
 from beholder.studies.perception.prompts import POSITIVE
-from beholder.studies.perception.ranking import ranking_rows
-from beholder.studies.perception.scores import CROSSED, EVERYONE, MEAN, Array, Judged
+from beholder.studies.perception.scores import (
+    AS_RELEASED,
+    CROSSED,
+    DEVIATIONS,
+    EVERYONE,
+    MEAN,
+    PER_CENT,
+    Array,
+    Compared,
+    Indices,
+    Judged,
+    compare_pairs,
+    estimate_row,
+    finest,
+    groupings,
+    pairs,
+)
+from beholder.studies.rows import join
 from beholder.studies.study import MeasureOptions
 
-PER_CENT, DEVIATIONS = "per cent", "standard deviations"
 OWN_WORDS = {"woman": "female", "man": "male"}
-AS_RELEASED = "as released"
-"""The variant of a number that repeats a fault of the released script."""
+LOGARITHM, NATS = "natural logarithm", "nats"
+TOP = (1000, 100)  # the study's k, and one for smaller sets; each only where it is at most half of what is ranked
+EVEN = 1e-12
 
 
 def bias_rows(judged: Judged, options: MeasureOptions, tops: Sequence[int] = ()) -> Iterator[Row]:
     """Every conventional metric of every attribute with two groups or more."""
-    attributes = [groups for groups in scores.groupings(judged.images) if groups.attribute not in (EVERYONE, *CROSSED)]
+    attributes = [groups for groups in groupings(judged.images) if groups.attribute not in (EVERYONE, *CROSSED)]
     if judged.has_neutral:
-        yield from markedness_rows(judged, attributes, options)
+        yield from _markedness_rows(judged, attributes, options)
     for groups in attributes:
-        yield from mean_cosine_rows(judged, groups)
-    yield from sc_weat_rows(judged, attributes, options)
+        yield from _mean_cosine_rows(judged, groups)
+    yield from _sc_weat_rows(judged, attributes, options)
     yield from ranking_rows(judged, attributes, options, tops)
 
 
-# Markedness
-
-
-def markedness_rows(judged: Judged, attributes: Sequence[Groups], options: MeasureOptions) -> Iterator[Row]:
+def _markedness_rows(judged: Judged, attributes: Sequence[Groups], options: MeasureOptions) -> Iterator[Row]:
     """Per cent of a group's images that the neutral prompt fits better than the group's own word, and differences.
 
-    `expected` is what a model gives that does not know these groups: the same word over everybody's images.
+    `expected` is what a model gives that does not know these groups: the same word over everybody's images. Where the
+    released script finds no row of a group, for it looks for `male` among FairFace's `Male`, it writes 0.
     """
-    rng, made = options.rng(), list[tuple[Row, float, Compared]]()
+    rng, made = options.rng(), list[tuple[Row, Compared]]()
     for groups in attributes:
+        misread = options.compat and groups.attribute == "gender" and "split" in judged.images.columns
+        words = {name: OWN_WORDS.get(name.lower(), name.lower()) for name in groups.names}
         plain = {
-            name: 100 * unmarked(judged.neutral, judged.cosine[:, judged.words.index(own)])
-            for name in groups.names
-            if (own := own_word(name)) in judged.words
+            name: 100 * unmarked(judged.neutral, judged.cosine[:, judged.words.index(word)])
+            for name, word in words.items()
+            if word in judged.words
         }
         for name, fits in plain.items():
-            yield _share_row(judged, groups, name, fits, options)
-        if not (options.compat and _misread(judged, groups.attribute)):
+            members = groups.mask(name)
+            resampler = Resampler(judged.people.codes[members], options.rng(), options.draws)
+            low, high = (100 * end for end in mean_interval(fits[members] / 100, resampler))
+            value, n = float(fits[members].mean()), int(members.sum())
+            row = Row("perception.markedness", value, n, PER_CENT, groups.attribute, name, concept=words[name])
+            row = row._replace(low=low, high=high, expected=float(fits[groups.codes >= 0].mean()))
+            if misread and name != words[name]:
+                note = (
+                    f"{AS_RELEASED}: the script looks for '{words[name]}' among '{name}', finds no row and writes 0; "
+                    f"from the {n} rows it is {value:.2f} ({low:.2f}–{high:.2f})"
+                )
+                row = row._replace(value=0.0, low=None, high=None, n=0, variant=AS_RELEASED, note=note)
+            yield row
+        if not misread:
             made += [_markedness_gap(judged, groups, pair, plain, rng, options) for pair in pairs(list(plain))]
-    for (row, landmark, compared), verdicts in zip(made, judge([each.part for *_, each in made]), strict=True):
-        yield from compared.rows(verdicts, row, 0, landmark=landmark, reach=100.0)
-
-
-def own_word(group: str) -> str:
-    """The word that names a group."""
-    return OWN_WORDS.get(group.lower(), group.lower())
-
-
-def _share_row(judged: Judged, groups: Groups, name: str, fits: Array, options: MeasureOptions) -> Row:
-    members = groups.mask(name)
-    people = judged.people.codes[members]
-    low, high = mean_interval(fits[members] / 100, Resampler(people, options.rng(), options.draws))
-    row = Row("perception.markedness", float(fits[members].mean()), int(members.sum()), PER_CENT, groups.attribute)
-    row = row._replace(group=name, concept=own_word(name), low=100 * low, high=100 * high)
-    row = row._replace(expected=float(fits[groups.codes >= 0].mean()))
-    return _as_released(row, judged) if options.compat else row
+    for (row, compared), verdicts in zip(made, judge([each.part for _, each in made]), strict=True):
+        yield from compared.rows(verdicts, row, 0, landmark=row.landmark or 0.0, reach=100.0)
 
 
 def _markedness_gap(
@@ -80,7 +99,7 @@ def _markedness_gap(
     plain: dict[str, Array],
     rng: np.random.Generator,
     options: MeasureOptions,
-) -> tuple[Row, float, Compared]:
+) -> tuple[Row, Compared]:
     """The difference of two groups' markedness, and what it is for a model that does not know these two groups.
 
     Beyond that, it is the difference between both groups in how well "person" fits against either word, each word
@@ -94,45 +113,22 @@ def _markedness_gap(
     row = Row("perception.markedness_gap", value, sum(sizes), PER_CENT, groups.attribute, *pair, landmark=landmark)
     kept = groups.kept([groups.names.index(name) for name in pair])
     note = "landmark: a model that does not know these groups; interval and p hold for all attributes at once"
-    return row._replace(note=note), landmark, compare_pairs(judged, either[:, None], kept, rng, options)
+    return row._replace(note=note), compare_pairs(judged, either[:, None], kept, rng, options)
 
 
-def _misread(judged: Judged, attribute: str | None) -> bool:
-    """Whether the released script finds no row of these groups: it looks for `male` among FairFace's `Male`."""
-    return attribute == "gender" and "split" in judged.images.columns
-
-
-def _as_released(row: Row, judged: Judged) -> Row:
-    """Where the released script finds no row, it writes 0."""
-    if not _misread(judged, row.subset) or row.group == row.concept:
-        return row
-    note = (
-        f"{AS_RELEASED}: the script looks for '{row.concept}' among '{row.group}', finds no row and writes 0; "
-        f"from the {row.n} rows it is {row.value:.2f} ({row.low:.2f}–{row.high:.2f})"
-    )
-    return row._replace(value=0.0, low=None, high=None, n=0, variant=AS_RELEASED, note=note)
-
-
-# Mean cosine
-
-
-def mean_cosine_rows(judged: Judged, groups: Groups) -> Iterator[Row]:
+def _mean_cosine_rows(judged: Judged, groups: Groups) -> Iterator[Row]:
     """Mean of the means over the positive dimensions."""
     positive = [column for column, d in enumerate(judged.dimensions) if d.valence == POSITIVE]
     if not positive:
         return
     cosine = judged.by_dimension(judged.cosine)[:, positive].mean(axis=1)
     means = CellMeans(cosine, groups.codes, judged.people.codes, len(groups.names)).means()
-    note = f"over {len(positive)} positive dimensions"
     for k, name in enumerate(groups.names):
-        row = scores.estimate_row("mean_cosine", means, (k, 0), judged.unit, int(means.n[k]))
-        yield row._replace(subset=groups.attribute, group=name, note=note)
+        row = estimate_row("mean_cosine", means, (k, 0), judged.unit)
+        yield row._replace(subset=groups.attribute, group=name, note=f"over {len(positive)} positive dimensions")
 
 
-# SC-WEAT
-
-
-def sc_weat_rows(judged: Judged, attributes: Sequence[Groups], options: MeasureOptions) -> Iterator[Row]:
+def _sc_weat_rows(judged: Judged, attributes: Sequence[Groups], options: MeasureOptions) -> Iterator[Row]:
     """Effect size of every dimension (mean over its words) and of their mean, for every two groups.
 
     In standard deviations over both groups, a word's effect is a difference of means: the engine judges all of them.
@@ -143,20 +139,18 @@ def sc_weat_rows(judged: Judged, attributes: Sequence[Groups], options: MeasureO
             kept = groups.kept([groups.names.index(name) for name in pair])
             kept = _equally_many(kept) if options.compat else kept
             if min(np.bincount(kept.codes[kept.codes >= 0], minlength=2)) > 1:
-                inside = kept.codes >= 0
-                scaled = judged.cosine / spreads(judged.cosine[inside])
-                effects = _over_words(judged, scaled)
+                effects = _with_mean(judged.by_dimension(judged.cosine / spreads(judged.cosine[kept.codes >= 0])))
                 made.append((kept, effects, compare_pairs(judged, effects, kept, rng, options)))
-    counts = [len(judged.places(d)) for d in judged.dimensions]
-    over = [f"mean over {count} word{'s' if count > 1 else ''}" for count in counts]
-    over.append(f"mean over {len(counts)} dimension{'s' if len(counts) > 1 else ''}")
+    counts = [*(len(judged.places(d)) for d in judged.dimensions), len(judged.dimensions)]
+    things = [*["word"] * len(judged.dimensions), "dimension"]
     for (kept, effects, compared), verdicts in zip(made, judge([each.part for *_, each in made]), strict=True):
         first, second = pairs(kept.names)[0]
         value = effects[kept.mask(first)].mean(axis=0) - effects[kept.mask(second)].mean(axis=0)
         n = int((kept.codes >= 0).sum())
         for column, name in enumerate([*judged.names(), MEAN]):
             row = Row("perception.sc_weat", float(value[column]), n, DEVIATIONS, kept.attribute, first, second, name)
-            note = f"{over[column]}; interval and p hold for all {len(made) * len(over)} at once"
+            over = f"mean over {counts[column]} {things[column]}{'s' if counts[column] > 1 else ''}"
+            note = f"{over}; interval and p hold for all {len(made) * len(counts)} at once"
             yield from compared.rows(verdicts, row._replace(note=note), column)
 
 
@@ -169,7 +163,176 @@ def _equally_many(groups: Groups) -> Groups:
     return groups._replace(codes=codes)
 
 
-def _over_words(judged: Judged, scaled: Array) -> Array:
-    """The mean over each dimension's words, and over the dimensions; a word without spread leaves none of its own."""
-    each = judged.by_dimension(scaled)
-    return np.column_stack([each, each.mean(axis=1)])
+def _with_mean(values: Array) -> Array:
+    return np.concatenate([values, values.mean(axis=1, keepdims=True)], axis=1)
+
+
+# Rankings
+
+
+class Ranking(NamedTuple):
+    """Images in order by every dimension, and the groups of one attribute among them."""
+
+    part: Judged
+    groups: Groups
+    order: npt.NDArray[np.intp]
+    how: str
+    """How the images were chosen, in words."""
+    tops: list[int]
+    """The k at which skews are taken."""
+
+    @property
+    def desired(self) -> Array:
+        """An even share for everyone."""
+        return np.full(len(self.groups.names), 1 / len(self.groups.names))
+
+    @property
+    def names(self) -> list[str]:
+        """The dimensions, and their mean."""
+        return [*self.part.names(), MEAN]
+
+    def shares(self, codes: Indices) -> Array:
+        """The share of every group in every row of codes."""
+        return np.stack([(codes == code).mean(axis=1) for code in range(len(self.groups.names))], axis=1)
+
+    def divergences(self, codes: Indices) -> Array:
+        """NDKL of each dimension and of their mean, `[shuffles, dimensions + 1]`, of codes `[shuffles, images]`."""
+        return _with_mean(np.stack([ndkl(codes[:, row], self.desired) for row in self.order], axis=1))
+
+    def held(self, codes: Indices) -> Array:
+        """Each group's share of every top less that of all, mean over the dimensions: `[shuffles, tops, groups]`."""
+        tops = [np.mean([self.shares(codes[:, row[:k]]) for row in self.order], axis=0) for k in self.tops]
+        return np.stack(tops, axis=1) - self.shares(codes)[:, None]
+
+
+class Tested(NamedTuple):
+    """A ranking beside rankings of shuffled people, who change groups within those of the other attributes."""
+
+    ranking: Ranking
+    strata: Strata
+    expected: Array
+    """NDKL of shuffled people, on average: by dimension, and of the mean."""
+    part: Part
+    """What the top holds of each group: `[tops, groups]`."""
+
+    @classmethod
+    def of(cls, ranking: Ranking, rng: np.random.Generator, options: MeasureOptions) -> Tested:
+        groups, people, strata = ranking.groups, ranking.part.people, ranking.part.strata(ranking.groups)
+        few, many = (ShuffledGroups(groups, people, rng, strata, n) for n in (options.permutations, options.shuffles))
+        expected = np.concatenate([ranking.divergences(codes) for codes in few.parts()]).mean(axis=0)
+        return cls(ranking, strata, expected, many.part(ranking.held, people=min(groups.sizes(people))))
+
+
+def ranking_rows(
+    judged: Judged, attributes: Sequence[Groups], options: MeasureOptions, tops: Sequence[int] = ()
+) -> Iterator[Row]:
+    """Skew@k, MaxSkew@k and NDKL of every dimension and attribute; `tops` are the user's own k.
+
+    The mean shares of the tops are one family. NDKL has no verdict: it is not 0 without preference, and what shuffled
+    people give stands beside it.
+    """
+    if all(len(groups.names) < 2 for groups in attributes):
+        note = "one group only: nothing to rank against"
+        yield Row("perception.skew", None, judged.images.height, LOGARITHM, concept=MEAN, note=note)
+        return
+    subset, how = _balanced_subset(judged, options)
+    part, rng = judged.rows(subset), options.rng()
+    order = descending(part.by_dimension(part.cosine), options.rng(), released=options.compat)
+    tested = []
+    for groups in attributes:
+        there = groups._replace(codes=groups.codes[subset])
+        there = there.kept(np.unique(there.codes[there.codes >= 0]).tolist())
+        if len(there.names) > 1:
+            tested.append(Tested.of(Ranking(part, there, order, how, top_sizes(len(subset), tops)), rng, options))
+    for each, verdicts in zip(tested, judge([each.part for each in tested]), strict=True):
+        for place in range(len(each.ranking.tops)):
+            yield from _skew_rows(each, place, verdicts)
+    for each in tested:
+        ranking, n = each.ranking, len(each.ranking.groups.codes)
+        note = f"{ranking.how}; expected: the mean of shuffles of people, which have no preference"
+        values = ranking.divergences(ranking.groups.codes[None])[0]
+        for name, value, expected in zip(ranking.names, values.tolist(), each.expected.tolist(), strict=True):
+            row = Row("perception.ndkl", value, n, NATS, ranking.groups.attribute, concept=name, note=note)
+            yield row._replace(expected=expected)
+
+
+def top_sizes(ranked: int, asked: Sequence[int] = ()) -> list[int]:
+    """The k at which skews are taken: the user's own as far as so many images are ranked, else the study's."""
+    own = [k for k in dict.fromkeys(asked) if k < ranked]
+    return own or [k for k in TOP if 2 * k <= ranked] or [max(1, ranked // 4)]
+
+
+def top_size(row: dict[str, str]) -> int:
+    """The k of a row of results about the top of a ranking."""
+    return int(row["template"].removeprefix("k="))
+
+
+def _balanced_subset(judged: Judged, options: MeasureOptions) -> tuple[Indices, str]:
+    """Equally many images of each of the finest groups, drawn at random; or the released script's draw.
+
+    Where people of one group have several images, equally many people are drawn: fewer people with more images each
+    would vary more than others, and a test could not exchange them.
+    """
+    groups = finest(judged.images)
+    if options.compat and "released_balance" in judged.images.columns:
+        chosen = np.flatnonzero(judged.images["released_balance"].to_numpy() & (groups.codes >= 0))
+        if len(chosen):
+            return chosen, f"{len(chosen)} images of the released draw, which is not balanced"
+    members = [np.flatnonzero(groups.codes == code) for code in range(len(groups.names))]
+    rng, people = options.rng(), judged.people.codes
+    in_one_group = len(np.unique(np.stack([people, groups.codes]), axis=1).T) == len(np.unique(people))
+    if judged.people.repeated and in_one_group:
+        who = [np.unique(people[group]) for group in members]
+        fewest = min(map(len, who))
+        drawn = np.concatenate([rng.choice(each, fewest, replace=False) for each in who])
+        chosen = np.flatnonzero(np.isin(people, drawn) & (groups.codes >= 0))
+        return chosen, f"{fewest} people of each {groups.attribute}, with all their images"
+    fewest = min(map(len, members))
+    chosen = np.sort(np.concatenate([rng.choice(group, fewest, replace=False) for group in members]))
+    return chosen, f"{fewest} images of each {groups.attribute}"
+
+
+def _skew_rows(tested: Tested, place: int, verdicts: Verdicts) -> Iterator[Row]:
+    ranking, groups, k = tested.ranking, tested.ranking.groups, tested.ranking.tops[place]
+    skew, n = skew_at_k(groups.codes[ranking.order], ranking.desired, k), len(groups.codes)
+    how = f"{ranking.how}; k is {100 * k / n:.0f} % of those ranked" if 3 * k > n else ranking.how
+    pool = np.log(ranking.shares(groups.codes[None])[0] / ranking.desired)
+    pool = np.where(np.abs(pool) > EVEN, pool, 0.0)
+    for column, group in enumerate(groups.names):
+        for index, name in enumerate(ranking.names):
+            value, note = _over_dimensions(skew[:, column], index, group, k)
+            row = Row("perception.skew", value, n, LOGARITHM, groups.attribute, group, concept=name)
+            row = row._replace(template=f"k={k}", note=join((how, note)), landmark=float(pool[column]))
+            found = comparison_at(verdicts, (place, column))
+            yield from _judged_skew(tested, row, found, (place, column)) if name == MEAN else [row]
+    largest = skew.max(axis=1)
+    for name, value in zip(ranking.names, [*largest.tolist(), float(largest.mean())], strict=True):
+        row = Row("perception.max_skew", value, n, LOGARITHM, groups.attribute, concept=name, note=how)
+        yield row._replace(template=f"k={k}")
+
+
+def _judged_skew(tested: Tested, row: Row, found: Comparison, place: tuple[int, int]) -> Iterator[Row]:
+    """A mean skew with the verdict of its group's mean share of the tops; bounds are those of the share."""
+    ranking, even = tested.ranking, float(tested.ranking.desired[0])
+    least = 0.5 / (ranking.tops[place[0]] * len(ranking.order))
+    share = float(ranking.held(ranking.groups.codes[None])[0][place] + even * np.exp(row.landmark or 0.0))
+    off = share - found.value
+    found = found.through(lambda end: float(np.log(np.clip(end + off, least, 1.0) / even)))
+    if tested.strata.variant is not None:
+        yield from found.rows(row, tested.strata)
+    elif row.value is None:
+        yield row._replace(verdict=found.verdict)
+    else:  # the mean of logarithms may lie below the logarithm of a mean: the value itself is never left out
+        (only,) = found.rows(row)
+        yield only._replace(low=min(found.low, row.value), high=max(found.high, row.value))
+
+
+def _over_dimensions(skew: Array, index: int, group: str, k: int) -> tuple[float | None, str | None]:
+    """One dimension's skew, or their mean without those that are −∞."""
+    if index < len(skew):
+        absent = f"no image of {group} in the top {k}: −∞"
+        return (float(skew[index]), None) if np.isfinite(skew[index]) else (None, absent)
+    there = skew[np.isfinite(skew)]
+    left_out = len(skew) - len(there)
+    note = f"{left_out} of {len(skew)} dimensions are −∞ and left out of the mean" if left_out else None
+    return (float(there.mean()) if len(there) else None), note

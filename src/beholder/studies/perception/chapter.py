@@ -1,62 +1,268 @@
-"""Perception's chapter of the report: first what can be said in a sentence, since a run has thousands of rows."""
+"""Perception's chapter of the report: first what can be said in a sentence, since a run has thousands of rows.
+
+Tables: groups, gaps, effects, interactions, and the study's Tables S.1 and S.2 next to the run.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import polars as pl
 
-from beholder.chapter.chapter import Cell, Chapter, Question, Table
-from beholder.chapter.numbers import Result
-from beholder.chapter.queries import metric_rows
+from beholder.chapter.chapter import INTERVALS, Cell, Chapter, Column, Question, Table, p_cell, tabled
+from beholder.chapter.numbers import ABSENT, Result
+from beholder.chapter.queries import by_column, by_model, metric_rows
 from beholder.datasets.glasshouse import DESIGN_NAME
 from beholder.glasshouse.planted import WARM_RATES, implied_warmth, planted_row
-from beholder.studies.perception import phrases, queries
+from beholder.studies.perception import phrases
 from beholder.studies.perception.charts import perception_figures
 from beholder.studies.perception.findings import perception_findings
-from beholder.studies.perception.tables import perception_published, perception_tables
+from beholder.studies.perception.phrases import found
+from beholder.studies.perception.printed import PRINTED
+from beholder.studies.perception.scores import CROSSED, INTERACTIONS, MEAN
+
+TOP = 12  # differences of a model that are listed
+AT_ONCE = "Small print: an interval that holds for all of them at once."
+PUBLISHED_SETS = {"fairface": "fairface-adults", "utkface": "utkface-adults"}  # where a run's data set has another name
+PUBLISHED_MODEL = "CLIP ViT-B/32"
+ATTRIBUTE: Column = ("Attribute", lambda row: phrases.attribute(row["subset"]))
+DIMENSION: Column = ("Dimension", lambda row: phrases.dimension(row["concept"]))
+
+
+def perception_tables(part: pl.DataFrame) -> list[Table]:
+    """Every table with anything in it; each has the rows of all models."""
+    return [table for make in TABLES for table in make(part) if table.rows]
+
+
+def _cell(row: Result | None, *, strong: bool | None = None) -> Cell:
+    """A number with its interval, bold where a difference is found."""
+    if row is None or row["value"] is None:
+        return Cell(ABSENT)
+    return Cell(phrases.number(row, decimals=2), phrases.bounds(row, 2), found(row) if strong is None else strong)
+
+
+def _plain(row: Result | None) -> Cell:
+    return _cell(row, strong=False)
+
+
+def _groups(part: pl.DataFrame) -> Iterator[Table]:
+    """Δ of every dimension in every group."""
+    table, rows = metric_rows(part, "delta_cosine"), []
+    for (model, subset, group), own in table.group_by(["model", "subset", "group"], maintain_order=True):
+        name = phrases.group(str(group), str(subset))
+        rows.append({"model": model, "group": name, "n": own["n"].max(), **by_column(own, "concept")})
+    noted = table.drop_nulls("note").to_dicts()
+    dimensions = table["concept"].unique(maintain_order=True)
+    cells: list[Column] = [(phrases.dimension(name), lambda row, of=name: _plain(row.get(of))) for name in dimensions]  # type: ignore[misc]
+    yield tabled(
+        part,
+        rows,
+        [("Group", "group")],
+        [("n", "n"), *cells],
+        title="Judgements by group",
+        caption=f"Δ: the dimension's words less the neutral prompt, {phrases.printed_unit(part)}. {INTERVALS}",
+        notes=(f"{phrases.dimension(row['concept'])}: {row['note']}" for row in noted),
+        topic="judgements",
+        long=True,
+    )
+
+
+def _largest(part: pl.DataFrame, metric: str, title: str, topic: str, meaning: str) -> Table:
+    """The largest of many differences, with corrected p-values."""
+    by_rows = [phrases.decided(own, metric) for _, own in by_model(part)]
+    count, clear = (sum(len(each[which]) for each in by_rows) for which in (0, 1))
+    return tabled(
+        part,
+        [row for rows, _ in by_rows for row in rows[:TOP]],
+        [ATTRIBUTE, DIMENSION],
+        [
+            ("First", lambda row: phrases.pair(row)[0]),
+            ("Second", lambda row: phrases.pair(row)[1]),
+            ("Difference", _cell),
+            ("p", p_cell),
+        ],
+        title=title,
+        caption=f"{meaning} {phrases.printed_unit(part)}; bold: a difference is found ({clear} of {count}). {AT_ONCE}",
+        topic=topic,
+        long=True,
+    )
+
+
+def _gaps(part: pl.DataFrame) -> Iterator[Table]:
+    meaning = "Δ of the first group less Δ of the second, within the groups of the other labels where there are others."
+    yield _largest(part, "gap", "The largest gaps between groups", "judgements", meaning)
+
+
+def _effects(part: pl.DataFrame) -> Iterator[Table]:
+    """Average causal effects, and the mean absolute differences of the same sets."""
+    absolute = phrases.by_place(part, "absolute_difference")
+    yield tabled(
+        part,
+        metric_rows(part, "causal_effect").to_dicts(),
+        [("Change", phrases.change), DIMENSION],
+        [("Effect", _cell), ("p", p_cell), ("Mean |difference|", lambda row: _plain(absolute.get(phrases.place(row))))],
+        title="The effect of one attribute alone",
+        caption=f"Average change of Δ over matched sets, {phrases.printed_unit(part)}; bold: a difference is found. "
+        "Last column: the published mean absolute difference of the same sets, which noise alone makes more than 0. "
+        f"{AT_ONCE}",
+        topic="effects",
+        long=True,
+    )
+
+
+def _interactions(part: pl.DataFrame) -> Iterator[Table]:
+    meaning = "How much more the attribute changes Δ for the first group than for the second."
+    yield _largest(part, "interaction", "The largest differences between slopes", "effects", meaning)
+
+
+def _curves(part: pl.DataFrame) -> Iterator[Table]:
+    """Slopes and curvatures of crossed groups, and how far each departs from the others."""
+    others = [phrases.by_place(part, name) for name in ("slope_departure", "curvature", "curvature_departure")]
+    slopes = metric_rows(part, "slope").to_dicts()
+    yield tabled(
+        part,
+        [row for row in slopes if INTERACTIONS[row["subset"]][1] in CROSSED],
+        [
+            ("Over", lambda row: phrases.attribute(INTERACTIONS[row["subset"]][0])),
+            DIMENSION,
+            ("Group", lambda row: phrases.group(row["group"], INTERACTIONS[row["subset"]][1])),
+        ],
+        [
+            ("Slope", _plain),
+            ("Departure", lambda row: _cell(others[0].get(phrases.place(row)))),
+            ("Curvature", lambda row: _cell(others[1].get(phrases.place(row)))),
+            ("Departure", lambda row: _cell(others[2].get(phrases.place(row)))),
+        ],
+        title="Slopes and curvature by group",
+        caption="Slope: rise of a straight line over the whole range. Curvature: the two ends of a second-degree curve "
+        "less its middle. Departure: less the mean of the other groups. "
+        f"{phrases.printed_unit(part)}; bold: a difference is found. {AT_ONCE}",
+        topic="curves",
+        long=True,
+    )
+
+
+# Conventional metrics
+
+CONVENTIONAL = {
+    "perception.markedness": "Markedness, per cent",
+    "perception.mean_cosine": "Mean cosine",
+    "perception.sc_weat": "SC-WEAT",
+    "perception.skew": "Skew",
+    "perception.max_skew": "MaxSkew",
+    "perception.ndkl": "NDKL",
+}
+
+
+def _conventional(part: pl.DataFrame) -> Iterator[Table]:
+    yield tabled(
+        part,
+        conventional(part),
+        [
+            ("Metric", lambda row: f"{_metric(row)} ({row['template']})" if row["template"] else _metric(row)),
+            ("Group", _group),
+        ],
+        [("n", "n"), ("Value", _plain), ("p", p_cell)],
+        title="Conventional bias metrics",
+        caption="As in the study's Table S.1; SC-WEAT, skew and NDKL are means over the dimensions. Markedness: images "
+        f"that plain “person” fits better than the group's own word. Skew: 0 is an even share. {INTERVALS}",
+        notes=_conventional_notes(part),
+        topic="ranking",
+    )
+
+
+def _conventional_notes(part: pl.DataFrame) -> Iterator[str]:
+    """Why a value is absent, computed as released, or a mean over fewer dimensions; what NDKL is without preference."""
+    key = ("model", "subset", "group", "template")
+    infinite = metric_rows(part, "skew", absent=True).filter(pl.col("value").is_null())
+    fewer = set(infinite.select(key).iter_rows())
+    for row in conventional(part):
+        partial = row["metric"] == "perception.skew" and tuple(row[name] for name in key) in fewer
+        if row["note"] and (row["value"] is None or row["variant"] or partial):
+            yield f"{_metric(row)}, {_group(row)}: {row['note']}"
+        elif row["metric"] == "perception.skew" and row["landmark"]:
+            yield f"Skew, {_group(row)}: that of all images ranked is {phrases.decimal(row['landmark'])}"
+        elif row["metric"] == "perception.ndkl" and row["expected"] is not None:
+            by = f"{_metric(row)} by {phrases.attribute(row['subset'])}"
+            yield f"{by}: {row['expected']:.4f} is expected of a ranking without preference"
+
+
+def conventional(part: pl.DataFrame) -> list[Result]:
+    """The rows of Table S.1, in its order; skews at the largest k there is."""
+    rows = []
+    for metric in (name.removeprefix("perception.") for name in CONVENTIONAL):
+        table = metric_rows(part, metric, absent=metric != "mean_cosine")
+        own = (table if metric in ("markedness", "mean_cosine") else table.filter(concept=MEAN)).to_dicts()
+        largest = {(row["model"], row["subset"]): row["template"] for row in reversed(own)}
+        rows += [row for row in own if row["template"] == largest[row["model"], row["subset"]]]
+    return rows
+
+
+def _metric(row: Result) -> str:
+    return CONVENTIONAL[row["metric"]] if row["unit"] != "P(Yes)" else "Mean P(Yes)"
+
+
+def _group(row: Result) -> str:
+    return phrases.against(row) if row["group"] else phrases.attribute(row["subset"])
+
+
+def _ratings(part: pl.DataFrame) -> Iterator[Table]:
+    rows = metric_rows(part, "rating_r", absent=True).to_dicts()
+    yield tabled(
+        part,
+        rows,
+        [("Trait", DIMENSION[1])],
+        [("Rated", lambda row: f"{row['subset']}s"), ("n", "n"), ("r", _plain)],
+        title="Compared with people's ratings",
+        caption=f"Correlation of people's mean ratings with the model's Δ; 1: the same order. {INTERVALS}",
+        notes=(f"{row['concept']}: {row['note']}" for row in rows if row["value"] is None),
+        topic="ratings",
+    )
+
+
+TABLES = (_groups, _gaps, _effects, _interactions, _curves, _conventional, _ratings)
+
+
+# Published
+
+
+def perception_published(part: pl.DataFrame) -> Table | None:
+    """The run and the study's printed values, on the study's own image sets; cosines only."""
+    if not part.height or phrases.score_unit(part) != "cosine":
+        return None
+    dataset = PUBLISHED_SETS.get(part["dataset"][0], part["dataset"][0])
+    printed = {_key(cell): cell["printed"] for cell in PRINTED.cells.filter(dataset=dataset).to_dicts()}
+    rows = [
+        {**row, "named": (_metric(row), _group(row)), "cell": _cell(row, strong=True)} for row in conventional(part)
+    ]
+    for row in metric_rows(part, "opposites_r").to_dicts():
+        scale = f"{phrases.dimension(row['concept'])} and its opposite"
+        name = f"{'mean of all scales' if row['concept'] == MEAN else scale}, over {row['subset']}"
+        rows.append({**row, "named": ("r of curves", name), "cell": _cell(row, strong=True)})
+    table = tabled(
+        part,
+        [row for row in rows if printed.get(_key(row)) is not None],
+        [("Metric", lambda row: row["named"][0]), ("Group", lambda row: row["named"][1])],
+        [("This run", "cell"), ("Published", lambda row: phrases.decimal(phrases.factor(row) * printed[_key(row)]))],
+        title=f"Compared with the published values of {PUBLISHED_MODEL}",
+        caption="Markedness in per cent, mean cosine × 100. The study ranks 1,000 images of its own, larger sets: "
+        "skews compare only where k and the images are the same.",
+        notes=PRINTED.provenance("perception.markedness"),
+    )
+    return table if table.rows else None
+
+
+def _key(row: Result) -> tuple[str, str, str, str]:
+    """What a number is of; data sets spell one group in several ways (Male, male)."""
+    return row["metric"], row["subset"], (row["group"] or "").lower(), (row["against"] or "").lower()
+
+
+# Known truth
 
 REFERENCE = "glasshouse/contrastive"
 PLANTED = {"warmth": "more", "communion_pos": "more", "communion_neg": "less"}
 """What an open smile adds, by dimension; in all other dimensions nothing was planted."""
 NOTHING = "nothing"
-
-
-def perception_planted(part: pl.DataFrame) -> Table | None:
-    """The planted and the measured effect of smiling on each dimension, and how many other effects are found."""
-    reference = part.filter((pl.col("model") == REFERENCE) & (pl.col("dataset") == DESIGN_NAME))
-    effects = metric_rows(reference, "causal_effect")
-    smiling = effects.filter(pl.col("subset") == "smiling").to_dicts()
-    if not smiling:
-        return None
-    others = [row for row in effects.to_dicts() if row["subset"] != "smiling"]
-    called = [row for row in others if queries.found(row)]
-    largest = max((abs(row["value"]) for row in others), default=0.0)
-    caption = (
-        f"The effect of an open smile (4 against 0), {phrases.unit(smiling[0])}; small print: interval over "
-        "identities. The reference model's captions use warm words for people who smile, cold words for people who do "
-        "not, and all other words for everybody alike."
-    )
-    note = (
-        f"No effect of gender, skin tone, age, light or pose was planted; {len(called)} of their {len(others)} "
-        f"effects are found, and the largest is {100 * largest:.2f}: a trained model is not "
-        "exactly what its captions imply."
-    )
-    title, header = "Known truth against what the audit found", ["Dimension", "Planted", "Found", "Verdict"]
-    return Table(title, caption, header, [_cells(row) for row in smiling], 1, (note,), "planted")
-
-
-def _cells(row: Result) -> list[Cell]:
-    planted = PLANTED.get(row["concept"], NOTHING)
-    measured = NOTHING if not queries.found(row) else "more" if row["value"] > 0 else "less"
-    return [
-        Cell(phrases.dimension(row["concept"])),
-        Cell(planted),
-        Cell(phrases.signed(row), phrases.bounds(row), strong=planted != NOTHING),
-        Cell("as planted" if measured == planted else "found, not planted" if planted == NOTHING else "not found"),
-    ]
-
-
-# Values for the model card and its tests
-
 NOTE = "softmax of a warm word against a cold one; planted: the same rate of warm captions"
 SHARES = [
     planted_row("perception.warm_against_cold", "smiling", implied_warmth(k), group=str(k), concept="Warmth", note=NOTE)
@@ -67,35 +273,67 @@ SIGNS = [
     for concept, sign in (("Warmth", 1.0), ("Communion +", 1.0), ("Communion -", -1.0), ("Competence", 0.0))
 ]
 WARMTH = [*SHARES, *SIGNS]
-"""What the captions imply for smiling and warmth."""
+"""What the captions imply for smiling and warmth: for the model card and its tests."""
 
 
-# Perception's chapter of the report
+def perception_planted(part: pl.DataFrame) -> Table | None:
+    """The planted and the measured effect of smiling on each dimension, and how many other effects are found."""
+    effects = metric_rows(part.filter(model=REFERENCE, dataset=DESIGN_NAME), "causal_effect").to_dicts()
+    smiling = [row for row in effects if row["subset"] == "smiling"]
+    if not smiling:
+        return None
+    others = [row for row in effects if row["subset"] != "smiling"]
+    largest = max((abs(row["value"]) for row in others), default=0.0)
+    note = (
+        f"No effect of gender, skin tone, age, light or pose was planted; {sum(map(found, others))} of their "
+        f"{len(others)} effects are found, and the largest is {100 * largest:.2f}: a trained model is not exactly what "
+        "its captions imply."
+    )
+    return tabled(
+        part.head(1),
+        smiling,
+        [DIMENSION],
+        [
+            ("Planted", lambda row: PLANTED.get(row["concept"], NOTHING)),
+            ("Found", lambda row: Cell(phrases.signed(row), phrases.bounds(row), row["concept"] in PLANTED)),
+            ("Verdict", _recovered),
+        ],
+        title="Known truth against what the audit found",
+        caption=f"The effect of an open smile (4 against 0), {phrases.unit(smiling[0])}; small print: interval over "
+        "identities. The reference model's captions use warm words for people who smile, cold words for people who do "
+        "not, and all other words for everybody alike.",
+        notes=(note,),
+        topic="planted",
+    )
 
-TOPICS = {
-    "judgements": "How groups are judged",
-    "effects": "What changes the judgement",
-    "curves": "Judgements over age and smiling",
-    "ranking": "Who comes first, and who is the default",
-    "neutral": "The neutral prompt",
-    "confounds": "What else may explain the judgement",
-    "ratings": "Compared with people's ratings",
-}
-QUESTIONS = {
-    "variant": Question("Is this the published measure?", "judgements"),
-    "effect": Question("Which attribute changes the judgement when all else stays the same?", "effects"),
-    "interaction": Question("Does an attribute have the same effect on every group?", "effects"),
-    "stand_out": Question("Does the curve of one group stand out from those of the others?", "curves"),
-    "gap": Question("How differently does the model judge groups of photographs?", "judgements"),
-    "markedness": Question("Which group does the model treat as the default?", "ranking"),
-    "ranking": Question("Which group comes first in the model's rankings?", "ranking"),
-    "neutral": Question("What changes when the neutral prompt is subtracted?", "neutral"),
-    "ratings": Question("Does the model put faces in the same order as people do?", "ratings"),
-}
+
+def _recovered(row: Result) -> str:
+    planted = PLANTED.get(row["concept"], NOTHING)
+    measured = NOTHING if not found(row) else "more" if row["value"] > 0 else "less"
+    return "as planted" if measured == planted else "found, not planted" if planted == NOTHING else "not found"
+
 
 CHAPTER = Chapter(
-    topics=TOPICS,
-    questions=QUESTIONS,
+    topics={
+        "judgements": "How groups are judged",
+        "effects": "What changes the judgement",
+        "curves": "Judgements over age and smiling",
+        "ranking": "Who comes first, and who is the default",
+        "neutral": "The neutral prompt",
+        "confounds": "What else may explain the judgement",
+        "ratings": "Compared with people's ratings",
+    },
+    questions={
+        "variant": Question("Is this the published measure?", "judgements"),
+        "effect": Question("Which attribute changes the judgement when all else stays the same?", "effects"),
+        "interaction": Question("Does an attribute have the same effect on every group?", "effects"),
+        "stand_out": Question("Does the curve of one group stand out from those of the others?", "curves"),
+        "gap": Question("How differently does the model judge groups of photographs?", "judgements"),
+        "markedness": Question("Which group does the model treat as the default?", "ranking"),
+        "ranking": Question("Which group comes first in the model's rankings?", "ranking"),
+        "neutral": Question("What changes when the neutral prompt is subtracted?", "neutral"),
+        "ratings": Question("Does the model put faces in the same order as people do?", "ratings"),
+    },
     findings=perception_findings,
     tables=perception_tables,
     figures=perception_figures,

@@ -9,10 +9,10 @@ import polars as pl
 
 from beholder.chapter.charts import Figure, Rows, each_model, order, sentence
 from beholder.chapter.numbers import Result, listed
+from beholder.chapter.numbers import number as counted
 from beholder.chapter.queries import by_model, metric_rows
 from beholder.comparison.groups import CROSSING
-from beholder.studies.perception import chart_parts, phrases, queries
-from beholder.studies.perception.brightness import square_place
+from beholder.studies.perception import chart_parts, phrases
 from beholder.studies.perception.chart_parts import Panels, span
 from beholder.studies.perception.curves import CONFOUNDS, GROUP_LEVELS
 from beholder.studies.perception.design import REST
@@ -43,15 +43,37 @@ def perception_figures(part: pl.DataFrame) -> Iterator[Figure]:
     yield from each_model(part, lambda results: (figure for draw in makers for figure in draw(results)))
 
 
+PROTECTED = ("race", "skin_tone", "gender", "age")
+
+
+def _dot(row: Result, group: str, centre: float = 0.0) -> Result:
+    """A row as a chart of dimensions and groups draws it."""
+    return {
+        "dimension": phrases.dimension(row["concept"]),
+        "group": group,
+        "n": row["n"],
+        **phrases.printed(row, centre),
+    }
+
+
+def _boxes_of(part: pl.DataFrame) -> list[Result]:
+    """Attributes by the median difference they make, the largest first, each with its `box` of quantiles."""
+    medians = metric_rows(part, "induced_variation").filter(concept=MEAN).sort("value", descending=True)
+    table = metric_rows(part, "induced_variation_quantile").filter(concept=MEAN)
+    quantiles = {(row["subset"], row["template"]): row["value"] for row in table.to_dicts()}
+    ends = ("0.05", "0.25", "0.75", "0.95")
+    return [{**row, "box": [quantiles.get((row["subset"], end)) for end in ends]} for row in medians.to_dicts()]
+
+
 # Summary
 
 
 def _summary(results: pl.DataFrame) -> Iterator[Figure]:
     """Every dimension and group, each group less everyone."""
-    subset, unit, table = queries.finest(results), queries.printed_unit(results), metric_rows(results, "delta_cosine")
+    subset, unit, table = phrases.finest(results), phrases.printed_unit(results), metric_rows(results, "delta_cosine")
     everyone = {row["concept"]: row["value"] for row in table.filter(subset=EVERYONE).to_dicts()}
     rows = [
-        phrases.dot(row, phrases.group(row["group"], subset), everyone[row["concept"]])
+        _dot(row, phrases.group(row["group"], subset), everyone[row["concept"]])
         for row in table.filter(subset=subset).to_dicts()
     ]
     if subset == EVERYONE or not rows:
@@ -68,8 +90,7 @@ def _summary(results: pl.DataFrame) -> Iterator[Figure]:
 
 def _differences(results: pl.DataFrame, subset: str) -> str:
     """How many differences between these groups are found, and the widest of them."""
-    gaps = queries.decided(results, "gap", subset=subset)
-    clear = [row for row in gaps if queries.found(row)]
+    gaps, clear = phrases.decided(results, "gap", subset=subset)
     if not clear:
         return "no difference between the groups is found"
     first, second = phrases.pair(clear[0])[:: 1 if clear[0]["value"] > 0 else -1]
@@ -82,10 +103,10 @@ def _differences(results: pl.DataFrame, subset: str) -> str:
 
 def _effects(results: pl.DataFrame) -> Iterator[Figure]:
     """Every contrast and dimension, coloured by the effect."""
-    unit, rows = queries.printed_unit(results), []
+    unit, rows = phrases.printed_unit(results), []
     for row in metric_rows(results, "causal_effect").to_dicts():
         cell = {"contrast": phrases.change(row), "dimension": phrases.dimension(row["concept"])}
-        rows.append({**cell, "found": int(queries.found(row)), "p_value": row["p_value"], **phrases.printed(row)})
+        rows.append({**cell, "found": int(phrases.found(row)), "p_value": row["p_value"], **phrases.printed(row)})
     if rows:
         title = f"{sum(row['found'] for row in rows)} of {len(rows)} effects of one attribute alone are found"
         caption = (
@@ -97,10 +118,10 @@ def _effects(results: pl.DataFrame) -> Iterator[Figure]:
 
 def _induced(results: pl.DataFrame) -> Iterator[Figure]:
     """The published measure: boxes of absolute differences, attribute by attribute."""
-    boxes, unit, rows = queries.induced(results), queries.printed_unit(results), []
+    boxes, unit, rows = _boxes_of(results), phrases.printed_unit(results), []
     for row in boxes:
         low, lower, upper, high = (None if q is None else round(phrases.factor(row) * q, 4) for q in row["box"])
-        kind = "protected" if row["subset"] in queries.PROTECTED else "not protected"
+        kind = "protected" if row["subset"] in PROTECTED else "not protected"
         value = round(phrases.factor(row) * row["value"], 4)
         box = {"low": low, "lower": lower, "value": value, "upper": upper, "high": high, "n": row["n"]}
         rows.append({"attribute": phrases.attribute(row["subset"]), "kind": kind, **box})
@@ -153,23 +174,23 @@ def _ratings(results: pl.DataFrame) -> Iterator[Figure]:
     if not rows:
         return
     kind = rows[0]["subset"]
-    agree = sum(queries.found(row) and row["value"] > 0 for row in rows)
+    agree = sum(phrases.found(row) and row["value"] > 0 for row in rows)
     title = f"on {agree} of {len(rows)} traits the model is found to order {kind}s as people do"
     caption = (
         f"Correlation of people's mean ratings with the model's Δ over {kind}s, with intervals for all traits at "
         f"once where {kind}s are independent of each other; 1: the same order, 0: none."
     )
-    dots = [phrases.dot(row, f"{kind}s") for row in rows]
+    dots = [_dot(row, f"{kind}s") for row in rows]
     chart = chart_parts.group_dots(dots, "correlation with people's ratings")
     yield Figure("ratings", title, caption, chart, "ratings")
 
 
 def _departures(results: pl.DataFrame) -> Iterator[Figure]:
     """For which groups the model departs from people's ratings."""
-    rows, grouping = metric_rows(results, "rating_departure").to_dicts(), queries.grouping_of(results)
-    dots = [phrases.dot(row, phrases.group(row["group"], grouping.get(row["group"]))) for row in rows]
+    rows, grouping = metric_rows(results, "rating_departure").to_dicts(), phrases.grouping_of(results)
+    dots = [_dot(row, phrases.group(row["group"], grouping.get(row["group"]))) for row in rows]
     if rows:
-        clear = sum(map(queries.found, rows))
+        clear = sum(map(phrases.found, rows))
         title = phrases.how_many(clear, len(rows), "departure", "from people's ratings")
         caption = (
             "Model less people's ratings, each in standard deviations of the trait; bars, where images were rated: "
@@ -187,7 +208,7 @@ def _trajectories(part: pl.DataFrame) -> Iterator[Figure]:
     """Every dimension over smiling and over age: a panel each and for each model, on one scale; a curve a group."""
     by_unit = dict[str, list[tuple[str, pl.DataFrame]]]()
     for model, results in by_model(part):
-        by_unit.setdefault(queries.printed_unit(results), []).append((model, results))
+        by_unit.setdefault(phrases.printed_unit(results), []).append((model, results))
     several = sum(map(len, by_unit.values())) > 1
     for number, (unit, models) in enumerate(by_unit.items(), 1):
         for attribute in GROUP_LEVELS:
@@ -223,12 +244,12 @@ def _curves(models: list[tuple[str, pl.DataFrame]], attribute: str, unit: str, *
 
 def _slopes(results: pl.DataFrame, attribute: str) -> str:
     """How many curves are found to depart from those of the other groups."""
-    crossing = CROSSING.join((attribute, queries.finest(results)))
-    departures = [queries.decided(results, f"{name}_departure", subset=crossing) for name in ("slope", "curvature")]
+    crossing = CROSSING.join((attribute, phrases.finest(results)))
+    departures = [phrases.decided(results, f"{name}_departure", subset=crossing)[0] for name in ("slope", "curvature")]
     apart = [row for rows in departures for row in rows]
     if not apart:
         return "the judgements of each group"
-    return phrases.how_many(sum(map(queries.found, apart)), len(apart), "departure", "from the other groups")
+    return phrases.how_many(sum(map(phrases.found, apart)), len(apart), "departure", "from the other groups")
 
 
 def _panels(rows: Rows, x: str, bounded: Rows, *, y: tuple[str, ...] = ("value", "low", "high")) -> Panels:
@@ -239,7 +260,7 @@ def _panels(rows: Rows, x: str, bounded: Rows, *, y: tuple[str, ...] = ("value",
 
 
 def _levels(table: pl.DataFrame, results: pl.DataFrame) -> Rows:
-    grouping = queries.finest(results)
+    grouping = phrases.finest(results)
     return [
         {**_point(row), "group": phrases.group(row["group"], grouping), "dimension": phrases.dimension(row["concept"])}
         for row in table.to_dicts()
@@ -266,13 +287,13 @@ def _separation(results: pl.DataFrame) -> Iterator[Figure]:
         "do not tell how far ages spread."
     )
     panels = _panels(points, "positive", [*points, *rings], y=("negative",))._replace(columns=CLOUDS_ACROSS)
-    chart = chart_parts.ellipses(points, rings, panels, queries.printed_unit(results))
+    chart = chart_parts.ellipses(points, rings, panels, phrases.printed_unit(results))
     title = "positive against negative ends of the scales, age by age"
     yield Figure("separation", title, caption, chart, "curves", wide=True)
 
 
 def _cloud(results: pl.DataFrame, table: pl.DataFrame, name: str) -> Iterator[Result]:
-    scale, grouping = phrases.factor(table.row(0, named=True)), queries.finest(results)
+    scale, grouping = phrases.factor(table.row(0, named=True)), phrases.finest(results)
     wide = table.pivot("concept", index=["group", "template", "n"], values="value")
     for row in wide.drop_nulls().to_dicts():
         both = {end: round(scale * row[end], 4) for end in ("positive", "negative")}
@@ -297,7 +318,7 @@ def _ring(points: Rows, group: str, panel: str) -> Iterator[Result]:
 
 def _confounds(results: pl.DataFrame) -> Iterator[Figure]:
     """Every dimension over smiling, lighting and pose: do the ends of a scale oppose each other?"""
-    points, unit = metric_rows(results, "trajectory").filter(group=EVERYONE), queries.printed_unit(results)
+    points, unit = metric_rows(results, "trajectory").filter(group=EVERYONE), phrases.printed_unit(results)
     correlations = metric_rows(results, "opposites_r").filter(pl.col("concept") != MEAN)
     rows, counts, values = [], [], []
     for attribute in CONFOUNDS:
@@ -310,7 +331,7 @@ def _confounds(results: pl.DataFrame) -> Iterator[Figure]:
         ]
         if scales := correlations.filter(subset=attribute).to_dicts():
             together = sum(row["value"] > 0 for row in scales)
-            counts.append(f"{together} of {phrases.counted(len(scales), 'scale')} over {attribute}")
+            counts.append(f"{together} of {counted(len(scales), 'scale')} over {attribute}")
             each = listed([f"{phrases.dimension(row['concept'])} {phrases.number(row)}" for row in scales])
             values.append(f"over {attribute} {each}")
     if not rows:
@@ -331,7 +352,7 @@ def _confounds(results: pl.DataFrame) -> Iterator[Figure]:
 
 def _neutral(results: pl.DataFrame) -> Iterator[Figure]:
     """Densities of the neutral prompt's score, of all dimensions before and after Δ, and of the control words."""
-    scale, grouping, rows = phrases.factor({"unit": queries.unit(results)}), queries.finest(results), []
+    scale, grouping, rows = phrases.factor({"unit": phrases.score_unit(results)}), phrases.finest(results), []
     for name, panel in DENSITIES.items():
         table = metric_rows(results, "density").filter(subset=name).to_dicts()
         highest = max((row["value"] for row in table), default=0.0)
@@ -342,7 +363,7 @@ def _neutral(results: pl.DataFrame) -> Iterator[Figure]:
         return
     names = order(rows, "panel")
     panels = Panels(names, {name: span(row["score"] for row in rows if row["panel"] == name) for name in names}, (0, 1))
-    unit = queries.printed_unit(results)
+    unit = phrases.printed_unit(results)
     caption = (
         f"Smoothed density over the images of each group, {unit}; each panel has scales of its own. Before Δ: mean of "
         "all dimensions; after Δ: the same less the neutral prompt. In quotes: control words."
@@ -363,7 +384,7 @@ def _moved(results: pl.DataFrame) -> str:
 
 def _group_r(results: pl.DataFrame) -> Iterator[Figure]:
     """How far two groups' neutral cosines go together over seeds."""
-    rows, grouping = metric_rows(results, "neutral_group_r").to_dicts(), queries.finest(results)
+    rows, grouping = metric_rows(results, "neutral_group_r").to_dicts(), phrases.finest(results)
     if rows:
         spans = [phrases.decimal(each(row["value"] for row in rows)) for each in (min, max)]
         title = f"correlation of two groups' neutral cosines over seeds: {spans[0]} to {spans[1]}"
@@ -383,7 +404,7 @@ def _group_r(results: pl.DataFrame) -> Iterator[Figure]:
 def _neutral_r(results: pl.DataFrame) -> Iterator[Figure]:
     """How far each dimension correlates with the neutral prompt over the images, before and after Δ."""
     when = {"cosine": "before Δ", "delta_cosine": "after Δ"}
-    rows = [phrases.dot(row, when[row["subset"]]) for row in metric_rows(results, "neutral_r").to_dicts()]
+    rows = [_dot(row, when[row["subset"]]) for row in metric_rows(results, "neutral_r").to_dicts()]
     if not rows:
         return
     spans = []
@@ -401,7 +422,7 @@ def _neutral_r(results: pl.DataFrame) -> Iterator[Figure]:
 
 def _brightness(results: pl.DataFrame) -> Iterator[Figure]:
     """Where the pictures of two groups differ in brightness: a map for each pair, and within each other group."""
-    grouping = queries.grouping_of(results)
+    grouping = phrases.grouping_of(results)
     keys, squares, means = ["subset", "group", "against", "concept"], list[Result](), dict[str, float]()
     for _, part in metric_rows(results, "brightness").group_by(keys, maintain_order=True):
         row = part.row(0, named=True)
@@ -411,7 +432,7 @@ def _brightness(results: pl.DataFrame) -> Iterator[Figure]:
         for whole in part.filter(pl.col("template").is_null())["value"]:
             means[panel] = whole
         for square in part.drop_nulls("template").to_dicts():
-            down, across = square_place(square["template"])
+            down, across = map(int, square["template"].split(","))
             place = {"down": down, "across": across, "value": round(square["value"], 3)}
             squares.append({"panel": panel, **place})
     if not squares:

@@ -17,40 +17,36 @@ from scipy import stats
 from beholder.comparison import FEWEST, Groups, Part, compare_groups, comparison_at, group_by, judge
 from beholder.comparison.groups import CROSSING
 from beholder.core.results import Row
-from beholder.metrics.clustered import BySeed, CellMeans, combined, polynomial_weights
-from beholder.studies.perception.design import bends_by_group, judged_by_seed, rises_by_group, seed_row
-from beholder.studies.perception.pairs import compare_pairs, pairs
-from beholder.studies.perception.prompts import NEGATIVE, POSITIVE, Dimension
+from beholder.metrics.clustered import CellMeans, polynomial_weights
+from beholder.metrics.matched import BySeed, combined
+from beholder.studies.perception.design import fits_by_group, judged_by_seed, seed_row
+from beholder.studies.perception.prompts import NEGATIVE, POSITIVE
 from beholder.studies.perception.scores import (
+    CORRELATION,
     CROSSED,
+    DEVIATIONS,
     EVERYONE,
     MEAN,
     Array,
     Judged,
+    compare_pairs,
     estimate_row,
     finest,
     grouped,
     groupings,
     levels_of,
     ordered_attributes,
+    pairs,
 )
 from beholder.studies.rows import join
 from beholder.studies.study import MeasureOptions
 
-FEWEST_OF_AN_AGE = 100
-"""The study's rule for UTKFace: only ages with this many images, and equally many of each."""
+FEWEST_OF_AN_AGE = 100  # the study's rule for UTKFace: only ages with this many images, and equally many of each
 FEWEST_AGES = 3
-GROUP_LEVELS = ("age", "smiling")
-"""Attributes with a curve for each group; the others have one for everyone."""
+GROUP_LEVELS = ("age", "smiling")  # attributes with a curve for each group; the others have one for everyone
 CONFOUNDS = ("smiling", "lighting", "pose")
 NO_INTERVAL = "no interval: a few ages do not tell how far ages spread"
 """Every kind of interval that was tried covered the distance in 12 to 91 of 100 worlds: docs/perception.md."""
-SCALE_METRICS = {
-    "perception.valence_point": "perception.scale_point",
-    "perception.separation": "perception.scale_separation",
-}
-"""What the same numbers are called where they are of one scale, which the row's subset names."""
-STANDARD_DEVIATIONS, CORRELATION = "standard deviations", "correlation"
 
 
 # Scores by group
@@ -58,27 +54,23 @@ STANDARD_DEVIATIONS, CORRELATION = "standard deviations", "correlation"
 
 def score_rows(judged: Judged) -> Iterator[Row]:
     """Cosine and Δ of every dimension and word for everyone and every group."""
-    by_dimension = {"cosine": judged.by_dimension(judged.cosine)}
+    notes = {name: f"without {', '.join(map(repr, words))}: no score" for name, words in judged.missing.items()}
+    quantities: list[tuple[str, Array, list[str] | list[None]]]
+    quantities = [("cosine", judged.by_dimension(judged.cosine), judged.names())]
     if judged.has_neutral:
-        by_dimension["delta_cosine"] = judged.by_dimension(judged.delta)
-    notes = {d.name: judged.note(d) for d in judged.dimensions}
+        quantities += [
+            ("delta_cosine", judged.by_dimension(judged.delta), judged.names()),
+            ("word_delta_cosine", judged.delta, judged.words),
+            ("neutral_cosine", judged.neutral[:, None], [None]),
+        ]
     for groups in groupings(judged.images):
-        for metric, values in by_dimension.items():
-            for row in _mean_rows(judged, groups, metric, values, judged.names()):
-                yield row._replace(note=notes[row.concept or ""])
-        if judged.has_neutral:
-            yield from _mean_rows(judged, groups, "word_delta_cosine", judged.delta, judged.words)
-            yield from _mean_rows(judged, groups, "neutral_cosine", judged.neutral[:, None], [None])
-
-
-def _mean_rows(
-    judged: Judged, groups: Groups, metric: str, values: Array, concepts: list[str] | list[None]
-) -> Iterator[Row]:
-    means = CellMeans(values, groups.codes, judged.people.codes, len(groups.names)).means()
-    for k, group in enumerate(groups.names):
-        for column, concept in enumerate(concepts):
-            row = estimate_row(metric, means, (k, column), judged.unit, int(means.n[k]))
-            yield row._replace(subset=groups.attribute, group=group, concept=concept)
+        for metric, values, concepts in quantities:
+            means = CellMeans(values, groups.codes, judged.people.codes, len(groups.names)).means()
+            for k, group in enumerate(groups.names):
+                for column, concept in enumerate(concepts):
+                    row = estimate_row(metric, means, (k, column), judged.unit)
+                    note = notes.get(concept or "") if metric in ("cosine", "delta_cosine") else None
+                    yield row._replace(subset=groups.attribute, group=group, concept=concept, note=note)
 
 
 def gap_rows(judged: Judged, options: MeasureOptions) -> Iterator[Row]:
@@ -172,10 +164,10 @@ def _curve_rows(judged: Judged, attribute: str, groups: Groups, group: str, note
         fitted, curve = (cells.combined(weights), {level: k for k, level in enumerate(several.tolist())})
     for level in there.tolist():
         for column, name in enumerate(judged.names()):
-            n = int(means.n[level])
-            rows = [estimate_row("trajectory", means, (level, column), judged.unit, n)]
+            rows = [estimate_row("trajectory", means, (level, column), judged.unit)]
             if fitted is not None and level in curve:
-                rows.append(estimate_row("trajectory_fit", fitted, (curve[level], column), judged.unit, n))
+                fit = estimate_row("trajectory_fit", fitted, (curve[level], column), judged.unit)
+                rows.append(fit._replace(n=rows[0].n))
             for row in rows:
                 row = row._replace(subset=attribute, group=group, concept=name, template=f"{levels[level]:g}")
                 yield row._replace(note=note)
@@ -185,61 +177,44 @@ def _curve_rows(judged: Judged, attribute: str, groups: Groups, group: str, note
 
 
 def separation_rows(judged: Judged, options: MeasureOptions) -> Iterator[Row]:
-    """Negative against positive ends, for all scales together and each apart: a point for each age and group."""
-    groups = finest(judged.images)
-    if "age" not in ordered_attributes(judged.images) or len(groups.names) < 2:
+    """Negative against positive ends, for all scales together and each apart: a point for each age and group.
+
+    Numbers of one scale are called `scale_point` and `scale_separation`, and the row's subset names the scale.
+    """
+    scales = judged.scales()
+    if "age" not in ordered_attributes(judged.images) or len(finest(judged.images).names) < 2 or not scales:
         return
     part, note = followed(judged, "age", options)
-    names = judged.names()
-    scales = [(names.index(d.name), names.index(str(d.opposite))) for d in judged.dimensions if _begins(d, names)]
-    if not scales:
-        return
-    positive, negative = ([scale[end] for scale in scales] for end in (0, 1))
-    for row in _cloud_rows(part, positive, negative):
+    for row in _cloud_rows(part, *map(list, zip(*scales, strict=True))):
         yield row._replace(subset="age", note=join((row.note, note)))
     for up, down in scales:
         for row in _cloud_rows(part, [up], [down]):
-            metric = SCALE_METRICS[row.metric]
-            yield row._replace(metric=metric, subset=names[up], note=join((row.note, note)))
-
-
-def _begins(dimension: Dimension, names: list[str]) -> bool:
-    """Whether it is the positive end of a scale with two ends."""
-    return dimension.valence == POSITIVE and dimension.opposite in names
+            metric = row.metric.replace("valence_point", "scale_point").replace(".separation", ".scale_separation")
+            yield row._replace(metric=metric, subset=judged.names()[up], note=join((row.note, note)))
 
 
 def _cloud_rows(judged: Judged, positive: list[int], negative: list[int]) -> Iterator[Row]:
-    """The points of every group, and the distances between the groups' clouds."""
-    names = finest(judged.images).names
-    every = {group: list(_points(judged, group, (positive, negative))) for group in names}
-    clouds = {group: points for group, points in every.items() if len(points) > 2}
-    for group, points in clouds.items():
-        for level, n, ends in points:
+    """Every group's mean Δ of the positive and negative ends at each age, and the distances between these clouds."""
+    groups, (ages, codes) = finest(judged.images), levels_of(judged.images, "age")
+    scores, clouds = judged.by_dimension(judged.delta), dict[str, Array]()
+    for group in groups.names:
+        at_age = [np.flatnonzero(groups.mask(group) & (codes == code)) for code in range(len(ages))]
+        known = [(age, rows) for age, rows in zip(ages, at_age, strict=True) if len(rows)]
+        if len(known) < 3:
+            continue
+        clouds[group] = np.array([[scores[rows][:, end].mean() for end in (positive, negative)] for _, rows in known])
+        for (age, rows), ends in zip(known, clouds[group].tolist(), strict=True):
             for valence, value in zip((POSITIVE, NEGATIVE), ends, strict=True):
-                row = Row("perception.valence_point", value, n, judged.unit, group=group, concept=valence)
-                yield row._replace(template=f"{level:g}")
+                row = Row("perception.valence_point", value, len(rows), judged.unit, group=group, concept=valence)
+                yield row._replace(template=f"{age:g}")
     for first, second in combinations(clouds, 2):
-        a, b = (np.array([ends for _, _, ends in clouds[name]]) for name in (first, second))
+        a, b = clouds[first], clouds[second]
         within = f"Mahalanobis distance of the groups' means over ages, in pooled standard deviations; {NO_INTERVAL}"
-        row = Row("perception.separation", mahalanobis(a, b), len(a) + len(b), STANDARD_DEVIATIONS, note=within)
+        row = Row("perception.separation", _mahalanobis(a, b), len(a) + len(b), DEVIATIONS, note=within)
         yield row._replace(group=first, against=second)
 
 
-def _points(
-    judged: Judged, group: str, ends: tuple[list[int], list[int]]
-) -> Iterator[tuple[float, int, tuple[float, float]]]:
-    """Age, number of images, and mean Δ of the positive and of the negative ends."""
-    levels, codes = levels_of(judged.images, "age")
-    members = finest(judged.images).mask(group)
-    scores = judged.by_dimension(judged.delta)
-    for code, level in enumerate(levels):
-        rows = np.flatnonzero(members & (codes == code))
-        if len(rows):
-            positive, negative = (float(scores[rows][:, end].mean()) for end in ends)
-            yield level, len(rows), (positive, negative)
-
-
-def mahalanobis(a: Array, b: Array) -> float:
+def _mahalanobis(a: Array, b: Array) -> float:
     """Distance of two clouds' means in their pooled covariance; NaN where that has no inverse."""
     pooled = ((len(a) - 1) * np.cov(a.T) + (len(b) - 1) * np.cov(b.T)) / (len(a) + len(b) - 2)
     off = a.mean(axis=0) - b.mean(axis=0)
@@ -254,44 +229,33 @@ def mahalanobis(a: Array, b: Array) -> float:
 def confound_rows(judged: Judged) -> Iterator[Row]:
     """Pearson's r of the curves of opposite dimensions over smiling, lighting, pose: do they oppose each other?"""
     scores, names = judged.by_dimension(judged.delta), judged.names()
-    scales = [(d.name, d.opposite) for d in judged.dimensions if d.valence == POSITIVE and d.opposite in names]
-    for attribute in ordered_attributes(judged.images):
-        if attribute not in CONFOUNDS:
-            continue
+    for attribute in [name for name in ordered_attributes(judged.images) if name in CONFOUNDS]:
         levels, codes = levels_of(judged.images, attribute)
-        curve = CellMeans(scores, codes, judged.people.codes, len(levels)).value
-        correlations = []
-        for positive, negative in scales:
-            row = _curve_correlation(curve[:, [names.index(positive), names.index(str(negative))]])
-            correlations.append(row.value)
-            yield row._replace(subset=attribute, concept=positive, group=positive, against=negative)
-        known = [value for value in correlations if value is not None]
-        if known:
-            row = Row("perception.opposites_r", float(np.mean(known)), len(levels), CORRELATION)
-            yield row._replace(subset=attribute, concept=MEAN, note=f"mean over {len(known)} scales")
-
-
-def _curve_correlation(curves: Array) -> Row:
-    """r over the levels; none for fewer than three levels or a flat curve."""
-    n = len(curves)
-    if n < 3 or (np.ptp(curves, axis=0) == 0).any():
-        note = "fewer than three levels" if n < 3 else "a curve does not move"
-        return Row("perception.opposites_r", None, n, CORRELATION, note=note)
-    r = stats.pearsonr(curves[:, 0], curves[:, 1])
-    low, high = r.confidence_interval(0.95) if n > 3 else (None, None)
-    row = Row("perception.opposites_r", float(r.statistic), n, CORRELATION, low=low, high=high)
-    return row._replace(p_value=float(r.pvalue), note=f"over {n} levels")
+        curve, correlations = CellMeans(scores, codes, judged.people.codes, len(levels)).value, list[float]()
+        n = len(levels)
+        for up, down in judged.scales():
+            row = Row("perception.opposites_r", None, n, CORRELATION, attribute, names[up], names[down], names[up])
+            if n < 3 or (np.ptp(curve[:, [up, down]], axis=0) == 0).any():
+                yield row._replace(note="fewer than three levels" if n < 3 else "a curve does not move")
+                continue
+            r = stats.pearsonr(curve[:, up], curve[:, down])
+            low, high = r.confidence_interval(0.95) if n > 3 else (None, None)
+            row = row._replace(value=float(r.statistic), low=low, high=high, p_value=float(r.pvalue))
+            correlations.append(float(r.statistic))
+            yield row._replace(note=f"over {n} levels")
+        if correlations:
+            row = Row("perception.opposites_r", float(np.mean(correlations)), n, CORRELATION, attribute, concept=MEAN)
+            yield row._replace(note=f"mean over {len(correlations)} scales")
 
 
 # Curves of crossed groups
 
-FEWEST_GROUPS = 3
-"""With two groups a departure says no more than their difference."""
+FEWEST_GROUPS = 3  # with two groups a departure says no more than their difference
+DEGREES = {"slope": 1, "curvature": 2}
 MEANINGS = {
     "slope": "rise of a straight line over the attribute's range",
     "curvature": "the two ends of a second-degree curve less its middle",
 }
-DEGREES = {"slope": 1, "curvature": 2}
 
 
 class Fitted(NamedTuple):
@@ -308,18 +272,19 @@ class Fitted(NamedTuple):
 def group_curve_rows(judged: Judged, options: MeasureOptions) -> Iterator[Row]:
     """Slope and curvature of every finest group over age and smiling, and how far each departs from the others."""
     rng, fits = options.rng(), list[Fitted]()
-    for attribute in ordered_attributes(judged.images):
+    for attribute in [name for name in ordered_attributes(judged.images) if name in GROUP_LEVELS]:
         part, note = followed(judged, attribute, options)
         groups = finest(part.images)
-        if attribute not in GROUP_LEVELS or groups.attribute == EVERYONE:
+        # Interactions tell the slopes of single attributes.
+        if groups.attribute == EVERYONE or (judged.designed and groups.attribute not in CROSSED):
             continue
-        if judged.designed and groups.attribute not in CROSSED:
-            continue  # interactions tell the slopes of single attributes
         for metric in MEANINGS:
-            made = _by_seed(part, attribute, groups, metric) if judged.designed else None
-            made = made or _by_level(part, attribute, groups, metric, rng, options)
-            subset, told = CROSSING.join((attribute, groups.attribute)), join((MEANINGS[metric], note))
-            rows = [[row._replace(subset=subset, note=told) for row in each] for each in made.rows]
+            if judged.designed:
+                made = _by_seed(part, attribute, groups, metric)
+            else:
+                made = _by_level(part, attribute, groups, metric, rng, options)
+            subset, meaning = CROSSING.join((attribute, groups.attribute)), join((MEANINGS[metric], note))
+            rows = [[row._replace(subset=subset, note=meaning) for row in each] for each in made.rows]
             if len(rows) > 1:
                 fits.append(made._replace(rows=rows))
                 yield from (row for each in rows for row in each)
@@ -335,16 +300,16 @@ def _departures(fits: list[Fitted], options: MeasureOptions) -> Iterator[Row]:
         verdicts = next(by_level) if fit.part is not None else None
         own = np.array([[row.value for row in each] for each in fit.rows], dtype=np.float64)
         for place, rows in enumerate(fit.rows):
-            told = next(by_seed) if verdicts is None else verdicts
+            judged = next(by_seed) if verdicts is None else verdicts
             others = np.delete(own, place, axis=0).mean(axis=0)
             for column, row in enumerate(rows):
                 note = f"{row.note}; less the mean of the other groups; interval and p hold for all {count} at once"
                 row = row._replace(metric=f"{row.metric}_departure", note=note)
                 if verdicts is None:
-                    yield seed_row(row, fit.seeds[place], told, column)
+                    yield seed_row(row, fit.seeds[place], judged, column)
                 else:
                     row = row._replace(value=float(own[place, column] - others[column]))
-                    yield from comparison_at(told, (place, column)).rows(row)
+                    yield from comparison_at(judged, (place, column)).rows(row)
 
 
 def _others(count: int) -> Array:
@@ -361,8 +326,7 @@ def _rows(judged: Judged, metric: str, group: str, values: Array, n: int) -> lis
 
 def _by_seed(judged: Judged, attribute: str, groups: Groups, metric: str) -> Fitted:
     """From matched sets, seed by seed."""
-    fit = rises_by_group if metric == "slope" else bends_by_group
-    parts = fit(judged.images, attribute, groups, judged.by_dimension(judged.delta))
+    parts = fits_by_group(judged, attribute, groups, DEGREES[metric])
     rows = [_rows(judged, metric, group, part.values.mean(axis=0), part.sets) for group, part in parts.items()]
     return Fitted(rows, None, [combined(list(parts.values()), weights) for weights in _others(len(parts))])
 
@@ -392,16 +356,9 @@ def _by_level(
     if len(kept) < FEWEST_GROUPS:
         return Fitted(rows, None, [])
     used = groups._replace(codes=np.where(np.isnan(weights[cells]), -1, groups.codes)).kept(kept)
-    left = _without_common(scores, np.array(levels)[codes], used.codes, degree)
-    compared = compare_groups(
-        weights[cells][:, None] * left,
-        used,
-        judged.people,
-        rng,
-        contrasts=_others(len(kept)),
-        shuffles=options.shuffles,
-    )
-    return Fitted(rows, compared, [])
+    left = weights[cells][:, None] * _without_common(scores, np.array(levels)[codes], used.codes, degree)
+    others, people = _others(len(kept)), judged.people
+    return Fitted(rows, compare_groups(left, used, people, rng, contrasts=others, shuffles=options.shuffles), [])
 
 
 def _fit_weights(levels: Array, degree: int, reach: float) -> Array:

@@ -1,47 +1,57 @@
 """Matched sets: what each attribute does to a judgement when it alone is changed.
 
-A set has the images of one seed that differ in one attribute. Four things are measured on sets: the average causal
-effect, with an interval over seeds; the published mean absolute difference, which noise alone makes more than
-0; interactions, which tell whether an attribute has the same effect on every group; and each attribute's share of the
-variance.
+A set has the images of one seed that differ in one attribute. Measured on sets: the average causal effect, with an
+interval over seeds; the published absolute differences, which noise alone makes more than 0; interactions, which tell
+whether an attribute has the same effect on every group; each attribute's share of the variance; and where paired
+pictures differ in grey value, a confound that is not about faces. Brightness is the one measure that opens the pictures
+again: it is about the data set, not about the model.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from collections.abc import Iterator, Sequence
+from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
+from scipy import stats
 
 from beholder.comparison import Groups, Part, People, compare_groups, comparison_at, group_by, judge
 from beholder.comparison.family import Judged as Verdicts
+from beholder.core.errors import BadImage
 from beholder.core.results import Row
-from beholder.metrics.clustered import BySeed, by_seed, combined, curvatures, differences, slopes, variance_shares
-from beholder.studies.perception.pairs import pairs
+from beholder.datasets.images import grey_values, open_image
+from beholder.metrics.brightness import coarse, sign_map
+from beholder.metrics.matched import BySeed, by_seed, combined, curvatures, differences, slopes
+from beholder.metrics.multiplicity import holm
+from beholder.metrics.variance import variance_shares
 from beholder.studies.perception.scores import (
+    AS_RELEASED,
     BLOCK,
     GROUPED,
     INTERACTIONS,
+    MEAN,
     ORDERED,
     SEED,
+    STATISTIC,
     Array,
     Indices,
     Judged,
+    grouped,
     ordered_attributes,
+    pairs,
 )
 from beholder.studies.study import MeasureOptions
 
-SHARE, STATISTIC = "share of variance", "statistic"
-REST = "rest"
-"""Stands for what no attribute explains."""
+SHARE, SIGN = "share of variance", "mean sign"
+REST = "rest"  # stands for what no attribute explains
 
 
 class Sets(NamedTuple):
     """Images that differ in one attribute alone: `codes[i]` is image i's set, −1 where the attribute is unknown."""
 
-    attribute: str
     codes: Indices
     seeds: Indices
     """The seed of every set (−1 where the attribute is the seed itself)."""
@@ -54,8 +64,8 @@ def design_columns(images: pl.DataFrame) -> list[str]:
 
 def matched_sets(images: pl.DataFrame, attribute: str) -> Sets:
     """Images that differ in this attribute alone, within a block where blocks vary different attributes."""
-    others = [name for name in design_columns(images) if name != attribute]
-    keys = [*others, *([BLOCK] if BLOCK in images.columns else [])]
+    keys = [name for name in design_columns(images) if name != attribute]
+    keys += [BLOCK] if BLOCK in images.columns else []
     known = images[attribute].is_not_null()
     numbered = images.select(*keys).with_columns(known=known, row=pl.int_range(pl.len())).filter("known")
     numbered = numbered.with_columns(set=pl.struct(keys).rank("dense").cast(pl.Int64) - 1)
@@ -65,51 +75,50 @@ def matched_sets(images: pl.DataFrame, attribute: str) -> Sets:
     if attribute != SEED:
         _, seed_codes = np.unique(images[SEED].cast(pl.String).to_numpy(), return_inverse=True)
         seeds[codes[codes >= 0]] = seed_codes[codes >= 0]
-    return Sets(attribute, codes, seeds)
+    return Sets(codes, seeds)
 
 
 # Causal effects
 
 
 class Contrast(NamedTuple):
-    """Two values of an attribute that are compared."""
+    """Two values of an attribute that are compared, with the differences of its matched sets by seed."""
 
     attribute: str
     first: str
     second: str
-    side: Indices
-    """1 for images with the first value, −1 for the second, 0 for others."""
+    changes: BySeed
+    absolute: Array
+    """The mean absolute difference."""
 
 
-def contrasts(images: pl.DataFrame) -> Iterator[Contrast]:
+def contrasts(images: pl.DataFrame, scores: Array) -> Iterator[Contrast]:
     """Every two groups of an attribute; the highest against the lowest level of an ordered one."""
     for attribute in [name for name in design_columns(images) if name != SEED]:
-        labels = images[attribute]
-        if attribute in ORDERED:
-            low, high = float(labels.min()), float(labels.max())  # type: ignore[arg-type]
-            chosen = [(high, low)]
-        else:
-            chosen = pairs(sorted(labels.drop_nulls().unique()))  # type: ignore[assignment]
-        for both in chosen:
-            first, second = ((labels == value).fill_null(False).to_numpy() for value in both)
-            one, other = (f"{value:g}" if attribute in ORDERED else str(value) for value in both)
-            yield Contrast(attribute, one, other, first.astype(int) - second.astype(int))
+        labels, sets = images[attribute], matched_sets(images, attribute)
+        known, ordered = sorted(labels.drop_nulls().unique()), attribute in ORDERED
+        for both in [(known[-1], known[0])] if ordered else pairs(known):
+            first, second = ((labels == value).fill_null(False).to_numpy().astype(int) for value in both)
+            matched, changes = differences(scores, sets.codes, np.where(sets.codes >= 0, first - second, 0))
+            if len(matched):
+                one, other = (f"{float(value):g}" if ordered else str(value) for value in both)
+                by_seeds = by_seed(changes, sets.seeds[matched])
+                yield Contrast(attribute, one, other, by_seeds, np.abs(changes).mean(axis=0))
 
 
 def effect_rows(judged: Judged, options: MeasureOptions) -> Iterator[Row]:
     """Average causal effect of each contrast on each dimension, and the mean absolute difference."""
     scores, n = judged.by_dimension(judged.delta), judged.images[SEED].n_unique()
-    found = ((contrast, matched_effect(judged.images, contrast, scores)) for contrast in contrasts(judged.images))
-    effects = [(contrast, *effect) for contrast, effect in found if effect is not None]
-    verdicts = judged_by_seed([changes for _, changes, _ in effects], options)
-    for (contrast, changes, absolute), told in zip(effects, verdicts, strict=True):
-        note = f"{changes.sets} matched sets; interval and p hold for all {len(effects) * scores.shape[1]} at once"
+    effects = list(contrasts(judged.images, scores))
+    for effect, verdicts in zip(effects, judged_by_seed([each.changes for each in effects], options), strict=True):
+        sets, count = effect.changes.sets, len(effects) * scores.shape[1]
+        note = f"{sets} matched sets; interval and p hold for all {count} at once"
         for column, name in enumerate(judged.names()):
-            row = Row("perception.causal_effect", None, n, judged.unit, contrast.attribute, contrast.first, note=note)
-            row = row._replace(against=contrast.second, concept=name)
-            yield seed_row(row, changes, told, column)
+            row = Row("perception.causal_effect", None, n, judged.unit, *effect[:3], concept=name, note=note)
+            yield seed_row(row, effect.changes, verdicts, column)
             upward = "mean |difference| of the same sets; noise alone makes it more than 0"
-            yield row._replace(metric="perception.absolute_difference", value=float(absolute[column]), note=upward)
+            row = row._replace(metric="perception.absolute_difference", note=upward)
+            yield row._replace(value=float(effect.absolute[column]))
 
 
 def judged_by_seed(parts: Sequence[BySeed], options: MeasureOptions) -> list[Verdicts]:
@@ -132,66 +141,42 @@ def seed_row(row: Row, part: BySeed, verdicts: Verdicts, column: int) -> Row:
     return comparison_at(verdicts, (0, column)).rows(row._replace(value=value))[0]
 
 
-def matched_effect(images: pl.DataFrame, contrast: Contrast, scores: Array) -> tuple[BySeed, Array] | None:
-    """The differences of matched sets by seed, and their mean absolute difference; None without a matched set."""
-    sets = matched_sets(images, contrast.attribute)
-    both, changes = differences(scores, sets.codes, np.where(sets.codes >= 0, contrast.side, 0))
-    if not len(both):
-        return None
-    return by_seed(changes, sets.seeds[both]), np.abs(changes).mean(axis=0)
-
-
 # Interactions
 
 
 def interaction_rows(judged: Judged, options: MeasureOptions) -> Iterator[Row]:
     """Does smiling help everyone equally? Each group's rise over the attribute's whole range, and their differences."""
-    scores, interactions = judged.by_dimension(judged.delta), []
-    for subset, (varied, grouped) in INTERACTIONS.items():
-        if varied in ordered_attributes(judged.images) and grouped in design_columns(judged.images):
-            rises = rises_by_group(judged.images, varied, group_by(judged.images, (grouped,)), scores)
-            interactions += [(subset, both, slope) for both, slope in _slope_differences(rises)]
-            for group, rise in rises.items():
-                for name, value in zip(judged.names(), rise.values.mean(axis=0).tolist(), strict=True):
-                    row = Row("perception.slope", value, rise.sets, judged.unit, subset, group, concept=name)
-                    yield row._replace(note="rise of a straight line over the attribute's range")
+    interactions = list[tuple[str, tuple[str, str], BySeed]]()
+    for subset, (varied, grouping) in INTERACTIONS.items():
+        if varied not in ordered_attributes(judged.images) or grouping not in design_columns(judged.images):
+            continue
+        rises = fits_by_group(judged, varied, group_by(judged.images, (grouping,)))
+        for both in pairs(list(rises)):
+            difference = combined([rises[group] for group in both], np.array([1.0, -1.0]))
+            interactions += [(subset, both, difference)] if len(difference.seeds) else []
+        for group, rise in rises.items():
+            for name, value in zip(judged.names(), rise.values.mean(axis=0).tolist(), strict=True):
+                row = Row("perception.slope", value, rise.sets, judged.unit, subset, group, concept=name)
+                yield row._replace(note="rise of a straight line over the attribute's range")
     count = len(interactions) * len(judged.dimensions)
     note = f"rise over the attribute's range, first less second; interval and p hold for all {count} at once"
-    verdicts = judged_by_seed([slope for *_, slope in interactions], options)
-    for (subset, both, slope), told in zip(interactions, verdicts, strict=True):
+    family = judged_by_seed([slope for *_, slope in interactions], options)
+    for (subset, both, slope), verdicts in zip(interactions, family, strict=True):
         for column, name in enumerate(judged.names()):
             row = Row("perception.interaction", None, slope.sets, judged.unit, subset, *both, name, note=note)
-            yield seed_row(row, slope, told, column)
+            yield seed_row(row, slope, verdicts, column)
 
 
-def _slope_differences(rises: dict[str, BySeed]) -> Iterator[tuple[tuple[str, str], BySeed]]:
-    """How much more the attribute's whole range changes the first group's score than the second's."""
-    for first, second in pairs(list(rises)):
-        difference = combined([rises[first], rises[second]], np.array([1.0, -1.0]))
-        if len(difference.seeds):
-            yield (first, second), difference
-
-
-def rises_by_group(images: pl.DataFrame, attribute: str, groups: Groups, scores: Array) -> dict[str, BySeed]:
-    """Each seed's mean slope times the attribute's range, by group."""
-    levels = images[attribute].cast(pl.Float64).to_numpy()
+def fits_by_group(judged: Judged, attribute: str, groups: Groups, degree: int = 1) -> dict[str, BySeed]:
+    """By group: each seed's mean slope times the attribute's range (degree 1), or how far the two ends of its
+    second-degree curve lie above its middle (degree 2)."""
+    levels = judged.images[attribute].cast(pl.Float64).to_numpy()
     reach = float(np.nanmax(levels) - np.nanmin(levels))
-    return _by_group(images, attribute, groups, partial(slopes, scores * reach, levels=np.nan_to_num(levels)))
-
-
-def bends_by_group(images: pl.DataFrame, attribute: str, groups: Groups, scores: Array) -> dict[str, BySeed]:
-    """By group: how far the two ends of each seed's second-degree curve lie above its middle."""
-    levels = images[attribute].cast(pl.Float64).to_numpy()
-    half = float(np.nanmax(levels) - np.nanmin(levels)) / 2
-    return _by_group(images, attribute, groups, partial(curvatures, scores * half**2, levels=np.nan_to_num(levels)))
-
-
-def _by_group(
-    images: pl.DataFrame, attribute: str, groups: Groups, fit: Callable[..., tuple[Indices, Array]]
-) -> dict[str, BySeed]:
-    sets, fitted = matched_sets(images, attribute), {}
+    scores = judged.by_dimension(judged.delta) * (reach if degree == 1 else (reach / 2) ** 2)
+    sets, fitted, fit = matched_sets(judged.images, attribute), {}, slopes if degree == 1 else curvatures
     for group in groups.names:
-        known, numbers = fit(sets=np.where(groups.mask(group), sets.codes, -1))
+        codes = np.where(groups.mask(group), sets.codes, -1)
+        known, numbers = fit(scores, sets=codes, levels=np.nan_to_num(levels))
         if len(known):
             fitted[group] = by_seed(numbers, sets.seeds[known])
     return fitted
@@ -205,21 +190,146 @@ def variance_rows(judged: Judged) -> Iterator[Row]:
     blocks = judged.images[BLOCK].unique(maintain_order=True).to_list() if BLOCK in judged.images.columns else [None]
     for block in blocks:
         inside = np.ones(judged.images.height, bool) if block is None else (judged.images[BLOCK] == block).to_numpy()
-        for row in _block_shares(judged.rows(inside)):
-            yield row._replace(template=block)
+        part = judged.rows(inside)
+        known = [name for name in design_columns(part.images) if not part.images[name].null_count()]
+        columns = [name for name in known if 2 * part.images[name].n_unique() < part.images.height]
+        labels = {name: part.images[name].to_numpy() for name in columns}
+        shares = variance_shares(part.by_dimension(part.delta), labels)
+        if shares is None:
+            continue
+        unbalanced = None if part.designed else "variance that attributes share is counted for none of them"
+        for column, name in enumerate(part.names()):
+            row = Row("perception.variance_share", float(shares.rest[column]), part.images.height, SHARE, REST)
+            row = row._replace(concept=name, template=block, note="interactions and what no attribute explains")
+            for k, attribute in enumerate(shares.names):
+                yield row._replace(subset=attribute, value=float(shares.share[k, column]), note=unbalanced)
+            yield row
 
 
-def _block_shares(part: Judged) -> Iterator[Row]:
-    """The shares in one block: they describe."""
-    columns = [name for name in design_columns(part.images) if not part.images[name].null_count()]
-    columns = [name for name in columns if 2 * part.images[name].n_unique() < part.images.height]
-    shares = variance_shares(part.by_dimension(part.delta), {name: part.images[name].to_numpy() for name in columns})
-    if shares is None:
-        return
-    unbalanced = None if part.designed else "variance that attributes share is counted for none of them"
-    for column, name in enumerate(part.names()):
-        row = Row("perception.variance_share", float(shares.rest[column]), part.images.height, SHARE, REST)
-        row = row._replace(concept=name, note="interactions and what no attribute explains")
-        for k, attribute in enumerate(shares.names):
-            yield row._replace(subset=attribute, value=float(shares.share[k, column]), note=unbalanced)
+# Induced variation, the published measure: how far apart two images are that differ in one attribute alone
+
+PAIRS = 1000  # pairs drawn for each attribute, as in the study
+FAR = {"age": 1.1, "smiling": 1.1}  # the two of a pair differ by more than this in these attributes
+EVEN_CHANCE = 0.5
+BOX = (0.05, 0.25, 0.5, 0.75, 0.95)
+
+
+def induced_rows(judged: Judged, options: MeasureOptions) -> Iterator[Row]:
+    """|Δ₁ − Δ₂| of pairs that differ in one attribute alone, for each attribute, and the attributes beside each other.
+
+    Published numbers, which noise moves as much as any effect: nothing is claimed of them.
+    """
+    scores, drawn = judged.by_dimension(judged.delta), dict[str, Array]()
+    for attribute in design_columns(judged.images):
+        first, second = draw_pairs(judged.images, attribute, options.rng())
+        if not len(first):
+            continue
+        drawn[attribute] = np.abs(scores[first] - scores[second])
+        by_name = {name: drawn[attribute][:, k] for k, name in enumerate(judged.names())}
+        for name, values in {**by_name, MEAN: drawn[attribute]}.items():
+            row = Row("perception.induced_variation", float(np.median(values)), len(first), judged.unit, attribute)
+            row = row._replace(concept=name)
+            yield row._replace(note="median over pairs that differ in this attribute alone")
+            for share in BOX:
+                value = float(np.quantile(values, share))
+                yield row._replace(metric="perception.induced_variation_quantile", value=value, template=f"{share:g}")
+    yield from _rank_sum_rows(drawn, options)
+
+
+def draw_pairs(
+    images: pl.DataFrame, attribute: str, rng: np.random.Generator, count: int = PAIRS
+) -> tuple[Indices, Indices]:
+    """Pairs of images of one set whose values of the attribute differ (age and smiling: by more than 1.1)."""
+    codes = matched_sets(images, attribute).codes
+    rows = np.flatnonzero(codes >= 0)
+    rows = rows[np.argsort(codes[rows], kind="stable")]
+    _, starts, sizes = np.unique(codes[rows], return_index=True, return_counts=True)
+    values = images[attribute].to_numpy()
+    if not images[attribute].dtype.is_numeric():
+        values = np.unique(values, return_inverse=True)[1]
+    far, drawn = FAR.get(attribute, 0.0), (np.empty(0, int), np.empty(0, int))
+    for _ in range(50):  # draws that do not differ enough are drawn again; sets without a pair never give one
+        pick = rng.integers(len(starts), size=2 * count)
+        first, second = (rows[starts[pick] + (rng.random(len(pick)) * sizes[pick]).astype(int)] for _ in range(2))
+        good = np.abs(values[first].astype(float) - values[second].astype(float)) > far
+        drawn = (np.append(drawn[0], first[good]), np.append(drawn[1], second[good]))
+        if len(drawn[0]) >= count:
+            break
+    return drawn[0][:count], drawn[1][:count]
+
+
+def _rank_sum_rows(drawn: dict[str, Array], options: MeasureOptions) -> Iterator[Row]:
+    """How often a pair of one attribute differs by more than one of another, over all pairs and dimensions.
+
+    The published p takes all 8,000 values for independent, which pairs of one seed are not: it is given as released
+    only.
+    """
+    compared = list(combinations(drawn, 2))
+    tests = [stats.mannwhitneyu(drawn[first].ravel(), drawn[second].ravel()) for first, second in compared]
+    adjusted = holm(np.array([test.pvalue for test in tests])) if tests else np.empty(0)
+    note = "chance that a pair of the first differs by more than one of the second; 0.5: the same"
+    for (first, second), test, p_value in zip(compared, tests, adjusted, strict=True):
+        value, n = float(test.statistic) / (drawn[first].size * drawn[second].size), drawn[first].size
+        row = Row("perception.induced_variation_test", value, n + drawn[second].size, STATISTIC, note=note)
+        row = row._replace(group=first, against=second, landmark=EVEN_CHANCE)
+        if options.compat:
+            released = f"{note}; p: rank-sum over all values as if independent, Holm"
+            row = row._replace(p_value=float(p_value), variant=AS_RELEASED, note=released)
         yield row
+
+
+# Brightness maps
+
+Signs = npt.NDArray[np.int8]
+SIDE = 36  # maps are drawn with at most so many squares across and down; signs are taken pixel by pixel
+MOST_PAIRS = 20  # the most pairs of a map
+
+
+def brightness_rows(judged: Judged, rng: np.random.Generator) -> Iterator[Row]:
+    """Mean sign of the grey-value difference in every square, for every two groups, and within the other groups.
+
+    The row's concept is the other group that both belong to (women, for two races); none for everyone. A square is
+    named by how far down and across it is. A pair is left out when one of its pictures is missing.
+    """
+    images = judged.images
+    for attribute in [name for name in GROUPED if name in design_columns(images)]:
+        others = tuple(name for name in grouped(images) if name != attribute)
+        split = group_by(images, others) if others else Groups("", [], np.zeros(images.height, dtype=int))
+        sets = pl.Series(matched_sets(images, attribute).codes)
+        table = images.select("uri", attribute).with_columns(set=sets, row=pl.int_range(pl.len()))
+        for pair in pairs(sorted(images[attribute].drop_nulls().unique())):
+            one, other = (table.filter(pl.col(attribute) == group).unique("set", keep="first") for group in pair)
+            joined = one.join(other, on="set", suffix="_other").sort("set")
+            inside = split.codes[joined["row"].to_numpy()]
+            maps = {name: _signs(joined.filter(inside == code), rng) for code, name in enumerate(split.names)}
+            whole = [sign for signs in maps.values() for sign in signs] if maps else _signs(joined, rng)
+            every: list[tuple[str | None, list[Signs]]] = [(None, whole), *maps.items()]
+            for name, signs in every:
+                for row in _map_rows(signs) if signs else ():
+                    yield row._replace(subset=attribute, group=pair[0], against=pair[1], concept=name)
+
+
+def _signs(joined: pl.DataFrame, rng: np.random.Generator) -> list[Signs]:
+    """In which pixels the first picture of a pair is brighter (1) or darker (−1); at most so many pairs."""
+    chosen = np.sort(rng.permutation(joined.height)[:MOST_PAIRS]).tolist()
+    both = ((_grey(row["uri"]), _grey(row["uri_other"])) for row in joined[chosen].to_dicts())
+    return [
+        sign_map(a[None], b[None]).astype(np.int8)
+        for a, b in both
+        if a is not None and b is not None and a.shape == b.shape
+    ]
+
+
+def _grey(uri: str) -> Array | None:
+    try:
+        return grey_values(open_image(uri))
+    except BadImage:
+        return None
+
+
+def _map_rows(signs: list[Signs]) -> Iterator[Row]:
+    whole = np.mean(signs, axis=0)
+    for (down, across), value in np.ndenumerate(coarse(whole, min(SIDE, *whole.shape))):
+        yield Row("perception.brightness", float(value), len(signs), SIGN, template=f"{down},{across}")
+    note = "mean over the picture; 1: the first is brighter everywhere"
+    yield Row("perception.brightness", float(whole.mean()), len(signs), SIGN, note=note)

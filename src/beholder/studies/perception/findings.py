@@ -13,18 +13,38 @@ import polars as pl
 
 from beholder.chapter.finding import Finding, finding, turned, verdict_of_rows
 from beholder.chapter.numbers import Result, decimals_for, has_interval, listed, percent, percent_range
+from beholder.chapter.numbers import number as counted
 from beholder.chapter.queries import metric_rows
-from beholder.comparison.family import FACT, FEWEST, NOT_MEASURED, TOO_LITTLE
-from beholder.studies.perception import phrases, queries
-from beholder.studies.perception.bias import PER_CENT
-from beholder.studies.perception.ranking import top_size
-from beholder.studies.perception.scores import GROUPED, INTERACTIONS, MEAN
+from beholder.comparison.verdicts import FACT, FEWEST, NOT_MEASURED, TOO_LITTLE
+from beholder.studies.perception.bias import top_size
+from beholder.studies.perception.phrases import (
+    attribute,
+    beyond,
+    bounds,
+    by_place,
+    decided,
+    decimals_of,
+    dimension,
+    found,
+    group,
+    how_many,
+    number,
+    pair,
+    place,
+    score_unit,
+    signed,
+    unit,
+)
+from beholder.studies.perception.scores import GROUPED, INTERACTIONS, MEAN, PER_CENT
 
-MOST = 3
-"""Effects that one sentence names."""
+MOST = 3  # effects that one sentence names
 TOO_FEW = f"Nothing is said either way: a group has fewer than {FEWEST} people, or there are too few to compare."
 BOUNDS = ("low", "high")
 AT_ONCE = "intervals that hold for all of them at once"
+VARIANTS = {
+    "P(Yes)": "It was asked whether each caption fits the image: the numbers are its P(Yes).",
+    "match logit": "It matches pictures with texts: the numbers are its match logits.",
+}
 
 
 def perception_findings(part: pl.DataFrame) -> list[Finding]:
@@ -33,16 +53,12 @@ def perception_findings(part: pl.DataFrame) -> list[Finding]:
 
 
 def _variant(part: pl.DataFrame) -> Iterator[Finding]:
-    unit = queries.unit(part)
-    if unit == "cosine":
+    kind = score_unit(part)
+    if kind == "cosine":
         return
-    what = {
-        "P(Yes)": "It was asked whether each caption fits the image: the numbers are its P(Yes).",
-        "match logit": "It matches pictures with texts: the numbers are its match logits.",
-    }
-    sentence = what.get(unit, f"The numbers are in {unit}.")
-    sentence += " No published number of the study can be compared with them."
     mass = metric_rows(part, "answer_mass").to_dicts()
+    sentence = VARIANTS.get(kind, f"The numbers are in {kind}.")
+    sentence += " No published number of the study can be compared with them."
     sentence += f" {percent(mass[0]['value'])} of its probability falls on yes or no." if mass else ""
     row = metric_rows(part, "delta_cosine").row(0, named=True)
     headline = "The numbers are a variant, not the study's cosine"
@@ -54,44 +70,48 @@ def _no_neutral(part: pl.DataFrame) -> Iterator[Finding]:
     rows = metric_rows(part, "cosine").head(1).to_dicts()
     if rows and not metric_rows(part, "delta_cosine").height:
         sentence = "Without it there is no Δ: gaps, effects, curves and markedness are not measured, rankings are."
-        headline = "The scores have no neutral prompt"
-        yield finding(rows[0], "variant", headline, sentence, verdict=NOT_MEASURED)
+        yield finding(rows[0], "variant", "The scores have no neutral prompt", sentence, verdict=NOT_MEASURED)
 
 
 def _effects(part: pl.DataFrame) -> Iterator[Finding]:
     """What changing one attribute alone does; matched sets only."""
-    effects = sorted(queries.decided(part, "causal_effect"), key=queries.found, reverse=True)
+    effects, clear = decided(part, "causal_effect")
     if not effects:
         return
-    subsets = dict.fromkeys(row["subset"] for row in effects)
-    best = [next(row for row in effects if row["subset"] == subset) for subset in subsets]
-    clear = [row for row in best if queries.found(row)]
-    quiet = [phrases.attribute(row["subset"]) for row in best if not queries.found(row)]
+    best = _firsts([*clear, *(row for row in effects if not found(row))], "subset")
+    clear = [row for row in best if found(row)]
+    quiet = [attribute(row["subset"]) for row in best if not found(row)]
+    nothing = f"No effect of {listed(quiet)} is found." if quiet else ""
     if not clear:
-        sentence = f"No effect of {listed(quiet)} is found.{_could_be(effects)}"
-        yield _none_found(effects, "effect", "No attribute is found to have an effect", sentence)
+        headline = "No attribute is found to have an effect"
+        yield _none_found(effects, "effect", headline, f"{nothing}{_could_be(effects)}")
         return
     top = clear[0]
-    mover = phrases.attribute(top["subset"])
-    headline = f"The largest effect that is found is of {mover}, on {phrases.dimension(top['concept'])}"
-    changes = "; ".join(map(_effect, clear[:MOST]))
+    headline = f"The largest effect that is found is of {attribute(top['subset'])}, on {dimension(top['concept'])}"
     sentence = (
-        f"All else the same: {changes} ({phrases.unit(top)}, {AT_ONCE}; {len(effects)} effects, "
-        f"{phrases.counted(top['n'], 'identity', 'identities')})."
+        f"All else the same: {'; '.join(map(_effect, clear[:MOST]))} ({unit(top)}, {AT_ONCE}; {len(effects)} effects, "
+        f"{counted(top['n'], 'identity', 'identities')}). {nothing}"
     )
-    sentence += f" No effect of {listed(quiet)} is found." if quiet else ""
-    yield _found(top, "effect", headline, sentence, [row for row in best if row is not top])
+    yield finding(top, "effect", headline, sentence.strip(), shown=True, more=[row for row in best if row is not top])
 
 
-def _found(row: Result, kind: str, headline: str, sentence: str, more: list[Result]) -> Finding:
-    return finding(row, kind, headline, sentence, verdict=verdict_of_rows([row]), more=more)
+def _firsts(rows: list[Result], key: str) -> list[Result]:
+    """The first row of every kind."""
+    kinds = dict.fromkeys(row[key] for row in rows)
+    return [next(row for row in rows if row[key] == kind) for kind in kinds]
+
+
+def _effect(row: Result) -> str:
+    first, second = pair(row)
+    level = "" if row["subset"] in ("race", "gender") else f"{attribute(row['subset'])} "
+    return f"{level}{first} instead of {second} changes {dimension(row['concept'])} by {signed(row)} ({bounds(row)})"
 
 
 def _none_found(rows: list[Result], kind: str, headline: str, sentence: str) -> Finding:
     """No difference is found, or there is too little data to say so."""
     verdict = verdict_of_rows(rows)
-    told = TOO_FEW if verdict == TOO_LITTLE else sentence
-    return finding(rows[0], kind, headline, told, verdict=verdict, more=rows[1:])
+    sentence = TOO_FEW if verdict == TOO_LITTLE else sentence
+    return finding(rows[0], kind, headline, sentence, verdict=verdict, more=rows[1:])
 
 
 def _could_be(rows: list[Result]) -> str:
@@ -99,52 +119,17 @@ def _could_be(rows: list[Result]) -> str:
     known = [row for row in rows if has_interval(row)]
     if not known:
         return ""
-    size = max(abs(queries.beyond({**row, "value": row[end]})) for row in known for end in BOUNDS)
+    size = max(abs(beyond({**row, "value": row[end]})) for row in known for end in BOUNDS)
     points = known[0]["unit"] == PER_CENT
-    number = phrases.number({**known[0], "value": size}, decimals=0 if points else None)
-    return f" One of up to {number} {'points' if points else f'({phrases.unit(known[0])})'} could still be there."
+    largest = number({**known[0], "value": size}, decimals=0 if points else None)
+    return f" One of up to {largest} {'points' if points else f'({unit(known[0])})'} could still be there."
 
 
-def _effect(row: Result) -> str:
-    first, second = phrases.pair(row)
-    level = "" if row["subset"] in ("race", "gender") else f"{phrases.attribute(row['subset'])} "
-    changed = f"changes {phrases.dimension(row['concept'])} by {phrases.signed(row)}"
-    return f"{level}{first} instead of {second} {changed} ({phrases.bounds(row)})"
-
-
-def _interactions(part: pl.DataFrame) -> Iterator[Finding]:
-    rows = queries.decided(part, "interaction")
-    if not rows:
-        return
-    clear = [row for row in rows if queries.found(row)]
-    if not clear:
-        sentence = _none_of(rows, "difference", "between slopes")
-        yield _none_found(rows, "interaction", "No attribute's effect is found to differ between groups", sentence)
-        return
-    row = clear[0]
-    varied, _ = INTERACTIONS[row["subset"]]
-    first, second = phrases.pair(row)
-    headline = f"{phrases.attribute(varied).capitalize()} does not have the same effect on every group"
-    slopes = queries.by_place(part, "slope")
-    places = [queries.place({**row, "group": row[side], "against": None}) for side in ("group", "against")]
-    rises = [slopes[place] for place in places if place in slopes]
-    each = ""
-    if len(rises) == len(places):
-        changed = [f"by {phrases.signed(rise)} for {name}" for rise, name in zip(rises, (first, second), strict=True)]
-        each = f"Over its whole range it changes {phrases.dimension(row['concept'])} {' and '.join(changed)}. "
-    sentence = (
-        f"{each}The change in {phrases.dimension(row['concept'])} for {first} less that for {second} is "
-        f"{phrases.signed(row)} ({phrases.bounds(row)}, {phrases.unit(row)}). "
-        f"{_how_many(len(clear), len(rows), 'such difference')}"
-    )
-    yield _found(row, "interaction", headline, sentence, [*rises, *clear[1:]])
-
-
-def _how_many(clear: int, number: int, thing: str) -> str:
-    """`3 of 24 differences are found, by intervals that hold for all of them at once.`; nothing of a single one."""
-    if number == 1:
+def _how_many(clear: list[Result], rows: list[Result], thing: str) -> str:
+    """`3 of 24 differences are found, by intervals that hold for all of them at once.`"""
+    if len(rows) == 1:
         return f"It is the only {thing.removeprefix('such ')} that was tested."
-    return f"{phrases.how_many(clear, number, thing)}, by {AT_ONCE}."
+    return f"{how_many(len(clear), len(rows), thing)}, by {AT_ONCE}."
 
 
 def _none_of(rows: list[Result], thing: str, where: str) -> str:
@@ -153,185 +138,169 @@ def _none_of(rows: list[Result], thing: str, where: str) -> str:
     return none + _could_be(rows)
 
 
+def _interactions(part: pl.DataFrame) -> Iterator[Finding]:
+    rows, clear = decided(part, "interaction")
+    if not clear:
+        headline = "No attribute's effect is found to differ between groups"
+        sentence = _none_of(rows, "difference", "between slopes")
+        yield from [_none_found(rows, "interaction", headline, sentence)] if rows else []
+        return
+    row, (first, second) = clear[0], pair(clear[0])
+    varied, judgement = attribute(INTERACTIONS[row["subset"]][0]), dimension(row["concept"])
+    slopes, each = by_place(part, "slope"), ""
+    places = [place({**row, "group": row[side], "against": None}) for side in ("group", "against")]
+    rises = [slopes[where] for where in places if where in slopes]
+    if len(rises) == len(places):
+        changed = f"by {signed(rises[0])} for {first} and by {signed(rises[1])} for {second}"
+        each = f"Over its whole range it changes {judgement} {changed}. "
+    sentence = (
+        f"{each}The change in {judgement} for {first} less that for {second} is {signed(row)} ({bounds(row)}, "
+        f"{unit(row)}). {_how_many(clear, rows, 'such difference')}"
+    )
+    headline = f"{varied.capitalize()} does not have the same effect on every group"
+    yield finding(row, "interaction", headline, sentence, shown=True, more=[*rises, *clear[1:]])
+
+
 def _stand_out(part: pl.DataFrame) -> Iterator[Finding]:
     """Whether the curve of one crossed group departs from those of the others."""
-    departures = {name: queries.decided(part, f"{name}_departure") for name in ("slope", "curvature")}
-    for subset in dict.fromkeys(row["subset"] for rows in departures.values() for row in rows):
+    departures = [row for name in ("slope", "curvature") for row in decided(part, f"{name}_departure")[0]]
+    for subset in dict.fromkeys(row["subset"] for row in departures):
         varied, grouping = INTERACTIONS[subset]
-        over = f"Over {phrases.attribute(varied)}"
-        rows = [row for each in departures.values() for row in each if row["subset"] == subset]
-        clear = [row for row in rows if queries.found(row)]
+        over = f"Over {attribute(varied)}"
+        rows = [row for row in departures if row["subset"] == subset]
+        clear = [row for row in rows if found(row)]
         if not clear:
             headline = f"{over}, no group's curve is found to stand out from the others"
             yield _none_found(rows, "stand_out", headline, _none_of(rows, "departure", "from the others"))
             continue
-        named = [
-            next((row for row in clear if row["metric"].endswith(f"{name}_departure")), None) for name in departures
-        ]
-        first = [row for row in named if row is not None]
-        groups = listed(list(dict.fromkeys(phrases.group(row["group"], grouping) for row in first)))
-        headline = f"{over}, the curve of {groups} stands out from those of the other groups"
-        if len({row["group"] for row in first}) > 1:
-            headline = f"{over}, the curves of {groups} stand out from those of the other groups"
-        sentence = " ".join(_departing(part, row) for row in first)
-        sentence += f" {_how_many(len(clear), len(rows), 'departure')}"
-        yield _found(first[0], "stand_out", headline, sentence, [row for row in clear if row is not first[0]])
+        first = _firsts(clear, "metric")
+        groups = list(dict.fromkeys(group(row["group"], grouping) for row in first))
+        curve, stands = ("curves", "stand") if len(groups) > 1 else ("curve", "stands")
+        headline = f"{over}, the {curve} of {listed(groups)} {stands} out from those of the other groups"
+        sentence = " ".join([*(_departing(part, row) for row in first), _how_many(clear, rows, "departure")])
+        more = [row for row in clear if row is not first[0]]
+        yield finding(first[0], "stand_out", headline, sentence, shown=True, more=more)
 
 
 def _departing(part: pl.DataFrame, row: Result) -> str:
     """A group's slope or curvature, the mean of the others, and the difference."""
     kind = row["metric"].removeprefix("perception.").removesuffix("_departure")
-    _, grouping = INTERACTIONS[row["subset"]]
-    group, size = (
-        phrases.group(row["group"], grouping),
-        f"{phrases.signed(row)} ({phrases.bounds(row)}, {phrases.unit(row)})",
-    )
+    who, size = group(row["group"], INTERACTIONS[row["subset"]][1]), f"{signed(row)} ({bounds(row)}, {unit(row)})"
     what = "The rise over the whole range" if kind == "slope" else "The height of the two ends above the middle"
-    own = queries.by_place(part, kind).get(queries.place(row))
-    if own is None or own["value"] is None:
-        return f"{what} in {phrases.dimension(row['concept'])} differs by {size} between {group} and the other groups."
-    others = phrases.signed({**own, "value": own["value"] - row["value"]})
+    own = by_place(part, kind).get(place(row))
+    if own is None:
+        return f"{what} in {dimension(row['concept'])} differs by {size} between {who} and the other groups."
+    others = signed({**own, "value": own["value"] - row["value"]})
     return (
-        f"{what} in {phrases.dimension(row['concept'])} is {phrases.signed(own)} for {group} and {others} on average "
-        f"for the other groups: a difference of {size}."
+        f"{what} in {dimension(row['concept'])} is {signed(own)} for {who} and {others} on average for the other "
+        f"groups: a difference of {size}."
     )
 
 
 def _gaps(part: pl.DataFrame) -> Iterator[Finding]:
     """Differences between groups of photographs: not effects, since photographs differ in more than the label."""
-    if metric_rows(part, "causal_effect").height:
-        return
-    for attribute in GROUPED:
-        rows = queries.decided(part, "gap", subset=attribute)
-        clear = [row for row in rows if queries.found(row)]
-        by = f"By {phrases.attribute(attribute)}"
-        if clear:
-            yield _gap(by, clear[0], clear, len(rows))
-        elif rows:
-            yield _none_found(
-                rows, "gap", f"{by}, no difference is found", _none_of(rows, "difference", "between groups")
+    for name in GROUPED if not metric_rows(part, "causal_effect").height else ():
+        rows, clear = decided(part, "gap", subset=name)
+        by = f"By {attribute(name)}"
+        if rows and not clear:
+            headline = f"{by}, no difference is found"
+            yield _none_found(rows, "gap", headline, _none_of(rows, "difference", "between groups"))
+        for widest in clear[:1]:
+            row = turned(widest) if widest["value"] < 0 else widest  # the higher group less the lower one
+            first, second = pair(row)
+            headline = f"{by}, the widest gap that is found is in {dimension(row['concept'])}: {first} above {second}"
+            within = f"{row['variant']}, " if row["variant"] else ""
+            sentence = (
+                f"Δ (the score less that of the neutral prompt) of {first} less that of {second} is {signed(row)} "
+                f"({bounds(row)}; {within}{unit(row)}, n = {row['n']}). {_how_many(clear, rows, 'difference')} "
+                "Pictures of two groups differ in more than the label."
             )
-
-
-def _upward(row: Result) -> Result:
-    """The difference as the higher group less the lower one: its value agrees with a headline that names the higher."""
-    return turned(row) if row["value"] < 0 else row
-
-
-def _gap(by: str, widest: Result, clear: list[Result], number: int) -> Finding:
-    row = _upward(widest)
-    first, second = phrases.pair(row)
-    headline = f"{by}, the widest gap that is found is in {phrases.dimension(row['concept'])}: {first} above {second}"
-    within = f"{row['variant']}, " if row["variant"] else ""
-    sentence = (
-        f"Δ (the score less that of the neutral prompt) of {first} less that of {second} is {phrases.signed(row)} "
-        f"({phrases.bounds(row)}; {within}{phrases.unit(row)}, n = {row['n']}). "
-        f"{_how_many(len(clear), number, 'difference')} Pictures of two groups differ in more than the label."
-    )
-    return _found(row, "gap", headline, sentence, clear[1:])
+            yield finding(row, "gap", headline, sentence, shown=True, more=clear[1:])
 
 
 def _markedness(part: pl.DataFrame) -> Iterator[Finding]:
-    for attribute in ("race", "gender"):
-        table = metric_rows(part, "markedness").filter(pl.col("subset") == attribute, pl.col("n") > 0)
+    for name in ("race", "gender"):
+        table = metric_rows(part, "markedness").filter(pl.col("n") > 0, subset=name)
         if table.height < 2:
             continue
         rows = table.sort("value", descending=True).to_dicts()
         sentence = f"Plain “person” fits better than the group's own word in {'; '.join(map(_share, rows))}."
-        gaps = queries.decided(part, "markedness_gap", subset=attribute)
-        clear = [row for row in gaps if queries.found(row)]
-        if clear:
-            row = turned(clear[0]) if queries.beyond(clear[0]) < 0 else clear[0]
-            headline = f"The model treats {row['group']} as the default more than {row['against']}"
-            if row["value"] < 0:
-                headline = f"The model treats {row['group']} as the default more than their word explains"
-            yield _found(row, "markedness", headline, f"{sentence} {_default_gap(row)}", rows)
-        else:
-            headline = f"By {attribute}, no group is found to be the default more than another"
-            known = f"{sentence} No difference is found.{_could_be(gaps)}" if any(map(has_interval, gaps)) else sentence
+        gaps, clear = decided(part, "markedness_gap", subset=name)
+        if not clear:
+            headline = f"By {name}, no group is found to be the default more than another"
+            sentence += f" No difference is found.{_could_be(gaps)}" if any(map(has_interval, gaps)) else ""
             verdict = verdict_of_rows(gaps)
-            yield finding(rows[0], "markedness", headline, known, verdict=verdict, more=[*rows[1:], *gaps])
-
-
-def _default_gap(row: Result) -> str:
-    places = phrases.decimals_of(row, 0)
-    expected = phrases.signed({**row, "value": row["landmark"] or 0.0}, places)
-    within = f"; {row['variant']}" if row["variant"] else ""
-    return (
-        f"The share of {row['group']} less that of {row['against']} is {phrases.signed(row, places)} points "
-        f"({phrases.bounds(row, places)}{within}); for a model that does not know these groups it would be {expected}."
-    )
+            yield finding(rows[0], "markedness", headline, sentence, verdict=verdict, more=[*rows[1:], *gaps])
+            continue
+        row = turned(clear[0]) if beyond(clear[0]) < 0 else clear[0]
+        than = row["against"] if row["value"] >= 0 else "their word explains"
+        headline, places = f"The model treats {row['group']} as the default more than {than}", decimals_of(row, 0)
+        expected = signed({**row, "value": row["landmark"] or 0.0}, places)
+        within = f"; {row['variant']}" if row["variant"] else ""
+        sentence += (
+            f" The share of {row['group']} less that of {row['against']} is {signed(row, places)} points "
+            f"({bounds(row, places)}{within}); for a model that does not know these groups it would be {expected}."
+        )
+        yield finding(row, "markedness", headline, sentence, shown=True, more=rows)
 
 
 def _share(row: Result) -> str:
     """Per cent, and that of everybody's images for the same word."""
     everyone = f"; {row['expected']:.0f} % of everybody's images" if row["expected"] is not None else ""
-    return f"{phrases.number(row, decimals=0)} % of the images of {row['group']} (word “{row['concept']}”{everyone})"
+    return f"{number(row, decimals=0)} % of the images of {row['group']} (word “{row['concept']}”{everyone})"
 
 
 def _ranking(part: pl.DataFrame) -> Iterator[Finding]:
     """Who comes first, mean over the dimensions, at the largest k there is."""
-    for attribute in GROUPED:
-        every = queries.decided(part, "skew", subset=attribute, concept=MEAN)
-        rows = _at_largest(every)
+    for name in GROUPED:
+        every, _ = decided(part, "skew", subset=name, concept=MEAN)
+        largest = max(map(top_size, every), default=0)
+        rows = sorted((row for row in every if top_size(row) == largest), key=beyond)
         if len(rows) < 2:
             continue
         least, most = rows[0], rows[-1]
-        above = [most] if queries.found(most) and queries.beyond(most) > 0 else []
-        below = [least] if queries.found(least) and queries.beyond(least) < 0 else []
-        tops = _tops(part, most, least)
-        if above or below:
-            first, *rest = [*above, *below]
-            yield _found(first, "ranking", _first_and_last(above, below), tops, rest)
+        clear = [most] if found(most) and beyond(most) > 0 else []
+        clear += [least] if found(least) and beyond(least) < 0 else []
+        groups, tops = [group(row["group"], name) for row in clear], _tops(part, most, least)
+        if len(clear) == 2:
+            headline = f"{groups[0]} comes before {groups[1]} at the top of its rankings"
+        elif clear:
+            often = "more" if clear[0] is most else "less"
+            headline = f"{groups[0]} is {often} frequent at the top of its rankings than among all images ranked"
         else:
-            by = phrases.attribute(attribute)
-            headline = f"By {by}, no group is found to come before another at the top of its rankings"
+            headline = f"By {attribute(name)}, no group is found to come before another at the top of its rankings"
             yield _none_found([most, least], "ranking", headline, tops)
-
-
-def _at_largest(rows: list[Result]) -> list[Result]:
-    """The rows of the largest k, the least frequent group first."""
-    largest = max((top_size(row["template"]) for row in rows), default=0)
-    return sorted((row for row in rows if top_size(row["template"]) == largest), key=queries.beyond)
-
-
-def _first_and_last(above: list[Result], below: list[Result]) -> str:
-    names = [phrases.group(row["group"], row["subset"]) for row in (*above, *below)]
-    if above and below:
-        return f"{names[0]} comes before {names[1]} at the top of its rankings"
-    return (
-        f"{names[0]} is {'more' if above else 'less'} frequent at the top of its rankings than among all images ranked"
-    )
+            continue
+        yield finding(clear[0], "ranking", headline, tops, shown=True, more=clear[1:])
 
 
 def _tops(part: pl.DataFrame, most: Result, least: Result) -> str:
     """The two groups' shares of the top, and of all images ranked."""
     skews = metric_rows(part, "skew", absent=True).filter(subset=most["subset"], template=most["template"])
     even = 1 / max(skews["group"].n_unique(), 1)
-    told, pool = [], []
+    shares, pool = [], []
     for row in (most, least):
         each = skews.filter(pl.col("concept") != MEAN, group=row["group"])["value"].to_list() or [row["value"]]
         share = even * sum(0.0 if skew is None else math.exp(skew) for skew in each) / len(each)
         ends = {end: None if row[end] is None else even * math.exp(row[end]) for end in BOUNDS}
         places = decimals_for({"value": share, **ends})
-        bounds = f" ({percent_range(ends['low'], ends['high'], places)})" if has_interval(row) else ""
-        told.append(f"{percent(share, places)} {phrases.group(row['group'], row['subset'])}{bounds}")
+        interval = f" ({percent_range(ends['low'], ends['high'], places)})" if has_interval(row) else ""
+        shares.append(f"{percent(share, places)} {group(row['group'], row['subset'])}{interval}")
         pool.append(percent(even * math.exp(row["landmark"] or 0.0), 0))
     return (
-        f"Ranked by each dimension, the first {top_size(most['template'])} of {most['n']} images are "
-        f"{' and '.join(told)}, mean over the dimensions; all images ranked are {' and '.join(pool)}."
+        f"Ranked by each dimension, the first {top_size(most)} of {most['n']} images are {' and '.join(shares)}, mean "
+        f"over the dimensions; all images ranked are {' and '.join(pool)}."
     )
 
 
 def _neutral(part: pl.DataFrame) -> Iterator[Finding]:
     """What subtracting the neutral prompt does to the groups, where groups differ: a description."""
-    if not any(map(queries.found, queries.decided(part, "gap"))):
-        return
-    for row in metric_rows(part, "narrowing").filter(pl.col("landmark").is_not_null(), concept="groups").to_dicts():
+    rows = metric_rows(part, "narrowing").filter(pl.col("landmark").is_not_null(), concept="groups").to_dicts()
+    for row in rows if decided(part, "gap")[1] else ():
         moved = "moves the groups apart" if row["value"] > 1 else "brings the groups closer together"
         sentence = (
-            f"The groups' mean scores are {phrases.number(row)} times as far apart once each image's score of the "
-            f"neutral prompt is subtracted; those of shuffled groups are {row['landmark']:.2f} times."
+            f"The groups' mean scores are {number(row)} times as far apart once each image's score of the neutral "
+            f"prompt is subtracted; those of shuffled groups are {row['landmark']:.2f} times."
         )
         yield finding(row, "neutral", f"Subtracting the neutral prompt {moved}", sentence, verdict=FACT)
 
@@ -341,19 +310,19 @@ def _ratings(part: pl.DataFrame) -> Iterator[Finding]:
     rows = rated.drop_nulls("value").sort("value", descending=True).to_dicts()
     if not rows:
         for row in rated.head(1).to_dicts():
-            traits = "The one rated trait" if rated.height == 1 else f"None of {rated.height} rated traits"
-            sentence = (
-                f"{traits} could{' not' if rated.height == 1 else ''} be compared: the table of ratings says why."
+            traits = (
+                "The one rated trait could not" if rated.height == 1 else f"None of {rated.height} rated traits could"
             )
+            sentence = f"{traits} be compared: the table of ratings says why."
             yield finding(row, "ratings", "The ratings are not compared", sentence, verdict=NOT_MEASURED)
         return
-    clear = [row for row in rows if queries.found(row)]
-    agree, of = [row for row in clear if row["value"] > 0], phrases.counted(len(rows), "trait")
+    clear = [row for row in rows if found(row)]
+    agree, of = [row for row in clear if row["value"] > 0], counted(len(rows), "trait")
     headline = f"It is not found to order {rows[0]['subset']}s as people do on any trait"
     if clear:
         way = "as people do" if agree else "opposite to people's ratings"
         headline = f"It orders {rows[0]['subset']}s {way} on {len(agree or clear)} of {of}"
-    departures = [row for row in queries.decided(part, "rating_departure") if queries.found(row)][:1]
+    departures = decided(part, "rating_departure")[1][:1]
     sentence = f"{'; '.join(map(_trait, rows[:8]))}." + "".join(map(_departure, departures))
     if agree and len(agree) < len(clear):
         sentence += f" The opposite order is found on {len(clear) - len(agree)} of {of}."
@@ -362,16 +331,15 @@ def _ratings(part: pl.DataFrame) -> Iterator[Finding]:
 
 def _trait(row: Result) -> str:
     """How far the model agrees with people on a trait."""
-    bounds = f"{phrases.bounds(row)}, " if has_interval(row) else ""
-    return f"{phrases.dimension(row['concept'])} r = {phrases.number(row)} ({bounds}n = {row['n']})"
+    interval = f"{bounds(row)}, " if has_interval(row) else ""
+    return f"{dimension(row['concept'])} r = {number(row)} ({interval}n = {row['n']})"
 
 
 def _departure(row: Result) -> str:
     """Where the model is farthest from people, of what is found."""
-    way = "above" if row["value"] > 0 else "below"
-    far = phrases.number({**row, "value": abs(row["value"])})
-    size = f"{far} standard deviations {way} people's ratings ({phrases.bounds(row)})"
-    return f" The widest departure that is found is on {phrases.dimension(row['concept'])} of {row['group']}: {size}."
+    way, far = "above" if row["value"] > 0 else "below", number({**row, "value": abs(row["value"])})
+    size = f"{far} standard deviations {way} people's ratings ({bounds(row)})"
+    return f" The widest departure that is found is on {dimension(row['concept'])} of {row['group']}: {size}."
 
 
 FINDERS = (_variant, _no_neutral, _effects, _interactions, _stand_out, _gaps, _markedness, _ranking, _neutral, _ratings)

@@ -14,37 +14,41 @@ from beholder.comparison import Groups, Part, ShuffledGroups, compare_groups, co
 from beholder.core.results import Row
 from beholder.studies.perception.design import paired
 from beholder.studies.perception.prompts import CONTROLS
-from beholder.studies.perception.scores import EVERYONE, SEED, Array, Judged, finest, ordered_attributes
+from beholder.studies.perception.scores import (
+    CORRELATION,
+    EVERYONE,
+    SEED,
+    STATISTIC,
+    Array,
+    Judged,
+    finest,
+    ordered_attributes,
+)
 from beholder.studies.study import MeasureOptions
 
-GRID = 41
-"""The number of points at which a density is given."""
-AT_REST = "neutral_at_rest"
-"""What numbers of pictures without a smile are called."""
+GRID = 41  # the number of points at which a density is given
+AT_REST = "neutral_at_rest"  # what numbers of pictures without a smile are called
 FEWEST_SEEDS = 3
-ALIKE = 1e-12
-"""Scores that differ by less are the same."""
-STATISTIC, CORRELATION, RATIO = "statistic", "correlation", "ratio"
+ALIKE = 1e-12  # scores that differ by less are the same
 
 
 def neutral_rows(judged: Judged, options: MeasureOptions) -> Iterator[Row]:
     """Tests between groups, densities, and how far Δ brings the groups closer together."""
-    groups, rest = finest(judged.images), at_rest(judged)
+    groups, rest = finest(judged.images), _at_rest(judged)
     before, after = _before_and_after(judged).T
-    quantities = {"neutral": judged.neutral, "cosine": before, "delta_cosine": after}
-    controls = {word: cosine for word in CONTROLS if (cosine := judged.word(word)) is not None}
-    yield from _density_rows(groups, {**quantities, **controls})
+    words = {word: judged.cosine[:, judged.words.index(word)] for word in CONTROLS if word in judged.words}
+    yield from _density_rows(groups, {"neutral": judged.neutral, "cosine": before, "delta_cosine": after, **words})
     yield from _correlation_rows(judged)
     if rest is not None:
         yield from _density_rows(finest(rest.images), {AT_REST: rest.neutral})
     if groups.attribute != EVERYONE and len(groups.names) > 1:
         yield from neutral_test_rows({None: judged} if rest is None else {None: judged, AT_REST: rest}, options)
-        yield from narrowing_rows(judged, groups, options)
+        yield from _narrowing_rows(judged, groups, options)
         if judged.designed:
             yield from _seed_correlation_rows(judged if rest is None else rest)
 
 
-def at_rest(judged: Judged) -> Judged | None:
+def _at_rest(judged: Judged) -> Judged | None:
     """The pictures without a smile, as in the study's Fig. S.13; None where smiling does not vary."""
     if "smiling" not in ordered_attributes(judged.images):
         return None
@@ -59,10 +63,15 @@ def _seed_correlation_rows(judged: Judged) -> Iterator[Row]:
         row = Row("perception.neutral_group_r", None, len(a), CORRELATION, groups.attribute, first, second)
         if len(a) <= FEWEST_SEEDS or np.ptp(a) <= ALIKE or np.ptp(b) <= ALIKE:
             yield row._replace(note=f"{FEWEST_SEEDS} shared seeds or fewer, or all alike")
-            continue
-        r = stats.pearsonr(a, b)
-        low, high = map(float, r.confidence_interval(0.95))
-        yield row._replace(value=float(r.statistic), low=low, high=high, note="over the seeds that both groups have")
+        else:
+            yield _correlated(row._replace(note="over the seeds that both groups have"), a, b)
+
+
+def _correlated(row: Row, a: Array, b: Array) -> Row:
+    """Pearson's r with its interval."""
+    r = stats.pearsonr(a, b)
+    low, high = map(float, r.confidence_interval(0.95))
+    return row._replace(value=float(r.statistic), low=low, high=high)
 
 
 def neutral_test_rows(parts: Mapping[str | None, Judged], options: MeasureOptions) -> Iterator[Row]:
@@ -87,10 +96,10 @@ def neutral_test_rows(parts: Mapping[str | None, Judged], options: MeasureOption
             made.append((row._replace(n=n, note=f"{kind}, first less second"), error, part))
     for (row, error, _), verdicts in zip(made, judge([part for *_, part in made]), strict=True):
         found = comparison_at(verdicts, (0, 0))
-        if not error > ALIKE:
+        if error > ALIKE:
+            yield found.on(row)._replace(value=found.value / error, low=None, high=None)
+        else:
             yield row._replace(note=f"{row.note}: too few, or all alike", verdict=found.verdict)
-            continue
-        yield found.on(row)._replace(value=found.value / error, low=None, high=None)
 
 
 def _shared(judged: Judged, groups: Groups, first: str, second: str) -> tuple[Array, Array]:
@@ -111,8 +120,7 @@ def _density_rows(groups: Groups, quantities: dict[str, Array]) -> Iterator[Row]
             scores = values[groups.mask(group)]
             if len(scores) < 5 or np.ptp(scores) == 0:
                 continue
-            density = stats.gaussian_kde(scores)(grid)
-            for score, height in zip(grid, density, strict=True):
+            for score, height in zip(grid, stats.gaussian_kde(scores)(grid), strict=True):
                 row = Row("perception.density", float(height), len(scores), "density", subset=name, group=group)
                 yield row._replace(template=f"{score:.5f}")
 
@@ -122,7 +130,7 @@ def _before_and_after(judged: Judged) -> Array:
     return np.stack([judged.by_dimension(scores).mean(axis=1) for scores in (judged.cosine, judged.delta)], axis=1)
 
 
-def narrowing_rows(judged: Judged, groups: Groups, options: MeasureOptions) -> Iterator[Row]:
+def _narrowing_rows(judged: Judged, groups: Groups, options: MeasureOptions) -> Iterator[Row]:
     """Spread of the group means after Δ divided by the spread before, and the same of the images: it describes.
 
     Δ subtracts the noise of a single prompt from a mean over many words, so that any groups move apart, also groups
@@ -133,14 +141,12 @@ def narrowing_rows(judged: Judged, groups: Groups, options: MeasureOptions) -> I
     drawn = np.concatenate([_moved_apart(both, codes) for codes in shuffled.parts()])
     landmark = float(np.median(drawn[np.isfinite(drawn)])) if np.isfinite(drawn).any() else None
     before, after = both[inside].std(axis=0).tolist()
-    images = after / before if before > ALIKE else np.nan
-    values = {"groups": float(_moved_apart(both, groups.codes[None])[0]), "images": images}
-    for concept, value in values.items():
-        note = (
-            f"standard deviation of {'the group means' if concept == 'groups' else 'all images'}, after Δ over before"
-        )
-        row = Row("perception.narrowing", value, int(inside.sum()), RATIO, groups.attribute, concept=concept, note=note)
-        row = row if np.isfinite(value) else row._replace(note=f"{note}; before Δ all are alike")
+    images, n = after / before if before > ALIKE else np.nan, int(inside.sum())
+    of_groups = float(_moved_apart(both, groups.codes[None])[0])
+    for concept, what, value in (("groups", "the group means", of_groups), ("images", "all images", images)):
+        note = f"standard deviation of {what}, after Δ over before"
+        note = note if np.isfinite(value) else f"{note}; before Δ all are alike"
+        row = Row("perception.narrowing", value, n, "ratio", groups.attribute, concept=concept, note=note)
         yield row._replace(landmark=landmark) if concept == "groups" else row
 
 
@@ -157,14 +163,11 @@ def _correlation_rows(judged: Judged) -> Iterator[Row]:
     """Correlation of a dimension's score with the neutral prompt's over the images, before and after Δ."""
     n = judged.images.height
     for metric, scores in (("cosine", judged.cosine), ("delta_cosine", judged.delta)):
-        values = judged.by_dimension(scores)
-        for column, name in enumerate(judged.names()):
+        for name, values in zip(judged.names(), judged.by_dimension(scores).T, strict=True):
             row = Row("perception.neutral_r", None, n, CORRELATION, subset=metric, concept=name)
-            if n <= 3 or np.ptp(values[:, column]) == 0 or np.ptp(judged.neutral) == 0:
+            if n <= 3 or np.ptp(values) == 0 or np.ptp(judged.neutral) == 0:
                 yield row._replace(note="too few images, or all alike")
                 continue
-            correlation = stats.pearsonr(judged.neutral, values[:, column])
-            row = row._replace(value=float(correlation.statistic))
-            low, high = map(float, correlation.confidence_interval(0.95))
+            row = _correlated(row, judged.neutral, values)
             together = "no interval: a person's pictures are not independent"
-            yield row._replace(note=together) if judged.people.repeated else row._replace(low=low, high=high)
+            yield row._replace(low=None, high=None, note=together) if judged.people.repeated else row

@@ -1,18 +1,22 @@
-"""Words and numbers of Perception: dimensions, attributes, groups and scores, as a sentence needs them."""
+"""Words, numbers and rows of Perception, as a sentence, a table or a chart needs them."""
 
 from __future__ import annotations
 
+import polars as pl
+
 from beholder.chapter.numbers import ABSENT, MINUS, Result, has_interval
+from beholder.chapter.numbers import number as counted
+from beholder.chapter.queries import deciding_rows, metric_rows
 from beholder.comparison.groups import CROSSING
+from beholder.comparison.verdicts import DIFFERENCE
 from beholder.studies.perception.prompts import DIMENSIONS
-from beholder.studies.perception.scores import CROSSED, GROUPED, INTERACTIONS
+from beholder.studies.perception.scores import CROSSED, EVERYONE, GROUPED, INTERACTIONS
 
 TITLES = {d.name: d.title for d in DIMENSIONS}
 ATTRIBUTES = {"skin_tone": "skin tone", "seed": "identity"}
 MOST_DECIMALS = 6
-HUNDREDS = ("cosine", "P(Yes)")
-"""Units that are printed × 100, as in the study."""
-PRINTED = {"cosine": "cosine × 100", "P(Yes)": "points of P(Yes)", "match logit": "match logit"}
+HUNDREDS = ("cosine", "P(Yes)")  # units that are printed × 100, as in the study
+PRINTED = {"cosine": "cosine × 100", "P(Yes)": "points of P(Yes)"}
 
 
 def dimension(name: str | None) -> str:
@@ -51,17 +55,8 @@ def printed(row: Result, centre: float = 0.0) -> Result:
     return {key: None if x is None else round(factor(row) * (x - centre), 4) for key, x in numbers.items()}
 
 
-def dot(row: Result, group: str, centre: float = 0.0) -> Result:
-    """A row as a chart of dimensions and groups draws it."""
-    return {"dimension": dimension(row["concept"]), "group": group, "n": row["n"], **printed(row, centre)}
-
-
 def decimal(value: float, form: str = ".2f") -> str:
-    """A number with a true minus sign.
-
-    >>> decimal(-0.354), decimal(0.3, "+.2f")
-    ('−0.35', '+0.30')
-    """
+    """A number with a true minus sign."""
     return f"{value:{form}}".replace("-", MINUS)
 
 
@@ -74,10 +69,9 @@ def decimals_of(row: Result, least: int = 2) -> int:
     if not has_interval(row):
         return least
     scale, landmark = factor(row), row.get("landmark") or 0.0
-    width, off = scale * (row["high"] - row["low"]), [scale * (row[end] - landmark) for end in ("low", "high")]
-    return next(
-        (p for p in range(least, MOST_DECIMALS) if width >= 2 * 10**-p and min(map(abs, off)) >= 0.5 * 10**-p), least
-    )
+    width, off = scale * (row["high"] - row["low"]), min(scale * abs(row[end] - landmark) for end in ("low", "high"))
+    enough = (p for p in range(least, MOST_DECIMALS) if width >= 2 * 10**-p and off >= 0.5 * 10**-p)
+    return next(enough, least)
 
 
 def number(row: Result, key: str = "value", decimals: int | None = None) -> str:
@@ -102,31 +96,18 @@ def bounds(row: Result, decimals: int | None = None) -> str:
     return f"{low} to {high}" if MINUS in low + high else f"{low}–{high}"
 
 
-def counted(number: int, one: str, several: str = "") -> str:
-    """A number of things.
-
-    >>> counted(1, "identity", "identities"), counted(24, "difference")
-    ('1 identity', '24 differences')
-    """
-    return f"{number} {one if number == 1 else several or one + 's'}"
-
-
-def how_many(found: int, number: int, thing: str, where: str = "") -> str:
+def how_many(clear: int, count: int, thing: str, where: str = "") -> str:
     """How many of several things are found.
 
     >>> how_many(1, 24, "difference"), how_many(0, 1, "departure", "in slope")
     ('1 of 24 differences is found', '0 of 1 departure in slope are found')
     """
-    things = " ".join(part for part in (counted(number, thing), where) if part)
-    return f"{found} of {things} {'is' if found == 1 else 'are'} found"
+    things = f"{counted(count, thing)} {where}".strip()
+    return f"{clear} of {things} {'is' if clear == 1 else 'are'} found"
 
 
 def group(name: str, grouping: str | None) -> str:
-    """A group as the data names it; a skin tone with its scale. `grouping` is the attribute, or several crossed.
-
-    >>> group("9", "skin_tone"), group("2 woman", "skin_tone × gender"), group("2 or more races", "race")
-    ('MST 9', 'MST 2 woman', '2 or more races')
-    """
+    """A group as the data names it; a skin tone with its scale. `grouping` is the attribute, or several crossed."""
     first = CROSSED.get(grouping or "", (grouping,))[0]
     return f"MST {name}" if first == "skin_tone" and name.split(" ")[0].isdecimal() else name
 
@@ -145,3 +126,52 @@ def against(row: Result) -> str:
 def change(row: Result) -> str:
     """What was changed: groups by their names, levels with their attribute (`smiling: 4 against 0`)."""
     return against(row) if row["subset"] in GROUPED else f"{attribute(row['subset'])}: {against(row)}"
+
+
+# Rows selected for a reader
+
+
+def finest(part: pl.DataFrame) -> str:
+    """The finest grouping there is: `race × gender`, an attribute alone, or everyone."""
+    return str([EVERYONE, *metric_rows(part, "delta_cosine")["subset"].unique(maintain_order=True)][-1])
+
+
+def grouping_of(part: pl.DataFrame) -> dict[str, str]:
+    """The grouping that each group belongs to."""
+    return dict(metric_rows(part, "delta_cosine").select("group", "subset").iter_rows())
+
+
+def score_unit(part: pl.DataFrame) -> str:
+    """What the scores are."""
+    return str([*metric_rows(part, "delta_cosine")["unit"].head(1), "cosine"][0])
+
+
+def printed_unit(part: pl.DataFrame) -> str:
+    """The same as printed."""
+    return unit({"unit": score_unit(part)})
+
+
+def found(row: Result | None) -> bool:
+    """Whether the comparison found a difference."""
+    return row is not None and row["verdict"] == DIFFERENCE
+
+
+def beyond(row: Result) -> float:
+    """How far a value is from its landmark, the value of no effect."""
+    return float(row["value"] - (row["landmark"] or 0.0))
+
+
+def decided(part: pl.DataFrame, metric: str, **where: str) -> tuple[list[Result], list[Result]]:
+    """The rows of a metric that decide, those farthest from their landmarks first; and those of them that are found."""
+    rows = sorted(deciding_rows(part, metric).filter(**where).to_dicts(), key=lambda row: -abs(beyond(row)))
+    return rows, [row for row in rows if found(row)]
+
+
+def by_place(part: pl.DataFrame, metric: str) -> dict[tuple[str | None, ...], Result]:
+    """The rows of a metric by model, subset, groups and concept."""
+    return {place(row): row for row in metric_rows(part, metric).to_dicts()}
+
+
+def place(row: Result) -> tuple[str | None, ...]:
+    """What a row is about, whatever its metric."""
+    return tuple(row[name] for name in ("model", "subset", "group", "against", "concept"))

@@ -20,17 +20,15 @@ import polars as pl
 from scipy import stats
 
 from beholder.comparison import FEWEST, Groups, Part, People, compare_groups, compare_slopes, comparison_at, judge
-from beholder.comparison.family import not_judgeable
+from beholder.comparison.family import nothing_told
 from beholder.core.errors import DataError
 from beholder.core.results import Row
 from beholder.core.tables import read_table, require_columns
-from beholder.studies.perception.scores import Array, Judged, finest, groupings
+from beholder.studies.perception.scores import CORRELATION, DEVIATIONS, Array, Judged, finest, groupings
 from beholder.studies.rows import join
 from beholder.studies.study import MeasureOptions
 
-FEWEST_RATED = 4
-"""The fewest images or groups for which a correlation is given."""
-CORRELATION, DEVIATIONS = "correlation", "standard deviations"
+FEWEST_RATED = 4  # the fewest images or groups for which a correlation is given
 
 
 def read_ratings(path: Path) -> pl.DataFrame:
@@ -64,18 +62,28 @@ class Rated(NamedTuple):
     people: People | None
     """Who is rated; None for groups that share images, which are not independent of each other."""
 
+    def rise(self, rng: np.random.Generator, options: MeasureOptions) -> Part:
+        """How much the model's score rises with people's rating: r, if everyone has one picture."""
+        if self.people is None:
+            return nothing_told(np.zeros((1, 1), dtype=int))
+        return compare_slopes(self.model, self.human, self.people, rng, shuffles=options.shuffles)
+
+    def departure(self, group: str, value: float, n: int) -> Row:
+        """How far the model is above people's ratings of a group."""
+        subset, trait = self.row.subset, self.row.concept
+        row = Row("perception.rating_departure", value, n, DEVIATIONS, subset, group, concept=trait)
+        return row._replace(note="model less people, each in standard deviations of the trait")
+
 
 def rating_rows(judged: Judged, ratings: pl.DataFrame, options: MeasureOptions) -> Iterator[Row]:
     """For every trait that both rate: correlation with its verdict, and where the model departs most.
 
     The correlations of all traits are one family, and the departures of all groups and traits another.
     """
-    rng, every = (
-        options.rng(),
-        [_rated(judged, part, str(trait)) for (trait,), part in ratings.group_by(["trait"], maintain_order=True)],
-    )
+    rng, by_trait = options.rng(), ratings.group_by(["trait"], maintain_order=True)
+    every = [_rated(judged, part, str(trait)) for (trait,), part in by_trait]
     rated = [each for each in every if isinstance(each, Rated)]
-    verdicts = iter(judge([_rise(each, rng, options) for each in rated]))
+    verdicts = iter(judge([each.rise(rng, options) for each in rated]))
     for each in every:
         if isinstance(each, Row):
             yield each
@@ -108,7 +116,8 @@ def _rated(judged: Judged, part: pl.DataFrame, trait: str) -> Rated | Row:
     elif sum(bool(set(who) & set(groups.names)) for groups in groupings(judged.images)) > 1:
         people = None
         row = row._replace(note=join((unmet, "not judged: groups that share images are not independent")))
-    return Rated(row, who, _standardised(human), _standardised(model), people)
+    human, model = ((values - values.mean()) / values.std() for values in (human, model))
+    return Rated(row, who, human, model, people)
 
 
 def _places(judged: Judged, who: list[str]) -> npt.NDArray[np.intp]:
@@ -118,14 +127,11 @@ def _places(judged: Judged, who: list[str]) -> npt.NDArray[np.intp]:
 
 def _model_scores(judged: Judged, trait: str, kind: str) -> pl.DataFrame | None:
     """`who`, `score`: Δ of a dimension (by name or title) or of a word, for images or for groups."""
-    by_name = {key: d for d in judged.dimensions for key in (d.name, d.title.lower())}
-    known = trait.lower()
-    if known in by_name:
-        values = judged.delta[:, judged.places(by_name[known])].mean(axis=1)
-    elif known in judged.words:
-        values = judged.delta[:, judged.words.index(known)]
-    else:
+    places_of = {word: [place] for place, word in enumerate(judged.words)}
+    places_of |= {key: judged.places(d) for d in judged.dimensions for key in (d.name, d.title.lower())}
+    if trait.lower() not in places_of:
         return None
+    values = judged.delta[:, places_of[trait.lower()]].mean(axis=1)
     if kind == "image":
         return pl.DataFrame({"who": judged.images["image_id"], "score": values})
     every = [(groups, name) for groups in groupings(judged.images) for name in groups.names]
@@ -133,26 +139,21 @@ def _model_scores(judged: Judged, trait: str, kind: str) -> pl.DataFrame | None:
     return pl.DataFrame({"who": list(means), "score": list(means.values())})
 
 
-def _rise(rated: Rated, rng: np.random.Generator, options: MeasureOptions) -> Part:
-    """How much the model's score rises with people's rating: r, if everyone has one picture."""
-    if rated.people is None:
-        return not_judgeable(np.zeros((1, 1), dtype=int))
-    return compare_slopes(rated.model, rated.human, rated.people, rng, shuffles=options.shuffles)
-
-
 def _departures(judged: Judged, rated: list[Rated], rng: np.random.Generator, options: MeasureOptions) -> Iterator[Row]:
     """How far the model is above people's ratings, for groups of five or more; judged where images were rated."""
     parts, made = list[Part](), list[tuple[Rated, Groups]]()
+    images = {name: int(groups.mask(name).sum()) for groups in groupings(judged.images) for name in groups.names}
     for each in rated:
+        off = each.model - each.human
         if each.row.subset == "group":
-            yield from _group_departures(judged, each)
+            values = zip(each.who, off.tolist(), strict=True)
+            yield from (each.departure(name, value, n) for name, value in values if (n := images[name]) >= FEWEST)
         elif each.people is not None:
             groups = finest(judged.images)
             large = groups._replace(codes=groups.codes[_places(judged, each.who)]).large(each.people)
             sizes = np.array(large.sizes(each.people), dtype=np.float64)
             weights = np.eye(len(large.names)) - sizes / sizes.sum()
             if len(large.names) > 1:
-                off = each.model - each.human
                 parts.append(compare_groups(off, large, each.people, rng, contrasts=weights, shuffles=options.shuffles))
                 made.append((each, large))
     for (each, large), verdicts in zip(made, judge(parts), strict=True):
@@ -160,21 +161,4 @@ def _departures(judged: Judged, rated: list[Rated], rng: np.random.Generator, op
             mine, found = large.mask(place), comparison_at(verdicts, (place, 0))
             value = float((each.model - each.human)[mine].mean())
             apart = value - found.value  # images without a group count for everyone's mean
-            yield from found.through(partial(add, apart)).rows(_departure(each, group, value, int(mine.sum())))
-
-
-def _group_departures(judged: Judged, rated: Rated) -> Iterator[Row]:
-    """One number for each group; n counts its images."""
-    sizes = {name: int(groups.mask(name).sum()) for groups in groupings(judged.images) for name in groups.names}
-    for name, value in zip(rated.who, (rated.model - rated.human).tolist(), strict=True):
-        if sizes[name] >= FEWEST:
-            yield _departure(rated, name, value, sizes[name])
-
-
-def _departure(rated: Rated, group: str, value: float, n: int) -> Row:
-    row = Row("perception.rating_departure", value, n, DEVIATIONS, rated.row.subset, group, concept=rated.row.concept)
-    return row._replace(note="model less people, each in standard deviations of the trait")
-
-
-def _standardised(values: Array) -> Array:
-    return np.asarray((values - values.mean()) / values.std())
+            yield from found.through(partial(add, apart)).rows(each.departure(group, value, int(mine.sum())))

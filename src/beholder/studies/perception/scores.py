@@ -1,7 +1,7 @@
 """Scores: the score of every image for every word and dimension, and the groups that are compared.
 
 A word's score is its mean over the templates; its Δ is the mean, template by template, of the word's prompt less the
-neutral one. A dimension's is the mean over its words.
+neutral one. A dimension's is the mean over its words. Two groups are compared within the other attributes' groups.
 """
 
 from __future__ import annotations
@@ -14,30 +14,43 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from beholder.comparison import Groups, People, Strata, group_by, people_of, strata_of
-from beholder.comparison.groups import CROSSING
+from beholder.comparison import (
+    TOO_LITTLE,
+    Groups,
+    Part,
+    People,
+    Strata,
+    compare_groups,
+    comparison_at,
+    group_by,
+    people_of,
+    strata_of,
+)
+from beholder.comparison.family import Judged as Verdicts
+from beholder.comparison.family import nothing_told
+from beholder.comparison.groups import CROSSING, natural
 from beholder.core.errors import DataError
 from beholder.core.results import Row
 from beholder.metrics.clustered import Estimates
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.studies.perception.prompts import NEUTRAL, SCORED_DIMENSION, SCORED_WORD, Dimension
+from beholder.studies.study import MeasureOptions
 
 Array = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int_]
-GROUPED = ("race", "skin_tone", "gender")
-"""Attributes whose values are groups of people."""
-ORDERED = ("age", "smiling", "lighting", "pose")
-"""Attributes that are numbers."""
+GROUPED = ("race", "skin_tone", "gender")  # attributes whose values are groups of people
+ORDERED = ("age", "smiling", "lighting", "pose")  # attributes that are numbers
 CROSSED = {CROSSING.join(names): names for count in (2, 3) for names in combinations(GROUPED, count)}
 """The attributes of every grouping by more than one: `race × gender`."""
 INTERACTIONS = {
     CROSSING.join((varied, grouping)): (varied, grouping) for varied in ORDERED for grouping in (*GROUPED, *CROSSED)
 }
 """The attribute that varies, and the grouping whose groups are compared: `smiling × gender`."""
-SEED, BLOCK = "seed", "varied"
-"""Columns of a design: who is shown, and which attribute varies in this block of pictures."""
-EVERYONE, MEAN = "everyone", "mean"
-"""The group of all images, and the concept of a mean over the dimensions."""
+SEED, BLOCK = "seed", "varied"  # columns of a design: who is shown, and what varies in this block of pictures
+EVERYONE, MEAN = "everyone", "mean"  # the group of all images, and the concept of a mean over the dimensions
+AS_RELEASED = "as released"  # the variant of a number that repeats a fault of the released script
+PER_CENT, DEVIATIONS, CORRELATION, STATISTIC = "per cent", "standard deviations", "correlation", "statistic"
+FIRST = ("asian", "white", "male", "man")  # who comes first in a pair, as in the study's table
 
 
 class Judged(NamedTuple):
@@ -55,10 +68,6 @@ class Judged(NamedTuple):
     person: str | None = None
     """The column that says who is shown, where the user names one."""
 
-    def word(self, name: str) -> Array | None:
-        """One word's cosine; None where it has no score."""
-        return self.cosine[:, self.words.index(name)] if name in self.words else None
-
     def by_dimension(self, scores: Array) -> Array:
         """Mean over each dimension's words, `[n_images, n_dimensions]`."""
         return np.stack([scores[:, self.places(d)].mean(axis=1) for d in self.dimensions], axis=1)
@@ -71,10 +80,10 @@ class Judged(NamedTuple):
         """The dimensions' names."""
         return [dimension.name for dimension in self.dimensions]
 
-    def note(self, dimension: Dimension) -> str | None:
-        """Which words of a dimension have no score, in words; None if all have one."""
-        lacking = self.missing.get(dimension.name)
-        return f"without {', '.join(map(repr, lacking))}: no score" if lacking else None
+    def scales(self) -> list[tuple[int, int]]:
+        """The places of the positive and of the negative end of every scale with two ends."""
+        names, positive = self.names(), [d for d in self.dimensions if d.valence == "positive"]
+        return [(names.index(d.name), names.index(str(d.opposite))) for d in positive if d.opposite in names]
 
     def rows(self, keep: npt.NDArray[Any]) -> Judged:
         """Some of the images."""
@@ -104,10 +113,10 @@ class Judged(NamedTuple):
         return strata_of(self.images, groups, GROUPED, self.people)
 
 
-def estimate_row(metric: str, estimates: Estimates, cell: tuple[int, ...], unit: str, n: int) -> Row:
+def estimate_row(metric: str, estimates: Estimates, cell: tuple[int, ...], unit: str) -> Row:
     """One cell of estimates, with its interval."""
     value, low, high = (float(part[cell]) for part in (estimates.value, estimates.low, estimates.high))
-    return Row(f"perception.{metric}", value, n, unit, low=low, high=high)
+    return Row(f"perception.{metric}", value, int(estimates.n[cell[0]]), unit, low=low, high=high)
 
 
 def read_judged(matrix: ScoreMatrix, dimensions: Sequence[Dimension], person: str | None = None) -> Judged:
@@ -142,15 +151,18 @@ def read_judged(matrix: ScoreMatrix, dimensions: Sequence[Dimension], person: st
     if NEUTRAL in words:
         complete &= ~np.isnan(delta).any(axis=1)
     named = [words[column] for column in known]
-    missing = _missing_words(dimensions, named)
+    missing = {d.name: absent for d in dimensions if (absent := [word for word in d.words if word not in named])}
     kept = tuple(d for d in dimensions if len(missing.get(d.name, ())) < len(d.words))
+    if not kept:
+        check = "Check the prompts: beholder list prompts -s perception"
+        raise DataError(f"None of the dimensions' words has a score. {check}")
     channel = next(matrix.quantities("cosine"))[1]
     unit = "cosine" if channel.channel == "score" else channel.unit  # imported scores are read as cosines
-    scores = with_numbers(matrix.images), named, cosine, delta, plain[:, 0]
+    scores = _with_numbers(matrix.images), named, cosine, delta, plain[:, 0]
     return Judged(*scores, kept, unit, missing, person).rows(complete)
 
 
-def with_numbers(images: pl.DataFrame) -> pl.DataFrame:
+def _with_numbers(images: pl.DataFrame) -> pl.DataFrame:
     """Ordered attributes as numbers where a table (a user's CSV) has them as text; bands of ages stay text."""
     texts = [images[name] for name in ORDERED if images.schema.get(name) == pl.String]
     numbers = [(text, text.cast(pl.Float64, strict=False)) for text in texts]
@@ -159,8 +171,7 @@ def with_numbers(images: pl.DataFrame) -> pl.DataFrame:
 
 def _columns(matrix: ScoreMatrix) -> tuple[Indices, list[str]]:
     """`[n_words, n_templates]`: the column of each, −1 where it has no score; and the words that have any."""
-    words = list(dict.fromkeys(matrix.prompts["concept"]))
-    templates = list(dict.fromkeys(matrix.prompts["template"]))
+    words, templates = (list(dict.fromkeys(matrix.prompts[name])) for name in ("concept", "template"))
     there = np.zeros(matrix.prompts.height, bool)
     for _, scores in matrix.quantities("cosine"):
         there |= ~np.isnan(scores.cells).all(axis=0)
@@ -174,18 +185,8 @@ def _columns(matrix: ScoreMatrix) -> tuple[Indices, list[str]]:
 
 def _template_mean(cells: Array, asked: npt.NDArray[np.bool_]) -> Array:
     """Mean over the templates that have scores; NaN for an image that lacks one of them."""
-    total = np.where(asked, cells, 0.0).sum(axis=2)
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(total / asked.sum(axis=1))
-
-
-def _missing_words(dimensions: Sequence[Dimension], words: list[str]) -> dict[str, list[str]]:
-    """The words that lack a score, by dimension; an error where none has one."""
-    if not any(word in words for dimension in dimensions for word in dimension.words):
-        check = "Check the prompts: beholder list prompts -s perception"
-        raise DataError(f"None of the dimensions' words has a score. {check}")
-    lacking = {d.name: [word for word in d.words if word not in words] for d in dimensions}
-    return {name: absent for name, absent in lacking.items() if absent}
+        return np.asarray(np.where(asked, cells, 0.0).sum(axis=2) / asked.sum(axis=1))
 
 
 # Groups
@@ -199,9 +200,9 @@ def grouped(images: pl.DataFrame) -> list[str]:
 def groupings(images: pl.DataFrame) -> list[Groups]:
     """Everyone; each attribute whose values are groups; and race × gender (or skin tone × gender)."""
     known = grouped(images)
-    single = [group_by(images, (name,)) for name in known]
-    crossed = [group_by(images, tuple(known))] if len(known) > 1 else []
-    return [Groups(EVERYONE, [EVERYONE], np.zeros(images.height, dtype=int)), *single, *crossed]
+    crossed = [tuple(known)] if len(known) > 1 else []
+    everyone = Groups(EVERYONE, [EVERYONE], np.zeros(images.height, dtype=int))
+    return [everyone, *(group_by(images, names) for names in (*((name,) for name in known), *crossed))]
 
 
 def finest(images: pl.DataFrame) -> Groups:
@@ -217,8 +218,55 @@ def levels_of(images: pl.DataFrame, attribute: str) -> tuple[list[float], Indice
     return known, np.array([-1 if value is None else code_of[value] for value in values], dtype=int)
 
 
-def ordered_attributes(images: pl.DataFrame) -> Iterator[str]:
+def ordered_attributes(images: pl.DataFrame) -> list[str]:
     """The ordered attributes that take more than one value."""
-    for name in ORDERED:
-        if name in images.columns and images[name].dtype.is_numeric() and images[name].drop_nulls().n_unique() > 1:
-            yield name
+    known = [name for name in ORDERED if name in images.columns and images[name].dtype.is_numeric()]
+    return [name for name in known if images[name].drop_nulls().n_unique() > 1]
+
+
+# Every two groups
+
+
+def pairs(names: list[str]) -> list[tuple[str, str]]:
+    """Every two groups, in the study's order: Asian before White before Black, Male before Female."""
+
+    def rank(name: str) -> tuple[int, list[tuple[float, str]]]:
+        return (FIRST.index(name.lower()) if name.lower() in FIRST else len(FIRST)), natural(name)
+
+    return list(combinations(sorted(names, key=rank), 2))
+
+
+class Compared(NamedTuple):
+    """Pairs of groups in several columns: a part of a family."""
+
+    pairs: list[tuple[str, str]]
+    """Of the groups that are large enough; rows of the part."""
+    strata: Strata
+    part: Part
+
+    def rows(
+        self, verdicts: Verdicts, row: Row, column: int, *, landmark: float = 0.0, reach: float = np.inf
+    ) -> list[Row]:
+        """The published row of a pair with its verdict, and the one within strata, which decided.
+
+        `landmark` is the value without any effect, `reach` the largest that a difference can be.
+        """
+        pair = str(row.group), str(row.against)
+        if pair not in self.pairs:
+            return [row._replace(verdict=TOO_LITTLE)]
+        found = comparison_at(verdicts, (self.pairs.index(pair), column))
+        return found.through(lambda end: end + landmark).rows(row, self.strata, least=-reach, most=reach)
+
+
+def compare_pairs(
+    judged: Judged, values: Array, groups: Groups, rng: np.random.Generator, options: MeasureOptions
+) -> Compared:
+    """Every two groups of at least five people in every column of `values[n_images, n_columns]`."""
+    people, strata = judged.people, judged.strata(groups)
+    large = groups.large(people)
+    compared = pairs(large.names)
+    if not compared:
+        return Compared([], strata, nothing_told(np.zeros((0, values.shape[1]), dtype=int)))
+    weights = np.array([[(name == first) - (name == second) for name in large.names] for first, second in compared])
+    part = compare_groups(values, large, people, rng, strata=strata, contrasts=weights * 1.0, shuffles=options.shuffles)
+    return Compared(compared, strata, part)

@@ -12,14 +12,13 @@ import polars as pl
 
 from beholder.core.errors import DataError, UsageError
 from beholder.core.results import Row
-from beholder.datasets.adult_faces import FAIRFACE_NAME, UTKFACE_NAME, adults, studied
 from beholder.datasets.dataset import Dataset
+from beholder.datasets.faces import FAIRFACE_NAME, UTKFACE_NAME, adults, studied
 from beholder.datasets.glasshouse import DESIGN_NAME
 from beholder.prompts.prompt_set import PromptSet
 from beholder.scores.score_matrix import ScoreMatrix, Task
 from beholder.studies.perception import prompts
 from beholder.studies.perception.bias import bias_rows
-from beholder.studies.perception.brightness import brightness_rows
 from beholder.studies.perception.curves import (
     confound_rows,
     gap_rows,
@@ -28,8 +27,13 @@ from beholder.studies.perception.curves import (
     separation_rows,
     trajectory_rows,
 )
-from beholder.studies.perception.design import effect_rows, interaction_rows, variance_rows
-from beholder.studies.perception.induced import induced_rows
+from beholder.studies.perception.design import (
+    brightness_rows,
+    effect_rows,
+    induced_rows,
+    interaction_rows,
+    variance_rows,
+)
 from beholder.studies.perception.neutral import neutral_rows
 from beholder.studies.perception.prompts import DIMENSIONS, Dimension
 from beholder.studies.perception.ratings import rating_rows, read_ratings
