@@ -15,8 +15,7 @@ from beholder.cli.console import bar, err, out, say_json, show
 from beholder.core.errors import UnknownName, UsageError
 from beholder.core.files import store_folder
 from beholder.scores import inventory
-from beholder.scores.inventory import StoredModel, stored_models, verify_store
-from beholder.scores.store import Store
+from beholder.scores.store import Store, StoredModel, stored_models, verify_store
 
 AGES = {"h": 3600.0, "d": 86400.0, "w": 7 * 86400.0}
 SIZES = {"B": 1.0, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12}
